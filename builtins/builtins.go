@@ -1,0 +1,40 @@
+// Package builtins holds kustomize's built-in generators and transformers, its name references and its strategic merge:
+// list in, list out, no I/O.
+//
+// Each built-in is a struct whose fields are the configuration that kustomize documents for its kind (`apiVersion:
+// builtin`). The planner fills it, from a field of a Kustomization or from a configuration document, and calls Configure
+// once, which validates it and reads the files that it names. From then on it is immutable: Transform and Generate may be
+// called from several goroutines for different lists.
+package builtins
+
+import "github.com/krmflow/krmflow/krm"
+
+// Warn receives a message about something that the user probably did not mean, for instance a patch that changes nothing.
+// The caller adds file and line.
+type Warn func(format string, args ...any)
+
+// Env is what a built-in may use while it is configured.
+type Env struct {
+	// Read returns a file that the configuration names, subject to the load restrictions of the layer.
+	Read func(path string) (*krm.Source, error)
+	// Schema is the schema of the layer; nil is Kubernetes' own.
+	Schema *krm.Schema
+}
+
+// A Builtin is a configured built-in: a [Transformer] or a [Generator].
+type Builtin interface {
+	// Configure validates the configuration and reads the files that it names.
+	Configure(env Env) error
+}
+
+// A Transformer changes a list that it owns: it may use every method of list, but must copy a resource before it changes it.
+type Transformer interface {
+	Builtin
+	Transform(list *krm.List, warn Warn) error
+}
+
+// A Generator makes resources from its configuration.
+type Generator interface {
+	Builtin
+	Generate() ([]*krm.Resource, error)
+}

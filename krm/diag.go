@@ -1,0 +1,114 @@
+package krm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Pos is a place in a file: the path as the user knows it and a line that counts from 1; Line 0 means the whole file.
+type Pos struct {
+	File string
+	Line int
+}
+
+// String returns file:line, or the file alone.
+func (p Pos) String() string {
+	if p.Line > 0 {
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return p.File
+}
+
+// An Error is a mistake in the input, at a place: "file:line: field: what", then hint lines.
+type Error struct {
+	Pos   Pos
+	Field string // for instance "patches[2].path"; may be empty
+	Msg   string
+	Hints []string // each a line of its own: what to do about it
+	Err   error    // what caused it, for errors.Is and errors.As; its text is already in Msg
+}
+
+// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err.
+func Errorf(pos Pos, field, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Pos: pos, Field: field, Msg: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// Hint adds a line that tells the user what to do and returns e.
+func (e *Error) Hint(format string, args ...any) *Error {
+	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))
+	return e
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Pos.File != "" {
+		b.WriteString(e.Pos.String())
+		b.WriteString(": ")
+	}
+	if e.Field != "" {
+		b.WriteString(e.Field)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Msg)
+	for _, h := range e.Hints {
+		b.WriteString("\n  ")
+		b.WriteString(h)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Nearest returns the candidate that s is most likely a misspelling of, "" if none is near.
+func Nearest(s string, candidates []string) string {
+	best, bestDist := "", max(1, len(s)/3)+1
+	for _, c := range candidates {
+		if c == s {
+			continue
+		}
+		if d := editDistance(strings.ToLower(s), strings.ToLower(c), bestDist); d < bestDist {
+			best, bestDist = c, d
+		}
+	}
+	return best
+}
+
+// DidYouMean returns a hint line for a near name, nil if there is none: append it to [Error.Hints].
+func DidYouMean(s string, candidates []string) []string {
+	if c := Nearest(s, candidates); c != "" {
+		return []string{fmt.Sprintf("did you mean %q?", c)}
+	}
+	return nil
+}
+
+// editDistance is the Damerau-Levenshtein distance (optimal string alignment), or limit if it is not below it.
+func editDistance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], prev2[j-2]+1)
+			}
+		}
+		if slices.Min(row) >= limit {
+			return limit
+		}
+		prev2, prev, row = prev, row, prev2
+	}
+	return prev[len(b)]
+}

@@ -1,0 +1,172 @@
+package krm
+
+import (
+	"fmt"
+	"iter"
+)
+
+// A List is a sequence of resources in load order with an index by identity, so that lookups never scan. A List is owned
+// by one step at a time and not safe for concurrent use; [List.Clone] makes a private copy that shares the resources.
+type List struct {
+	items []*Resource
+	cur   *index // by current identity
+	any   *index // by current and previous identities
+}
+
+// index maps an identity to the positions that have it. Nearly always that is one; further ones are in more.
+type index struct {
+	first map[ID]int32
+	more  map[ID][]int32
+}
+
+func (x *index) add(id ID, pos int) {
+	first, ok := x.first[id]
+	if !ok {
+		x.first[id] = int32(pos)
+		return
+	}
+	if more := x.more[id]; first == int32(pos) || len(more) > 0 && more[len(more)-1] == int32(pos) {
+		return
+	}
+	if x.more == nil {
+		x.more = map[ID][]int32{}
+	}
+	x.more[id] = append(x.more[id], int32(pos))
+}
+
+func (x *index) find(id ID) []int {
+	first, ok := x.first[id]
+	if !ok {
+		return nil
+	}
+	found := []int{int(first)}
+	for _, p := range x.more[id] {
+		found = append(found, int(p))
+	}
+	return found
+}
+
+// NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
+func NewList(rs ...*Resource) *List { return &List{items: rs} }
+
+// Len returns the number of resources.
+func (l *List) Len() int { return len(l.items) }
+
+// At returns resource i. It must not be changed; change a copy and [List.Set] it.
+func (l *List) At(i int) *Resource { return l.items[i] }
+
+// All iterates over positions and resources. [List.Set] may be called meanwhile.
+func (l *List) All() iter.Seq2[int, *Resource] {
+	return func(yield func(int, *Resource) bool) {
+		for i, r := range l.items {
+			if !yield(i, r) {
+				return
+			}
+		}
+	}
+}
+
+// Clone returns a list of the same resources that can be changed independently.
+func (l *List) Clone() *List { return &List{items: append([]*Resource(nil), l.items...)} }
+
+func (l *List) buildCur() *index {
+	if l.cur == nil {
+		l.cur = &index{first: make(map[ID]int32, len(l.items))}
+		for i, r := range l.items {
+			l.cur.add(r.id.Key(), i)
+		}
+	}
+	return l.cur
+}
+
+func (l *List) buildAny() *index {
+	if l.any == nil {
+		l.any = &index{first: make(map[ID]int32, len(l.items))}
+		for i, r := range l.items {
+			l.any.addAll(r, i)
+		}
+	}
+	return l.any
+}
+
+func (x *index) addAll(r *Resource, pos int) {
+	x.add(r.id.Key(), pos)
+	for i := range r.Prev {
+		x.add(r.PrevID(i).Key(), pos)
+	}
+}
+
+// Find returns the positions of the resources whose current identity is id, in order.
+func (l *List) Find(id ID) []int { return l.buildCur().find(id.Key()) }
+
+// FindAny returns the positions of the resources that have id as their current or a previous identity, in order of
+// position.
+func (l *List) FindAny(id ID) []int { return l.buildAny().find(id.Key()) }
+
+// A DuplicateError says that two resources of one list have the same identity.
+type DuplicateError struct {
+	ID            ID
+	First, Second Pos
+}
+
+func (e *DuplicateError) Error() string {
+	msg := fmt.Sprintf("duplicate resource %s", e.ID)
+	if e.First.File != "" {
+		msg += fmt.Sprintf(" (already at %s)", e.First)
+	}
+	return msg
+}
+
+// Append adds r at the end; a resource of the same current identity is a [DuplicateError].
+func (l *List) Append(r *Resource) error {
+	cur := l.buildCur()
+	key := r.id.Key()
+	if i, ok := cur.first[key]; ok {
+		return &DuplicateError{r.id, l.items[i].Pos, r.Pos}
+	}
+	cur.add(key, len(l.items))
+	if l.any != nil {
+		l.any.addAll(r, len(l.items))
+	}
+	l.items = append(l.items, r)
+	return nil
+}
+
+// Set puts r in the place of resource i.
+func (l *List) Set(i int, r *Resource) {
+	old := l.items[i]
+	if old.id != r.id {
+		l.cur, l.any = nil, nil
+	} else if len(old.Prev) != len(r.Prev) {
+		l.any = nil
+	}
+	l.items[i] = r
+}
+
+// Replace makes rs the resources of the list, without looking for duplicates. It takes ownership of the slice.
+func (l *List) Replace(rs []*Resource) { l.items, l.cur, l.any = rs, nil, nil }
+
+// Filter keeps the resources for which keep returns true.
+func (l *List) Filter(keep func(*Resource) bool) {
+	var rs []*Resource
+	for _, r := range l.items {
+		if keep(r) {
+			rs = append(rs, r)
+		}
+	}
+	if len(rs) != len(l.items) {
+		l.Replace(rs)
+	}
+}
+
+// CheckUnique returns a [DuplicateError] for the first two resources of the same current identity, nil if there are none.
+func (l *List) CheckUnique() error {
+	seen := make(map[ID]*Resource, len(l.items))
+	for _, r := range l.items {
+		if old := seen[r.id.Key()]; old != nil {
+			return &DuplicateError{r.id, old.Pos, r.Pos}
+		}
+		seen[r.id.Key()] = r
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package krm
+
+// A Resource is one Kubernetes object together with what a build must remember about it. Resources are immutable once
+// they are in a [List] that others can see: a step copies the struct ([Resource.Copy]), changes the copy and puts it
+// into its own list.
+type Resource struct {
+	value Value
+	id    ID
+	// scopes decides which kinds have no namespace; nil means Kubernetes' own.
+	scopes *Schema
+
+	// Prev holds the identities that the resource had before renaming steps, oldest first.
+	Prev []ID
+	// Prefixes and Suffixes are the name prefixes and suffixes that were added, innermost first. They tell apart
+	// resources of one original name from different layers.
+	Prefixes, Suffixes []string
+	// RefVars names the vars that take their value from this resource.
+	RefVars []string
+	// Behavior is how a generated resource combines with one that exists: "create", "merge", "replace" or "".
+	Behavior string
+	// NeedsHash is true when the content hash must be appended to the name at the end of the build.
+	NeedsHash bool
+	// Origin is where the resource came from and Transformations which transformers touched it, for buildMetadata;
+	// both are recorded only if the root asks for them.
+	Origin          *Origin
+	Transformations []*Origin
+	// Pos is where the document starts.
+	Pos Pos
+}
+
+// An Origin is the provenance that buildMetadata's originAnnotations and transformerAnnotations print.
+type Origin struct {
+	// Path is the file, relative to the root of the build (of the repository for remote ones).
+	Path string
+	// Repo and Ref name the remote repository, if there is one.
+	Repo, Ref string
+	// ConfiguredIn is the file of the generator or transformer configuration and ConfiguredBy its identity.
+	ConfiguredIn string
+	ConfiguredBy ID
+}
+
+// NewResource returns a resource for value. A nil schema stands for Kubernetes' own.
+func NewResource(value Value, schema *Schema) *Resource {
+	r := &Resource{scopes: schema}
+	r.SetValue(value)
+	return r
+}
+
+// Value returns the object.
+func (r *Resource) Value() Value { return r.value }
+
+// Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
+func (r *Resource) Copy() *Resource {
+	c := *r
+	c.Prev = c.Prev[:len(c.Prev):len(c.Prev)]
+	c.Prefixes = c.Prefixes[:len(c.Prefixes):len(c.Prefixes)]
+	c.Suffixes = c.Suffixes[:len(c.Suffixes):len(c.Suffixes)]
+	c.RefVars = c.RefVars[:len(c.RefVars):len(c.RefVars)]
+	c.Transformations = c.Transformations[:len(c.Transformations):len(c.Transformations)]
+	return &c
+}
+
+// SetValue replaces the object; the current identity follows.
+func (r *Resource) SetValue(v Value) {
+	r.value = v
+	meta := v.Get("metadata")
+	gvk := ParseGVK(v.Get("apiVersion").Text(), v.Get("kind").Text())
+	cluster := r.id.Cluster
+	if gvk != r.id.GVK {
+		cluster = r.scopes.ClusterScoped(gvk)
+	}
+	r.id = ID{gvk, meta.Get("name").Text(), meta.Get("namespace").Text(), cluster}
+}
+
+// ID returns the current identity.
+func (r *Resource) ID() ID { return r.id }
+
+// OrigID returns the oldest identity, the current one if the resource was never renamed.
+func (r *Resource) OrigID() ID {
+	if len(r.Prev) > 0 {
+		return r.PrevID(0)
+	}
+	return r.id
+}
+
+// PrevID returns previous identity i. Its group and version are the current ones, as kustomize has it: only kind, name
+// and namespace are remembered.
+func (r *Resource) PrevID(i int) ID {
+	id := r.Prev[i]
+	id.Group, id.Version = r.id.Group, r.id.Version
+	return id
+}
+
+// PushID records the current identity as a previous one, before a step that may rename the resource.
+func (r *Resource) PushID() {
+	id := r.id
+	id.Namespace = id.EffectiveNamespace()
+	id.Cluster = false
+	r.Prev = append(r.Prev, id)
+}
+
+// SetName replaces metadata.name.
+func (r *Resource) SetName(name string) {
+	r.SetValue(r.value.WithAt(Str(name), "metadata", "name"))
+}
+
+// SetNamespace replaces metadata.namespace; an empty one removes the field.
+func (r *Resource) SetNamespace(ns string) {
+	if ns == "" {
+		if meta := r.value.Get("metadata"); meta.Get("namespace").Exists() {
+			r.SetValue(r.value.With("metadata", meta.Without("namespace")))
+		}
+		return
+	}
+	r.SetValue(r.value.WithAt(Str(ns), "metadata", "namespace"))
+}
+
+// Labels returns metadata.labels, None if there are none.
+func (r *Resource) Labels() Value { return r.value.At("metadata", "labels") }
+
+// Annotations returns metadata.annotations, None if there are none.
+func (r *Resource) Annotations() Value { return r.value.At("metadata", "annotations") }
+
+// Schema returns the schema that the resource was loaded with, nil for Kubernetes' own.
+func (r *Resource) Schema() *Schema { return r.scopes }
