@@ -1,0 +1,152 @@
+package builtins
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Selector describes a set of resources: those that meet all of its conditions. Empty conditions are met by everything.
+//
+// Group, version, kind, name and namespace are regular expressions that must match the whole text; name and namespace
+// are compared with the original identity of a resource and with the current one. The two selectors have the syntax of
+// Kubernetes' label selectors.
+//
+// Call [Selector.Compile] once; after that a Selector may be used by several goroutines.
+type Selector struct {
+	Group              string `json:"group,omitempty"`
+	Version            string `json:"version,omitempty"`
+	Kind               string `json:"kind,omitempty"`
+	Name               string `json:"name,omitempty"`
+	Namespace          string `json:"namespace,omitempty"`
+	AnnotationSelector string `json:"annotationSelector,omitempty"`
+	LabelSelector      string `json:"labelSelector,omitempty"`
+
+	group, version, kind, name, namespace pattern
+	labels, annotations                   labelSelector
+	labelErr, annotationErr               error
+}
+
+// Compile prepares s for matching. The error names the field whose regular expression is wrong. A wrong label or
+// annotation selector is an error only when a resource meets all other conditions, because trees that never get there
+// build with kustomize.
+func (s *Selector) Compile() error {
+	for _, f := range []struct {
+		name, text string
+		into       *pattern
+	}{
+		{"group", s.Group, &s.group},
+		{"version", s.Version, &s.version},
+		{"kind", s.Kind, &s.kind},
+		{"name", s.Name, &s.name},
+		{"namespace", s.Namespace, &s.namespace},
+	} {
+		var err error
+		if *f.into, err = compilePattern(f.text); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
+		s.labelErr = fmt.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr)
+	}
+	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
+		s.annotationErr = fmt.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr)
+	}
+	return nil
+}
+
+// Match reports whether r meets all conditions. The error is that of a wrong label or annotation selector.
+func (s *Selector) Match(r *krm.Resource) (bool, error) {
+	id := r.ID()
+	if !s.kind.match(id.Kind) || !s.group.match(id.Group) || !s.version.match(id.Version) || !s.matchNames(r) {
+		return false, nil
+	}
+	if s.labelErr != nil {
+		return false, s.labelErr
+	}
+	if !s.labels.match(r.Labels()) {
+		return false, nil
+	}
+	if s.annotationErr != nil {
+		return false, s.annotationErr
+	}
+	return s.annotations.match(r.Annotations()), nil
+}
+
+func (s *Selector) matchNames(r *krm.Resource) bool {
+	if s.name.any && s.namespace.any {
+		return true
+	}
+	cur, orig := r.ID(), r.OrigID()
+	return (s.name.match(cur.Name) || s.name.match(orig.Name)) &&
+		(s.namespace.match(cur.EffectiveNamespace()) || s.namespace.match(orig.EffectiveNamespace()))
+}
+
+// Select returns the positions of the resources that match, in order.
+func (s *Selector) Select(list *krm.List) ([]int, error) {
+	var found []int
+	for i, r := range list.All() {
+		ok, err := s.Match(r)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found = append(found, i)
+		}
+	}
+	return found, nil
+}
+
+// String returns the conditions as messages show them.
+func (s *Selector) String() string {
+	text := ""
+	for _, f := range [...][2]string{
+		{"group", s.Group}, {"version", s.Version}, {"kind", s.Kind}, {"name", s.Name}, {"namespace", s.Namespace},
+		{"labelSelector", s.LabelSelector}, {"annotationSelector", s.AnnotationSelector},
+	} {
+		if f[1] == "" {
+			continue
+		}
+		if text != "" {
+			text += " "
+		}
+		text += f[0] + "=" + f[1]
+	}
+	if text == "" {
+		return "all resources"
+	}
+	return text
+}
+
+// A pattern is an anchored regular expression. Nearly all that people write are plain text, which needs no engine.
+type pattern struct {
+	any     bool
+	literal string
+	re      *regexp.Regexp
+}
+
+func compilePattern(text string) (pattern, error) {
+	switch {
+	case text == "":
+		return pattern{any: true}, nil
+	case regexp.QuoteMeta(text) == text:
+		return pattern{literal: text}, nil
+	}
+	// The pattern alone first, so that messages quote what the user wrote.
+	if _, err := regexp.Compile(text); err != nil {
+		return pattern{}, err
+	}
+	re, err := regexp.Compile("^(?:" + text + ")$")
+	return pattern{re: re}, err
+}
+
+func (p *pattern) match(text string) bool {
+	switch {
+	case p.any:
+		return true
+	case p.re != nil:
+		return p.re.MatchString(text)
+	}
+	return p.literal == text
+}
