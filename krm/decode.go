@@ -1,0 +1,236 @@
+package krm
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A DecodeError is a mistake in a configuration: a field that does not exist or a value of the wrong type.
+type DecodeError struct {
+	Path  []any // keys (string) and indexes (int) that lead to the value
+	Msg   string
+	Hints []string // as [Error.Hints]
+}
+
+// Field returns the path in the form of messages, for instance "patches[2].target.kind".
+func (e *DecodeError) Field() string { return FieldPath(e.Path) }
+
+func (e *DecodeError) Error() string {
+	return (&Error{Field: e.Field(), Msg: e.Msg, Hints: e.Hints}).Error()
+}
+
+// FieldPath returns the form in which messages show a path of keys (string) and indexes (int).
+func FieldPath(path []any) string {
+	var b strings.Builder
+	for _, p := range path {
+		switch p := p.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", p)
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			if strings.ContainsAny(p, ".[] ") {
+				p = strconv.Quote(p)
+			}
+			b.WriteString(p)
+		}
+	}
+	return b.String()
+}
+
+// A Decoding says how [Decoding.Decode] treats what kustomize treats differently from file to file. The zero Decoding is
+// for Kustomizations.
+type Decoding struct {
+	// AllowUnknown ignores fields that do not exist: kustomize does it for the configuration of built-in transformers
+	// and generators.
+	AllowUnknown bool
+	// ScalarsAsText accepts a number or boolean where a string is wanted: kustomize does it for all configuration
+	// files except Kustomizations.
+	ScalarsAsText bool
+}
+
+// Decode stores v in the variable that into points to, as encoding/json does with its DisallowUnknownFields: by the names
+// in `json:` tags, exact or else without regard to case, embedded structs inline, null leaves a variable as it is. It
+// supports structs, pointers, slices, maps with string keys, scalars, any, and Value, which takes the value as it is.
+//
+// Decode goes on after a mistake and returns all of them, in the order of the document. It panics only if into points to
+// a type that it does not support. It is safe for concurrent use.
+func Decode(v Value, into any) []*DecodeError { return Decoding{}.Decode(v, into) }
+
+// Decode is like the function [Decode], with the differences that d names.
+func (d Decoding) Decode(v Value, into any) []*DecodeError {
+	run := decoder{Decoding: d}
+	run.path = run.room[:0]
+	run.value(v, reflect.ValueOf(into).Elem())
+	return run.errs
+}
+
+type decoder struct {
+	Decoding
+	path []step
+	room [12]step
+	errs []*DecodeError
+}
+
+// A step is an element of a path: a key, or an index if the key is empty and index is not negative.
+type step struct {
+	key   string
+	index int
+}
+
+func (d *decoder) fail(hints []string, format string, args ...any) {
+	path := make([]any, len(d.path))
+	for i, s := range d.path {
+		if path[i] = s.key; s.index >= 0 {
+			path[i] = s.index
+		}
+	}
+	d.errs = append(d.errs, &DecodeError{path, fmt.Sprintf(format, args...), hints})
+}
+
+// mismatch reports that the value has the wrong type.
+func (d *decoder) mismatch(want string, v Value) {
+	var hints []string
+	if want == "a string" && v.IsScalar() {
+		hints = []string{"put it in quotes: " + strconv.Quote(v.Text())}
+	}
+	d.fail(hints, "must be %s, not %s", want, withArticle(v.Type()))
+}
+
+func withArticle(t Type) string {
+	switch t {
+	case Null, None:
+		return t.String()
+	case Int:
+		return "an " + t.String()
+	}
+	return "a " + t.String()
+}
+
+func (d *decoder) value(v Value, into reflect.Value) {
+	if into.Type() == reflect.TypeFor[Value]() {
+		*into.Addr().Interface().(*Value) = v
+		return
+	}
+	if v.IsNull() {
+		switch into.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+			into.SetZero()
+		}
+		return
+	}
+	switch into.Kind() {
+	case reflect.Pointer:
+		if into.IsNil() {
+			into.Set(reflect.New(into.Type().Elem()))
+		}
+		d.value(v, into.Elem())
+	case reflect.Struct:
+		d.structure(v, into)
+	case reflect.Slice:
+		d.slice(v, into)
+	case reflect.Map:
+		d.mapping(v, into)
+	case reflect.Interface:
+		into.Set(reflect.ValueOf(v.plain()))
+	default:
+		d.scalar(v, into)
+	}
+}
+
+func (d *decoder) structure(v Value, into reflect.Value) {
+	if v.Type() != Map {
+		d.mismatch("a mapping", v)
+		return
+	}
+	table := fieldsOf(into.Type())
+	fields := v.Fields()
+	if table.ambiguous(fields) {
+		// encoding/json sees the keys sorted, which decides between spellings of one name.
+		fields = slices.Clone(fields)
+		slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
+	}
+	for _, f := range fields {
+		d.path = append(d.path, step{f.Key, -1})
+		if sf := table.find(f.Key); sf != nil {
+			d.value(f.Value, sf.in(into))
+		} else if !d.AllowUnknown {
+			d.fail(DidYouMean(f.Key, table.names), "unknown field %q", f.Key)
+		}
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+func (d *decoder) slice(v Value, into reflect.Value) {
+	if v.Type() != Seq {
+		d.mismatch("a list", v)
+		return
+	}
+	items := v.Items()
+	list := reflect.MakeSlice(into.Type(), len(items), len(items))
+	for i, x := range items {
+		d.path = append(d.path, step{"", i})
+		d.value(x, list.Index(i))
+		d.path = d.path[:len(d.path)-1]
+	}
+	into.Set(list)
+}
+
+func (d *decoder) mapping(v Value, into reflect.Value) {
+	if v.Type() != Map {
+		d.mismatch("a mapping", v)
+		return
+	}
+	if into.IsNil() {
+		into.Set(reflect.MakeMapWithSize(into.Type(), v.Len()))
+	}
+	elem := reflect.New(into.Type().Elem()).Elem()
+	for _, f := range v.Fields() {
+		d.path = append(d.path, step{f.Key, -1})
+		elem.SetZero()
+		d.value(f.Value, elem)
+		into.SetMapIndex(reflect.ValueOf(f.Key).Convert(into.Type().Key()), elem)
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+func (d *decoder) scalar(v Value, into reflect.Value) {
+	switch into.Kind() {
+	case reflect.String:
+		switch {
+		case v.Type() == String:
+			into.SetString(v.Text())
+		case d.ScalarsAsText && v.IsScalar():
+			into.SetString(v.canonicalText())
+		default:
+			d.mismatch("a string", v)
+		}
+	case reflect.Bool:
+		b, ok := v.asBool()
+		if !ok {
+			d.mismatch("true or false", v)
+			return
+		}
+		into.SetBool(b)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, ok := v.asInt()
+		if !ok || into.OverflowInt(n) {
+			d.mismatch("an integer", v)
+			return
+		}
+		into.SetInt(n)
+	case reflect.Float32, reflect.Float64:
+		f, ok := v.asFloat()
+		if !ok {
+			d.mismatch("a number", v)
+			return
+		}
+		into.SetFloat(f)
+	default:
+		panic("krm.Decode: unsupported type " + into.Type().String())
+	}
+}
