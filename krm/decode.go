@@ -16,14 +16,14 @@ type DecodeError struct {
 }
 
 // Field returns the path in the form of messages, for instance "patches[2].target.kind".
-func (e *DecodeError) Field() string { return FieldPath(e.Path) }
+func (e *DecodeError) Field() string { return printPath(e.Path) }
 
 func (e *DecodeError) Error() string {
 	return (&Error{Field: e.Field(), Msg: e.Msg, Hints: e.Hints}).Error()
 }
 
-// FieldPath returns the form in which messages show a path of keys (string) and indexes (int).
-func FieldPath(path []any) string {
+// printPath returns the form in which messages show a path of keys (string) and indexes (int).
+func printPath(path []any) string {
 	var b strings.Builder
 	for _, p := range path {
 		switch p := p.(type) {

@@ -226,11 +226,11 @@ func TestDecodeEmbedded(t *testing.T) {
 	}
 }
 
-func TestFieldPath(t *testing.T) {
-	if got := FieldPath([]any{"patches", 2, "target", "a.b"}); got != `patches[2].target."a.b"` {
+func TestPrintPath(t *testing.T) {
+	if got := printPath([]any{"patches", 2, "target", "a.b"}); got != `patches[2].target."a.b"` {
 		t.Error(got)
 	}
-	if got := FieldPath([]any{0, "x"}); got != "[0].x" {
+	if got := printPath([]any{0, "x"}); got != "[0].x" {
 		t.Error(got)
 	}
 }
