@@ -1,0 +1,140 @@
+package builtins
+
+import (
+	"errors"
+	"sort"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// FieldSpecs is a list of fields, in the order in which they are visited. It is not changed once it is part of a [Config]
+// or of a configured transformer; [FieldSpecs.Merge] shares or copies.
+type FieldSpecs []FieldSpec
+
+// Merge returns s with the specs of others added that s does not have yet. A spec that names a field that s names too,
+// but disagrees about its creation, is an error. An empty Group, Version or Kind in others agrees with any in s.
+func (s FieldSpecs) Merge(others FieldSpecs) (FieldSpecs, error) {
+	if len(others) == 0 || sameSlice(s, others) {
+		return s, nil
+	}
+	byPath := make(map[string][]int, len(s)+len(others))
+	for i, x := range s {
+		byPath[x.Path] = append(byPath[x.Path], i)
+	}
+	s = s[:len(s):len(s)]
+	for _, x := range others {
+		i := findSelected(s, byPath[x.Path], x.GVK())
+		if i < 0 {
+			byPath[x.Path] = append(byPath[x.Path], len(s))
+			s = append(s, x)
+		} else if s[i].CreateIfNotPresent != x.CreateIfNotPresent {
+			return nil, errors.New("conflicting fieldspecs")
+		}
+	}
+	return s, nil
+}
+
+func findSelected(s FieldSpecs, candidates []int, selector krm.GVK) int {
+	for _, i := range candidates {
+		if selector.Selects(s[i].GVK()) {
+			return i
+		}
+	}
+	return -1
+}
+
+func sameSlice(a, b FieldSpecs) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// sort orders s by kind in place. kustomize's sort is not stable, and its result decides which of several matching
+// references is updated: the same algorithm must run over the same input.
+func (s FieldSpecs) sort() { sort.Sort(byKind(s)) }
+
+type byKind FieldSpecs
+
+func (s byKind) Len() int           { return len(s) }
+func (s byKind) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+func (s byKind) Less(i, j int) bool { return gvkLess(s[i].GVK(), s[j].GVK()) }
+
+// gvkLess orders kinds as kustomize does: some kinds come first or last, the others in the order of their text.
+func gvkLess(a, b krm.GVK) bool {
+	if i, j := kindRank(a.Kind), kindRank(b.Kind); i != j {
+		return i < j
+	}
+	return sortText(a) < sortText(b)
+}
+
+func sortText(g krm.GVK) string {
+	or := func(s, empty string) string {
+		if s == "" {
+			return empty
+		}
+		return s
+	}
+	return or(g.Group, "~G") + "_" + or(g.Version, "~V") + "_" + or(g.Kind, "~K")
+}
+
+func kindRank(kind string) int {
+	for i, k := range [...]string{
+		"Namespace", "ResourceQuota", "StorageClass", "CustomResourceDefinition", "ServiceAccount", "PodSecurityPolicy",
+		"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "ConfigMap", "Secret", "Endpoints", "Service",
+		"LimitRange", "PriorityClass", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "StatefulSet", "CronJob",
+		"PodDisruptionBudget",
+	} {
+		if k == kind {
+			return i - 22
+		}
+	}
+	switch kind {
+	case "MutatingWebhookConfiguration":
+		return 1
+	case "ValidatingWebhookConfiguration":
+		return 2
+	}
+	return 0
+}
+
+// A fieldSet is a compiled FieldSpecs: its paths are split once. It is immutable.
+type fieldSet []compiledSpec
+
+func (s FieldSpecs) compile() fieldSet {
+	set := make(fieldSet, len(s))
+	for i, fs := range s {
+		set[i] = compileSpec(fs)
+	}
+	return set
+}
+
+// A fieldPicker finds the specs that apply to a kind, once for each kind. It belongs to one goroutine.
+type fieldPicker struct {
+	set    fieldSet
+	picked map[krm.GVK][]*compiledSpec
+}
+
+func (set fieldSet) picker() *fieldPicker {
+	return &fieldPicker{set, make(map[krm.GVK][]*compiledSpec)}
+}
+
+func (p *fieldPicker) pick(g krm.GVK) []*compiledSpec {
+	specs, ok := p.picked[g]
+	if !ok {
+		for i := range p.set {
+			if p.set[i].GVK().Selects(g) {
+				specs = append(specs, &p.set[i])
+			}
+		}
+		p.picked[g] = specs
+	}
+	return specs
+}
+
+// edit applies fn to every field of v, an object of kind g, that the specs name.
+func (p *fieldPicker) edit(v krm.Value, g krm.GVK, create krm.Type, fn EditFunc) (krm.Value, error) {
+	for _, spec := range p.pick(g) {
+		w, err := spec.edit(v, create, fn)
+		if err != nil {
+			return v, err
+		}
+		v = w
+	}
+	return v, nil
+}
