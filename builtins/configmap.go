@@ -1,0 +1,193 @@
+package builtins
+
+import (
+	"encoding/base64"
+	"errors"
+	"unicode/utf8"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// GeneratorOptions apply to generated ConfigMaps and Secrets.
+type GeneratorOptions struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// DisableNameSuffixHash leaves the name without the hash of the contents.
+	DisableNameSuffixHash bool `json:"disableNameSuffixHash,omitempty"`
+	Immutable             bool `json:"immutable,omitempty"`
+}
+
+// MergeGeneratorOptions returns the options of one generator completed by those of its Kustomization: labels and
+// annotations of local win, switches that are on in either are on. Neither argument is changed; both may be nil.
+func MergeGeneratorOptions(local, global *GeneratorOptions) *GeneratorOptions {
+	if global == nil {
+		return local
+	}
+	if local == nil {
+		return global
+	}
+	return &GeneratorOptions{
+		Labels:                mergeMaps(local.Labels, global.Labels),
+		Annotations:           mergeMaps(local.Annotations, global.Annotations),
+		DisableNameSuffixHash: local.DisableNameSuffixHash || global.DisableNameSuffixHash,
+		Immutable:             local.Immutable || global.Immutable,
+	}
+}
+
+func mergeMaps(local, global map[string]string) map[string]string {
+	merged := make(map[string]string, len(local)+len(global))
+	for k, v := range global {
+		merged[k] = v
+	}
+	for k, v := range local {
+		merged[k] = v
+	}
+	return merged
+}
+
+// GeneratorArgs are the fields that generators of ConfigMaps and Secrets have in common.
+type GeneratorArgs struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Behavior says how the result combines with a resource of the same identity: "create", "merge" or "replace".
+	Behavior        string `json:"behavior,omitempty"`
+	KeyValueSources `json:",inline"`
+	Options         *GeneratorOptions `json:"options,omitempty"`
+}
+
+// ConfigMapArgs is an entry of a Kustomization's configMapGenerator.
+type ConfigMapArgs struct {
+	GeneratorArgs `json:",inline"`
+}
+
+// Generator returns the built-in that the entry stands for; global are the generatorOptions of the Kustomization.
+func (a ConfigMapArgs) Generator(global *GeneratorOptions) *ConfigMapGenerator {
+	a.complete(global)
+	return &ConfigMapGenerator{ConfigMapArgs: a}
+}
+
+// complete makes a the configuration of a built-in, which knows neither env nor options of a whole Kustomization.
+func (a *GeneratorArgs) complete(global *GeneratorOptions) {
+	a.Options = MergeGeneratorOptions(a.Options, global)
+	if a.Env != "" {
+		a.Envs = append(a.Envs[:len(a.Envs):len(a.Envs)], a.Env)
+		a.Env = ""
+	}
+}
+
+// ObjectName is the part of a configuration document's metadata that names what is generated if its fields do not.
+type ObjectName struct {
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// A ConfigMapGenerator makes a ConfigMap from literals and files.
+type ConfigMapGenerator struct {
+	Metadata      ObjectName `json:"metadata"`
+	ConfigMapArgs `json:",inline"`
+
+	made generated
+}
+
+// Configure reads the files.
+func (g *ConfigMapGenerator) Configure(env Env) error {
+	base, pairs, err := g.prepare("ConfigMap", g.Metadata, env)
+	if err != nil {
+		return err
+	}
+	text, binary := map[string]string{}, map[string]string{}
+	for _, kv := range pairs {
+		if utf8.ValidString(kv.value) {
+			text[kv.key] = kv.value
+		} else {
+			binary[kv.key] = encodeBase64(kv.value)
+		}
+	}
+	if len(text) > 0 {
+		base = base.With("data", krm.StrMap(text))
+	}
+	if len(binary) > 0 {
+		base = base.With("binaryData", krm.StrMap(binary))
+	}
+	g.made = g.state(env)
+	g.made.value = base
+	return nil
+}
+
+// Generate returns the ConfigMap.
+func (g *ConfigMapGenerator) Generate() ([]*krm.Resource, error) { return g.made.resources(), nil }
+
+// generated is what a configured generator returns again and again.
+type generated struct {
+	value     krm.Value
+	schema    *krm.Schema
+	behavior  string
+	needsHash bool
+}
+
+func (g *generated) resources() []*krm.Resource {
+	r := krm.NewResource(g.value, g.schema)
+	r.Behavior, r.NeedsHash = g.behavior, g.needsHash
+	return []*krm.Resource{r}
+}
+
+// prepare returns the object without its data, and the data.
+func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base krm.Value, pairs []keyValue, err error) {
+	name, namespace := a.Name, a.Namespace
+	if name == "" {
+		name = meta.Name
+	}
+	if namespace == "" {
+		namespace = meta.Namespace
+	}
+	if name == "" {
+		return base, nil, errors.New("name is missing")
+	}
+	fields := []krm.Field{{Key: "name", Value: krm.Str(name)}}
+	if namespace != "" {
+		fields = append(fields, krm.Field{Key: "namespace", Value: krm.Str(namespace)})
+	}
+	if a.Options != nil && len(a.Options.Labels) > 0 {
+		fields = append(fields, krm.Field{Key: "labels", Value: krm.StrMap(a.Options.Labels)})
+	}
+	if a.Options != nil && len(a.Options.Annotations) > 0 {
+		fields = append(fields, krm.Field{Key: "annotations", Value: krm.StrMap(a.Options.Annotations)})
+	}
+	base = krm.MapOf(
+		krm.Field{Key: "apiVersion", Value: krm.Str("v1")},
+		krm.Field{Key: "kind", Value: krm.Str(kind)},
+		krm.Field{Key: "metadata", Value: krm.MapOf(fields...)})
+	if a.Options != nil && a.Options.Immutable {
+		base = base.With("immutable", krm.BoolValue(true))
+	}
+	pairs, err = a.load(env)
+	return base, pairs, err
+}
+
+// state returns what is known of the result before its value.
+func (a *GeneratorArgs) state(env Env) generated {
+	g := generated{schema: env.Schema, needsHash: a.Options == nil || !a.Options.DisableNameSuffixHash}
+	switch a.Behavior {
+	case "create", "merge", "replace":
+		g.behavior = a.Behavior
+	}
+	return g
+}
+
+// base64Line is the length at which kustomize breaks encoded data into lines.
+const base64Line = 70
+
+// encodeBase64 returns data in base64; what does not fit into a line is broken into lines, each ended by a newline.
+func encodeBase64(data string) string {
+	text := base64.StdEncoding.EncodeToString([]byte(data))
+	if len(text) < base64Line {
+		return text
+	}
+	out := make([]byte, 0, len(text)+len(text)/base64Line+1)
+	for len(text) > 0 {
+		n := min(base64Line, len(text))
+		out = append(append(out, text[:n]...), '\n')
+		text = text[n:]
+	}
+	return string(out)
+}

@@ -1,0 +1,126 @@
+package builtins
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// KeyValueSources says where the entries of a generated ConfigMap or Secret come from.
+type KeyValueSources struct {
+	// Literals are entries of the form key=value; a pair of quotes around the value is removed.
+	Literals []string `json:"literals,omitempty"`
+	// Files are of the form path or key=path; the key of the first form is the file's name.
+	Files []string `json:"files,omitempty"`
+	// Envs are files of key=value lines.
+	Envs []string `json:"envs,omitempty"`
+	// Env is the older form of Envs, which only Kustomizations have.
+	Env string `json:"env,omitempty"`
+}
+
+// A keyValue is an entry and the place that it came from. Messages may show its key, never its value.
+type keyValue struct {
+	key, value string
+	from       string
+}
+
+// load reads all sources, in kustomize's order.
+func (s *KeyValueSources) load(env Env) ([]keyValue, error) {
+	var all []keyValue
+	for i, name := range s.Envs {
+		src, err := env.Read(name)
+		if err != nil {
+			return nil, fmt.Errorf("envs[%d]: %w", i, err)
+		}
+		if all, err = appendEnvFile(all, src); err != nil {
+			return nil, fmt.Errorf("envs[%d]: %w", i, err)
+		}
+	}
+	for i, text := range s.Literals {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("literals[%d]: must be of the form key=value", i)
+		}
+		all = append(all, keyValue{key, unquote(value), fmt.Sprintf("literals[%d]", i)})
+	}
+	for i, text := range s.Files {
+		from := fmt.Sprintf("files[%d]", i)
+		key, name, err := parseFileSource(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+		src, err := env.Read(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+		all = append(all, keyValue{key, string(src.Data), from})
+	}
+	return all, checkKeys(all)
+}
+
+func checkKeys(all []keyValue) error {
+	seen := make(map[string]string, len(all))
+	for _, kv := range all {
+		if first, ok := seen[kv.key]; ok {
+			return fmt.Errorf("%s: key %q is already given by %s", kv.from, kv.key, first)
+		}
+		seen[kv.key] = kv.from
+	}
+	return nil
+}
+
+func parseFileSource(text string) (key, name string, err error) {
+	key, name, ok := strings.Cut(text, "=")
+	switch {
+	case !ok:
+		return path.Base(text), text, nil
+	case strings.Contains(name, "="):
+		return "", "", fmt.Errorf("must be of the form path or key=path, with no further '='")
+	case key == "":
+		return "", "", fmt.Errorf("no key before '='")
+	case name == "":
+		return "", "", fmt.Errorf("no path after '='")
+	}
+	return key, name, nil
+}
+
+// unquote removes one pair of quotes around s.
+func unquote(s string) string {
+	if len(s) < 2 || s[0] != s[len(s)-1] || s[0] != '"' && s[0] != '\'' {
+		return s
+	}
+	return s[1 : len(s)-1]
+}
+
+// maxEnvLine is the length from which kustomize silently drops a line and all that follow.
+const maxEnvLine = 64 << 10
+
+// appendEnvFile appends the entries of a file of key=value lines. A line without "=" has the empty value, a line without
+// key, and a comment, is no entry; quotes are part of the value.
+func appendEnvFile(all []keyValue, src *krm.Source) ([]keyValue, error) {
+	data := string(bytes.TrimPrefix(src.Data, []byte("\ufeff")))
+	for n := 1; data != ""; n++ {
+		var line string
+		line, data, _ = strings.Cut(data, "\n")
+		pos := krm.Pos{File: src.File, Line: n}
+		switch {
+		case len(line) >= maxEnvLine:
+			return nil, krm.Errorf(pos, "", "line of more than %d bytes", maxEnvLine).
+				Hint("kustomize would ignore it and all lines after it without a message")
+		case !utf8.ValidString(line):
+			return nil, krm.Errorf(pos, "", "line is not valid UTF-8")
+		}
+		line = strings.TrimLeftFunc(strings.TrimSuffix(line, "\r"), unicode.IsSpace)
+		key, value, _ := strings.Cut(line, "=")
+		if key == "" || key[0] == '#' {
+			continue
+		}
+		all = append(all, keyValue{key, value, pos.String()})
+	}
+	return all, nil
+}

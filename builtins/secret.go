@@ -1,0 +1,46 @@
+package builtins
+
+import "github.com/krmflow/krmflow/krm"
+
+// SecretArgs is an entry of a Kustomization's secretGenerator.
+type SecretArgs struct {
+	GeneratorArgs `json:",inline"`
+	// Type is the type of the Secret; empty means Opaque.
+	Type string `json:"type,omitempty"`
+}
+
+// Generator returns the built-in that the entry stands for; global are the generatorOptions of the Kustomization.
+func (a SecretArgs) Generator(global *GeneratorOptions) *SecretGenerator {
+	a.complete(global)
+	return &SecretGenerator{SecretArgs: a}
+}
+
+// A SecretGenerator makes a Secret from literals and files. Its errors never show a value.
+type SecretGenerator struct {
+	Metadata   ObjectName `json:"metadata"`
+	SecretArgs `json:",inline"`
+
+	made generated
+}
+
+// Configure reads the files.
+func (g *SecretGenerator) Configure(env Env) error {
+	base, pairs, err := g.prepare("Secret", g.Metadata, env)
+	if err != nil {
+		return err
+	}
+	data := make(map[string]string, len(pairs))
+	for _, kv := range pairs {
+		data[kv.key] = encodeBase64(kv.value)
+	}
+	secretType := g.Type
+	if secretType == "" {
+		secretType = "Opaque"
+	}
+	g.made = g.state(env)
+	g.made.value = base.With("type", krm.Str(secretType)).With("data", krm.StrMap(data))
+	return nil
+}
+
+// Generate returns the Secret.
+func (g *SecretGenerator) Generate() ([]*krm.Resource, error) { return g.made.resources(), nil }
