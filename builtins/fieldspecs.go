@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"errors"
-	"sort"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -45,10 +44,8 @@ func findSelected(s FieldSpecs, candidates []int, selector krm.GVK) int {
 
 func sameSlice(a, b FieldSpecs) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// sort orders s by kind in place. kustomize's sort is not stable, and its result decides which of several matching
-// references is updated: the same algorithm must run over the same input.
-func (s FieldSpecs) sort() { sort.Sort(byKind(s)) }
-
+// byKind sorts specs by kind. kustomize's sort is not stable, and the order decides which of several references is updated
+// first: the same algorithm must run over the same input.
 type byKind FieldSpecs
 
 func (s byKind) Len() int           { return len(s) }

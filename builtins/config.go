@@ -1,0 +1,172 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Config says which fields the fields of a Kustomization act on: what kustomize calls the transformer configuration
+// and reads from the files under `configurations:`. A Config is not changed after it was made, so layers share it.
+type Config struct {
+	NamePrefix                FieldSpecs     `json:"namePrefix,omitempty"`
+	NameSuffix                FieldSpecs     `json:"nameSuffix,omitempty"`
+	Namespace                 FieldSpecs     `json:"namespace,omitempty"`
+	CommonLabels              FieldSpecs     `json:"commonLabels,omitempty"`
+	Labels                    FieldSpecs     `json:"labels,omitempty"`
+	TemplateLabels            FieldSpecs     `json:"templateLabels,omitempty"`
+	VolumeClaimTemplateLabels FieldSpecs     `json:"volumeClaimTemplateLabels,omitempty"`
+	CommonAnnotations         FieldSpecs     `json:"commonAnnotations,omitempty"`
+	NameReference             NameReferences `json:"nameReference,omitempty"`
+	VarReference              FieldSpecs     `json:"varReference,omitempty"`
+	Images                    FieldSpecs     `json:"images,omitempty"`
+	Replicas                  FieldSpecs     `json:"replicas,omitempty"`
+}
+
+// A NameReference lists the fields that may hold the name of an object of some kinds. An empty Group, Version or Kind
+// stands for any.
+type NameReference struct {
+	Group      string     `json:"group,omitempty"`
+	Version    string     `json:"version,omitempty"`
+	Kind       string     `json:"kind,omitempty"`
+	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+}
+
+// GVK returns the kinds that are referred to.
+func (n NameReference) GVK() krm.GVK {
+	return krm.GVK{Group: n.Group, Version: n.Version, Kind: n.Kind}
+}
+
+// NameReferences is a list of references by the kind that they refer to. Like [FieldSpecs] it is shared, not changed.
+type NameReferences []NameReference
+
+// Merge returns n with the references of others added; the fields of a kind that both have are merged as
+// [FieldSpecs.Merge] does it.
+func (n NameReferences) Merge(others NameReferences) (NameReferences, error) {
+	if len(others) == 0 || len(n) == len(others) && &n[0] == &others[0] {
+		return n, nil
+	}
+	merged := slices.Clone(n)
+	for _, other := range others {
+		found := false
+		for i := range merged {
+			if merged[i].GVK() != other.GVK() {
+				continue
+			}
+			specs, err := merged[i].FieldSpecs.Merge(other.FieldSpecs)
+			if err != nil {
+				return nil, err
+			}
+			merged[i].FieldSpecs, found = specs, true
+		}
+		if !found {
+			merged = append(merged, other)
+		}
+	}
+	return merged, nil
+}
+
+type byTarget NameReferences
+
+func (n byTarget) Len() int           { return len(n) }
+func (n byTarget) Swap(i, j int)      { n[i], n[j] = n[j], n[i] }
+func (n byTarget) Less(i, j int) bool { return gvkLess(n[i].GVK(), n[j].GVK()) }
+
+// LayerConfig returns the configuration of a layer that names files under `configurations:`: the defaults with the
+// contents of the files merged, in order. The error names the list whose entries contradict each other.
+func LayerConfig(files ...*Config) (*Config, error) {
+	merged := &Config{}
+	for _, file := range files {
+		var err error
+		if merged, err = merged.Merge(file.sorted()); err != nil {
+			return nil, err
+		}
+	}
+	return DefaultConfig().Merge(merged)
+}
+
+// Merge returns c with the entries of other added that c does not have yet. It is c itself if that changes nothing. A
+// layer's configuration is what its bases have, merged in their order, and then its own. The error names the list whose
+// entries contradict each other.
+func (c *Config) Merge(other *Config) (*Config, error) {
+	switch {
+	case other == nil || c == other:
+		return c, nil
+	case other == DefaultConfig() && c.isZero():
+		return other, nil
+	}
+	merged := *c
+	changed := false
+	for i, list := range merged.lists() {
+		specs, err := list.specs.Merge(*other.lists()[i].specs)
+		if err != nil {
+			return nil, fmt.Errorf("merging %s: %w", list.name, err)
+		}
+		if len(specs) != len(*list.specs) {
+			changed = true
+			*list.specs = sortedSpecs(specs)
+		}
+	}
+	refs, err := merged.NameReference.Merge(other.NameReference)
+	if err != nil {
+		return nil, fmt.Errorf("merging nameReference: %w", err)
+	}
+	if !sameReferences(refs, c.NameReference) {
+		changed = true
+		sort.Sort(byTarget(refs))
+		merged.NameReference = refs
+	}
+	if !changed {
+		return c, nil
+	}
+	return &merged, nil
+}
+
+func sortedSpecs(s FieldSpecs) FieldSpecs {
+	s = slices.Clone(s)
+	sort.Sort(byKind(s))
+	return s
+}
+
+// sameReferences relies on Merge to keep the lists of fields that it does not add to.
+func sameReferences(a, b NameReferences) bool {
+	return slices.EqualFunc(a, b, func(x, y NameReference) bool {
+		return x.GVK() == y.GVK() && sameSlice(x.FieldSpecs, y.FieldSpecs)
+	})
+}
+
+type namedSpecs struct {
+	name  string
+	specs *FieldSpecs
+}
+
+func (c *Config) lists() [11]namedSpecs {
+	return [...]namedSpecs{
+		{"namePrefix", &c.NamePrefix}, {"nameSuffix", &c.NameSuffix}, {"namespace", &c.Namespace},
+		{"commonAnnotations", &c.CommonAnnotations}, {"commonLabels", &c.CommonLabels}, {"labels", &c.Labels},
+		{"templateLabels", &c.TemplateLabels}, {"volumeClaimTemplateLabels", &c.VolumeClaimTemplateLabels},
+		{"varReference", &c.VarReference}, {"images", &c.Images}, {"replicas", &c.Replicas},
+	}
+}
+
+func (c *Config) isZero() bool {
+	for _, list := range c.lists() {
+		if len(*list.specs) > 0 {
+			return false
+		}
+	}
+	return len(c.NameReference) == 0
+}
+
+// sorted returns a copy of c, as it was read from a file, in the order in which it takes part in merges.
+func (c *Config) sorted() *Config {
+	s := *c
+	for _, list := range s.lists() {
+		*list.specs = sortedSpecs(*list.specs)
+	}
+	s.NameReference = slices.Clone(s.NameReference)
+	sort.Sort(byTarget(s.NameReference))
+	return &s
+}

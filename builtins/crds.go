@@ -1,0 +1,131 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// CRDConfig returns the configuration that a file under `crds:` gives: OpenAPI definitions by type name, whose
+// x-kubernetes- extensions mark the fields that hold labels, annotations, names and references. Several files are combined
+// with [Config.Merge].
+func CRDConfig(file krm.Value) (*Config, error) {
+	if file.Type() != krm.Map {
+		return nil, fmt.Errorf("open API definitions must be a mapping of type names, found a %s", file.Type())
+	}
+	types := make(map[string]krm.Value, file.Len())
+	var names []string
+	for _, f := range file.Fields() {
+		props, err := definitionProperties(f.Value)
+		if err != nil {
+			return nil, fmt.Errorf("open API definition of %q: %w", f.Key, err)
+		}
+		types[f.Key] = props
+		names = append(names, f.Key)
+	}
+	slices.Sort(names)
+	found := &Config{}
+	for _, name := range names {
+		if props := types[name]; isObjectType(props) {
+			c := crdReader{types: types, config: found, kind: name[strings.LastIndexByte(name, '.')+1:]}
+			if err := c.read(props, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return (&Config{}).Merge(found)
+}
+
+func definitionProperties(def krm.Value) (krm.Value, error) {
+	schema := def.Get("Schema")
+	for _, f := range def.Fields() {
+		if !schema.Exists() && strings.EqualFold(f.Key, "schema") {
+			schema = f.Value
+		}
+	}
+	props := schema.Get("properties")
+	for _, v := range []krm.Value{def, schema, props} {
+		if !v.IsNull() && v.Type() != krm.Map {
+			return v, fmt.Errorf("expected a mapping, found a %s", v.Type())
+		}
+	}
+	return props, nil
+}
+
+func isObjectType(props krm.Value) bool {
+	return props.Get("kind").Exists() && props.Get("apiVersion").Exists() && props.Get("metadata").Exists()
+}
+
+// A crdReader follows the definition of one kind.
+type crdReader struct {
+	types  map[string]krm.Value
+	config *Config
+	kind   string
+	within []string // the types that lead here: a type that contains itself is not entered again
+}
+
+func (c *crdReader) read(props krm.Value, path []string) error {
+	for _, f := range props.Fields() {
+		at := append(slices.Clip(path), f.Key)
+		if err := c.readExtensions(f.Value, at); err != nil {
+			return err
+		}
+		ref := f.Value.Get("$ref").Text()
+		if ref == "" || slices.Contains(c.within, ref) {
+			continue
+		}
+		c.within = append(c.within, ref)
+		if err := c.read(c.types[ref], at); err != nil {
+			return err
+		}
+		c.within = c.within[:len(c.within)-1]
+	}
+	return nil
+}
+
+func (c *crdReader) readExtensions(prop krm.Value, path []string) error {
+	for _, mark := range []struct {
+		extension string
+		specs     *FieldSpecs
+	}{
+		{"x-kubernetes-annotation", &c.config.CommonAnnotations},
+		{"x-kubernetes-label-selector", &c.config.CommonLabels},
+		{"x-kubernetes-identity", &c.config.NamePrefix},
+	} {
+		if _, ok := extension(prop, mark.extension); ok {
+			specs, err := mark.specs.Merge(FieldSpecs{c.spec(path)})
+			if err != nil {
+				return err
+			}
+			*mark.specs = specs
+		}
+	}
+	version, ok1 := extension(prop, "x-kubernetes-object-ref-api-version")
+	kind, ok2 := extension(prop, "x-kubernetes-object-ref-kind")
+	if !ok1 || !ok2 {
+		return nil
+	}
+	nameKey, ok := extension(prop, "x-kubernetes-object-ref-name-key")
+	if !ok {
+		nameKey = "name"
+	}
+	field := c.spec(append(slices.Clip(path), nameKey))
+	refs, err := c.config.NameReference.Merge(NameReferences{{Version: version, Kind: kind, FieldSpecs: FieldSpecs{field}}})
+	c.config.NameReference = refs
+	return err
+}
+
+func (c *crdReader) spec(path []string) FieldSpec {
+	return FieldSpec{Kind: c.kind, Path: strings.Join(path, "/")}
+}
+
+func extension(prop krm.Value, name string) (string, bool) {
+	for _, f := range prop.Fields() {
+		if f.Value.Type() == krm.String && strings.EqualFold(f.Key, name) {
+			return f.Value.Text(), true
+		}
+	}
+	return "", false
+}
