@@ -8,6 +8,7 @@ type Resource struct {
 	id    ID
 	// scopes decides which kinds have no namespace; nil means Kubernetes' own.
 	scopes *Schema
+	linked bool // value may hold linked strings
 
 	// Prev holds the identities that the resource had before renaming steps, oldest first.
 	Prev []ID
@@ -60,8 +61,12 @@ func (r *Resource) Copy() *Resource {
 	return &c
 }
 
-// SetValue replaces the object; the current identity follows.
+// SetValue replaces the object; the current identity follows. Strings made by [Linked] that v has changed in one place
+// change in all places: a value that does not descend from the current one needs [Resource.Unlink] first.
 func (r *Resource) SetValue(v Value) {
+	if r.linked {
+		v = spread(r.value, v)
+	}
 	r.value = v
 	meta := v.Get("metadata")
 	gvk := ParseGVK(v.Get("apiVersion").Text(), v.Get("kind").Text())
@@ -123,3 +128,9 @@ func (r *Resource) Annotations() Value { return r.value.At("metadata", "annotati
 
 // Schema returns the schema that the resource was loaded with, nil for Kubernetes' own.
 func (r *Resource) Schema() *Schema { return r.scopes }
+
+// SetLinkedValue is [Resource.SetValue] for a value to which strings made by [Linked] were added.
+func (r *Resource) SetLinkedValue(v Value) {
+	r.SetValue(v)
+	r.linked = true
+}

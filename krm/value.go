@@ -37,6 +37,8 @@ type Value struct {
 	p   unsafe.Pointer // *byte of the text, *Value of the items or *Field of the fields
 	n   uint32         // length of what p points to
 	typ Type
+	// linked marks a string that stands for one node in several places: see [Linked].
+	linked bool
 }
 
 // A Field is one entry of a mapping.

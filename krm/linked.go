@@ -1,0 +1,140 @@
+package krm
+
+import "unsafe"
+
+// Linked returns a string value that is one node wherever it stands in a resource: if a step changes it in one place,
+// [Resource.SetValue] changes it in all. Values from different calls are different nodes.
+//
+// kustomize puts the same node under every field to which a transformer adds a label. A later patch of
+// metadata.labels.app therefore changes the selectors and pod labels that got app from the same transformer, and people's
+// trees depend on it. The links of a resource that went through a JSON patch or a function are cut: [Resource.Unlink].
+func Linked(s string) Value {
+	text := append([]byte(s), 0) // one more byte, so that the empty string has an address of its own
+	return Value{p: unsafe.Pointer(unsafe.SliceData(text)), n: uint32(len(s)), typ: String, linked: true}
+}
+
+// IsLinked reports whether v was made by [Linked].
+func (v Value) IsLinked() bool { return v.linked }
+
+// Unlink makes the links of r ordinary values.
+func (r *Resource) Unlink() {
+	if r.linked {
+		r.linked = false
+		r.value = unlink(r.value)
+	}
+}
+
+func unlink(v Value) Value {
+	return mapScalars(v, func(x Value) Value { x.linked = false; return x })
+}
+
+// mapScalars returns v with fn applied to every scalar that is linked.
+func mapScalars(v Value, fn func(Value) Value) Value {
+	switch v.typ {
+	case Map:
+		w := v
+		for i, f := range v.Fields() {
+			if x := mapScalars(f.Value, fn); x != f.Value {
+				if w == v {
+					w = MapOf(append([]Field(nil), v.Fields()...)...)
+				}
+				w.Fields()[i].Value = x
+			}
+		}
+		return w
+	case Seq:
+		w := v
+		for i, item := range v.Items() {
+			if x := mapScalars(item, fn); x != item {
+				if w == v {
+					w = SeqOf(append([]Value(nil), v.Items()...)...)
+				}
+				w.Items()[i] = x
+			}
+		}
+		return w
+	}
+	if v.linked {
+		return fn(v)
+	}
+	return v
+}
+
+// spread returns v, which a step made of old, with every change of a linked value made in all its places.
+func spread(old, v Value) Value {
+	changed := map[Value]Value{}
+	v = relink(old, v, changed)
+	if len(changed) == 0 {
+		return v
+	}
+	return mapScalars(v, func(x Value) Value {
+		if w, ok := changed[x]; ok {
+			return w
+		}
+		return x
+	})
+}
+
+// relink finds the linked values of old that are something else in v, puts new linked values there, and notes them in
+// changed. It enters only what differs.
+func relink(old, v Value, changed map[Value]Value) Value {
+	if old == v {
+		return v
+	}
+	if old.linked {
+		if v.Exists() {
+			if v.typ == String {
+				v = Linked(v.Text())
+			}
+			changed[old] = v
+		}
+		return v
+	}
+	if old.typ != v.typ {
+		return v
+	}
+	w := v
+	for i, f := range v.Fields() {
+		if x := relink(old.counterpart(i, f.Key), f.Value, changed); x != f.Value {
+			if w == v {
+				w = MapOf(append([]Field(nil), v.Fields()...)...)
+			}
+			w.Fields()[i].Value = x
+		}
+	}
+	for i, item := range v.Items() {
+		if x := relink(old.itemCounterpart(i, v), item, changed); x != item {
+			if w == v {
+				w = SeqOf(append([]Value(nil), v.Items()...)...)
+			}
+			w.Items()[i] = x
+		}
+	}
+	return w
+}
+
+// counterpart is Get for a key that is probably field i.
+func (v Value) counterpart(i int, key string) Value {
+	if fields := v.Fields(); i < len(fields) && fields[i].Key == key {
+		return fields[i].Value
+	}
+	return v.Get(key)
+}
+
+// itemCounterpart returns the item of v that became item i of the list w: a merge may have moved it.
+func (v Value) itemCounterpart(i int, w Value) Value {
+	item := w.Items()[i]
+	for _, key := range [][]string{{"name"}, {"metadata", "name"}} {
+		if name := item.At(key...); name.Exists() {
+			for _, old := range v.Items() {
+				if old.At(key...).Equal(name) {
+					return old
+				}
+			}
+		}
+	}
+	if v.Len() == w.Len() {
+		return v.Items()[i]
+	}
+	return Value{}
+}
