@@ -1,0 +1,315 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary stand in for both programs: under the names krmflow and kustomize it prints a stand-in for a build.
+func TestMain(m *testing.M) {
+	switch name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"); name {
+	case "krmflow", "kustomize":
+		standIn(name, os.Args[1:])
+	case "busy":
+		for start := time.Now(); time.Since(start) < 100*time.Millisecond; {
+		}
+		fmt.Fprintln(os.Stderr, strings.Repeat("complaint ", 1000)+"last words")
+		os.Exit(len(os.Args) - 1)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// standIn prints one resource per root. Roots of the name "differ" come out differently, as "broken" they fail.
+func standIn(name string, args []string) {
+	doc := func(root string) string {
+		base := filepath.Base(root)
+		switch {
+		case base == "broken":
+			fmt.Fprintln(os.Stderr, "no such thing")
+			os.Exit(1)
+		case base == "differ":
+			base = name
+		}
+		return "kind: Root\nmetadata:\n  name: " + base + "\n"
+	}
+	if args[0] == "build" {
+		fmt.Print(doc(args[1]))
+		return
+	}
+	out := args[2] // apply-render -o out root...
+	os.Mkdir(out, 0o755)
+	var all []string
+	for _, root := range args[3:] {
+		all = append(all, doc(root))
+	}
+	os.WriteFile(filepath.Join(out, "all.yaml"), []byte(strings.Join(all, "---\n")), 0o644)
+}
+
+// program makes the test binary available under another name.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.Symlink(exe, path); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	return path
+}
+
+// small are the shapes of Trees in sizes that build quickly, with the resources that each root has.
+func small() map[string]struct {
+	tree Tree
+	want int
+} {
+	type row = struct {
+		tree Tree
+		want int
+	}
+	return map[string]row{
+		"service":      {Service(), 1},
+		"patch":        {Patch(), 1},
+		"flat":         {Flat(101), 101},
+		"overlays":     {Overlays(2, 20), 57},
+		"chain":        {Chain(30, 20), 20},
+		"diamond":      {Diamond(4, 50), 200},
+		"replacements": {Replacements(20), 20},
+		"crds":         {CRDs(400 << 10), 2},
+		"nested":       {Nested(125), 125},
+	}
+}
+
+func digest(t *testing.T, dir string) string {
+	t.Helper()
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		fmt.Fprintf(h, "%s %d\n%s", filepath.ToSlash(rel), len(b), b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func TestWriteIsDeterministic(t *testing.T) {
+	for name, row := range small() {
+		t.Run(name, func(t *testing.T) {
+			write := func(seed int64) string {
+				dir := t.TempDir()
+				if err := Write(dir, row.tree, seed); err != nil {
+					t.Fatal(err)
+				}
+				for _, root := range row.tree.Roots {
+					if _, err := os.Stat(filepath.Join(dir, root, "kustomization.yaml")); err != nil {
+						t.Errorf("root without kustomization: %v", err)
+					}
+				}
+				return digest(t, dir)
+			}
+			one := write(1)
+			if again := write(1); again != one {
+				t.Error("two trees of one seed differ")
+			}
+			if other := write(2); other == one && name != "service" {
+				t.Error("trees of two seeds are equal")
+			}
+		})
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	if err := Write(t.TempDir(), Tree{Name: "none"}, 1); err == nil {
+		t.Error("a tree without shape was written")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(file, Service(), 1); err == nil {
+		t.Error("a tree was written into a file")
+	}
+}
+
+func TestTreesBuildWithKustomize(t *testing.T) {
+	kustomize, err := exec.LookPath("kustomize")
+	if err != nil {
+		t.Skip("kustomize is not on PATH")
+	}
+	for name, row := range small() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := Write(dir, row.tree, 1); err != nil {
+				t.Fatal(err)
+			}
+			for _, root := range row.tree.Roots {
+				out := filepath.Join(dir, "out.yaml")
+				if _, err := runTo(t.Context(), out, kustomize, "build", filepath.Join(dir, root)); err != nil {
+					t.Fatal(err)
+				}
+				if n, _, err := weigh(out); err != nil || n != row.want {
+					t.Errorf("%s has %d resources, want %d; %v", root, n, row.want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestRun(t *testing.T) {
+	busy := program(t, "busy")
+	s, err := Run(t.Context(), io.Discard, busy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Wall < 100*time.Millisecond || s.CPU < 10*time.Millisecond || s.CPU > 10*s.Wall {
+		t.Errorf("100 ms of work measured as %v CPU, %v wall", s.CPU, s.Wall)
+	}
+	if SelfPeak() > 0 && (s.Peak < 1<<20 || s.Peak > 1<<30) {
+		t.Errorf("peak of a small process is %d bytes", s.Peak)
+	}
+	_, err = Run(t.Context(), io.Discard, busy, "fail")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.HasSuffix(err.Error(), "last words") || len(err.Error()) > 4<<10 {
+		t.Errorf("a failing program gives %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, io.Discard, busy); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled run gives %v", err)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	if got := Median(nil); got != (Sample{}) {
+		t.Errorf("median of nothing is %v", got)
+	}
+	odd := []Sample{{CPU: 9, Wall: 1, Peak: 5}, {CPU: 1, Wall: 2, Peak: 7}, {CPU: 3, Wall: 9, Peak: 6}}
+	if got, want := Median(odd), (Sample{CPU: 3, Wall: 2, Peak: 6}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := Median(odd[:2]), (Sample{CPU: 5, Wall: 1, Peak: 6}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestExponent(t *testing.T) {
+	x := []float64{1000, 2000, 5000, 10000}
+	for _, want := range []float64{0.5, 1, 2} {
+		var y []float64
+		for _, v := range x {
+			y = append(y, 3*math.Pow(v, want))
+		}
+		if got := exponent(x, y); math.Abs(got-want) > 1e-9 {
+			t.Errorf("exponent of 3·x^%v is %v", want, got)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	krmflow, kustomize := program(t, "krmflow"), program(t, "kustomize")
+	compare := func(o Options) (Report, error) {
+		t.Helper()
+		o.Krmflow, o.Kustomize, o.Runs, o.JSON, o.Keep = krmflow, kustomize, 2, true, t.TempDir()
+		var out bytes.Buffer
+		failed := Compare(t.Context(), &out, o)
+		var r Report
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+			t.Fatalf("%v in %s", err, out.Bytes())
+		}
+		return r, failed
+	}
+	r, err := compare(Options{Dirs: []string{"one", "differ", "broken", "two"}})
+	if !errors.Is(err, ErrDiffers) || !strings.Contains(err.Error(), "differ: line 3:") || !strings.Contains(err.Error(), "broken: ") {
+		t.Errorf("got error %v", err)
+	}
+	for i, same := range []bool{true, false, false, true} {
+		row := r.Rows[i]
+		if row.Same != same || (row.Error == "") != same {
+			t.Errorf("row %s: same %v, error %q", row.Tree, row.Same, row.Error)
+		}
+		if same && (row.Resources != 1 || row.Krmflow.Runs != 2 || row.Kustomize.Runs != 2) {
+			t.Errorf("row %s: %+v", row.Tree, row)
+		}
+	}
+	r, err = compare(Options{Trees: []string{"overlays-100", "patch"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 2 || r.Rows[0].Tree != "patch" || r.Rows[1].Resources != 100 || !r.Rows[1].Same {
+		t.Errorf("got rows %+v", r.Rows)
+	}
+}
+
+func TestCompareText(t *testing.T) {
+	o := Options{Krmflow: program(t, "krmflow"), Kustomize: program(t, "kustomize"), Dirs: []string{"one", "differ"}, Runs: 1}
+	var out strings.Builder
+	if err := Compare(t.Context(), &out, o); !errors.Is(err, ErrDiffers) {
+		t.Errorf("got error %v", err)
+	}
+	for _, want := range []string{"kustomize CPU", "same", "FAILED", "differ: line 3: output differs"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	err := Compare(t.Context(), io.Discard, Options{Trees: []string{"flat"}})
+	if err == nil || !strings.Contains(err.Error(), "flat-1000") {
+		t.Errorf("an unknown tree gives %v", err)
+	}
+	if err := Compare(t.Context(), io.Discard, Options{Kustomize: "no-such-program"}); err == nil {
+		t.Error("a program that does not exist was accepted")
+	}
+}
+
+func TestSameFolders(t *testing.T) {
+	folder := func(files ...string) string {
+		dir := t.TempDir()
+		for i, content := range files {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.yaml", i)), []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	whole := folder("a: 1\n---\nb: 2\n---\na: 1\n")
+	if err := same(whole, folder("a: 1\n", "a: 1\n---\nb: 2\n")); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []string{folder("a: 1\n---\nb: 2\n"), folder("a: 1\n---\nb: 3\n---\na: 1\n"), folder()} {
+		if err := same(whole, other); !errors.Is(err, ErrDiffers) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	var r Report
+	for _, n := range []int{1000, 2000, 4000} {
+		r.Rows = append(r.Rows, Row{Size: n, Krmflow: &Figure{CPU: float64(n * n), Peak: int64(n)}})
+	}
+	r.Rows = append(r.Rows, Row{Krmflow: &Figure{CPU: 1}}, Row{Size: 9, Error: "failed"})
+	r.grow()
+	if g := r.Growth; g == nil || math.Abs(g.CPU-2) > 1e-9 || math.Abs(g.LastCPU-2) > 1e-9 || math.Abs(g.Peak-1) > 1e-9 {
+		t.Errorf("got %+v", r.Growth)
+	}
+}

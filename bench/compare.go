@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// Options says what Compare measures. The zero value measures every tree with this program and a kustomize found on PATH.
+type Options struct {
+	// Krmflow is the program to measure; empty means the running one.
+	Krmflow string
+	// Kustomize is the program to compare with. When it is empty, kustomize is looked for on PATH, and if there is none krmflow is
+	// measured alone.
+	Kustomize string
+	// Trees names the trees to measure; empty means all of Trees and the growth of flat trees.
+	Trees []string
+	// Dirs are roots to measure instead of generated trees, each by itself.
+	Dirs []string
+	// Runs is how many times each program builds a tree; 0 means 5.
+	Runs int
+	// Budget is the time after which kustomize builds a tree no more, though once at least; 0 means a minute.
+	Budget time.Duration
+	// Seed varies the generated trees.
+	Seed int64
+	// Keep is a folder to make the trees in and to leave them; empty means a temporary one.
+	Keep string
+	// JSON asks for one JSON document in place of a table.
+	JSON bool
+}
+
+// ErrDiffers is returned by Compare when the two programs did not print the same.
+var ErrDiffers = errors.New("output differs from kustomize")
+
+// Compare measures, writes a report to w, and fails when a build fails or when krmflow and kustomize differ in a single byte; the
+// report is written nevertheless. The files it makes are removed before it returns, unless o.Keep is set.
+func Compare(ctx context.Context, w io.Writer, o Options) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	dir, remove, err := o.folder()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	subjects, err := o.subjects(dir)
+	if err != nil {
+		return err
+	}
+	c := &comparison{o: o, dir: dir}
+	report := &Report{Krmflow: o.Krmflow, Kustomize: o.Kustomize, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Runs: o.Runs, Seed: o.Seed}
+	var failed error
+	for _, s := range subjects {
+		row, err := c.row(ctx, s)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			row.Error = err.Error()
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", s.name, err))
+		}
+		report.Rows = append(report.Rows, row)
+	}
+	report.grow()
+	print := report.text
+	if o.JSON {
+		print = report.json
+	}
+	return errors.Join(failed, print(w))
+}
+
+// complete fills in defaults and finds the programs.
+func (o *Options) complete() (err error) {
+	o.Runs = cmp.Or(o.Runs, 5)
+	o.Budget = cmp.Or(o.Budget, time.Minute)
+	if o.Krmflow == "" {
+		o.Krmflow, err = os.Executable()
+	} else {
+		o.Krmflow, err = exec.LookPath(o.Krmflow)
+	}
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(o.Kustomize, "kustomize")
+	path, err := exec.LookPath(name)
+	if err != nil && o.Kustomize != "" {
+		return err
+	}
+	o.Kustomize = path
+	return nil
+}
+
+func (o *Options) folder() (dir string, remove func(), err error) {
+	if o.Keep != "" {
+		return o.Keep, func() {}, os.MkdirAll(o.Keep, 0o755)
+	}
+	dir, err = os.MkdirTemp("", "krmflow-bench-")
+	return dir, func() { os.RemoveAll(dir) }, err
+}
+
+// A subject is one row to measure: roots that are built together.
+type subject struct {
+	name, title string
+	size        int      // resources of a flat tree whose growth is measured; krmflow builds it alone
+	roots       []string // folders as the programs get them
+	plant       func() error
+}
+
+// subjects lists what to measure. Their files are made when their turn comes.
+func (o *Options) subjects(dir string) ([]subject, error) {
+	var list []subject
+	for _, d := range o.Dirs {
+		list = append(list, subject{name: d, title: d, roots: []string{d}})
+	}
+	if len(list) > 0 {
+		return list, nil
+	}
+	trees := Trees()
+	for _, name := range o.Trees {
+		if !slices.ContainsFunc(trees, func(t Tree) bool { return t.Name == name }) {
+			return nil, fmt.Errorf("no tree is called %q\nthere are: %s", name, names(trees))
+		}
+	}
+	for _, t := range trees {
+		if len(o.Trees) == 0 || slices.Contains(o.Trees, t.Name) {
+			list = append(list, o.generated(dir, t, 0))
+		}
+	}
+	if len(o.Trees) == 0 {
+		for _, n := range []int{1000, 2000, 5000, 10000} {
+			list = append(list, o.generated(dir, Flat(n), n))
+		}
+	}
+	return list, nil
+}
+
+func (o *Options) generated(dir string, t Tree, size int) subject {
+	base := filepath.Join(dir, t.Name)
+	s := subject{name: t.Name, title: t.Title, size: size, plant: func() error { return Write(base, t, o.Seed) }}
+	for _, r := range t.Roots {
+		s.roots = append(s.roots, filepath.Join(base, filepath.FromSlash(r)))
+	}
+	return s
+}
+
+func names(trees []Tree) string {
+	var s string
+	for _, t := range trees {
+		s += " " + t.Name
+	}
+	return s[1:]
+}

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"fmt"
+	"path"
+	"slices"
+)
+
+// Service is one Service and nothing else: what remains is the cost of starting a program.
+func Service() Tree {
+	return Tree{Name: "service", Title: "one Service", Roots: []string{"."}, fill: func(p *plot) {
+		p.kustomization(".", []string{"service.yaml"}, "")
+		p.write(".", p.app("hello"), kinds(0, 2)[1:])
+	}}
+}
+
+// Patch is one Deployment with a strategic merge patch, which needs the schema's merge keys.
+func Patch() Tree {
+	return Tree{Name: "patch", Title: "one Deployment, a strategic merge patch", Roots: []string{"."}, fill: func(p *plot) {
+		p.kustomization(".", []string{"deployment.yaml"}, "patches:\n- path: patch.yaml\n")
+		a := p.app("hello")
+		p.write(".", a, kinds(0, 1))
+		p.file("patch.yaml", func(out printf) { mergePatch(a, out) })
+	}}
+}
+
+// Flat is one kustomization that lists the files of n resources and uses names, labels, images, replicas, generators and ten patches.
+func Flat(n int) Tree {
+	return Tree{
+		Name: fmt.Sprintf("flat-%d", n), Title: fmt.Sprintf("flat, %d resources, 10 patches", n), Roots: []string{"."},
+		fill: func(p *plot) {
+			apps, files := p.apps("apps", n, n/50)
+			p.file("kustomization.yaml", func(out printf) {
+				header(out, "Kustomization")
+				out("namespace: shop\nnamePrefix: acme-\nnameSuffix: -v2\n")
+				list(out, "resources", files)
+				settings(out, "acme")
+				images(p, out)
+				out("replicas:\n")
+				for _, a := range apps[:min(3, len(apps))] {
+					out("- name: %s\n  count: 7\n", a.name)
+				}
+				generators(p, out, apps[:n/50])
+				tenPatches(p, out, apps)
+			})
+			p.file("patches/merge.yaml", func(out printf) { mergePatch(apps[len(apps)/2], out) })
+		},
+	}
+}
+
+// apps writes n resources as apps of eight below folder, except that the first generated apps get their ConfigMap from a
+// generator, which counts as one of the n. It returns the apps and the names of the files.
+func (p *plot) apps(folder string, n, generated int) (apps []app, files []string) {
+	for i := 0; n > 0; i++ {
+		a := p.app(fmt.Sprintf("%s-%03d", p.pick("cart", "user", "search", "mail", "stock", "price", "report"), i))
+		want := kinds(i, min(8, n))
+		n -= len(want)
+		if i < generated {
+			want = slices.DeleteFunc(want, func(k kind) bool { return k.name == "configmap" })
+		}
+		for _, name := range p.write(path.Join(folder, a.name), a, want) {
+			files = append(files, path.Join(folder, a.name, name))
+		}
+		apps = append(apps, a)
+	}
+	return apps, files
+}
+
+// Replacements is n resources and as many replacements: each app's ConfigMap is the source of two values of its Deployment.
+func Replacements(n int) Tree {
+	return Tree{
+		Name: fmt.Sprintf("replacements-%d", n), Title: fmt.Sprintf("%d replacements, %d resources", n, n), Roots: []string{"."},
+		fill: func(p *plot) {
+			var files, lists []string
+			for i := range n / 2 {
+				a := p.app(fmt.Sprintf("svc-%03d", i))
+				for _, name := range p.write(a.name, a, []kind{{"deployment", deployment}, {"configmap", configMap}}) {
+					files = append(files, path.Join(a.name, name))
+				}
+				lists = append(lists, a.name+"/replacements.yaml")
+				p.file(a.name+"/replacements.yaml", func(out printf) { replacements(a, out) })
+			}
+			p.file("kustomization.yaml", func(out printf) {
+				header(out, "Kustomization")
+				list(out, "resources", files)
+				out("replacements:\n")
+				for _, name := range lists {
+					out("- path: %s\n", name)
+				}
+			})
+		},
+	}
+}
+
+func replacements(a app, out printf) {
+	out("- source:\n    kind: ConfigMap\n    name: %s\n    fieldPath: data.host\n  targets:\n", a.name)
+	out("  - select:\n      kind: Deployment\n      name: %s\n    fieldPaths:\n", a.name)
+	out("    - spec.template.spec.containers.[name=main].env.[name=APP_NAME].value\n")
+	out("- source:\n    kind: ConfigMap\n    name: %s\n    fieldPath: data.timeout\n  targets:\n", a.name)
+	out("  - select:\n      name: %s\n      kind: Deployment\n    fieldPaths:\n    - metadata.annotations.[example.com/change]\n", a.name)
+	out("    options:\n      create: true\n")
+}

@@ -1,0 +1,196 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A Report is the result of Compare as its JSON form has it.
+type Report struct {
+	Krmflow   string  `json:"krmflow"`
+	Kustomize string  `json:"kustomize,omitempty"`
+	OS        string  `json:"os"`
+	Arch      string  `json:"arch"`
+	CPUs      int     `json:"cpus"`
+	Runs      int     `json:"runs"`
+	Seed      int64   `json:"seed"`
+	Rows      []Row   `json:"rows"`
+	Growth    *Growth `json:"growth,omitempty"`
+}
+
+// A Row is the result for one tree.
+type Row struct {
+	Tree      string  `json:"tree"`
+	Title     string  `json:"title"`
+	Size      int     `json:"size,omitempty"` // resources, when the row belongs to the growth of flat trees
+	Resources int     `json:"resources"`
+	Bytes     int64   `json:"bytes"`
+	Krmflow   *Figure `json:"krmflow,omitempty"`
+	Kustomize *Figure `json:"kustomize,omitempty"`
+	Same      bool    `json:"same"` // the outputs were compared, after every run, and equal
+	Error     string  `json:"error,omitempty"`
+}
+
+// A Figure holds medians of whole processes.
+type Figure struct {
+	CPU       float64 `json:"cpu_seconds"`
+	Wall      float64 `json:"wall_seconds"`
+	Peak      int64   `json:"peak_bytes"`
+	PeakFloor bool    `json:"peak_is_floor,omitempty"` // the true peak may be smaller: see Sample.Peak
+	Runs      int     `json:"runs"`
+}
+
+// Growth tells how the cost of flat trees grows with their size n: as n to the power of the exponent. The last exponents are those
+// of the largest two trees, where the cost of starting the program no longer hides anything.
+type Growth struct {
+	CPU, Peak, LastCPU, LastPeak float64
+}
+
+func figure(samples []Sample) *Figure {
+	m := Median(samples)
+	return &Figure{CPU: m.CPU.Seconds(), Wall: m.Wall.Seconds(), Peak: m.Peak, PeakFloor: m.Peak <= SelfPeak(), Runs: len(samples)}
+}
+
+// grow fits the exponents when the rows have at least two sizes.
+func (r *Report) grow() {
+	var n, cpu, peak []float64
+	for _, row := range r.Rows {
+		if row.Size > 0 && row.Error == "" {
+			n = append(n, float64(row.Size))
+			cpu = append(cpu, row.Krmflow.CPU)
+			peak = append(peak, float64(row.Krmflow.Peak))
+		}
+	}
+	if k := len(n) - 2; k >= 0 {
+		r.Growth = &Growth{CPU: exponent(n, cpu), Peak: exponent(n, peak), LastCPU: exponent(n[k:], cpu[k:]), LastPeak: exponent(n[k:], peak[k:])}
+	}
+}
+
+// exponent returns the b of y = a·x^b that fits best: the slope of a line through the logarithms.
+func exponent(x, y []float64) float64 {
+	var sx, sy, sxx, sxy float64
+	for i := range x {
+		lx, ly := math.Log(x[i]), math.Log(y[i])
+		sx, sy, sxx, sxy = sx+lx, sy+ly, sxx+lx*lx, sxy+lx*ly
+	}
+	n := float64(len(x))
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+func (r *Report) json(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// text writes the report as tables.
+func (r *Report) text(w io.Writer) error {
+	fmt.Fprintf(w, "%s/%s, %d CPUs, medians of %d whole processes\nkrmflow:   %s\nkustomize: %s\n\n",
+		r.OS, r.Arch, r.CPUs, r.Runs, r.Krmflow, orNone(r.Kustomize))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	heading, printed := "", 0
+	for _, row := range r.Rows {
+		if h := row.heading(); h != heading {
+			t.Flush()
+			if printed > 0 {
+				fmt.Fprintln(w)
+			}
+			heading = h
+			fmt.Fprintln(t, h)
+		}
+		printed++
+		fmt.Fprintln(t, row.line())
+	}
+	t.Flush()
+	for _, row := range r.Rows {
+		if row.Error != "" {
+			fmt.Fprintf(w, "\n%s: %s\n", row.Tree, row.Error)
+		}
+	}
+	return r.notes(w)
+}
+
+func (r *Report) notes(w io.Writer) error {
+	var notes []string
+	for _, row := range r.Rows {
+		if f := row.Kustomize; f != nil && f.Runs < r.Runs {
+			notes = append(notes, fmt.Sprintf("%s: kustomize ran %d times only, because it takes long", row.Tree, f.Runs))
+		}
+		if f := row.Krmflow; f != nil && f.PeakFloor {
+			notes = append(notes, fmt.Sprintf("%s: a peak marked ≤ may be smaller: it is not above that of the measuring process", row.Tree))
+		}
+	}
+	if g := r.Growth; g != nil {
+		notes = append(notes, fmt.Sprintf("krmflow on flat trees of n resources: CPU grows as n^%.2f, peak memory as n^%.2f (between the largest two n^%.2f and n^%.2f)",
+			g.CPU, g.Peak, g.LastCPU, g.LastPeak))
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(notes, "\n"))
+	return err
+}
+
+func (row *Row) heading() string {
+	if row.Kustomize == nil && row.Error == "" {
+		return "tree\tresources\tCPU\twall\tpeak\t"
+	}
+	return "tree\tresources\tkustomize CPU\tkrmflow CPU\tratio\tkustomize wall\tkrmflow wall\tratio\tkustomize peak\tkrmflow peak\tratio\toutput\t"
+}
+
+func (row *Row) line() string {
+	a, b := row.Krmflow, row.Kustomize
+	switch {
+	case row.Error != "":
+		return fmt.Sprintf("%s\t\t\t\t\t\t\t\t\t\t\tFAILED\t", row.Title)
+	case b == nil:
+		return fmt.Sprintf("%s\t%d\t%s\t%s\t%s\t", row.Title, row.Resources, seconds(a.CPU), seconds(a.Wall), a.peak())
+	}
+	return fmt.Sprintf("%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\tsame\t", row.Title, row.Resources,
+		seconds(b.CPU), seconds(a.CPU), times(b.CPU, a.CPU), seconds(b.Wall), seconds(a.Wall), times(b.Wall, a.Wall),
+		b.peak(), a.peak(), times(float64(b.Peak), float64(a.Peak)))
+}
+
+func (f *Figure) peak() string {
+	s := fmt.Sprintf("%.0f MB", float64(f.Peak)/(1<<20))
+	if f.PeakFloor {
+		s = "≤ " + s
+	}
+	return s
+}
+
+// seconds prints three digits.
+func seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	switch {
+	case d >= 10*time.Second:
+		return fmt.Sprintf("%.1f s", s)
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", s)
+	case d >= 100*time.Millisecond:
+		return fmt.Sprintf("%.0f ms", s*1e3)
+	}
+	return fmt.Sprintf("%.1f ms", s*1e3)
+}
+
+func times(theirs, ours float64) string {
+	if ours == 0 {
+		return "-"
+	}
+	if q := theirs / ours; q < 9.95 {
+		return fmt.Sprintf("%.1f×", q)
+	}
+	return fmt.Sprintf("%.0f×", theirs/ours)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none found: krmflow alone"
+	}
+	return s
+}

@@ -1,0 +1,231 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A comparison measures one row after the other.
+type comparison struct {
+	o   Options
+	dir string
+}
+
+// row measures one subject: both programs in turn, so that a change in the machine's speed meets both.
+func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
+	row := Row{Tree: s.name, Title: s.title, Size: s.size}
+	if s.plant != nil {
+		if err := s.plant(); err != nil {
+			return row, err
+		}
+	}
+	work, err := os.MkdirTemp(c.dir, "out-")
+	if err != nil {
+		return row, err
+	}
+	defer os.RemoveAll(work)
+	ours, theirs := filepath.Join(work, "krmflow"), filepath.Join(work, "kustomize")
+	against := c.o.Kustomize != "" && s.size == 0
+	var a, b []Sample
+	start := time.Now()
+	for i := range c.o.Runs {
+		sample, err := c.krmflow(ctx, s, ours)
+		if err != nil {
+			return row, err
+		}
+		a = append(a, sample)
+		if !against || i > 0 && time.Since(start) > c.o.Budget {
+			continue
+		}
+		if sample, err = c.kustomize(ctx, s, theirs); err != nil {
+			return row, err
+		}
+		b = append(b, sample)
+		if err := same(ours, theirs); err != nil {
+			return row, err
+		}
+		row.Same = true
+	}
+	row.Krmflow = figure(a)
+	if against {
+		row.Kustomize = figure(b)
+	}
+	row.Resources, row.Bytes, err = weigh(ours)
+	return row, err
+}
+
+// krmflow builds all roots with one command: into the file out, or into a folder of that name when there are several.
+func (c *comparison) krmflow(ctx context.Context, s subject, out string) (Sample, error) {
+	if len(s.roots) == 1 {
+		return runTo(ctx, out, c.o.Krmflow, "build", s.roots[0])
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return Sample{}, err
+	}
+	return Run(ctx, nil, c.o.Krmflow, append([]string{"apply-render", "-o", out}, s.roots...)...)
+}
+
+// kustomize builds one root after the other, because it takes only one: into the file out, or files in a folder of that name.
+func (c *comparison) kustomize(ctx context.Context, s subject, out string) (Sample, error) {
+	if len(s.roots) == 1 {
+		return runTo(ctx, out, c.o.Kustomize, "build", s.roots[0])
+	}
+	var sum Sample
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return sum, err
+	}
+	for i, root := range s.roots {
+		sample, err := runTo(ctx, filepath.Join(out, fmt.Sprintf("%03d.yaml", i)), c.o.Kustomize, "build", root)
+		if err != nil {
+			return sum, err
+		}
+		sum = sum.plus(sample)
+	}
+	return sum, nil
+}
+
+func runTo(ctx context.Context, out, program string, args ...string) (Sample, error) {
+	f, err := os.Create(out)
+	if err != nil {
+		return Sample{}, err
+	}
+	defer f.Close()
+	return Run(ctx, f, program, args...)
+}
+
+// same compares two files byte for byte, or two folders document for document: files in folders are named and divided
+// differently by the two programs, but every document of one must be in the other.
+func same(a, b string) error {
+	info, err := os.Stat(a)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return sameFile(a, b)
+	}
+	x, err := documents(a)
+	if err != nil {
+		return err
+	}
+	y, err := documents(b)
+	if err != nil {
+		return err
+	}
+	if !maps.Equal(x, y) {
+		return ErrDiffers
+	}
+	return nil
+}
+
+// sameFile reads both files in pieces: what this process keeps in memory shows up in the figures of its children.
+func sameFile(a, b string) error {
+	f, err := os.Open(a)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	g, err := os.Open(b)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	var x, y [32 << 10]byte
+	for line := 1; ; {
+		n, err1 := io.ReadFull(f, x[:])
+		m, err2 := io.ReadFull(g, y[:])
+		if !bytes.Equal(x[:n], y[:m]) {
+			k := 0
+			for k < min(n, m) && x[k] == y[k] {
+				k++
+			}
+			return fmt.Errorf("line %d: %w", line+bytes.Count(x[:k], []byte("\n")), ErrDiffers)
+		}
+		line += bytes.Count(x[:n], []byte("\n"))
+		if err1 != nil || err2 != nil {
+			return errors.Join(unlessEnd(err1), unlessEnd(err2))
+		}
+	}
+}
+
+// unlessEnd returns an error of io.ReadFull except the end of a file.
+func unlessEnd(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return nil
+	}
+	return err
+}
+
+// documents counts the YAML documents of all files below dir by digest.
+func documents(dir string) (map[[sha256.Size]byte]int, error) {
+	found := map[[sha256.Size]byte]int{}
+	err := eachLine(dir, func() func(line []byte) {
+		h := sha256.New()
+		size := 0
+		return func(line []byte) {
+			if line == nil || string(line) == "---\n" {
+				if size > 0 {
+					found[[sha256.Size]byte(h.Sum(nil))]++
+				}
+				h.Reset()
+				size = 0
+				return
+			}
+			h.Write(line)
+			size += len(line)
+		}
+	})
+	return found, err
+}
+
+// weigh counts the resources and bytes of a file, or of the files below a folder.
+func weigh(name string) (resources int, size int64, err error) {
+	err = eachLine(name, func() func(line []byte) {
+		return func(line []byte) {
+			size += int64(len(line))
+			if bytes.HasPrefix(line, []byte("kind: ")) {
+				resources++
+			}
+		}
+	})
+	return resources, size, err
+}
+
+// eachLine reads a file, or the YAML files below a folder. For each file it calls open for a function, which gets every line with
+// its end and, last, nil.
+func eachLine(name string, open func() func(line []byte)) error {
+	return filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || path != name && filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		each := open()
+		r := bufio.NewReader(f)
+		for {
+			line, err := r.ReadBytes('\n')
+			if len(line) > 0 {
+				each(line)
+			}
+			if err == io.EOF {
+				each(nil)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+}

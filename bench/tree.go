@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// A Tree is a shape of kustomize tree that Write can turn into files.
+type Tree struct {
+	// Name is short and without spaces: it names the tree on a command line and is the name of its folder.
+	Name string
+	// Title says in a few words what the tree is.
+	Title string
+	// Roots are the folders to build, slash-separated and relative to the tree's folder.
+	Roots []string
+
+	fill func(*plot)
+}
+
+// Trees returns the trees that Compare measures, smallest first.
+func Trees() []Tree {
+	return []Tree{
+		Service(),
+		Patch(),
+		Flat(1000),
+		Flat(4000),
+		Overlays(100, 20),
+		Chain(30, 100),
+		Diamond(4, 200),
+		Replacements(400),
+		CRDs(5 << 20),
+		Nested(1000),
+	}
+}
+
+// Write makes the files of t below dir, which is created when missing. The bytes depend on t and seed alone.
+func Write(dir string, t Tree, seed int64) error {
+	if t.fill == nil {
+		return fmt.Errorf("tree %q has no shape", t.Name)
+	}
+	h := fnv.New64a()
+	io.WriteString(h, t.Name)
+	p := &plot{dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64()))}
+	t.fill(p)
+	return p.err
+}
+
+// A plot writes files below dir one at a time, so that a large tree needs little memory, and keeps the first error.
+type plot struct {
+	dir string
+	rnd *rand.Rand
+	err error
+}
+
+// file writes one file, whose name is slash-separated and relative to the plot; body gets a printf for its content.
+func (p *plot) file(name string, body func(printf)) {
+	if p.err != nil {
+		return
+	}
+	full := filepath.Join(p.dir, filepath.FromSlash(name))
+	if p.err = os.MkdirAll(filepath.Dir(full), 0o755); p.err != nil {
+		return
+	}
+	f, err := os.Create(full)
+	if err != nil {
+		p.err = err
+		return
+	}
+	w := bufio.NewWriter(f)
+	body(func(format string, args ...any) { fmt.Fprintf(w, format, args...) })
+	if err := w.Flush(); err != nil {
+		p.err = err
+	}
+	if err := f.Close(); err != nil && p.err == nil {
+		p.err = err
+	}
+}
+
+// text writes one file of fixed content.
+func (p *plot) text(name, content string) {
+	p.file(name, func(out printf) { out("%s", content) })
+}
+
+// pick returns one of the choices.
+func (p *plot) pick(choices ...string) string { return choices[p.rnd.IntN(len(choices))] }
+
+type printf func(format string, args ...any)
