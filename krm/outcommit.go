@@ -1,0 +1,273 @@
+package krm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Check returns what [Output.Commit] would change and closes o without writing anything.
+func (o *Output) Check() (Changes, error) {
+	defer o.Abort()
+	if o.failed != nil {
+		return Changes{}, o.failed
+	}
+	return o.changes(), nil
+}
+
+// Commit makes the output folder what was put and kept, in one step, and returns what changed. If nothing changes,
+// nothing is written. After an error the folder is as it was, unless the text says otherwise. It always closes o.
+func (o *Output) Commit() (Changes, error) {
+	defer o.Abort()
+	if o.opts.Check {
+		return Changes{}, errors.New("commit of an output that was opened to check")
+	}
+	if o.failed != nil {
+		return Changes{}, o.failed
+	}
+	c := o.changes()
+	if c.None() {
+		return c, nil
+	}
+	if err := o.commit(); err != nil {
+		return Changes{}, writeError(o.dir, err)
+	}
+	o.made = nil
+	return c, nil
+}
+
+func (o *Output) changes() Changes {
+	c := Changes{Created: o.out == nil}
+	if o.pending {
+		c.Changed = []string{journalName}
+		return c
+	}
+	for root, st := range o.roots {
+		for _, name := range st.added {
+			c.Added = append(c.Added, path.Join(root, name))
+		}
+		for _, name := range st.changed {
+			c.Changed = append(c.Changed, path.Join(root, name))
+		}
+		c.Unchanged += len(st.same)
+	}
+	for root, files := range o.old {
+		for name := range files {
+			if st := o.roots[root]; st == nil || !st.has(name) {
+				c.Removed = append(c.Removed, path.Join(root, name))
+			}
+		}
+	}
+	slices.Sort(c.Added)
+	slices.Sort(c.Changed)
+	slices.Sort(c.Removed)
+	return c
+}
+
+func (st *rootState) has(name string) bool {
+	_, ok := st.files[name]
+	return ok
+}
+
+func (o *Output) commit() error {
+	m := manifest{}
+	for root, st := range o.roots {
+		if len(st.files) > 0 {
+			m[root] = st.files
+		}
+	}
+	if err := o.checkPaths(m); err != nil {
+		return err
+	}
+	stage, err := o.staging()
+	if err != nil {
+		return err
+	}
+	if !o.inside {
+		if err := o.linkSame(stage); err != nil {
+			return err
+		}
+	}
+	if err := createFile(stage, manifestName, m.encode(), 0o666); err != nil {
+		return err
+	}
+	if err := syncTree(stage); err != nil {
+		return err
+	}
+	o.closeStage()
+	if o.out == nil {
+		return o.install()
+	}
+	if err := o.rescan(); err != nil {
+		return err
+	}
+	if o.inside {
+		return o.commitJournal(o.out, journalName)
+	}
+	return o.swap()
+}
+
+// checkPaths refuses a tree in which a folder and a file have one path, or that needs a path of a file of others.
+func (o *Output) checkPaths(m manifest) error {
+	if dir := m.conflict(); dir != "" {
+		return o.refuse("%s would be a folder of one root and a file of another", showPath(dir))
+	}
+	if len(o.foreign) == 0 {
+		return nil
+	}
+	for dir := range m.folders() {
+		if mode, ok := o.foreign[dir]; ok && !mode.IsDir() {
+			return o.refuse("%s is a file that krmflow did not write, and a folder is needed there", showPath(dir))
+		}
+	}
+	for root, files := range m {
+		for name := range files {
+			if p := path.Join(root, name); o.foreign[p].IsDir() {
+				return o.refuse("%s is a folder that krmflow did not make, and a file is needed there", showPath(p))
+			}
+		}
+	}
+	return nil
+}
+
+// rescan refuses if files of others came into the folder while the run was rendering: an exchange would remove them.
+func (o *Output) rescan() error {
+	now, err := o.parent.Lstat(o.base)
+	if err != nil {
+		return err
+	}
+	then, err := o.out.Stat(".")
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(now, then) {
+		return o.refuse("was replaced by something else while krmflow was running")
+	}
+	if o.opts.Force && o.inside {
+		return nil
+	}
+	if err := o.scan(); err != nil {
+		return err
+	}
+	if len(o.foreign) > 0 {
+		return o.refuseForeign(true)
+	}
+	return nil
+}
+
+// linkSame gives the files that did not change a second name in the staging folder.
+func (o *Output) linkSame(stage *os.Root) error {
+	var g errgroup.Group
+	g.SetLimit(4)
+	var failed atomic.Bool
+	for root, st := range o.roots {
+		if len(st.same) == 0 || failed.Load() {
+			continue
+		}
+		g.Go(func() error {
+			err := o.linkRoot(stage, root, st)
+			if err != nil {
+				failed.Store(true)
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+func (o *Output) linkRoot(stage *os.Root, root string, st *rootState) error {
+	from, err := o.out.OpenRoot(root)
+	if notExist(err) && st.kept {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := openFolder(stage, root)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	fromDir, err := from.Open(".")
+	if err != nil {
+		return err
+	}
+	defer fromDir.Close()
+	toDir, err := to.Open(".")
+	if err != nil {
+		return err
+	}
+	defer toDir.Close()
+	for _, name := range st.same {
+		err := linkFile(fromDir, toDir, name)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = copyFile(from, to, name)
+		}
+		// A kept file that the user removed stays removed: there is no newer one.
+		if err != nil && !(st.kept && notExist(err)) {
+			return writeError(path.Join(o.dir, root, name), err)
+		}
+	}
+	return nil
+}
+
+// copyFile is for file systems without hard links.
+func copyFile(from, to *os.Root, name string) error {
+	info, err := from.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("not a regular file")
+	}
+	data, err := from.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := createFile(to, name, data, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return to.Chtimes(name, info.ModTime(), info.ModTime())
+}
+
+// install gives the staging folder its final name, which nobody has yet.
+func (o *Output) install() error {
+	if err := o.parent.Chmod(o.stageName, o.mode); err != nil {
+		return err
+	}
+	err := renameNew(o.parent, o.stageName, o.base)
+	if errors.Is(err, fs.ErrExist) {
+		return o.refuse("was made by another program while krmflow was running")
+	}
+	if err == nil {
+		o.stageName = ""
+	}
+	return err
+}
+
+// swap exchanges the staging folder with the output and removes what was there.
+func (o *Output) swap() error {
+	if err := o.parent.Chmod(o.stageName, o.mode); err != nil {
+		return err
+	}
+	err := exchange(o.parent, o.stageName, o.base)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return o.commitJournal(o.parent, o.base+"/"+journalName)
+	}
+	if err != nil {
+		return err
+	}
+	old := o.stageName
+	o.stageName = ""
+	if err := o.parent.RemoveAll(old); err != nil {
+		return fmt.Errorf("the new files are in place, but %s with the previous ones cannot be removed: %w", old, withoutPath(err))
+	}
+	return nil
+}

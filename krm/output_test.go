@@ -1,0 +1,478 @@
+package krm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// object returns a resource; data is what tells two versions of it apart.
+func object(apiVersion, kind, ns, name, data string) *Resource {
+	meta := []Field{{"name", Str(name)}}
+	if ns != "" {
+		meta = append(meta, Field{"namespace", Str(ns)})
+	}
+	return NewResource(MapOf(Field{"apiVersion", Str(apiVersion)}, Field{"kind", Str(kind)},
+		Field{"metadata", MapOf(meta...)}, Field{"data", MapOf(Field{"v", Str(data)})}), nil)
+}
+
+func configMap(name, data string) *Resource { return object("v1", "ConfigMap", "", name, data) }
+
+// emitPlain is enough of an emitter for objects that this file makes.
+func emitPlain(dst []byte, v Value) ([]byte, error) {
+	meta := v.Get("metadata")
+	return fmt.Appendf(dst, "apiVersion: %s\ndata:\n  v: %s\nkind: %s\nmetadata:\n  name: %s\n",
+		v.Get("apiVersion").Text(), v.At("data", "v").Text(), v.Get("kind").Text(), meta.Get("name").Text()), nil
+}
+
+func plain(opts OutputOptions) OutputOptions {
+	opts.Append = emitPlain
+	return opts
+}
+
+// writeOut puts one list per root and commits.
+func writeOut(t *testing.T, dir string, opts OutputOptions, roots map[string]*List) Changes {
+	t.Helper()
+	c, err := tryWriteOut(dir, opts, roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func tryWriteOut(dir string, opts OutputOptions, roots map[string]*List) (Changes, error) {
+	o, err := OpenOutput(dir, plain(opts))
+	if err != nil {
+		return Changes{}, err
+	}
+	defer o.Abort()
+	for _, root := range sortedKeys(roots) {
+		if roots[root] == nil {
+			err = o.Keep(root)
+		} else {
+			err = o.Put(root, roots[root])
+		}
+		if err != nil {
+			return Changes{}, err
+		}
+	}
+	if opts.Check {
+		return o.Check()
+	}
+	return o.Commit()
+}
+
+// tree returns the content of every file below dir, links and folders included, without the manifest.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == dir {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, p)
+		switch {
+		case rel == manifestName:
+		case d.Type()&fs.ModeSymlink != 0:
+			target, _ := os.Readlink(p)
+			files[rel] = "-> " + target
+		case d.IsDir():
+			files[rel+"/"] = ""
+		default:
+			data, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			files[rel] = string(data)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func wantNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	if got := sortedKeys(tree(t, dir)); !slices.Equal(got, want) {
+		t.Errorf("%s holds %q, want %q", filepath.Base(dir), got, want)
+	}
+}
+
+func write(t *testing.T, path, data string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOutputLifecycle(t *testing.T) {
+	top := t.TempDir()
+	out := filepath.Join(top, "deep", "out")
+	c := writeOut(t, out, OutputOptions{}, map[string]*List{
+		".":   NewList(configMap("top", "1")),
+		"a":   NewList(configMap("x", "1"), configMap("y", "1")),
+		"a/b": NewList(configMap("x", "1")),
+	})
+	if !c.Created || len(c.Added) != 4 || c.Unchanged != 0 {
+		t.Errorf("first run: %+v", c)
+	}
+	wantNames(t, out, "a/", "a/b/", "a/b/v1_configmap_x.yaml", "a/v1_configmap_x.yaml", "a/v1_configmap_y.yaml", "v1_configmap_top.yaml")
+
+	c = writeOut(t, out, OutputOptions{}, map[string]*List{
+		"a":   NewList(configMap("x", "2"), configMap("z", "1")),
+		"a/b": NewList(configMap("x", "1")),
+	})
+	want := Changes{Added: []string{"a/v1_configmap_z.yaml"}, Changed: []string{"a/v1_configmap_x.yaml"},
+		Removed: []string{"a/v1_configmap_y.yaml", "v1_configmap_top.yaml"}, Unchanged: 1}
+	if fmt.Sprint(c) != fmt.Sprint(want) {
+		t.Errorf("second run: %+v, want %+v", c, want)
+	}
+	wantNames(t, out, "a/", "a/b/", "a/b/v1_configmap_x.yaml", "a/v1_configmap_x.yaml", "a/v1_configmap_z.yaml")
+	wantNames(t, filepath.Dir(out), append([]string{"out/"}, prefixed("out/", sortedKeys(tree(t, out)), ".krmflow-manifest")...)...)
+}
+
+// prefixed returns names and more with prefix in front, sorted.
+func prefixed(prefix string, names []string, more ...string) []string {
+	var all []string
+	for _, n := range append(slices.Clone(names), more...) {
+		all = append(all, prefix+n)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestOutputUnchangedWritesNothing(t *testing.T) {
+	top := t.TempDir()
+	out := filepath.Join(top, "out")
+	roots := map[string]*List{".": NewList(configMap("a", "1"), object("v1", "Secret", "", "s", "1"))}
+	writeOut(t, out, OutputOptions{}, roots)
+	past := time.Now().Add(-time.Hour)
+	for _, p := range []string{out, filepath.Join(out, manifestName), filepath.Join(out, "v1_configmap_a.yaml")} {
+		if err := os.Chtimes(p, past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, _ := os.Stat(out)
+	if c := writeOut(t, out, OutputOptions{}, roots); !c.None() || c.Unchanged != 2 {
+		t.Errorf("changes: %+v", c)
+	}
+	after, _ := os.Stat(out)
+	if !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
+		t.Error("the folder was written")
+	}
+	// A file that somebody edited is different although the manifest says otherwise.
+	write(t, filepath.Join(out, "v1_configmap_a.yaml"), "edited")
+	if c := writeOut(t, out, OutputOptions{}, roots); len(c.Changed) != 1 || c.Unchanged != 1 {
+		t.Errorf("changes after an edit: %+v", c)
+	}
+	if got := tree(t, out)["v1_configmap_a.yaml"]; !strings.Contains(got, "v: 1") {
+		t.Errorf("edited file is now %q", got)
+	}
+}
+
+func TestOutputCheck(t *testing.T) {
+	top := t.TempDir()
+	out := filepath.Join(top, "out")
+	roots := map[string]*List{"a": NewList(configMap("x", "1")), "b": NewList(configMap("x", "1"))}
+	if c := writeOut(t, out, OutputOptions{Check: true}, roots); c.None() {
+		t.Error("a folder that does not exist would not change")
+	}
+	wantNames(t, top)
+	writeOut(t, out, OutputOptions{}, roots)
+	before := tree(t, top)
+	if c := writeOut(t, out, OutputOptions{Check: true}, roots); !c.None() {
+		t.Errorf("would change: %+v", c)
+	}
+	roots["a"] = NewList(configMap("x", "2"), configMap("y", "1"))
+	delete(roots, "b")
+	c := writeOut(t, out, OutputOptions{Check: true}, roots)
+	want := Changes{Added: []string{"a/v1_configmap_y.yaml"}, Changed: []string{"a/v1_configmap_x.yaml"}, Removed: []string{"b/v1_configmap_x.yaml"}}
+	if fmt.Sprint(c) != fmt.Sprint(want) {
+		t.Errorf("would change %+v, want %+v", c, want)
+	}
+	if after := tree(t, top); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("check wrote: %v", sortedKeys(after))
+	}
+}
+
+func TestOutputKeep(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	writeOut(t, out, OutputOptions{}, map[string]*List{
+		"a": NewList(configMap("x", "1")), "a/b": NewList(configMap("x", "1"), configMap("y", "1")), "c": NewList(configMap("x", "1"))})
+	if err := os.Remove(filepath.Join(out, "a/b/v1_configmap_y.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	c := writeOut(t, out, OutputOptions{}, map[string]*List{
+		"a": NewList(configMap("x", "2")), "a/b": nil, "c": nil, "new": nil})
+	if len(c.Changed) != 1 || len(c.Added)+len(c.Removed) != 0 {
+		t.Errorf("changes: %+v", c)
+	}
+	wantNames(t, out, "a/", "a/b/", "a/b/v1_configmap_x.yaml", "a/v1_configmap_x.yaml", "c/", "c/v1_configmap_x.yaml")
+	// The next run knows the kept files as its own.
+	writeOut(t, out, OutputOptions{}, map[string]*List{"a": NewList(configMap("x", "2"))})
+	wantNames(t, out, "a/", "a/v1_configmap_x.yaml")
+}
+
+func TestOutputRefuses(t *testing.T) {
+	top := t.TempDir()
+	in := filepath.Join(top, "in")
+	write(t, filepath.Join(in, "base", "kustomization.yaml"), "")
+	write(t, filepath.Join(top, "file"), "")
+	write(t, filepath.Join(top, "full", "mine.txt"), "")
+	write(t, filepath.Join(top, "full", "sub", "mine.txt"), "")
+	write(t, filepath.Join(top, "bad", manifestName), "krmflow-manifest 1\nroot \"..\"\nfiles 0\n")
+	if err := os.Symlink("in", filepath.Join(top, "link")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(top, "full"))
+	for _, test := range []struct{ out, want string }{
+		{"", "no name"},
+		{"/", "root of the file system"},
+		{"../file", "is a file"},
+		{"../file/out", "not a directory"},
+		{"../link", "symbolic link to in"},
+		{"../in/base", "is the input folder"},
+		{"../link/base", "is the input folder"},
+		{"../in/base/out", "lies inside the input folder"},
+		{"../in", "holds the input folder"},
+		{".", "is the current folder"},
+		{"..", "holds the input folder"},
+		{"../bad", "bad manifest"},
+	} {
+		before := fmt.Sprint(tree(t, top))
+		_, err := OpenOutput(test.out, plain(OutputOptions{Inputs: []string{"../in/base"}}))
+		var refused *RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), test.out) {
+			t.Errorf("OpenOutput(%q) = %v, want %q", test.out, err, test.want)
+		}
+		if after := fmt.Sprint(tree(t, top)); after != before {
+			t.Errorf("OpenOutput(%q) left %s", test.out, after)
+		}
+	}
+	t.Chdir(top)
+	_, err := OpenOutput("full", plain(OutputOptions{}))
+	if err == nil || !strings.Contains(err.Error(), "\n  mine.txt\n  sub/\n") {
+		t.Errorf("foreign files: %v", err)
+	}
+}
+
+func TestOutputRefusesForeignFiles(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	roots := map[string]*List{"a": NewList(configMap("x", "1"))}
+	writeOut(t, out, OutputOptions{}, roots)
+	for _, name := range []string{"notes.txt", "a/notes.txt", "a/.hidden", ".git/config"} {
+		path := filepath.Join(out, name)
+		write(t, path, "mine")
+		_, err := tryWriteOut(out, OutputOptions{}, roots)
+		if shown := strings.TrimSuffix(name, "config"); err == nil || !strings.Contains(err.Error(), "\n  "+shown+"\n") {
+			t.Errorf("with %s: %v", name, err)
+		}
+		if tree(t, out)[name] != "mine" {
+			t.Errorf("%s was touched", name)
+		}
+		os.Remove(path)
+		os.Remove(filepath.Dir(path))
+	}
+	// Also if they come while the run is rendering.
+	o, err := OpenOutput(out, plain(OutputOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Put("a", NewList(configMap("x", "2"))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(out, "late.txt"), "mine")
+	if _, err := o.Commit(); err == nil || !strings.Contains(err.Error(), "late.txt") {
+		t.Errorf("commit: %v", err)
+	}
+	wantNames(t, filepath.Dir(out), "out/", "out/.krmflow-manifest", "out/a/", "out/a/v1_configmap_x.yaml", "out/late.txt")
+}
+
+func TestOutputForce(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	write(t, filepath.Join(out, "mine.txt"), "mine")
+	write(t, filepath.Join(out, "v1_configmap_x.yaml"), "by another tool")
+	write(t, filepath.Join(out, "sub", "mine.txt"), "mine")
+	writeOut(t, out, OutputOptions{Force: true}, map[string]*List{
+		".": NewList(configMap("x", "1"), configMap("y", "1")), "sub": NewList(configMap("x", "1"))})
+	got := tree(t, out)
+	if got["mine.txt"] != "mine" || got["sub/mine.txt"] != "mine" || !strings.Contains(got["v1_configmap_x.yaml"], "v: 1") {
+		t.Errorf("tree: %q", got)
+	}
+	writeOut(t, out, OutputOptions{Force: true}, map[string]*List{".": NewList(configMap("x", "1"))})
+	wantNames(t, out, "mine.txt", "sub/", "sub/mine.txt", "v1_configmap_x.yaml")
+
+	os.RemoveAll(filepath.Join(out, "sub"))
+	if err := os.Symlink(t.TempDir(), filepath.Join(out, "sub")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := tryWriteOut(out, OutputOptions{Force: true}, map[string]*List{"sub": NewList(configMap("x", "1"))})
+	if err == nil || !strings.Contains(err.Error(), "sub") {
+		t.Errorf("root at a planted link: %v", err)
+	}
+}
+
+func TestOutputSymlinks(t *testing.T) {
+	top := t.TempDir()
+	out := filepath.Join(top, "out")
+	roots := map[string]*List{".": NewList(configMap("x", "1"), configMap("y", "1"))}
+	writeOut(t, out, OutputOptions{}, roots)
+	// The victim has the very content that the file should have, so that only the type tells the difference.
+	content, err := os.ReadFile(filepath.Join(out, "v1_configmap_x.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim := filepath.Join(out, "..", "victim")
+	write(t, victim, string(content))
+	owned := filepath.Join(out, "v1_configmap_x.yaml")
+	os.Remove(owned)
+	if err := os.Symlink("../victim", owned); err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []string{"1", "2"} {
+		roots["."] = NewList(configMap("x", data), configMap("y", "1"))
+		writeOut(t, out, OutputOptions{}, roots)
+		if info, err := os.Lstat(owned); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("the link was not replaced: %v %v", info, err)
+		}
+	}
+	if got, _ := os.ReadFile(victim); string(got) != string(content) {
+		t.Errorf("victim is now %q", got)
+	}
+	if err := os.Symlink("../victim", filepath.Join(out, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryWriteOut(out, OutputOptions{}, roots); err == nil || !strings.Contains(err.Error(), "\n  link\n") {
+		t.Errorf("foreign link: %v", err)
+	}
+	os.Remove(filepath.Join(out, "link"))
+	// A link where the lock must be.
+	if err := os.Symlink("victim", out+lockSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tryWriteOut(out, OutputOptions{}, roots); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("planted lock: %v", err)
+	}
+	if got, _ := os.ReadFile(victim); string(got) != string(content) {
+		t.Errorf("victim is now %q", got)
+	}
+}
+
+func TestOutputModes(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	roots := map[string]*List{".": NewList(configMap("x", "1"), object("v1", "Secret", "", "s", "1"))}
+	o, err := OpenOutput(out, plain(OutputOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Put(".", roots["."]); err != nil {
+		t.Fatal(err)
+	}
+	stages, _ := filepath.Glob(out + ".krmflow-????????????????")
+	if len(stages) != 1 {
+		t.Fatalf("staging folders: %q", stages)
+	}
+	wantMode(t, stages[0], 0o700)
+	if _, err := o.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	fresh := filepath.Join(t.TempDir(), "fresh")
+	if err := os.Mkdir(fresh, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	info, _ := os.Stat(fresh)
+	wantMode(t, out, info.Mode().Perm())
+	wantMode(t, filepath.Join(out, "v1_secret_s.yaml"), 0o600)
+	wantMode(t, filepath.Join(out, "v1_configmap_x.yaml"), info.Mode().Perm()&0o666)
+
+	// A folder's own mode stays; a Secret that others can read is written again.
+	os.Chmod(out, 0o710)
+	os.Chmod(filepath.Join(out, "v1_secret_s.yaml"), 0o644)
+	writeOut(t, out, OutputOptions{}, roots)
+	wantMode(t, out, 0o710)
+	wantMode(t, filepath.Join(out, "v1_secret_s.yaml"), 0o600)
+}
+
+func wantMode(t *testing.T, path string, want fs.FileMode) {
+	t.Helper()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+		t.Errorf("%s: %v %v, want %v", filepath.Base(path), info.Mode(), err, want)
+	}
+}
+
+func TestOutputPathClashes(t *testing.T) {
+	top := t.TempDir()
+	_, err := tryWriteOut(filepath.Join(top, "out"), OutputOptions{}, map[string]*List{
+		".": NewList(configMap("x", "1")), "v1_configmap_x.yaml": NewList(configMap("x", "1"))})
+	if err == nil {
+		t.Error("a file and a folder of one name were both written")
+	}
+	for _, root := range []string{"../x", "/x", "a//b", "a/../b", "a/.krmflow-x", "a\x00b", ".krmflow-manifest"} {
+		if _, err := tryWriteOut(filepath.Join(top, "out"), OutputOptions{}, map[string]*List{root: NewList()}); err == nil {
+			t.Errorf("root %q accepted", root)
+		}
+	}
+	wantNames(t, top)
+
+	// A name that was a file becomes a folder and back.
+	out := filepath.Join(top, "out")
+	for range 2 {
+		writeOut(t, out, OutputOptions{}, map[string]*List{".": NewList(configMap("x", "1"))})
+		writeOut(t, out, OutputOptions{}, map[string]*List{"v1_configmap_x.yaml": NewList(configMap("x", "1"))})
+	}
+	wantNames(t, out, "v1_configmap_x.yaml/", "v1_configmap_x.yaml/v1_configmap_x.yaml")
+}
+
+func TestOutputAbort(t *testing.T) {
+	top := t.TempDir()
+	o, err := OpenOutput(filepath.Join(top, "a", "b", "out"), plain(OutputOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Put("x", NewList(configMap("x", "1"))); err != nil {
+		t.Fatal(err)
+	}
+	o.Abort()
+	o.Abort()
+	wantNames(t, top)
+}
+
+func TestOutputSweepsLeftovers(t *testing.T) {
+	top := t.TempDir()
+	out := filepath.Join(top, "out")
+	write(t, filepath.Join(top, "out.krmflow-0123456789abcdef", "x"), "")
+	write(t, filepath.Join(top, "out.krmflow-backup", "mine"), "")
+	write(t, filepath.Join(top, "out.krmflow-lock"), "1")
+	writeOut(t, out, OutputOptions{}, map[string]*List{".": NewList(configMap("x", "1"))})
+	wantNames(t, top, "out.krmflow-backup/", "out.krmflow-backup/mine", "out/", "out/.krmflow-manifest", "out/v1_configmap_x.yaml")
+}
+
+func TestOutputLocked(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	first, err := OpenOutput(out, plain(OutputOptions{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenOutput(out, plain(OutputOptions{Wait: 10 * time.Millisecond}))
+	var locked *LockedError
+	if !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), fmt.Sprintf("locked by pid %d", os.Getpid())) {
+		t.Errorf("second run: %v", err)
+	}
+	time.AfterFunc(50*time.Millisecond, first.Abort)
+	second, err := OpenOutput(out, plain(OutputOptions{}))
+	if err != nil {
+		t.Fatalf("waiting run: %v", err)
+	}
+	second.Abort()
+}

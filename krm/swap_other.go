@@ -1,0 +1,32 @@
+//go:build !linux
+
+package krm
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// syncEach is true where there is no call that brings a whole tree to the disk: each file is synced instead.
+const syncEach = true
+
+// exchange would swap two entries of parent in one step; here the journal does the work.
+func exchange(parent *os.Root, a, b string) error { return errors.ErrUnsupported }
+
+// renameNew renames a to b, which must not exist.
+func renameNew(parent *os.Root, a, b string) error {
+	if _, err := parent.Lstat(b); err == nil {
+		return fs.ErrExist
+	}
+	return parent.Rename(a, b)
+}
+
+func syncTree(*os.Root) error { return nil }
+
+// linkFile would make name in to a second name of the file in from; here files are copied.
+func linkFile(from, to *os.File, name string) error { return errors.ErrUnsupported }
+
+func isMountPoint(path string) bool { return false }
+
+func checkWritable(path string) error { return nil }

@@ -1,0 +1,287 @@
+package krm
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// OutputOptions says how [OpenOutput] treats the folder.
+type OutputOptions struct {
+	// Inputs are the folders that are rendered; the output may not be one of them, inside one or above one.
+	Inputs []string
+	// Force allows a folder that holds files that krmflow did not write. They stay, unless the render has files of the
+	// same names.
+	Force bool
+	// Check only compares: nothing is written, and [Output.Check] takes the place of [Output.Commit].
+	Check bool
+	// Wait is how long to wait for another run that writes the same folder; 0 means five seconds.
+	Wait time.Duration
+	// Append emits one object as YAML.
+	Append func(dst []byte, v Value) ([]byte, error)
+}
+
+// An Output is a folder that is about to receive the files of one run: one file per resource, in a folder per root. What
+// the run writes is collected beside the folder and takes its place in one step at [Output.Commit]; until then, and if
+// the process dies at any moment, the folder holds what it held before. Files that are the same already are kept, so a
+// run that changes nothing writes nothing.
+//
+// [Output.Put] and [Output.Keep] are safe for concurrent use; every other method must be called when they have returned.
+// A root that is neither put nor kept loses the files of earlier runs.
+type Output struct {
+	dir  string // as the user named it
+	opts OutputOptions
+
+	parent *os.Root
+	made   []string // folders above the output that did not exist, outermost first
+	base   string   // the name in parent
+	out    *os.Root // nil if the folder does not exist
+	path   string   // the resolved absolute path
+	lock   *outputLock
+
+	// inside is true if the folder itself cannot be exchanged (a mount point) or holds files of others: staging happens
+	// inside it, and a journal takes the place of the exchange.
+	inside  bool
+	pending bool // only with Check: an interrupted run must be completed first
+	old     manifest
+	odd     map[string]bool // paths of the manifest that are not regular files now
+	foreign map[string]fs.FileMode
+
+	mu        sync.Mutex
+	roots     map[string]*rootState
+	stage     *os.Root // made when the first file must be written
+	stageName string
+	mode      fs.FileMode // what the folder will have
+	failed    error
+}
+
+// rootState is what one root will consist of. It is owned by the call of Put or Keep that registered it.
+type rootState struct {
+	files          map[string]digest
+	same           []string // on disk already; the others are in the staging folder
+	added, changed []string
+	kept           bool
+}
+
+// Changes tells what a run changes in the output folder; paths are relative to it and sorted.
+type Changes struct {
+	Added, Changed, Removed []string
+	// Unchanged counts the files that stay as they are.
+	Unchanged int
+	// Created is true if the folder did not exist.
+	Created bool
+}
+
+// None reports whether the folder already is what it would become.
+func (c Changes) None() bool {
+	return !c.Created && len(c.Added)+len(c.Changed)+len(c.Removed) == 0
+}
+
+// Put adds the resources of l as the files of root, a slash-separated path inside the output folder ("." or "" for the
+// folder itself). It writes those that are new or different. After an error nothing will be committed.
+func (o *Output) Put(root string, l *List) error {
+	root, st, err := o.claim(root)
+	if err != nil {
+		return err
+	}
+	if err := o.put(root, st, l); err != nil {
+		err = writeError(path.Join(o.dir, root), err)
+		o.fail(err)
+		return err
+	}
+	return nil
+}
+
+// Keep leaves the files that earlier runs wrote for root as they are: the root could not be rendered.
+func (o *Output) Keep(root string) error {
+	root, st, err := o.claim(root)
+	if err != nil {
+		return err
+	}
+	st.kept = true
+	st.files = o.old[root]
+	st.same = sortedKeys(st.files)
+	return nil
+}
+
+// claim registers root, which may happen once.
+func (o *Output) claim(root string) (string, *rootState, error) {
+	if root == "" {
+		root = "."
+	}
+	if err := validRoot(root); err != nil {
+		return "", nil, &RefusedError{Path: o.dir, Reason: err.Error()}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.roots[root] != nil {
+		return "", nil, &RefusedError{Path: o.dir, Reason: fmt.Sprintf("two roots would be written to %s", showPath(root))}
+	}
+	st := &rootState{}
+	o.roots[root] = st
+	return root, st, nil
+}
+
+func (o *Output) fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed == nil {
+		o.failed = err
+	}
+}
+
+// A rootWriter puts the files of one root.
+type rootWriter struct {
+	o        *Output
+	root     string
+	old, new *os.Root // the root's folder in the output and in the staging folder; nil until needed
+	buf, cmp []byte
+}
+
+// buffers holds rootWriters without their folders, so that roots share buffers.
+var buffers sync.Pool
+
+func (o *Output) put(root string, st *rootState, l *List) error {
+	names, err := FileNames(l)
+	if err != nil {
+		return &RefusedError{Path: path.Join(o.dir, root), Reason: err.Error()}
+	}
+	w, _ := buffers.Get().(*rootWriter)
+	if w == nil {
+		w = &rootWriter{}
+	}
+	w.o, w.root = o, root
+	defer w.close()
+	st.files = make(map[string]digest, len(names))
+	for i, r := range l.All() {
+		if err := w.put(st, names[i], r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *rootWriter) close() {
+	for _, dir := range []*os.Root{w.old, w.new} {
+		if dir != nil {
+			dir.Close()
+		}
+	}
+	if cap(w.buf) < 1<<20 {
+		buffers.Put(&rootWriter{buf: w.buf[:0], cmp: w.cmp})
+	}
+}
+
+func (w *rootWriter) put(st *rootState, name string, r *Resource) error {
+	var err error
+	if w.buf, err = w.o.opts.Append(w.buf[:0], r.Value()); err != nil {
+		return &RefusedError{Path: path.Join(w.o.dir, w.root, name), Reason: err.Error()}
+	}
+	sum := sha256.Sum256(w.buf)
+	perm := filePerm(r)
+	st.files[name] = sum
+	was, had := w.o.old[w.root][name]
+	switch {
+	case had && was == sum && w.onDisk(name, perm):
+		st.same = append(st.same, name)
+		return nil
+	case had:
+		st.changed = append(st.changed, name)
+	default:
+		st.added = append(st.added, name)
+	}
+	if w.o.opts.Check {
+		return nil
+	}
+	return writeError(path.Join(w.o.dir, w.root, name), w.write(name, perm))
+}
+
+// filePerm returns the permissions of the file of r, before the umask.
+func filePerm(r *Resource) fs.FileMode {
+	if r.ID().Kind == "Secret" {
+		return 0o600
+	}
+	return 0o666
+}
+
+// onDisk reports whether the output has the content of w.buf under name; the manifest alone does not know of edits.
+func (w *rootWriter) onDisk(name string, perm fs.FileMode) bool {
+	if w.o.odd[path.Join(w.root, name)] {
+		return false
+	}
+	if w.old == nil {
+		dir, err := w.o.out.OpenRoot(w.root)
+		if err != nil {
+			return false
+		}
+		w.old = dir
+	}
+	f, err := w.old.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if perm == 0o600 && runtime.GOOS != "windows" {
+		if info, err := f.Stat(); err != nil || info.Mode().Perm()&0o077 != 0 {
+			return false
+		}
+	}
+	return w.equal(f)
+}
+
+// equal reports whether f reads as w.buf does. It asks for one byte more than that to see a longer file.
+func (w *rootWriter) equal(f *os.File) bool {
+	if need := len(w.buf) + 1; cap(w.cmp) < need {
+		w.cmp = make([]byte, need+need/4)
+	}
+	got, n := w.cmp[:len(w.buf)+1], 0
+	for n < len(got) {
+		k, err := f.Read(got[n:])
+		if n += k; err != nil || k == 0 {
+			break
+		}
+	}
+	return n == len(w.buf) && string(got[:n]) == string(w.buf)
+}
+
+func (w *rootWriter) write(name string, perm fs.FileMode) error {
+	if w.new == nil {
+		stage, err := w.o.staging()
+		if err != nil {
+			return err
+		}
+		if w.new, err = openFolder(stage, w.root); err != nil {
+			return err
+		}
+	}
+	return createFile(w.new, name, w.buf, perm)
+}
+
+// openFolder opens the folder name in dir and makes it if need be.
+func openFolder(dir *os.Root, name string) (*os.Root, error) {
+	if name != "." {
+		if err := dir.MkdirAll(name, 0o777); err != nil {
+			return nil, err
+		}
+	}
+	return dir.OpenRoot(name)
+}
+
+// createFile writes a file that must not exist.
+func createFile(dir *os.Root, name string, data []byte, perm fs.FileMode) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && syncEach {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,154 @@
+package krm
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// WriteFileAtomic makes data the content of the file at path: a reader sees the old content or the new one, also after a
+// crash. perm is what a new file gets, before the umask; a file whose permissions are narrower keeps them. A symbolic
+// link is replaced, not followed; a device or pipe (/dev/stdout) is written to. The error is a [*RefusedError] for a
+// folder, else a [*WriteError].
+func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
+	return writeFile(path, data, perm, true)
+}
+
+// FilePerm returns the permissions for a file that holds the resources of l: Secrets are for their owner alone.
+func FilePerm(l *List) fs.FileMode {
+	for _, r := range l.All() {
+		if p := filePerm(r); p != 0o666 {
+			return p
+		}
+	}
+	return 0o666
+}
+
+func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case path == "":
+		return &RefusedError{Path: path, Reason: "the output file has no name"}
+	case err == nil && info.IsDir(), strings.HasSuffix(path, "/"), os.IsPathSeparator(path[len(path)-1]):
+		return &RefusedError{Path: path, Reason: "is a folder, not a file"}
+	case err == nil && !info.Mode().IsRegular(), isStream(path):
+		return writeError(path, writeThrough(path, data))
+	}
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return writeError(path, err)
+	}
+	defer dir.Close()
+	err = replaceFile(dir, filepath.Base(path), data, perm, durable)
+	if errors.Is(err, errBusy) {
+		return &LockedError{Path: path}
+	}
+	return writeError(path, err)
+}
+
+// isStream reports whether path is a link that stands for a stream of the process: /dev/stdout must not be replaced,
+// also if the stream goes to a regular file.
+func isStream(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0 && (strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/"))
+}
+
+func writeThrough(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// replaceFile writes a file beside name and renames it. The other file has a name that depends on name alone and is
+// locked: two runs take turns, and what a killed run left is replaced by the next one.
+func replaceFile(dir *os.Root, name string, data []byte, perm fs.FileMode, durable bool) error {
+	temp := tempNameOf(name)
+	f, err := openLocked(dir, temp, perm, defaultWait, true)
+	if errors.Is(err, errBusy) {
+		f.Close()
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if err := fillFile(dir, name, f, data, durable); err != nil {
+		dir.Remove(temp)
+		f.Close()
+		return err
+	}
+	err = dir.Rename(temp, name)
+	if err != nil {
+		dir.Remove(temp)
+	}
+	return errors.Join(err, f.Close())
+}
+
+func tempNameOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return reservedPrefix + "tmp-" + hex.EncodeToString(sum[:4])
+}
+
+func fillFile(dir *os.Root, name string, f *os.File, data []byte, durable bool) error {
+	if old, err := dir.Lstat(name); err == nil && old.Mode().IsRegular() {
+		mine, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if narrow := mine.Mode().Perm() & old.Mode().Perm(); narrow != mine.Mode().Perm() {
+			if err := f.Chmod(narrow); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if durable {
+		return f.Sync()
+	}
+	return nil
+}
+
+// BuildWrite writes the resources of l as `kustomize build -o path` does: one file each if path is a folder, else all in
+// one file. Names that are no single path component, and names that several resources share, are those of [FileNames].
+// Other files in the folder stay. Every file is replaced in one step, the folder is not.
+func BuildWrite(path string, l *List, emit func(dst []byte, v Value) ([]byte, error)) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return buildFiles(path, l, emit)
+	}
+	var data []byte
+	for i, r := range l.All() {
+		if i > 0 {
+			data = append(data, "---\n"...)
+		}
+		var err error
+		if data, err = emit(data, r.Value()); err != nil {
+			return err
+		}
+	}
+	return WriteFileAtomic(path, data, FilePerm(l))
+}
+
+func buildFiles(path string, l *List, emit func(dst []byte, v Value) ([]byte, error)) error {
+	names, err := FileNames(l)
+	if err != nil {
+		return &RefusedError{Path: path, Reason: err.Error()}
+	}
+	var data []byte
+	for i, r := range l.All() {
+		if data, err = emit(data[:0], r.Value()); err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(path, names[i]), data, filePerm(r), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package krm
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestWriteFileAtomic(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "out.yaml")
+	for _, data := range []string{"one", "two"} {
+		if err := WriteFileAtomic(file, []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(file); string(got) != data {
+			t.Errorf("file is %q", got)
+		}
+	}
+	os.Chmod(file, 0o600)
+	if err := WriteFileAtomic(file, []byte("three"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	wantMode(t, file, 0o600)
+	os.Chmod(file, 0o644)
+	if err := WriteFileAtomic(file, []byte("four"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantMode(t, file, 0o600)
+
+	// What a killed run left is replaced, and a link is never followed.
+	link := filepath.Join(dir, "link.yaml")
+	if err := os.Symlink("out.yaml", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFileAtomic(link, []byte("five"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "four" {
+		t.Errorf("the link was followed: %q", got)
+	}
+	wantNames(t, dir, "link.yaml", "out.yaml")
+
+	var refused *RefusedError
+	for _, path := range []string{dir, dir + "/", filepath.Join(dir, "new") + "/"} {
+		if err := WriteFileAtomic(path, nil, 0o666); !errors.As(err, &refused) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	var failed *WriteError
+	missing := filepath.Join(dir, "no", "out.yaml")
+	if err := WriteFileAtomic(missing, nil, 0o666); !errors.As(err, &failed) || err.Error() != missing+": no such file or directory" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWriteFileAtomicLeftover(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := replaceFile(root, "x", []byte("long enough to show"), 0o666, false); err != nil {
+		t.Fatal(err)
+	}
+	// A killed run leaves its temporary file, which is not locked any more.
+	write(t, filepath.Join(dir, tempNameOf("x")), "leftover that is longer than the new content")
+	if err := replaceFile(root, "x", []byte("new"), 0o666, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree(t, dir); len(got) != 1 || got["x"] != "new" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWriteFileAtomicStreams(t *testing.T) {
+	if err := WriteFileAtomic("/dev/null", []byte("x"), 0o666); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat("/dev/null"); err != nil || info.Mode().IsRegular() {
+		t.Fatal("/dev/null was replaced")
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full")
+	}
+	var failed *WriteError
+	if err := WriteFileAtomic("/dev/full", []byte("x"), 0o666); !errors.As(err, &failed) || err.Error() != "/dev/full: no space left on device" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWriteFileAtomicConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 5 {
+				if err := WriteFileAtomic(file, []byte(strings.Repeat(string(rune('a'+i)), 1000)), 0o666); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got, _ := os.ReadFile(file)
+	if len(got) != 1000 || strings.Trim(string(got), string(got[:1])) != "" {
+		t.Errorf("mixed: %d bytes", len(got))
+	}
+	wantNames(t, dir, "x")
+}
+
+func TestBuildWrite(t *testing.T) {
+	dir := t.TempDir()
+	l := NewList(configMap("x", "1"), object("v1", "Secret", "", "s", "1"), configMap("../up", "1"))
+	write(t, filepath.Join(dir, "other.yaml"), "mine")
+	if err := BuildWrite(dir, l, emitPlain); err != nil {
+		t.Fatal(err)
+	}
+	wantNames(t, dir, "other.yaml", "v1_configmap_..%2Fup.yaml", "v1_configmap_x.yaml", "v1_secret_s.yaml")
+	wantMode(t, filepath.Join(dir, "v1_secret_s.yaml"), 0o600)
+	file := filepath.Join(dir, "all.yaml")
+	if err := BuildWrite(file, l, emitPlain); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); strings.Count(string(got), "---\n") != 2 || strings.HasPrefix(string(got), "---") {
+		t.Errorf("stream: %q", got)
+	}
+	wantMode(t, file, 0o600)
+}
