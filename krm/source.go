@@ -1,13 +1,91 @@
 package krm
 
-// A Source is one input file: read once, hashed once, parsed once, whoever refers to it.
+import (
+	"sync"
+)
+
+// MaxFile is the size in bytes up to which a [Source] is read.
+const MaxFile = 64 << 20
+
+// A Source is one input file: read once, hashed once, parsed once, whoever refers to it. Its methods are safe for
+// concurrent use. A Source must not be copied.
 type Source struct {
 	// File is the path as messages show it.
 	File string
 	// Data is the content. It must not be changed.
 	Data []byte
+
+	digestOnce sync.Once
+	digest     Digest
+
+	textOnce sync.Once
+	text     string
+	textErr  error
+
+	docsOnce sync.Once
+	docs     []document
+	docsErr  error
+
+	valueOnce sync.Once
+	value     Value
+	valueErr  error
+
+	mu       sync.Mutex
+	warnings []*Error
+}
+
+// Digest returns the SHA-256 of Data.
+func (s *Source) Digest() Digest {
+	s.digestOnce.Do(func() { s.digest = DigestOf(s.Data) })
+	return s.digest
 }
 
 // Documents returns the resources in the file: documents in order, Lists replaced by their items, empty documents
-// dropped. It parses at the first call and is safe for concurrent use.
-func (s *Source) Documents(schema *Schema) ([]*Resource, error) { panic("todo") }
+// dropped. It parses at the first call; the resources are new at each call. The error is an [*Error] with the line.
+func (s *Source) Documents(schema *Schema) ([]*Resource, error) {
+	docs, err := s.documents()
+	if err != nil {
+		return nil, err
+	}
+	rs := make([]Resource, len(docs))
+	ptrs := make([]*Resource, len(docs))
+	for i, d := range docs {
+		r := &rs[i]
+		r.scopes = schema
+		r.Pos = Pos{s.File, d.line}
+		r.SetValue(d.value)
+		ptrs[i] = r
+	}
+	return ptrs, nil
+}
+
+func (s *Source) documents() ([]document, error) {
+	s.docsOnce.Do(func() { s.docs, s.docsErr = s.readDocuments() })
+	return s.docs, s.docsErr
+}
+
+// Value returns the file as one value, as kustomize reads its own configuration: words such as yes and on are booleans
+// (YAML 1.1), only the first document counts. It parses at the first call. The error is an [*Error] with the line.
+func (s *Source) Value() (Value, error) {
+	s.valueOnce.Do(func() { s.value, s.valueErr = s.readValue() })
+	return s.value, s.valueErr
+}
+
+// Warnings returns what earlier calls of [Source.Documents] and [Source.Value] found that is accepted, but probably not
+// what the user means.
+func (s *Source) Warnings() []*Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.warnings
+}
+
+func (s *Source) warn(line int, field, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.warnings = append(s.warnings, Errorf(Pos{s.File, line}, field, format, args...))
+}
+
+// ParseDocuments returns the resources in data as [Source.Documents] does; file stands for the text in messages.
+func ParseDocuments(data []byte, file string, schema *Schema) ([]*Resource, error) {
+	return (&Source{File: file, Data: data}).Documents(schema)
+}

@@ -15,6 +15,7 @@ const (
 	Bool
 	Int
 	Float
+	Time // a timestamp: kept as written, a string in RFC 3339 form in the output
 	String
 	Seq
 	Map
@@ -22,7 +23,7 @@ const (
 
 // String returns the name that messages use for t.
 func (t Type) String() string {
-	return [...]string{"nothing", "null", "boolean", "integer", "number", "string", "list", "mapping"}[t]
+	return [...]string{"nothing", "null", "boolean", "integer", "number", "timestamp", "string", "list", "mapping"}[t]
 }
 
 // A Value is an immutable node of the JSON data model: a scalar, a list or a mapping with ordered keys.

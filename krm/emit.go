@@ -1,0 +1,167 @@
+package krm
+
+import (
+	"slices"
+)
+
+// AppendYAML appends v in kustomize's form: block style with two spaces, lists without indentation, keys in yaml/v2's
+// order, plain scalars where possible and long lines folded. Numbers take the form that they have after a way through
+// JSON (012 is 10, 1.10 is 1.1), except that an integer too large for a float64 keeps its digits.
+func AppendYAML(dst []byte, v Value) []byte {
+	e := emitter{dst: dst}
+	switch {
+	case v.typ == Map && v.n > 0:
+		e.mapping(v.Fields(), 0, false)
+	case v.typ == Seq && v.n > 0:
+		e.seq(v.Items(), 0, false)
+	default:
+		e.scalar(v, 2, 0)
+		e.newline()
+	}
+	return e.dst
+}
+
+// AppendYAML appends the resources as documents separated by "---".
+func (l *List) AppendYAML(dst []byte) []byte {
+	for i, r := range l.items {
+		if i > 0 {
+			dst = append(dst, "---\n"...)
+		}
+		dst = AppendYAML(dst, r.value)
+	}
+	return dst
+}
+
+// emitter writes values in one pass. Every method that writes a mapping or list ends with the line.
+type emitter struct {
+	dst    []byte
+	fields []Field // stack of the mappings that had to be sorted
+	ended  bool    // the last text has ended its line itself
+}
+
+const spaces = "                                                                "
+
+func (e *emitter) indent(n int) {
+	for n > len(spaces) {
+		e.dst = append(e.dst, spaces...)
+		n -= len(spaces)
+	}
+	e.dst = append(e.dst, spaces[:n]...)
+}
+
+func (e *emitter) newline() {
+	if e.ended {
+		e.ended = false
+		return
+	}
+	e.dst = append(e.dst, '\n')
+}
+
+// mapping writes fields at column indent; inline if the first key continues the line.
+func (e *emitter) mapping(fields []Field, indent int, inline bool) {
+	base := len(e.fields)
+	fields = e.sorted(fields)
+	for i := range fields {
+		if i > 0 || !inline {
+			e.indent(indent)
+		}
+		e.field(fields[i].Key, fields[i].Value, indent)
+	}
+	e.fields = e.fields[:base]
+}
+
+func (e *emitter) field(key string, v Value, indent int) {
+	start := len(e.dst)
+	if !e.simpleKey(key) {
+		e.complexField(key, v, indent)
+		return
+	}
+	switch {
+	case v.typ == Map && v.n > 0:
+		e.dst = append(e.dst, ":\n"...)
+		e.mapping(v.Fields(), indent+2, false)
+	case v.typ == Seq && v.n > 0:
+		e.dst = append(e.dst, ":\n"...)
+		e.seq(v.Items(), indent, false)
+	default:
+		e.dst = append(e.dst, ": "...)
+		e.scalar(v, indent+2, indent+columns(e.dst[start:]))
+		e.newline()
+	}
+}
+
+// complexField writes a key that has several lines or more than 128 bytes.
+func (e *emitter) complexField(key string, v Value, indent int) {
+	e.dst = append(e.dst, "? "...)
+	e.text(key, indent+2, indent+2)
+	e.newline()
+	e.indent(indent)
+	e.dst = append(e.dst, ": "...)
+	e.nested(v, indent+2)
+}
+
+// nested writes v behind "- " or ": ", where a mapping or list starts on the line.
+func (e *emitter) nested(v Value, indent int) {
+	switch {
+	case v.typ == Map && v.n > 0:
+		e.mapping(v.Fields(), indent, true)
+	case v.typ == Seq && v.n > 0:
+		e.seq(v.Items(), indent, true)
+	default:
+		e.scalar(v, indent, indent)
+		e.newline()
+	}
+}
+
+func (e *emitter) seq(items []Value, indent int, inline bool) {
+	for i, v := range items {
+		if i > 0 || !inline {
+			e.indent(indent)
+		}
+		e.dst = append(e.dst, "- "...)
+		e.nested(v, indent+2)
+	}
+}
+
+// scalar writes a scalar or an empty mapping or list that starts at column col; further lines start at column indent.
+func (e *emitter) scalar(v Value, indent, col int) {
+	switch v.typ {
+	case String:
+		e.text(v.Text(), indent, col)
+	case Bool, Int, Float:
+		e.dst = appendLiteral(e.dst, v, false)
+	case Time:
+		e.text(timeText(v.Text()), indent, col)
+	case Map:
+		e.dst = append(e.dst, "{}"...)
+	case Seq:
+		e.dst = append(e.dst, "[]"...)
+	default:
+		e.dst = append(e.dst, "null"...)
+	}
+}
+
+// sorted returns fields in the order of the output. A copy that had to be sorted is on the stack.
+func (e *emitter) sorted(fields []Field) []Field {
+	for i := 1; i < len(fields); i++ {
+		if compareKeys(fields[i-1].Key, fields[i].Key) > 0 {
+			base := len(e.fields)
+			e.fields = append(e.fields, fields...)
+			fields = e.fields[base:]
+			slices.SortFunc(fields, func(a, b Field) int { return compareKeys(a.Key, b.Key) })
+			break
+		}
+	}
+	return fields
+}
+
+// columns returns the number of characters of s.
+func columns(s []byte) int {
+	n := 0
+	for _, c := range s {
+		if c&0xC0 != 0x80 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,59 @@
+package krm
+
+import (
+	"go.yaml.in/yaml/v3"
+)
+
+// Locate returns where the field at path (mapping keys and list indexes) of a document is: the line of its nearest
+// existing parent if the field does not exist. doc counts as [Source.Documents] does; [Source.Value] is document 0. It
+// parses the document again, so it is meant for messages.
+func (s *Source) Locate(doc int, path ...any) Pos {
+	pos := Pos{File: s.File}
+	text, err := s.readText()
+	if err != nil {
+		return pos
+	}
+	pc := piece{text, 1}
+	if docs, err := s.documents(); err == nil && doc < len(docs) {
+		if pieces, err := s.split(text); err == nil {
+			pc = pieces[docs[doc].piece]
+			path = append(docs[doc].path[:len(docs[doc].path):len(docs[doc].path)], path...)
+		}
+	} else if doc > 0 {
+		return pos
+	}
+	root, err := decodeNode(pc.text)
+	if err != nil || root == nil || len(root.Content) == 0 {
+		return pos
+	}
+	pos.Line = pc.line - 1 + lineAt(root.Content[0], path)
+	return pos
+}
+
+// lineAt returns the line of the node at path below n, or of its nearest existing parent.
+func lineAt(n *yaml.Node, path []any) int {
+	line := n.Line
+	for _, step := range path {
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		var at, child *yaml.Node
+		switch step := step.(type) {
+		case int:
+			if n.Kind == yaml.SequenceNode && step >= 0 && step < len(n.Content) {
+				at, child = n.Content[step], n.Content[step]
+			}
+		case string:
+			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == step {
+					at, child = n.Content[i], n.Content[i+1]
+				}
+			}
+		}
+		if child == nil {
+			return line
+		}
+		n, line = child, at.Line
+	}
+	return line
+}

@@ -1,0 +1,186 @@
+package krm
+
+// Classes of bytes.
+const (
+	isBlank     = 1 << iota // space and tab
+	isBreak                 // line feed
+	isIndicator             // cannot simply start a plain scalar
+	endsPlain               // may end a plain scalar outside of [] and {}
+	endsFlow                // may end a plain scalar inside of [] and {}
+	isControl               // not allowed in a document
+)
+
+var class = [256]uint8{
+	' ': isBlank, '\t': isBlank, '\n': isBreak | endsPlain | endsFlow,
+	'-': isIndicator, '?': isIndicator | endsFlow, ':': isIndicator | endsPlain | endsFlow, ',': isIndicator | endsFlow,
+	'[': isIndicator | endsFlow, ']': isIndicator | endsFlow, '{': isIndicator | endsFlow, '}': isIndicator | endsFlow,
+	'#': isIndicator | endsPlain | endsFlow, '&': isIndicator, '*': isIndicator, '!': isIndicator, '|': isIndicator,
+	'>': isIndicator, '\'': isIndicator, '"': isIndicator, '%': isIndicator, '@': isIndicator, '`': isIndicator,
+
+	0: isControl, 1: isControl, 2: isControl, 3: isControl, 4: isControl, 5: isControl, 6: isControl, 7: isControl,
+	8: isControl, 11: isControl, 12: isControl, 13: isControl, 14: isControl, 15: isControl, 16: isControl,
+	17: isControl, 18: isControl, 19: isControl, 20: isControl, 21: isControl, 22: isControl, 23: isControl,
+	24: isControl, 25: isControl, 26: isControl, 27: isControl, 28: isControl, 29: isControl, 30: isControl,
+	31: isControl, 127: isControl,
+}
+
+// simpleText reports whether s has only characters that mean nothing special: printable ones, line feeds and tabs.
+func simpleText(s string) bool {
+	var classes, bits uint8
+	i := 0
+	for ; i+4 <= len(s); i += 4 {
+		a, b, c, d := s[i], s[i+1], s[i+2], s[i+3]
+		classes |= class[a] | class[b] | class[c] | class[d]
+		bits |= a | b | c | d
+	}
+	for ; i < len(s); i++ {
+		classes |= class[s[i]]
+		bits |= s[i]
+	}
+	if classes&isControl != 0 {
+		return false
+	}
+	return bits < 0x80 || firstOdd(s) < 0
+}
+
+// firstOdd returns the position of the first character that YAML does not allow or that is a line break or byte order
+// mark beyond ASCII, -1 if there is none.
+func firstOdd(s string) int {
+	for i, r := range s {
+		switch {
+		case r < 0x80:
+			if class[r]&isControl != 0 {
+				return i
+			}
+		case r < 0xA0, r == 0x2028, r == 0x2029, r == 0xFEFF, r == 0xFFFE, r == 0xFFFF:
+			return i
+		case r == 0xFFFD && s[i] != 0xEF:
+			return i
+		}
+	}
+	return -1
+}
+
+// startsPlain reports whether a plain scalar may start at the token, outside of [] and {}.
+func (p *parser) startsPlain() bool {
+	c := p.s[p.i]
+	if class[c]&isIndicator == 0 {
+		return true
+	}
+	if c == '-' || c == ':' {
+		return !blankAt(p.s, p.i+1)
+	}
+	switch c {
+	case '@', '`', '%':
+		return p.fail("found the reserved character " + string(c) + " at the start of a value; put the value in quotes")
+	}
+	return false
+}
+
+// plainLine moves to the end of a plain scalar on its first line and returns where its text ends and whether a colon
+// follows.
+func (p *parser) plainLine() (end int, colon bool) {
+	s, start := p.s, p.i
+	i := start
+	for ; i < len(s); i++ {
+		c := s[i]
+		if class[c]&endsPlain == 0 {
+			continue
+		}
+		if c == '\n' {
+			break
+		}
+		if c == ':' {
+			if blankAt(s, i+1) {
+				colon = true
+				break
+			}
+		} else if i > start && class[s[i-1]]&isBlank != 0 {
+			break
+		}
+	}
+	p.i = i
+	for end = i; end > start && class[s[end-1]]&isBlank != 0; {
+		end--
+	}
+	return end, colon
+}
+
+// plain parses a plain scalar behind "key: ".
+func (p *parser) plain(indent int) (Value, bool) {
+	if !p.startsPlain() {
+		return Value{}, false
+	}
+	start := p.i
+	end, colon := p.plainLine()
+	if colon {
+		return Value{}, p.fail(secondColon)
+	}
+	return p.plainRest(start, end, indent)
+}
+
+const secondColon = "found a second \"key: \" in one value; indent it on its own line or put the text in quotes"
+
+// plainRest parses the lines of a plain scalar that follow the first; they are more indented than the column indent.
+func (p *parser) plainRest(start, end, indent int) (Value, bool) {
+	if !p.next() {
+		return Value{}, false
+	}
+	if p.passed || p.col <= indent {
+		return p.resolved(p.s[start:end], start)
+	}
+	buf := append(p.buf[:0], p.s[start:end]...)
+	for !p.passed && p.col > indent {
+		buf = fold(buf, p.breaks)
+		start = p.i
+		end, colon := p.plainLine()
+		if colon {
+			return Value{}, p.fail(secondColon)
+		}
+		buf = append(buf, p.s[start:end]...)
+		if !p.next() {
+			return Value{}, false
+		}
+	}
+	p.buf = buf
+	return p.resolved(p.cutText(buf), start)
+}
+
+// fold appends what n line ends between words become.
+func fold(buf []byte, n int) []byte {
+	if n == 1 {
+		return append(buf, ' ')
+	}
+	for ; n > 1; n-- {
+		buf = append(buf, '\n')
+	}
+	return buf
+}
+
+// odd is a number with its position.
+type odd struct {
+	offset int
+	value  Value
+}
+
+// resolved returns the value of the plain scalar s; merge keys and numbers that JSON cannot carry are for the slow path.
+func (p *parser) resolved(s string, start int) (Value, bool) {
+	if s == "" || hint[s[0]] == 0 {
+		return Str(s), s != "<<"
+	}
+	v := resolve(s, p.yaml11)
+	if differs(v) {
+		p.odd = append(p.odd, odd{start, v})
+	}
+	return v, v.typ != None
+}
+
+// differs reports whether v is a number or timestamp that leaves in another form than it is written.
+func differs(v Value) bool {
+	s := v.Text()
+	switch v.typ {
+	case Int, Float:
+		return !(len(s) <= 18 && isDecimal(s)) && string(appendLiteral(nil, v, false)) != s
+	}
+	return v.typ == Time
+}

@@ -1,0 +1,247 @@
+package krm
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	maxSlow  = 16 << 20 // bytes of a document that needs the slow path
+	maxAlias = 64 << 20 // bytes that a document may have once its aliases are expanded
+)
+
+// parseSlow decides about a document that the parser gave up on.
+func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
+	c := converter{source: s, line: pc.line - 1, parser: p, known: map[*yaml.Node]converted{}}
+	if at, what := badCharacter(pc.text); at >= 0 {
+		return Value{}, c.errorf(1+strings.Count(pc.text[:at], "\n"), "%s", what)
+	}
+	if p.reason == tooDeep {
+		return Value{}, c.reason(pc)
+	}
+	if len(pc.text) > maxSlow {
+		return Value{}, c.errorf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
+	}
+	root, err := decodeNode(pc.text)
+	if err != nil {
+		if p.reason != "" {
+			return Value{}, c.reason(pc)
+		}
+		line, what := explain(err)
+		return Value{}, c.errorf(line, "%s", what)
+	}
+	if root == nil || len(root.Content) == 0 {
+		return NullValue, nil
+	}
+	if p.first {
+		s.warnSecond(pc.text, secondDocument(pc.text, root.Content[0].Line))
+	}
+	done, err := c.convert(root.Content[0], "", 0)
+	return done.value, err
+}
+
+// decodeNode returns the first document of text, nil if there is none.
+func decodeNode(text string) (root *yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	d := yaml.NewDecoder(strings.NewReader(text))
+	root = new(yaml.Node)
+	if err := d.Decode(root); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return nil, err
+	}
+	return root, nil
+}
+
+// secondDocument returns where the first document marker behind line is.
+func secondDocument(text string, line int) int {
+	i := 0
+	for n := 1; i < len(text); n++ {
+		if n > line && isMarker(text, i) {
+			return i
+		}
+		i = lineEnd(text, i) + 1
+	}
+	return len(text)
+}
+
+// badCharacter returns the position of the first character that YAML does not allow, and what is wrong with it.
+func badCharacter(text string) (int, string) {
+	for i := 0; i < len(text); {
+		at := firstOdd(text[i:])
+		if at < 0 {
+			break
+		}
+		i += at
+		for n, r := range text[i:] {
+			if n > 0 {
+				i += n
+				break
+			}
+			switch {
+			case r == 0xFFFD && !strings.HasPrefix(text[i:], "\uFFFD"):
+				return i, fmt.Sprintf("found the byte 0x%02X, which is not UTF-8", text[i])
+			case r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xFEFF:
+			default:
+				return i, fmt.Sprintf("found the control character U+%04X", r)
+			}
+			if i+len(string(r)) == len(text) {
+				return -1, ""
+			}
+		}
+	}
+	return -1, ""
+}
+
+// converter makes values of nodes.
+type converter struct {
+	source *Source
+	parser *parser
+	line   int // lines in front of the document
+	known  map[*yaml.Node]converted
+}
+
+// converted is a value with its size and depth when aliases count as copies.
+type converted struct {
+	value Value
+	size  int
+	depth int
+	open  bool // still being converted: an alias to it would contain itself
+}
+
+func (c *converter) errorf(line int, format string, args ...any) error {
+	return Errorf(Pos{c.source.File, c.line + line}, "", format, args...)
+}
+
+func (c *converter) reason(pc piece) error {
+	return c.errorf(1+strings.Count(pc.text[:c.parser.i], "\n"), "%s", c.parser.reason)
+}
+
+func (c *converter) convert(n *yaml.Node, path string, depth int) (done converted, err error) {
+	if n.Kind == yaml.AliasNode {
+		return c.alias(n, path, depth)
+	}
+	if depth > maxDepth {
+		return done, c.errorf(n.Line, tooDeep)
+	}
+	if n.Anchor != "" {
+		c.known[n] = converted{open: true}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		done, err = c.mapping(n, path, depth)
+	case yaml.SequenceNode:
+		done, err = c.sequence(n, path, depth)
+	default:
+		done.value, err = c.scalar(n, path)
+		done.size = len(n.Value) + 8
+	}
+	if err == nil && done.size > maxAlias {
+		err = c.errorf(n.Line, "the aliases of the document expand to more than %d bytes", maxAlias)
+	}
+	if n.Anchor != "" {
+		c.known[n] = done
+	}
+	return done, err
+}
+
+func (c *converter) alias(n *yaml.Node, path string, depth int) (converted, error) {
+	done, ok := c.known[n.Alias]
+	switch {
+	case !ok:
+		return c.convert(n.Alias, path, depth)
+	case done.open:
+		return done, c.errorf(n.Line, "the anchor %s contains itself", n.Value)
+	case depth+done.depth > maxDepth:
+		return done, c.errorf(n.Line, tooDeep)
+	}
+	return done, nil
+}
+
+func (c *converter) sequence(n *yaml.Node, path string, depth int) (done converted, err error) {
+	c.tagged(n)
+	items := make([]Value, len(n.Content))
+	done.size = 8
+	for i, x := range n.Content {
+		item, err := c.convert(x, path, depth+1)
+		if err != nil {
+			return done, err
+		}
+		items[i] = item.value
+		done.add(item)
+	}
+	done.value = SeqOf(items...)
+	return done, nil
+}
+
+func (done *converted) add(x converted) {
+	done.size = min(done.size+x.size, maxAlias+1)
+	done.depth = max(done.depth, x.depth+1)
+}
+
+// scalar returns the value of a scalar node.
+func (c *converter) scalar(n *yaml.Node, path string) (v Value, err error) {
+	tag := n.ShortTag()
+	if n.Style&yaml.TaggedStyle == 0 {
+		if n.Style != 0 || tag == "!!str" && !c.parser.yaml11 || n.Value == "<<" {
+			return Str(n.Value), nil
+		}
+		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
+			return v, c.errorf(n.Line, "the number %s cannot be written as JSON", n.Value)
+		}
+		if differs(v) {
+			c.source.warnNumber(c.line+n.Line, v)
+		}
+		return v, nil
+	}
+	c.tagged(n)
+	return c.tagScalar(n, tag)
+}
+
+func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
+	v := resolve(n.Value, c.parser.yaml11)
+	want := None
+	switch tag {
+	case "!!null":
+		want = Null
+	case "!!bool":
+		want = Bool
+	case "!!int":
+		want = Int
+	case "!!float":
+		if want = Float; v.typ == Int {
+			want = Int
+		}
+	case "!!timestamp":
+		want = Time
+	case "!!binary":
+		data, err := base64.StdEncoding.DecodeString(n.Value)
+		if err != nil {
+			return v, c.errorf(n.Line, "the text tagged !!binary is not base64")
+		}
+		return Str(jsonText(string(data))), nil
+	default:
+		return Str(n.Value), nil
+	}
+	if v.typ != want {
+		return v, c.errorf(n.Line, "%q is not what its tag %s says", n.Value, tag)
+	}
+	return v, nil
+}
+
+// tagged warns about an explicit tag: it does not reach the output.
+func (c *converter) tagged(n *yaml.Node) {
+	if n.Style&yaml.TaggedStyle != 0 {
+		c.source.warn(c.line+n.Line, "", "the tag %s is dropped", n.ShortTag())
+	}
+}

@@ -1,0 +1,123 @@
+package krm
+
+import (
+	"go.yaml.in/yaml/v3"
+)
+
+// mapping returns the value of a mapping node with its merge keys applied.
+func (c *converter) mapping(n *yaml.Node, path string, depth int) (done converted, err error) {
+	c.tagged(n)
+	m := fieldSet{pos: map[string]int{}}
+	lines := map[string]int{}
+	var merge *yaml.Node
+	done.size = 8
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if isMergeKey(k) {
+			if merge != nil {
+				return done, c.errorf(k.Line, "the merge key << occurs twice in one mapping; give it a list instead")
+			}
+			merge = n.Content[i+1]
+			continue
+		}
+		key, drop, err := c.mapKey(k, depth)
+		if err != nil {
+			return done, err
+		}
+		if first, ok := lines[key]; ok {
+			if !c.parser.first {
+				return done, c.errorf(k.Line, "the key %q occurs twice in one mapping; the first is on line %d", key, c.line+first)
+			}
+			c.source.warn(c.line+k.Line, "", "the key %q occurs twice in one mapping; this value replaces that on line %d", key, c.line+first)
+		}
+		lines[key] = k.Line
+		v, err := c.convert(n.Content[i+1], path, depth+1)
+		if err != nil {
+			return done, err
+		}
+		if drop {
+			continue
+		}
+		done.add(v)
+		done.size += len(key)
+		m.set(key, v.value)
+	}
+	if merge != nil {
+		if err := c.merge(merge, &m, &done, path, depth); err != nil {
+			return done, err
+		}
+	}
+	done.value = MapOf(m.fields...)
+	return done, nil
+}
+
+// fieldSet is an ordered set of fields.
+type fieldSet struct {
+	fields []Field
+	pos    map[string]int
+}
+
+func (m *fieldSet) set(key string, v Value) {
+	if i, ok := m.pos[key]; ok {
+		m.fields[i].Value = v
+		return
+	}
+	m.pos[key] = len(m.fields)
+	m.fields = append(m.fields, Field{key, v})
+}
+
+func isMergeKey(k *yaml.Node) bool {
+	return k.Kind == yaml.ScalarNode && k.ShortTag() == "!!merge"
+}
+
+// merge adds the fields of the mapping or mappings of a merge key that m does not have; earlier mappings win.
+func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, path string, depth int) error {
+	target := n
+	if n.Kind == yaml.AliasNode {
+		target = n.Alias
+	}
+	switch {
+	case target.Kind == yaml.MappingNode:
+		x, err := c.convert(n, path, depth+1)
+		if err != nil {
+			return err
+		}
+		done.add(x)
+		for _, f := range x.value.Fields() {
+			if _, ok := m.pos[f.Key]; !ok {
+				m.set(f.Key, f.Value)
+			}
+		}
+		return nil
+	case n.Kind == yaml.SequenceNode:
+		for _, x := range n.Content {
+			if x.Kind == yaml.SequenceNode {
+				return c.errorf(x.Line, "the list of a merge key << contains a list")
+			}
+			if err := c.merge(x, m, done, path, depth); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c.errorf(n.Line, "the value of a merge key << must be a mapping or a list of mappings")
+}
+
+// mapKey returns a mapping's key as text. drop is true if kustomize leaves the field out.
+func (c *converter) mapKey(k *yaml.Node, depth int) (key string, drop bool, err error) {
+	if k.Kind == yaml.AliasNode {
+		k = k.Alias
+	}
+	if k.Kind != yaml.ScalarNode {
+		return "", false, c.errorf(k.Line, "the key of a mapping is itself a list or mapping")
+	}
+	if len(k.Value) > maxKey {
+		return "", false, c.errorf(k.Line, "the key is longer than 1024 characters")
+	}
+	v, err := c.scalar(k, "")
+	if err != nil || v.typ == String {
+		return v.Text(), false, err
+	}
+	c.source.warn(c.line+k.Line, "", "the key %s is a %s; put it in quotes", k.Value, v.typ)
+	return k.Value, false, nil
+}
