@@ -22,7 +22,7 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 	} else if doc > 0 {
 		return pos
 	}
-	root, err := decodeNode(pc.text)
+	root, err := parseNode(pc.text)
 	if err != nil || root == nil || len(root.Content) == 0 {
 		return pos
 	}

@@ -27,7 +27,7 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	if len(pc.text) > maxSlow {
 		return Value{}, c.errorf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
 	}
-	root, err := decodeNode(pc.text)
+	root, err := parseNode(pc.text)
 	if err != nil {
 		if p.reason != "" {
 			return Value{}, c.reason(pc)
@@ -45,8 +45,8 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	return done.value, err
 }
 
-// decodeNode returns the first document of text, nil if there is none.
-func decodeNode(text string) (root *yaml.Node, err error) {
+// parseNode returns the first document of text, nil if there is none.
+func parseNode(text string) (root *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("yaml: %v", r)
