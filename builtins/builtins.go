@@ -19,6 +19,8 @@ type Env struct {
 	Read func(path string) (*krm.Source, error)
 	// Schema is the schema of the layer; nil is Kubernetes' own.
 	Schema *krm.Schema
+	// Folder is the name, without its parents, of the layer's folder.
+	Folder string
 }
 
 // A Builtin is a configured built-in: a [Transformer] or a [Generator].

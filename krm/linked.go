@@ -81,6 +81,7 @@ func relink(old, v Value, changed map[Value]Value) Value {
 	if old == v {
 		return v
 	}
+	v.linked = false // a copy of a linked value is an ordinary one
 	if old.linked {
 		if v.Exists() {
 			if v.typ == String {
@@ -91,7 +92,7 @@ func relink(old, v Value, changed map[Value]Value) Value {
 		return v
 	}
 	if old.typ != v.typ {
-		return v
+		return unlink(v)
 	}
 	w := v
 	for i, f := range v.Fields() {

@@ -72,3 +72,15 @@ func TestUnlinkAndRemoval(t *testing.T) {
 		t.Error("two calls of Linked returned one node")
 	}
 }
+
+func TestCopyOfLinkedIsOrdinary(t *testing.T) {
+	r, l := linkedResource()
+	r.SetValue(r.Value().With("copy", l).With("tree", MapOf(Field{"copy", l})))
+	r.SetValue(r.Value().WithAt(Str("b"), "metadata", "labels", "app"))
+	if got := r.Value().Get("copy").Text() + r.Value().At("tree", "copy").Text(); got != "aa" {
+		t.Errorf("copies became %q", got)
+	}
+	if got := apps(r); got != [3]string{"b", "b", "b"} {
+		t.Errorf("links: %q", got)
+	}
+}

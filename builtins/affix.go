@@ -1,0 +1,147 @@
+package builtins
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// PrefixTransformer puts text before names (`namePrefix:`).
+type PrefixTransformer struct {
+	Prefix     string     `json:"prefix,omitempty"`
+	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+
+	fields fieldSet
+}
+
+// Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
+func (t *PrefixTransformer) Configure(Env) (err error) {
+	t.fields, err = compileAffix(t.FieldSpecs)
+	return err
+}
+
+// Transform puts the prefix before the selected fields. A resource whose metadata.name is selected remembers the prefix
+// and its identity before the change. CustomResourceDefinitions, APIServices and Namespaces keep their names.
+func (t *PrefixTransformer) Transform(list *krm.List, _ Warn) error {
+	return addAffix(list, t.fields, affix{
+		text: t.Prefix,
+		join: func(old string) string { return t.Prefix + old },
+		note: func(r *krm.Resource, parts []string) { r.Prefixes = append(r.Prefixes, parts...) },
+	})
+}
+
+// SuffixTransformer puts text after names (`nameSuffix:`).
+type SuffixTransformer struct {
+	Suffix     string     `json:"suffix,omitempty"`
+	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+
+	fields fieldSet
+}
+
+// Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
+func (t *SuffixTransformer) Configure(Env) (err error) {
+	t.fields, err = compileAffix(t.FieldSpecs)
+	return err
+}
+
+// Transform is like [PrefixTransformer.Transform] with the text at the end.
+func (t *SuffixTransformer) Transform(list *krm.List, _ Warn) error {
+	return addAffix(list, t.fields, affix{
+		text: t.Suffix,
+		join: func(old string) string { return old + t.Suffix },
+		note: func(r *krm.Resource, parts []string) { r.Suffixes = append(r.Suffixes, parts...) },
+	})
+}
+
+// PrefixSuffixTransformer is a [PrefixTransformer] and then a [SuffixTransformer] of the same configuration.
+type PrefixSuffixTransformer struct {
+	Prefix     string     `json:"prefix,omitempty"`
+	Suffix     string     `json:"suffix,omitempty"`
+	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+
+	fields fieldSet
+}
+
+// Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
+func (t *PrefixSuffixTransformer) Configure(Env) (err error) {
+	t.fields, err = compileAffix(t.FieldSpecs)
+	return err
+}
+
+// Transform runs both transformers.
+func (t *PrefixSuffixTransformer) Transform(list *krm.List, warn Warn) error {
+	prefix := &PrefixTransformer{Prefix: t.Prefix, fields: t.fields}
+	if err := prefix.Transform(list, warn); err != nil {
+		return err
+	}
+	suffix := &SuffixTransformer{Suffix: t.Suffix, fields: t.fields}
+	return suffix.Transform(list, warn)
+}
+
+func compileAffix(specs FieldSpecs) (fieldSet, error) {
+	if specs == nil {
+		return nil, errors.New("fieldSpecs are missing")
+	}
+	return specs.compile(), nil
+}
+
+// An affix is a text to add, how to add it, and how a resource remembers it.
+type affix struct {
+	text string
+	join func(old string) string
+	note func(r *krm.Resource, parts []string)
+}
+
+func addAffix(list *krm.List, fields fieldSet, a affix) error {
+	if a.text == "" {
+		return nil
+	}
+	parts := strings.Split(a.text, ",")
+	edit := func(v krm.Value) (krm.Value, error) {
+		if !v.IsNull() && !v.IsScalar() {
+			return v, errNotScalar(v)
+		}
+		return sameStyle(v, a.join(v.Text())), nil
+	}
+	picker := fields.picker()
+	for i, r := range list.All() {
+		orig := r.OrigID().GVK
+		if keepsName(orig) {
+			continue
+		}
+		changed := r
+		for _, spec := range picker.pick(orig) {
+			if changed == r {
+				changed = r.Copy()
+			}
+			if spec.Path == "metadata/name" {
+				a.note(changed, parts)
+				changed.PushID()
+			}
+			if !spec.GVK().Selects(changed.ID().GVK) {
+				continue
+			}
+			v, err := spec.edit(changed.Value(), krm.String, edit)
+			if err != nil {
+				return resourceError(r, err)
+			}
+			changed.SetValue(v)
+		}
+		if changed != r {
+			list.Set(i, changed)
+		}
+	}
+	return nil
+}
+
+// keepsName reports whether other objects or the cluster expect objects of kind g under the very name they have.
+func keepsName(g krm.GVK) bool {
+	switch g.Kind {
+	case "CustomResourceDefinition", "Namespace":
+		return true
+	case "APIService":
+		return g.Group == "apiregistration.k8s.io"
+	}
+	return false
+}

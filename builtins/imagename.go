@@ -1,0 +1,84 @@
+package builtins
+
+import (
+	"regexp"
+	"strings"
+)
+
+// splitImage splits an image into name, tag and digest. A colon before the first slash belongs to the port of a registry.
+func splitImage(image string) (name, tag, digest string) {
+	start := max(0, strings.IndexByte(image, '/'))
+	end := strings.IndexAny(image[start:], ":@")
+	if end < 0 {
+		return image, "", ""
+	}
+	end += start
+	name, rest := image[:end], image[end:]
+	if rest[0] == '@' {
+		return name, "", rest[1:]
+	}
+	tag, digest, _ = strings.Cut(rest[1:], "@")
+	return name, tag, digest
+}
+
+// An imagePattern matches images by name, followed by any tag and digest. The name is a regular expression; nearly all
+// names have no operator but the dot, and need no engine.
+type imagePattern struct {
+	name string
+	re   *regexp.Regexp
+	none bool
+}
+
+func compileImage(name string) imagePattern {
+	if strings.Trim(name, alnum+"/_-:@.") == "" {
+		return imagePattern{name: name}
+	}
+	re, err := regexp.Compile("^" + name + `(:[a-zA-Z0-9_.{}-]*)?(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a-zA-Z0-9_.{}-]*)?$`)
+	return imagePattern{re: re, none: err != nil}
+}
+
+func (p *imagePattern) match(image string) bool {
+	switch {
+	case p.none:
+		return false
+	case p.re != nil:
+		return p.re.MatchString(image)
+	case len(image) < len(p.name):
+		return false
+	}
+	for i := range len(p.name) {
+		if c := image[i]; p.name[i] != c && (p.name[i] != '.' || c == '\n' || c > 127) {
+			return false
+		}
+	}
+	rest := image[len(p.name):]
+	if strings.HasPrefix(rest, ":") {
+		rest = strings.TrimLeft(rest[1:], tagChars)
+	}
+	return rest == "" || rest[0] == '@' && isDigest(rest[1:])
+}
+
+const (
+	alnum    = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	tagChars = alnum + "_.{}-"
+)
+
+// isDigest accepts algorithm:text, where the algorithm is letters and digits with single separators between them.
+func isDigest(s string) bool {
+	algorithm, text, ok := strings.Cut(s, ":")
+	if !ok || strings.Trim(text, tagChars) != "" {
+		return false
+	}
+	afterSeparator := true
+	for i := range len(algorithm) {
+		switch c := algorithm[i]; {
+		case isAlnum(c):
+			afterSeparator = false
+		case afterSeparator || strings.IndexByte(".+_-", c) < 0:
+			return false
+		default:
+			afterSeparator = true
+		}
+	}
+	return !afterSeparator
+}

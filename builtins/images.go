@@ -1,0 +1,218 @@
+package builtins
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Image is an entry of `images:`: which images to change, and to what.
+type Image struct {
+	// Name is a regular expression for the name without tag and digest.
+	Name    string `json:"name,omitempty"`
+	NewName string `json:"newName,omitempty"`
+	// TagSuffix is added to the tag that is there.
+	TagSuffix string `json:"tagSuffix,omitempty"`
+	NewTag    string `json:"newTag,omitempty"`
+	Digest    string `json:"digest,omitempty"`
+}
+
+// ImageTagTransformer changes name, tag or digest of container images.
+type ImageTagTransformer struct {
+	ImageTag   Image      `json:"imageTag,omitempty"`
+	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+
+	fields  fieldSet
+	pattern imagePattern
+}
+
+// Configure never fails: a name that is no regular expression matches nothing, as in kustomize.
+func (t *ImageTagTransformer) Configure(Env) error {
+	t.fields = t.FieldSpecs.compile()
+	t.pattern = compileImage(t.ImageTag.Name)
+	return nil
+}
+
+// Transform changes the images of all containers and initContainers, wherever they are, and then those that FieldSpecs
+// name; a tag suffix is therefore added twice to an image that both find. CustomResourceDefinitions are left alone. It
+// warns if no image has the name.
+func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
+	u := &imageUpdate{image: t.ImageTag, pattern: t.pattern}
+	picker := t.fields.picker()
+	for i, r := range list.All() {
+		v, err := u.apply(r, picker)
+		if err != nil {
+			return resourceError(r, err)
+		}
+		if !v.Same(r.Value()) {
+			r = r.Copy()
+			r.SetValue(v)
+			list.Set(i, r)
+		}
+	}
+	if !u.matched && warn != nil {
+		t.warnUnused(list, warn)
+	}
+	return nil
+}
+
+func (t *ImageTagTransformer) warnUnused(list *krm.List, warn Warn) {
+	seen := &imageUpdate{names: map[string]bool{}}
+	picker := t.fields.picker()
+	for _, r := range list.All() {
+		if _, err := seen.apply(r, picker); err != nil {
+			return
+		}
+	}
+	names := make([]string, 0, len(seen.names))
+	for name := range seen.names {
+		names = append(names, name)
+	}
+	warn("no image named %q%s", t.ImageTag.Name, nearName(t.ImageTag.Name, names))
+}
+
+// nearName returns the end of a message that names what the user may have meant.
+func nearName(name string, candidates []string) string {
+	if near := krm.Nearest(name, candidates); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// An imageUpdate is one run of a transformer over a list.
+type imageUpdate struct {
+	image   Image
+	pattern imagePattern
+	matched bool
+	names   map[string]bool // if not nil, the names of all images are noted and nothing is changed
+}
+
+func (u *imageUpdate) apply(r *krm.Resource, picker *fieldPicker) (krm.Value, error) {
+	id := r.ID()
+	if id.Kind == "CustomResourceDefinition" {
+		return r.Value(), nil
+	}
+	v, err := u.containers(r.Value())
+	if err != nil {
+		return v, err
+	}
+	return picker.edit(v, id.GVK, krm.None, u.set)
+}
+
+// containers changes the images in all lists named containers or initContainers, at any depth.
+func (u *imageUpdate) containers(v krm.Value) (krm.Value, error) {
+	changed := v
+	for i, f := range v.Fields() {
+		if f.Value.IsScalar() {
+			continue
+		}
+		w, err := u.containers(f.Value)
+		if err == nil && w.Type() == krm.Seq && (f.Key == "containers" || f.Key == "initContainers") {
+			w, err = eachItem(w, u.container)
+		}
+		if err != nil {
+			return v, err
+		}
+		if !w.Same(f.Value) {
+			changed = withField(v, changed, i, w)
+		}
+	}
+	if v.Type() == krm.Seq {
+		return eachItem(v, u.containers)
+	}
+	return changed, nil
+}
+
+// withField returns changed with field i set to x; changed is copied if it is still v.
+func withField(v, changed krm.Value, i int, x krm.Value) krm.Value {
+	if changed.Same(v) {
+		changed = krm.MapOf(append([]krm.Field(nil), v.Fields()...)...)
+	}
+	changed.Fields()[i].Value = x
+	return changed
+}
+
+// eachItem returns the list v with fn applied to its items, v itself if that changes nothing.
+func eachItem(v krm.Value, fn EditFunc) (krm.Value, error) {
+	var changed []krm.Value
+	for i, item := range v.Items() {
+		w, err := fn(item)
+		if err != nil {
+			return v, err
+		}
+		if w.Same(item) {
+			continue
+		}
+		if changed == nil {
+			changed = append(changed, v.Items()...)
+		}
+		changed[i] = w
+	}
+	if changed == nil {
+		return v, nil
+	}
+	return krm.SeqOf(changed...), nil
+}
+
+func (u *imageUpdate) container(v krm.Value) (krm.Value, error) {
+	if v.IsNull() {
+		return v, nil
+	}
+	if v.Type() != krm.Map {
+		return v, fmt.Errorf("a container must be a mapping, found a %s", v.Type())
+	}
+	old := v.Get("image")
+	if !old.Exists() {
+		return v, nil
+	}
+	image, err := u.set(old)
+	if err != nil || image.Same(old) {
+		return v, err
+	}
+	return v.With("image", image), nil
+}
+
+// set returns the new image for an old one.
+func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
+	if v.IsNull() {
+		return v, nil
+	}
+	if !v.IsScalar() {
+		return v, fmt.Errorf("image: %w", errNotScalar(v))
+	}
+	if u.names != nil {
+		name, _, _ := splitImage(v.Text())
+		u.names[name] = true
+		return v, nil
+	}
+	if !u.pattern.match(v.Text()) {
+		return v, nil
+	}
+	u.matched = true
+	image := u.image.update(v.Text())
+	if image == v.Text() {
+		return v, nil
+	}
+	return sameStyle(v, image), nil
+}
+
+// update applies img to an image that it matches. A new tag or digest replaces tag and digest.
+func (img *Image) update(image string) string {
+	name, tag, digest := splitImage(image)
+	if img.NewName != "" {
+		name = img.NewName
+	}
+	switch {
+	case img.NewTag != "" || img.Digest != "":
+		tag, digest = img.NewTag, img.Digest
+	case img.TagSuffix != "":
+		tag, digest = tag+img.TagSuffix, ""
+	}
+	if tag != "" {
+		name += ":" + tag
+	}
+	if digest != "" {
+		name += "@" + digest
+	}
+	return name
+}

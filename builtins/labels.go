@@ -1,0 +1,120 @@
+package builtins
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// LabelTransformer adds labels, or replaces their values, in every field of FieldSpecs (`labels:`, `commonLabels:`).
+type LabelTransformer struct {
+	Labels     map[string]string `json:"labels,omitempty"`
+	FieldSpecs FieldSpecs        `json:"fieldSpecs,omitempty"`
+
+	entries entries
+}
+
+// Configure never fails.
+func (t *LabelTransformer) Configure(Env) error {
+	t.entries = newEntries(t.Labels, t.FieldSpecs)
+	return nil
+}
+
+// Transform fails if a field on the way to the labels is a scalar, or the field itself is no mapping.
+func (t *LabelTransformer) Transform(list *krm.List, _ Warn) error { return t.entries.add(list) }
+
+// AnnotationsTransformer adds annotations, or replaces their values, in every field of FieldSpecs (`commonAnnotations:`).
+type AnnotationsTransformer struct {
+	Annotations map[string]string `json:"annotations,omitempty"`
+	FieldSpecs  FieldSpecs        `json:"fieldSpecs,omitempty"`
+
+	entries entries
+}
+
+// Configure never fails.
+func (t *AnnotationsTransformer) Configure(Env) error {
+	t.entries = newEntries(t.Annotations, t.FieldSpecs)
+	return nil
+}
+
+// Transform is like [LabelTransformer.Transform].
+func (t *AnnotationsTransformer) Transform(list *krm.List, _ Warn) error { return t.entries.add(list) }
+
+// entries are what to add to the mappings that fields name.
+type entries struct {
+	fields fieldSet
+	pairs  []pair
+}
+
+// A pair has its value twice: kustomize puts one and the same node wherever it adds the key, but only copies its contents
+// where the key exists.
+type pair struct {
+	key   string
+	added krm.Value // linked
+	set   krm.Value
+}
+
+func newEntries(m map[string]string, specs FieldSpecs) entries {
+	e := entries{fields: specs.compile()}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		e.pairs = append(e.pairs, pair{k, krm.Linked(m[k]), krm.Str(m[k])})
+	}
+	return e
+}
+
+func (e *entries) add(list *krm.List) error {
+	if len(e.pairs) == 0 {
+		return nil
+	}
+	picker := e.fields.picker()
+	for i, r := range list.All() {
+		v, err := picker.edit(r.Value(), r.ID().GVK, krm.Map, e.addTo)
+		if err != nil {
+			return resourceError(r, err)
+		}
+		if !v.Same(r.Value()) {
+			r = r.Copy()
+			r.SetLinkedValue(v)
+			list.Set(i, r)
+		}
+	}
+	return nil
+}
+
+// addTo leaves a null that is not to be created as it is.
+func (e *entries) addTo(m krm.Value) (krm.Value, error) {
+	if m.Type() != krm.Map {
+		if m.IsNull() {
+			return m, nil
+		}
+		return m, fmt.Errorf("expected a mapping, found a %s", m.Type())
+	}
+	if e.has(m) {
+		return m, nil
+	}
+	fields := make([]krm.Field, m.Len(), m.Len()+len(e.pairs))
+	copy(fields, m.Fields())
+	for _, p := range e.pairs {
+		i := slices.IndexFunc(fields, func(f krm.Field) bool { return f.Key == p.key })
+		switch {
+		case i < 0:
+			fields = append(fields, krm.Field{Key: p.key, Value: p.added})
+		case !p.in(fields[i].Value):
+			fields[i].Value = p.set
+		}
+	}
+	return krm.MapOf(fields...), nil
+}
+
+func (e *entries) has(m krm.Value) bool {
+	for i := range e.pairs {
+		if !e.pairs[i].in(m.Get(e.pairs[i].key)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *pair) in(v krm.Value) bool { return v.Type() == krm.String && v.Text() == p.set.Text() }

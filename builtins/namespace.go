@@ -1,0 +1,191 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// NamespaceTransformer sets the namespace of resources (`namespace:`).
+type NamespaceTransformer struct {
+	Metadata struct {
+		// Namespace is the namespace to set; an empty one changes nothing.
+		Namespace string `json:"namespace,omitempty"`
+	} `json:"metadata,omitempty"`
+	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+	// UnsetOnly keeps namespaces that are there.
+	UnsetOnly bool `json:"unsetOnly"`
+	// SetRoleBindingSubjects says which subjects of RoleBindings and ClusterRoleBindings get the namespace:
+	// "defaultOnly" (those named default), "allServiceAccounts" or "none".
+	SetRoleBindingSubjects string `json:"setRoleBindingSubjects"`
+
+	fields fieldSet
+}
+
+// Configure fails if SetRoleBindingSubjects is not one of its values.
+func (t *NamespaceTransformer) Configure(Env) error {
+	switch t.SetRoleBindingSubjects {
+	case "":
+		t.SetRoleBindingSubjects = "defaultOnly"
+	case "defaultOnly", "allServiceAccounts", "none":
+	default:
+		return fmt.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects)
+	}
+	t.fields = t.FieldSpecs.compile()
+	return nil
+}
+
+// Transform sets metadata.namespace of everything that is not known to be cluster scoped, subjects of role bindings and
+// the other fields of FieldSpecs. Two resources that become the same one are an error.
+func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
+	if t.Metadata.Namespace == "" {
+		return nil
+	}
+	s := t.setter()
+	for i, r := range list.All() {
+		if r.Value().IsEmpty() || r.Annotations().Get(helmGenerated).Text() == "true" {
+			continue
+		}
+		v, err := s.apply(r)
+		if err != nil {
+			return resourceError(r, err)
+		}
+		r = r.Copy()
+		r.PushID()
+		r.SetValue(v)
+		list.Set(i, r)
+	}
+	if err := list.CheckUnique(); err != nil {
+		return fmt.Errorf("setting namespace %q: %w", t.Metadata.Namespace, err)
+	}
+	return nil
+}
+
+// helmGenerated marks what Helm made, which has its namespace from Helm.
+const helmGenerated = "internal.config.kubernetes.io/helm-generated"
+
+func (t *NamespaceTransformer) setter() *namespaceSetter {
+	return &namespaceSetter{
+		namespace: krm.Str(t.Metadata.Namespace),
+		unsetOnly: t.UnsetOnly,
+		subjects:  t.SetRoleBindingSubjects,
+		picker:    t.fields.picker(),
+	}
+}
+
+// A namespaceSetter does the work for one list.
+type namespaceSetter struct {
+	namespace krm.Value
+	unsetOnly bool
+	subjects  string
+	picker    *fieldPicker
+}
+
+func (s *namespaceSetter) apply(r *krm.Resource) (krm.Value, error) {
+	v, id := r.Value(), r.ID()
+	if !id.Cluster {
+		w, err := s.setMetadata(v)
+		if err != nil {
+			return v, err
+		}
+		v = w
+	}
+	binding := isRoleBinding(id.Kind)
+	if binding && s.subjects != "none" {
+		w, err := s.setSubjects(v)
+		if err != nil {
+			return v, err
+		}
+		v = w
+	}
+	for _, spec := range s.picker.pick(id.GVK) {
+		switch {
+		case spec.Path == "metadata/namespace",
+			spec.Path == "metadata/name" && id.APIVersion() != "v1",
+			binding && spec.Path == "subjects/namespace" && isRoleBinding(spec.Kind):
+			continue // the code above has done it, or it is another API's Namespace
+		}
+		w, err := spec.edit(v, krm.String, s.set)
+		if err != nil {
+			return v, err
+		}
+		v = w
+	}
+	return v, nil
+}
+
+func (s *namespaceSetter) setMetadata(v krm.Value) (krm.Value, error) {
+	meta := v.Get("metadata")
+	if !meta.IsNull() && meta.Type() != krm.Map {
+		return v, errors.New("metadata is no mapping")
+	}
+	old := meta.Get("namespace")
+	ns, err := s.set(old)
+	if err != nil {
+		return v, fmt.Errorf("metadata.namespace: %w", err)
+	}
+	if ns.Same(old) {
+		return v, nil
+	}
+	return v.With("metadata", meta.With("namespace", ns)), nil
+}
+
+// set keeps a value that is already right.
+func (s *namespaceSetter) set(old krm.Value) (krm.Value, error) {
+	switch {
+	case !old.IsNull() && !old.IsScalar():
+		return old, errNotScalar(old)
+	case s.unsetOnly && old.Text() != "", old.Type() == krm.String && old.Text() == s.namespace.Text():
+		return old, nil
+	}
+	return s.namespace, nil
+}
+
+func isRoleBinding(kind string) bool { return kind == "RoleBinding" || kind == "ClusterRoleBinding" }
+
+func (s *namespaceSetter) setSubjects(v krm.Value) (krm.Value, error) {
+	subjects := v.Get("subjects")
+	if subjects.IsNull() {
+		return v, nil
+	}
+	if subjects.Type() != krm.Seq {
+		return v, fmt.Errorf("subjects: expected a list, found a %s", subjects.Type())
+	}
+	changed := subjects
+	for i, subject := range subjects.Items() {
+		w, err := s.setSubject(subject)
+		if err != nil {
+			return v, fmt.Errorf("subjects[%d]: %w", i, err)
+		}
+		if !w.Same(subject) {
+			changed = changed.WithItem(i, w)
+		}
+	}
+	if changed.Same(subjects) {
+		return v, nil
+	}
+	return v.With("subjects", changed), nil
+}
+
+func (s *namespaceSetter) setSubject(subject krm.Value) (krm.Value, error) {
+	if subject.IsNull() {
+		return subject, nil
+	}
+	if subject.Type() != krm.Map {
+		return subject, fmt.Errorf("expected a mapping, found a %s", subject.Type())
+	}
+	key, want := "name", "default"
+	if s.subjects == "allServiceAccounts" {
+		key, want = "kind", "ServiceAccount"
+	}
+	if subject.Get(key).Text() != want {
+		return subject, nil
+	}
+	old := subject.Get("namespace")
+	ns, err := s.set(old)
+	if err != nil || ns.Same(old) {
+		return subject, err
+	}
+	return subject.With("namespace", ns), nil
+}

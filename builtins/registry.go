@@ -1,0 +1,38 @@
+package builtins
+
+// New returns a new, unconfigured built-in of a kind that documents of `apiVersion: builtin` may have, nil for any other
+// kind. SortOrderTransformer is not among them: kustomize knows it only as the field sortOptions.
+func New(kind string) Builtin {
+	for _, k := range kinds {
+		if k.name == kind {
+			return k.make()
+		}
+	}
+	return nil
+}
+
+// Kinds returns the kinds that [New] knows, sorted.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return names
+}
+
+var kinds = [...]struct {
+	name string
+	make func() Builtin
+}{
+	{"AnnotationsTransformer", func() Builtin { return new(AnnotationsTransformer) }},
+	{"ConfigMapGenerator", func() Builtin { return new(ConfigMapGenerator) }},
+	{"ImageTagTransformer", func() Builtin { return new(ImageTagTransformer) }},
+	{"LabelTransformer", func() Builtin { return new(LabelTransformer) }},
+	{"NamespaceTransformer", func() Builtin { return new(NamespaceTransformer) }},
+	{"PrefixSuffixTransformer", func() Builtin { return new(PrefixSuffixTransformer) }},
+	{"PrefixTransformer", func() Builtin { return new(PrefixTransformer) }},
+	{"ReplicaCountTransformer", func() Builtin { return new(ReplicaCountTransformer) }},
+	{"SecretGenerator", func() Builtin { return new(SecretGenerator) }},
+	{"SuffixTransformer", func() Builtin { return new(SuffixTransformer) }},
+	{"ValueAddTransformer", func() Builtin { return new(ValueAddTransformer) }},
+}

@@ -1,0 +1,106 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Replica is an entry of `replicas:`.
+type Replica struct {
+	// Name is the current or a previous name of the resource.
+	Name  string `json:"name,omitempty"`
+	Count int64  `json:"count"`
+}
+
+// ReplicaCountTransformer sets the number of replicas of the resources of one name.
+type ReplicaCountTransformer struct {
+	Replica    Replica    `json:"replica,omitempty"`
+	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+
+	fields fieldSet
+}
+
+// Configure never fails.
+func (t *ReplicaCountTransformer) Configure(Env) error {
+	t.fields = t.FieldSpecs.compile()
+	return nil
+}
+
+// Transform fails if no resource of the kinds that FieldSpecs name has the name. It warns if there is one, but without
+// the field.
+func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
+	count := krm.Number(krm.Int, strconv.FormatInt(t.Replica.Count, 10))
+	found, set := false, false
+	edit := func(old krm.Value) (krm.Value, error) {
+		set = true
+		switch {
+		case !old.IsNull() && !old.IsScalar():
+			return old, errNotScalar(old)
+		case old.Type() == krm.Int && old.Text() == count.Text():
+			return old, nil
+		}
+		return count, nil
+	}
+	for i, r := range list.All() {
+		v := r.Value()
+		for j := range t.fields {
+			spec := &t.fields[j]
+			if !t.matches(r, spec.GVK()) {
+				continue
+			}
+			found = true
+			if !spec.GVK().Selects(r.ID().GVK) {
+				continue
+			}
+			w, err := spec.edit(v, krm.String, edit)
+			if err != nil {
+				return resourceError(r, err)
+			}
+			v = w
+		}
+		if !v.Same(r.Value()) {
+			r = r.Copy()
+			r.SetValue(v)
+			list.Set(i, r)
+		}
+	}
+	if !found {
+		return t.notFound(list)
+	}
+	if !set && warn != nil {
+		warn("replicas of %q: the resource has no such field", t.Replica.Name)
+	}
+	return nil
+}
+
+func (t *ReplicaCountTransformer) matches(r *krm.Resource, selector krm.GVK) bool {
+	if id := r.ID(); id.Name == t.Replica.Name && selector.Selects(id.GVK) {
+		return true
+	}
+	for i := range r.Prev {
+		if id := r.PrevID(i); id.Name == t.Replica.Name && selector.Selects(id.GVK) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
+	var kinds, names []string
+	for i := range t.fields {
+		kinds = append(kinds, t.fields[i].GVK().String())
+	}
+	for _, r := range list.All() {
+		if slices.ContainsFunc(t.fields, func(s compiledSpec) bool { return s.GVK().Selects(r.ID().GVK) }) {
+			names = append(names, r.ID().Name, r.OrigID().Name)
+		}
+	}
+	return &krm.Error{
+		Msg:   fmt.Sprintf("no resource named %q has replicas (kinds that can have them: %s)", t.Replica.Name, strings.Join(kinds, ", ")),
+		Hints: krm.DidYouMean(t.Replica.Name, names),
+	}
+}

@@ -1,0 +1,251 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// ValueAddTransformer writes one value into fields of selected resources, or inserts it into file paths.
+type ValueAddTransformer struct {
+	// Value defaults to the name of the layer's folder.
+	Value   string           `json:"value,omitempty"`
+	Targets []ValueAddTarget `json:"targets,omitempty"`
+	// TargetFilePath names a file with more targets.
+	TargetFilePath string `json:"targetFilePath,omitempty"`
+
+	targets []ValueAddTarget
+}
+
+// A ValueAddTarget says where the value goes.
+type ValueAddTarget struct {
+	// Selector selects resources; nil selects all.
+	Selector *Selector `json:"selector,omitempty"`
+	// FieldPath has field names separated by slashes; a slash inside a name is written \/.
+	FieldPath string `json:"fieldPath,omitempty"`
+	// FilePathPosition, if positive, says that the field holds a file path into which the value is inserted as that
+	// component, counted from 1.
+	FilePathPosition int `json:"filePathPosition,omitempty"`
+}
+
+// Configure reads the file of targets and fails if there is no target or one is incomplete.
+func (t *ValueAddTransformer) Configure(env Env) error {
+	if t.Value = strings.TrimSpace(t.Value); t.Value == "" {
+		t.Value = env.Folder
+	}
+	t.targets = slices.Clone(t.Targets)
+	if t.TargetFilePath != "" {
+		more, err := readTargets(env, t.TargetFilePath)
+		if err != nil {
+			return fmt.Errorf("targetFilePath: %w", err)
+		}
+		t.targets = append(t.targets, more...)
+	}
+	if len(t.targets) == 0 {
+		return errors.New("must specify at least one target")
+	}
+	for i, target := range t.targets {
+		switch {
+		case target.FieldPath == "":
+			return fmt.Errorf("targets[%d]: fieldPath cannot be empty", i)
+		case target.FilePathPosition < 0:
+			return fmt.Errorf("targets[%d]: filePathPosition %d cannot be negative", i, target.FilePathPosition)
+		}
+		if target.Selector != nil {
+			if err := target.Selector.Compile(); err != nil {
+				return fmt.Errorf("targets[%d].selector: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+func readTargets(env Env, path string) ([]ValueAddTarget, error) {
+	return nil, errors.New("not supported yet")
+}
+
+// Transform fails if a field holds no scalar, or its path leads through one. Resources that a target's namespace makes
+// the same are not an error.
+func (t *ValueAddTransformer) Transform(list *krm.List, _ Warn) error {
+	for i := range t.targets {
+		target := &t.targets[i]
+		found, err := target.find(list)
+		if err != nil {
+			return err
+		}
+		edit := t.editor(target)
+		for _, pos := range found {
+			r := list.At(pos)
+			v, err := edit(r)
+			if err != nil {
+				return resourceError(r, err)
+			}
+			if !v.Same(r.Value()) {
+				r = r.Copy()
+				r.SetValue(v)
+				list.Set(pos, r)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *ValueAddTarget) find(list *krm.List) ([]int, error) {
+	selector := t.Selector
+	if selector == nil {
+		selector = &Selector{}
+		if err := selector.Compile(); err != nil {
+			return nil, err
+		}
+	}
+	return selector.Select(list)
+}
+
+func (t *ValueAddTransformer) editor(target *ValueAddTarget) func(*krm.Resource) (krm.Value, error) {
+	if target.FieldPath == "metadata/namespace" {
+		var ns NamespaceTransformer
+		ns.Metadata.Namespace = t.Value
+		return ns.setter().apply
+	}
+	path := valuePath(target.FieldPath)
+	return func(r *krm.Resource) (krm.Value, error) {
+		return addValue(r.Value(), path, func(old krm.Value) (krm.Value, error) {
+			if !old.IsNull() && !old.IsScalar() {
+				return old, errNotScalar(old)
+			}
+			text := t.Value
+			if target.FilePathPosition > 0 {
+				text = insertPathPart(old.Text(), target.FilePathPosition-1, text)
+			}
+			if text == "" {
+				return old, nil
+			}
+			return sameStyle(old, text), nil
+		})
+	}
+}
+
+func valuePath(path string) []string {
+	names := splitPath(path)
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// addValue is like editAt with every field created, but here a list on the way needs an index, "-" for the last item or
+// [field=value].
+func addValue(v krm.Value, path []string, fn EditFunc) (krm.Value, error) {
+	if len(path) == 0 {
+		return fn(v)
+	}
+	step, rest := path[0], path[1:]
+	index, err := strconv.Atoi(step)
+	if err == nil || step == "-" || isItemSelector(step) {
+		return addToItem(v, step, index, rest, fn)
+	}
+	if v.IsNull() {
+		return v, nil
+	}
+	if v.Type() != krm.Map {
+		return v, fmt.Errorf("at %q: expected a mapping, found a %s", step, v.Type())
+	}
+	old := v.Get(step)
+	field := old
+	if !field.Exists() {
+		field = missingField(rest)
+	}
+	w, err := addValue(field, rest, fn)
+	if err != nil || w.Same(old) {
+		return v, err
+	}
+	return v.With(step, w), nil
+}
+
+func isItemSelector(step string) bool {
+	return strings.HasPrefix(step, "[") && strings.HasSuffix(step, "]")
+}
+
+func missingField(rest []string) krm.Value {
+	if len(rest) == 0 {
+		return krm.Value{}
+	}
+	if n, err := strconv.Atoi(rest[0]); err == nil && n >= 0 || isItemSelector(rest[0]) {
+		return krm.SeqOf()
+	}
+	return krm.MapOf()
+}
+
+func addToItem(v krm.Value, step string, index int, rest []string, fn EditFunc) (krm.Value, error) {
+	switch {
+	case v.IsNull():
+		return v, nil
+	case v.Type() != krm.Seq:
+		return v, fmt.Errorf("at %q: expected a list, found a %s", step, v.Type())
+	case index < 0:
+		return v, fmt.Errorf("at %q: an index cannot be negative", step)
+	}
+	var made krm.Value
+	switch {
+	case step == "-":
+		if index = v.Len() - 1; index < 0 {
+			return v, fmt.Errorf("at %q: the list is empty", step)
+		}
+	case isItemSelector(step):
+		key, value, ok := strings.Cut(step[1:len(step)-1], "=")
+		if !ok {
+			return v, fmt.Errorf("%q must have the form [field=value]", step)
+		}
+		if index, made = findItem(v, key, value); index < 0 {
+			item, err := addValue(made, rest, fn)
+			if err != nil {
+				return v, err
+			}
+			return krm.SeqOf(append(slices.Clip(v.Items()), item)...), nil
+		}
+	case index >= v.Len():
+		return v, nil
+	}
+	item, err := addValue(v.Items()[index], rest, fn)
+	if err != nil || item.Same(v.Items()[index]) {
+		return v, err
+	}
+	return v.WithItem(index, item), nil
+}
+
+// findItem returns the position of the item that has the value, else -1 and the item to add.
+func findItem(v krm.Value, key, value string) (int, krm.Value) {
+	for i, item := range v.Items() {
+		if key == "" && item.Text() == value || key != "" && item.Get(key).IsScalar() && item.Get(key).Text() == value {
+			return i, krm.Value{}
+		}
+	}
+	if key == "" {
+		return -1, plainScalar(value)
+	}
+	return -1, krm.MapOf(krm.Field{Key: key, Value: plainScalar(value)})
+}
+
+// insertPathPart inserts part as component pos of a file path, at the end if pos is too large. An absolute path stays
+// absolute.
+func insertPathPart(path string, pos int, part string) string {
+	if part == "" {
+		return path
+	}
+	root := ""
+	if strings.HasPrefix(path, "/") {
+		root, path = "/", strings.TrimLeft(path, "/")
+	}
+	var parts []string
+	for p := range strings.SplitSeq(path, "/") {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return root + filepath.Join(slices.Insert(parts, min(pos, len(parts)), part)...)
+}
