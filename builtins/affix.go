@@ -122,7 +122,7 @@ func addAffix(list *krm.List, fields fieldSet, a affix) error {
 			if !spec.GVK().Selects(changed.ID().GVK) {
 				continue
 			}
-			v, err := spec.edit(changed.Value(), krm.String, edit)
+			v, err := spec.edit(changed.Value(), krm.Int, edit)
 			if err != nil {
 				return resourceError(r, err)
 			}

@@ -186,5 +186,5 @@ func emptyOf(t krm.Type) krm.Value {
 	case krm.Seq:
 		return krm.SeqOf()
 	}
-	return krm.Str("")
+	return krm.Number(t, "")
 }

@@ -40,10 +40,10 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		switch {
 		case !old.IsNull() && !old.IsScalar():
 			return old, errNotScalar(old)
-		case old.Type() == krm.Int && old.Text() == count.Text():
+		case old.Text() == count.Text():
 			return old, nil
 		}
-		return count, nil
+		return sameStyle(old, count.Text()), nil
 	}
 	for i, r := range list.All() {
 		v := r.Value()
@@ -56,7 +56,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 			if !spec.GVK().Selects(r.ID().GVK) {
 				continue
 			}
-			w, err := spec.edit(v, krm.String, edit)
+			w, err := spec.edit(v, krm.Int, edit)
 			if err != nil {
 				return resourceError(r, err)
 			}

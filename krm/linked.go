@@ -60,43 +60,48 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 	return v
 }
 
-// spread returns v, which a step made of old, with every change of a linked value made in all its places.
-func spread(old, v Value) Value {
-	changed := map[Value]Value{}
-	v = relink(old, v, changed)
-	if len(changed) == 0 {
+// spread returns v, which a step made of old, with every change of a linked value made in all its places. Linked values
+// that old does not have at their place become ordinary copies unless added is set.
+func spread(old, v Value, added bool) Value {
+	s := spreader{changed: map[Value]Value{}, added: added}
+	v = s.relink(old, v)
+	if len(s.changed) == 0 {
 		return v
 	}
 	return mapScalars(v, func(x Value) Value {
-		if w, ok := changed[x]; ok {
-			return w
+		for w, ok := s.changed[x]; ok; w, ok = s.changed[x] {
+			x = w
 		}
 		return x
 	})
 }
 
-// relink finds the linked values of old that are something else in v, puts new linked values there, and notes them in
-// changed. It enters only what differs.
-func relink(old, v Value, changed map[Value]Value) Value {
+type spreader struct {
+	changed map[Value]Value // linked values of the old object that became something else
+	added   bool
+}
+
+// relink puts new linked values in the place of those that are something else in v, and notes them. It enters only what
+// differs.
+func (s *spreader) relink(old, v Value) Value {
 	if old == v {
 		return v
 	}
-	v.linked = false // a copy of a linked value is an ordinary one
+	if v.linked && !s.added {
+		v.linked = false
+	}
 	if old.linked {
-		if v.Exists() {
-			if v.typ == String {
-				v = Linked(v.Text())
-			}
-			changed[old] = v
-		}
-		return v
+		return s.change(old, v)
 	}
 	if old.typ != v.typ {
+		if s.added {
+			return v
+		}
 		return unlink(v)
 	}
 	w := v
 	for i, f := range v.Fields() {
-		if x := relink(old.counterpart(i, f.Key), f.Value, changed); x != f.Value {
+		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
 			if w == v {
 				w = MapOf(append([]Field(nil), v.Fields()...)...)
 			}
@@ -104,7 +109,7 @@ func relink(old, v Value, changed map[Value]Value) Value {
 		}
 	}
 	for i, item := range v.Items() {
-		if x := relink(old.itemCounterpart(i, v), item, changed); x != item {
+		if x := s.relink(old.itemCounterpart(i, v), item); x != item {
 			if w == v {
 				w = SeqOf(append([]Value(nil), v.Items()...)...)
 			}
@@ -112,6 +117,24 @@ func relink(old, v Value, changed map[Value]Value) Value {
 		}
 	}
 	return w
+}
+
+// change notes that old became v in one place. If it became something else in a place before, the last one counts.
+func (s *spreader) change(old, v Value) Value {
+	prev, again := s.changed[old]
+	switch {
+	case !v.Exists(), again && v == prev:
+		return v
+	case again && v.typ == prev.typ && v.Text() == prev.Text() && v.IsScalar():
+		return prev
+	case v.typ == String:
+		v = Linked(v.Text())
+	}
+	s.changed[old] = v
+	if again && prev.linked {
+		s.changed[prev] = v
+	}
+	return v
 }
 
 // counterpart is Get for a key that is probably field i.

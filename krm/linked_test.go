@@ -84,3 +84,31 @@ func TestCopyOfLinkedIsOrdinary(t *testing.T) {
 		t.Errorf("links: %q", got)
 	}
 }
+
+func TestLinksAddedBesideAChange(t *testing.T) {
+	r, _ := linkedResource()
+	l := Linked("new")
+	v := r.Value().WithAt(Str("b"), "metadata", "labels", "app").WithAt(l, "metadata", "labels", "env").WithAt(l, "spec", "env")
+	r.SetLinkedValue(v)
+	r.SetValue(r.Value().WithAt(Str("newer"), "spec", "env"))
+	if got := r.Labels().Get("env").Text(); got != "newer" {
+		t.Errorf("the link that was added is lost: %q", got)
+	}
+	if got := apps(r); got != [3]string{"b", "b", "b"} {
+		t.Errorf("the link that was there: %q", got)
+	}
+}
+
+func TestLinkSurvivesAChangeInSeveralPlaces(t *testing.T) {
+	r, _ := linkedResource()
+	claims := r.Value().At("spec", "claims").Items()
+	v := r.Value().WithAt(Str("b"), "metadata", "labels", "app")
+	r.SetValue(v.WithAt(SeqOf(claims[0].With("app", Str("b")), claims[1].With("app", Str("last"))), "spec", "claims"))
+	if got := apps(r); got != [3]string{"last", "last", "last"} {
+		t.Errorf("contradicting changes: %q", got)
+	}
+	r.SetValue(r.Value().WithAt(Str("c"), "metadata", "labels", "app"))
+	if got := apps(r); got != [3]string{"c", "c", "c"} {
+		t.Errorf("the next change: %q", got)
+	}
+}

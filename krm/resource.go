@@ -64,8 +64,18 @@ func (r *Resource) Copy() *Resource {
 // SetValue replaces the object; the current identity follows. Strings made by [Linked] that v has changed in one place
 // change in all places: a value that does not descend from the current one needs [Resource.Unlink] first.
 func (r *Resource) SetValue(v Value) {
+	r.setValue(v, false)
+}
+
+// SetLinkedValue is [Resource.SetValue] for a value to which strings made by [Linked] were added.
+func (r *Resource) SetLinkedValue(v Value) {
+	r.setValue(v, true)
+	r.linked = true
+}
+
+func (r *Resource) setValue(v Value, linksAdded bool) {
 	if r.linked {
-		v = spread(r.value, v)
+		v = spread(r.value, v, linksAdded)
 	}
 	r.value = v
 	meta := v.Get("metadata")
@@ -128,9 +138,3 @@ func (r *Resource) Annotations() Value { return r.value.At("metadata", "annotati
 
 // Schema returns the schema that the resource was loaded with, nil for Kubernetes' own.
 func (r *Resource) Schema() *Schema { return r.scopes }
-
-// SetLinkedValue is [Resource.SetValue] for a value to which strings made by [Linked] were added.
-func (r *Resource) SetLinkedValue(v Value) {
-	r.SetValue(v)
-	r.linked = true
-}
