@@ -1,0 +1,120 @@
+package builtins
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Absorb adds r, which a generator made, to list. If list has a resource with that identity, now or before it was renamed,
+// r takes its place and its name; what else is kept of it depends on r.Behavior: "replace" keeps the labels and
+// annotations that r does not have, "merge" also data and binaryData. It is an error if the behavior is "create" or empty
+// and there is such a resource, or if it is another and there is none.
+func Absorb(list *krm.List, r *krm.Resource) error {
+	found := list.FindAny(r.ID())
+	merges := r.Behavior == "merge" || r.Behavior == "replace"
+	switch {
+	case len(found) == 0 && merges:
+		return missing(list, r)
+	case len(found) == 0:
+		return list.Append(r)
+	case len(found) > 1:
+		err := krm.Errorf(r.Pos, "", "there are %d resources that %s could be merged into", len(found), r.ID())
+		for _, i := range found {
+			err.Hint("%s", list.At(i).ID())
+		}
+		return err
+	case !merges:
+		return krm.Errorf(r.Pos, "", "%s exists already", r.ID()).
+			Hint("set the generator's behavior to merge or replace to change it")
+	}
+	old := list.At(found[0])
+	merged, err := mergeGenerated(old, r)
+	if err != nil {
+		return err
+	}
+	if merged.ID().Key() != old.ID().Key() {
+		return krm.Errorf(r.Pos, "", "%s cannot replace %s", r.ID(), old.ID())
+	}
+	list.Set(found[0], merged)
+	return nil
+}
+
+func missing(list *krm.List, r *krm.Resource) error {
+	var names []string
+	for _, other := range list.All() {
+		if other.ID().Kind == r.ID().Kind {
+			names = append(names, other.OrigID().Name)
+		}
+	}
+	err := krm.Errorf(r.Pos, "", "there is no %s to %s", r.ID(), r.Behavior)
+	if slices.Contains(names, r.ID().Name) {
+		return err.Hint("there is one in another namespace or of another apiVersion")
+	}
+	err.Hints = append(err.Hints, krm.DidYouMean(r.ID().Name, names)...)
+	return err
+}
+
+// mergeGenerated returns r with what it takes over from old.
+func mergeGenerated(old, r *krm.Resource) (*krm.Resource, error) {
+	merged := r.Copy()
+	v := r.Value()
+	meta := v.Get("metadata")
+	oldMeta := old.Value().Get("metadata")
+	for _, field := range []string{"labels", "annotations"} {
+		meta = withStrings(meta, field, oldMeta.Get(field), meta.Get(field))
+	}
+	meta = meta.With("name", krm.Str(old.ID().Name)).Without("namespace")
+	if ns := old.ID().Namespace; ns != "" {
+		meta = meta.With("namespace", krm.Str(ns))
+	}
+	v = v.With("metadata", meta)
+	if r.Behavior == "merge" {
+		data := old.Value().Get("data")
+		if r.ID().GVK == (krm.GVK{Version: "v1", Kind: "Secret"}) {
+			var err error
+			if data, err = encodedStringData(old); err != nil {
+				return nil, err
+			}
+		}
+		v = withStrings(v, "data", data, v.Get("data"))
+		v = withStrings(v, "binaryData", old.Value().Get("binaryData"), v.Get("binaryData"))
+	}
+	merged.SetValue(v)
+	merged.Prev, merged.Prefixes, merged.Suffixes, merged.RefVars = old.Prev, old.Prefixes, old.Suffixes, old.RefVars
+	merged.Behavior = old.Behavior
+	merged.NeedsHash = old.NeedsHash && r.NeedsHash
+	merged.Transformations = old.Transformations
+	if old.Origin != nil && (r.Behavior == "merge" || r.Origin == nil) {
+		merged.Origin = old.Origin
+	}
+	return merged.Copy(), nil
+}
+
+// withStrings sets field of v to the entries of both mappings, over those of base, as strings; the field is removed if
+// there are none.
+func withStrings(v krm.Value, field string, base, over krm.Value) krm.Value {
+	entries := base.StringMap()
+	if entries == nil {
+		entries = over.StringMap()
+	} else {
+		maps.Copy(entries, over.StringMap())
+	}
+	if len(entries) == 0 {
+		return v.Without(field)
+	}
+	return v.With(field, krm.StrMap(entries))
+}
+
+// encodedStringData returns the data of a Secret as the API server sees it: with stringData over it, encoded.
+func encodedStringData(r *krm.Resource) (krm.Value, error) {
+	data := r.Value().Get("data")
+	for _, f := range r.Value().Get("stringData").Fields() {
+		if t := f.Value.Type(); t == krm.Map || t == krm.Seq {
+			return data, krm.Errorf(r.Pos, "stringData."+f.Key, "%s: expected a string, found a %s", r.ID(), t)
+		}
+		data = data.With(f.Key, krm.Str(encodeBase64(f.Value.Text())))
+	}
+	return data, nil
+}

@@ -1,0 +1,172 @@
+package builtins
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Finish is what happens once at the end of a build, to the resources of all layers together: names get their content
+// hashes, references and vars are resolved, and what only the build needed is removed. A Finish is not changed by Apply.
+type Finish struct {
+	NameReference NameReferences
+	VarReference  FieldSpecs
+	Vars          VarSet
+	// Sort is the order of the output; nil leaves the resources as they are. See [LegacyOrder].
+	Sort *SortOptions
+	// ManagedBy is the value of the label app.kubernetes.io/managed-by, "" for none.
+	ManagedBy string
+	// OriginAnnotations and TransformerAnnotations print what was recorded of each resource.
+	OriginAnnotations, TransformerAnnotations bool
+}
+
+// Apply finishes list.
+func (f *Finish) Apply(list *krm.List, warn Warn) error {
+	if err := new(HashTransformer).Transform(list, warn); err != nil {
+		return err
+	}
+	if err := FixNameReferences(list, f.NameReference); err != nil {
+		return err
+	}
+	if err := ResolveVars(list, f.Vars, f.VarReference, warn); err != nil {
+		return err
+	}
+	if err := dropLocal(list); err != nil {
+		return err
+	}
+	sort := SortOrderTransformer{SortOptions: f.Sort}
+	if err := sort.Transform(list, warn); err != nil {
+		return err
+	}
+	for i, r := range list.All() {
+		v, err := f.clean(r)
+		if err != nil {
+			return krm.Errorf(r.Pos, "", "%s: %w", r.ID(), err)
+		}
+		if !v.Same(r.Value()) {
+			r = r.Copy()
+			r.SetValue(v)
+			list.Set(i, r)
+		}
+	}
+	return nil
+}
+
+// dropLocal removes the resources that are meant for the build alone: those annotated as local-config, with any value but
+// "false".
+func dropLocal(list *krm.List) error {
+	for _, r := range list.All() {
+		id := r.ID()
+		switch {
+		case r.Value().IsEmpty():
+		case id.Kind == "":
+			return krm.Errorf(r.Pos, "", "%s: the kind is missing", id)
+		case id.Name == "" && !strings.HasSuffix(id.Kind, "List"):
+			return krm.Errorf(r.Pos, "", "%s: metadata.name is missing", id)
+		}
+	}
+	list.Filter(func(r *krm.Resource) bool {
+		local := r.Annotations().Get("config.kubernetes.io/local-config")
+		return !r.Value().IsEmpty() && (!local.Exists() || local.Text() == "false")
+	})
+	return nil
+}
+
+// clean returns the value of r with the metadata that the user wants to see.
+func (f *Finish) clean(r *krm.Resource) (krm.Value, error) {
+	v := r.Value()
+	if f.ManagedBy != "" {
+		labels := FieldSpec{Path: "metadata/labels", CreateIfNotPresent: true}
+		var err error
+		if v, err = labels.Edit(v, krm.Map, f.addManagedBy); err != nil {
+			return v, err
+		}
+	}
+	meta := v.Get("metadata")
+	if meta.Type() != krm.Map && meta.Exists() {
+		return v, nil
+	}
+	old := meta.Get("annotations")
+	annotations := f.annotations(r, old)
+	switch {
+	case annotations.Len() > 0:
+		if annotations.Same(old) {
+			return v, nil
+		}
+		return v.With("metadata", meta.With("annotations", annotations)), nil
+	case old.Len() == 0 && f.OriginAnnotations && f.TransformerAnnotations:
+		return v, nil // the only case in which kustomize does not touch them
+	case !meta.Exists():
+		return v.With("metadata", krm.MapOf()), nil
+	case !old.Exists():
+		return v, nil
+	}
+	return v.With("metadata", meta.Without("annotations")), nil
+}
+
+func (f *Finish) addManagedBy(labels krm.Value) (krm.Value, error) {
+	if labels.Type() != krm.Map {
+		return labels, fmt.Errorf("metadata.labels is a %s", labels.Type())
+	}
+	return labels.With("app.kubernetes.io/managed-by", krm.Str(f.ManagedBy)), nil
+}
+
+// annotations returns old with everything as strings, without what only the build needs, and with the provenance of r if
+// the user wants it. It is old itself if that changes nothing.
+func (f *Finish) annotations(r *krm.Resource, old krm.Value) krm.Value {
+	var origin, transformations string
+	if f.OriginAnnotations && r.Origin != nil {
+		origin = OriginText(r.Origin)
+	}
+	if f.TransformerAnnotations && len(r.Transformations) > 0 {
+		transformations = TransformationsText(r.Transformations)
+	}
+	fields := make([]krm.Field, 0, old.Len()+2)
+	changed := false
+	for _, a := range old.Fields() {
+		if f.removes(a.Key) || a.Key == originAnnotation && origin != "" || a.Key == transformationsAnnotation && transformations != "" {
+			changed = true
+			continue
+		}
+		if a.Value.Type() != krm.String {
+			a.Value = krm.Str(a.Value.Text())
+			changed = true
+		}
+		fields = append(fields, a)
+	}
+	if origin != "" {
+		fields = append(fields, krm.Field{Key: originAnnotation, Value: krm.Str(origin)})
+	}
+	if transformations != "" {
+		fields = append(fields, krm.Field{Key: transformationsAnnotation, Value: krm.Str(transformations)})
+	}
+	if !changed && len(fields) == old.Len() && old.Len() > 0 {
+		return old
+	}
+	return krm.MapOf(fields...)
+}
+
+// removes reports whether an annotation is not for the user's eyes: kustomize uses these during a build or for functions,
+// and strips them from input, too.
+func (f *Finish) removes(key string) bool {
+	switch key {
+	case originAnnotation:
+		return !f.OriginAnnotations
+	case transformationsAnnotation:
+		return !f.TransformerAnnotations
+	case "config.kubernetes.io/path", "config.kubernetes.io/index", "config.k8s.io/id":
+		return true
+	}
+	name, internal := strings.CutPrefix(key, "internal.config.kubernetes.io/")
+	if !internal {
+		return false
+	}
+	switch name {
+	case "previousKinds", "previousNames", "previousNamespaces", "prefixes", "suffixes", "refBy", "generatorBehavior",
+		"needsHashSuffix", "allowNameChange", "allowKindChange", "path", "index", "id", "seqindent",
+		"annotations-migration-resource-id", "helm-generated":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,270 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// FixNameReferences updates the fields that refs name: where one holds a name that a resource of the wanted kind had
+// before it was renamed, it gets the resource's present name. Fields that hold a mapping with a name and a namespace, as
+// the subjects of a RoleBinding, get both.
+//
+// A reference reaches resources of the referrer's own namespace and those without one; RoleBindings also reach service
+// accounts of the namespaces that they mention. If several resources had the name, those whose name prefixes and
+// suffixes fit the referrer's are preferred; it is an error if several different names remain.
+func FixNameReferences(list *krm.List, refs NameReferences) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	index := newNameIndex(list)
+	specs := refPicker{refs: refs, picked: map[krm.GVK][]refSpec{}}
+	for i, r := range list.All() {
+		fields := specs.pick(r.OrigID().GVK)
+		if len(fields) == 0 {
+			continue
+		}
+		fixed, err := index.fix(r, fields)
+		if err != nil {
+			return err
+		}
+		if !fixed.Same(r.Value()) {
+			r = r.Copy()
+			r.SetValue(fixed)
+			list.Set(i, r)
+		}
+	}
+	return nil
+}
+
+// A refSpec is a field that may hold the name of an object of kind target.
+type refSpec struct {
+	*compiledSpec
+	target krm.GVK
+	role   bool // the field is the name in a roleRef, whose kind counts too
+}
+
+// A refPicker finds the fields of a kind that may hold names, once for each kind.
+type refPicker struct {
+	refs   NameReferences
+	picked map[krm.GVK][]refSpec
+}
+
+func (p *refPicker) pick(g krm.GVK) []refSpec {
+	specs, ok := p.picked[g]
+	if ok {
+		return specs
+	}
+	for _, ref := range p.refs {
+		for _, fs := range ref.FieldSpecs {
+			if fs.GVK().Selects(g) {
+				c := compileSpec(fs)
+				specs = append(specs, refSpec{&c, ref.GVK(), strings.HasSuffix(fs.Path, "roleRef/name")})
+			}
+		}
+	}
+	p.picked[g] = specs
+	return specs
+}
+
+// A refFixer updates the references of one resource.
+type refFixer struct {
+	*nameIndex
+	referrer *krm.Resource
+	from     reach
+	spec     refSpec
+	role     krm.GVK // what the roleRef of the referrer asks for; zero for anything
+}
+
+// fix returns the value of r with the references at fields updated. Fields are visited in their order because what one
+// writes another may find.
+func (x *nameIndex) fix(r *krm.Resource, fields []refSpec) (krm.Value, error) {
+	v := r.Value()
+	from, err := reachOf(r)
+	if err != nil {
+		return v, krm.Errorf(r.Pos, "subjects", "%s: %w", r.ID(), err)
+	}
+	f := refFixer{nameIndex: x, referrer: r, from: from}
+	edit := f.edit
+	for _, f.spec = range fields {
+		f.role = krm.GVK{}
+		if f.spec.role {
+			f.role = roleRef(r.Value())
+		}
+		if v, err = f.spec.edit(v, krm.None, edit); err != nil {
+			return v, krm.Errorf(r.Pos, "", "updating names in %s: %w", r.ID(), err)
+		}
+	}
+	return v, nil
+}
+
+// roleRef returns the kind that a role binding refers to, the zero GVK if it does not say.
+func roleRef(v krm.Value) krm.GVK {
+	group, kind := v.At("roleRef", "apiGroup"), v.At("roleRef", "kind")
+	if !group.Exists() || !kind.Exists() {
+		return krm.GVK{}
+	}
+	return krm.GVK{Group: group.Text(), Kind: kind.Text()}
+}
+
+func (f *refFixer) edit(v krm.Value) (krm.Value, error) {
+	if v.Type() != krm.Seq {
+		return f.editOne(v)
+	}
+	var changed []krm.Value
+	for i, item := range v.Items() {
+		if item.Type() == krm.Seq {
+			return v, errors.New("expected a name or a mapping with a name, found a list")
+		}
+		w, err := f.editOne(item)
+		if err != nil {
+			return v, err
+		}
+		if w.Same(item) {
+			continue
+		}
+		if changed == nil {
+			changed = slices.Clone(v.Items())
+		}
+		changed[i] = w
+	}
+	if changed == nil {
+		return v, nil
+	}
+	return krm.SeqOf(changed...), nil
+}
+
+func (f *refFixer) editOne(v krm.Value) (krm.Value, error) {
+	switch {
+	case v.IsNull():
+		return v, nil
+	case v.Type() == krm.Map:
+		return f.editMap(v)
+	}
+	found, err := f.find(query{name: v.Text()}, sameName)
+	if found == nil || found.ID().Name == v.Text() {
+		return v, err
+	}
+	return krm.Str(found.ID().Name), nil
+}
+
+// editMap updates name and namespace. An empty namespace of the object referred to is not written: it stands for any, not
+// for "default".
+func (f *refFixer) editMap(v krm.Value) (krm.Value, error) {
+	if !v.Get("name").Exists() {
+		return v, errors.New("the mapping has no field \"name\"; the path in the configuration of name references may be wrong")
+	}
+	q := query{name: v.Get("name").Text()}
+	if ns := v.Get("namespace"); ns.Exists() {
+		if f.hasOrigin(ns.Text(), f.from) {
+			q.orig = ns.Text()
+		} else if q.cur = ns.Text(); q.cur == "" || q.cur == krm.ClusterScope {
+			return v, nil
+		}
+	}
+	found, err := f.find(q, sameNameAndNamespace)
+	if found == nil {
+		return v, err
+	}
+	if name := found.ID().Name; name != q.name {
+		v = v.With("name", krm.Str(name))
+	}
+	if ns := found.ID().Namespace; ns != "" && ns != v.Get("namespace").Text() {
+		v = v.With("namespace", krm.Str(ns))
+	}
+	return v, nil
+}
+
+// find returns the resource that q means, nil if there is none. If there are several, all must be the same for the
+// purpose of the reference.
+func (f *refFixer) find(q query, same func(a, b krm.ID) bool) (*krm.Resource, error) {
+	if !f.renamed(q.name) {
+		return nil, nil
+	}
+	q.target, q.role = f.spec.target, f.role
+	found := f.candidates(q, f.from, f.referrer)
+	if len(found) == 0 {
+		return nil, nil
+	}
+	first := f.items[found[0]]
+	for _, i := range found[1:] {
+		if !same(first.ID(), f.items[i].ID()) {
+			return nil, f.ambiguous(q.name, found)
+		}
+	}
+	return first, nil
+}
+
+func (f *refFixer) ambiguous(name string, found []int32) error {
+	var ids []string
+	for _, i := range found {
+		ids = append(ids, f.items[i].ID().String())
+	}
+	return fmt.Errorf("%q may refer to several resources: %s", name, strings.Join(ids, ", "))
+}
+
+func sameName(a, b krm.ID) bool { return a.Name == b.Name }
+
+func sameNameAndNamespace(a, b krm.ID) bool { return a.Name == b.Name && a.Namespace == b.Namespace }
+
+// A reach says which resources a referrer can refer to: those in namespace ns, or all if ns is [krm.ClusterScope], those
+// without a namespace, and the service accounts in the namespaces accounts.
+type reach struct {
+	ns       string
+	accounts string // each ends in a NUL, so that a reach is comparable
+}
+
+func reachOf(r *krm.Resource) (reach, error) {
+	from := reach{ns: r.ID().EffectiveNamespace()}
+	if r.ID().Cluster || r.ID().Kind != "RoleBinding" {
+		return from, nil
+	}
+	var accounts []string
+	for _, subject := range r.Value().Get("subjects").Items() {
+		ns := subject.Get("namespace")
+		if !ns.Exists() || subject.Get("kind").Text() != "ServiceAccount" {
+			continue
+		}
+		if ns.Type() != krm.String {
+			return from, errors.New("the namespace of a service account is not a string")
+		}
+		accounts = append(accounts, ns.Text())
+	}
+	slices.Sort(accounts)
+	for _, ns := range slices.Compact(accounts) {
+		from.accounts += ns + "\x00"
+	}
+	return from, nil
+}
+
+func (from reach) accountNamespaces() func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for rest := from.accounts; rest != ""; {
+			var ns string
+			ns, rest, _ = strings.Cut(rest, "\x00")
+			if !yield(ns) {
+				return
+			}
+		}
+	}
+}
+
+func (from reach) includes(r *krm.Resource) bool {
+	id := r.ID()
+	if from.ns == krm.ClusterScope || id.Cluster || id.EffectiveNamespace() == from.ns {
+		return true
+	}
+	return id.Kind == "ServiceAccount" && from.accounts != "" && from.mentions(id.Namespace)
+}
+
+func (from reach) mentions(namespace string) bool {
+	for ns := range from.accountNamespaces() {
+		if ns == namespace {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+package builtins
+
+import (
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// The annotations that buildMetadata asks for.
+const (
+	originAnnotation          = "config.kubernetes.io/origin"
+	transformationsAnnotation = "alpha.config.kubernetes.io/transformations"
+)
+
+// RecordOrigin notes that the resources of list come from o, unless they come from elsewhere already. A nil o changes
+// nothing.
+func RecordOrigin(list *krm.List, o *krm.Origin) {
+	if o == nil {
+		return
+	}
+	for i, r := range list.All() {
+		if !hasOrigin(r) {
+			r = r.Copy()
+			r.Origin = o
+			list.Set(i, r)
+		}
+	}
+}
+
+// RecordTransformation notes that the transformer o was applied to list, whether it changed anything or not. Resources of
+// unknown origin were made by it. A nil o changes nothing.
+func RecordTransformation(list *krm.List, o *krm.Origin) {
+	if o == nil {
+		return
+	}
+	for i, r := range list.All() {
+		r = r.Copy()
+		if hasOrigin(r) {
+			r.Transformations = append(r.Transformations, o)
+		} else {
+			r.Origin = o
+		}
+		list.Set(i, r)
+	}
+}
+
+// hasOrigin also believes an annotation: functions return the origin of resources that way.
+func hasOrigin(r *krm.Resource) bool {
+	return r.Origin != nil || r.Annotations().Get(originAnnotation).Exists()
+}
+
+// PluginOrigin returns the origin of what a generator or transformer makes that is configured by the document config, nil
+// if the origin of config is not recorded.
+func PluginOrigin(config *krm.Resource) *krm.Origin {
+	if config.Origin == nil {
+		return nil
+	}
+	return &krm.Origin{
+		Repo:         config.Origin.Repo,
+		Ref:          config.Origin.Ref,
+		ConfiguredIn: config.Origin.Path,
+		ConfiguredBy: config.ID(),
+	}
+}
+
+// OriginText returns o in the form of the annotation config.kubernetes.io/origin.
+func OriginText(o *krm.Origin) string {
+	if text := originLines(o); text != "" {
+		return text
+	}
+	return "{}\n"
+}
+
+// TransformationsText returns list in the form of the annotation alpha.config.kubernetes.io/transformations.
+func TransformationsText(list []*krm.Origin) string {
+	var b strings.Builder
+	for _, o := range list {
+		lead := "- "
+		for line := range strings.Lines(OriginText(o)) {
+			b.WriteString(lead)
+			b.WriteString(line)
+			lead = "  "
+		}
+	}
+	return b.String()
+}
+
+func originLines(o *krm.Origin) string {
+	var b strings.Builder
+	line := func(indent, key, value string) {
+		if value != "" {
+			b.WriteString(indent)
+			b.WriteString(key)
+			b.WriteString(": ")
+			b.WriteString(krm.ScalarText(value))
+			b.WriteByte('\n')
+		}
+	}
+	line("", "path", o.Path)
+	line("", "repo", o.Repo)
+	line("", "ref", o.Ref)
+	line("", "configuredIn", o.ConfiguredIn)
+	by := o.ConfiguredBy
+	if by.GVK == (krm.GVK{}) && by.Name == "" && by.Namespace == "" {
+		return b.String()
+	}
+	b.WriteString("configuredBy:\n")
+	line("  ", "apiVersion", by.APIVersion())
+	line("  ", "kind", by.Kind)
+	line("  ", "name", by.Name)
+	line("  ", "namespace", by.Namespace)
+	return b.String()
+}

@@ -1,0 +1,135 @@
+package builtins
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// SortOptions is the field sortOptions of a Kustomization: the order of the output.
+type SortOptions struct {
+	// Order is "legacy", by kind and then by name, or "fifo", as loaded.
+	Order string `json:"order,omitempty"`
+	// LegacySortOptions replaces the kinds that the legacy order puts first and last.
+	LegacySortOptions *LegacySortOptions `json:"legacySortOptions,omitempty"`
+}
+
+// LegacySortOptions lists the kinds that come first and last, in that order; all others are between.
+type LegacySortOptions struct {
+	OrderFirst []string `json:"orderFirst"`
+	OrderLast  []string `json:"orderLast"`
+}
+
+// LegacyOrder returns the options that kustomize uses if a Kustomization has none: namespaces and what else other objects
+// need come first, webhooks last.
+func LegacyOrder() *SortOptions { return &SortOptions{Order: "legacy"} }
+
+// A SortOrderTransformer brings resources into the order that SortOptions says; nil leaves them as they are.
+type SortOrderTransformer struct {
+	SortOptions *SortOptions `json:"sortOptions,omitempty"`
+}
+
+// Configure validates the options.
+func (s *SortOrderTransformer) Configure(Env) error { return s.SortOptions.Validate() }
+
+// Validate returns an error if o contradicts itself.
+func (o *SortOptions) Validate() error {
+	switch {
+	case o == nil || o.Order == "legacy":
+		return nil
+	case o.Order != "fifo":
+		return fmt.Errorf("sortOptions.order must be legacy or fifo, not %q", o.Order)
+	case o.LegacySortOptions != nil:
+		return errors.New("sortOptions.legacySortOptions is set, but sortOptions.order is fifo")
+	}
+	return nil
+}
+
+// Transform sorts list. Sorting fails if two resources have one identity.
+func (s *SortOrderTransformer) Transform(list *krm.List, warn Warn) error {
+	if s.SortOptions == nil || s.SortOptions.Order != "legacy" {
+		return nil
+	}
+	rank := kindRank
+	if o := s.SortOptions.LegacySortOptions; o != nil {
+		rank = o.rank()
+	}
+	order := make([]sortKey, list.Len())
+	ranks := map[krm.GVK]gvkKey{}
+	for i, r := range list.All() {
+		order[i] = newSortKey(r, ranks, rank)
+	}
+	if !slices.IsSortedFunc(order, sortKey.compare) {
+		slices.SortFunc(order, sortKey.compare)
+		rs := make([]*krm.Resource, len(order))
+		for i, k := range order {
+			rs[i] = k.r
+		}
+		list.Replace(rs)
+	}
+	return list.CheckUnique()
+}
+
+func (o *LegacySortOptions) rank() func(kind string) int {
+	ranks := map[string]int{}
+	for i, kind := range o.OrderFirst {
+		ranks[kind] = i - len(o.OrderFirst)
+	}
+	for i, kind := range o.OrderLast {
+		ranks[kind] = i + 1
+	}
+	return func(kind string) int { return ranks[kind] }
+}
+
+// A sortKey is what decides about the place of a resource.
+type sortKey struct {
+	gvkKey
+	name, namespace string
+	r               *krm.Resource
+}
+
+type gvkKey struct {
+	rank int
+	text string
+	core bool // a Namespace without a group: these come before others, and in descending order
+}
+
+func newSortKey(r *krm.Resource, ranks map[krm.GVK]gvkKey, rank func(string) int) sortKey {
+	id := r.ID()
+	g, ok := ranks[id.GVK]
+	if !ok {
+		g = gvkKey{rank(id.Kind), sortText(id.GVK), id.Kind == "Namespace" && id.Group == ""}
+		ranks[id.GVK] = g
+	}
+	return sortKey{g, cmp.Or(id.Name, "~N"), cmp.Or(id.Namespace, "~X"), r}
+}
+
+func (a sortKey) compare(b sortKey) int {
+	if a.rank != b.rank {
+		return cmp.Compare(a.rank, b.rank)
+	}
+	if a.text != b.text {
+		if (a.core || b.core) && a.r.ID().Kind == b.r.ID().Kind {
+			a, b = b, a
+		}
+		return cmp.Compare(a.text, b.text)
+	}
+	return compareJoined(a.namespace, a.name, b.namespace, b.name)
+}
+
+// compareJoined compares as if both parts were joined with a bar: a namespace that is the beginning of another one is
+// mostly less, but a bar is greater than letters and digits.
+func compareJoined(aNamespace, aName, bNamespace, bName string) int {
+	if len(aNamespace) == len(bNamespace) {
+		return cmp.Or(cmp.Compare(aNamespace, bNamespace), cmp.Compare(aName, bName))
+	}
+	n := min(len(aNamespace), len(bNamespace))
+	if c := cmp.Compare(aNamespace[:n], bNamespace[:n]); c != 0 {
+		return c
+	}
+	return strings.Compare(aNamespace+"|"+aName, bNamespace+"|"+bName)
+}

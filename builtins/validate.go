@@ -1,0 +1,43 @@
+package builtins
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// SameResources returns an error if after, what came out of a validator, holds other resources than before, what went in.
+// Their order does not matter, and a validator may add the label validated-by.
+func SameResources(before, after *krm.List) error {
+	for _, r := range before.All() {
+		at := after.Find(r.ID())
+		switch {
+		case len(at) == 0:
+			return fmt.Errorf("a validator must not change resources, but it removed %s", r.ID())
+		case len(at) > 1:
+			return fmt.Errorf("a validator must not change resources, but it returned %s %d times", r.ID(), len(at))
+		case !withoutValidatedBy(after.At(at[0]).Value()).Equal(r.Value()):
+			return fmt.Errorf("a validator must not change resources, but it changed %s", r.ID())
+		}
+	}
+	if before.Len() == after.Len() {
+		return nil
+	}
+	for _, r := range after.All() {
+		if len(before.Find(r.ID())) == 0 {
+			return fmt.Errorf("a validator must not change resources, but it added %s", r.ID())
+		}
+	}
+	return fmt.Errorf("a validator must not change resources, but it returned %d instead of %d", after.Len(), before.Len())
+}
+
+func withoutValidatedBy(v krm.Value) krm.Value {
+	labels := v.At("metadata", "labels")
+	if !labels.Get("validated-by").Exists() {
+		return v
+	}
+	if labels.Len() == 1 {
+		return v.With("metadata", v.Get("metadata").Without("labels"))
+	}
+	return v.WithAt(labels.Without("validated-by"), "metadata", "labels")
+}

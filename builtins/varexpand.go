@@ -1,0 +1,286 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// An expander replaces $(NAME) in fields.
+type expander struct {
+	values map[string]*varValue
+	warn   Warn
+}
+
+// A varValue is what a var stands for.
+type varValue struct {
+	value krm.Value // what replaces a whole field; None for lists and mappings, which replace nothing
+	text  string    // what replaces a part of a field
+	used  bool
+}
+
+func newVarValue(v krm.Value, path string) (*varValue, error) {
+	v, err := fieldAt(v, path)
+	if err != nil {
+		return nil, err
+	}
+	switch v.Type() {
+	case krm.Null:
+		return &varValue{value: krm.Str("null"), text: "null"}, nil
+	case krm.String:
+		return &varValue{value: v, text: v.Text()}, nil
+	case krm.Int:
+		n, err := strconv.Atoi(v.Text())
+		text := strconv.Itoa(n)
+		return &varValue{value: krm.Number(krm.Int, text), text: text}, err
+	case krm.Float:
+		f, err := strconv.ParseFloat(v.Text(), 64)
+		whole := strconv.FormatFloat(f, 'f', -1, 64)
+		return &varValue{value: krm.Number(krm.Float, whole), text: fmt.Sprint(f)}, err
+	case krm.Bool:
+		b, err := strconv.ParseBool(v.Text())
+		return &varValue{value: krm.BoolValue(b), text: strconv.FormatBool(b)}, err
+	}
+	return &varValue{}, nil
+}
+
+func (e *expander) edit(v krm.Value) (krm.Value, error) {
+	switch v.Type() {
+	case krm.String:
+		return e.expand(v), nil
+	case krm.Map:
+		return e.editMap(v), nil
+	case krm.Seq:
+		return e.editSeq(v)
+	}
+	return v, nil
+}
+
+func (e *expander) editMap(v krm.Value) krm.Value {
+	var changed []krm.Field
+	for i, f := range v.Fields() {
+		if f.Value.Type() != krm.String {
+			continue
+		}
+		if w := e.expand(f.Value); !w.Same(f.Value) {
+			if changed == nil {
+				changed = slices.Clone(v.Fields())
+			}
+			changed[i].Value = w
+		}
+	}
+	if changed == nil {
+		return v
+	}
+	return krm.MapOf(changed...)
+}
+
+func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
+	var changed []krm.Value
+	for i, item := range v.Items() {
+		if item.Type() != krm.String {
+			return v, errors.New("expected a list of strings, found a " + item.Type().String() + " in it")
+		}
+		if w := e.expand(item); !w.Same(item) {
+			if changed == nil {
+				changed = slices.Clone(v.Items())
+			}
+			changed[i] = w
+		}
+	}
+	if changed == nil {
+		return v, nil
+	}
+	return krm.SeqOf(changed...), nil
+}
+
+// expand replaces the vars in a string.
+func (e *expander) expand(v krm.Value) krm.Value {
+	s := v.Text()
+	at := strings.IndexByte(s, '$')
+	if at < 0 {
+		return v
+	}
+	if name, ok := onlyVar(s); ok {
+		if x := e.use(name); x != nil {
+			return x.value
+		}
+		return v
+	}
+	var b strings.Builder
+	rest := s
+	for ; at >= 0 && at+1 < len(rest); at = strings.IndexByte(rest, '$') {
+		b.WriteString(rest[:at])
+		rest = e.expandOne(&b, rest[at+1:])
+	}
+	b.WriteString(rest)
+	if b.String() == s {
+		return v
+	}
+	return krm.Str(b.String())
+}
+
+// onlyVar reports whether s is $(name) and nothing else.
+func onlyVar(s string) (name string, ok bool) {
+	inner, ok := strings.CutPrefix(s, "$(")
+	if !ok || strings.IndexByte(inner, ')') != len(inner)-1 {
+		return "", false
+	}
+	return inner[:len(inner)-1], true
+}
+
+// expandOne writes what stands for a $ and the beginning of s, and returns the rest of s.
+func (e *expander) expandOne(b *strings.Builder, s string) string {
+	switch s[0] {
+	case '$':
+		b.WriteByte('$')
+		return s[1:]
+	case '(':
+		name, rest, ok := strings.Cut(s[1:], ")")
+		if !ok {
+			b.WriteString("$(")
+			return s[1:]
+		}
+		if x := e.use(name); x != nil {
+			b.WriteString(x.text)
+		} else {
+			b.WriteString("$(" + name + ")")
+		}
+		return rest
+	}
+	b.WriteByte('$')
+	b.WriteByte(s[0])
+	return s[1:]
+}
+
+// use returns the var of that name, nil if there is none that can replace anything.
+func (e *expander) use(name string) *varValue {
+	x := e.values[name]
+	if x == nil {
+		return nil
+	}
+	if !x.value.Exists() {
+		e.warn("var %q is a list or a mapping and cannot replace $(%s)", name, name)
+		return nil
+	}
+	x.used = true
+	return x
+}
+
+var errNoField = errors.New("not found")
+
+// fieldAt returns the field of v at a path of names separated by dots. A name with dots is written [a.b]; list items are
+// selected by a number, as a name of its own or as name[0], by - for the last one, or by [key=value].
+func fieldAt(v krm.Value, path string) (krm.Value, error) {
+	for _, name := range splitDots(path) {
+		name = strings.TrimSpace(name)
+		if name == "" {
+			continue
+		}
+		next, err := step(v, name)
+		if err != nil {
+			return v, err
+		}
+		if !next.Exists() {
+			return v, errNoField
+		}
+		v = next
+	}
+	return v, nil
+}
+
+func step(v krm.Value, name string) (krm.Value, error) {
+	n, notNumber := strconv.Atoi(name)
+	isItem := notNumber == nil || name == "-"
+	isMatch := name[0] == '[' && name[len(name)-1] == ']'
+	switch {
+	case name == "*":
+		return v, errors.New("wildcards are not supported")
+	case v.IsNull() && !isItem && !isMatch:
+		return krm.Value{}, nil
+	case (isItem || isMatch) != (v.Type() == krm.Seq) || v.Type() < krm.Seq:
+		return v, fmt.Errorf("%q does not fit a %s", name, v.Type())
+	case isMatch:
+		return matchItem(v, name[1:len(name)-1])
+	case !isItem:
+		return v.Get(name), nil
+	case name == "-":
+		n = v.Len() - 1
+	}
+	if n < 0 || n >= v.Len() {
+		return krm.Value{}, nil
+	}
+	return v.Items()[n], nil
+}
+
+// matchItem returns the first item whose field key is value, or that is value itself if key is empty.
+func matchItem(v krm.Value, selector string) (krm.Value, error) {
+	key, value, ok := strings.Cut(selector, "=")
+	if !ok {
+		return v, fmt.Errorf("[%s] is not of the form [key=value]", selector)
+	}
+	for _, item := range v.Items() {
+		if key == "" && item.IsScalar() && item.Text() == value {
+			return item, nil
+		}
+		if x := item.Get(key); key != "" && x.Exists() && x.Text() == value {
+			return item, nil
+		}
+	}
+	return krm.Value{}, nil
+}
+
+// splitDots splits a path at dots that are neither escaped with a backslash nor in brackets, and name[0] into two.
+func splitDots(path string) []string {
+	var names []string
+	parts := unescapedParts(path)
+	for i := 0; i < len(parts); i++ {
+		name := parts[i]
+		if strings.HasPrefix(name, "[") && !strings.HasSuffix(name, "]") {
+			for i+1 < len(parts) {
+				i++
+				name += "." + parts[i]
+				if strings.HasSuffix(parts[i], "]") {
+					break
+				}
+			}
+			if !strings.Contains(name, "=") {
+				name = strings.Trim(name, "[]")
+			}
+		}
+		open := strings.LastIndexByte(name, '[')
+		if open >= 0 && strings.HasSuffix(name, "]") && isDigits(name[open+1:len(name)-1]) {
+			if open > 0 {
+				names = append(names, name[:open])
+			}
+			name = name[open+1 : len(name)-1]
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+func unescapedParts(path string) []string {
+	parts := strings.Split(path, ".")
+	if len(parts) > 1 && parts[0] == "" {
+		parts = parts[1:]
+	}
+	names := parts[:1:1]
+	for _, part := range parts[1:] {
+		last := &names[len(names)-1]
+		if head, escaped := strings.CutSuffix(*last, `\`); escaped {
+			*last = head + "." + part
+		} else {
+			names = append(names, part)
+		}
+	}
+	return names
+}

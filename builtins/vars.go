@@ -1,0 +1,182 @@
+package builtins
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Var is a value that is taken from a field of one resource and written wherever $(Name) occurs in the fields that the
+// varReference configuration lists.
+type Var struct {
+	Name     string      `json:"name"`
+	ObjRef   VarObject   `json:"objref"`
+	FieldRef VarFieldRef `json:"fieldref,omitempty"`
+}
+
+// A VarObject identifies the resource that a var takes its value from, by its present name or one that it had before. An
+// empty namespace stands for any.
+type VarObject struct {
+	// APIVersion takes precedence over Group and Version.
+	APIVersion string `json:"apiVersion,omitempty"`
+	Group      string `json:"group,omitempty"`
+	Version    string `json:"version,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Name       string `json:"name"`
+	Namespace  string `json:"namespace,omitempty"`
+}
+
+// A VarFieldRef names the field that a var takes its value from.
+type VarFieldRef struct {
+	// FieldPath is a path as spec.ports[0].port or spec.containers.[name=x].image; metadata.name if empty.
+	FieldPath string `json:"fieldPath,omitempty"`
+}
+
+// ID returns the identity that o stands for. An apiVersion of more than one slash does not count.
+func (o VarObject) ID() krm.ID {
+	group, version, slash := strings.Cut(o.APIVersion, "/")
+	switch {
+	case o.APIVersion == "" || strings.Contains(version, "/"):
+		group, version = o.Group, o.Version
+	case !slash:
+		group, version = o.Group, o.APIVersion
+	}
+	return krm.ID{GVK: krm.GVK{Group: group, Version: version, Kind: o.Kind}, Name: o.Name, Namespace: o.Namespace}
+}
+
+func (f VarFieldRef) path() string { return cmp.Or(f.FieldPath, "metadata.name") }
+
+// A VarSet is a list of vars with different names, sorted by name. Like [FieldSpecs] it is shared, not changed.
+type VarSet []Var
+
+// Merge returns s with the vars of others added. Two vars of one name are an error, even if they are equal.
+func (s VarSet) Merge(others []Var) (VarSet, error) {
+	if len(others) == 0 {
+		return s, nil
+	}
+	merged := slices.Concat(s, others)
+	slices.SortStableFunc(merged, func(a, b Var) int { return cmp.Compare(a.Name, b.Name) })
+	for i := 1; i < len(merged); i++ {
+		if merged[i].Name == merged[i-1].Name {
+			return nil, fmt.Errorf("var %q is defined twice", merged[i].Name)
+		}
+	}
+	return merged, nil
+}
+
+// RecordVars notes in the resources of list which vars take their value from them. A var that fits no resource is left for
+// a layer above; one that fits several is an error.
+func RecordVars(list *krm.List, vars []Var) error {
+	if len(vars) == 0 {
+		return nil
+	}
+	anywhere := matchesByName(list, vars)
+	for _, v := range vars {
+		id := v.ObjRef.ID()
+		found := anywhere[id]
+		if id.Namespace != "" {
+			found = list.FindAny(id)
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			r := list.At(found[0]).Copy()
+			r.RefVars = append(r.RefVars, v.Name)
+			list.Set(found[0], r)
+		default:
+			err := krm.Errorf(krm.Pos{}, "", "var %q fits %d resources", v.Name, len(found))
+			for _, i := range found {
+				err.Hint("%s", list.At(i).ID())
+			}
+			return err.Hint("name the namespace of the one you mean in its objref")
+		}
+	}
+	return nil
+}
+
+// matchesByName returns the positions of the resources that had or have the kind and name of a var without a namespace.
+func matchesByName(list *krm.List, vars []Var) map[krm.ID][]int {
+	found := map[krm.ID][]int{}
+	for _, v := range vars {
+		if id := v.ObjRef.ID(); id.Namespace == "" {
+			found[id] = nil
+		}
+	}
+	if len(found) == 0 {
+		return found
+	}
+	note := func(id krm.ID, i int) {
+		id.Namespace, id.Cluster = "", false
+		if at, wanted := found[id]; wanted && (len(at) == 0 || at[len(at)-1] != i) {
+			found[id] = append(at, i)
+		}
+	}
+	for i, r := range list.All() {
+		note(r.ID(), i)
+		for p := range r.Prev {
+			note(r.PrevID(p), i)
+		}
+	}
+	return found
+}
+
+// ResolveVars replaces $(NAME) in the fields that specs name by the values of vars, as recorded by [RecordVars]. A field
+// that holds nothing but $(NAME) gets the type of the value, too; $$ is an escaped $.
+func ResolveVars(list *krm.List, vars VarSet, specs FieldSpecs, warn Warn) error {
+	if len(vars) == 0 {
+		return nil
+	}
+	e := expander{values: make(map[string]*varValue, len(vars)), warn: warn}
+	if err := e.lookUp(list, vars); err != nil {
+		return err
+	}
+	fields := specs.compile().picker()
+	for i, r := range list.All() {
+		v, err := fields.edit(r.Value(), r.ID().GVK, krm.None, e.edit)
+		if err != nil {
+			return krm.Errorf(r.Pos, "", "replacing vars in %s: %w", r.ID(), err)
+		}
+		if !v.Same(r.Value()) {
+			r = r.Copy()
+			r.SetValue(v)
+			list.Set(i, r)
+		}
+	}
+	var unused []string
+	for _, v := range vars {
+		if !e.values[v.Name].used {
+			unused = append(unused, v.Name)
+		}
+	}
+	if len(unused) > 0 {
+		warn("well-defined vars that were never replaced: %s", strings.Join(unused, ","))
+	}
+	return nil
+}
+
+// lookUp finds the values of vars. The first resource in the list that a var was recorded for has it.
+func (e *expander) lookUp(list *krm.List, vars VarSet) error {
+	sources := map[string]*krm.Resource{}
+	for _, r := range list.All() {
+		for _, name := range r.RefVars {
+			if sources[name] == nil {
+				sources[name] = r
+			}
+		}
+	}
+	for _, v := range vars {
+		r := sources[v.Name]
+		if r == nil {
+			return fmt.Errorf("var %q: there is no resource %s", v.Name, v.ObjRef.ID())
+		}
+		value, err := newVarValue(r.Value(), v.FieldRef.path())
+		if err != nil {
+			return krm.Errorf(r.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err)
+		}
+		e.values[v.Name] = value
+	}
+	return nil
+}
