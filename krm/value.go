@@ -40,6 +40,8 @@ type Value struct {
 	typ Type
 	// linked marks a string that stands for one node in several places: see [Linked].
 	linked bool
+	// marked: a string that was written in quotes, a null that was written as nothing: see style.go.
+	marked bool
 }
 
 // A Field is one entry of a mapping.
