@@ -1,0 +1,146 @@
+package builtins
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// The steps of kustomize's procedure for lists of items with keys, with all their peculiarities: [itemMerge] is a
+// simulation and needs them exact.
+
+// rawText returns the text by which items and their keys are compared.
+func rawText(v krm.Value) string {
+	if v.Type() == krm.Null && !v.IsOmitted() {
+		return "null"
+	}
+	return v.Text()
+}
+
+// findItem returns the position of the first item whose keys have the given values, -1 if there is none.
+func findItem(items []krm.Value, keys, values []string) int {
+next:
+	for i, item := range items {
+		if keys[0] == "" {
+			if rawText(item) == values[0] {
+				return i
+			}
+			continue
+		}
+		if item.Type() != krm.Map {
+			continue
+		}
+		for j, key := range keys {
+			if f := item.Get(key); !f.Exists() || rawText(f) != values[j] {
+				continue next
+			}
+		}
+		return i
+	}
+	return -1
+}
+
+// setItem replaces every item whose keys have the given values by x, or removes them if x is None. If there is none x is
+// added at the end. Empty items disappear, and if there are no values at all everything else does too.
+func setItem(items []krm.Value, x krm.Value, keys, values []string) ([]krm.Value, error) {
+	result := make([]krm.Value, 0, len(items)+1)
+	wantsMaps := keys[0] != "" && len(values) > 0 && values[0] != ""
+	replaced := false
+	for _, item := range items {
+		if item.IsNull() || item.Type() == krm.Map && item.Len() == 0 {
+			continue
+		}
+		if wantsMaps && item.Type() != krm.Map {
+			result = append(result, item)
+			continue
+		}
+		found, err := matches(item, keys, values)
+		switch {
+		case err != nil:
+			return nil, err
+		case found:
+			replaced = true
+			if x.Exists() {
+				result = append(result, x)
+			}
+		case len(values) > 0:
+			result = append(result, item)
+		}
+	}
+	if !x.IsNull() && !replaced {
+		result = append(result, x)
+	}
+	return result, nil
+}
+
+// matches reports whether the keys of item have the given values. An empty value stands for any, and of keys beyond the
+// values nothing is asked.
+func matches(item krm.Value, keys, values []string) (bool, error) {
+	found := false
+	for j, key := range keys {
+		if j >= len(values) {
+			break
+		}
+		switch {
+		case key == "" && !item.IsScalar():
+			return false, fmt.Errorf("a %s among scalars", item.Type())
+		case key == "":
+			found = item.Text() == values[j]
+		case item.Type() != krm.Map:
+			return false, fmt.Errorf("a %s among mappings", item.Type())
+		default:
+			f := item.Get(key)
+			found = f.Exists() && (values[j] == "" || rawText(f) == values[j])
+		}
+		if !found {
+			return false, nil
+		}
+	}
+	return found, nil
+}
+
+// appendItems puts the items of src into dst: in the place of those with the same keys, else at the end.
+func appendItems(dst, src []krm.Value, keys []string) ([]krm.Value, error) {
+	var err error
+	for _, item := range src {
+		if keys[0] == "" {
+			if dst, err = setItem(dst, item, keys, []string{rawText(item)}); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var values []string
+		for _, key := range keys {
+			if item.Type() != krm.Map && !item.IsNull() {
+				return nil, fmt.Errorf("a %s among mappings", item.Type())
+			}
+			if f := item.Get(key); f.Exists() {
+				values = append(values, rawText(f))
+			} else {
+				dst = append(dst, item)
+			}
+		}
+		// With several keys an item moves to the end, with one it keeps its place.
+		if len(keys) > 1 {
+			if dst, err = setItem(dst, krm.Value{}, keys, values); err != nil {
+				return nil, err
+			}
+		}
+		if dst, err = setItem(dst, item, keys, values); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+// plainScalar returns text as YAML reads it when it is written without quotes.
+func plainScalar(text string) krm.Value {
+	if _, err := strconv.ParseInt(text, 0, 64); err == nil {
+		return krm.Number(krm.Int, text)
+	}
+	if text == "true" || text == "false" {
+		return krm.BoolValue(text == "true")
+	}
+	return krm.Str(text)
+}

@@ -1,0 +1,273 @@
+package builtins
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// seqDirective returns the directive of a list, {$patch: ...} as one of its items, and the list without it. Only the
+// first item with the key counts; if it has other fields the directive is the item's.
+func seqDirective(v krm.Value) (directive, krm.Value, error) {
+	for _, item := range v.Items() {
+		x := item.Get(directiveKey)
+		if !x.Exists() {
+			continue
+		}
+		if item.Len() > 1 {
+			break
+		}
+		d, err := parseDirective(x)
+		if err != nil {
+			return d, v, err
+		}
+		items, err := setItem(v.Items(), krm.Value{}, []string{directiveKey}, []string{x.Text()})
+		return d, krm.SeqOf(items...), err
+	}
+	return mergeDirective, v, nil
+}
+
+// keepItems is the merge of a list with nothing. In a well-formed list, where all items have distinct keys, it changes
+// nothing but what is in the items.
+func (m *merger) keepItems(dest krm.Value, n krm.Node) (krm.Value, error) {
+	keys := n.MergeKeys()
+	if _, ok := itemIDs(keys, dest.Items()); !ok {
+		v, err := newItemMerge(m, dest.Items(), nil, n).run()
+		return orSame(v, dest), err
+	}
+	if len(keys) == 0 {
+		return dest, nil
+	}
+	elem := n.Elem()
+	items, changed := dest.Items(), false
+	for i, item := range dest.Items() {
+		x, err := m.keep(item, elem)
+		if err != nil {
+			return krm.Value{}, atItem(i, err)
+		}
+		if x.Same(item) {
+			continue
+		}
+		if !changed {
+			items, changed = slices.Clone(items), true
+		}
+		items[i] = x
+	}
+	if !changed {
+		return dest, nil
+	}
+	return krm.SeqOf(items...), nil
+}
+
+// settleItems is the merge of a list with itself.
+func (m *merger) settleItems(patch krm.Value, n krm.Node) (krm.Value, error) {
+	l := newItemMerge(m, patch.Items(), patch.Items(), n)
+	l.same = true
+	return l.run()
+}
+
+func (m *merger) mergeItems(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+	return newItemMerge(m, dest.Items(), patch.Items(), n).run()
+}
+
+// itemIDs returns what identifies each item, its merge keys or its text. ok is true if all items are well formed: they
+// have all keys that any of them has, at least one, with a scalar that is not empty, and no two are equal.
+func itemIDs(keys []string, lists ...[]krm.Value) (ids []string, ok bool) {
+	return nil, false
+}
+
+func atItem(i int, err error) error { return atField(strconv.Itoa(i), err) }
+
+// An itemMerge merges two lists item by item. It is a simulation of kustomize's procedure, which changes both lists
+// while it reads them, because lists with missing or equal keys show every one of its steps.
+type itemMerge struct {
+	m           *merger
+	elem        krm.Node
+	keys        []string // the merge keys; one empty key for a list of scalars
+	dest, patch []krm.Value
+	same        bool // both lists are one: what happens to dest happens to patch
+}
+
+func newItemMerge(m *merger, dest, patch []krm.Value, n krm.Node) *itemMerge {
+	keys := n.MergeKeys()
+	if len(keys) == 0 {
+		keys = []string{""}
+	}
+	return &itemMerge{m: m, elem: n.Elem(), keys: keys, dest: slices.Clone(dest), patch: slices.Clone(patch)}
+}
+
+func (l *itemMerge) run() (krm.Value, error) {
+	ids := l.ids()
+	if len(ids) == 0 {
+		return krm.SeqOf(l.dest...), nil
+	}
+	if len(l.keys) > 1 {
+		unifyIDs(ids)
+	}
+	keys := usedKeys(ids, l.keys)
+	var items []krm.Value
+	for i, id := range ids {
+		values := valuesOf(id, l.keys, keys)
+		item, err := l.item(id, keys, values)
+		if err != nil {
+			return krm.Value{}, atItem(i, err)
+		}
+		if item.IsNull() || item.Type() == krm.Map && item.Len() == 0 {
+			if l.dest, err = setItem(l.dest, krm.Value{}, keys, values); err != nil {
+				return krm.Value{}, err
+			}
+			continue
+		}
+		if items, err = setItem(items, item, keys, values); err != nil {
+			return krm.Value{}, err
+		}
+	}
+	items, err := appendItems(items, l.dest, keys)
+	return krm.SeqOf(items...), err
+}
+
+// ids returns the identities of all items, those of the patch first, without repetition.
+func (l *itemMerge) ids() [][]string {
+	var ids [][]string
+	seen := map[string]bool{}
+	for i, list := range [][]krm.Value{l.patch, l.dest} {
+		if i == 1 && l.same {
+			break
+		}
+		for _, item := range list {
+			id := make([]string, len(l.keys))
+			for j, key := range l.keys {
+				if key == "" {
+					id[j] = rawText(item)
+				} else {
+					id[j] = item.Get(key).Text()
+				}
+			}
+			if text := strings.Join(id, "\x00"); !seen[text] {
+				seen[text] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// unifyIDs makes identities equal that differ only where one of them is empty and agree somewhere: a port without a
+// protocol is the port with the same number and any protocol.
+func unifyIDs(ids [][]string) {
+	for i := range ids {
+		a := ids[i]
+		for j := range ids {
+			if u, ok := unify(a, ids[j]); ok {
+				ids[i], ids[j] = u, u
+			}
+		}
+	}
+}
+
+func unify(a, b []string) (u []string, ok bool) {
+	for i := range a {
+		switch {
+		case a[i] == b[i]:
+			ok = true
+			u = append(u, a[i])
+		case a[i] != "" && b[i] != "":
+			return nil, false
+		default:
+			u = append(u, a[i]+b[i])
+		}
+	}
+	return u, ok
+}
+
+// usedKeys returns the keys for which any of ids has a value, all keys if there are none.
+func usedKeys(ids [][]string, keys []string) []string {
+	var used []string
+	for i, key := range keys {
+		if slices.ContainsFunc(ids, func(id []string) bool { return id[i] != "" }) {
+			used = append(used, key)
+		}
+	}
+	if used == nil {
+		return keys
+	}
+	return used
+}
+
+// valuesOf returns the parts of id for a subset of keys.
+func valuesOf(id, keys, subset []string) []string {
+	var values []string
+	for i, key := range keys {
+		if slices.Contains(subset, key) {
+			values = append(values, id[i])
+		}
+	}
+	return values
+}
+
+// item merges the items of one identity and makes sure that the result has its keys.
+func (l *itemMerge) item(id, keys, values []string) (krm.Value, error) {
+	own := usedKeys([][]string{id}, l.keys)
+	ownValues := valuesOf(id, l.keys, own)
+	di, pi := findItem(l.dest, own, ownValues), findItem(l.patch, own, ownValues)
+	if l.same {
+		pi = di
+	}
+	v, home, err := l.merge(di, pi)
+	if err != nil {
+		return v, err
+	}
+	for i, key := range keys {
+		if v.Len() > 0 && values[i] != "" && !v.Get(key).Exists() {
+			v = v.With(key, plainScalar(values[i]))
+		}
+	}
+	if home != nil && v.Exists() {
+		*home = v
+	}
+	return v, nil
+}
+
+// merge merges dest item di and patch item pi, -1 for none. The result is the node of one of the lists, its home, which
+// it changes; directives disappear from the patch even if nothing else remains.
+func (l *itemMerge) merge(di, pi int) (v krm.Value, home *krm.Value, err error) {
+	var dest, patch krm.Value
+	if di >= 0 {
+		dest = l.dest[di]
+	}
+	if pi >= 0 && !l.same {
+		patch = l.patch[pi]
+	}
+	switch {
+	case di < 0 && pi < 0:
+		return krm.Value{}, nil, nil
+	case l.same:
+		v, err = l.m.settle(dest, l.elem)
+		home, patch = &l.dest[di], dest
+	case pi < 0:
+		v, err = l.m.keep(dest, l.elem)
+		return v, &l.dest[di], err
+	case di < 0:
+		v, err = l.m.add(patch, l.elem)
+		home = &l.patch[pi]
+	default:
+		if v, err = l.m.merge(dest, patch, l.elem); dest.IsScalar() {
+			return patch, nil, err
+		}
+		home = &l.dest[di]
+		if d, _, _ := mapDirective(patch); d == replaceDirective {
+			home = &l.patch[pi]
+		}
+	}
+	if patch.Type() == krm.Map && !l.same {
+		if _, stripped, err := mapDirective(patch); err == nil {
+			l.patch[pi] = stripped
+		}
+	} else if l.same && !v.Exists() {
+		_, stripped, _ := mapDirective(patch)
+		l.dest[di], home = stripped, nil
+	}
+	return v, home, err
+}

@@ -1,0 +1,285 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// MergePatch applies a strategic merge patch to an object and returns the result, or deleted if the patch deletes the
+// whole object. Nothing that the patch leaves alone is copied: if it changes nothing the result is dest itself.
+//
+// It does what kustomize does, which is not what Kubernetes does: a list is merged only where the schema says so and is
+// replaced elsewhere; items of the patch come first; retainKeys, $setElementOrder and $deleteFromPrimitiveList mean
+// nothing; and the merge visits the whole object, so that lists that the patch does not mention lose duplicates too.
+func MergePatch(schema *krm.Schema, dest, patch krm.Value) (result krm.Value, deleted bool, err error) {
+	m := merger{schema}
+	result, err = m.merge(dest, patch, krm.Node{})
+	return result, err == nil && !result.Exists(), err
+}
+
+// A merger walks an object and a patch together. Its methods return None for what is to be removed.
+type merger struct{ schema *krm.Schema }
+
+// A directive is what a $patch field asks for.
+type directive string
+
+const (
+	directiveKey               = "$patch"
+	mergeDirective   directive = "merge"
+	replaceDirective directive = "replace"
+	deleteDirective  directive = "delete"
+)
+
+func parseDirective(v krm.Value) (directive, error) {
+	switch d := directive(v.Text()); {
+	case !v.Exists():
+		return mergeDirective, nil
+	case d == mergeDirective, d == replaceDirective, d == deleteDirective:
+		return d, nil
+	default:
+		return "", fmt.Errorf("unknown value %q of %s, it may be delete, replace or merge", d, directiveKey)
+	}
+}
+
+// mapDirective returns the directive of a mapping, and the mapping without it.
+func mapDirective(v krm.Value) (directive, krm.Value, error) {
+	d, err := parseDirective(v.Get(directiveKey))
+	if err != nil {
+		return d, v, err
+	}
+	return d, v.Without(directiveKey), nil
+}
+
+// node returns the schema of values: n, or that of the first that is an object of its own, for instance a template in a
+// custom resource.
+func (m *merger) node(n krm.Node, values ...krm.Value) krm.Node {
+	if n.Exists() {
+		return n
+	}
+	for _, v := range values {
+		kind, apiVersion := v.Get("kind").Text(), v.Get("apiVersion").Text()
+		if kind == "" || apiVersion == "" {
+			continue
+		}
+		if found := m.schema.For(krm.ParseGVK(apiVersion, kind)); found.Exists() {
+			return found
+		}
+	}
+	return n
+}
+
+// merge returns dest changed by patch.
+func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+	switch {
+	case !patch.Exists():
+		return m.keep(dest, n)
+	case dest.IsNull():
+		v, err := m.add(patch, n)
+		if dest.Exists() {
+			v = v.WithQuotes(false)
+		}
+		return v, err
+	case patch.IsNull():
+		return krm.Value{}, nil
+	case shape(dest) != shape(patch):
+		return krm.Value{}, fmt.Errorf("a %s cannot take the place of a %s", patch.Type(), dest.Type())
+	case dest.Type() == krm.Map:
+		return m.mergeMap(dest, patch, m.node(n, dest, patch))
+	case dest.Type() == krm.Seq:
+		v, err := m.mergeSeq(dest, patch, n)
+		return orSame(v, dest), err
+	}
+	return mergeScalar(dest, patch), nil
+}
+
+// orSame returns old if v holds the same data.
+func orSame(v, old krm.Value) krm.Value {
+	if v.Equal(old) {
+		return old
+	}
+	return v
+}
+
+func shape(v krm.Value) krm.Type {
+	if v.IsScalar() {
+		return krm.String
+	}
+	return v.Type()
+}
+
+// mergeScalar keeps the quotes of dest.
+func mergeScalar(dest, patch krm.Value) krm.Value {
+	if dest.Quoted() && patch.Type() != krm.String {
+		patch = krm.QuotedStr(patch.Text())
+	}
+	if dest.Equal(patch) {
+		return dest
+	}
+	return patch.WithQuotes(dest.Quoted())
+}
+
+func (m *merger) mergeMap(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+	d, patch, err := mapDirective(patch)
+	if err != nil {
+		return krm.Value{}, err
+	}
+	switch d {
+	case deleteDirective:
+		return krm.Value{}, nil
+	case replaceDirective:
+		v, err := m.eachField(patch, func(f krm.Field) (krm.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
+		return orSame(v, dest), err
+	}
+	inPatch := lookup(patch)
+	merged, err := m.eachField(dest, func(f krm.Field) (krm.Value, error) {
+		return m.merge(f.Value, inPatch(f.Key), n.Field(f.Key))
+	})
+	if err != nil {
+		return krm.Value{}, err
+	}
+	return m.addFields(dest, merged, patch, n)
+}
+
+// addFields adds to merged the fields of patch that dest does not have.
+func (m *merger) addFields(dest, merged, patch krm.Value, n krm.Node) (krm.Value, error) {
+	inDest := lookup(dest)
+	var added []krm.Field
+	for _, f := range patch.Fields() {
+		if inDest(f.Key).Exists() {
+			continue
+		}
+		v, err := m.add(f.Value, n.Field(f.Key))
+		if err != nil {
+			return krm.Value{}, atField(f.Key, err)
+		}
+		if v.Exists() {
+			added = append(added, krm.Field{Key: f.Key, Value: v})
+		}
+	}
+	if len(added) == 0 {
+		return merged, nil
+	}
+	return krm.MapOf(slices.Concat(merged.Fields(), added)...), nil
+}
+
+// lookup returns a function that finds the fields of a mapping, fast also if there are thousands.
+func lookup(v krm.Value) func(string) krm.Value {
+	if v.Len() <= 16 {
+		return v.Get
+	}
+	index := make(map[string]krm.Value, v.Len())
+	for _, f := range v.Fields() {
+		index[f.Key] = f.Value
+	}
+	return func(key string) krm.Value { return index[key] }
+}
+
+// eachField returns v with each field replaced by what f returns for it, without those for which that is None; v itself
+// if nothing changes.
+func (m *merger) eachField(v krm.Value, f func(krm.Field) (krm.Value, error)) (krm.Value, error) {
+	fields := v.Fields()
+	var changed []krm.Field // nil as long as nothing changed
+	for i, field := range fields {
+		x, err := f(field)
+		if err != nil {
+			return krm.Value{}, atField(field.Key, err)
+		}
+		if changed == nil && !x.Same(field.Value) {
+			changed = append(make([]krm.Field, 0, len(fields)), fields[:i]...)
+		}
+		if changed != nil && x.Exists() {
+			changed = append(changed, krm.Field{Key: field.Key, Value: x})
+		}
+	}
+	if changed == nil {
+		return v, nil
+	}
+	return krm.MapOf(changed...), nil
+}
+
+// add returns patch as it is put where nothing was. Unlike deeper ones, a wrong directive at this level is no error.
+func (m *merger) add(patch krm.Value, n krm.Node) (krm.Value, error) {
+	switch {
+	case patch.IsNull():
+		return krm.Value{}, nil
+	case patch.Type() == krm.Seq && n.Merges():
+		return m.settleItems(patch, n)
+	case patch.Type() != krm.Map:
+		return patch, nil
+	}
+	n = m.node(n, patch)
+	d, patch, _ := mapDirective(patch)
+	if d == deleteDirective {
+		return krm.Value{}, nil
+	}
+	return m.eachField(patch, func(f krm.Field) (krm.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
+}
+
+// settle returns patch as it is put below something that was added or replaced: directives are obeyed, nulls dropped.
+func (m *merger) settle(patch krm.Value, n krm.Node) (krm.Value, error) {
+	switch {
+	case patch.Type() == krm.Seq && n.Merges():
+		d, items, err := seqDirective(patch)
+		if err != nil || d == deleteDirective {
+			return krm.Value{}, err
+		}
+		return m.settleItems(items, n)
+	case patch.Type() == krm.Map:
+		if _, _, err := mapDirective(patch); err != nil {
+			return krm.Value{}, err
+		}
+	}
+	return m.add(patch, n)
+}
+
+// keep returns what becomes of a part of the object that the patch does not mention.
+func (m *merger) keep(dest krm.Value, n krm.Node) (krm.Value, error) {
+	switch {
+	case dest.IsOmitted():
+		return krm.Value{}, nil
+	case dest.Type() == krm.Seq && n.Merges():
+		return m.keepItems(dest, n)
+	case dest.Type() == krm.Map:
+		n = m.node(n, dest)
+		return m.eachField(dest, func(f krm.Field) (krm.Value, error) {
+			if f.Value.IsScalar() {
+				return f.Value, nil
+			}
+			return m.keep(f.Value, n.Field(f.Key))
+		})
+	}
+	return dest, nil
+}
+
+func (m *merger) mergeSeq(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+	if !n.Merges() {
+		return patch, nil
+	}
+	d, patch, err := seqDirective(patch)
+	switch {
+	case err != nil || d == deleteDirective:
+		return krm.Value{}, err
+	case d == replaceDirective:
+		return m.settleItems(patch, n)
+	}
+	return m.mergeItems(dest, patch, n)
+}
+
+// A mergeError says where in an object a merge failed.
+type mergeError struct {
+	path string
+	err  error
+}
+
+func atField(key string, err error) error {
+	if e, ok := err.(*mergeError); ok {
+		e.path = key + "." + e.path
+		return e
+	}
+	return &mergeError{key, err}
+}
+
+func (e *mergeError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *mergeError) Unwrap() error { return e.err }
