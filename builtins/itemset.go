@@ -134,8 +134,8 @@ func appendItems(dst, src []krm.Value, keys []string) ([]krm.Value, error) {
 	return dst, nil
 }
 
-// plainScalar returns text as YAML reads it when it is written without quotes.
-func plainScalar(text string) krm.Value {
+// plainText returns text as YAML reads it when it is written without quotes.
+func plainText(text string) krm.Value {
 	if _, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return krm.Number(krm.Int, text)
 	}

@@ -201,7 +201,7 @@ func addToItem(v krm.Value, step string, index int, rest []string, fn EditFunc) 
 		if !ok {
 			return v, fmt.Errorf("%q must have the form [field=value]", step)
 		}
-		if index, made = findItem(v, key, value); index < 0 {
+		if index, made = findFieldItem(v, key, value); index < 0 {
 			item, err := addValue(made, rest, fn)
 			if err != nil {
 				return v, err
@@ -218,8 +218,8 @@ func addToItem(v krm.Value, step string, index int, rest []string, fn EditFunc) 
 	return v.WithItem(index, item), nil
 }
 
-// findItem returns the position of the item that has the value, else -1 and the item to add.
-func findItem(v krm.Value, key, value string) (int, krm.Value) {
+// findFieldItem returns the position of the item that has the value, else -1 and the item to add.
+func findFieldItem(v krm.Value, key, value string) (int, krm.Value) {
 	for i, item := range v.Items() {
 		if key == "" && item.Text() == value || key != "" && item.Get(key).IsScalar() && item.Get(key).Text() == value {
 			return i, krm.Value{}
