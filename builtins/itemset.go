@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -18,8 +17,8 @@ func rawText(v krm.Value) string {
 	return v.Text()
 }
 
-// findItem returns the position of the first item whose keys have the given values, -1 if there is none.
-func findItem(items []krm.Value, keys, values []string) int {
+// itemIndex returns the position of the first item whose keys have the given values, -1 if there is none.
+func itemIndex(items []krm.Value, keys, values []string) int {
 next:
 	for i, item := range items {
 		if keys[0] == "" {
@@ -132,15 +131,4 @@ func appendItems(dst, src []krm.Value, keys []string) ([]krm.Value, error) {
 		}
 	}
 	return dst, nil
-}
-
-// plainText returns text as YAML reads it when it is written without quotes.
-func plainText(text string) krm.Value {
-	if _, err := strconv.ParseInt(text, 0, 64); err == nil {
-		return krm.Number(krm.Int, text)
-	}
-	if text == "true" || text == "false" {
-		return krm.BoolValue(text == "true")
-	}
-	return krm.Str(text)
 }

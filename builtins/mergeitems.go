@@ -211,7 +211,7 @@ func valuesOf(id, keys, subset []string) []string {
 func (l *itemMerge) item(id, keys, values []string) (krm.Value, error) {
 	own := usedKeys([][]string{id}, l.keys)
 	ownValues := valuesOf(id, l.keys, own)
-	di, pi := findItem(l.dest, own, ownValues), findItem(l.patch, own, ownValues)
+	di, pi := itemIndex(l.dest, own, ownValues), itemIndex(l.patch, own, ownValues)
 	if l.same {
 		pi = di
 	}
