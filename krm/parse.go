@@ -52,7 +52,7 @@ func (p *parser) parse(s string) (v Value, ok bool) {
 		}
 	}
 	if p.col < 0 {
-		return NullValue, p.atEnd()
+		return OmittedNull, p.atEnd()
 	}
 	if v, ok = p.node(-1); !ok {
 		return
@@ -204,7 +204,7 @@ func (p *parser) value(col int) (Value, bool) {
 	case p.col == col && p.atDash():
 		return p.seq(col, true)
 	}
-	return NullValue, true
+	return OmittedNull, true
 }
 
 // mapping parses a block mapping at column col whose first key has been read.
@@ -337,7 +337,7 @@ func (p *parser) item(col int) (Value, bool) {
 	if p.col > col {
 		return p.node(col)
 	}
-	return NullValue, true
+	return OmittedNull, true
 }
 
 func (p *parser) closeSeq(base int) Value {

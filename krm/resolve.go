@@ -16,7 +16,7 @@ var hint = [256]uint8{
 // or string. It returns None for infinities and NaN, which JSON cannot carry.
 func resolve(s string, yaml11 bool) Value {
 	if s == "" {
-		return NullValue
+		return OmittedNull
 	}
 	switch hint[s[0]] {
 	case 'M':

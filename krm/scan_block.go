@@ -52,7 +52,7 @@ func (p *parser) blockScalar(indent int) (Value, bool) {
 }
 
 func (p *parser) blockValue(buf []byte, folded bool) Value {
-	return Str(p.cutText(buf))
+	return QuotedStr(p.cutText(buf))
 }
 
 // blockHeader parses what follows | or > on its line. indent is 0 if the header does not say it.

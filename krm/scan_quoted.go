@@ -17,7 +17,7 @@ func (p *parser) quoted() (Value, bool) {
 				return p.quotedSlow(quote, i)
 			}
 			p.i = i + 1
-			return Str(p.s[start:i]), true
+			return QuotedStr(p.s[start:i]), true
 		case c == '\n' || c == '\\' && quote == '"':
 			return p.quotedSlow(quote, i)
 		}
@@ -39,7 +39,7 @@ func (p *parser) quotedSlow(quote byte, i int) (Value, bool) {
 			if quote == '"' || i+1 >= len(s) || s[i+1] != '\'' {
 				p.buf = buf
 				p.i = i + 1
-				return Str(p.cutText(buf)), true
+				return QuotedStr(p.cutText(buf)), true
 			}
 			buf = append(buf, '\'')
 			i += 2

@@ -36,7 +36,7 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 		return Value{}, c.errorf(line, "%s", what)
 	}
 	if root == nil || len(root.Content) == 0 {
-		return NullValue, nil
+		return OmittedNull, nil
 	}
 	if p.first {
 		s.warnSecond(pc.text, secondDocument(pc.text, root.Content[0].Line))
@@ -194,7 +194,7 @@ func (c *converter) scalar(n *yaml.Node, path string) (v Value, err error) {
 	tag := n.ShortTag()
 	if n.Style&yaml.TaggedStyle == 0 {
 		if n.Style != 0 || tag == "!!str" && !c.parser.yaml11 || n.Value == "<<" {
-			return Str(n.Value), nil
+			return Str(n.Value).WithQuotes(quotedStyle(n)), nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
 			return v, c.errorf(n.Line, "the number %s cannot be written as JSON", n.Value)
@@ -231,12 +231,16 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 		}
 		return Str(jsonText(string(data))), nil
 	default:
-		return Str(n.Value), nil
+		return Str(n.Value).WithQuotes(quotedStyle(n)), nil
 	}
 	if v.typ != want {
 		return v, c.errorf(n.Line, "%q is not what its tag %s says", n.Value, tag)
 	}
 	return v, nil
+}
+
+func quotedStyle(n *yaml.Node) bool {
+	return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 }
 
 // tagged warns about an explicit tag: it does not reach the output.
