@@ -174,23 +174,24 @@ func (u *imageUpdate) container(v krm.Value) (krm.Value, error) {
 
 // set returns the new image for an old one.
 func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
-	if v.IsNull() {
-		return v, nil
-	}
-	if !v.IsScalar() {
+	text := v.Text()
+	switch {
+	case v.Type() == krm.Null && !v.IsOmitted():
+		text = "null" // kustomize matches what is written
+	case !v.IsNull() && !v.IsScalar():
 		return v, fmt.Errorf("image: %w", errNotScalar(v))
 	}
 	if u.names != nil {
-		name, _, _ := splitImage(v.Text())
+		name, _, _ := splitImage(text)
 		u.names[name] = true
 		return v, nil
 	}
-	if !u.pattern.match(v.Text()) {
+	if !u.pattern.match(text) {
 		return v, nil
 	}
 	u.matched = true
-	image := u.image.update(v.Text())
-	if image == v.Text() {
+	image := u.image.update(text)
+	if image == text {
 		return v, nil
 	}
 	return sameStyle(v, image), nil

@@ -59,7 +59,8 @@ type pair struct {
 func newEntries(m map[string]string, specs FieldSpecs) entries {
 	e := entries{fields: specs.compile()}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		e.pairs = append(e.pairs, pair{k, krm.Linked(m[k]), krm.Str(m[k])})
+		quoted := krm.Plain(m[k]).Type() != krm.String
+		e.pairs = append(e.pairs, pair{k, krm.Linked(m[k]).WithQuotes(quoted), krm.Str(m[k]).WithQuotes(quoted)})
 	}
 	return e
 }

@@ -179,7 +179,10 @@ func (s *namespaceSetter) setSubject(subject krm.Value) (krm.Value, error) {
 	if s.subjects == "allServiceAccounts" {
 		key, want = "kind", "ServiceAccount"
 	}
-	if subject.Get(key).Text() != want {
+	switch got := subject.Get(key); {
+	case !got.IsNull() && !got.IsScalar():
+		return subject, fmt.Errorf("%s: %w", key, errNotScalar(got))
+	case got.Text() != want:
 		return subject, nil
 	}
 	old := subject.Get("namespace")

@@ -26,6 +26,7 @@ var kinds = [...]struct {
 }{
 	{"AnnotationsTransformer", func() Builtin { return new(AnnotationsTransformer) }},
 	{"ConfigMapGenerator", func() Builtin { return new(ConfigMapGenerator) }},
+	{"HashTransformer", func() Builtin { return new(HashTransformer) }},
 	{"ImageTagTransformer", func() Builtin { return new(ImageTagTransformer) }},
 	{"LabelTransformer", func() Builtin { return new(LabelTransformer) }},
 	{"NamespaceTransformer", func() Builtin { return new(NamespaceTransformer) }},

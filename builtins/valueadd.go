@@ -66,7 +66,22 @@ func (t *ValueAddTransformer) Configure(env Env) error {
 }
 
 func readTargets(env Env, path string) ([]ValueAddTarget, error) {
-	return nil, errors.New("not supported yet")
+	src, err := env.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	v, err := src.Value()
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Targets []ValueAddTarget `json:"targets,omitempty"`
+	}
+	d := krm.Decoding{AllowUnknown: true, ScalarsAsText: true}
+	if errs := d.Decode(v, &file); len(errs) > 0 {
+		return nil, fmt.Errorf("%s: %w", src.File, errs[0])
+	}
+	return file.Targets, nil
 }
 
 // Transform fails if a field holds no scalar, or its path leads through one. Resources that a target's namespace makes
@@ -226,9 +241,9 @@ func findFieldItem(v krm.Value, key, value string) (int, krm.Value) {
 		}
 	}
 	if key == "" {
-		return -1, plainScalar(value)
+		return -1, krm.Plain(value)
 	}
-	return -1, krm.MapOf(krm.Field{Key: key, Value: plainScalar(value)})
+	return -1, krm.MapOf(krm.Field{Key: key, Value: krm.Plain(value)})
 }
 
 // insertPathPart inserts part as component pos of a file path, at the end if pos is too large. An absolute path stays
