@@ -221,7 +221,7 @@ func (l *itemMerge) item(id, keys, values []string) (krm.Value, error) {
 	}
 	for i, key := range keys {
 		if v.Len() > 0 && values[i] != "" && !v.Get(key).Exists() {
-			v = v.With(key, plainScalar(values[i]))
+			v = v.With(key, krm.Plain(values[i]))
 		}
 	}
 	if home != nil && v.Exists() {
