@@ -127,7 +127,7 @@ func (e *emitter) seq(items []Value, indent int, inline bool) {
 func (e *emitter) scalar(v Value, indent, col int) {
 	switch v.typ {
 	case String:
-		e.text(v.Text(), indent, col)
+		e.text(v.outputText(), indent, col)
 	case Bool, Int, Float:
 		e.dst = appendLiteral(e.dst, v, false)
 	case Time:
@@ -137,7 +137,7 @@ func (e *emitter) scalar(v Value, indent, col int) {
 	case Seq:
 		e.dst = append(e.dst, "[]"...)
 	default:
-		e.dst = append(e.dst, "null"...)
+		e.dst = append(e.dst, nullText(v)...)
 	}
 }
 

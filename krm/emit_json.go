@@ -22,7 +22,7 @@ func AppendJSON(dst []byte, v Value) []byte {
 func (e *emitter) json(v Value) {
 	switch v.typ {
 	case String:
-		e.dst = appendJSONString(e.dst, v.Text())
+		e.dst = appendJSONString(e.dst, v.outputText())
 	case Time:
 		e.dst = appendJSONString(e.dst, timeText(v.Text()))
 	case Bool, Int, Float:
@@ -39,7 +39,7 @@ func (e *emitter) json(v Value) {
 	case Map:
 		e.jsonMap(v.Fields())
 	default:
-		e.dst = append(e.dst, "null"...)
+		e.dst = append(e.dst, nullText(v)...)
 	}
 }
 

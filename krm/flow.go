@@ -76,7 +76,7 @@ func (p *parser) flowMap() (v Value, ok bool) {
 		if !ok || !p.flowSpace() {
 			return v, false
 		}
-		v = OmittedNull
+		v = emptyText
 		if c := p.s[p.i]; c != ',' && c != '}' {
 			if v, ok = p.flowNode(); !ok || !p.flowSpace() {
 				return v, false

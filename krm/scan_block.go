@@ -3,10 +3,22 @@ package krm
 // blockScalar parses a literal (|) or folded (>) scalar in the mapping or list at column indent.
 func (p *parser) blockScalar(indent int) (Value, bool) {
 	folded := p.s[p.i] == '>'
+	text, ok := p.blockText(indent)
+	if !ok {
+		return Value{}, false
+	}
+	v := QuotedStr(text)
+	v.warped = folded && refold(text) != text
+	return v, p.next()
+}
+
+// blockText is blockScalar up to the line that ends the text.
+func (p *parser) blockText(indent int) (string, bool) {
+	folded := p.s[p.i] == '>'
 	p.i++
 	keep, strip, n, ok := p.blockHeader(indent)
 	if !ok {
-		return Value{}, false
+		return "", false
 	}
 	// The blank lines in front of the text decide about its indentation, unless the header does.
 	breaks, n, ok := p.blockBreaks(n, indent)
@@ -42,17 +54,10 @@ func (p *parser) blockScalar(indent int) (Value, bool) {
 		buf = append(buf, '\n')
 	}
 	p.buf = buf
-	if !ok {
-		return Value{}, false
-	}
 	if p.i < len(s) {
 		p.i = p.line
 	}
-	return p.blockValue(buf, folded), p.next()
-}
-
-func (p *parser) blockValue(buf []byte, folded bool) Value {
-	return QuotedStr(p.cutText(buf))
+	return p.cutText(buf), ok
 }
 
 // blockHeader parses what follows | or > on its line. indent is 0 if the header does not say it.

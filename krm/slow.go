@@ -41,7 +41,7 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	if p.first {
 		s.warnSecond(pc.text, secondDocument(pc.text, root.Content[0].Line))
 	}
-	done, err := c.convert(root.Content[0], "", 0)
+	done, err := c.convert(root.Content[0], 0)
 	return done.value, err
 }
 
@@ -108,6 +108,7 @@ type converter struct {
 	source *Source
 	parser *parser
 	line   int // lines in front of the document
+	flow   int // how many of the open lists and mappings are in brackets
 	known  map[*yaml.Node]converted
 }
 
@@ -127,9 +128,9 @@ func (c *converter) reason(pc piece) error {
 	return c.errorf(1+strings.Count(pc.text[:c.parser.i], "\n"), "%s", c.parser.reason)
 }
 
-func (c *converter) convert(n *yaml.Node, path string, depth int) (done converted, err error) {
+func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error) {
 	if n.Kind == yaml.AliasNode {
-		return c.alias(n, path, depth)
+		return c.alias(n, depth)
 	}
 	if depth > maxDepth {
 		return done, c.errorf(n.Line, tooDeep)
@@ -137,13 +138,20 @@ func (c *converter) convert(n *yaml.Node, path string, depth int) (done converte
 	if n.Anchor != "" {
 		c.known[n] = converted{open: true}
 	}
+	if n.Style&yaml.FlowStyle != 0 {
+		c.flow++
+		defer func() { c.flow-- }()
+	}
 	switch n.Kind {
 	case yaml.MappingNode:
-		done, err = c.mapping(n, path, depth)
+		done, err = c.mapping(n, depth)
 	case yaml.SequenceNode:
-		done, err = c.sequence(n, path, depth)
+		done, err = c.sequence(n, depth)
 	default:
-		done.value, err = c.scalar(n, path)
+		done.value, err = c.scalar(n)
+		if done.value.typ == Null && done.value.marked {
+			done.value.warped = c.flow > 0
+		}
 		done.size = len(n.Value) + 8
 	}
 	if err == nil && done.size > maxAlias {
@@ -155,11 +163,11 @@ func (c *converter) convert(n *yaml.Node, path string, depth int) (done converte
 	return done, err
 }
 
-func (c *converter) alias(n *yaml.Node, path string, depth int) (converted, error) {
+func (c *converter) alias(n *yaml.Node, depth int) (converted, error) {
 	done, ok := c.known[n.Alias]
 	switch {
 	case !ok:
-		return c.convert(n.Alias, path, depth)
+		return c.convert(n.Alias, depth)
 	case done.open:
 		return done, c.errorf(n.Line, "the anchor %s contains itself", n.Value)
 	case depth+done.depth > maxDepth:
@@ -168,12 +176,12 @@ func (c *converter) alias(n *yaml.Node, path string, depth int) (converted, erro
 	return done, nil
 }
 
-func (c *converter) sequence(n *yaml.Node, path string, depth int) (done converted, err error) {
+func (c *converter) sequence(n *yaml.Node, depth int) (done converted, err error) {
 	c.tagged(n)
 	items := make([]Value, len(n.Content))
 	done.size = 8
 	for i, x := range n.Content {
-		item, err := c.convert(x, path, depth+1)
+		item, err := c.convert(x, depth+1)
 		if err != nil {
 			return done, err
 		}
@@ -190,11 +198,16 @@ func (done *converted) add(x converted) {
 }
 
 // scalar returns the value of a scalar node.
-func (c *converter) scalar(n *yaml.Node, path string) (v Value, err error) {
+func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 	tag := n.ShortTag()
 	if n.Style&yaml.TaggedStyle == 0 {
-		if n.Style != 0 || tag == "!!str" && !c.parser.yaml11 || n.Value == "<<" {
-			return Str(n.Value).WithQuotes(quotedStyle(n)), nil
+		if n.Style != 0 {
+			v = QuotedStr(n.Value)
+			v.warped = n.Style == yaml.FoldedStyle && refold(n.Value) != n.Value
+			return v, nil
+		}
+		if tag == "!!str" && !c.parser.yaml11 || n.Value == "<<" {
+			return Str(n.Value), nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
 			return v, c.errorf(n.Line, "the number %s cannot be written as JSON", n.Value)

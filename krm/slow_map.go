@@ -1,11 +1,13 @@
 package krm
 
 import (
+	"strconv"
+
 	"go.yaml.in/yaml/v3"
 )
 
 // mapping returns the value of a mapping node with its merge keys applied.
-func (c *converter) mapping(n *yaml.Node, path string, depth int) (done converted, err error) {
+func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error) {
 	c.tagged(n)
 	m := fieldSet{pos: map[string]int{}}
 	lines := map[string]int{}
@@ -20,7 +22,7 @@ func (c *converter) mapping(n *yaml.Node, path string, depth int) (done converte
 			merge = n.Content[i+1]
 			continue
 		}
-		key, drop, err := c.mapKey(k, depth)
+		key, err := c.mapKey(k, depth)
 		if err != nil {
 			return done, err
 		}
@@ -31,19 +33,16 @@ func (c *converter) mapping(n *yaml.Node, path string, depth int) (done converte
 			c.source.warn(c.line+k.Line, "", "the key %q occurs twice in one mapping; this value replaces that on line %d", key, c.line+first)
 		}
 		lines[key] = k.Line
-		v, err := c.convert(n.Content[i+1], path, depth+1)
+		v, err := c.convert(n.Content[i+1], depth+1)
 		if err != nil {
 			return done, err
-		}
-		if drop {
-			continue
 		}
 		done.add(v)
 		done.size += len(key)
 		m.set(key, v.value)
 	}
 	if merge != nil {
-		if err := c.merge(merge, &m, &done, path, depth); err != nil {
+		if err := c.merge(merge, &m, &done, depth); err != nil {
 			return done, err
 		}
 	}
@@ -71,14 +70,14 @@ func isMergeKey(k *yaml.Node) bool {
 }
 
 // merge adds the fields of the mapping or mappings of a merge key that m does not have; earlier mappings win.
-func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, path string, depth int) error {
+func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int) error {
 	target := n
 	if n.Kind == yaml.AliasNode {
 		target = n.Alias
 	}
 	switch {
 	case target.Kind == yaml.MappingNode:
-		x, err := c.convert(n, path, depth+1)
+		x, err := c.convert(n, depth+1)
 		if err != nil {
 			return err
 		}
@@ -94,7 +93,7 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, path strin
 			if x.Kind == yaml.SequenceNode {
 				return c.errorf(x.Line, "the list of a merge key << contains a list")
 			}
-			if err := c.merge(x, m, done, path, depth); err != nil {
+			if err := c.merge(x, m, done, depth); err != nil {
 				return err
 			}
 		}
@@ -103,21 +102,31 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, path strin
 	return c.errorf(n.Line, "the value of a merge key << must be a mapping or a list of mappings")
 }
 
-// mapKey returns a mapping's key as text. drop is true if kustomize leaves the field out.
-func (c *converter) mapKey(k *yaml.Node, depth int) (key string, drop bool, err error) {
+// mapKey returns a mapping's key as text.
+func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	if k.Kind == yaml.AliasNode {
 		k = k.Alias
 	}
 	if k.Kind != yaml.ScalarNode {
-		return "", false, c.errorf(k.Line, "the key of a mapping is itself a list or mapping")
+		return "", c.errorf(k.Line, "the key of a mapping is itself a list or mapping")
 	}
 	if len(k.Value) > maxKey {
-		return "", false, c.errorf(k.Line, "the key is longer than 1024 characters")
+		return "", c.errorf(k.Line, "the key is longer than 1024 characters")
 	}
-	v, err := c.scalar(k, "")
-	if err != nil || v.typ == String {
-		return v.Text(), false, err
+	v, err := c.scalar(k)
+	switch {
+	case err != nil || v.typ == String:
+		return v.Text(), err
+	case v.typ == Null || depth > 0 && !c.parser.yaml11:
+		return "", c.errorf(k.Line, "the key %s is a %s, not a string; put it in quotes", k.Value, v.typ)
 	}
-	c.source.warn(c.line+k.Line, "", "the key %s is a %s; put it in quotes", k.Value, v.typ)
-	return k.Value, false, nil
+	c.source.warn(c.line+k.Line, "", "the key %s is a %s, not a string; put it in quotes", k.Value, v.typ)
+	switch {
+	case !c.parser.yaml11 || v.typ == Time:
+		return k.Value, nil
+	case v.typ == Float:
+		f, _ := parseFloat(v.Text())
+		return strconv.FormatFloat(f, 'g', -1, 32), nil
+	}
+	return string(appendLiteral(nil, v, false)), nil
 }

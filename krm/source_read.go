@@ -257,14 +257,14 @@ func (s *Source) inlineLists(docs []document) ([]document, error) {
 // normalized returns v with every scalar in the form that it has after a way through JSON.
 func normalized(v Value) Value {
 	switch v.typ {
-	case Null:
-		return NullValue
-	case String:
-		return v.WithQuotes(true)
 	case Int, Float:
 		return Number(v.typ, string(appendLiteral(nil, v, true)))
 	case Time:
 		return QuotedStr(timeText(v.Text()))
+	case String:
+		return QuotedStr(v.Text()) // neither warped nor linked
+	case Null:
+		return NullValue
 	case Seq:
 		items := make([]Value, v.n)
 		for i, x := range v.Items() {

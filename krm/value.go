@@ -42,6 +42,8 @@ type Value struct {
 	linked bool
 	// marked: a string that was written in quotes, a null that was written as nothing: see style.go.
 	marked bool
+	// warped: the output shows another text than the value has: see warp.go.
+	warped bool
 }
 
 // A Field is one entry of a mapping.
@@ -273,5 +275,6 @@ func (v Value) Clone() Value {
 	case None, Null:
 		return v
 	}
-	return scalar(v.typ, strings.Clone(v.Text()))
+	v.p, v.linked = unsafe.Pointer(unsafe.StringData(strings.Clone(v.Text()))), false
+	return v
 }

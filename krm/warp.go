@@ -1,0 +1,76 @@
+package krm
+
+import "strings"
+
+// kustomize writes a resource as YAML and reads it again before it prints it, and some values come back as others. The
+// parser marks them as warped, so that the emitters can write what kustomize would print; until then they are what the
+// file says.
+
+// emptyText is the null that is written as nothing inside of brackets. It is printed as the empty string.
+var emptyText = Value{typ: Null, marked: true, warped: true}
+
+func nullText(v Value) string {
+	if v.warped {
+		return `""`
+	}
+	return "null"
+}
+
+// outputText returns the text of a string as the output shows it.
+func (v Value) outputText() string {
+	if v.warped {
+		return refold(v.Text())
+	}
+	return v.Text()
+}
+
+// refold returns what a folded block scalar comes back as: yaml/v3 looks at the start of the text, not at the next line,
+// to decide whether a line end needs another one.
+func refold(s string) string {
+	if s == "" || s[0] != ' ' && strings.IndexByte(s[:len(s)-1], '\n') < 0 || !fitsBlock(s) {
+		return s
+	}
+	var b strings.Builder
+	b.WriteByte('>')
+	if s[0] == ' ' || s[0] == '\n' {
+		b.WriteByte('2')
+	}
+	switch {
+	case !strings.HasSuffix(s, "\n"):
+		b.WriteByte('-')
+	case s == "\n" || strings.HasSuffix(s, "\n\n"):
+		b.WriteByte('+')
+	}
+	b.WriteByte('\n')
+	first := strings.TrimLeft(s, "\n")
+	double := first != "" && class[first[0]]&isBlank == 0
+	text := false // whether the line has text that does not start with a blank
+	for line := range strings.SplitAfterSeq(s, "\n") {
+		if line != "\n" && line != "" {
+			b.WriteString("  ")
+			text = class[line[0]]&isBlank == 0
+		}
+		b.WriteString(line)
+		if text && double && line != "\n" && strings.HasSuffix(line, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	p := parser{s: b.String()}
+	if v, ok := p.blockText(0); ok {
+		return v
+	}
+	return s
+}
+
+// fitsBlock reports whether yaml/v3 writes s as a block scalar rather than in quotes.
+func fitsBlock(s string) bool {
+	if strings.HasSuffix(s, " ") || strings.Contains(s, " \n") {
+		return false
+	}
+	for _, r := range s {
+		if r < 0x80 && class[r]&isControl != 0 || r > 0xFFFF || r >= 0x80 && firstOdd(string(r)) == 0 {
+			return false
+		}
+	}
+	return true
+}
