@@ -202,20 +202,19 @@ func (d *decoder) scalar(v Value, into reflect.Value) {
 	switch into.Kind() {
 	case reflect.String:
 		switch {
-		case v.Type() == String:
-			into.SetString(v.Text())
+		case v.Type() == String || v.Type() == Time:
+			into.SetString(v.canonicalText())
 		case d.ScalarsAsText && v.IsScalar():
 			into.SetString(v.canonicalText())
 		default:
 			d.mismatch("a string", v)
 		}
 	case reflect.Bool:
-		b, ok := v.asBool()
-		if !ok {
+		if v.Type() != Bool {
 			d.mismatch("true or false", v)
 			return
 		}
-		into.SetBool(b)
+		into.SetBool(v.Text() == "true")
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		n, ok := v.asInt()
 		if !ok || into.OverflowInt(n) {

@@ -6,23 +6,6 @@ import (
 	"strings"
 )
 
-// asBool returns the boolean that a configuration means. kustomize reads configurations as YAML 1.1, where yes, on and y
-// are booleans; a Value, which follows YAML 1.2 as resources do, holds them as strings.
-func (v Value) asBool() (b, ok bool) {
-	if v.Type() == Bool {
-		return v.Text() == "true", true
-	}
-	if v.Type() == String {
-		switch v.Text() {
-		case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
-			return true, true
-		case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
-			return false, true
-		}
-	}
-	return false, false
-}
-
 // asInt returns the integer that v holds; 1.0 and 1e2 are integers too.
 func (v Value) asInt() (n int64, ok bool) {
 	switch v.Type() {
@@ -72,6 +55,8 @@ func (v Value) canonicalText() string {
 		if f, ok := v.asFloat(); ok {
 			return strconv.FormatFloat(f, 'g', -1, 32)
 		}
+	case Time:
+		return timeText(v.Text())
 	}
 	return v.Text()
 }
@@ -93,6 +78,8 @@ func (v Value) plain() any {
 		return s
 	case String:
 		return v.Text()
+	case Time:
+		return timeText(v.Text())
 	case Bool:
 		return v.Text() == "true"
 	case Int, Float:
