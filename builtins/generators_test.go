@@ -42,6 +42,9 @@ func yamlNodeValue(n *yamlv3.Node) krm.Value {
 	}
 	switch n.ShortTag() {
 	case "!!null":
+		if n.Value == "" {
+			return krm.OmittedNull
+		}
 		return krm.NullValue
 	case "!!bool":
 		return krm.BoolValue(n.Value == "true")
@@ -50,7 +53,7 @@ func yamlNodeValue(n *yamlv3.Node) krm.Value {
 	case "!!float":
 		return krm.Number(krm.Float, n.Value)
 	}
-	return krm.Str(n.Value)
+	return krm.Str(n.Value).WithQuotes(n.Style != 0)
 }
 
 // plainValue returns v as the types of encoding/json.
@@ -347,5 +350,42 @@ func TestMergeGeneratorOptions(t *testing.T) {
 	}
 	if MergeGeneratorOptions(nil, global) != global || MergeGeneratorOptions(local, nil) != local {
 		t.Error("nil is not neutral")
+	}
+}
+
+// The expectation is kustomize's output.
+func TestIAMPolicyGenerator(t *testing.T) {
+	config := `
+apiVersion: builtin
+kind: IAMPolicyGenerator
+metadata: {name: x}
+cloud: gke
+kubernetesService: {name: k8s-sa-name, namespace: namespace}
+serviceAccount: {name: gsa-name, projectId: project-id}
+`
+	want := `apiVersion: v1
+kind: ServiceAccount
+metadata:
+  annotations:
+    iam.gke.io/gcp-service-account: gsa-name@project-id.iam.gserviceaccount.com
+  name: k8s-sa-name
+  namespace: namespace
+`
+	g := New("IAMPolicyGenerator").(Generator)
+	if errs := (krm.Decoding{AllowUnknown: true}).Decode(yamlValue(t, config), g); errs != nil {
+		t.Fatal(errs)
+	}
+	if err := g.Configure(Env{}); err != nil {
+		t.Fatal(err)
+	}
+	rs, _ := g.Generate()
+	if diff := cmp.Diff(want, yamlText(t, rs[0].Value())); diff != "" {
+		t.Error(diff)
+	}
+	if rs[0].NeedsHash {
+		t.Error("the name would get a hash")
+	}
+	if err := (&IAMPolicyGenerator{Cloud: "aws"}).Configure(Env{}); err == nil {
+		t.Error("aws is accepted")
 	}
 }

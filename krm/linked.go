@@ -162,3 +162,6 @@ func (v Value) itemCounterpart(i int, w Value) Value {
 	}
 	return Value{}
 }
+
+// Unlinked returns v with the strings made by [Linked] as ordinary ones: a copy of v for another place.
+func (v Value) Unlinked() Value { return unlink(v) }

@@ -11,6 +11,7 @@ type List struct {
 	items []*Resource
 	cur   *index // by current identity
 	any   *index // by current and previous identities
+	names map[string][]int
 }
 
 // index maps an identity to the positions that have it. Nearly always that is one; further ones are in more.
@@ -128,6 +129,9 @@ func (l *List) Append(r *Resource) error {
 	if l.any != nil {
 		l.any.addAll(r, len(l.items))
 	}
+	if l.names != nil {
+		l.addNames(r, len(l.items))
+	}
 	l.items = append(l.items, r)
 	return nil
 }
@@ -136,15 +140,15 @@ func (l *List) Append(r *Resource) error {
 func (l *List) Set(i int, r *Resource) {
 	old := l.items[i]
 	if old.id != r.id {
-		l.cur, l.any = nil, nil
+		l.cur, l.any, l.names = nil, nil, nil
 	} else if len(old.Prev) != len(r.Prev) {
-		l.any = nil
+		l.any, l.names = nil, nil
 	}
 	l.items[i] = r
 }
 
 // Replace makes rs the resources of the list, without looking for duplicates. It takes ownership of the slice.
-func (l *List) Replace(rs []*Resource) { l.items, l.cur, l.any = rs, nil, nil }
+func (l *List) Replace(rs []*Resource) { *l = List{items: rs} }
 
 // Filter keeps the resources for which keep returns true.
 func (l *List) Filter(keep func(*Resource) bool) {

@@ -1,0 +1,203 @@
+package builtins
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A tree gives the editor access to one kind of document tree: immutable values, or the nodes that keep the style of a
+// document within a string.
+type tree[T any] interface {
+	// typ returns Null or String for any scalar but null, Seq, Map; None for what is none of these.
+	typ(T) krm.Type
+	field(T, string) (T, bool)
+	items(T) []T
+	// withField and withItems return the tree with a field or all items replaced.
+	withField(T, string, T) T
+	withItems(T, []T) T
+	// empty returns a new mapping, list, or, for any other type, a scalar whose text decides about its type.
+	empty(krm.Type) T
+	// plain returns a scalar whose type is that of text as an unquoted scalar.
+	plain(text string) T
+	matches(*pathPart, T) bool
+	// set returns what replaces a field that the path leads to.
+	set(T) (T, error)
+	// within returns how many fields path leads to in the document within a scalar. It changes nothing: kustomize finds
+	// such fields behind wildcards and patterns, and loses what it writes to them; so with fields that it adds to null.
+	within(T, []pathPart) (int, error)
+}
+
+// An editor applies a tree's set to all fields that a path leads to, and makes missing ones if create is not None.
+type editor[T any] struct {
+	tree[T]
+	create krm.Type // what to make at the end of a path
+	lost   int      // fields that were found or made in places from where they do not come back
+}
+
+// edit returns n with the fields at path set, and their number.
+func (e *editor[T]) edit(n T, path []pathPart) (T, int, error) {
+	if len(path) == 0 {
+		n, err := e.set(n)
+		return n, 1, err
+	}
+	switch part := &path[0]; part.kind {
+	case indexPart:
+		return e.index(n, part.index, path[1:])
+	case itemPart:
+		return e.matching(n, part, path[1:])
+	case everyPart:
+		return e.every(n, path[1:])
+	default:
+		return e.key(n, part.text, path[1:])
+	}
+}
+
+func (e *editor[T]) key(n T, key string, rest []pathPart) (T, int, error) {
+	switch typ := e.typ(n); {
+	case typ == krm.Null && e.create == krm.None:
+		return n, 0, nil
+	case typ == krm.Null:
+		return e.lose(n)
+	case typ != krm.Map || key == "":
+		return n, 0, wrongType(krm.Map, typ)
+	}
+	child, ok := e.field(n, key)
+	switch {
+	case !ok && e.create == krm.None:
+		return n, 0, nil
+	case !ok:
+		child = e.empty(e.kindBefore(rest))
+	case len(rest) > 0 && e.typ(child) < krm.Seq:
+		count, err := e.within(child, rest)
+		e.lost += count
+		return n, count, err
+	}
+	child, count, err := e.edit(child, rest)
+	if err != nil || count == 0 {
+		return n, count, err
+	}
+	return e.withField(n, key, child), count, nil
+}
+
+// kindBefore returns the type of a new value from which rest goes on.
+func (e *editor[T]) kindBefore(rest []pathPart) krm.Type {
+	switch {
+	case len(rest) == 0:
+		return e.create
+	case rest[0].kind == indexPart || rest[0].kind == itemPart:
+		return krm.Seq
+	}
+	return krm.Map
+}
+
+// lose counts a field that is added to a null.
+func (e *editor[T]) lose(n T) (T, int, error) {
+	e.lost++
+	return n, 1, nil
+}
+
+// list returns the items of a list; null has none.
+func (e *editor[T]) list(n T) ([]T, error) {
+	if typ := e.typ(n); typ != krm.Seq && typ != krm.Null {
+		return nil, wrongType(krm.Seq, typ)
+	}
+	return e.items(n), nil
+}
+
+func (e *editor[T]) index(n T, i int, rest []pathPart) (T, int, error) {
+	items, err := e.list(n)
+	if err != nil {
+		return n, 0, err
+	}
+	if i == len(items) && e.create != krm.None {
+		if e.typ(n) == krm.Null {
+			return e.lose(n)
+		}
+		items = append(items[:i:i], e.empty(e.kindBefore(rest)))
+	}
+	if i >= len(items) {
+		return n, 0, fmt.Errorf("there is no item %d in a list of %d", i, len(items))
+	}
+	item, count, err := e.edit(items[i], rest)
+	if err != nil || count == 0 {
+		return n, count, err
+	}
+	items = append([]T(nil), items...)
+	items[i] = item
+	return e.withItems(n, items), count, nil
+}
+
+func (e *editor[T]) every(n T, rest []pathPart) (T, int, error) {
+	return e.each(n, func(item T) (T, int, error) { return e.edit(item, rest) })
+}
+
+// each replaces all items of a list for which fn returns a count.
+func (e *editor[T]) each(n T, fn func(T) (T, int, error)) (T, int, error) {
+	old, err := e.list(n)
+	if err != nil {
+		return n, 0, err
+	}
+	var items []T
+	total := 0
+	for i, item := range old {
+		item, count, err := fn(item)
+		if err != nil {
+			return n, 0, err
+		}
+		if count == 0 {
+			continue
+		}
+		if total += count; items == nil {
+			items = append([]T(nil), old...)
+		}
+		items[i] = item
+	}
+	if total == 0 {
+		return n, 0, nil
+	}
+	return e.withItems(n, items), total, nil
+}
+
+func (e *editor[T]) matching(n T, part *pathPart, rest []pathPart) (T, int, error) {
+	if part.err != nil {
+		return n, 0, part.err
+	}
+	edited, count, err := e.each(n, func(item T) (T, int, error) { return e.matchingItem(item, part, rest) })
+	if err != nil || count > 0 || e.create == krm.None {
+		return edited, count, err
+	}
+	if e.typ(n) == krm.Null {
+		return e.lose(n)
+	}
+	item := e.plain(part.value)
+	if part.key != "" {
+		item = e.withField(e.empty(krm.Map), part.key, item)
+	}
+	item, count, err = e.matchingItem(item, part, rest)
+	if err != nil {
+		return n, 0, err
+	}
+	if count == 0 {
+		return n, 0, fmt.Errorf("a new item for %s would not match it", part.text)
+	}
+	items := e.items(n)
+	return e.withItems(n, append(items[:len(items):len(items)], item)), count, nil
+}
+
+// matchingItem edits an item that matches part. An item that is itself the value ends the path, whatever follows.
+func (e *editor[T]) matchingItem(item T, part *pathPart, rest []pathPart) (T, int, error) {
+	if part.key == "" {
+		if !e.matches(part, item) {
+			return item, 0, nil
+		}
+		return e.edit(item, nil)
+	}
+	if e.typ(item) != krm.Map {
+		return item, 0, nil
+	}
+	if value, ok := e.field(item, part.key); !ok || !e.matches(part, value) {
+		return item, 0, nil
+	}
+	return e.edit(item, rest)
+}

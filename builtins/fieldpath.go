@@ -1,0 +1,218 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A fieldPath is a parsed path as replacements have it: keys separated by dots, \. for a dot within a key, [a.b] for a
+// key with dots, [key=value] and [=value] for items of a list, a number for an index, * for all items.
+//
+// kustomize reads such paths by two different rules, and both are kept: [fieldPath.lookup] finds the one field of a
+// source, [editor] the fields of a target, which may be many.
+type fieldPath struct {
+	text  string
+	parts []pathPart
+}
+
+type partKind uint8
+
+const (
+	keyPart   partKind = iota
+	indexPart          // a number
+	itemPart           // [key=value]
+	everyPart          // *
+)
+
+type pathPart struct {
+	kind  partKind
+	text  string
+	index int
+	// key and value are those of [key=value].
+	key, value string
+	re         *regexp.Regexp // value as a pattern, nil if it is plain text
+	err        error          // what is wrong with the part; it matters only if a resource gets there
+}
+
+func parseFieldPath(text string) fieldPath {
+	p := fieldPath{text: text}
+	for _, s := range splitFieldPath(text) {
+		p.parts = append(p.parts, parsePart(s))
+	}
+	return p
+}
+
+func parsePart(s string) pathPart {
+	p := pathPart{text: s}
+	if n, err := strconv.Atoi(s); err == nil && n >= 0 {
+		p.kind, p.index = indexPart, n
+		return p
+	}
+	if s == "*" {
+		p.kind = everyPart
+		return p
+	}
+	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
+		return p
+	}
+	p.kind = itemPart
+	var ok bool
+	inner := strings.TrimPrefix(strings.TrimSuffix(s, "]"), "[")
+	if p.key, p.value, ok = strings.Cut(inner, "="); !ok {
+		p.err = fmt.Errorf("%s must be of the form [key=value]", s)
+	} else if regexp.QuoteMeta(p.value) != p.value {
+		p.re, p.err = regexp.Compile(p.value)
+	}
+	return p
+}
+
+// splitFieldPath splits at dots that are not escaped and not within brackets.
+func splitFieldPath(path string) []string {
+	split := strings.Split(path, ".")
+	if len(split) > 1 && split[0] == "" {
+		split = split[1:]
+	}
+	merged := split[:1]
+	for _, s := range split[1:] {
+		if last := &merged[len(merged)-1]; strings.HasSuffix(*last, `\`) {
+			*last = strings.TrimSuffix(*last, `\`) + "." + s
+		} else {
+			merged = append(merged, s)
+		}
+	}
+	var parts []string
+	for i := 0; i < len(merged); i++ {
+		s := merged[i]
+		if !strings.HasPrefix(s, "[") || strings.HasSuffix(s, "]") {
+			parts = append(parts, s)
+			continue
+		}
+		for i+1 < len(merged) && !strings.HasSuffix(s, "]") {
+			i++
+			s += "." + merged[i]
+		}
+		if !strings.Contains(s, "=") {
+			s = strings.Trim(s, "[]")
+		}
+		parts = append(parts, s)
+	}
+	return parts
+}
+
+// matches reports whether an item's text matches the value of a [key=value]. The pattern is not anchored.
+func (p *pathPart) matches(v krm.Value) bool {
+	if p.re == nil && v.IsScalar() {
+		return strings.Contains(v.Text(), p.value)
+	}
+	text := yamlForm(v)
+	if p.re == nil {
+		return strings.Contains(text, p.value)
+	}
+	return p.re.MatchString(text)
+}
+
+// A step leads from a value into it: to the field of a mapping, or to an item if the key is empty.
+type valueStep struct {
+	key   string
+	index int
+}
+
+// lookup follows one part, by the rules for sources: [key=value] is the first item with exactly that value, - the last
+// item. It returns None if there is no such value.
+func (p *pathPart) lookup(v krm.Value) (krm.Value, valueStep, error) {
+	switch text := strings.TrimSpace(p.text); {
+	case text == "":
+		return v, valueStep{index: -1}, nil
+	case p.kind == everyPart:
+		return v, valueStep{}, errors.New("* is not possible in the field path of a source")
+	case p.kind == itemPart:
+		if p.err != nil {
+			return v, valueStep{}, p.err
+		}
+		return p.lookupItem(v)
+	case text == "-":
+		return lookupIndex(v, v.Len()-1)
+	default:
+		if n, err := strconv.Atoi(text); err == nil {
+			if n < 0 {
+				return v, valueStep{}, fmt.Errorf("index %d is negative", n)
+			}
+			return lookupIndex(v, n)
+		}
+		if v.Type() != krm.Map && !v.IsNull() {
+			return v, valueStep{}, wrongType(krm.Map, v.Type())
+		}
+		return v.Get(text), valueStep{key: text}, nil
+	}
+}
+
+func (p *pathPart) lookupItem(v krm.Value) (krm.Value, valueStep, error) {
+	if v.Type() != krm.Seq && !v.IsNull() {
+		return v, valueStep{}, wrongType(krm.Seq, v.Type())
+	}
+	for i, item := range v.Items() {
+		if p.key != "" {
+			if item = item.Get(p.key); !item.Exists() {
+				continue
+			}
+		}
+		if rawText(item) == p.value {
+			return v.Items()[i], valueStep{index: i}, nil
+		}
+	}
+	return krm.Value{}, valueStep{}, nil
+}
+
+func lookupIndex(v krm.Value, i int) (krm.Value, valueStep, error) {
+	if v.Type() != krm.Seq && !v.IsNull() {
+		return v, valueStep{}, wrongType(krm.Seq, v.Type())
+	}
+	if i < 0 || i >= v.Len() {
+		return krm.Value{}, valueStep{}, nil
+	}
+	return v.Items()[i], valueStep{index: i}, nil
+}
+
+// lookup returns the value at p, None if there is none.
+func (p fieldPath) lookup(v krm.Value) (krm.Value, error) {
+	var err error
+	for i := range p.parts {
+		if v, _, err = p.parts[i].lookup(v); err != nil || !v.Exists() {
+			return krm.Value{}, err
+		}
+	}
+	return v, nil
+}
+
+func wrongType(want, got krm.Type) error { return fmt.Errorf("expected a %s, found a %s", want, got) }
+
+// withStep returns v with x at s.
+func withStep(v krm.Value, s valueStep, x krm.Value) krm.Value {
+	switch {
+	case s.key != "":
+		return v.With(s.key, x)
+	case s.index >= 0:
+		return v.WithItem(s.index, x)
+	}
+	return x
+}
+
+// withSteps returns v with x at the end of steps.
+func withSteps(v krm.Value, steps []valueStep, x krm.Value) krm.Value {
+	if len(steps) == 0 {
+		return x
+	}
+	child := v
+	switch s := steps[0]; {
+	case s.key != "":
+		child = v.Get(s.key)
+	case s.index >= 0:
+		child = v.Items()[s.index]
+	}
+	return withStep(v, steps[0], withSteps(child, steps[1:], x))
+}

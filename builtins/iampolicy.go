@@ -1,0 +1,47 @@
+package builtins
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// An IAMPolicyGenerator makes the ServiceAccount that a workload needs to act as an account of the cloud. Only GKE is
+// known.
+type IAMPolicyGenerator struct {
+	Cloud             string     `json:"cloud"`
+	KubernetesService ObjectName `json:"kubernetesService"`
+	ServiceAccount    struct {
+		Name      string `json:"name"`
+		ProjectID string `json:"projectId"`
+	} `json:"serviceAccount"`
+
+	made generated
+}
+
+// Configure checks the cloud.
+func (g *IAMPolicyGenerator) Configure(env Env) error {
+	if g.Cloud != "gke" {
+		return fmt.Errorf("cloud %q is not supported, only gke is", g.Cloud)
+	}
+	// kustomize writes the names into YAML text without quotes, so that 123 is a number.
+	meta := []krm.Field{
+		{Key: "annotations", Value: krm.MapOf(krm.Field{
+			Key:   "iam.gke.io/gcp-service-account",
+			Value: krm.Plain(g.ServiceAccount.Name + "@" + g.ServiceAccount.ProjectID + ".iam.gserviceaccount.com"),
+		})},
+		{Key: "name", Value: krm.Plain(g.KubernetesService.Name)},
+	}
+	if ns := g.KubernetesService.Namespace; ns != "" {
+		meta = append(meta, krm.Field{Key: "namespace", Value: krm.Plain(ns)})
+	}
+	g.made = generated{schema: env.Schema, value: krm.MapOf(
+		krm.Field{Key: "apiVersion", Value: krm.Str("v1")},
+		krm.Field{Key: "kind", Value: krm.Str("ServiceAccount")},
+		krm.Field{Key: "metadata", Value: krm.MapOf(meta...)},
+	)}
+	return nil
+}
+
+// Generate returns the ServiceAccount.
+func (g *IAMPolicyGenerator) Generate() ([]*krm.Resource, error) { return g.made.resources(), nil }

@@ -1,0 +1,235 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Replacement copies a value into fields of any number of resources. It is given inline, or Path names a file that
+// holds one or a list of them.
+type Replacement struct {
+	Path string `json:"path,omitempty"`
+	// Source is the field to copy.
+	Source *ReplacementSource `json:"source,omitempty"`
+	// SourceValue is a constant in the place of Source.
+	SourceValue *string              `json:"sourceValue,omitempty"`
+	Targets     []*ReplacementTarget `json:"targets,omitempty"`
+}
+
+// A ReplacementSource selects a field of exactly one resource. Empty conditions are met by everything, current and
+// previous names count.
+type ReplacementSource struct {
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Kind      string `json:"kind,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	// FieldPath is the field; empty means metadata.name.
+	FieldPath string `json:"fieldPath,omitempty"`
+	// Options pick a part of the field.
+	Options *FieldOptions `json:"options,omitempty"`
+}
+
+// String returns the conditions and the field as messages show them.
+func (s *ReplacementSource) String() string {
+	id := krm.ID{GVK: krm.GVK{Group: s.Group, Version: s.Version, Kind: s.Kind}, Name: s.Name, Namespace: s.Namespace}
+	field := s.FieldPath
+	if field == "" {
+		field = defaultFieldPath
+	}
+	return id.String() + " " + field
+}
+
+// A ReplacementTarget selects the fields to write.
+type ReplacementTarget struct {
+	Select *Selector   `json:"select,omitempty"`
+	Reject []*Selector `json:"reject,omitempty"`
+	// FieldPaths are the fields; none means metadata.name.
+	FieldPaths []string      `json:"fieldPaths,omitempty"`
+	Options    *FieldOptions `json:"options,omitempty"`
+}
+
+// FieldOptions refine what a replacement reads or writes.
+type FieldOptions struct {
+	// Delimiter splits the text of the field; Index selects the part. In a target a negative index adds a part in front
+	// and one beyond the end adds a part at the end.
+	Delimiter string `json:"delimiter,omitempty"`
+	Index     int    `json:"index,omitempty"`
+	// Encoding is accepted and has no effect, as in kustomize.
+	Encoding string `json:"encoding,omitempty"`
+	// Create makes a target's field if it is missing.
+	Create bool `json:"create,omitempty"`
+}
+
+const defaultFieldPath = "metadata.name"
+
+// A ReplacementTransformer applies replacements one after the other.
+type ReplacementTransformer struct {
+	Replacements []Replacement `json:"replacements,omitempty"`
+
+	compiled []replacement
+}
+
+// replacement is a Replacement that was checked, with its paths and patterns compiled.
+type replacement struct {
+	label   string // for messages
+	source  *ReplacementSource
+	field   fieldPath
+	value   sourceValue // the constant, if source is nil
+	targets []replacementTarget
+}
+
+type replacementTarget struct {
+	sel    *Selector
+	reject []*Selector
+	fields []fieldPath
+	opts   FieldOptions
+}
+
+// Configure checks the replacements and reads those that are given as files.
+func (t *ReplacementTransformer) Configure(env Env) error {
+	t.compiled = nil
+	for i, r := range t.Replacements {
+		label := ""
+		if len(t.Replacements) > 1 {
+			label = fmt.Sprintf("replacements[%d]", i)
+		}
+		if r.Path == "" {
+			if err := t.add(label, r); err != nil {
+				return err
+			}
+			continue
+		}
+		if r.Source != nil || len(r.Targets) != 0 {
+			return labelled(label, errors.New("path and an inline replacement exclude each other"))
+		}
+		if err := t.addFile(env, r.Path); err != nil {
+			return labelled(label, err)
+		}
+	}
+	return nil
+}
+
+func (t *ReplacementTransformer) addFile(env Env, path string) error {
+	src, err := env.Read(path)
+	if err != nil {
+		return err
+	}
+	doc, err := src.Value()
+	if err != nil {
+		return err
+	}
+	decoding := krm.Decoding{AllowUnknown: true, ScalarsAsText: true}
+	switch doc.Type() {
+	case krm.Map:
+		var r Replacement
+		if err := errors.Join(asErrors(src, decoding.Decode(doc, &r))...); err != nil {
+			return err
+		}
+		return t.add(src.File, r)
+	case krm.Seq:
+		var rs []Replacement
+		if err := errors.Join(asErrors(src, decoding.Decode(doc, &rs))...); err != nil {
+			return err
+		}
+		for i, r := range rs {
+			if err := t.add(fmt.Sprintf("%s: [%d]", src.File, i), r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return krm.Errorf(krm.Pos{File: src.File}, "", "must hold a replacement or a list of them")
+}
+
+// asErrors gives mistakes of the configuration in src their lines.
+func asErrors(src *krm.Source, mistakes []*krm.DecodeError) []error {
+	var errs []error
+	for _, m := range mistakes {
+		errs = append(errs, &krm.Error{Pos: src.Locate(0, m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints})
+	}
+	return errs
+}
+
+func (t *ReplacementTransformer) add(label string, r Replacement) error {
+	c, err := r.compile()
+	if err != nil {
+		return labelled(label, err)
+	}
+	c.label = label
+	t.compiled = append(t.compiled, c)
+	return nil
+}
+
+func labelled(label string, err error) error {
+	if label == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", label, err)
+}
+
+func (r *Replacement) compile() (replacement, error) {
+	var c replacement
+	switch {
+	case r.Source == nil && r.SourceValue == nil:
+		return c, errors.New("source is missing")
+	case r.Source != nil && r.SourceValue != nil:
+		return c, errors.New("source and sourceValue exclude each other")
+	case r.Targets == nil:
+		return c, errors.New("targets are missing")
+	case r.Source != nil:
+		c.source = r.Source
+		c.field = parseFieldPath(orDefault(r.Source.FieldPath))
+	default:
+		c.value = constantValue(*r.SourceValue)
+	}
+	for i, t := range r.Targets {
+		compiled, err := t.compile()
+		if err != nil {
+			return c, fmt.Errorf("targets[%d]: %w", i, err)
+		}
+		c.targets = append(c.targets, compiled)
+	}
+	return c, nil
+}
+
+func orDefault(path string) string {
+	if path == "" {
+		return defaultFieldPath
+	}
+	return path
+}
+
+func (t *ReplacementTarget) compile() (replacementTarget, error) {
+	var c replacementTarget
+	if t == nil || t.Select == nil {
+		return c, errors.New("select is missing: it says which resources to change")
+	}
+	sel := *t.Select
+	if err := sel.Compile(); err != nil {
+		return c, fmt.Errorf("select.%w", err)
+	}
+	c.sel = &sel
+	for i, s := range t.Reject {
+		if s == nil {
+			continue
+		}
+		reject := *s
+		if err := reject.Compile(); err != nil {
+			return c, fmt.Errorf("reject[%d].%w", i, err)
+		}
+		c.reject = append(c.reject, &reject)
+	}
+	for _, path := range t.FieldPaths {
+		c.fields = append(c.fields, parseFieldPath(path))
+	}
+	if len(c.fields) == 0 {
+		c.fields = []fieldPath{parseFieldPath(defaultFieldPath)}
+	}
+	if t.Options != nil {
+		c.opts = *t.Options
+	}
+	return c, nil
+}

@@ -1,0 +1,228 @@
+package builtins
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Transform applies the replacements in order. It warns of targets that select nothing and of changes that kustomize
+// loses.
+func (t *ReplacementTransformer) Transform(list *krm.List, warn Warn) error {
+	for i := range t.compiled {
+		if err := t.compiled[i].apply(list, warn); err != nil {
+			return labelled(t.compiled[i].label, err)
+		}
+	}
+	return nil
+}
+
+func (r *replacement) apply(list *krm.List, warn Warn) error {
+	c, from := copier{value: r.value}, -1
+	if r.source != nil {
+		var err error
+		if from, err = r.source.find(list); err != nil {
+			return err
+		}
+		if c.value, err = r.read(list.At(from)); err != nil {
+			return err
+		}
+	}
+	for i := range r.targets {
+		t := &r.targets[i]
+		found := 0
+		for _, pos := range t.candidates(list) {
+			ok, err := t.selects(list.At(pos))
+			if err != nil {
+				return fmt.Errorf("targets[%d]: %w", i, err)
+			}
+			if !ok {
+				continue
+			}
+			found++
+			if err := r.write(list, pos, pos == from, t, &c, warn); err != nil {
+				return fmt.Errorf("targets[%d]: %w", i, err)
+			}
+		}
+		if found == 0 {
+			warn("targets[%d] selects nothing: %s", i, t.sel)
+		}
+	}
+	return nil
+}
+
+// write copies the value into the fields of one resource.
+func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replacementTarget, c *copier, warn Warn) error {
+	c.opts = t.opts
+	old := list.At(pos)
+	edited := old
+	for _, path := range t.fields {
+		v, lost, err := c.apply(edited.Value(), path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", old.ID(), err)
+		}
+		if lost {
+			warn("%s: what is written to %q is lost, as it is with kustomize: it leads into a null, or through a pattern or * into a text",
+				old.ID(), path.text)
+		}
+		if v.Same(edited.Value()) {
+			continue
+		}
+		if edited == old {
+			edited = old.Copy()
+		}
+		edited.SetValue(v)
+		if isSource && (r.source.Options == nil || r.source.Options.Delimiter == "") {
+			// What follows gets the new value of the source.
+			if x, err := r.read(edited); err == nil {
+				c.value = x
+			}
+		}
+	}
+	if edited != old {
+		list.Set(pos, edited)
+	}
+	return nil
+}
+
+// read returns the value of the source's field.
+func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
+	v, err := r.field.lookup(res.Value())
+	if err != nil {
+		return sourceValue{}, fmt.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err)
+	}
+	if v.IsEmpty() {
+		return sourceValue{}, fmt.Errorf("source %s: field %q is missing or empty", res.ID(), r.field.text)
+	}
+	x, err := (sourceValue{Value: v}).part(r.source.Options)
+	if err != nil {
+		return x, fmt.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err)
+	}
+	return x, nil
+}
+
+// find returns the position of the only resource that s selects.
+func (s *ReplacementSource) find(list *krm.List) (int, error) {
+	at := -1
+	for _, pos := range candidates(list, s.Name) {
+		if !s.selects(list.At(pos)) {
+			continue
+		}
+		if at >= 0 {
+			return 0, krm.Errorf(krm.Pos{}, "source", "%s selects more than one resource", s).
+				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos)))
+		}
+		at = pos
+	}
+	if at < 0 {
+		err := krm.Errorf(krm.Pos{}, "source", "%s selects nothing", s)
+		err.Hints = krm.DidYouMean(s.Name, s.otherNames(list))
+		return 0, err
+	}
+	return at, nil
+}
+
+// otherNames returns the names of the resources that s would select if it gave no name.
+func (s *ReplacementSource) otherNames(list *krm.List) []string {
+	any := *s
+	any.Name = ""
+	var names []string
+	for _, r := range list.All() {
+		if any.selects(r) {
+			names = append(names, r.ID().Name)
+		}
+	}
+	return names
+}
+
+func describe(r *krm.Resource) string {
+	if r.Pos.File == "" {
+		return r.ID().String()
+	}
+	return fmt.Sprintf("%s (%s)", r.ID(), r.Pos)
+}
+
+func (s *ReplacementSource) selects(r *krm.Resource) bool {
+	return anyID(r, func(id krm.ID) bool {
+		return (s.Name == "" || s.Name == id.Name) &&
+			(s.Namespace == "" || namedNamespace(s.Namespace) == namedNamespace(id.Namespace)) &&
+			krm.GVK{Group: s.Group, Version: s.Version, Kind: s.Kind}.Selects(id.GVK)
+	})
+}
+
+func namedNamespace(ns string) string {
+	if ns == "" {
+		return krm.DefaultNamespace
+	}
+	return ns
+}
+
+// anyID reports whether the current identity of r or a previous one meets a condition. The current namespace is the one
+// that is written, "" for none; previous ones are never empty.
+func anyID(r *krm.Resource, meets func(krm.ID) bool) bool {
+	if meets(r.ID()) {
+		return true
+	}
+	for i := range r.Prev {
+		if meets(r.PrevID(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// candidates returns the positions of the resources that have or had a name; all if name is empty.
+func candidates(list *krm.List, name string) []int {
+	if name != "" {
+		return list.Named(name)
+	}
+	all := make([]int, list.Len())
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func (t *replacementTarget) candidates(list *krm.List) []int {
+	return candidates(list, t.sel.name.literal)
+}
+
+// selects reports whether r is a target: one of its identities, its labels and its annotations are selected, and neither
+// an identity nor the labels and annotations are rejected. A reject entry with both rejects what meets either.
+func (t *replacementTarget) selects(r *krm.Resource) (bool, error) {
+	if !t.sel.matchesAnyID(r) {
+		return false, nil
+	}
+	if ok, err := t.sel.matchesLabels(r); !ok || err != nil {
+		return false, err
+	}
+	for _, s := range t.reject {
+		if s.AnnotationSelector != "" || s.LabelSelector != "" {
+			if rejected, err := s.matchesLabels(r); rejected || err != nil {
+				return false, err
+			}
+		}
+		named := s.Group != "" || s.Version != "" || s.Kind != "" || s.Name != "" || s.Namespace != ""
+		if named && s.matchesAnyID(r) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (s *Selector) matchesAnyID(r *krm.Resource) bool {
+	return anyID(r, func(id krm.ID) bool {
+		return s.kind.match(id.Kind) && s.name.match(id.Name) && s.namespace.match(id.Namespace) &&
+			s.group.match(id.Group) && s.version.match(id.Version)
+	})
+}
+
+func (s *Selector) matchesLabels(r *krm.Resource) (bool, error) {
+	if s.annotationErr != nil {
+		return false, s.annotationErr
+	}
+	if s.labelErr != nil {
+		return false, s.labelErr
+	}
+	return s.annotations.match(r.Annotations()) && s.labels.match(r.Labels()), nil
+}

@@ -1,0 +1,220 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A sourceValue is what a replacement copies.
+type sourceValue struct {
+	krm.Value
+	// untyped marks a constant, whose type is that of its text as an unquoted scalar.
+	untyped bool
+}
+
+func constantValue(text string) sourceValue { return sourceValue{krm.Str(text), true} }
+
+// part returns the part of v that a source's options select.
+func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
+	if opts == nil || opts.Delimiter == "" {
+		return v, nil
+	}
+	if !v.IsScalar() {
+		return v, errors.New("options.delimiter needs a text, not a " + v.Type().String())
+	}
+	parts := strings.Split(v.Text(), opts.Delimiter)
+	if opts.Index < 0 || opts.Index >= len(parts) {
+		return v, fmt.Errorf("options.index is %d, but the value has %d parts", opts.Index, len(parts))
+	}
+	text := parts[opts.Index]
+	if x, ok := withText(v.Value, text); ok {
+		return sourceValue{x, v.untyped}, nil
+	}
+	return sourceValue{krm.Str(text), v.untyped}, nil
+}
+
+// whole returns the value for a place that has no type of its own.
+func (v sourceValue) whole() krm.Value {
+	if v.untyped {
+		return krm.Plain(v.Text())
+	}
+	return v.Unlinked()
+}
+
+// A copier puts a value into the fields of one target.
+type copier struct {
+	value sourceValue
+	opts  FieldOptions
+}
+
+// create returns what is made at the end of a path that leads nowhere: something of the value's kind, or None.
+func (c *copier) create() krm.Type {
+	switch {
+	case !c.opts.Create:
+		return krm.None
+	case c.value.IsScalar():
+		return krm.String
+	}
+	return c.value.Type()
+}
+
+// apply returns v, an object, with the value in the fields at path; lost is true if kustomize loses all of the change.
+func (c *copier) apply(v krm.Value, path fieldPath) (edited krm.Value, lost bool, err error) {
+	if edited, ok := c.embedded(v, path.parts); ok {
+		return edited, false, nil
+	}
+	e := editor[krm.Value]{tree: valueTree{c}, create: c.create()}
+	edited, count, err := e.edit(v, path.parts)
+	problem := "unable to find field"
+	if c.opts.Create {
+		problem = "unable to find or create field"
+	}
+	switch {
+	case err != nil:
+		return v, false, fmt.Errorf("%s %q: %w", problem, path.text, err)
+	case count == 0:
+		return v, false, fmt.Errorf("%s %q", problem, path.text)
+	}
+	return edited, count == e.lost, nil
+}
+
+// embedded writes into the document within the first text that path leads through, if there is one.
+func (c *copier) embedded(v krm.Value, path []pathPart) (krm.Value, bool) {
+	var steps []valueStep
+	field := v
+	for i := range len(path) - 1 {
+		next, step, err := path[i].lookup(field)
+		if err != nil || next.IsNull() {
+			return v, false
+		}
+		field, steps = next, append(steps, step)
+		if field.Type() == krm.String {
+			text, ok := c.editDocument(field.Text(), path[i+1:])
+			if !ok {
+				return v, false
+			}
+			return withSteps(v, steps, sameOr(field, text)), true
+		}
+	}
+	return v, false
+}
+
+// text returns the new text of a scalar that had the text old.
+func (c *copier) text(old string) string {
+	text := c.value.Text()
+	if c.opts.Delimiter == "" {
+		return text
+	}
+	parts := strings.Split(old, c.opts.Delimiter)
+	switch i := c.opts.Index; {
+	case i < 0:
+		parts = append([]string{text}, parts...)
+	case i >= len(parts):
+		parts = append(parts, text)
+	default:
+		parts[i] = text
+	}
+	return strings.Join(parts, c.opts.Delimiter)
+}
+
+var errDelimiter = errors.New("options.delimiter needs a text in the field")
+
+// valueTree edits values; a scalar that is yet to get its type is None.
+type valueTree struct{ *copier }
+
+func (valueTree) typ(v krm.Value) krm.Type {
+	switch t := v.Type(); t {
+	case krm.Null, krm.Seq, krm.Map:
+		return t
+	}
+	return krm.String
+}
+
+func (valueTree) field(v krm.Value, key string) (krm.Value, bool) {
+	x := v.Get(key)
+	return x, x.Exists()
+}
+
+func (valueTree) items(v krm.Value) []krm.Value { return v.Items() }
+
+func (valueTree) withField(v krm.Value, key string, x krm.Value) krm.Value {
+	if v.Get(key).Same(x) {
+		return v
+	}
+	return v.With(key, x)
+}
+
+func (valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
+	old := v.Items()
+	if len(old) != len(items) {
+		return krm.SeqOf(items...)
+	}
+	for i := range items {
+		if !items[i].Same(old[i]) {
+			return krm.SeqOf(items...)
+		}
+	}
+	return v
+}
+
+func (valueTree) empty(t krm.Type) krm.Value {
+	switch t {
+	case krm.Map:
+		return krm.MapOf()
+	case krm.Seq:
+		return krm.SeqOf()
+	}
+	return krm.Value{}
+}
+
+func (valueTree) plain(text string) krm.Value              { return krm.Plain(text) }
+func (valueTree) matches(part *pathPart, v krm.Value) bool { return part.matches(v) }
+
+func (t valueTree) within(v krm.Value, path []pathPart) (int, error) {
+	return t.countIn(rawText(v), path)
+}
+
+// set replaces only the text of a scalar, which keeps its type; a list or mapping is replaced as a whole.
+func (t valueTree) set(v krm.Value) (krm.Value, error) {
+	if t.typ(v) == krm.Map || t.typ(v) == krm.Seq {
+		if t.opts.Delimiter != "" {
+			return v, errDelimiter
+		}
+		return t.value.whole(), nil
+	}
+	x, ok := withText(v, t.text(rawText(v)))
+	if !ok {
+		return v, fmt.Errorf("the field is a %s, and the value is none", v.Type())
+	}
+	return x, nil
+}
+
+// withText returns a scalar of v's type with another text; ok is false if the text has another type. None takes the
+// type of the text.
+func withText(v krm.Value, text string) (x krm.Value, ok bool) {
+	if v.Type() == krm.String {
+		return sameOr(v, text), true
+	}
+	if v.Exists() && rawText(v) == text {
+		return v, true
+	}
+	x = krm.Plain(text)
+	switch v.Type() {
+	case krm.None:
+		return x, true
+	case krm.Float:
+		return x, x.Type() == krm.Int || x.Type() == krm.Float
+	}
+	return x, x.Type() == v.Type()
+}
+
+// sameOr returns the string v if it has that text, else a string with the text that is written as v is.
+func sameOr(v krm.Value, text string) krm.Value {
+	if v.Text() == text {
+		return v
+	}
+	return krm.Str(text).WithQuotes(v.Quoted())
+}
