@@ -257,14 +257,16 @@ metadata:
 }
 
 func TestFinishErrors(t *testing.T) {
-	for _, test := range []struct{ text, want string }{
-		{"metadata: {name: a}\n", "the kind is missing"},
-		{"kind: A\nmetadata: {}\n", "metadata.name is missing"},
-		{"kind: A\nmetadata: {name: a, labels: x}\n", "metadata.labels is a string"},
-		{"kind: A\nmetadata: {name: a}\n---\nkind: A\nmetadata: {name: a, namespace: default}\n", "duplicate resource"},
+	for _, test := range []struct{ text, without, want string }{
+		{"kind: A\nmetadata: {name: a}\n", "kind", "the kind is missing"},
+		{"kind: A\nmetadata: {name: a}\n", "metadata", "metadata.name is missing"},
+		{"kind: A\nmetadata: {name: a, labels: x}\n", "", "metadata.labels is a string"},
+		{"kind: A\nmetadata: {name: a}\n---\nkind: A\nmetadata: {name: a, namespace: default}\n", "", "duplicate resource"},
 	} {
 		f := Finish{ManagedBy: "x", Sort: LegacyOrder()}
-		if err := f.Apply(krm.NewList(docs(t, test.text)...), noWarn); err == nil || !strings.Contains(err.Error(), test.want) {
+		rs := docs(t, test.text)
+		rs[0].SetValue(rs[0].Value().Without(test.without))
+		if err := f.Apply(krm.NewList(rs...), noWarn); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want %q in it", err, test.want)
 		}
 	}

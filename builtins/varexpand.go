@@ -33,6 +33,8 @@ func newVarValue(v krm.Value, path string) (*varValue, error) {
 		return &varValue{value: krm.Str("null"), text: "null"}, nil
 	case krm.String:
 		return &varValue{value: v, text: v.Text()}, nil
+	case krm.Time:
+		return &varValue{value: krm.Str(v.Text()), text: v.Text()}, nil
 	case krm.Int:
 		n, err := strconv.Atoi(v.Text())
 		text := strconv.Itoa(n)

@@ -20,11 +20,11 @@ metadata:
   annotations: {a.b/c: dotted, "7": seven}
 spec:
   int: 8080
+  date: 2001-01-02
   octal: 012
   hex: 0x1F
   float: 1e3
   big: 1e21
-  inf: .inf
   "yes": true
   text: "$(OTHER)"
   "null": null
@@ -36,7 +36,7 @@ spec:
 func TestFieldAtLikeKyaml(t *testing.T) {
 	node := kyaml.MustParse(varSource)
 	for _, path := range []string{
-		"metadata.name", "kind", "spec.int", "spec.octal", "spec.hex", "spec.float", "spec.big", "spec.inf", "spec.yes", "spec.text",
+		"metadata.name", "kind", "spec.int", "spec.octal", "spec.hex", "spec.float", "spec.big", "spec.date", "spec.yes", "spec.text",
 		"spec.missing", "missing.too", "spec.list", "spec.map", "spec.list[0]", "spec.list.0", "spec.list.[0]", "spec.list[1].port",
 		"spec.list[1].missing", "spec.list[2]", "spec.list[7]", "spec.list.-", "spec.list.[name=n].port", "spec.list.[=x]",
 		"spec.list.[name=m]", "spec.list.[name]", "spec.list.-1", "spec.list.name", "spec.map.0", "spec.map.-", "spec.int.x", "spec.*",
