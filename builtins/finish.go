@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
@@ -122,16 +123,16 @@ func (f *Finish) annotations(r *krm.Resource, old krm.Value) krm.Value {
 	if f.TransformerAnnotations && len(r.Transformations) > 0 {
 		transformations = TransformationsText(r.Transformations)
 	}
+	if origin == "" && transformations == "" && !slices.ContainsFunc(old.Fields(), f.unclean) {
+		return old
+	}
 	fields := make([]krm.Field, 0, old.Len()+2)
-	changed := false
 	for _, a := range old.Fields() {
 		if f.removes(a.Key) || a.Key == originAnnotation && origin != "" || a.Key == transformationsAnnotation && transformations != "" {
-			changed = true
 			continue
 		}
 		if a.Value.Type() != krm.String {
 			a.Value = krm.Str(a.Value.Text())
-			changed = true
 		}
 		fields = append(fields, a)
 	}
@@ -141,11 +142,10 @@ func (f *Finish) annotations(r *krm.Resource, old krm.Value) krm.Value {
 	if transformations != "" {
 		fields = append(fields, krm.Field{Key: transformationsAnnotation, Value: krm.Str(transformations)})
 	}
-	if !changed && len(fields) == old.Len() && old.Len() > 0 {
-		return old
-	}
 	return krm.MapOf(fields...)
 }
+
+func (f *Finish) unclean(a krm.Field) bool { return a.Value.Type() != krm.String || f.removes(a.Key) }
 
 // removes reports whether an annotation is not for the user's eyes: kustomize uses these during a build or for functions,
 // and strips them from input, too.

@@ -288,3 +288,14 @@ func TestSameResources(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkFinish(b *testing.B) {
+	list := benchList(b, 10_000, false)
+	config := DefaultConfig()
+	f := Finish{NameReference: config.NameReference, VarReference: config.VarReference, Sort: LegacyOrder()}
+	for b.Loop() {
+		if err := f.Apply(list.Clone(), noWarn); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -10,10 +10,18 @@ import (
 // when it was made, so that the order in which references are updated does not matter.
 type nameIndex struct {
 	items   []*krm.Resource
-	byName  map[nameKey][]int32
-	places  map[place]bool // nil until the first reference that names a namespace
+	names   map[string]chain
+	links   []link
+	scratch []int32
+	parts   map[nameKey][]int32 // of the names that many resources had
+	places  map[place]bool      // nil until the first reference that names a namespace
 	results map[resultKey]*group
 }
+
+// A chain is the list of resources that had one name: nearly always one, so that slices would be a waste.
+type chain struct{ first, last, n int32 }
+
+type link struct{ pos, next int32 }
 
 // A nameKey selects resources by a previous name and, unless empty, their first and their current effective namespace.
 type nameKey struct{ name, orig, cur string }
@@ -36,18 +44,37 @@ type place struct {
 }
 
 func newNameIndex(list *krm.List) *nameIndex {
-	x := &nameIndex{items: make([]*krm.Resource, list.Len()), byName: map[nameKey][]int32{}, results: map[resultKey]*group{}}
+	n := list.Len()
+	x := &nameIndex{items: make([]*krm.Resource, n), names: make(map[string]chain, n), links: make([]link, 0, n)}
 	for i, r := range list.All() {
 		x.items[i] = r
 		for name := range previousNames(r) {
-			x.add(nameKey{name: name}, i)
-			x.add(nameKey{name: name, cur: r.ID().EffectiveNamespace()}, i)
+			x.add(name, int32(i))
 		}
 	}
 	return x
 }
 
-func (x *nameIndex) add(k nameKey, i int) { x.byName[k] = append(x.byName[k], int32(i)) }
+func (x *nameIndex) add(name string, pos int32) {
+	at := int32(len(x.links))
+	x.links = append(x.links, link{pos, -1})
+	c, ok := x.names[name]
+	if ok {
+		x.links[c.last].next = at
+	} else {
+		c.first = at
+	}
+	x.names[name] = chain{c.first, at, c.n + 1}
+}
+
+// all returns the resources in c, in order. The slice is good until the next call.
+func (x *nameIndex) all(c chain) []int32 {
+	x.scratch = x.scratch[:0]
+	for at := c.first; at >= 0; at = x.links[at].next {
+		x.scratch = append(x.scratch, x.links[at].pos)
+	}
+	return x.scratch
+}
 
 // previousNames iterates over the distinct names that r had.
 func previousNames(r *krm.Resource) func(func(string) bool) {
@@ -61,24 +88,17 @@ func previousNames(r *krm.Resource) func(func(string) bool) {
 	}
 }
 
-// renamed reports whether any resource ever had that name before.
-func (x *nameIndex) renamed(name string) bool { return len(x.byName[nameKey{name: name}]) > 0 }
-
 // indexPlaces adds what only references that name a namespace need.
 func (x *nameIndex) indexPlaces() {
 	if x.places != nil {
 		return
 	}
 	x.places = map[place]bool{}
-	for i, r := range x.items {
+	for _, r := range x.items {
 		orig, cur := r.OrigID().EffectiveNamespace(), r.ID().EffectiveNamespace()
 		x.places[place{orig: orig}] = true
 		x.places[place{orig: orig, cur: cur}] = true
 		x.places[place{orig: orig, cur: r.ID().Namespace, literal: true}] = true
-		for name := range previousNames(r) {
-			x.add(nameKey{name, orig, ""}, i)
-			x.add(nameKey{name, orig, cur}, i)
-		}
 	}
 }
 
@@ -102,21 +122,23 @@ func (x *nameIndex) hasOrigin(ns string, from reach) bool {
 }
 
 // candidates returns the positions of the resources that q can mean when it is found in r, whose reach is from: if there
-// are several, those whose prefixes and suffixes fit.
+// are several, those whose prefixes and suffixes fit. The slice is good until the next call.
 func (x *nameIndex) candidates(q query, from reach, r *krm.Resource) []int32 {
-	base := x.base(q, from)
+	c, ok := x.names[q.name]
+	if !ok {
+		return nil
+	}
 	const few = 8
-	if len(base) <= few {
-		found := x.filter(base, q, from)
-		if len(found) > 1 {
-			found = fitting(x.items, found, r)
-		}
-		return found
+	if c.n <= few {
+		return fitting(x.items, x.filter(x.all(c), q, from), r)
 	}
 	key := resultKey{q, from}
 	found := x.results[key]
 	if found == nil {
-		found = &group{pos: x.filter(base, q, from)}
+		found = &group{pos: x.filter(x.part(c, q, from), q, from)}
+		if x.results == nil {
+			x.results = map[resultKey]*group{}
+		}
 		x.results[key] = found
 	}
 	if len(found.pos) <= few {
@@ -125,22 +147,40 @@ func (x *nameIndex) candidates(q query, from reach, r *krm.Resource) []int32 {
 	return found.fitting(x.items, r)
 }
 
-// base returns the candidates by name and namespaces alone, in order.
-func (x *nameIndex) base(q query, from reach) []int32 {
+// part returns the resources in c, a long list, that are where q and from look, in order.
+func (x *nameIndex) part(c chain, q query, from reach) []int32 {
+	x.divide(q.name, c)
 	if q.cur != "" || from.ns == krm.ClusterScope {
-		return x.byName[nameKey{q.name, q.orig, q.cur}]
+		return x.parts[nameKey{q.name, q.orig, q.cur}]
 	}
-	base := x.byName[nameKey{q.name, q.orig, from.ns}]
-	base = merge(base, x.byName[nameKey{q.name, q.orig, krm.ClusterScope}])
+	part := x.parts[nameKey{q.name, q.orig, from.ns}]
+	part = merge(part, x.parts[nameKey{q.name, q.orig, krm.ClusterScope}])
 	for ns := range from.accountNamespaces() {
 		if ns == "" {
 			ns = krm.DefaultNamespace
 		}
 		if ns != from.ns {
-			base = merge(base, x.byName[nameKey{q.name, q.orig, ns}])
+			part = merge(part, x.parts[nameKey{q.name, q.orig, ns}])
 		}
 	}
-	return base
+	return part
+}
+
+// divide sorts the resources that had one name into parts by their namespaces.
+func (x *nameIndex) divide(name string, c chain) {
+	if x.parts == nil {
+		x.parts = map[nameKey][]int32{}
+	}
+	if x.parts[nameKey{name: name}] != nil {
+		return
+	}
+	for _, i := range x.all(c) {
+		r := x.items[i]
+		orig, cur := r.OrigID().EffectiveNamespace(), r.ID().EffectiveNamespace()
+		for _, k := range [...]nameKey{{name, "", ""}, {name, "", cur}, {name, orig, ""}, {name, orig, cur}} {
+			x.parts[k] = append(x.parts[k], i)
+		}
+	}
 }
 
 // merge returns the union of two sorted lists; it does not change them.
@@ -156,25 +196,19 @@ func merge(a, b []int32) []int32 {
 	return slices.Compact(union)
 }
 
-// filter returns the positions in base whose resources are of the kinds that q wants and in reach.
-func (x *nameIndex) filter(base []int32, q query, from reach) []int32 {
+// filter returns the resources of list that are of the kinds and in the namespaces that q wants, and in reach.
+func (x *nameIndex) filter(list []int32, q query, from reach) []int32 {
 	accept := func(i int32) bool {
 		r := x.items[i]
-		return wasSelected(r, q.target) && (q.role == krm.GVK{} || wasSelected(r, q.role)) && from.includes(r)
+		return wasSelected(r, q.target) && (q.role == krm.GVK{} || wasSelected(r, q.role)) && from.includes(r) &&
+			(q.orig == "" || q.orig == r.OrigID().EffectiveNamespace()) && (q.cur == "" || q.cur == r.ID().EffectiveNamespace())
 	}
-	for n, i := range base {
-		if accept(i) {
-			continue
+	for _, i := range list {
+		if !accept(i) {
+			return keep(list, accept)
 		}
-		found := slices.Clone(base[:n])
-		for _, i := range base[n+1:] {
-			if accept(i) {
-				found = append(found, i)
-			}
-		}
-		return found
 	}
-	return base
+	return list
 }
 
 // wasSelected reports whether selector selects one of the kinds that r had when it was renamed. It need not be the one that

@@ -21,13 +21,13 @@ func FixNameReferences(list *krm.List, refs NameReferences) error {
 		return nil
 	}
 	index := newNameIndex(list)
-	specs := refPicker{refs: refs, picked: map[krm.GVK][]refSpec{}}
+	picker := refPicker{refs: refs, picked: map[krm.GVK][]*refTree{}}
 	for i, r := range list.All() {
-		fields := specs.pick(r.OrigID().GVK)
-		if len(fields) == 0 {
+		trees := picker.pick(r.OrigID().GVK)
+		if len(trees) == 0 {
 			continue
 		}
-		fixed, err := index.fix(r, fields)
+		fixed, err := index.fix(r, trees)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func FixNameReferences(list *krm.List, refs NameReferences) error {
 
 // A refSpec is a field that may hold the name of an object of kind target.
 type refSpec struct {
-	*compiledSpec
+	compiledSpec
 	target krm.GVK
 	role   bool // the field is the name in a roleRef, whose kind counts too
 }
@@ -50,24 +50,25 @@ type refSpec struct {
 // A refPicker finds the fields of a kind that may hold names, once for each kind.
 type refPicker struct {
 	refs   NameReferences
-	picked map[krm.GVK][]refSpec
+	picked map[krm.GVK][]*refTree
 }
 
-func (p *refPicker) pick(g krm.GVK) []refSpec {
-	specs, ok := p.picked[g]
+func (p *refPicker) pick(g krm.GVK) []*refTree {
+	trees, ok := p.picked[g]
 	if ok {
-		return specs
+		return trees
 	}
+	var specs []refSpec
 	for _, ref := range p.refs {
 		for _, fs := range ref.FieldSpecs {
 			if fs.GVK().Selects(g) {
-				c := compileSpec(fs)
-				specs = append(specs, refSpec{&c, ref.GVK(), strings.HasSuffix(fs.Path, "roleRef/name")})
+				specs = append(specs, refSpec{compileSpec(fs), ref.GVK(), strings.HasSuffix(fs.Path, "roleRef/name")})
 			}
 		}
 	}
-	p.picked[g] = specs
-	return specs
+	trees = plantTrees(specs)
+	p.picked[g] = trees
+	return trees
 }
 
 // A refFixer updates the references of one resource.
@@ -75,26 +76,20 @@ type refFixer struct {
 	*nameIndex
 	referrer *krm.Resource
 	from     reach
-	spec     refSpec
+	spec     *refSpec
 	role     krm.GVK // what the roleRef of the referrer asks for; zero for anything
 }
 
-// fix returns the value of r with the references at fields updated. Fields are visited in their order because what one
-// writes another may find.
-func (x *nameIndex) fix(r *krm.Resource, fields []refSpec) (krm.Value, error) {
+// fix returns the value of r with the references at the fields of trees updated.
+func (x *nameIndex) fix(r *krm.Resource, trees []*refTree) (krm.Value, error) {
 	v := r.Value()
 	from, err := reachOf(r)
 	if err != nil {
 		return v, krm.Errorf(r.Pos, "subjects", "%s: %w", r.ID(), err)
 	}
 	f := refFixer{nameIndex: x, referrer: r, from: from}
-	edit := f.edit
-	for _, f.spec = range fields {
-		f.role = krm.GVK{}
-		if f.spec.role {
-			f.role = roleRef(r.Value())
-		}
-		if v, err = f.spec.edit(v, krm.None, edit); err != nil {
+	for _, tree := range trees {
+		if v, err = f.walk(tree, v); err != nil {
 			return v, krm.Errorf(r.Pos, "", "updating names in %s: %w", r.ID(), err)
 		}
 	}
@@ -181,9 +176,6 @@ func (f *refFixer) editMap(v krm.Value) (krm.Value, error) {
 // find returns the resource that q means, nil if there is none. If there are several, all must be the same for the
 // purpose of the reference.
 func (f *refFixer) find(q query, same func(a, b krm.ID) bool) (*krm.Resource, error) {
-	if !f.renamed(q.name) {
-		return nil, nil
-	}
 	q.target, q.role = f.spec.target, f.role
 	found := f.candidates(q, f.from, f.referrer)
 	if len(found) == 0 {

@@ -130,6 +130,9 @@ func sampleRefs() NameReferences {
 			{Kind: "RoleBinding", Path: "subjects"},
 			{Kind: "ClusterRoleBinding", Path: "subjects"},
 			{Kind: "Deployment", Path: "spec/account"},
+			{Kind: "Deployment", Path: "spec/ref/name"},
+			{Kind: "Deployment", Path: "spec/none[]"},
+			{Kind: "Deployment", Path: "spec/none"},
 		}},
 		{Kind: "Role", Group: "rbac.authorization.k8s.io", FieldSpecs: FieldSpecs{{Kind: "RoleBinding", Path: "roleRef/name"}}},
 		{Kind: "ClusterRole", Group: "rbac.authorization.k8s.io", FieldSpecs: FieldSpecs{
@@ -180,6 +183,7 @@ func randomCase(t testing.TB, rnd *rand.Rand, size int) *refCase {
 		switch kind {
 		case "Deployment":
 			fmt.Fprintf(&b, "spec:\n  name: %s\n  account: %s\n  ns: %s\n  any: [%s, %s]\n", name(), name(), name(), name(), name())
+			fmt.Fprintf(&b, "  none: %s\n", pick("null", "[a, b]", "[]", "c", "[{name: c}]"))
 			fmt.Fprintf(&b, "  ref: {name: %s, namespace: %s}\n", name(), pick("ns1", "default", krm.ClusterScope, `""`))
 			fmt.Fprintf(&b, "  containers:\n  - envFrom:\n    - configMapRef: {name: %s}\n    - configMapRef: {name: %s}\n", name(), name())
 		case "Custom":
@@ -259,10 +263,10 @@ func TestNameReferenceErrors(t *testing.T) {
 		c.add(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\n", renamed)
 	}
 	for _, test := range []struct{ name, text, want string }{
-		{"ambiguous", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {name: a}\n", `apps/v1 Deployment d: considering field "spec/name": "a" may refer to several resources: v1 ConfigMap x, v1 ConfigMap y`},
+		{"ambiguous", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {name: a}\n", `updating names in apps/v1 Deployment d: spec/name: "a" may refer to several resources: v1 ConfigMap x, v1 ConfigMap y`},
 		{"no name", "apiVersion: e/v1\nkind: X\nmetadata: {name: d}\nspec: {any: {nam: a}}\n", `the mapping has no field "name"`},
 		{"list in list", "apiVersion: e/v1\nkind: X\nmetadata: {name: d}\nspec: {any: [[a]]}\n", "found a list"},
-		{"scalar on the way", "apiVersion: e/v1\nkind: X\nmetadata: {name: d}\nspec: 1\n", `considering field "spec/any"`},
+		{"scalar on the way", "apiVersion: e/v1\nkind: X\nmetadata: {name: d}\nspec: 1\n", "spec/any: expected a mapping or a list"},
 		{"namespace not a string", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: d}\nsubjects: [{kind: ServiceAccount, name: x, namespace: 1}]\n", "the namespace of a service account is not a string"},
 		{"namespace null", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: d}\nsubjects: [{kind: ServiceAccount, name: x, namespace: null}]\n", "the namespace of a service account is not a string"},
 	} {

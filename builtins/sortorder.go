@@ -58,11 +58,7 @@ func (s *SortOrderTransformer) Transform(list *krm.List, warn Warn) error {
 	if o := s.SortOptions.LegacySortOptions; o != nil {
 		rank = o.rank()
 	}
-	order := make([]sortKey, list.Len())
-	ranks := map[krm.GVK]gvkKey{}
-	for i, r := range list.All() {
-		order[i] = newSortKey(r, ranks, rank)
-	}
+	order := sortKeys(list, rank)
 	if !slices.IsSortedFunc(order, sortKey.compare) {
 		slices.SortFunc(order, sortKey.compare)
 		rs := make([]*krm.Resource, len(order))
@@ -87,36 +83,47 @@ func (o *LegacySortOptions) rank() func(kind string) int {
 
 // A sortKey is what decides about the place of a resource.
 type sortKey struct {
-	gvkKey
-	name, namespace string
+	kind            int // the place of its kind
+	namespace, name string
 	r               *krm.Resource
 }
 
-type gvkKey struct {
-	rank int
-	text string
-	core bool // a Namespace without a group: these come before others, and in descending order
+// sortKeys sorts the few kinds first, so that comparing two of ten thousand resources is cheap.
+func sortKeys(list *krm.List, rank func(kind string) int) []sortKey {
+	places := map[krm.GVK]int{}
+	var kinds []krm.GVK
+	for _, r := range list.All() {
+		if _, known := places[r.ID().GVK]; !known {
+			places[r.ID().GVK] = 0
+			kinds = append(kinds, r.ID().GVK)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b krm.GVK) int { return compareKinds(a, b, rank) })
+	for i, g := range kinds {
+		places[g] = i
+	}
+	keys := make([]sortKey, list.Len())
+	for i, r := range list.All() {
+		id := r.ID()
+		keys[i] = sortKey{places[id.GVK], cmp.Or(id.Namespace, "~X"), cmp.Or(id.Name, "~N"), r}
+	}
+	return keys
 }
 
-func newSortKey(r *krm.Resource, ranks map[krm.GVK]gvkKey, rank func(string) int) sortKey {
-	id := r.ID()
-	g, ok := ranks[id.GVK]
-	if !ok {
-		g = gvkKey{rank(id.Kind), sortText(id.GVK), id.Kind == "Namespace" && id.Group == ""}
-		ranks[id.GVK] = g
+// compareKinds puts a Namespace without a group before others, and such ones among themselves in descending order.
+func compareKinds(a, b krm.GVK, rank func(kind string) int) int {
+	if i, j := rank(a.Kind), rank(b.Kind); i != j {
+		return cmp.Compare(i, j)
 	}
-	return sortKey{g, cmp.Or(id.Name, "~N"), cmp.Or(id.Namespace, "~X"), r}
+	if a.Kind == "Namespace" && b.Kind == "Namespace" && (a.Group == "" || b.Group == "") {
+		a, b = b, a
+	}
+	return cmp.Compare(sortText(a), sortText(b))
 }
 
 func (a sortKey) compare(b sortKey) int {
-	if a.rank != b.rank {
-		return cmp.Compare(a.rank, b.rank)
-	}
-	if a.text != b.text {
-		if (a.core || b.core) && a.r.ID().Kind == b.r.ID().Kind {
-			a, b = b, a
-		}
-		return cmp.Compare(a.text, b.text)
+	if a.kind != b.kind {
+		return cmp.Compare(a.kind, b.kind)
 	}
 	return compareJoined(a.namespace, a.name, b.namespace, b.name)
 }
