@@ -48,7 +48,7 @@ func definitionProperties(def krm.Value) (krm.Value, error) {
 	props := schema.Get("properties")
 	for _, v := range []krm.Value{def, schema, props} {
 		if !v.IsNull() && v.Type() != krm.Map {
-			return v, fmt.Errorf("expected a mapping, found a %s", v.Type())
+			return v, errFound("a mapping", v)
 		}
 	}
 	return props, nil

@@ -120,7 +120,7 @@ func editAt(v krm.Value, path []pathStep, create krm.Type, fn EditFunc) (krm.Val
 	case krm.Map:
 		return editField(v, path, create, fn)
 	}
-	return v, fmt.Errorf("at %q: expected a mapping or a list, found a %s", path[0].name, v.Type())
+	return v, fmt.Errorf("at %q: %w", path[0].name, errFound("a mapping or a list", v))
 }
 
 // editItems copies the list at the first item that changes.

@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -90,7 +89,7 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 		if m.IsNull() {
 			return m, nil
 		}
-		return m, fmt.Errorf("expected a mapping, found a %s", m.Type())
+		return m, errFound("a mapping", m)
 	}
 	if e.has(m) {
 		return m, nil

@@ -150,7 +150,7 @@ func (s *namespaceSetter) setSubjects(v krm.Value) (krm.Value, error) {
 		return v, nil
 	}
 	if subjects.Type() != krm.Seq {
-		return v, fmt.Errorf("subjects: expected a list, found a %s", subjects.Type())
+		return v, fmt.Errorf("subjects: %w", errFound("a list", subjects))
 	}
 	changed := subjects
 	for i, subject := range subjects.Items() {
@@ -173,7 +173,7 @@ func (s *namespaceSetter) setSubject(subject krm.Value) (krm.Value, error) {
 		return subject, nil
 	}
 	if subject.Type() != krm.Map {
-		return subject, fmt.Errorf("expected a mapping, found a %s", subject.Type())
+		return subject, errFound("a mapping", subject)
 	}
 	key, want := "name", "default"
 	if s.subjects == "allServiceAccounts" {

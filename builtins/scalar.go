@@ -15,7 +15,15 @@ func sameStyle(old krm.Value, text string) krm.Value {
 	return krm.Plain(text)
 }
 
-func errNotScalar(v krm.Value) error { return fmt.Errorf("expected a scalar, found a %s", v.Type()) }
+func errNotScalar(v krm.Value) error { return errFound("a scalar", v) }
+
+func errFound(want string, v krm.Value) error {
+	article := "a"
+	if v.Type() == krm.Int {
+		article = "an"
+	}
+	return fmt.Errorf("expected %s, found %s %s", want, article, v.Type())
+}
 
 // resourceError says which resource err is about.
 func resourceError(r *krm.Resource, err error) error {

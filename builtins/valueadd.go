@@ -168,7 +168,7 @@ func addValue(v krm.Value, path []string, fn EditFunc) (krm.Value, error) {
 		return v, nil
 	}
 	if v.Type() != krm.Map {
-		return v, fmt.Errorf("at %q: expected a mapping, found a %s", step, v.Type())
+		return v, fmt.Errorf("at %q: %w", step, errFound("a mapping", v))
 	}
 	old := v.Get(step)
 	field := old
@@ -201,7 +201,7 @@ func addToItem(v krm.Value, step string, index int, rest []string, fn EditFunc) 
 	case v.IsNull():
 		return v, nil
 	case v.Type() != krm.Seq:
-		return v, fmt.Errorf("at %q: expected a list, found a %s", step, v.Type())
+		return v, fmt.Errorf("at %q: %w", step, errFound("a list", v))
 	case index < 0:
 		return v, fmt.Errorf("at %q: an index cannot be negative", step)
 	}
