@@ -83,9 +83,21 @@ func (s *Selector) matchNames(r *krm.Resource) bool {
 		(s.namespace.match(cur.EffectiveNamespace()) || s.namespace.match(orig.EffectiveNamespace()))
 }
 
-// Select returns the positions of the resources that match, in order.
+// Select returns the positions of the resources that match, in order. A name without wildcards needs no scan.
 func (s *Selector) Select(list *krm.List) ([]int, error) {
 	var found []int
+	if s.name.literal != "" {
+		for _, i := range list.Named(s.name.literal) {
+			ok, err := s.Match(list.At(i))
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				found = append(found, i)
+			}
+		}
+		return found, nil
+	}
 	for i, r := range list.All() {
 		ok, err := s.Match(r)
 		if err != nil {

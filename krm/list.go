@@ -141,10 +141,24 @@ func (l *List) Set(i int, r *Resource) {
 	old := l.items[i]
 	if old.id != r.id {
 		l.cur, l.any, l.names = nil, nil, nil
-	} else if len(old.Prev) != len(r.Prev) {
+	} else if !sameHistory(old, r) {
 		l.any, l.names = nil, nil
 	}
 	l.items[i] = r
+}
+
+// sameHistory reports whether r has the identities of old: all of its previous ones, and more only if they are the
+// current one.
+func sameHistory(old, r *Resource) bool {
+	if len(r.Prev) < len(old.Prev) {
+		return false
+	}
+	for i := range r.Prev {
+		if i < len(old.Prev) && r.Prev[i] != old.Prev[i] || i >= len(old.Prev) && r.PrevID(i).Key() != r.id.Key() {
+			return false
+		}
+	}
+	return true
 }
 
 // Replace makes rs the resources of the list, without looking for duplicates. It takes ownership of the slice.
@@ -165,6 +179,9 @@ func (l *List) Filter(keep func(*Resource) bool) {
 
 // CheckUnique returns a [DuplicateError] for the first two resources of the same current identity, nil if there are none.
 func (l *List) CheckUnique() error {
+	if cur := l.buildCur(); len(cur.more) == 0 {
+		return nil
+	}
 	seen := make(map[ID]*Resource, len(l.items))
 	for _, r := range l.items {
 		if old := seen[r.id.Key()]; old != nil {

@@ -1,0 +1,256 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// PatchTransformer applies a strategic merge patch or a JSON patch (`patches:`).
+type PatchTransformer struct {
+	// Path is a file with the patch and Patch the patch itself: one of them is given.
+	Path  string `json:"path,omitempty"`
+	Patch string `json:"patch,omitempty"`
+	// Target selects the resources. Without it a strategic merge patch applies to the one that it names.
+	Target  *Selector     `json:"target,omitempty"`
+	Options *PatchOptions `json:"options,omitempty"`
+
+	schema *krm.Schema
+	merge  []*smPatch
+	json   jsonPatch
+}
+
+// PatchOptions says what a strategic merge patch may change that is otherwise kept.
+type PatchOptions struct {
+	AllowNameChange bool `json:"allowNameChange,omitempty"`
+	AllowKindChange bool `json:"allowKindChange,omitempty"`
+}
+
+// Configure reads the patch. It fails if not exactly one of Path and Patch is given, if the text is neither a strategic
+// merge patch nor a JSON patch, and if the target cannot be right. A text without a document is a patch that does
+// nothing.
+func (t *PatchTransformer) Configure(env Env) error {
+	t.Patch = strings.TrimSpace(t.Patch)
+	t.schema = env.Schema
+	var src *krm.Source
+	switch {
+	case t.Patch == "" && t.Path == "":
+		return errors.New("one of path and patch must be given")
+	case t.Patch != "" && t.Path != "":
+		return errors.New("path and patch cannot both be given")
+	case t.Patch != "":
+		src = &krm.Source{Data: []byte(t.Patch)}
+	default:
+		var err error
+		if src, err = env.Read(t.Path); err != nil {
+			return err
+		}
+	}
+	if t.Target != nil {
+		if err := t.Target.Compile(); err != nil {
+			return fmt.Errorf("target.%w", err)
+		}
+	}
+	docs, err := src.Documents(env.Schema)
+	if err != nil {
+		return t.configureJSON(src, err)
+	}
+	if t.Target != nil && len(docs) > 1 {
+		return errors.New("a patch with a target must be one document")
+	}
+	var options PatchOptions
+	if t.Options != nil {
+		options = *t.Options
+	}
+	for _, r := range docs {
+		t.merge = append(t.merge, newSMPatch(r, options, t.Target != nil))
+	}
+	return nil
+}
+
+// configureJSON reads a text that is no strategic merge patch because of mergeErr.
+func (t *PatchTransformer) configureJSON(src *krm.Source, mergeErr error) error {
+	var err error
+	if t.json, err = parseJSONPatch(src); err != nil {
+		if text := strings.TrimSpace(string(src.Data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
+			mergeErr = err
+		}
+		return fmt.Errorf("neither a strategic merge patch nor a JSON patch: %w", mergeErr)
+	}
+	if t.Target == nil {
+		return errors.New("a JSON patch needs a target")
+	}
+	return nil
+}
+
+// Transform applies the patch. It is an error if a strategic merge patch without target has no resource or several, if
+// two resources become the same one, and if an operation of a JSON patch fails; a target that selects nothing is not.
+func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
+	switch {
+	case t.merge == nil && t.json == nil:
+		return nil
+	case t.merge == nil:
+		return applyJSON(t.json, t.Target, list, warn, true)
+	case t.Target == nil:
+		return applyByID(t.schema, t.merge, list, warn, false)
+	}
+	found, err := t.Target.Select(list)
+	if err != nil {
+		return fmt.Errorf("target: %w", err)
+	}
+	if len(found) == 0 {
+		warn("the target (%s) matches no resource", t.Target)
+	}
+	if err := applyToSet(t.schema, t.merge[0], found, list, warn); err != nil {
+		return err
+	}
+	return list.CheckUnique()
+}
+
+func applyToSet(schema *krm.Schema, p *smPatch, found []int, list *krm.List, warn Warn) error {
+	anyChanged, anyDeleted := false, false
+	for _, i := range found {
+		changed, deleted, err := p.applyTo(schema, list, i, true)
+		if err != nil {
+			return err
+		}
+		anyChanged, anyDeleted = anyChanged || changed, anyDeleted || deleted
+	}
+	if len(found) > 0 && !anyChanged {
+		warn("the patch changes nothing")
+	}
+	if anyDeleted {
+		sweep(list)
+	}
+	return nil
+}
+
+// applyByID applies each patch to the resource that it names.
+func applyByID(schema *krm.Schema, patches []*smPatch, list *krm.List, warn Warn, toSet bool) error {
+	for _, p := range patches {
+		i, err := p.target(list)
+		if err != nil {
+			return err
+		}
+		changed, deleted, err := p.applyTo(schema, list, i, toSet)
+		if err != nil {
+			return err
+		}
+		if !changed {
+			warn("the patch for %s changes nothing", p.id)
+		}
+		if deleted {
+			sweep(list)
+		}
+		if toSet {
+			if err := list.CheckUnique(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// PatchStrategicMergeTransformer applies strategic merge patches (`patchesStrategicMerge:`).
+type PatchStrategicMergeTransformer struct {
+	// Paths are files with patches or patches themselves.
+	Paths []string `json:"paths,omitempty"`
+	// Patches are documents with more patches.
+	Patches string `json:"patches,omitempty"`
+
+	schema *krm.Schema
+	merge  []*smPatch
+}
+
+// Configure reads the patches. It fails if there are none.
+func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
+	t.schema = env.Schema
+	if len(t.Paths) == 0 && t.Patches == "" {
+		return errors.New("one of paths and patches must be given")
+	}
+	for i, path := range t.Paths {
+		docs, err := krm.ParseDocuments([]byte(path), "", env.Schema)
+		if err != nil { // it is no patch, so it should be a file
+			docs, err = readDocuments(env, path)
+		}
+		if err != nil {
+			return fmt.Errorf("paths[%d]: %w", i, err)
+		}
+		t.add(docs)
+	}
+	docs, err := krm.ParseDocuments([]byte(t.Patches), "", env.Schema)
+	if err != nil {
+		return fmt.Errorf("patches: %w", err)
+	}
+	t.add(docs)
+	if len(t.merge) == 0 {
+		return errors.New("the patches are empty")
+	}
+	return nil
+}
+
+func readDocuments(env Env, path string) ([]*krm.Resource, error) {
+	src, err := env.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return src.Documents(env.Schema)
+}
+
+func (t *PatchStrategicMergeTransformer) add(docs []*krm.Resource) {
+	for _, r := range docs {
+		t.merge = append(t.merge, newSMPatch(r, PatchOptions{}, true))
+	}
+}
+
+// Transform applies the patches. It is an error if one has no resource or several.
+func (t *PatchStrategicMergeTransformer) Transform(list *krm.List, warn Warn) error {
+	return applyByID(t.schema, t.merge, list, warn, true)
+}
+
+// PatchJson6902Transformer applies a JSON patch (`patchesJson6902:`).
+type PatchJson6902Transformer struct {
+	Target *Selector `json:"target,omitempty"`
+	// Path is a file with the patch and JsonOp the patch itself: one of them is given.
+	Path   string `json:"path,omitempty"`
+	JsonOp string `json:"jsonOp,omitempty"`
+
+	patch jsonPatch
+}
+
+// Configure reads the patch. It fails if the target has no name, if not exactly one of Path and JsonOp is given, and if
+// the patch cannot be read or has no operations.
+func (t *PatchJson6902Transformer) Configure(env Env) error {
+	switch {
+	case t.Target == nil || t.Target.Name == "":
+		return errors.New("the target must have a name")
+	case t.Path == "" && t.JsonOp == "":
+		return errors.New("one of path and jsonOp must be given")
+	case t.Path != "" && t.JsonOp != "":
+		return errors.New("path and jsonOp cannot both be given")
+	}
+	src := &krm.Source{Data: []byte(t.JsonOp)}
+	var err error
+	if t.Path != "" {
+		if src, err = env.Read(t.Path); err != nil {
+			return err
+		}
+	}
+	if err = t.Target.Compile(); err != nil {
+		return fmt.Errorf("target.%w", err)
+	}
+	if t.patch, err = parseJSONPatch(src); err != nil {
+		return err
+	}
+	if len(t.patch) == 0 {
+		return errors.New("the patch is empty")
+	}
+	return nil
+}
+
+// Transform applies the patch to all resources that the target selects.
+func (t *PatchJson6902Transformer) Transform(list *krm.List, warn Warn) error {
+	return applyJSON(t.patch, t.Target, list, warn, false)
+}

@@ -1,0 +1,185 @@
+package builtins
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// An smPatch is one strategic merge patch, ready to be applied.
+type smPatch struct {
+	id         krm.ID
+	pos        krm.Pos
+	value      krm.Value
+	allowName  bool // the patch may rename
+	allowKind  bool // the patch may change the kind
+	wipesState bool // see wipesState
+}
+
+// newSMPatch prepares a patch for what kustomize calls applying to a set of resources, if toSet is true, or to one.
+func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
+	p := &smPatch{id: r.ID(), pos: r.Pos, value: r.Value(), allowName: options.AllowNameChange, allowKind: options.AllowKindChange}
+	// Where kustomize writes its own annotations into a patch, it rewrites those of the user as strings.
+	if toSet {
+		p.value = textFields(p.value, "labels", rawText)
+	}
+	if toSet || p.allowName || p.allowKind {
+		p.value = textFields(p.value, "annotations", rawText)
+	}
+	p.wipesState = wipesState(p.value)
+	return p
+}
+
+// textFields returns v with the metadata field key as kustomize writes it back after reading it: all values are strings,
+// a null as well, and anything but a mapping with fields is gone.
+func textFields(v krm.Value, key string, text func(krm.Value) string) krm.Value {
+	meta := v.Get("metadata")
+	old := meta.Get(key)
+	switch {
+	case meta.Type() != krm.Map || !old.Exists():
+		return v
+	case old.Len() == 0 || old.Type() != krm.Map:
+		return v.With("metadata", meta.Without(key))
+	}
+	fields := old.Fields()
+	texts := make([]krm.Field, len(fields))
+	changed := false
+	for i, f := range fields {
+		texts[i] = f
+		if f.Value.Type() != krm.String {
+			changed = true
+			s := text(f.Value)
+			texts[i].Value = krm.Str(s).WithQuotes(krm.Plain(s).Type() != krm.String)
+		}
+	}
+	if !changed {
+		return v
+	}
+	return v.With("metadata", meta.With(key, krm.MapOf(texts...)))
+}
+
+// wipesState reports whether a patch removes or replaces all annotations. kustomize keeps what it knows about a resource
+// in annotations, so such a patch makes it forget earlier names and everything else.
+func wipesState(patch krm.Value) bool {
+	for _, v := range []krm.Value{patch, patch.Get("metadata"), patch.At("metadata", "annotations")} {
+		if d, _, err := mapDirective(v); v.Type() == krm.Null || err == nil && d != mergeDirective {
+			return true
+		}
+	}
+	return false
+}
+
+// apply returns r changed by the patch: r itself if nothing changes, nil if the patch deletes it.
+func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*krm.Resource, error) {
+	merged, deleted, err := MergePatch(schema, r.Value(), patch)
+	if err != nil {
+		return nil, resourceError(r, err)
+	}
+	if deleted {
+		return nil, nil
+	}
+	id := r.ID()
+	if !p.allowKind {
+		merged = setText(merged, id.Kind, "kind")
+	}
+	if !p.allowName {
+		merged = setText(merged, id.Name, "metadata", "name")
+	}
+	if id.Namespace != "" {
+		merged = setText(merged, id.Namespace, "metadata", "namespace")
+	} else if meta := merged.Get("metadata"); meta.Get("namespace").Exists() {
+		merged = merged.With("metadata", meta.Without("namespace"))
+	}
+	if merged.Same(r.Value()) && !p.allowName && !p.allowKind && !p.wipesState {
+		return r, nil
+	}
+	c := r.Copy()
+	if p.allowName || p.allowKind {
+		c.PushID()
+	}
+	if p.wipesState {
+		forget(c)
+	}
+	c.SetValue(merged)
+	return c, nil
+}
+
+// setText sets a string, and leaves alone one that has the same text.
+func setText(v krm.Value, text string, path ...string) krm.Value {
+	if v.At(path...).Text() == text {
+		return v
+	}
+	return v.WithAt(krm.Str(text), path...)
+}
+
+// forget removes what kustomize keeps in annotations.
+func forget(r *krm.Resource) {
+	r.Prev, r.Prefixes, r.Suffixes, r.Transformations = nil, nil, nil, nil
+	r.Behavior, r.NeedsHash, r.Origin = "", false, nil
+}
+
+// applyTo applies the patch to the resource at position i and reports whether anything changed. toSet is as for
+// newSMPatch: the patch takes the apiVersion of its target then.
+func (p *smPatch) applyTo(schema *krm.Schema, list *krm.List, i int, toSet bool) (changed, deleted bool, err error) {
+	r := list.At(i)
+	patch := p.value
+	if toSet {
+		patch = setText(patch, r.ID().APIVersion(), "apiVersion")
+	}
+	c, err := p.apply(schema, r, patch)
+	switch {
+	case err != nil || c == r:
+		return false, false, err
+	case c == nil:
+		list.Set(i, deletedResource)
+		return true, true, nil
+	}
+	list.Set(i, c)
+	return true, false, nil
+}
+
+// deletedResource takes the place of a deleted one until the list is swept.
+var deletedResource = krm.NewResource(krm.Value{}, nil)
+
+func sweep(list *krm.List) {
+	list.Filter(func(r *krm.Resource) bool { return r != deletedResource })
+}
+
+// target returns the position of the only resource that has the identity of the patch or had it before.
+func (p *smPatch) target(list *krm.List) (int, error) {
+	found := list.FindAny(p.id)
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		err := krm.Errorf(p.pos, "", "no resource matches the patch for %s", p.id)
+		err.Hints = p.near(list)
+		return 0, err
+	}
+	err := krm.Errorf(p.pos, "", "several resources match the patch for %s", p.id)
+	for _, i := range found {
+		err.Hint("%s is or was called that", list.At(i).ID())
+	}
+	return 0, err
+}
+
+// near returns hints at resources that the user may have meant: of the same kind and name in other namespaces and
+// versions, or of the same kind and a similar name.
+func (p *smPatch) near(list *krm.List) []string {
+	var hints []string
+	var names []string
+	for _, r := range list.All() {
+		id := r.ID()
+		if id.Kind != p.id.Kind {
+			continue
+		}
+		if id.Name == p.id.Name && len(hints) < 3 {
+			hints = append(hints, fmt.Sprintf("did you mean %s?", id))
+		}
+		names = append(names, id.Name)
+	}
+	if hints == nil {
+		return krm.DidYouMean(p.id.Name, names)
+	}
+	return hints
+}
