@@ -63,10 +63,15 @@ func mergeGenerated(old, r *krm.Resource) (*krm.Resource, error) {
 	meta := v.Get("metadata")
 	oldMeta := old.Value().Get("metadata")
 	for _, field := range []string{"labels", "annotations"} {
-		meta = withStrings(meta, field, oldMeta.Get(field), meta.Get(field))
+		meta = withStrings(meta, field, withNulls(oldMeta.Get(field)), withNulls(meta.Get(field)))
 	}
-	meta = meta.With("name", krm.Str(old.ID().Name)).Without("namespace")
-	if ns := old.ID().Namespace; ns != "" {
+	meta = meta.With("name", sameStyle(meta.Get("name"), old.ID().Name))
+	switch ns := old.ID().Namespace; {
+	case ns == "":
+		meta = meta.Without("namespace")
+	case meta.Get("namespace").Exists():
+		meta = meta.With("namespace", sameStyle(meta.Get("namespace"), ns))
+	default:
 		meta = meta.With("namespace", krm.Str(ns))
 	}
 	v = v.With("metadata", meta)
@@ -105,6 +110,16 @@ func withStrings(v krm.Value, field string, base, over krm.Value) krm.Value {
 		return v.Without(field)
 	}
 	return v.With(field, krm.StrMap(entries))
+}
+
+// withNulls returns the mapping v with nulls as the text that they are written as.
+func withNulls(v krm.Value) krm.Value {
+	for _, f := range v.Fields() {
+		if f.Value.IsNull() {
+			v = v.With(f.Key, krm.Str(rawText(f.Value)))
+		}
+	}
+	return v
 }
 
 // encodedStringData returns the data of a Secret as the API server sees it: with stringData over it, encoded.

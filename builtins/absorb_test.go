@@ -17,8 +17,12 @@ metadata:
   name: p-a
   namespace: now
   finalizers: [x]
-  labels: {one: base, n: 1}
-  annotations: {one: base, b: true}
+  labels: {one: base, n: 1, nil: null}
+  annotations:
+    one: base
+    b: true
+    nil: null
+    empty:
 data: {k: base, n: 1, nested: {x: y}}
 binaryData: {bin: AAAA}
 immutable: true
@@ -33,12 +37,18 @@ stringData: {b: new, n: 12, long: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: other}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "1", namespace: "2"}
 `
 	for _, test := range []struct{ name, text string }{
 		{"both", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: was, labels: {two: new, one: new}, annotations: {c: new}}\ndata: {k: new, l: new}\nbinaryData: {more: BBBB}\n"},
 		{"by present name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p-a, namespace: now}\ndata: {k: new}\n"},
 		{"nothing", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"},
 		{"nothing into much", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p-a, namespace: now}\n"},
+		{"nulls", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p-a, namespace: now, annotations: {one: null}}\ndata: {k: null}\n"},
+		{"numbers", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 1, namespace: 2}\n"},
 		{"secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: bmV3}\ntype: Opaque\n"},
 		{"none", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: missing}\n"},
 		{"wrong namespace", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: else}\n"},

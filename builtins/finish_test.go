@@ -97,6 +97,7 @@ metadata:
     b: true
     e:
     f: 1.10
+    "null": null
     config.kubernetes.io/index: "3"
     config.kubernetes.io/path: x.yaml
     config.kubernetes.io/origin: zzz
@@ -156,6 +157,7 @@ metadata:
     f: "1.10"
     i: "1"
     internal.config.kubernetes.io/foo: keep
+    "null": "null"
     o: "012"
   name: a
 ---

@@ -95,8 +95,6 @@ func appendData(b []byte, x krm.Value) []byte {
 		return krm.AppendJSON(b, x)
 	case krm.Seq:
 		return append(b, "null"...)
-	case krm.Null:
-		return append(b, `"null"`...)
 	}
-	return krm.AppendJSON(b, krm.Str(x.Text()))
+	return krm.AppendJSON(b, krm.Str(rawText(x)))
 }

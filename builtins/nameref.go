@@ -143,7 +143,7 @@ func (f *refFixer) editOne(v krm.Value) (krm.Value, error) {
 	if found == nil || found.ID().Name == v.Text() {
 		return v, err
 	}
-	return krm.Str(found.ID().Name), nil
+	return sameStyle(v, found.ID().Name), nil
 }
 
 // editMap updates name and namespace. An empty namespace of the object referred to is not written: it stands for any, not
@@ -165,12 +165,17 @@ func (f *refFixer) editMap(v krm.Value) (krm.Value, error) {
 		return v, err
 	}
 	if name := found.ID().Name; name != q.name {
-		v = v.With("name", krm.Str(name))
+		v = v.With("name", sameStyle(v.Get("name"), name))
 	}
-	if ns := found.ID().Namespace; ns != "" && ns != v.Get("namespace").Text() {
-		v = v.With("namespace", krm.Str(ns))
+	old := v.Get("namespace")
+	switch ns := found.ID().Namespace; {
+	case ns == "" || ns == old.Text():
+		return v, nil
+	case old.Exists():
+		return v.With("namespace", sameStyle(old, ns)), nil
+	default:
+		return v.With("namespace", krm.Str(ns)), nil
 	}
-	return v, nil
 }
 
 // find returns the resource that q means, nil if there is none. If there are several, all must be the same for the

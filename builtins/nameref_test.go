@@ -358,3 +358,21 @@ func BenchmarkFixNameReferences(b *testing.B) {
 		})
 	}
 }
+
+// TestNameReferenceStyle has names that are numbers without quotes.
+func TestNameReferenceStyle(t *testing.T) {
+	prev := func(name string) []krm.ID {
+		return []krm.ID{{GVK: krm.GVK{Kind: "Secret"}, Name: name, Namespace: "7"}}
+	}
+	for _, spec := range []string{
+		"name: 3", "name: '3'", "name: \"3\"", "name: a", "name: 'a'", "ref: {name: 3}", "ref: {name: 3, namespace: 7}", "ref: {name: '3', namespace: 7}", "ref: {name: a, namespace: '7'}",
+		"ref: {name: a, namespace: null}", "any: [{name: 3}, a, 3, '3']",
+	} {
+		c := &refCase{}
+		c.add(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: '13', namespace: '12'}\n", history{prev: prev("3")})
+		c.add(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: 1e3, namespace: '12'}\n", history{prev: prev("a")})
+		c.add(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: '12'}\n", history{prev: []krm.ID{{GVK: krm.GVK{Kind: "ConfigMap"}, Name: "3", Namespace: "7"}}})
+		c.add(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: '12'}\nspec: {"+spec+"}\n", history{})
+		c.compare(t, sampleRefs())
+	}
+}

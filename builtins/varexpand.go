@@ -29,12 +29,8 @@ func newVarValue(v krm.Value, path string) (*varValue, error) {
 		return nil, err
 	}
 	switch v.Type() {
-	case krm.Null:
-		return &varValue{value: krm.Str("null"), text: "null"}, nil
-	case krm.String:
-		return &varValue{value: v, text: v.Text()}, nil
-	case krm.Time:
-		return &varValue{value: krm.Str(v.Text()), text: v.Text()}, nil
+	case krm.Null, krm.String, krm.Time:
+		return &varValue{value: krm.Str(rawText(v)), text: rawText(v)}, nil
 	case krm.Int:
 		n, err := strconv.Atoi(v.Text())
 		text := strconv.Itoa(n)
@@ -175,114 +171,37 @@ func (e *expander) use(name string) *varValue {
 
 var errNoField = errors.New("not found")
 
-// fieldAt returns the field of v at a path of names separated by dots. A name with dots is written [a.b]; list items are
-// selected by a number, as a name of its own or as name[0], by - for the last one, or by [key=value].
+// fieldAt returns the field of v at a path as sources of replacements have it, in which items may also be selected by
+// name[0].
 func fieldAt(v krm.Value, path string) (krm.Value, error) {
-	for _, name := range splitDots(path) {
-		name = strings.TrimSpace(name)
-		if name == "" {
-			continue
+	for _, name := range splitFieldPath(path) {
+		for _, s := range splitIndex(name) {
+			part := parsePart(s)
+			next, _, err := part.lookup(v)
+			if err != nil {
+				return v, err
+			}
+			if !next.Exists() {
+				return v, errNoField
+			}
+			v = next
 		}
-		next, err := step(v, name)
-		if err != nil {
-			return v, err
-		}
-		if !next.Exists() {
-			return v, errNoField
-		}
-		v = next
 	}
 	return v, nil
 }
 
-func step(v krm.Value, name string) (krm.Value, error) {
-	n, notNumber := strconv.Atoi(name)
-	isItem := notNumber == nil || name == "-"
-	isMatch := name[0] == '[' && name[len(name)-1] == ']'
+// splitIndex splits name[0] into name and 0.
+func splitIndex(name string) []string {
+	open := strings.LastIndexByte(name, '[')
+	if open < 0 || !strings.HasSuffix(name, "]") {
+		return []string{name}
+	}
+	index := name[open+1 : len(name)-1]
 	switch {
-	case name == "*":
-		return v, errors.New("wildcards are not supported")
-	case v.IsNull() && !isItem && !isMatch:
-		return krm.Value{}, nil
-	case (isItem || isMatch) != (v.Type() == krm.Seq) || v.Type() < krm.Seq:
-		return v, fmt.Errorf("%q does not fit a %s", name, v.Type())
-	case isMatch:
-		return matchItem(v, name[1:len(name)-1])
-	case !isItem:
-		return v.Get(name), nil
-	case name == "-":
-		n = v.Len() - 1
+	case index == "" || strings.Trim(index, "0123456789") != "":
+		return []string{name}
+	case open == 0:
+		return []string{index}
 	}
-	if n < 0 || n >= v.Len() {
-		return krm.Value{}, nil
-	}
-	return v.Items()[n], nil
-}
-
-// matchItem returns the first item whose field key is value, or that is value itself if key is empty.
-func matchItem(v krm.Value, selector string) (krm.Value, error) {
-	key, value, ok := strings.Cut(selector, "=")
-	if !ok {
-		return v, fmt.Errorf("[%s] is not of the form [key=value]", selector)
-	}
-	for _, item := range v.Items() {
-		if key == "" && item.IsScalar() && item.Text() == value {
-			return item, nil
-		}
-		if x := item.Get(key); key != "" && x.Exists() && x.Text() == value {
-			return item, nil
-		}
-	}
-	return krm.Value{}, nil
-}
-
-// splitDots splits a path at dots that are neither escaped with a backslash nor in brackets, and name[0] into two.
-func splitDots(path string) []string {
-	var names []string
-	parts := unescapedParts(path)
-	for i := 0; i < len(parts); i++ {
-		name := parts[i]
-		if strings.HasPrefix(name, "[") && !strings.HasSuffix(name, "]") {
-			for i+1 < len(parts) {
-				i++
-				name += "." + parts[i]
-				if strings.HasSuffix(parts[i], "]") {
-					break
-				}
-			}
-			if !strings.Contains(name, "=") {
-				name = strings.Trim(name, "[]")
-			}
-		}
-		open := strings.LastIndexByte(name, '[')
-		if open >= 0 && strings.HasSuffix(name, "]") && isDigits(name[open+1:len(name)-1]) {
-			if open > 0 {
-				names = append(names, name[:open])
-			}
-			name = name[open+1 : len(name)-1]
-		}
-		names = append(names, name)
-	}
-	return names
-}
-
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-func unescapedParts(path string) []string {
-	parts := strings.Split(path, ".")
-	if len(parts) > 1 && parts[0] == "" {
-		parts = parts[1:]
-	}
-	names := parts[:1:1]
-	for _, part := range parts[1:] {
-		last := &names[len(names)-1]
-		if head, escaped := strings.CutSuffix(*last, `\`); escaped {
-			*last = head + "." + part
-		} else {
-			names = append(names, part)
-		}
-	}
-	return names
+	return []string{name[:open], index}
 }
