@@ -287,7 +287,7 @@ func (p *parser) plainKey(start, end int) (string, bool) {
 		return "", p.fail("the key is longer than 1024 characters")
 	}
 	p.i++
-	return key, hint[key[0]] == 0 && key[0] != '<' || resolve(key, p.yaml11).typ == String
+	return key, key != "<<" && (hint[key[0]] == 0 || resolve(key, p.yaml11).typ == String)
 }
 
 // seq parses a block list whose dashes are at column col. A list without indentation ends at the next key of the mapping
