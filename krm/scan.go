@@ -1,5 +1,7 @@
 package krm
 
+import "unicode/utf8"
+
 // Classes of bytes.
 const (
 	isBlank     = 1 << iota // space and tab
@@ -54,7 +56,7 @@ func firstOdd(s string) int {
 			}
 		case r < 0xA0, r == 0x2028, r == 0x2029, r == 0xFEFF, r == 0xFFFE, r == 0xFFFF:
 			return i
-		case r == 0xFFFD && s[i] != 0xEF:
+		case r == utf8.RuneError && s[i:min(len(s), i+3)] != "\uFFFD":
 			return i
 		}
 	}

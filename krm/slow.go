@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -83,22 +84,15 @@ func badCharacter(text string) (int, string) {
 			break
 		}
 		i += at
-		for n, r := range text[i:] {
-			if n > 0 {
-				i += n
-				break
-			}
-			switch {
-			case r == 0xFFFD && !strings.HasPrefix(text[i:], "\uFFFD"):
-				return i, fmt.Sprintf("found the byte 0x%02X, which is not UTF-8", text[i])
-			case r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xFEFF:
-			default:
-				return i, fmt.Sprintf("found the control character U+%04X", r)
-			}
-			if i+len(string(r)) == len(text) {
-				return -1, ""
-			}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch r {
+		case '\r', 0x85, 0x2028, 0x2029, 0xFEFF:
+		case utf8.RuneError:
+			return i, fmt.Sprintf("found the byte 0x%02X, which is not UTF-8", text[i])
+		default:
+			return i, fmt.Sprintf("found the control character U+%04X", r)
 		}
+		i += size
 	}
 	return -1, ""
 }

@@ -115,8 +115,12 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	}
 	v, err := c.scalar(k)
 	switch {
-	case err != nil || v.typ == String:
-		return v.Text(), err
+	case err != nil:
+		return "", err
+	case v.typ == String && depth > 0 && !c.parser.yaml11 && k.ShortTag() != "!!str":
+		return "", c.errorf(k.Line, "the key %s has the tag %s", k.Value, k.ShortTag())
+	case v.typ == String:
+		return v.Text(), nil
 	case v.typ == Null || depth > 0 && !c.parser.yaml11:
 		return "", c.errorf(k.Line, "the key %s is a %s, not a string; put it in quotes", k.Value, v.typ)
 	}
