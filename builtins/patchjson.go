@@ -2,7 +2,9 @@ package builtins
 
 import (
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -25,16 +27,12 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		if err != nil {
 			return resourceError(r, err)
 		}
-		changed := !v.Same(r.Value())
-		anyChanged = anyChanged || changed
-		if !changed && !remember {
-			continue
-		}
+		anyChanged = anyChanged || !v.Same(r.Value())
 		c := r.Copy()
 		if remember {
 			c.PushID()
 		}
-		c.SetValue(v)
+		c.SetValue(rewritten(v))
 		list.Set(i, c)
 	}
 	if !anyChanged {
@@ -83,4 +81,73 @@ func jsonText(v krm.Value) string {
 		return "null"
 	}
 	return v.Text()
+}
+
+// rewritten returns v with the quotes that it has after a way through JSON: only those that are needed.
+func rewritten(v krm.Value) krm.Value {
+	switch v.Type() {
+	case krm.Null:
+		return krm.NullValue
+	case krm.Time:
+		return krm.QuotedStr(strings.Trim(string(krm.AppendJSON(nil, v)), `"`))
+	case krm.String:
+		if quoted := needsQuotes(v.Text()); quoted != v.Quoted() {
+			return v.WithQuotes(quoted)
+		}
+	case krm.Seq:
+		var items []krm.Value
+		for i, x := range v.Items() {
+			if y := rewritten(x); !y.Same(x) {
+				if items == nil {
+					items = slices.Clone(v.Items())
+				}
+				items[i] = y
+			}
+		}
+		if items != nil {
+			return krm.SeqOf(items...)
+		}
+	case krm.Map:
+		var fields []krm.Field
+		for i, f := range v.Fields() {
+			if y := rewritten(f.Value); !y.Same(f.Value) {
+				if fields == nil {
+					fields = slices.Clone(v.Fields())
+				}
+				fields[i].Value = y
+			}
+		}
+		if fields != nil {
+			return krm.MapOf(fields...)
+		}
+	}
+	return v
+}
+
+// needsQuotes reports whether kyaml writes a string in quotes or as a block.
+func needsQuotes(s string) bool {
+	switch {
+	case isWord(s):
+		return false
+	case strings.Contains(s, "\n"):
+		return true
+	}
+	return krm.ScalarText(s) != s
+}
+
+// isWord recognises names and paths, most of all strings, for which the exact answer would cost too much.
+func isWord(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "false", "null", "yes", "off":
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '/' || c >= 'A' && isAlnum(c):
+		case i > 0 && (isAlnum(c) || c == '-' || c == '_' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return len(s) > 2
 }

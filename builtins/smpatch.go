@@ -61,7 +61,7 @@ func textFields(v krm.Value, key string, text func(krm.Value) string) krm.Value 
 // wipesState reports whether a patch removes or replaces all annotations. kustomize keeps what it knows about a resource
 // in annotations, so such a patch makes it forget earlier names and everything else.
 func wipesState(patch krm.Value) bool {
-	for _, v := range []krm.Value{patch, patch.Get("metadata"), patch.At("metadata", "annotations")} {
+	for _, v := range []krm.Value{patch.Get("metadata"), patch.At("metadata", "annotations")} {
 		if d, _, err := mapDirective(v); v.Type() == krm.Null || err == nil && d != mergeDirective {
 			return true
 		}
@@ -77,6 +77,10 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 	}
 	if deleted {
 		return nil, nil
+	}
+	// kustomize looks at the object, which a replaced root leaves behind untouched.
+	if d, _, _ := mapDirective(patch); d == replaceDirective {
+		merged = r.Value()
 	}
 	id := r.ID()
 	if !p.allowKind {
