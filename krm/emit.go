@@ -9,34 +9,41 @@ import (
 // JSON (012 is 10, 1.10 is 1.1), except that an integer too large for a float64 keeps its digits.
 func AppendYAML(dst []byte, v Value) []byte {
 	e := emitter{dst: dst}
-	switch {
-	case v.typ == Map && v.n > 0:
-		e.mapping(v.Fields(), 0, false)
-	case v.typ == Seq && v.n > 0:
-		e.seq(v.Items(), 0, false)
-	default:
-		e.scalar(v, 2, 0)
-		e.newline()
-	}
+	e.document(v)
 	return e.dst
 }
 
 // AppendYAML appends the resources as documents separated by "---".
 func (l *List) AppendYAML(dst []byte) []byte {
+	e := emitter{dst: dst}
 	for i, r := range l.items {
 		if i > 0 {
-			dst = append(dst, "---\n"...)
+			e.dst = append(e.dst, "---\n"...)
 		}
-		dst = AppendYAML(dst, r.value)
+		e.document(r.value)
 	}
-	return dst
+	return e.dst
 }
 
 // emitter writes values in one pass. Every method that writes a mapping or list ends with the line.
 type emitter struct {
 	dst    []byte
 	fields []Field // stack of the mappings that had to be sorted
+	line   int     // position in dst where the current line starts
 	ended  bool    // the last text has ended its line itself
+}
+
+func (e *emitter) document(v Value) {
+	e.line = len(e.dst)
+	switch {
+	case v.typ == Map && v.n > 0:
+		e.mapping(v.Fields(), 0, false)
+	case v.typ == Seq && v.n > 0:
+		e.seq(v.Items(), 0, false)
+	default:
+		e.scalar(v, 2)
+		e.newline()
+	}
 }
 
 const spaces = "                                                                "
@@ -52,9 +59,10 @@ func (e *emitter) indent(n int) {
 func (e *emitter) newline() {
 	if e.ended {
 		e.ended = false
-		return
+	} else {
+		e.dst = append(e.dst, '\n')
 	}
-	e.dst = append(e.dst, '\n')
+	e.line = len(e.dst)
 }
 
 // mapping writes fields at column indent; inline if the first key continues the line.
@@ -71,21 +79,22 @@ func (e *emitter) mapping(fields []Field, indent int, inline bool) {
 }
 
 func (e *emitter) field(key string, v Value, indent int) {
-	start := len(e.dst)
 	if !e.simpleKey(key) {
 		e.complexField(key, v, indent)
 		return
 	}
 	switch {
 	case v.typ == Map && v.n > 0:
-		e.dst = append(e.dst, ":\n"...)
+		e.dst = append(e.dst, ':')
+		e.newline()
 		e.mapping(v.Fields(), indent+2, false)
 	case v.typ == Seq && v.n > 0:
-		e.dst = append(e.dst, ":\n"...)
+		e.dst = append(e.dst, ':')
+		e.newline()
 		e.seq(v.Items(), indent, false)
 	default:
 		e.dst = append(e.dst, ": "...)
-		e.scalar(v, indent+2, indent+columns(e.dst[start:]))
+		e.scalar(v, indent+2)
 		e.newline()
 	}
 }
@@ -93,7 +102,7 @@ func (e *emitter) field(key string, v Value, indent int) {
 // complexField writes a key that has several lines or more than 128 bytes.
 func (e *emitter) complexField(key string, v Value, indent int) {
 	e.dst = append(e.dst, "? "...)
-	e.text(key, indent+2, indent+2)
+	e.text(key, indent+2)
 	e.newline()
 	e.indent(indent)
 	e.dst = append(e.dst, ": "...)
@@ -108,7 +117,7 @@ func (e *emitter) nested(v Value, indent int) {
 	case v.typ == Seq && v.n > 0:
 		e.seq(v.Items(), indent, true)
 	default:
-		e.scalar(v, indent, indent)
+		e.scalar(v, indent)
 		e.newline()
 	}
 }
@@ -123,15 +132,15 @@ func (e *emitter) seq(items []Value, indent int, inline bool) {
 	}
 }
 
-// scalar writes a scalar or an empty mapping or list that starts at column col; further lines start at column indent.
-func (e *emitter) scalar(v Value, indent, col int) {
+// scalar writes a scalar or an empty mapping or list; further lines start at column indent.
+func (e *emitter) scalar(v Value, indent int) {
 	switch v.typ {
 	case String:
-		e.text(v.outputText(), indent, col)
+		e.text(v.outputText(), indent)
 	case Bool, Int, Float:
 		e.dst = appendLiteral(e.dst, v, false)
 	case Time:
-		e.text(timeText(v.Text()), indent, col)
+		e.text(timeText(v.Text()), indent)
 	case Map:
 		e.dst = append(e.dst, "{}"...)
 	case Seq:
@@ -155,10 +164,10 @@ func (e *emitter) sorted(fields []Field) []Field {
 	return fields
 }
 
-// columns returns the number of characters of s.
-func columns(s []byte) int {
+// column returns the number of characters on the current line.
+func (e *emitter) column() int {
 	n := 0
-	for _, c := range s {
+	for _, c := range e.dst[e.line:] {
 		if c&0xC0 != 0x80 {
 			n++
 		}

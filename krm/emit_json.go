@@ -109,23 +109,30 @@ func appendLiteral(dst []byte, v Value, json bool) []byte {
 	}
 	f, ok := parseFloat(s)
 	if !ok {
-		if f, _ = strconv.ParseFloat(s, 64); f == 0 && s != "" && s[0] != '.' {
-			return append(dst, s...)
-		}
+		return append(dst, s...)
 	}
-	digits := strconv.FormatFloat(f, 'f', -1, 64)
-	if whole := trimSign(s); countDigits(whole) == len(whole) && trimSign(digits) != whole && math.Abs(f) >= 1<<63 {
-		return append(dst, s...) // an integer that a float64 cannot hold
+	if tooLarge(s, f) {
+		return append(dst, s...)
 	}
 	if json {
 		return appendJSONFloat(dst, f)
 	}
-	if f == math.Trunc(f) && math.Abs(f) < 1e21 {
-		if n, ok := parseInt(digits, false); ok {
-			return append(dst, n...)
+	if f == math.Trunc(f) && f >= -1<<63 && f < 1<<64 {
+		if f < 0 {
+			return strconv.AppendInt(dst, int64(f), 10)
 		}
+		return strconv.AppendUint(dst, uint64(f), 10)
 	}
 	return strconv.AppendFloat(dst, f, 'g', -1, 64)
+}
+
+// tooLarge reports whether s is an integer whose value is not f, the nearest that a float64 can hold.
+func tooLarge(s string, f float64) bool {
+	digits := trimSign(s)
+	if math.Abs(f) < 1<<63 || countDigits(digits) < len(digits) {
+		return false
+	}
+	return strconv.FormatFloat(math.Abs(f), 'f', -1, 64) != digits
 }
 
 func appendJSONFloat(dst []byte, f float64) []byte {

@@ -7,38 +7,40 @@ import (
 
 // breakAt starts a new line.
 func (e *emitter) breakAt(indent int) {
-	e.dst = append(e.dst, '\n')
+	e.newline()
 	e.indent(indent)
 }
 
-// plain writes a plain scalar that may need folding.
-func (e *emitter) plain(s string, indent, col int) {
-	space := false
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c == ' ' {
-			if !space && col > foldAt && s[i+1] != ' ' {
-				e.breakAt(indent)
-				col = indent
-			} else {
-				e.dst = append(e.dst, c)
-				col++
-			}
-			space = true
-			continue
+// plain writes a plain scalar that may need folding: at the first of some spaces, if it is the only one.
+func (e *emitter) plain(s string, indent int) {
+	col := e.column()
+	for {
+		n := strings.IndexByte(s, ' ')
+		if n < 0 {
+			e.dst = append(e.dst, s...)
+			return
 		}
-		space = false
-		if c&0xC0 != 0x80 {
-			col++
+		e.dst = append(e.dst, s[:n]...)
+		col += utf8.RuneCountInString(s[:n])
+		k := n + 1
+		for s[k] == ' ' {
+			k++
 		}
-		e.dst = append(e.dst, c)
+		if k == n+1 && col > foldAt {
+			e.breakAt(indent)
+			col = indent
+		} else {
+			e.dst = append(e.dst, s[n:k]...)
+			col += k - n
+		}
+		s = s[k:]
 	}
 }
 
 // single writes a text in single quotes. Its only line breaks are Unicode ones.
-func (e *emitter) single(s string, indent, col int) {
+func (e *emitter) single(s string, indent int) {
 	e.dst = append(e.dst, '\'')
-	col++
+	col := e.column()
 	space, broken := false, false
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -82,14 +84,14 @@ func isSeparator(s string, i int) bool {
 }
 
 // double writes a text in double quotes.
-func (e *emitter) double(s string, indent, col int) {
+func (e *emitter) double(s string, indent int) {
 	e.dst = append(e.dst, '"')
-	col++
+	col := e.column()
 	space := false
-	marked := strings.HasPrefix(s, "\uFEFF") // yaml/v2 escapes every character then
+	all := strings.HasPrefix(s, "\uFEFF") // yaml/v2 escapes every character then
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c == ' ' && !marked {
+		if c == ' ' && !all {
 			if indent >= 0 && !space && col > foldAt && i > 0 && i < len(s)-1 {
 				e.breakAt(indent)
 				col = indent
@@ -110,7 +112,7 @@ func (e *emitter) double(s string, indent, col int) {
 		if c >= 0x80 {
 			r, size = utf8.DecodeRuneInString(s[i:])
 		}
-		if marked || r < ' ' || r == '"' || r == '\\' || r >= 0x7f && r < 0xA0 || r == 0x2028 || r == 0x2029 || r == 0xFEFF || r > 0xFFFD {
+		if all || r < ' ' || r == '"' || r == '\\' || r >= 0x7f && r < 0xA0 || r == 0x2028 || r == 0x2029 || r == 0xFEFF || r > 0xFFFD {
 			n := len(e.dst)
 			e.dst = appendEscape(e.dst, r)
 			col += len(e.dst) - n

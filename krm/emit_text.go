@@ -32,12 +32,12 @@ func (e *emitter) simpleKey(key string) bool {
 	if flags&multiLine != 0 {
 		return false
 	}
-	e.styled(key, flags, -1, 0)
+	e.styled(key, flags, -1)
 	return true
 }
 
-// text writes a string that starts at column col; further lines start at column indent.
-func (e *emitter) text(s string, indent, col int) {
+// text writes a string; further lines start at column indent.
+func (e *emitter) text(s string, indent int) {
 	if plainWord(s) {
 		e.dst = append(e.dst, s...)
 		return
@@ -50,29 +50,29 @@ func (e *emitter) text(s string, indent, col int) {
 		if flags&noBlock == 0 {
 			e.literal(s, indent)
 		} else {
-			e.double(s, indent, col)
+			e.double(s, indent)
 		}
 		return
 	}
-	e.styled(s, flags, indent, col)
+	e.styled(s, flags, indent)
 }
 
 // styled writes a text without line feeds in the first style that can hold it. An indent of -1 means that it must stay
 // on its line.
-func (e *emitter) styled(s string, flags uint8, indent, col int) {
+func (e *emitter) styled(s string, flags uint8, indent int) {
 	switch {
 	case !staysString(s):
-		e.double(s, indent, col)
+		e.double(s, indent)
 	case flags&noPlain == 0:
-		if indent < 0 || flags&hasSpace == 0 || col+len(s) <= foldAt {
+		if indent < 0 || flags&hasSpace == 0 || len(e.dst)-e.line+len(s) <= foldAt {
 			e.dst = append(e.dst, s...)
 		} else {
-			e.plain(s, indent, col)
+			e.plain(s, indent)
 		}
 	case flags&noSingle == 0:
-		e.single(s, indent, col)
+		e.single(s, indent)
 	default:
-		e.double(s, indent, col)
+		e.double(s, indent)
 	}
 }
 
@@ -156,6 +156,11 @@ func analyze(s string) (flags uint8) {
 	prev := byte('\n') // what was before: ' ', '\n' for any line break, 0 for other text
 	blank := true      // whether the last character was a space, tab or line break
 	for i := 0; i < len(s); {
+		if c := s[i]; c < 0x80 && class[c]&(isBlank|isBreak|endsPlain|isControl) == 0 {
+			prev, blank = 0, false
+			i++
+			continue
+		}
 		c, size := s[i], 1
 		switch {
 		case c == ' ':

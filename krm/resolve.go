@@ -113,6 +113,9 @@ func numberBytes(s string) bool {
 
 // parseInt returns the decimal form of an integer of up to 64 bits: 0x1F, 0b11, 0o17, 017 and 1_000 are integers too.
 func parseInt(s string, yaml11 bool) (string, bool) {
+	if strings.IndexByte(s, '.') >= 0 {
+		return "", false
+	}
 	plain := strings.ReplaceAll(s, "_", "")
 	if n, err := strconv.ParseInt(plain, 0, 64); err == nil {
 		return strconv.FormatInt(n, 10), true

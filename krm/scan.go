@@ -182,7 +182,8 @@ func differs(v Value) bool {
 	s := v.Text()
 	switch v.typ {
 	case Int, Float:
-		return !(len(s) <= 18 && isDecimal(s)) && string(appendLiteral(nil, v, false)) != s
+		var buf [32]byte
+		return !(len(s) <= 18 && isDecimal(s)) && string(appendLiteral(buf[:0], v, false)) != s
 	}
 	return v.typ == Time
 }
