@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/krmflow/krmflow/bench"
+	"github.com/spf13/cobra"
+)
+
+func benchCommand(a *app) *cobra.Command {
+	var o bench.Options
+	cmd := &cobra.Command{
+		Use:   "bench [DIR...]",
+		Short: "Measure krmflow against kustomize on generated or real trees",
+		Long: `Build trees with krmflow and with kustomize in turn, whole processes, compare their output byte for byte, and print
+the medians of CPU and wall time and the peak memory with their ratios. Without directories the trees are generated:
+` + "  " + strings.Join(treeNames(), ", ") + `.
+Without a kustomize on PATH krmflow is measured alone.`,
+		Example: "  krmflow bench\n  krmflow bench --tree overlays-100\n  krmflow bench overlays/prod",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Dirs = args
+			return bench.Compare(cmd.Context(), a.stdout, o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH)")
+	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
+	fs.StringArrayVar(&o.Trees, "tree", nil, "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
+	fs.IntVarP(&o.Runs, "runs", "n", 5, "how often each program builds a tree")
+	fs.DurationVar(&o.Budget, "budget", 0, "time after which kustomize builds a tree no more (default 1m)")
+	fs.Int64Var(&o.Seed, "seed", 1, "seed of the generated trees")
+	fs.StringVar(&o.Keep, "keep", "", "folder to make the generated trees in and to leave them")
+	fs.BoolVar(&o.JSON, "json", false, "print one JSON document")
+	return cmd
+}
+
+func treeNames() []string {
+	var names []string
+	for _, t := range bench.Trees() {
+		names = append(names, t.Name)
+	}
+	return names
+}

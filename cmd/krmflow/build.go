@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/spf13/cobra"
+)
+
+func buildCommand(a *app) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "build [DIR]",
+		Short: "Render one directory as kustomize build does",
+		Long: `Render one directory to stdout. The flags are those of kustomize build and mean the same, so that
+krmflow build can take its place in scripts.`,
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			plan, err := a.plan(cmd, []string{dir})
+			if err != nil {
+				return err
+			}
+			var result *krm.List
+			err = a.run(cmd.Context(), plan, func(_ graph.Root, list *krm.List) error {
+				result = list
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if output != "" {
+				return outputError(krm.BuildWrite(output, result, appendYAML))
+			}
+			return a.write(result.AppendYAML(nil))
+		},
+	}
+	a.register(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
+	return cmd
+}
+
+// run runs the plan and calls root with each root's list. It returns all failures as one error.
+func (a *app) run(ctx context.Context, plan *planner.Plan, root func(graph.Root, *krm.List) error) error {
+	errs := scheduler.Run(ctx, plan.Graph, scheduler.Options{
+		Jobs:      a.jobs,
+		KeepGoing: a.keepGoing,
+		Event:     a.log.node,
+		Warn:      a.log.warnNode,
+		Root:      root,
+	})
+	for _, err := range errs {
+		var bug *graph.PanicError
+		if errors.As(err, &bug) {
+			return &exitError{exitInternal, err}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return a.strictError()
+}
+
+// outputError marks an error as one of writing the output.
+func outputError(err error) error {
+	var ee *exitError
+	if err == nil || errors.As(err, &ee) {
+		return err
+	}
+	return &exitError{exitOutput, err}
+}
+
+func appendYAML(dst []byte, v krm.Value) ([]byte, error) { return krm.AppendYAML(dst, v), nil }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+// flags are the flags of every command that plans or renders, with kustomize's names and meanings where it has them.
+type flags struct {
+	loadRestrictor string
+	reorder        string
+	managedBy      bool
+	strict         bool
+	jobs           int
+	quiet          bool
+	logLevel       string
+	logFormat      string
+
+	// Parsed for compatibility; they concern functions and helm charts, which are not supported yet.
+	alphaPlugins, enableExec, enableHelm bool
+	helmCommand, helmKubeVersion         string
+	helmAPIVersions, mounts, env         []string
+	helmDebug, network, asCurrentUser    bool
+	networkName                          string
+	stackTrace                           bool
+}
+
+// register adds the flags to a command.
+func (f *flags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
+		"'LoadRestrictionsNone' lets layers read files outside their own directory")
+	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
+	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
+	fs.BoolVar(&f.strict, "strict", false, "treat every warning as an error")
+	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many nodes to run at the same time")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no warnings")
+	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
+	fs.StringVar(&f.logFormat, "log-format", "text", "form of logs on stderr: text or json")
+
+	const later = " (for functions, which are not supported yet)"
+	fs.BoolVar(&f.alphaPlugins, "enable-alpha-plugins", false, "enable plugins"+later)
+	fs.BoolVar(&f.enableExec, "enable-exec", false, "enable functions that are programs"+later)
+	fs.BoolVar(&f.network, "network", false, "let functions that declare it use the network"+later)
+	fs.StringVar(&f.networkName, "network-name", "bridge", "network of containers"+later)
+	fs.StringArrayVar(&f.mounts, "mount", nil, "storage to mount into containers"+later)
+	fs.StringArrayVarP(&f.env, "env", "e", nil, "environment variables of functions"+later)
+	fs.BoolVar(&f.asCurrentUser, "as-current-user", false, "run containers as the current user"+later)
+	const helm = " (for helm charts, which are not supported yet)"
+	fs.BoolVar(&f.enableHelm, "enable-helm", false, "enable the helm chart generator"+helm)
+	fs.StringVar(&f.helmCommand, "helm-command", "helm", "helm program"+helm)
+	fs.StringArrayVar(&f.helmAPIVersions, "helm-api-versions", nil, "Kubernetes API versions for helm"+helm)
+	fs.StringVar(&f.helmKubeVersion, "helm-kube-version", "", "Kubernetes version for helm"+helm)
+	fs.BoolVar(&f.helmDebug, "helm-debug", false, "debug output of helm"+helm)
+	fs.BoolVar(&f.stackTrace, "stack-trace", false, "accepted for compatibility; errors say where they are")
+}
+
+// validate checks the values that the parser cannot check.
+func (f *flags) validate() error {
+	for _, c := range []struct {
+		name, value string
+		legal       []string
+	}{
+		{"load-restrictor", f.loadRestrictor, []string{"LoadRestrictionsRootOnly", "LoadRestrictionsNone", "none", "rootOnly", ""}},
+		{"reorder", f.reorder, []string{"legacy", "none"}},
+		{"log-level", f.logLevel, []string{"", "debug", "info", "warn", "error"}},
+		{"log-format", f.logFormat, []string{"text", "json"}},
+	} {
+		if !contains(c.legal, c.value) {
+			return usageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal[:2], ", ")))
+		}
+	}
+	if f.jobs < 1 {
+		return usageError(fmt.Errorf("--jobs must be at least 1"))
+	}
+	return nil
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// plannerOptions returns what the flags mean for the planner.
+func (f *flags) plannerOptions(cmd *cobra.Command) (planner.Options, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return planner.Options{}, fmt.Errorf("cannot tell the working directory: %w", err)
+	}
+	managedBy := f.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on"
+	return planner.Options{
+		Cwd:            cwd,
+		Unrestricted:   f.loadRestrictor == "LoadRestrictionsNone" || f.loadRestrictor == "none",
+		Reorder:        f.reorder,
+		ReorderSet:     cmd.Flags().Changed("reorder"),
+		ManagedByLabel: managedBy,
+	}, nil
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/rs/zerolog"
+)
+
+// logger prints warnings, and what a run does, to stderr: as lines for people or as JSON, one object a line. It is safe
+// for concurrent use.
+type logger struct {
+	mu       sync.Mutex
+	w        io.Writer
+	json     bool
+	quiet    bool
+	z        zerolog.Logger
+	warnings int
+}
+
+func (f *flags) logger(w io.Writer) *logger {
+	l := &logger{w: w, json: f.logFormat == "json", quiet: f.quiet}
+	level := zerolog.WarnLevel
+	if l.json {
+		level = zerolog.InfoLevel
+	}
+	if f.logLevel != "" {
+		level, _ = zerolog.ParseLevel(f.logLevel) // validated before
+	}
+	if l.json {
+		l.z = zerolog.New(w).Level(level).With().Timestamp().Logger()
+	} else {
+		l.z = zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, TimeFormat: time.TimeOnly}).Level(level).With().Timestamp().Logger()
+	}
+	return l
+}
+
+// warn prints a warning and counts it.
+func (l *logger) warn(w planner.Warning) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warnings++
+	switch {
+	case l.json:
+		l.z.Warn().Str("file", w.Pos.File).Int("line", w.Pos.Line).Str("field", w.Field).Strs("hints", w.Hints).Msg(w.Msg)
+	case !l.quiet && l.z.GetLevel() <= zerolog.WarnLevel:
+		fmt.Fprintln(l.w, "Warning:", w)
+	}
+}
+
+// warnNode prints a warning of a running node at the place of its configuration.
+func (l *logger) warnNode(n *graph.Node, msg string) {
+	l.warn(planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg})
+}
+
+// node logs that a node has ended.
+func (l *logger) node(e scheduler.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ev := l.z.Info()
+	if e.Err != nil {
+		ev = l.z.Error().Str("error", krm.Sanitise(e.Err.Error()))
+	}
+	ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
+}
+
+// changes logs what a run changed in the output folder.
+func (l *logger) changes(c krm.Changes) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.z.Info().Int("added", len(c.Added)).Int("changed", len(c.Changed)).Int("removed", len(c.Removed)).Int("unchanged", c.Unchanged).Msg("output")
+}

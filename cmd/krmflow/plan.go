@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+// print writes the product of a command to stdout.
+func (a *app) print(s string) error { return a.write([]byte(s)) }
+
+func (a *app) write(data []byte) error {
+	if _, err := a.stdout.Write(data); err != nil {
+		return &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", err)}
+	}
+	return nil
+}
+
+// plan compiles the roots and prints the warnings. Mistakes are returned as one error unless keepGoing is true and some
+// roots have none.
+func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
+	if err := a.validate(); err != nil {
+		return nil, err
+	}
+	a.log = a.flags.logger(a.stderr)
+	o, err := a.plannerOptions(cmd)
+	if err != nil {
+		return nil, err
+	}
+	plan := planner.Compile(dirs, o)
+	for _, w := range plan.Warnings {
+		a.log.warn(w)
+	}
+	if err := plan.Err(); err != nil && !a.keepGoing {
+		return nil, err
+	}
+	return plan, a.strictError()
+}
+
+// strictError turns warnings into a failure if the user asked for it.
+func (a *app) strictError() error {
+	if n := a.log.warnings; a.strict && n > 0 {
+		return fmt.Errorf("--strict: %d warnings are errors", n)
+	}
+	return nil
+}
+
+func planCommand(a *app) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "plan [DIR...]",
+		Short: "Print what rendering would do, without doing it",
+		Long: `Print the graph of everything that rendering the directories would do: each node with its inputs,
+its configuration in one line and the file and field it comes from. Nothing is executed and nothing is written.`,
+		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := a.roots(args)
+			if err != nil {
+				return err
+			}
+			plan, err := a.plan(cmd, dirs.names())
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			switch output {
+			case "text":
+				err = plan.WriteText(krm.SanitisingWriter(&b))
+			case "json":
+				err = plan.WriteJSON(&b)
+			case "dot":
+				err = plan.Graph.WriteDOT(&b)
+			default:
+				return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
+			}
+			return errors.Join(err, a.write(b.Bytes()), plan.Err())
+		},
+	}
+	a.register(cmd)
+	a.registerRoots(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the plan: text, json or dot")
+	return cmd
+}
+
+func graphCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "graph [DIR...]",
+		Short:   "Draw the plan in the DOT language",
+		Example: "  krmflow graph overlays/prod | dot -Tsvg > plan.svg",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := a.roots(args)
+			if err != nil {
+				return err
+			}
+			plan, err := a.plan(cmd, dirs.names())
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			return errors.Join(plan.Graph.WriteDOT(&b), a.write(b.Bytes()), plan.Err())
+		},
+	}
+	a.register(cmd)
+	a.registerRoots(cmd)
+	return cmd
+}

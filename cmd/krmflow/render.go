@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+// renderFlags are those of apply-render alone.
+type renderFlags struct {
+	output string
+	force  bool
+	check  bool
+}
+
+func renderCommand(a *app) *cobra.Command {
+	var f renderFlags
+	cmd := &cobra.Command{
+		Use:   "apply-render [DIR...]",
+		Short: "Render directories to a folder, a file or stdout",
+		Long: `Plan the directories and, if all of them can be planned, render them. A folder receives one file per
+resource, each root below its own relative path if there are several. The folder changes in one step when everything is
+rendered: a run that is killed leaves what was there. Files that an earlier run wrote and that are no longer made are
+removed; files that krmflow did not write are never touched.`,
+		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R . -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dirs, err := a.roots(args)
+			if err != nil {
+				return err
+			}
+			plan, err := a.plan(cmd, dirs.names())
+			if err != nil {
+				return err
+			}
+			sink, err := a.sink(f, dirs)
+			if err != nil {
+				return err
+			}
+			return a.render(cmd.Context(), plan, dirs, sink)
+		},
+	}
+	a.register(cmd)
+	a.registerRoots(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&f.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
+	fs.BoolVar(&f.force, "force", false, "write to a folder that holds files krmflow did not write; they stay")
+	fs.BoolVar(&f.check, "check", false, "write nothing, exit with 10 if the output would change")
+	return cmd
+}
+
+// A sink takes the results of a run.
+type sink interface {
+	// put takes the list of a root. It may be called from several goroutines.
+	put(d rootDir, list *krm.List) error
+	// keep says that a root has failed.
+	keep(d rootDir) error
+	// commit makes the results visible.
+	commit() error
+	// abort drops what put has taken. It does nothing after commit.
+	abort()
+}
+
+// sink opens the output. What must not be written to is refused here, before anything is rendered.
+func (a *app) sink(f renderFlags, dirs rootDirs) (sink, error) {
+	if f.output == "-" {
+		if f.check {
+			return nil, usageError(errors.New("--check needs -o with a folder or file"))
+		}
+		return &stream{dirs: dirs, done: func(data []byte) error { return a.write(data) }}, nil
+	}
+	info, err := os.Stat(f.output)
+	folder := err == nil && info.IsDir() || strings.HasSuffix(f.output, "/") || len(dirs) > 1 || a.recursive
+	if !folder {
+		return &stream{dirs: dirs, done: func(data []byte) error { return writeFile(f, data) }}, nil
+	}
+	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Inputs: dirs.names(), Force: f.force, Check: f.check, Append: appendYAML})
+	if err != nil {
+		return nil, writeFailure(err)
+	}
+	return &folderSink{out: out, check: f.check, log: a.log}, nil
+}
+
+func writeFile(f renderFlags, data []byte) error {
+	if !f.check {
+		return writeFailure(krm.WriteFileAtomic(f.output, data, 0o600))
+	}
+	old, err := os.ReadFile(f.output)
+	if err == nil && string(old) == string(data) {
+		return nil
+	}
+	return &exitError{exitChanged, fmt.Errorf("%s would change", f.output)}
+}
+
+// writeFailure gives an error of the output its exit code.
+func writeFailure(err error) error {
+	var locked *krm.LockedError
+	var refused *krm.RefusedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &locked):
+		return &exitError{exitLocked, err}
+	case errors.As(err, &refused):
+		return &exitError{exitInput, err}
+	}
+	return &exitError{exitOutput, err}
+}
+
+// render runs the plan into the sink.
+func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to sink) error {
+	defer to.abort()
+	byName := map[string]rootDir{}
+	for _, d := range dirs {
+		byName[d.name] = d
+	}
+	p := a.progress(len(plan.Graph.Roots), len(plan.Failed))
+	defer p.stop()
+	var mu sync.Mutex
+	done := map[string]bool{}
+	runErr := a.run(ctx, plan, func(r graph.Root, list *krm.List) error {
+		if err := to.put(byName[r.Dir], list); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		done[r.Dir] = true
+		p.done()
+		return nil
+	})
+	p.stop()
+	runErr = errors.Join(plan.Err(), runErr)
+	if runErr != nil && (!a.keepGoing || ctx.Err() != nil) {
+		return runErr
+	}
+	for _, d := range dirs {
+		if !done[d.name] {
+			if err := to.keep(d); err != nil {
+				return errors.Join(runErr, writeFailure(err))
+			}
+		}
+	}
+	return errors.Join(runErr, to.commit())
+}
+
+// stream is one YAML stream of all roots, in the order they were given.
+type stream struct {
+	dirs rootDirs
+	done func([]byte) error
+	mu   sync.Mutex
+	text map[string][]byte
+}
+
+func (s *stream) put(d rootDir, list *krm.List) error {
+	text := list.AppendYAML(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.text == nil {
+		s.text = map[string][]byte{}
+	}
+	s.text[d.name] = text
+	return nil
+}
+
+func (s *stream) keep(rootDir) error { return nil }
+func (s *stream) abort()             {}
+
+func (s *stream) commit() error {
+	var all []byte
+	for _, d := range s.dirs {
+		text := s.text[d.name]
+		if len(all) > 0 && len(text) > 0 {
+			all = append(all, "---\n"...)
+		}
+		all = append(all, text...)
+	}
+	return s.done(all)
+}
+
+// folderSink writes one file per resource.
+type folderSink struct {
+	out   *krm.Output
+	check bool
+	log   *logger
+}
+
+func (s *folderSink) put(d rootDir, list *krm.List) error {
+	return writeFailure(s.out.Put(filepath.ToSlash(d.out), list))
+}
+func (s *folderSink) keep(d rootDir) error { return s.out.Keep(filepath.ToSlash(d.out)) }
+func (s *folderSink) abort()               { s.out.Abort() }
+
+func (s *folderSink) commit() error {
+	if s.check {
+		changes, err := s.out.Check()
+		if err != nil {
+			return writeFailure(err)
+		}
+		if changes.None() {
+			return nil
+		}
+		return &exitError{exitChanged, errors.New(describe(changes, "would be"))}
+	}
+	changes, err := s.out.Commit()
+	if err == nil {
+		s.log.changes(changes)
+	}
+	return writeFailure(err)
+}
+
+// describe lists what changes, at most a few files of each kind.
+func describe(c krm.Changes, verb string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the output %s changed: %d added, %d changed, %d removed, %d unchanged", verb, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
+	for _, k := range []struct {
+		sign  string
+		files []string
+	}{{"+", c.Added}, {"~", c.Changed}, {"-", c.Removed}} {
+		for i, f := range k.files {
+			if i == 20 {
+				fmt.Fprintf(&b, "\n  %s ... and %d more", k.sign, len(k.files)-i)
+				break
+			}
+			fmt.Fprintf(&b, "\n  %s %s", k.sign, f)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+// rootFlags say which directories are rendered.
+type rootFlags struct {
+	recursive bool
+	keepGoing bool
+}
+
+func (a *app) registerRoots(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&a.recursive, "recursive", "R", false, "every Kustomization at or below the directories (Components are no roots)")
+	cmd.Flags().BoolVar(&a.keepGoing, "keep-going", false, "go on with the other roots when one fails")
+}
+
+// A rootDir is a directory to render and the folder, relative to the output, that its resources go to.
+type rootDir struct{ name, out string }
+
+type rootDirs []rootDir
+
+func (r rootDirs) names() []string {
+	names := make([]string, len(r))
+	for i, d := range r {
+		names[i] = d.name
+	}
+	return names
+}
+
+// roots returns the directories that the arguments stand for, each once.
+func (a *app) roots(args []string) (rootDirs, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	for i, dir := range args {
+		if dir == "" {
+			return nil, usageError(fmt.Errorf("argument %d: the directory must not be empty", i+1))
+		}
+	}
+	names := args
+	if a.recursive {
+		names = nil
+		for _, dir := range args {
+			found, err := findRoots(dir)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, found...)
+		}
+	}
+	base := "."
+	if len(args) == 1 {
+		base = args[0]
+	}
+	return placeRoots(names, base)
+}
+
+// placeRoots decides where each root's resources go: its path relative to base, or relative to the deepest folder that
+// holds all roots if one lies outside of base.
+func placeRoots(names []string, base string) (rootDirs, error) {
+	baseAbs, err := filepath.Abs(base)
+	if err != nil {
+		return nil, err
+	}
+	var dirs rootDirs
+	var abs []string
+	for _, name := range names {
+		p, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(abs, p) {
+			continue
+		}
+		abs = append(abs, p)
+		dirs = append(dirs, rootDir{name: filepath.Clean(name)})
+	}
+	for _, p := range abs {
+		for !within(p, baseAbs) {
+			baseAbs = filepath.Dir(baseAbs)
+		}
+	}
+	for i := range dirs {
+		if dirs[i].out, err = filepath.Rel(baseAbs, abs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, nil
+}
+
+func within(path, dir string) bool {
+	return path == dir || dir == string(filepath.Separator) || strings.HasPrefix(path, dir+string(filepath.Separator))
+}
+
+// findRoots returns the directories at or below dir that hold a Kustomization, in lexical order. Symbolic links to
+// directories are not followed and directories whose name starts with a dot are left out.
+func findRoots(dir string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); path != dir && strings.HasPrefix(name, ".") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if slices.Contains(planner.FileNames, d.Name()) && !isComponent(path) {
+			if parent := filepath.Dir(path); len(found) == 0 || found[len(found)-1] != parent {
+				found = append(found, parent)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = fmt.Errorf("%s: %w", pe.Path, pe.Err)
+		}
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: no Kustomization at or below this directory", dir)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// isComponent reports whether a kustomization file says that it is a Component. Files that cannot be read or parsed are
+// roots, so that planning reports them.
+func isComponent(path string) bool {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	v, err := (&krm.Source{File: path, Data: data}).Value()
+	return err == nil && v.Get("kind").Text() == "Component"
+}

@@ -1,0 +1,117 @@
+// Package eval runs the pure operations of a graph: list in, list out. The scheduler uses it to run a plan, the planner to
+// fold what must be known before there is one (transformer configurations that are themselves built).
+package eval
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// An Input is the list of an input node. Owned is true if nobody else will look at the list, so that it may be changed
+// in place; its resources are shared all the same and must be copied before they are changed.
+type Input struct {
+	List  *krm.List
+	Owned bool
+}
+
+// take returns the list, or a private copy of it.
+func (in Input) take() *krm.List {
+	if in.Owned {
+		return in.List
+	}
+	return in.List.Clone()
+}
+
+func first(inputs []Input) *krm.List {
+	if len(inputs) == 0 {
+		return krm.NewList()
+	}
+	return inputs[0].take()
+}
+
+// Run runs op and returns the resulting list. It is safe for concurrent use as long as an owned list is passed to one call
+// only.
+func Run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
+	switch op := op.(type) {
+	case graph.Load:
+		return load(op)
+	case graph.Merge:
+		return merge(inputs)
+	case graph.Generate:
+		return generate(op, first(inputs))
+	case graph.Transform:
+		return transform(op, first(inputs), warn)
+	case graph.Validate:
+		return validate(op, first(inputs), warn)
+	case graph.Finish:
+		return finish(op, first(inputs), warn)
+	}
+	return nil, fmt.Errorf("cannot run a %s operation here", op.Verb())
+}
+
+func load(op graph.Load) (*krm.List, error) {
+	rs, err := op.Source.Documents(op.Schema)
+	if err != nil {
+		return nil, err
+	}
+	list := krm.NewList(rs...)
+	if op.Origin != nil {
+		for _, r := range rs {
+			r.Origin = op.Origin
+		}
+	}
+	return list, list.CheckUnique()
+}
+
+func merge(inputs []Input) (*krm.List, error) {
+	list := first(inputs)
+	for _, in := range inputs[min(1, len(inputs)):] {
+		for _, r := range in.List.All() {
+			if err := list.Append(r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+func generate(op graph.Generate, list *krm.List) (*krm.List, error) {
+	rs, err := op.Builtin.(builtins.Generator).Generate()
+	if err != nil {
+		return nil, err
+	}
+	made := krm.NewList(rs...)
+	builtins.RecordOrigin(made, op.Origin)
+	for _, r := range made.All() {
+		if err := builtins.Absorb(list, r); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func transform(op graph.Transform, list *krm.List, warn builtins.Warn) (*krm.List, error) {
+	if err := op.Builtin.(builtins.Transformer).Transform(list, warn); err != nil {
+		return nil, err
+	}
+	builtins.RecordTransformation(list, op.Origin)
+	return list, nil
+}
+
+func validate(op graph.Validate, list *krm.List, warn builtins.Warn) (*krm.List, error) {
+	checked := list.Clone()
+	if err := op.Builtin.(builtins.Transformer).Transform(checked, warn); err != nil {
+		return nil, err
+	}
+	if err := builtins.SameResources(list, checked); err != nil {
+		return nil, fmt.Errorf("a validator must not change resources: %w", err)
+	}
+	return list, nil
+}
+
+func finish(op graph.Finish, list *krm.List, warn builtins.Warn) (*krm.List, error) {
+	return list, op.Builtin.(*builtins.Finish).Apply(list, warn)
+}

@@ -1,0 +1,154 @@
+// Package graph describes what a run will do: a [Graph] is a list of nodes in dependency order, each an operation on
+// resource lists with the places it was configured at. A Graph is plain data. The planner makes it, plan, graph and the
+// JSON export print it, and the scheduler, whose only input it is, runs it: what was printed is what runs.
+//
+// Inputs carry lists. A node may only refer to nodes before it, so that a Graph has no cycles by construction and its
+// slice is a valid order of execution.
+package graph
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A NodeID is the index of a node in its Graph.
+type NodeID int
+
+// A Node is one step.
+type Node struct {
+	// ID names the node by file and field, for instance "overlays/prod/kustomization.yaml#patches[1]". It is unique in
+	// its Graph and does not depend on other nodes, so that plans of two revisions can be compared.
+	ID string
+	// Op is what the node does.
+	Op Op
+	// Inputs are the nodes whose lists it takes, in that order.
+	Inputs []NodeID
+	// Summary is its configuration in one line, without values of Secrets.
+	Summary string
+	// Origin is where it was configured.
+	Origin Origin
+	// Layer names the Kustomization or Component that the node belongs to; nodes of a layer are drawn together.
+	Layer string
+}
+
+// An Origin is a place in a configuration file.
+type Origin struct {
+	Source *krm.Source
+	// Path leads to the field: mapping keys and list indexes.
+	Path []any
+}
+
+// Pos returns file and line of the origin. It parses the file again, so it is meant for messages and plans.
+func (o Origin) Pos() krm.Pos {
+	if o.Source == nil {
+		return krm.Pos{}
+	}
+	return o.Source.Locate(0, o.Path...)
+}
+
+// File returns the path of the configuration file.
+func (o Origin) File() string {
+	if o.Source == nil {
+		return ""
+	}
+	return o.Source.File
+}
+
+// Field returns the path within the file as messages show it: "patches[1].path".
+func (o Origin) Field() string { return krm.FieldPath(o.Path) }
+
+// A Root is a result that was asked for.
+type Root struct {
+	// Dir is the directory as the user named it.
+	Dir string
+	// Node yields the root's final list.
+	Node NodeID
+}
+
+// A Graph is what a run does. It must not be changed once it is handed on.
+type Graph struct {
+	Nodes []*Node
+	Roots []Root
+}
+
+// Add appends n and returns its id. The inputs must exist already.
+func (g *Graph) Add(n *Node) NodeID {
+	for _, in := range n.Inputs {
+		if in < 0 || int(in) >= len(g.Nodes) {
+			panic(fmt.Sprintf("graph: input %d of %s does not exist", in, n.ID))
+		}
+	}
+	g.Nodes = append(g.Nodes, n)
+	return NodeID(len(g.Nodes) - 1)
+}
+
+// Without returns a Graph in which the node called id is left out: who took its list takes its first input's instead, or
+// nothing if it had none. It reports false if there is no such node or it is a root's.
+func (g *Graph) Without(id string) (*Graph, bool) {
+	out := &Graph{}
+	moved := make([]NodeID, len(g.Nodes)) // old position to new one, -1 for nothing
+	found := false
+	for i, n := range g.Nodes {
+		var inputs []NodeID
+		for _, in := range n.Inputs {
+			if to := moved[in]; to >= 0 {
+				inputs = append(inputs, to)
+			}
+		}
+		if n.ID == id {
+			found = true
+			moved[i] = -1
+			if len(inputs) > 0 {
+				moved[i] = inputs[0]
+			}
+			continue
+		}
+		copied := *n
+		copied.Inputs = inputs
+		moved[i] = out.Add(&copied)
+	}
+	for _, r := range g.Roots {
+		if moved[r.Node] < 0 || g.Nodes[r.Node].ID == id {
+			return nil, false
+		}
+		out.Roots = append(out.Roots, Root{r.Dir, moved[r.Node]})
+	}
+	return out, found
+}
+
+// Only returns the part of g that the roots for which keep returns true need.
+func (g *Graph) Only(keep func(Root) bool) *Graph {
+	needed := make([]bool, len(g.Nodes))
+	out := &Graph{}
+	for _, r := range g.Roots {
+		if keep(r) {
+			needed[r.Node] = true
+		}
+	}
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		if needed[i] {
+			for _, in := range g.Nodes[i].Inputs {
+				needed[in] = true
+			}
+		}
+	}
+	moved := make([]NodeID, len(g.Nodes))
+	for i, n := range g.Nodes {
+		if !needed[i] {
+			continue
+		}
+		copied := *n
+		copied.Inputs = make([]NodeID, len(n.Inputs))
+		for j, in := range n.Inputs {
+			copied.Inputs[j] = moved[in]
+		}
+		moved[i] = out.Add(&copied)
+	}
+	for _, r := range g.Roots {
+		if keep(r) {
+			out.Roots = append(out.Roots, Root{r.Dir, moved[r.Node]})
+		}
+	}
+	return out
+}

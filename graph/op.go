@@ -1,0 +1,51 @@
+package graph
+
+import "github.com/krmflow/krmflow/krm"
+
+// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate] and [Finish]. Ops are plain
+// data; package eval runs them.
+type Op interface {
+	// Verb is the word that plans and logs use.
+	Verb() string
+}
+
+// Load yields the resources of one file.
+type Load struct {
+	Source *krm.Source
+	Schema *krm.Schema
+	// Origin is recorded on each resource, nil if the root asks for no origins.
+	Origin *krm.Origin
+}
+
+// Merge yields the resources of all inputs, in order. Two of the same identity are an error.
+type Merge struct{}
+
+// Generate adds what a generator makes to its input: as a new resource, or merged into or in place of an existing one.
+type Generate struct {
+	Builtin Builtin
+	Schema  *krm.Schema
+	Origin  *krm.Origin
+}
+
+// Transform changes its input.
+type Transform struct {
+	Builtin Builtin
+	// Origin is recorded as a transformation on each resource, nil if the root asks for none.
+	Origin *krm.Origin
+}
+
+// Validate checks its input, which must come out unchanged.
+type Validate struct{ Builtin Builtin }
+
+// Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.
+type Finish struct{ Builtin Builtin }
+
+// A Builtin is the configuration of a built-in: plain data that the planner made and only eval interprets.
+type Builtin any
+
+func (Load) Verb() string      { return "load" }
+func (Merge) Verb() string     { return "merge" }
+func (Generate) Verb() string  { return "generate" }
+func (Transform) Verb() string { return "transform" }
+func (Validate) Verb() string  { return "validate" }
+func (Finish) Verb() string    { return "finish" }

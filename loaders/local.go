@@ -1,0 +1,282 @@
+// Package loaders opens the files that a build reads. Each file is read once per run and hashed as it was read, so that
+// one run never sees two versions of it and the digest in the plan is that of the bytes used.
+package loaders
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// MaxFileSize is the largest input file, in bytes. Larger ones are refused before they are read.
+const MaxFileSize = 64 << 20
+
+// A Local reads files below the directories of a build. It is safe for concurrent use.
+type Local struct {
+	cwd string
+	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
+	unrestricted bool
+
+	mu    sync.Mutex
+	files map[string]*krm.Source
+}
+
+// NewLocal returns a Local for one run. Relative paths start at cwd, which must be absolute; with unrestricted, layers may
+// name files outside their own directory.
+func NewLocal(cwd string, unrestricted bool) *Local {
+	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+		cwd = real
+	}
+	return &Local{cwd: cwd, unrestricted: unrestricted, files: map[string]*krm.Source{}}
+}
+
+// A Dir is an existing directory that layers are loaded from.
+type Dir struct {
+	// Real is the absolute path without symbolic links: two Dirs are the same directory if their Real is equal.
+	Real string
+	// Name is the path that messages show.
+	Name     string
+	absolute bool
+	root     *os.Root
+}
+
+// Close releases what reading files of d has opened.
+func (d *Dir) Close() {
+	if d.root != nil {
+		d.root.Close()
+		d.root = nil
+	}
+}
+
+// Contains reports whether o is d or lies below it.
+func (d *Dir) Contains(o *Dir) bool { return below(o.Real, d.Real) }
+
+func below(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == filepath.Separator
+}
+
+// Root returns the directory that the user names on the command line.
+func (l *Local) Root(path string) (*Dir, error) {
+	if path == "" {
+		return nil, errors.New("the directory must not be empty")
+	}
+	abs := path
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(l.cwd, path)
+	}
+	return l.dir(abs, filepath.IsAbs(path), path)
+}
+
+// Sub returns the directory that the layer in d refers to as path.
+func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
+	return l.dir(filepath.Join(d.Real, path), d.absolute, path)
+}
+
+func (l *Local) dir(abs string, absolute bool, as string) (*Dir, error) {
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return nil, pathError(err, as, abs)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return nil, pathError(err, as, abs)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%q is not a directory", as)
+	}
+	return &Dir{Real: real, Name: l.name(real, absolute), absolute: absolute}, nil
+}
+
+// name returns how messages show a path: relative to the working directory unless the user named an absolute path.
+func (l *Local) name(real string, absolute bool) string {
+	if !absolute {
+		if rel, err := filepath.Rel(l.cwd, real); err == nil {
+			return rel
+		}
+	}
+	return real
+}
+
+// A NotFoundError says that a path does not exist.
+type NotFoundError struct {
+	Path string
+	// Near are similar names that do exist.
+	Near []string
+}
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", e.Path) }
+
+// Hints returns the line that suggests a similar name.
+func (e *NotFoundError) Hints() []string { return e.Near }
+
+// A RestrictedError says that a file lies outside the directory that its layer may read.
+type RestrictedError struct {
+	Path, Target, Root string
+}
+
+func (e *RestrictedError) Error() string {
+	if e.Target != "" {
+		return fmt.Sprintf("%q is a symbolic link to %q, which is outside the directory %q", e.Path, e.Target, e.Root)
+	}
+	return fmt.Sprintf("%q is outside the directory %q", e.Path, e.Root)
+}
+
+// Hints returns the line that names the flag which lifts the restriction.
+func (e *RestrictedError) Hints() []string {
+	return []string{"a layer may only read files in or below its own directory; --load-restrictor LoadRestrictionsNone lifts this"}
+}
+
+// IsDir reports whether path, relative to d, exists and is a directory.
+func (l *Local) IsDir(d *Dir, path string) bool {
+	if filepath.IsAbs(path) {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(d.Real, path))
+	return err == nil && info.IsDir()
+}
+
+// Read returns the file that the layer in d refers to as path. The same file is read only once per run.
+func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
+	abs := path
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(d.Real, path)
+	}
+	l.mu.Lock()
+	src := l.files[abs]
+	l.mu.Unlock()
+	if src != nil && (l.unrestricted || below(abs, d.Real)) {
+		return src, nil
+	}
+	f, err := l.open(d, abs, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := readAll(f, path)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if src := l.files[abs]; src != nil {
+		return src, nil
+	}
+	src = &krm.Source{File: l.name(abs, d.absolute), Data: data}
+	l.files[abs] = src
+	return src, nil
+}
+
+// openFlags let the open of a FIFO return at once; it is refused afterwards because it is not a regular file.
+const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
+
+func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
+	if l.unrestricted {
+		f, err := os.OpenFile(abs, openFlags, 0)
+		if err != nil {
+			return nil, pathError(err, as, abs)
+		}
+		return f, nil
+	}
+	if d.root == nil {
+		root, err := os.OpenRoot(d.Real)
+		if err != nil {
+			return nil, pathError(err, as, d.Real)
+		}
+		d.root = root
+	}
+	if rel, err := filepath.Rel(d.Real, abs); err == nil && filepath.IsLocal(rel) {
+		// The common case. A symbolic link that stays inside is followed, any other path is looked at below.
+		if f, err := d.root.OpenFile(rel, openFlags, 0); err == nil {
+			return f, nil
+		}
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return nil, pathError(err, as, abs)
+	}
+	if !below(real, d.Real) {
+		e := &RestrictedError{Path: as, Root: d.Name}
+		if below(abs, d.Real) {
+			e.Target = l.name(real, d.absolute)
+		}
+		return nil, e
+	}
+	rel, err := filepath.Rel(d.Real, real)
+	if err != nil {
+		return nil, err
+	}
+	f, err := d.root.OpenFile(rel, openFlags, 0)
+	if err != nil {
+		return nil, pathError(err, as, abs)
+	}
+	return f, nil
+}
+
+func readAll(f *os.File, as string) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, pathError(err, as, "")
+	}
+	switch {
+	case info.IsDir():
+		return nil, fmt.Errorf("%q is a directory, not a file", as)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%q is not a regular file", as)
+	case info.Size() > MaxFileSize:
+		return nil, fmt.Errorf("%q is larger than %d MiB", as, MaxFileSize>>20)
+	}
+	data := make([]byte, info.Size())
+	n, err := io.ReadFull(f, data)
+	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+		return nil, pathError(err, as, "")
+	}
+	return data[:n], nil
+}
+
+// pathError turns an error of the operating system into one that names the path as the user wrote it.
+func pathError(err error, as, abs string) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return &NotFoundError{Path: as, Near: nearNames(as, abs)}
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if errors.Is(err, syscall.ELOOP) || strings.Contains(err.Error(), "too many links") {
+		return fmt.Errorf("%q is a symbolic link that leads to itself", as)
+	}
+	return fmt.Errorf("cannot read %q: %w", as, err)
+}
+
+func nearNames(as, abs string) []string {
+	f, err := os.Open(filepath.Dir(abs))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(10_000)
+	near := krm.Nearest(filepath.Base(abs), names)
+	if near == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(as), near))}
+}
+
+// Sources returns the files that were read, sorted by name.
+func (l *Local) Sources() []*krm.Source {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := slices.Collect(maps.Values(l.files))
+	slices.SortFunc(out, func(a, b *krm.Source) int { return strings.Compare(a.File, b.File) })
+	return out
+}

@@ -1,0 +1,166 @@
+package planner
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/eval"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// document is a configuration document with the field that it came from.
+type document struct {
+	r    *krm.Resource
+	path []any
+}
+
+// external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
+// come before those of files and folders, and no two may have the same identity.
+func (s *steps) external(field string, texts []string) []*entry {
+	var inline, files []document
+	for i, text := range texts {
+		path := []any{field, i}
+		if rs := s.inline(path, text); rs != nil {
+			for _, r := range rs {
+				inline = append(inline, document{r, path})
+			}
+			continue
+		}
+		for _, r := range s.configDocuments(path, text) {
+			files = append(files, document{r, path})
+		}
+	}
+	docs := append(inline, files...)
+	list := krm.NewList()
+	count := map[string]int{}
+	var entries []*entry
+	for _, d := range docs {
+		if err := list.Append(d.r); err != nil {
+			s.errorAt(s.k.src, d.path, err)
+			continue
+		}
+		e := s.entry(d)
+		if e == nil {
+			continue
+		}
+		key := krm.FieldPath(e.path)
+		if n := count[key]; n > 0 {
+			e.path = append(e.path[:len(e.path):len(e.path)], n)
+		}
+		count[key]++
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// inline returns the documents that an entry holds itself, nil if it is no YAML of resources but a path.
+func (s *steps) inline(path []any, text string) []*krm.Resource {
+	src := &krm.Source{File: s.k.src.File, Data: []byte(text)}
+	rs, err := src.Documents(s.schema)
+	if err != nil {
+		return nil
+	}
+	at := s.k.src.Locate(0, path...)
+	for _, r := range rs {
+		r.Pos = at
+		if s.tracking {
+			r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.src.File))}
+		}
+	}
+	if rs == nil {
+		rs = []*krm.Resource{}
+	}
+	return rs
+}
+
+// configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
+// known to plan, so it is evaluated here; a folder can only use built-ins for that.
+func (s *steps) configDocuments(path []any, text string) []*krm.Resource {
+	if isRemote(text) {
+		s.errorAt(s.k.src, path, errRemote(text))
+		return nil
+	}
+	if !s.c.files.IsDir(s.dir, text) {
+		src, err := s.read(text)
+		if err != nil {
+			s.errorAt(s.k.src, path, err)
+			return nil
+		}
+		rs, err := src.Documents(s.schema)
+		if err != nil {
+			s.errorAt(s.k.src, path, err)
+			return nil
+		}
+		for _, r := range rs {
+			r.Origin = s.fileOrigin(text)
+		}
+		return rs
+	}
+	return s.fold(path, text)
+}
+
+// fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.
+func (s *steps) fold(path []any, text string) []*krm.Resource {
+	outer, layers, ids := s.c.g, s.c.layers, s.c.ids
+	s.c.g, s.c.layers, s.c.ids = &graph.Graph{}, map[layerKey]*layer{}, map[string]int{}
+	l := s.sublayer(path, text)
+	g := s.c.g
+	s.c.g, s.c.layers, s.c.ids = outer, layers, ids
+	if l == nil || l.failed {
+		return nil
+	}
+	lists := make([]*krm.List, len(g.Nodes))
+	for i, n := range g.Nodes {
+		inputs := make([]eval.Input, len(n.Inputs))
+		for j, in := range n.Inputs {
+			inputs[j].List = lists[in]
+		}
+		list, err := eval.Run(n.Op, inputs, func(format string, args ...any) {
+			s.warn(n.Origin.Source, n.Origin.Path, format, args...)
+		})
+		if err != nil {
+			s.errorAt(n.Origin.Source, n.Origin.Path, err)
+			return nil
+		}
+		lists[i] = list
+	}
+	if len(g.Nodes) == 0 {
+		return nil
+	}
+	var rs []*krm.Resource
+	for _, r := range lists[l.out].All() {
+		rs = append(rs, r)
+	}
+	return rs
+}
+
+// entry configures the built-in that a document stands for.
+func (s *steps) entry(d document) *entry {
+	id := d.r.ID()
+	e := &entry{path: d.path, kind: id.Kind, pos: d.r.Pos, summary: id.Kind + " " + id.Name, origin: builtins.PluginOrigin(d.r)}
+	if id.Group != "" || id.Version != "builtin" {
+		s.fail(krm.Errorf(d.r.Pos, "", "%s is a function, and krmflow does not support functions yet", id))
+		return nil
+	}
+	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
+		err := krm.Errorf(d.r.Pos, "kind", "there is no built-in %q", id.Kind)
+		err.Hints = krm.DidYouMean(id.Kind, builtins.Kinds())
+		s.fail(err)
+		return nil
+	}
+	// kustomize ignores fields that it does not know here.
+	errs := krm.Decoding{AllowUnknown: true, ScalarsAsText: true}.Decode(d.r.Value(), e.builtin)
+	for _, de := range errs {
+		s.fail(&krm.Error{Pos: d.r.Pos, Field: de.Field(), Msg: de.Msg, Hints: de.Hints})
+	}
+	if len(errs) > 0 {
+		return nil
+	}
+	if err := e.builtin.Configure(s.env()); err != nil {
+		s.fail(fmt.Errorf("%s: %w", d.r.Pos, err))
+		return nil
+	}
+	return e
+}

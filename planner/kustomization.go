@@ -1,0 +1,190 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+const (
+	kustomizationVersion = "kustomize.config.k8s.io/v1beta1"
+	componentVersion     = "kustomize.config.k8s.io/v1alpha1"
+)
+
+// FileNames are the names of kustomization files. A directory may hold only one of them.
+var FileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// kustomizationFile is a decoded kustomization file with kustomize's fixes of deprecated fields.
+type kustomizationFile struct {
+	kustomization
+	src *krm.Source
+	// errs are the mistakes in the file itself. What can be understood is planned all the same, to find further ones.
+	errs []error
+	// resourcePaths and imagePaths are the fields that each entry of Resources and Images was written in: deprecated
+	// fields are merged into them.
+	resourcePaths, imagePaths [][]any
+}
+
+// load reads the kustomization file of dir. It returns nil after recording why there is none to go on with.
+func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
+	if k := b.c.kusts[dir.Real]; k != nil {
+		b.failOnce(k.errs)
+		return k
+	}
+	src, err := b.findFile(dir)
+	if err != nil {
+		if from != nil {
+			b.errorAt(from.src, from.path, err)
+		} else {
+			b.fail(rootError(dir.Name, err))
+		}
+		return nil
+	}
+	before := len(b.errs)
+	k := b.decode(src)
+	if k != nil {
+		k.errs = slices.Clone(b.errs[before:])
+		b.c.kusts[dir.Real] = k
+	}
+	return k
+}
+
+// findFile returns the one kustomization file of a directory.
+func (b *build) findFile(dir *loaders.Dir) (*krm.Source, error) {
+	var found *krm.Source
+	for _, name := range FileNames {
+		src, err := b.c.files.Read(dir, name)
+		var missing *loaders.NotFoundError
+		switch {
+		case errors.As(err, &missing):
+		case err != nil:
+			return nil, err
+		case found != nil:
+			return nil, fmt.Errorf("%s and %s are both present, only one may be", found.File, src.File)
+		default:
+			found = src
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no %s, %s or %s in directory %q", FileNames[0], FileNames[1], FileNames[2], dir.Name)
+	}
+	return found, nil
+}
+
+// decode decodes a kustomization file, reports deprecated fields, applies kustomize's fixes and checks what makes it one.
+func (b *build) decode(src *krm.Source) *kustomizationFile {
+	v, err := src.Value()
+	if err != nil {
+		b.errorAt(src, nil, err)
+		return nil
+	}
+	for _, w := range src.Warnings() {
+		b.c.plan.Warnings = append(b.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+	}
+	k := &kustomizationFile{src: src}
+	for _, e := range krm.Decode(v, &k.kustomization) {
+		b.fail(&krm.Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints})
+	}
+	b.deprecations(k, v)
+	k.fix()
+	b.check(k, v)
+	return k
+}
+
+// deprecations warns about fields that kustomize deprecates, in its words.
+func (b *build) deprecations(k *kustomizationFile, v krm.Value) {
+	for _, d := range []struct {
+		used              bool
+		field, by, remark string
+	}{
+		{k.Bases != nil, "bases", "resources", ""},
+		{k.CommonLabels != nil, "commonLabels", "labels", ""},
+		{k.ImageTags != nil, "imageTags", "images", ""},
+		{k.PatchesJSON6902 != nil, "patchesJson6902", "patches", ""},
+		{k.PatchesStrategicMerge != nil, "patchesStrategicMerge", "patches", ""},
+		{k.Vars != nil, "vars", "replacements", ""},
+	} {
+		if d.used {
+			b.warn(k.src, []any{d.field}, "deprecated, use %s instead", d.by)
+		}
+	}
+}
+
+// fix moves what deprecated fields say to the fields that replace them, as kustomize does.
+func (k *kustomizationFile) fix() {
+	if k.Kind == "" {
+		k.Kind = "Kustomization"
+	}
+	if k.APIVersion == "" {
+		k.APIVersion = k.requiredVersion()
+	}
+	k.resourcePaths = paths(paths(nil, "resources", len(k.Resources)), "bases", len(k.Bases))
+	k.Resources = append(k.Resources, k.Bases...)
+	k.imagePaths = paths(paths(nil, "images", len(k.Images)), "imageTags", len(k.ImageTags))
+	k.Images = append(k.Images, k.ImageTags...)
+	k.HelmCharts = append(k.HelmCharts, k.HelmChartInflationGenerator...)
+}
+
+func paths(to [][]any, field string, n int) [][]any {
+	for i := range n {
+		to = append(to, []any{field, i})
+	}
+	return to
+}
+
+func (k *kustomizationFile) requiredVersion() string {
+	if k.Kind == "Component" {
+		return componentVersion
+	}
+	return kustomizationVersion
+}
+
+func (b *build) check(k *kustomizationFile, v krm.Value) {
+	if k.Kind != "Kustomization" && k.Kind != "Component" {
+		e := krm.Errorf(k.src.Locate(0, "kind"), "kind", "must be Kustomization or Component, not %q", k.Kind)
+		e.Hints = krm.DidYouMean(k.Kind, []string{"Kustomization", "Component"})
+		b.fail(e)
+	} else if k.APIVersion != k.requiredVersion() {
+		b.fail(krm.Errorf(k.src.Locate(0, "apiVersion"), "apiVersion", "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
+	}
+	if k.empty(v) {
+		b.fail(krm.Errorf(krm.Pos{File: k.src.File}, "", "the %s is empty", k.Kind))
+	}
+	for i, m := range k.BuildMetadata {
+		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
+		if !slices.Contains(known, m) {
+			w := Warning{k.src.Locate(0, "buildMetadata", i), fmt.Sprintf("buildMetadata[%d]", i), fmt.Sprintf("unknown option %q is ignored", m), krm.DidYouMean(m, known)}
+			b.c.plan.Warnings = append(b.c.plan.Warnings, w)
+		}
+	}
+	for _, h := range []struct {
+		field string
+		used  bool
+	}{{"helmCharts", len(k.HelmCharts) > 0}, {"helmGlobals", k.HelmGlobals.Exists()}} {
+		if h.used && (h.field != "helmGlobals" || len(k.HelmCharts) == 0) {
+			b.errorAt(k.src, []any{h.field}, errors.New("krmflow does not support helm charts yet"))
+		}
+	}
+}
+
+// empty reports whether the file says nothing but what it is. kustomize counts empty lists and mappings as something.
+func (k *kustomizationFile) empty(v krm.Value) bool {
+	for _, f := range v.Fields() {
+		if !strings.EqualFold(f.Key, "apiVersion") && !strings.EqualFold(f.Key, "kind") && !f.Value.IsNull() && f.Value.Text() != emptyText(f.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// emptyText is "" for a string, which says nothing if it is empty, and a text that no value has for everything else.
+func emptyText(v krm.Value) string {
+	if v.Type() == krm.String {
+		return ""
+	}
+	return "\x00"
+}

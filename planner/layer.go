@@ -1,0 +1,214 @@
+package planner
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// layerKey tells apart the builds of one directory that may have different results.
+type layerKey struct {
+	dir      string
+	schema   *krm.Schema
+	loaded   bool // whether resources were loaded before, which decides what a schema replaces; false unless the layer brings one
+	set      bool // whether a schema was chosen: decides if the layer's own openapi counts
+	tracking bool
+	origin   string // path from the root, if origins are tracked
+}
+
+// layer is a compiled Kustomization, or a Component on top of the list of the layer that uses it.
+type layer struct {
+	name   string // path of the kustomization file
+	k      *kustomizationFile
+	out    graph.NodeID
+	config *builtins.Config
+	vars   builtins.VarSet
+	failed bool
+	errs   []error
+	// schema is what the layer leaves in effect for what comes after it.
+	schema    *krm.Schema
+	schemaSet bool
+}
+
+// onto is what a component works on: the list, configuration and vars of the layer that uses it.
+type onto struct {
+	list   graph.NodeID
+	config *builtins.Config
+	vars   builtins.VarSet
+	prefix string // of node ids
+}
+
+// layer compiles the Kustomization in dir, or the Component if parent is given. origin is its path from the root. It
+// returns nil if there is nothing to go on with; the mistakes are recorded.
+func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *reference) *layer {
+	key := layerKey{dir: dir.Real, schema: b.schema, set: b.schemaSet, tracking: b.tracking, origin: origin}
+	if !b.tracking {
+		key.origin = ""
+	}
+	if parent == nil && len(b.stack) > 0 {
+		if l := b.reuse(key); l != nil {
+			return l
+		}
+	}
+	k := b.load(dir, from)
+	if k == nil {
+		return nil
+	}
+	if len(b.stack) == 0 {
+		b.tracking = len(k.BuildMetadata) > 0
+		key.tracking, key.origin = b.tracking, ""
+		if l := b.reuse(key); l != nil {
+			return l // an earlier root uses this one as a base
+		}
+	}
+	b.c.plan.Layers++
+	before, loaded := len(b.errs), b.loaded
+	l := b.compile(dir, k, key, parent)
+	l.failed = len(b.errs) > before || len(k.errs) > 0
+	l.schema, l.schemaSet = b.schema, b.schemaSet
+	if parent == nil {
+		key.loaded = loaded && l.schemaSet && !key.set
+		b.c.layers[key] = l
+		l.errs = append(slices.Clone(k.errs), b.errs[before:]...)
+	}
+	return l
+}
+
+// reuse returns the layer that was compiled for key, nil if there is none.
+func (b *build) reuse(key layerKey) *layer {
+	l := b.c.layers[key]
+	if b.loaded && (l == nil || l.schemaSet && !key.set) {
+		key.loaded = true
+		l = b.c.layers[key]
+	}
+	if l == nil {
+		return nil
+	}
+	b.c.plan.Shared++
+	b.failOnce(l.errs)
+	b.schema, b.schemaSet, b.loaded = l.schema, l.schemaSet, true
+	return l
+}
+
+// compile makes the nodes of a layer, in the order in which kustomize runs them.
+func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, parent *onto) *layer {
+	b.stack = append(b.stack, &frame{dir, k.src.File})
+	defer func() { b.stack = b.stack[:len(b.stack)-1] }()
+
+	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.src.File}
+	if parent != nil {
+		s.prefix = parent.prefix + " > " + k.src.File
+	} else if v := b.c.variant(key); v != "" {
+		s.prefix += "@" + v
+	}
+	l := &layer{name: s.prefix, k: k}
+	s.openapi()
+	if parent != nil {
+		s.list, s.config, s.vars = parent.list, parent.config, parent.vars
+		s.hasList = true
+	} else {
+		s.config = &builtins.Config{}
+	}
+	s.resources()
+	s.configurations()
+	s.generators()
+	s.components()
+	s.transformers()
+	s.validators()
+	s.varsStep()
+	l.out, l.config, l.vars = s.list, s.config, s.vars
+	return l
+}
+
+// variant returns a short name for what distinguishes this build of a directory from the plain one, "" for the plain one.
+func (c *compiler) variant(k layerKey) string {
+	if k.schema == nil && !k.tracking {
+		return ""
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%v %q", k.tracking, k.origin)
+	if k.schema != nil {
+		fmt.Fprintf(h, " %s", c.schemaNames[k.schema])
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:3])
+}
+
+// reference is the field that names a directory.
+type reference struct {
+	src  *krm.Source
+	path []any
+	text string
+}
+
+// enter resolves a directory that a layer refers to and checks that it does not contain a directory that is being
+// compiled: that would be a cycle.
+func (s *steps) enter(path []any, text string) *loaders.Dir {
+	if err := ambiguousPath(text); err != nil {
+		s.errorAt(s.k.src, path, err)
+		return nil
+	}
+	if filepath.IsAbs(text) {
+		s.errorAt(s.k.src, path, fmt.Errorf("%q must not be an absolute path", text))
+		return nil
+	}
+	dir, err := s.c.files.Sub(s.dir, text)
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return nil
+	}
+	for i, f := range s.stack {
+		if dir.Contains(f.dir) {
+			s.errorAt(s.k.src, path, s.cycle(i, dir))
+			return nil
+		}
+	}
+	s.refer(s.dir.Real, dir.Real)
+	return dir
+}
+
+// cycle describes how the layers that are being compiled lead back to dir.
+func (b *build) cycle(i int, dir *loaders.Dir) error {
+	var names []string
+	for _, f := range b.stack[i:] {
+		names = append(names, f.dir.Name)
+	}
+	if b.stack[i].dir.Real == dir.Real {
+		return fmt.Errorf("cycle: %s", strings.Join(append(names, dir.Name), " -> "))
+	}
+	return fmt.Errorf("cycle: %s contains %s, which refers to it: %s", dir.Name, b.stack[i].dir.Name,
+		strings.Join(append(names, dir.Name), " -> "))
+}
+
+// refer records in the graph of layers that one directory uses another.
+func (b *build) refer(from, to string) {
+	for _, v := range []string{from, to} {
+		_ = b.c.refs.AddVertex(v) // it may exist already
+	}
+	_ = b.c.refs.AddEdge(from, to)
+}
+
+// ambiguousPath refuses what YAML makes of two list entries of different indentation: "../../base - ../../prod".
+func ambiguousPath(path string) error {
+	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
+		if part != ".." && strings.Contains(part, "..") {
+			return fmt.Errorf("%q looks like two entries in one: check the indentation of the list", path)
+		}
+	}
+	return nil
+}
+
+// failOnce records mistakes that were found for another user of the same layer or file.
+func (b *build) failOnce(errs []error) {
+	for _, err := range errs {
+		if !slices.Contains(b.errs, err) {
+			b.errs = append(b.errs, err)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package planner
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// generators appends a node for each generator: configMapGenerator, secretGenerator, then those of generators.
+func (s *steps) generators() {
+	for i := range s.k.ConfigMapGenerator {
+		g := s.k.ConfigMapGenerator[i].Generator(s.k.GeneratorOptions)
+		s.generate([]any{"configMapGenerator", i}, g, g.Name)
+	}
+	for i := range s.k.SecretGenerator {
+		g := s.k.SecretGenerator[i].Generator(s.k.GeneratorOptions)
+		s.generate([]any{"secretGenerator", i}, g, g.Name)
+	}
+	for _, e := range s.external("generators", s.k.Generators) {
+		if g, ok := e.builtin.(builtins.Generator); ok {
+			s.then(e.path, graph.Generate{Builtin: g, Schema: s.schema, Origin: e.origin}, e.summary)
+			continue
+		}
+		s.fail(e.errorf("%s is not a generator", e.kind))
+	}
+}
+
+// generate configures a generator and appends its node.
+func (s *steps) generate(path []any, g builtins.Generator, summary string) {
+	if s.configure(path, g) {
+		s.then(path, graph.Generate{Builtin: g, Schema: s.schema, Origin: s.builtinOrigin(kindOf(g))}, summary)
+	}
+}
+
+// transform configures a transformer and appends its node.
+func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
+	if s.configure(path, t) {
+		s.then(path, graph.Transform{Builtin: t, Origin: s.builtinOrigin(kindOf(t))}, summary)
+	}
+}
+
+// configure validates a built-in and reports whether it can be used.
+func (s *steps) configure(path []any, b builtins.Builtin) bool {
+	if err := b.Configure(s.env()); err != nil {
+		s.errorAt(s.k.src, path, err)
+		return false
+	}
+	return true
+}
+
+// kindOf returns the name of a built-in as configuration documents spell it.
+func kindOf(b builtins.Builtin) string {
+	name := fmt.Sprintf("%T", b)
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
+// transformers appends the layer's transformers in kustomize's order.
+func (s *steps) transformers() {
+	k := s.k
+	for i, p := range k.PatchesStrategicMerge {
+		s.transform([]any{"patchesStrategicMerge", i}, &builtins.PatchStrategicMergeTransformer{Paths: []string{p}}, patchSummary(patchEntry{Path: onePath(p)}))
+	}
+	for i, p := range k.Patches {
+		t := &builtins.PatchTransformer{Path: p.Path, Patch: p.Patch, Target: p.Target, Options: p.Options}
+		s.transform([]any{"patches", i}, t, patchSummary(p))
+	}
+	if k.Namespace != "" {
+		t := &builtins.NamespaceTransformer{FieldSpecs: s.config.Namespace}
+		t.Metadata.Namespace = k.Namespace
+		s.transform([]any{"namespace"}, t, k.Namespace)
+	}
+	if k.NamePrefix != "" {
+		s.transform([]any{"namePrefix"}, &builtins.PrefixTransformer{Prefix: k.NamePrefix, FieldSpecs: s.config.NamePrefix}, k.NamePrefix)
+	}
+	if k.NameSuffix != "" {
+		s.transform([]any{"nameSuffix"}, &builtins.SuffixTransformer{Suffix: k.NameSuffix, FieldSpecs: s.config.NameSuffix}, k.NameSuffix)
+	}
+	s.labels()
+	if len(k.CommonAnnotations) > 0 {
+		t := &builtins.AnnotationsTransformer{Annotations: k.CommonAnnotations, FieldSpecs: s.config.CommonAnnotations}
+		s.transform([]any{"commonAnnotations"}, t, pairs(k.CommonAnnotations))
+	}
+	for i, p := range k.PatchesJSON6902 {
+		t := &builtins.PatchJson6902Transformer{Target: p.Target, Path: p.Path, JsonOp: p.Patch}
+		s.transform([]any{"patchesJson6902", i}, t, patchSummary(p))
+	}
+	for i, r := range k.Replicas {
+		t := &builtins.ReplicaCountTransformer{Replica: r, FieldSpecs: s.config.Replicas}
+		s.transform([]any{"replicas", i}, t, fmt.Sprintf("%s: %d", r.Name, r.Count))
+	}
+	for i, image := range k.Images {
+		t := &builtins.ImageTagTransformer{ImageTag: image, FieldSpecs: s.config.Images}
+		s.transform(k.imagePaths[i], t, imageSummary(image))
+	}
+	for i, r := range k.Replacements {
+		t := &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{r}}
+		s.transform([]any{"replacements", i}, t, replacementSummary(r))
+	}
+	for _, e := range s.external("transformers", k.Transformers) {
+		if t, ok := e.builtin.(builtins.Transformer); ok {
+			s.then(e.path, graph.Transform{Builtin: t, Origin: e.origin}, e.summary)
+			continue
+		}
+		s.fail(e.errorf("%s is not a transformer", e.kind))
+	}
+}
+
+// labels appends a node for each entry of labels, then one for commonLabels. What an entry reaches is decided by its
+// switches and by the labels section of the transformer configuration.
+func (s *steps) labels() {
+	for i, l := range s.k.Labels {
+		path := []any{"labels", i}
+		specs, err := s.labelSpecs(l)
+		if err != nil {
+			s.errorAt(s.k.src, path, err)
+			continue
+		}
+		s.transform(path, &builtins.LabelTransformer{Labels: l.Pairs, FieldSpecs: specs}, pairs(l.Pairs))
+	}
+	if len(s.k.CommonLabels) > 0 {
+		t := &builtins.LabelTransformer{Labels: s.k.CommonLabels, FieldSpecs: s.config.CommonLabels}
+		s.transform([]any{"commonLabels"}, t, pairs(s.k.CommonLabels))
+	} else if s.tracking && len(s.k.Labels) > 0 {
+		// kustomize runs the transformer of commonLabels whenever there are labels, and records it.
+		s.transform([]any{"commonLabels"}, &builtins.LabelTransformer{}, "")
+	}
+}
+
+func (s *steps) labelSpecs(l labelEntry) (specs builtins.FieldSpecs, err error) {
+	more := []builtins.FieldSpecs{s.config.Labels}
+	if l.IncludeSelectors {
+		more = append(more, s.config.CommonLabels)
+	} else {
+		if l.IncludeTemplates {
+			more = append(more, s.config.TemplateLabels)
+		}
+		if l.IncludeVolumeClaimTemplates {
+			more = append(more, s.config.VolumeClaimTemplateLabels)
+		}
+		more = append(more, builtins.FieldSpecs{{Path: "metadata/labels", CreateIfNotPresent: true}})
+	}
+	specs = l.FieldSpecs
+	for _, m := range more {
+		if specs, err = specs.Merge(m); err != nil {
+			return nil, err
+		}
+	}
+	return specs, nil
+}
+
+// validators appends the layer's validators.
+func (s *steps) validators() {
+	for _, e := range s.external("validators", s.k.Validators) {
+		if t, ok := e.builtin.(builtins.Transformer); ok {
+			s.then(e.path, graph.Validate{Builtin: t}, e.summary)
+			continue
+		}
+		s.fail(e.errorf("%s is not a validator", e.kind))
+	}
+}
+
+func pairs(m map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return brief(strings.Join(out, ","))
+}
+
+func patchSummary(p patchEntry) string {
+	what := p.Path
+	if what == "" {
+		what = "inline" // the text may hold values of a Secret
+	}
+	if p.Target != nil {
+		what += " -> " + p.Target.String()
+	}
+	return what
+}
+
+// onePath returns text if it is a path, "" if it is an inline patch.
+func onePath(text string) string {
+	if strings.ContainsAny(text, "\n{:") {
+		return ""
+	}
+	return text
+}
+
+func imageSummary(i builtins.Image) string {
+	to := i.NewName
+	if i.NewTag != "" {
+		to += ":" + i.NewTag
+	}
+	if i.TagSuffix != "" {
+		to += " +" + i.TagSuffix
+	}
+	if i.Digest != "" {
+		to += "@" + i.Digest
+	}
+	return i.Name + " -> " + to
+}
+
+func replacementSummary(r builtins.Replacement) string {
+	switch {
+	case r.Path != "":
+		return r.Path
+	case r.Source != nil:
+		return fmt.Sprintf("%s -> %d targets", strings.TrimSpace(r.Source.String()), len(r.Targets))
+	}
+	return fmt.Sprintf("%d targets", len(r.Targets))
+}
+
+func finishSummary(f *builtins.Finish) string {
+	order := "as loaded"
+	if f.Sort != nil {
+		order = f.Sort.Order
+	}
+	out := "hashes, references, order " + order
+	if n := len(f.Vars); n > 0 {
+		out += fmt.Sprintf(", %d vars", n)
+	}
+	for _, m := range []struct {
+		on   bool
+		name string
+	}{{f.OriginAnnotations, "origin annotations"}, {f.TransformerAnnotations, "transformer annotations"}, {f.ManagedBy != "", "managed-by label"}} {
+		if m.on {
+			out += ", " + m.name
+		}
+	}
+	return out
+}
+
+// brief returns the first words of a text as one line.
+func brief(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= 60 {
+		return text
+	}
+	cut := 57
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return text[:cut] + "..."
+}
+
+// entry is one configuration document of generators, transformers or validators.
+type entry struct {
+	path    []any
+	kind    string
+	builtin builtins.Builtin
+	origin  *krm.Origin
+	summary string
+	pos     krm.Pos
+}
+
+func (e *entry) errorf(format string, args ...any) error {
+	return krm.Errorf(e.pos, "", format, args...)
+}

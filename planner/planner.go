@@ -1,0 +1,268 @@
+// Package planner compiles directories into a [Plan]: the graph of everything a run would do. It reads files and decides,
+// but can run nothing except pure built-ins (through package eval), which its imports prove.
+//
+// Compilation follows kustomize's order of steps inside a layer: resources, generators, components (on the list of the
+// layer that names them), transformers, validators, vars; and at each root the finishing steps. A layer that several
+// others use is compiled once per key: its directory, the schema in effect and whether origins are tracked.
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	dgraph "github.com/dominikbraun/graph"
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// KustomizeVersion is the release of kustomize whose output a plan produces.
+const KustomizeVersion = "v5.8.2"
+
+// Options say how directories are compiled.
+type Options struct {
+	// Cwd is the absolute directory that relative roots start from.
+	Cwd string
+	// Unrestricted lets layers read files outside their directory (LoadRestrictionsNone).
+	Unrestricted bool
+	// Reorder is kustomize's --reorder: "legacy" or "none"; ReorderSet tells that the user gave it.
+	Reorder    string
+	ReorderSet bool
+	// ManagedByLabel adds the label app.kubernetes.io/managed-by to everything.
+	ManagedByLabel bool
+}
+
+// A Warning is something that the user probably did not mean.
+type Warning struct {
+	Pos   krm.Pos
+	Field string
+	Msg   string
+	Hints []string
+}
+
+func (w Warning) String() string {
+	return (&krm.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}).Error()
+}
+
+// A Plan is what a run would do.
+type Plan struct {
+	Graph    *graph.Graph
+	Warnings []Warning
+	// Failed lists the roots that could not be planned, in the order they were given, with all their mistakes. Their
+	// part of the tree is not in the Graph.
+	Failed []RootError
+	// Files are all files that were read, sorted by name.
+	Files []*krm.Source
+	// Layers and Shared count the Kustomizations and Components in the plan and how often one was reused.
+	Layers, Shared int
+}
+
+// A RootError holds the mistakes of one root.
+type RootError struct {
+	Dir  string
+	Errs []error
+}
+
+// Err returns the mistakes of all roots as one error, each mentioned once; nil if there are none.
+func (p *Plan) Err() error {
+	var all []error
+	seen := map[string]bool{}
+	for _, f := range p.Failed {
+		for _, err := range f.Errs {
+			if !seen[err.Error()] {
+				seen[err.Error()] = true
+				all = append(all, err)
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Compile plans the directories dirs. Mistakes in the input are in [Plan.Failed]; a root with a mistake does not keep the
+// others from being planned.
+func Compile(dirs []string, o Options) *Plan {
+	c := newCompiler(o)
+	for _, dir := range dirs {
+		c.root(dir)
+	}
+	c.plan.Graph = c.g
+	if len(c.plan.Failed) > 0 {
+		// Nodes that only a failed root needs must not run.
+		c.plan.Graph = c.g.Only(func(graph.Root) bool { return true })
+	}
+	c.plan.Files = c.files.Sources()
+	return c.plan
+}
+
+// compiler holds what the roots of one plan share.
+type compiler struct {
+	o      Options
+	files  *loaders.Local
+	g      *graph.Graph
+	plan   *Plan
+	layers map[layerKey]*layer
+	refs   dgraph.Graph[string, string] // which directory refers to which
+	kusts  map[string]*kustomizationFile
+	// schemas are the schemas that were read, by file.
+	schemas     map[schemaKey]*krm.Schema
+	schemaNames map[*krm.Schema]string // what tells schemas apart in node ids
+	ids         map[string]int
+}
+
+func newCompiler(o Options) *compiler {
+	return &compiler{
+		o:           o,
+		files:       loaders.NewLocal(o.Cwd, o.Unrestricted),
+		g:           &graph.Graph{},
+		plan:        &Plan{},
+		layers:      map[layerKey]*layer{},
+		refs:        dgraph.New(dgraph.StringHash, dgraph.Directed()),
+		schemas:     map[schemaKey]*krm.Schema{},
+		schemaNames: map[*krm.Schema]string{},
+		kusts:       map[string]*kustomizationFile{},
+		ids:         map[string]int{},
+	}
+}
+
+type schemaKey struct {
+	src   *krm.Source
+	onTop bool
+}
+
+// root plans one directory that the user asked for.
+func (c *compiler) root(name string) {
+	b := &build{c: c}
+	dir, err := c.files.Root(name)
+	if err != nil {
+		b.fail(rootError(name, err))
+	} else {
+		defer dir.Close()
+		b.root(name, dir)
+	}
+	if len(b.errs) > 0 {
+		c.plan.Failed = append(c.plan.Failed, RootError{name, b.errs})
+	}
+}
+
+func rootError(name string, err error) error {
+	e := krm.Errorf(krm.Pos{File: name}, "", "%w", err)
+	if name == "" {
+		e.Pos.File = "."
+	}
+	e.Hints = hints(err)
+	return e
+}
+
+// hints returns the hint lines that an error of the loaders carries.
+func hints(err error) []string {
+	var h interface{ Hints() []string }
+	if errors.As(err, &h) {
+		return h.Hints()
+	}
+	return nil
+}
+
+// build is the compilation of one root. It carries what kustomize keeps for the duration of a build: the schema, which
+// the root or else the first layer that names one decides for everything after it.
+type build struct {
+	c         *compiler
+	schema    *krm.Schema
+	schemaSet bool
+	loaded    bool // a resource was loaded
+	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
+	tracking bool
+	stack    []*frame
+	errs     []error
+}
+
+// frame is a layer that is being compiled.
+type frame struct {
+	dir  *loaders.Dir
+	file string // its kustomization file, for messages
+}
+
+func (b *build) fail(err error) {
+	var many interface{ Unwrap() []error }
+	if errors.As(err, &many) {
+		b.errs = append(b.errs, many.Unwrap()...)
+		return
+	}
+	b.errs = append(b.errs, err)
+}
+
+func (b *build) root(name string, dir *loaders.Dir) {
+	l := b.layer(dir, "", nil, nil)
+	if l == nil || l.failed {
+		return
+	}
+	fin := &builtins.Finish{
+		NameReference:          l.config.NameReference,
+		Vars:                   l.vars,
+		VarReference:           l.config.VarReference,
+		Sort:                   b.sortOptions(l),
+		OriginAnnotations:      slices.Contains(l.k.BuildMetadata, "originAnnotations"),
+		TransformerAnnotations: slices.Contains(l.k.BuildMetadata, "transformerAnnotations"),
+	}
+	if b.c.o.ManagedByLabel || slices.Contains(l.k.BuildMetadata, "managedByLabel") {
+		fin.ManagedBy = "kustomize-" + KustomizeVersion
+	}
+	if err := fin.Sort.Validate(); err != nil {
+		b.errorAt(l.k.src, []any{"sortOptions"}, err)
+		return
+	}
+	id := b.add(&graph.Node{
+		ID:      l.name + "#finish",
+		Op:      graph.Finish{Builtin: fin},
+		Inputs:  []graph.NodeID{l.out},
+		Summary: finishSummary(fin),
+		Origin:  graph.Origin{Source: l.k.src},
+		Layer:   l.name,
+	})
+	b.c.g.Roots = append(b.c.g.Roots, graph.Root{Dir: name, Node: id})
+}
+
+// sortOptions returns the order of the output: the root's sortOptions, else that of --reorder.
+func (b *build) sortOptions(l *layer) *builtins.SortOptions {
+	if l.k.SortOptions != nil {
+		if b.c.o.ReorderSet {
+			b.warn(l.k.src, []any{"sortOptions"}, "decides the order; --reorder is ignored")
+		}
+		return l.k.SortOptions
+	}
+	if b.c.o.Reorder == "none" {
+		return nil
+	}
+	return builtins.LegacyOrder()
+}
+
+// add appends a node and makes sure that its id is unique.
+func (b *build) add(n *graph.Node) graph.NodeID {
+	b.c.ids[n.ID]++
+	if k := b.c.ids[n.ID]; k > 1 {
+		n.ID = fmt.Sprintf("%s~%d", n.ID, k)
+	}
+	return b.c.g.Add(n)
+}
+
+func (b *build) warn(src *krm.Source, path []any, format string, args ...any) {
+	b.c.plan.Warnings = append(b.c.plan.Warnings, Warning{
+		Pos: src.Locate(0, path...), Field: krm.FieldPath(path), Msg: fmt.Sprintf(format, args...)})
+}
+
+// errorAt records a mistake at a field of a configuration file.
+func (b *build) errorAt(src *krm.Source, path []any, err error) {
+	var at *krm.Error
+	if errors.As(err, &at) && at.Pos.File != "" {
+		b.fail(err)
+		return
+	}
+	e := krm.Errorf(src.Locate(0, path...), krm.FieldPath(path), "%w", err)
+	e.Hints = hints(err)
+	if at != nil {
+		e.Hints = append(e.Hints, at.Hints...)
+		e.Msg = at.Msg
+	}
+	b.fail(e)
+}

@@ -1,0 +1,354 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// steps is the compilation of one layer: the list it has so far and what goes with it.
+type steps struct {
+	*build
+	dir    *loaders.Dir
+	k      *kustomizationFile
+	origin string // path from the root of the build, if origins are tracked
+	prefix string // of node ids
+
+	list    graph.NodeID
+	hasList bool
+	config  *builtins.Config
+	vars    builtins.VarSet
+}
+
+// node appends a node of this layer whose id is made from the field at path.
+func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary string) graph.NodeID {
+	return s.add(&graph.Node{
+		ID:      s.prefix + "#" + krm.FieldPath(path),
+		Op:      op,
+		Inputs:  inputs,
+		Summary: summary,
+		Origin:  graph.Origin{Source: s.k.src, Path: path},
+		Layer:   s.prefix,
+	})
+}
+
+// then appends a node that takes the list so far and makes its result the list.
+func (s *steps) then(path []any, op graph.Op, summary string) {
+	s.list = s.node(path, op, s.inputs(), summary)
+	s.hasList = true
+}
+
+func (s *steps) inputs() []graph.NodeID {
+	if !s.hasList {
+		return nil
+	}
+	return []graph.NodeID{s.list}
+}
+
+func (s *steps) read(path string) (*krm.Source, error) {
+	if isRemoteFile(path) {
+		return nil, errRemote(path)
+	}
+	return s.c.files.Read(s.dir, path)
+}
+
+func (s *steps) env() builtins.Env { return builtins.Env{Read: s.read, Schema: s.schema} }
+
+// openapi makes the layer's schema the one in effect, unless one is chosen already.
+func (s *steps) openapi() {
+	if len(s.k.OpenAPI) == 0 {
+		return
+	}
+	file, hasFile := s.k.OpenAPI["path"]
+	var src *krm.Source
+	if hasFile {
+		var err error
+		if src, err = s.read(file); err != nil {
+			s.errorAt(s.k.src, []any{"openapi", "path"}, err)
+			return
+		}
+	}
+	if s.schemaSet {
+		return
+	}
+	version, hasVersion := s.k.OpenAPI["version"]
+	switch {
+	case hasFile && hasVersion:
+		s.errorAt(s.k.src, []any{"openapi"}, errors.New("version and path exclude each other"))
+	case hasFile:
+		v, err := src.Value()
+		if err == nil {
+			s.schema, err = s.c.parseSchema(src, v, s.loaded)
+		}
+		if err != nil {
+			s.errorAt(s.k.src, []any{"openapi", "path"}, err)
+			return
+		}
+		s.schemaSet = true
+	case version != "":
+		if version != krm.BuiltinSchemaVersion {
+			s.errorAt(s.k.src, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, krm.BuiltinSchemaVersion))
+			return
+		}
+		s.schemaSet = true
+	}
+}
+
+// resources appends the files and layers that the layer is made from.
+func (s *steps) resources() {
+	var inputs []graph.NodeID
+	for i, text := range s.k.Resources {
+		path := s.k.resourcePaths[i]
+		if id, l := s.resource(path, text); l != nil {
+			inputs = append(inputs, id)
+			s.absorbLayer(path, l)
+		} else if id >= 0 {
+			inputs = append(inputs, id)
+		}
+	}
+	s.merge([]any{"resources"}, inputs)
+}
+
+// merge makes the list so far and the inputs one list.
+func (s *steps) merge(path []any, inputs []graph.NodeID) {
+	if s.hasList {
+		if len(inputs) == 0 {
+			return
+		}
+		inputs = append([]graph.NodeID{s.list}, inputs...)
+	}
+	if len(inputs) == 1 {
+		s.list, s.hasList = inputs[0], true
+		return
+	}
+	s.list, s.hasList = s.node(path, graph.Merge{}, inputs, fmt.Sprintf("%d lists", len(inputs))), true
+}
+
+// absorbLayer takes over the transformer configuration and vars of a layer whose list is taken.
+func (s *steps) absorbLayer(path []any, l *layer) {
+	s.mergeConfig(path, l.config)
+	vars, err := s.vars.Merge(l.vars)
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return
+	}
+	s.vars = vars
+}
+
+// resource adds what one entry of resources names: a file (a node of this layer) or a directory (another layer). It
+// returns -1 if the entry is in error.
+func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
+	if text == "" {
+		s.errorAt(s.k.src, path, errors.New("the path must not be empty"))
+		return -1, nil
+	}
+	if isRemote(text) {
+		s.errorAt(s.k.src, path, errRemote(text))
+		return -1, nil
+	}
+	if s.c.files.IsDir(s.dir, text) {
+		l := s.sublayer(path, text)
+		if l == nil || l.failed {
+			return -1, nil
+		}
+		return l.out, l
+	}
+	src, err := s.read(text)
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return -1, nil
+	}
+	docs, err := src.Documents(s.schema)
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return -1, nil
+	}
+	s.sourceWarnings(src)
+	s.loaded = true
+	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}
+	return s.node(path, op, nil, fmt.Sprintf("%s (%d)", src.File, len(docs))), nil
+}
+
+// sourceWarnings reports what a file has that is rendered, but probably not meant.
+func (s *steps) sourceWarnings(src *krm.Source) {
+	for _, w := range src.Warnings() {
+		s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+	}
+}
+
+// sublayer compiles the layer that an entry of resources names.
+func (s *steps) sublayer(path []any, text string) *layer {
+	dir := s.enter(path, text)
+	if dir == nil {
+		return nil
+	}
+	defer dir.Close()
+	l := s.layer(dir, filepath.Join(s.origin, text), nil, &reference{s.k.src, path, text})
+	if l != nil && l.k.Kind == "Component" {
+		s.errorAt(s.k.src, path, fmt.Errorf("%q is a Component, list it under components", text))
+		return nil
+	}
+	return l
+}
+
+func (s *steps) fileOrigin(text string) *krm.Origin {
+	if !s.tracking {
+		return nil
+	}
+	return &krm.Origin{Path: filepath.Join(s.origin, text)}
+}
+
+// builtinOrigin is recorded for what the built-in kind of a kustomization field makes or changes.
+func (s *steps) builtinOrigin(kind string) *krm.Origin {
+	if !s.tracking {
+		return nil
+	}
+	return &krm.Origin{
+		ConfiguredIn: filepath.Join(s.origin, filepath.Base(s.k.src.File)),
+		ConfiguredBy: krm.ID{GVK: krm.ParseGVK("builtin", kind)},
+	}
+}
+
+// configurations merges the default transformer configuration, that of the layer's files and that of its CRDs.
+func (s *steps) configurations() {
+	var files []*builtins.Config
+	for i, text := range s.k.Configurations {
+		if c := new(builtins.Config); s.decodeFile([]any{"configurations", i}, text, c) {
+			files = append(files, c)
+		}
+	}
+	config, err := builtins.LayerConfig(files...)
+	if err != nil {
+		s.errorAt(s.k.src, []any{"configurations"}, err)
+		return
+	}
+	s.mergeConfig([]any{"configurations"}, config)
+	for i, text := range s.k.CRDs {
+		path := []any{"crds", i}
+		if crds, err := s.crds(text); err != nil {
+			s.errorAt(s.k.src, path, err)
+		} else {
+			s.mergeConfig(path, crds)
+		}
+	}
+}
+
+func (s *steps) crds(text string) (*builtins.Config, error) {
+	src, err := s.read(text)
+	if err != nil {
+		return nil, err
+	}
+	v, err := src.Value()
+	if err != nil {
+		return nil, err
+	}
+	return builtins.CRDConfig(v)
+}
+
+func (s *steps) mergeConfig(path []any, more *builtins.Config) {
+	merged, err := s.config.Merge(more)
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return
+	}
+	s.config = merged
+}
+
+// decodeFile decodes a file that the layer names, strictly. It reports whether that worked.
+func (s *steps) decodeFile(path []any, text string, into any) bool {
+	src, err := s.read(text)
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return false
+	}
+	v, err := src.Value()
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return false
+	}
+	errs := krm.Decoding{ScalarsAsText: true}.Decode(v, into)
+	for _, e := range errs {
+		s.fail(&krm.Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints})
+	}
+	return len(errs) == 0
+}
+
+// components applies each component to the list so far.
+func (s *steps) components() {
+	for i, text := range s.k.Components {
+		path := []any{"components", i}
+		if isRemote(text) {
+			s.errorAt(s.k.src, path, errRemote(text))
+			continue
+		}
+		dir := s.enter(path, text)
+		if dir == nil {
+			continue
+		}
+		s.component(path, text, dir)
+		dir.Close()
+	}
+}
+
+func (s *steps) component(path []any, text string, dir *loaders.Dir) {
+	if k := s.load(dir, &reference{s.k.src, path, text}); k == nil {
+		return
+	} else if k.Kind != "Component" {
+		s.errorAt(s.k.src, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
+		return
+	}
+	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.prefix + "#" + krm.FieldPath(path)}
+	l := s.layer(dir, filepath.Join(s.origin, text), parent, nil)
+	if l == nil || l.failed {
+		return
+	}
+	s.list, s.config, s.vars = l.out, l.config, l.vars
+}
+
+// varsStep records which resources the layer's vars take their values from.
+func (s *steps) varsStep() {
+	if len(s.k.Vars) == 0 {
+		return
+	}
+	vars, err := s.vars.Merge(s.k.Vars)
+	if err != nil {
+		s.errorAt(s.k.src, []any{"vars"}, err)
+		return
+	}
+	s.vars = vars
+	s.then([]any{"vars"}, graph.Transform{Builtin: recordVars(s.k.Vars)}, fmt.Sprintf("%d vars", len(s.k.Vars)))
+}
+
+// parseSchema returns the schema in a file. onTop is true if resources were loaded before it was met: kustomize then still
+// uses its own schema for the kinds that the file does not define. The same file gives the same schema, so that layers are
+// shared.
+func (c *compiler) parseSchema(src *krm.Source, v krm.Value, onTop bool) (*krm.Schema, error) {
+	key := schemaKey{src, onTop}
+	if schema := c.schemas[key]; schema != nil {
+		return schema, nil
+	}
+	schema, err := krm.ParseSchema(v)
+	if err != nil {
+		return nil, err
+	}
+	if onTop {
+		schema = schema.OnTop()
+	}
+	c.schemas[key] = schema
+	c.schemaNames[schema] = fmt.Sprint(src.Digest(), onTop)
+	return schema, nil
+}
+
+// recordVars is the step that notes which resources vars take their values from.
+type recordVars []builtins.Var
+
+func (recordVars) Configure(builtins.Env) error { return nil }
+
+func (v recordVars) Transform(list *krm.List, _ builtins.Warn) error {
+	return builtins.RecordVars(list, v)
+}

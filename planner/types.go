@@ -1,0 +1,73 @@
+package planner
+
+import (
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// kustomization is a Kustomization or Component as it is written. Field names are kustomize's.
+type kustomization struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Metadata   *metadata `json:"metadata"`
+
+	OpenAPI           map[string]string `json:"openapi"`
+	NamePrefix        string            `json:"namePrefix"`
+	NameSuffix        string            `json:"nameSuffix"`
+	Namespace         string            `json:"namespace"`
+	CommonLabels      map[string]string `json:"commonLabels"`
+	Labels            []labelEntry      `json:"labels"`
+	CommonAnnotations map[string]string `json:"commonAnnotations"`
+
+	PatchesStrategicMerge []string     `json:"patchesStrategicMerge"`
+	PatchesJSON6902       []patchEntry `json:"patchesJson6902"`
+	Patches               []patchEntry `json:"patches"`
+
+	Images       []builtins.Image       `json:"images"`
+	ImageTags    []builtins.Image       `json:"imageTags"`
+	Replacements []builtins.Replacement `json:"replacements"`
+	Replicas     []builtins.Replica     `json:"replicas"`
+	Vars         []builtins.Var         `json:"vars"`
+	SortOptions  *builtins.SortOptions  `json:"sortOptions"`
+
+	Resources  []string `json:"resources"`
+	Components []string `json:"components"`
+	CRDs       []string `json:"crds"`
+	Bases      []string `json:"bases"`
+
+	ConfigMapGenerator []builtins.ConfigMapArgs   `json:"configMapGenerator"`
+	SecretGenerator    []builtins.SecretArgs      `json:"secretGenerator"`
+	GeneratorOptions   *builtins.GeneratorOptions `json:"generatorOptions"`
+
+	HelmGlobals                 krm.Value   `json:"helmGlobals"`
+	HelmCharts                  []krm.Value `json:"helmCharts"`
+	HelmChartInflationGenerator []krm.Value `json:"helmChartInflationGenerator"`
+
+	Configurations []string `json:"configurations"`
+	Generators     []string `json:"generators"`
+	Transformers   []string `json:"transformers"`
+	Validators     []string `json:"validators"`
+	BuildMetadata  []string `json:"buildMetadata"`
+}
+
+type metadata struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+type labelEntry struct {
+	Pairs                       map[string]string   `json:"pairs"`
+	IncludeSelectors            bool                `json:"includeSelectors"`
+	IncludeTemplates            bool                `json:"includeTemplates"`
+	IncludeVolumeClaimTemplates bool                `json:"includeVolumeClaimTemplates"`
+	FieldSpecs                  builtins.FieldSpecs `json:"fields"`
+}
+
+type patchEntry struct {
+	Path    string                 `json:"path"`
+	Patch   string                 `json:"patch"`
+	Target  *builtins.Selector     `json:"target"`
+	Options *builtins.PatchOptions `json:"options"`
+}

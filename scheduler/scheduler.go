@@ -1,0 +1,146 @@
+// Package scheduler runs a graph: it passes lists from node to node, at most so many nodes at a time, drops each list when
+// its last user has taken it, and reports what it does.
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/eval"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// An Event tells that a node has ended.
+type Event struct {
+	Node *graph.Node
+	// Resources is the length of the resulting list.
+	Resources int
+	Duration  time.Duration
+	Err       error
+}
+
+// Options say how a graph is run. The functions are called from several goroutines at the same time; nil ones are not
+// called.
+type Options struct {
+	// Jobs is how many nodes may run at the same time, at least 1.
+	Jobs int
+	// KeepGoing runs everything that does not need a failed node.
+	KeepGoing bool
+	// Event is called after each node.
+	Event func(Event)
+	// Warn is called for what the user probably did not mean.
+	Warn func(n *graph.Node, msg string)
+	// Root is called with each root's final list as soon as it is known. Its error counts as the root's.
+	Root func(r graph.Root, list *krm.List) error
+}
+
+// A NodeError is the failure of one node.
+type NodeError struct {
+	Node *graph.Node
+	Err  error
+}
+
+// Error puts the place of the node's configuration in front, unless the error has a place of its own.
+func (e *NodeError) Error() string {
+	var at *krm.Error
+	if errors.As(e.Err, &at) && at.Pos.File != "" {
+		return e.Err.Error()
+	}
+	if e.Node.Origin.Source == nil {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Node.Origin.Pos(), e.Node.Origin.Field(), e.Err)
+}
+
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// A RootError is an error of [Options.Root].
+type RootError struct {
+	Root graph.Root
+	Err  error
+}
+
+func (e *RootError) Error() string { return e.Err.Error() }
+func (e *RootError) Unwrap() error { return e.Err }
+
+// Run runs g. It returns the failures in the order of the graph, each a [NodeError], a [RootError] or the reason why ctx
+// ended.
+func Run(ctx context.Context, g *graph.Graph, o Options) []error {
+	r := &run{g: g, o: o, lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
+	for _, n := range g.Nodes {
+		for _, in := range n.Inputs {
+			r.users[in]++
+		}
+	}
+	for _, root := range g.Roots {
+		r.roots[root.Node] = append(r.roots[root.Node], root)
+	}
+	return graph.Walk(ctx, g, max(1, o.Jobs), o.KeepGoing, r.visit)
+}
+
+type run struct {
+	g     *graph.Graph
+	o     Options
+	roots map[graph.NodeID][]graph.Root
+
+	mu    sync.Mutex
+	lists []*krm.List // results that somebody still needs
+	users []int       // nodes that have not taken a result yet
+}
+
+func (r *run) visit(id graph.NodeID, n *graph.Node) error {
+	start := time.Now()
+	list, err := eval.Run(n.Op, r.take(n), func(format string, args ...any) {
+		if r.o.Warn != nil {
+			r.o.Warn(n, fmt.Sprintf(format, args...))
+		}
+	})
+	if err != nil {
+		err = &NodeError{n, err}
+	}
+	if r.o.Event != nil {
+		e := Event{Node: n, Duration: time.Since(start), Err: err}
+		if list != nil {
+			e.Resources = list.Len()
+		}
+		r.o.Event(e)
+	}
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	if r.users[id] > 0 {
+		r.lists[id] = list
+	}
+	r.mu.Unlock()
+	if r.o.Root != nil {
+		for _, root := range r.roots[id] {
+			if err := r.o.Root(root, list); err != nil {
+				return &RootError{root, err}
+			}
+		}
+	}
+	return nil
+}
+
+// take returns the inputs of n; the last user of a list becomes its owner.
+func (r *run) take(n *graph.Node) []eval.Input {
+	if len(n.Inputs) == 0 {
+		return nil
+	}
+	inputs := make([]eval.Input, len(n.Inputs))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, in := range n.Inputs {
+		inputs[i].List = r.lists[in]
+		if r.users[in]--; r.users[in] == 0 {
+			inputs[i].Owned = len(r.roots[in]) == 0
+			r.lists[in] = nil
+		}
+	}
+	return inputs
+}
