@@ -59,7 +59,7 @@ func TestOriginTextLikeKustomize(t *testing.T) {
 }
 
 func TestProvenance(t *testing.T) {
-	rs := docs(t, "kind: A\nmetadata: {name: a}\n---\nkind: B\nmetadata: {name: b}\n")
+	rs := docs(t, "kind: A\nmetadata: {name: a, annotations: {n: 1, \"null\": null, s: x}}\n---\nkind: B\nmetadata: {name: b}\n")
 	rs[0].Origin = &krm.Origin{Path: "a.yaml"}
 	list := krm.NewList(rs...)
 	config := doc(t, "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: x, namespace: ns}\n")
@@ -78,6 +78,9 @@ func TestProvenance(t *testing.T) {
 	RecordTransformation(list, o)
 	if a := list.At(0); a.Origin.Path != "a.yaml" || len(a.Transformations) != 2 {
 		t.Errorf("a: %+v", a)
+	}
+	if got := list.At(0).Annotations(); got.Get("n").Type() != krm.String || got.Get("null").Text() != "null" {
+		t.Errorf("annotations %s, want strings", krm.AppendJSON(nil, got))
 	}
 	if b := list.At(1); b.Origin != o || len(b.Transformations) != 1 {
 		t.Errorf("b: %+v", b)

@@ -20,7 +20,7 @@ func RecordOrigin(list *krm.List, o *krm.Origin) {
 	}
 	for i, r := range list.All() {
 		if !hasOrigin(r) {
-			r = r.Copy()
+			r = withTextAnnotations(r)
 			r.Origin = o
 			list.Set(i, r)
 		}
@@ -34,7 +34,7 @@ func RecordTransformation(list *krm.List, o *krm.Origin) {
 		return
 	}
 	for i, r := range list.All() {
-		r = r.Copy()
+		r = withTextAnnotations(r)
 		if hasOrigin(r) {
 			r.Transformations = append(r.Transformations, o)
 		} else {
@@ -42,6 +42,22 @@ func RecordTransformation(list *krm.List, o *krm.Origin) {
 		}
 		list.Set(i, r)
 	}
+}
+
+// withTextAnnotations returns a copy of r whose annotations are all strings. kustomize keeps provenance in annotations and
+// writes all of them anew when it adds some, so that later steps see strings.
+func withTextAnnotations(r *krm.Resource) *krm.Resource {
+	r = r.Copy()
+	annotations := r.Annotations()
+	for _, a := range annotations.Fields() {
+		if a.Value.Type() != krm.String {
+			annotations = annotations.With(a.Key, krm.Str(rawText(a.Value)))
+		}
+	}
+	if !annotations.Same(r.Annotations()) {
+		r.SetValue(r.Value().WithAt(annotations, "metadata", "annotations"))
+	}
+	return r
 }
 
 // hasOrigin also believes an annotation: functions return the origin of resources that way.
