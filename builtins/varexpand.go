@@ -125,7 +125,7 @@ func (e *expander) expand(v krm.Value) krm.Value {
 // onlyVar reports whether s is $(name) and nothing else.
 func onlyVar(s string) (name string, ok bool) {
 	inner, ok := strings.CutPrefix(s, "$(")
-	if !ok || strings.IndexByte(inner, ')') != len(inner)-1 {
+	if !ok || inner == "" || strings.IndexByte(inner, ')') != len(inner)-1 {
 		return "", false
 	}
 	return inner[:len(inner)-1], true

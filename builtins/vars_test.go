@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/krm"
 	"sigs.k8s.io/kustomize/api/filters/refvar"
@@ -221,4 +222,25 @@ func TestVarErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "expected a list of strings, found a integer in it") {
 		t.Errorf("error %v", err)
 	}
+}
+
+func FuzzExpand(f *testing.F) {
+	for _, s := range []string{"$(A)", "x$(A)$$(A)", "$($(A))", "$(", "$", "$()", "$(A)$", "$$$$", "$(B) $(I)"} {
+		f.Add(s)
+	}
+	values := map[string]any{"A": "a$(I)", "I": 8, "B": true}
+	e := expander{warn: noWarn, values: map[string]*varValue{
+		"A": {value: krm.Str("a$(I)"), text: "a$(I)"}, "I": {value: krm.Number(krm.Int, "8"), text: "8"}, "B": {value: krm.BoolValue(true), text: "true"},
+	}}
+	f.Fuzz(func(t *testing.T, s string) {
+		for i := range len(s) {
+			if s[i] >= utf8.RuneSelf && i > 0 && s[i-1] == '$' {
+				t.Skip("kustomize breaks a character that follows a $")
+			}
+		}
+		want := fmt.Sprint(refvar.DoReplacements(s, refvar.MakePrimitiveReplacer(map[string]int{}, values)))
+		if got := e.expand(krm.Str(s)).Text(); got != want {
+			t.Errorf("%q: %q, kustomize has %q", s, got, want)
+		}
+	})
 }
