@@ -29,55 +29,6 @@ func seqDirective(v krm.Value) (directive, krm.Value, error) {
 	return mergeDirective, v, nil
 }
 
-// keepItems is the merge of a list with nothing. In a well-formed list, where all items have distinct keys, it changes
-// nothing but what is in the items.
-func (m *merger) keepItems(dest krm.Value, n krm.Node) (krm.Value, error) {
-	keys := n.MergeKeys()
-	if _, ok := itemIDs(keys, dest.Items()); !ok {
-		v, err := newItemMerge(m, dest.Items(), nil, n).run()
-		return orSame(v, dest), err
-	}
-	if len(keys) == 0 {
-		return dest, nil
-	}
-	elem := n.Elem()
-	items, changed := dest.Items(), false
-	for i, item := range dest.Items() {
-		x, err := m.keep(item, elem)
-		if err != nil {
-			return krm.Value{}, atItem(i, err)
-		}
-		if x.Same(item) {
-			continue
-		}
-		if !changed {
-			items, changed = slices.Clone(items), true
-		}
-		items[i] = x
-	}
-	if !changed {
-		return dest, nil
-	}
-	return krm.SeqOf(items...), nil
-}
-
-// settleItems is the merge of a list with itself.
-func (m *merger) settleItems(patch krm.Value, n krm.Node) (krm.Value, error) {
-	l := newItemMerge(m, patch.Items(), patch.Items(), n)
-	l.same = true
-	return l.run()
-}
-
-func (m *merger) mergeItems(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
-	return newItemMerge(m, dest.Items(), patch.Items(), n).run()
-}
-
-// itemIDs returns what identifies each item, its merge keys or its text. ok is true if all items are well formed: they
-// have all keys that any of them has, at least one, with a scalar that is not empty, and no two are equal.
-func itemIDs(keys []string, lists ...[]krm.Value) (ids []string, ok bool) {
-	return nil, false
-}
-
 func atItem(i int, err error) error { return atField(strconv.Itoa(i), err) }
 
 // An itemMerge merges two lists item by item. It is a simulation of kustomize's procedure, which changes both lists

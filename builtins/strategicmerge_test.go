@@ -307,3 +307,43 @@ func TestMergePatchAgreesWithKyaml(t *testing.T) {
 func FuzzMergePatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { checkSeed(t, seed) })
 }
+
+const benchDeployment = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  labels: {app: web, tier: front}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: app
+        image: app:1
+        env: [{name: A, value: "1"}, {name: B, value: two}, {name: C, value: three}]
+        ports: [{containerPort: 80, protocol: TCP}, {containerPort: 81, protocol: TCP}]
+        volumeMounts: [{name: v, mountPath: /v}, {name: w, mountPath: /w}]
+        resources: {limits: {cpu: "1", memory: 1Gi}, requests: {cpu: 100m, memory: 100Mi}}
+      - {name: side, image: "side:1"}
+      volumes: [{name: v, emptyDir: {}}, {name: w, emptyDir: {}}]
+`
+
+func BenchmarkMergePatch(b *testing.B) {
+	dest := parseYAML(b, benchDeployment)
+	for name, patch := range map[string]string{
+		"replicas": "{spec: {replicas: 3}}",
+		"image":    "{spec: {template: {spec: {containers: [{name: app, image: 'app:2', env: [{name: D, value: x}]}]}}}}",
+	} {
+		p := parseYAML(b, patch)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := MergePatch(nil, dest, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package builtins
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Nearly all lists are well formed: every item has the keys, and no two are equal. For those the outcome of kustomize's
+// procedure is simple and found in one pass; the others go through [itemMerge].
+
+// keepItems is the merge of a list with nothing.
+func (m *merger) keepItems(dest krm.Value, n krm.Node) (krm.Value, error) {
+	keys := n.MergeKeys()
+	var room [16]string
+	if _, ok := itemIDs(room[:0], usedFields(keys, dest.Items()), dest.Items()); !ok {
+		v, err := newItemMerge(m, dest.Items(), nil, n).run()
+		return orSame(v, dest), err
+	}
+	if len(keys) == 0 {
+		return dest, nil
+	}
+	elem := n.Elem()
+	return mapItems(dest, func(item krm.Value) (krm.Value, error) { return m.keep(item, elem) })
+}
+
+// settleItems is the merge of a list with itself.
+func (m *merger) settleItems(patch krm.Value, n krm.Node) (krm.Value, error) {
+	var room [16]string
+	if _, ok := itemIDs(room[:0], usedFields(n.MergeKeys(), patch.Items()), patch.Items()); !ok {
+		l := newItemMerge(m, patch.Items(), patch.Items(), n)
+		l.same = true
+		return l.run()
+	}
+	elem := n.Elem()
+	return mapItems(patch, func(item krm.Value) (krm.Value, error) { return m.settle(item, elem) })
+}
+
+// mapItems returns v with each item replaced by what f returns for it, without those for which that is None; v itself if
+// nothing changes.
+func mapItems(v krm.Value, f func(krm.Value) (krm.Value, error)) (krm.Value, error) {
+	items := v.Items()
+	var changed []krm.Value // nil as long as nothing changed
+	for i, item := range items {
+		x, err := f(item)
+		if err != nil {
+			return krm.Value{}, atItem(i, err)
+		}
+		if changed == nil && !x.Same(item) {
+			changed = append(make([]krm.Value, 0, len(items)), items[:i]...)
+		}
+		if changed != nil && x.Exists() {
+			changed = append(changed, x)
+		}
+	}
+	if changed == nil {
+		return v, nil
+	}
+	return krm.SeqOf(changed...), nil
+}
+
+// mergeItems merges two lists. The items of the patch come first, also those that were there before; if there are
+// several keys only the new ones do.
+func (m *merger) mergeItems(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+	keys := usedFields(n.MergeKeys(), dest.Items(), patch.Items())
+	destIDs, ok := itemIDs(nil, keys, dest.Items())
+	patchIDs, ok2 := itemIDs(nil, keys, patch.Items())
+	if !ok || !ok2 {
+		return newItemMerge(m, dest.Items(), patch.Items(), n).run()
+	}
+	l := listMerge{m: m, elem: n.Elem(), dest: dest.Items(), patch: patch.Items()}
+	l.find(destIDs, patchIDs)
+	if len(keys) > 1 {
+		return l.newFirst()
+	}
+	return l.patchFirst()
+}
+
+// A listMerge merges two well-formed lists.
+type listMerge struct {
+	m           *merger
+	elem        krm.Node
+	dest, patch []krm.Value
+	inDest      []int // for each patch item its position in dest, -1 if it is new
+	inPatch     []int // for each dest item its position in patch, -1 if the patch does not mention it
+	items       []krm.Value
+}
+
+func (l *listMerge) find(destIDs, patchIDs []string) {
+	l.inDest, l.inPatch = make([]int, len(patchIDs)), make([]int, len(destIDs))
+	for i := range l.inPatch {
+		l.inPatch[i] = -1
+	}
+	where := func(id string) int { return slices.Index(destIDs, id) }
+	if len(destIDs) > 16 {
+		index := make(map[string]int, len(destIDs))
+		for i, id := range destIDs {
+			index[id] = i + 1
+		}
+		where = func(id string) int { return index[id] - 1 }
+	}
+	for i, id := range patchIDs {
+		if l.inDest[i] = where(id); l.inDest[i] >= 0 {
+			l.inPatch[l.inDest[i]] = i
+		}
+	}
+}
+
+func (l *listMerge) patchFirst() (krm.Value, error) {
+	for i := range l.patch {
+		if err := l.merge(l.inDest[i], i); err != nil {
+			return krm.Value{}, err
+		}
+	}
+	for i := range l.dest {
+		if l.inPatch[i] >= 0 {
+			continue
+		}
+		if err := l.merge(i, -1); err != nil {
+			return krm.Value{}, err
+		}
+	}
+	return krm.SeqOf(l.items...), nil
+}
+
+func (l *listMerge) newFirst() (krm.Value, error) {
+	for i := range l.patch {
+		if l.inDest[i] >= 0 {
+			continue
+		}
+		if err := l.merge(-1, i); err != nil {
+			return krm.Value{}, err
+		}
+	}
+	for i := range l.dest {
+		if err := l.merge(i, l.inPatch[i]); err != nil {
+			return krm.Value{}, err
+		}
+	}
+	return krm.SeqOf(l.items...), nil
+}
+
+// merge adds the result of merging dest item di and patch item pi, -1 for none.
+func (l *listMerge) merge(di, pi int) (err error) {
+	var v krm.Value
+	switch {
+	case pi < 0:
+		v, err = l.m.keep(l.dest[di], l.elem)
+	case di < 0:
+		v, err = l.m.add(l.patch[pi], l.elem)
+	case l.dest[di].IsScalar():
+		v = l.dest[di]
+	default:
+		v, err = l.m.merge(l.dest[di], l.patch[pi], l.elem)
+		// An item that replaces another one is overwritten by it in the end.
+		if d, _, _ := mapDirective(l.patch[pi]); d == replaceDirective {
+			v = l.dest[di]
+		}
+	}
+	if err != nil {
+		return atItem(max(di, pi), err)
+	}
+	if v.Exists() {
+		l.items = append(l.items, v)
+	}
+	return nil
+}
+
+// usedFields returns the keys that any item has, all if there are none.
+func usedFields(keys []string, lists ...[]krm.Value) []string {
+	if len(keys) <= 1 {
+		return keys
+	}
+	used := make([]string, 0, len(keys))
+	for _, key := range keys {
+		if slices.ContainsFunc(lists, func(items []krm.Value) bool {
+			return slices.ContainsFunc(items, func(item krm.Value) bool { return item.Get(key).Text() != "" })
+		}) {
+			used = append(used, key)
+		}
+	}
+	if len(used) == 0 {
+		return keys
+	}
+	return used
+}
+
+// itemIDs appends to ids what identifies each item: the values of the keys, or its text if there are no keys. ok is
+// false if an item lacks one or two are equal.
+func itemIDs(ids, keys []string, items []krm.Value) (_ []string, ok bool) {
+	for _, item := range items {
+		id, ok := itemID(keys, item)
+		if !ok {
+			return nil, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, distinct(ids)
+}
+
+func itemID(keys []string, item krm.Value) (id string, ok bool) {
+	switch len(keys) {
+	case 0:
+		return item.Text(), item.Text() != ""
+	case 1:
+		id = item.Get(keys[0]).Text()
+		return id, id != ""
+	}
+	parts := make([]string, len(keys))
+	for i, key := range keys {
+		if parts[i] = item.Get(key).Text(); parts[i] == "" {
+			return "", false
+		}
+	}
+	return strings.Join(parts, "\x00"), true
+}
+
+func distinct(ids []string) bool {
+	if len(ids) <= 16 {
+		for i, id := range ids {
+			if slices.Contains(ids[:i], id) {
+				return false
+			}
+		}
+		return true
+	}
+	seen := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		if seen[id] {
+			return false
+		}
+		seen[id] = true
+	}
+	return true
+}
