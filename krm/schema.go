@@ -75,6 +75,13 @@ func schemaGVK(v Value) (GVK, error) {
 	return gvk, nil
 }
 
+// KnowsScope reports whether Kubernetes' list of kinds says if objects of kind g have a namespace. For other kinds kustomize
+// reads its whole schema, which decides what a schema that is met later replaces.
+func KnowsScope(g GVK) bool {
+	k := builtinKind(g)
+	return k != nil && k.scope != scopeUnknown
+}
+
 // ClusterScoped reports whether objects of kind g are known to have no namespace.
 func (s *Schema) ClusterScoped(g GVK) bool {
 	if k := builtinKind(g); k != nil && k.scope != scopeUnknown {

@@ -32,6 +32,10 @@ type (
 		node                 uint16
 		scope                uint8
 	}
+	schemaDefinition struct {
+		name string
+		node uint16
+	}
 )
 
 const (
@@ -54,6 +58,15 @@ func builtinKind(g GVK) *schemaKind {
 		return nil
 	}
 	return &schemaKinds[i]
+}
+
+// builtinDefinition returns what Kubernetes' own schema has under a name.
+func builtinDefinition(name string) Node {
+	i, ok := slices.BinarySearchFunc(schemaDefinitions[:], name, func(d schemaDefinition, name string) int { return cmp.Compare(d.name, name) })
+	if !ok {
+		return Node{}
+	}
+	return Node{id: schemaDefinitions[i].node}
 }
 
 // Exists reports whether anything is known: false for the zero Node.
@@ -153,7 +166,9 @@ func (n Node) resolve(doc Value) Node {
 		if ref == "" {
 			return Node{schema: n.schema, doc: doc}
 		}
-		doc = n.schema.at(ref)
+		if doc = n.schema.at(ref); !doc.Exists() && n.schema.onTop {
+			return builtinDefinition(strings.TrimPrefix(ref, "#/definitions/"))
+		}
 	}
 	return Node{}
 }

@@ -17,7 +17,7 @@ import (
 type layerKey struct {
 	dir      string
 	schema   *krm.Schema
-	loaded   bool // whether resources were loaded before, which decides what a schema replaces; false unless the layer brings one
+	loaded   bool // what build.loaded was before, if the layer brings a schema
 	set      bool // whether a schema was chosen: decides if the layer's own openapi counts
 	tracking bool
 	origin   string // path from the root, if origins are tracked
@@ -33,8 +33,8 @@ type layer struct {
 	failed bool
 	errs   []error
 	// schema is what the layer leaves in effect for what comes after it.
-	schema    *krm.Schema
-	schemaSet bool
+	schema            *krm.Schema
+	schemaSet, loaded bool
 }
 
 // onto is what a component works on: the list, configuration and vars of the layer that uses it.
@@ -72,7 +72,7 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 	before, loaded := len(b.errs), b.loaded
 	l := b.compile(dir, k, key, parent)
 	l.failed = len(b.errs) > before || len(k.errs) > 0
-	l.schema, l.schemaSet = b.schema, b.schemaSet
+	l.schema, l.schemaSet, l.loaded = b.schema, b.schemaSet, b.loaded
 	if parent == nil {
 		key.loaded = loaded && l.schemaSet && !key.set
 		b.c.layers[key] = l
@@ -93,7 +93,7 @@ func (b *build) reuse(key layerKey) *layer {
 	}
 	b.c.plan.Shared++
 	b.failOnce(l.errs)
-	b.schema, b.schemaSet, b.loaded = l.schema, l.schemaSet, true
+	b.schema, b.schemaSet, b.loaded = l.schema, l.schemaSet, b.loaded || l.loaded
 	return l
 }
 

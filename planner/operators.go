@@ -40,6 +40,10 @@ func (s *steps) generate(path []any, g builtins.Generator, summary string) {
 // transform configures a transformer and appends its node.
 func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
 	if s.configure(path, t) {
+		switch t.(type) {
+		case *builtins.PatchTransformer, *builtins.PatchStrategicMergeTransformer:
+			s.loaded = true
+		}
 		s.then(path, graph.Transform{Builtin: t, Origin: s.builtinOrigin(kindOf(t))}, summary)
 	}
 }

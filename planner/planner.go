@@ -170,7 +170,7 @@ type build struct {
 	c         *compiler
 	schema    *krm.Schema
 	schemaSet bool
-	loaded    bool // a resource was loaded
+	loaded    bool // kustomize would have read its own schema by now
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
 	tracking bool
 	stack    []*frame

@@ -169,7 +169,9 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		return -1, nil
 	}
 	s.sourceWarnings(src)
-	s.loaded = true
+	for _, r := range docs {
+		s.loaded = s.loaded || !krm.KnowsScope(r.ID().GVK)
+	}
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}
 	return s.node(path, op, nil, fmt.Sprintf("%s (%d)", src.File, len(docs))), nil
 }
@@ -324,7 +326,7 @@ func (s *steps) varsStep() {
 	s.then([]any{"vars"}, graph.Transform{Builtin: recordVars(s.k.Vars)}, fmt.Sprintf("%d vars", len(s.k.Vars)))
 }
 
-// parseSchema returns the schema in a file. onTop is true if resources were loaded before it was met: kustomize then still
+// parseSchema returns the schema in a file. onTop is true if kustomize has read its own schema before it meets this one: it then still
 // uses its own schema for the kinds that the file does not define. The same file gives the same schema, so that layers are
 // shared.
 func (c *compiler) parseSchema(src *krm.Source, v krm.Value, onTop bool) (*krm.Schema, error) {

@@ -26,6 +26,11 @@ func main() {
 	for _, k := range kinds() {
 		t.addKind(k)
 	}
+	defs := openapi.Schema().Definitions
+	for _, name := range slices.Sorted(maps.Keys(defs)) {
+		def := defs[name]
+		t.definitions[name] = t.add(&openapi.ResourceSchema{Schema: &def})
+	}
 	src, err := format.Source(t.source())
 	if err == nil {
 		err = os.WriteFile("schema_table.go", src, 0o644)
@@ -90,6 +95,8 @@ type table struct {
 	byText map[string]int // nodes by the part of their document that counts
 	rules  []string
 	kinds  []string
+	// definitions are the numbers of the named definitions, which a user's schema may refer to.
+	definitions map[string]int
 }
 
 type node struct {
@@ -99,7 +106,7 @@ type node struct {
 }
 
 func newTable() *table {
-	return &table{names: map[string]int{}, nodes: make([]node, 1), byText: map[string]int{}, rules: []string{`{"", nil}`}}
+	return &table{definitions: map[string]int{}, names: map[string]int{}, nodes: make([]node, 1), byText: map[string]int{}, rules: []string{`{"", nil}`}}
 }
 
 func (t *table) addKind(k yaml.TypeMeta) {
@@ -199,6 +206,11 @@ func (t *table) source() []byte {
 	}
 	fmt.Fprintf(&b, "}\n\n// schemaProps are the properties of all nodes: name, node.\nvar schemaProps = [...]schemaProp{\n%s}\n\n", props.String())
 	b.WriteString("// schemaKinds are the known kinds, sorted by kind, group, version.\nvar schemaKinds = [...]schemaKind{\n")
-	b.WriteString(strings.Join(t.kinds, "") + "}\n")
+	b.WriteString(strings.Join(t.kinds, "") + "}\n\n")
+	b.WriteString("// schemaDefinitions are the named definitions, sorted.\nvar schemaDefinitions = [...]schemaDefinition{\n")
+	for _, name := range slices.Sorted(maps.Keys(t.definitions)) {
+		fmt.Fprintf(&b, "{%q, %d},\n", name, t.definitions[name])
+	}
+	b.WriteString("}\n")
 	return b.Bytes()
 }
