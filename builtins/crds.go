@@ -122,10 +122,6 @@ func (c *crdReader) spec(path []string) FieldSpec {
 }
 
 func extension(prop krm.Value, name string) (string, bool) {
-	for _, f := range prop.Fields() {
-		if f.Value.Type() == krm.String && strings.EqualFold(f.Key, name) {
-			return f.Value.Text(), true
-		}
-	}
-	return "", false
+	v := prop.Get(name)
+	return v.Text(), v.Type() == krm.String
 }
