@@ -111,7 +111,7 @@ func addAffix(list *krm.List, fields fieldSet, a affix) error {
 			continue
 		}
 		changed := r
-		for _, spec := range picker.pick(orig) {
+		for _, spec := range picker.pick(orig).specs {
 			if changed == r {
 				changed = r.Copy()
 			}

@@ -45,6 +45,7 @@ func (fs FieldSpec) Edit(v krm.Value, create krm.Type, fn EditFunc) (krm.Value, 
 type compiledSpec struct {
 	FieldSpec
 	path []pathStep
+	tree *fieldTree[struct{}] // of this field alone
 }
 
 // A pathStep is one name of a path.
@@ -60,6 +61,8 @@ func compileSpec(fs FieldSpec) compiledSpec {
 	for i, name := range names {
 		c.path[i] = newStep(name)
 	}
+	c.tree = &fieldTree[struct{}]{path: fs.Path}
+	c.tree.insert(&c, struct{}{})
 	return c
 }
 
@@ -98,93 +101,5 @@ func splitPath(path string) []string {
 }
 
 func (c *compiledSpec) edit(v krm.Value, create krm.Type, fn EditFunc) (krm.Value, error) {
-	if !c.CreateIfNotPresent {
-		create = krm.None
-	}
-	w, err := editAt(v, c.path, create, fn)
-	if err != nil {
-		return v, fmt.Errorf("considering field %q: %w", c.Path, err)
-	}
-	return w, nil
-}
-
-func editAt(v krm.Value, path []pathStep, create krm.Type, fn EditFunc) (krm.Value, error) {
-	if len(path) == 0 {
-		return fn(v)
-	}
-	switch v.Type() {
-	case krm.None, krm.Null:
-		return v, nil
-	case krm.Seq:
-		return editItems(v, path, create, fn)
-	case krm.Map:
-		return editField(v, path, create, fn)
-	}
-	return v, fmt.Errorf("at %q: %w", path[0].name, errFound("a mapping or a list", v))
-}
-
-// editItems copies the list at the first item that changes.
-func editItems(v krm.Value, path []pathStep, create krm.Type, fn EditFunc) (krm.Value, error) {
-	var changed []krm.Value
-	for i, item := range v.Items() {
-		w, err := editAt(item, path, create, fn)
-		if err != nil {
-			return v, err
-		}
-		if w.Same(item) {
-			continue
-		}
-		if changed == nil {
-			changed = append(changed, v.Items()...)
-		}
-		changed[i] = w
-	}
-	if changed == nil {
-		return v, nil
-	}
-	return krm.SeqOf(changed...), nil
-}
-
-func editField(v krm.Value, path []pathStep, create krm.Type, fn EditFunc) (krm.Value, error) {
-	step := path[0]
-	if step.err != nil {
-		return v, step.err
-	}
-	old := v.Get(step.name)
-	field := old
-	if old.IsNull() {
-		field = absent(old, step, len(path) == 1, create)
-	}
-	if !field.Exists() {
-		return v, nil
-	}
-	w, err := editAt(field, path[1:], create, fn)
-	if err != nil || w.Same(old) {
-		return v, err
-	}
-	return v.With(step.name, w), nil
-}
-
-// absent returns what a field that is missing or null is taken for: a field marked as a list that is null becomes an
-// empty list even where nothing is created.
-func absent(old krm.Value, step pathStep, last bool, create krm.Type) krm.Value {
-	switch {
-	case step.list && old.Exists():
-		return krm.SeqOf()
-	case step.list || create == krm.None:
-		return old
-	case last:
-		return emptyOf(create)
-	}
-	return krm.MapOf()
-}
-
-func emptyOf(t krm.Type) krm.Value {
-	switch t {
-	case krm.Map:
-		return krm.MapOf()
-	case krm.Seq:
-		return krm.SeqOf()
-	}
-	return krm.Number(t, "")
+	return c.tree.walk(v, create, func(_ []struct{}, field krm.Value) (krm.Value, error) { return fn(field) })
 }

@@ -101,33 +101,47 @@ func (s FieldSpecs) compile() fieldSet {
 	return set
 }
 
-// A fieldPicker finds the specs that apply to a kind, once for each kind. It belongs to one goroutine.
+// A fieldPicker finds the fields of a kind, once for each kind. It belongs to one goroutine.
 type fieldPicker struct {
 	set    fieldSet
-	picked map[krm.GVK][]*compiledSpec
+	picked map[krm.GVK]pickedFields
+}
+
+// pickedFields are the fields of one kind, one by one and as trees.
+type pickedFields struct {
+	specs []*compiledSpec
+	trees []*fieldTree[*compiledSpec]
 }
 
 func (set fieldSet) picker() *fieldPicker {
-	return &fieldPicker{set, make(map[krm.GVK][]*compiledSpec)}
+	return &fieldPicker{set, make(map[krm.GVK]pickedFields)}
 }
 
-func (p *fieldPicker) pick(g krm.GVK) []*compiledSpec {
-	specs, ok := p.picked[g]
+func (p *fieldPicker) pick(g krm.GVK) pickedFields {
+	fields, ok := p.picked[g]
 	if !ok {
 		for i := range p.set {
 			if p.set[i].GVK().Selects(g) {
-				specs = append(specs, &p.set[i])
+				fields.specs = append(fields.specs, &p.set[i])
 			}
 		}
-		p.picked[g] = specs
+		fields.trees = plantTrees(fields.specs, func(c **compiledSpec) *compiledSpec { return *c })
+		p.picked[g] = fields
 	}
-	return specs
+	return fields
 }
 
 // edit applies fn to every field of v, an object of kind g, that the specs name.
 func (p *fieldPicker) edit(v krm.Value, g krm.GVK, create krm.Type, fn EditFunc) (krm.Value, error) {
-	for _, spec := range p.pick(g) {
-		w, err := spec.edit(v, create, fn)
+	visit := func(specs []*compiledSpec, field krm.Value) (w krm.Value, err error) {
+		w = field
+		for i := 0; i < len(specs) && err == nil; i++ { // a field that is named twice is edited twice
+			w, err = fn(w)
+		}
+		return w, err
+	}
+	for _, tree := range p.pick(g).trees {
+		w, err := tree.walk(v, create, visit)
 		if err != nil {
 			return v, err
 		}

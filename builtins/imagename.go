@@ -3,6 +3,7 @@ package builtins
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // splitImage splits an image into name, tag and digest. A colon before the first slash belongs to the port of a registry.
@@ -33,8 +34,13 @@ func compileImage(name string) imagePattern {
 	if strings.Trim(name, alnum+"/_-:@.") == "" {
 		return imagePattern{name: name}
 	}
-	re, err := regexp.Compile("^" + name + `(:[a-zA-Z0-9_.{}-]*)?(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a-zA-Z0-9_.{}-]*)?$`)
+	re, err := imageRegexp(name)
 	return imagePattern{re: re, none: err != nil}
+}
+
+// imageRegexp puts the name into the expression as it is: one with a | at its top level matches oddly, as in kustomize.
+func imageRegexp(name string) (*regexp.Regexp, error) {
+	return regexp.Compile("^" + name + `(:[a-zA-Z0-9_.{}-]*)?(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a-zA-Z0-9_.{}-]*)?$`)
 }
 
 func (p *imagePattern) match(image string) bool {
@@ -43,11 +49,14 @@ func (p *imagePattern) match(image string) bool {
 		return false
 	case p.re != nil:
 		return p.re.MatchString(image)
+	case strings.IndexFunc(image, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0: // a dot is a character, not a byte
+		re, err := imageRegexp(p.name)
+		return err == nil && re.MatchString(image)
 	case len(image) < len(p.name):
 		return false
 	}
 	for i := range len(p.name) {
-		if c := image[i]; p.name[i] != c && (p.name[i] != '.' || c == '\n' || c > 127) {
+		if c := image[i]; p.name[i] != c && (p.name[i] != '.' || c == '\n') {
 			return false
 		}
 	}

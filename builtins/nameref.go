@@ -21,7 +21,7 @@ func FixNameReferences(list *krm.List, refs NameReferences) error {
 		return nil
 	}
 	index := newNameIndex(list)
-	picker := refPicker{refs: refs, picked: map[krm.GVK][]*refTree{}}
+	picker := refPicker{refs: refs, picked: map[krm.GVK][]*fieldTree[refSpec]{}}
 	for i, r := range list.All() {
 		trees := picker.pick(r.OrigID().GVK)
 		if len(trees) == 0 {
@@ -50,10 +50,10 @@ type refSpec struct {
 // A refPicker finds the fields of a kind that may hold names, once for each kind.
 type refPicker struct {
 	refs   NameReferences
-	picked map[krm.GVK][]*refTree
+	picked map[krm.GVK][]*fieldTree[refSpec]
 }
 
-func (p *refPicker) pick(g krm.GVK) []*refTree {
+func (p *refPicker) pick(g krm.GVK) []*fieldTree[refSpec] {
 	trees, ok := p.picked[g]
 	if ok {
 		return trees
@@ -66,7 +66,7 @@ func (p *refPicker) pick(g krm.GVK) []*refTree {
 			}
 		}
 	}
-	trees = plantTrees(specs)
+	trees = plantTrees(specs, func(s *refSpec) *compiledSpec { return &s.compiledSpec })
 	p.picked[g] = trees
 	return trees
 }
@@ -81,7 +81,7 @@ type refFixer struct {
 }
 
 // fix returns the value of r with the references at the fields of trees updated.
-func (x *nameIndex) fix(r *krm.Resource, trees []*refTree) (krm.Value, error) {
+func (x *nameIndex) fix(r *krm.Resource, trees []*fieldTree[refSpec]) (krm.Value, error) {
 	v := r.Value()
 	from, err := reachOf(r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (x *nameIndex) fix(r *krm.Resource, trees []*refTree) (krm.Value, error) {
 	}
 	f := refFixer{nameIndex: x, referrer: r, from: from}
 	for _, tree := range trees {
-		if v, err = f.walk(tree, v); err != nil {
+		if v, err = tree.walk(v, krm.None, f.visit); err != nil {
 			return v, krm.Errorf(r.Pos, "", "updating names in %s: %w", r.ID(), err)
 		}
 	}
@@ -103,6 +103,22 @@ func roleRef(v krm.Value) krm.GVK {
 		return krm.GVK{}
 	}
 	return krm.GVK{Group: group.Text(), Kind: kind.Text()}
+}
+
+// visit applies specs to one field, in order: what one writes another may find.
+func (f *refFixer) visit(specs []refSpec, v krm.Value) (krm.Value, error) {
+	for i := range specs {
+		f.spec, f.role = &specs[i], krm.GVK{}
+		if f.spec.role {
+			f.role = roleRef(f.referrer.Value())
+		}
+		w, err := f.edit(v)
+		if err != nil {
+			return v, err
+		}
+		v = w
+	}
+	return v, nil
 }
 
 func (f *refFixer) edit(v krm.Value) (krm.Value, error) {

@@ -99,7 +99,7 @@ func (s *namespaceSetter) apply(r *krm.Resource) (krm.Value, error) {
 		}
 		v = w
 	}
-	for _, spec := range s.picker.pick(id.GVK) {
+	for _, spec := range s.picker.pick(id.GVK).specs {
 		switch {
 		case spec.Path == "metadata/namespace",
 			spec.Path == "metadata/name" && id.APIVersion() != "v1",

@@ -63,7 +63,7 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 // spread returns v, which a step made of old, with every change of a linked value made in all its places. Linked values
 // that old does not have at their place become ordinary copies unless added is set.
 func spread(old, v Value, added bool) Value {
-	s := spreader{changed: map[Value]Value{}, added: added}
+	s := spreader{added: added}
 	v = s.relink(old, v)
 	if len(s.changed) == 0 {
 		return v
@@ -129,6 +129,9 @@ func (s *spreader) change(old, v Value) Value {
 		return prev
 	case v.typ == String:
 		v = Linked(v.Text())
+	}
+	if s.changed == nil {
+		s.changed = map[Value]Value{}
 	}
 	s.changed[old] = v
 	if again && prev.linked {

@@ -1,0 +1,180 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A fieldTree is a set of fields merged into a tree by their paths: a Deployment has eight fields with labels and forty
+// with names, nearly all below spec.template, and each mapping on the way is entered and copied once for all of them.
+// What is to be done at a field is in S.
+type fieldTree[S any] struct {
+	step     pathStep
+	create   bool // a field at or below is created where it is missing
+	children []*fieldTree[S]
+	specs    []S    // not empty at a field, which has no children then
+	path     string // of the first field at or below, for messages
+}
+
+// plantTrees returns trees that together do what editing the fields one after the other would do. Nearly always that is
+// one; a field and a field within it, whose order counts, are put into different trees.
+func plantTrees[S any](specs []S, compiled func(*S) *compiledSpec) []*fieldTree[S] {
+	var trees []*fieldTree[S]
+	for i := range specs {
+		c := compiled(&specs[i])
+		if len(trees) == 0 || !trees[len(trees)-1].fits(c) {
+			trees = append(trees, &fieldTree[S]{path: c.Path})
+		}
+		trees[len(trees)-1].insert(c, specs[i])
+	}
+	return trees
+}
+
+func (t *fieldTree[S]) child(name string) *fieldTree[S] {
+	for _, c := range t.children {
+		if c.step.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *fieldTree[S]) fits(c *compiledSpec) bool {
+	for _, step := range c.path {
+		if len(t.specs) > 0 {
+			return false
+		}
+		next := t.child(step.name)
+		if next == nil {
+			return true
+		}
+		if next.step.list != step.list {
+			return false
+		}
+		t = next
+	}
+	return len(t.children) == 0 && (len(t.specs) == 0 || t.create == c.CreateIfNotPresent)
+}
+
+func (t *fieldTree[S]) insert(c *compiledSpec, spec S) {
+	for _, step := range c.path {
+		next := t.child(step.name)
+		if next == nil {
+			next = &fieldTree[S]{step: step, path: c.Path}
+			t.children = append(t.children, next)
+		}
+		next.create = next.create || c.CreateIfNotPresent
+		t = next
+	}
+	t.specs = append(t.specs, spec)
+}
+
+// walk returns v with visit applied to the fields of t, and v itself if that changes nothing. Fields to create become
+// empty values of type create first; with [krm.None] none is created.
+func (t *fieldTree[S]) walk(v krm.Value, create krm.Type, visit func([]S, krm.Value) (krm.Value, error)) (krm.Value, error) {
+	if len(t.specs) > 0 {
+		w, err := visit(t.specs, v)
+		if err != nil {
+			return v, fmt.Errorf("%s: %w", t.path, err)
+		}
+		return w, nil
+	}
+	switch v.Type() {
+	case krm.None, krm.Null:
+		return v, nil
+	case krm.Seq:
+		return t.walkItems(v, create, visit)
+	case krm.Map:
+		return t.walkFields(v, create, visit)
+	}
+	return v, fmt.Errorf("%s: %w", t.path, errFound("a mapping or a list", v))
+}
+
+// walkItems copies the list at the first item that changes.
+func (t *fieldTree[S]) walkItems(v krm.Value, create krm.Type, visit func([]S, krm.Value) (krm.Value, error)) (krm.Value, error) {
+	var changed []krm.Value
+	for i, item := range v.Items() {
+		w, err := t.walk(item, create, visit)
+		if err != nil {
+			return v, err
+		}
+		if w.Same(item) {
+			continue
+		}
+		if changed == nil {
+			changed = slices.Clone(v.Items())
+		}
+		changed[i] = w
+	}
+	if changed == nil {
+		return v, nil
+	}
+	return krm.SeqOf(changed...), nil
+}
+
+// walkFields copies the mapping at the first field that changes.
+func (t *fieldTree[S]) walkFields(v krm.Value, create krm.Type, visit func([]S, krm.Value) (krm.Value, error)) (krm.Value, error) {
+	fields, copied := v.Fields(), false
+	for _, next := range t.children {
+		if next.step.err != nil {
+			return v, fmt.Errorf("%s: %w", next.path, next.step.err)
+		}
+		i := indexField(fields, next.step.name)
+		var old krm.Value
+		if i >= 0 {
+			old = fields[i].Value
+		}
+		field := next.start(old, create)
+		if !field.Exists() {
+			continue
+		}
+		w, err := next.walk(field, create, visit)
+		if err != nil {
+			return v, err
+		}
+		if w.Same(old) {
+			continue
+		}
+		if !copied {
+			fields, copied = append(make([]krm.Field, 0, len(fields)+1), fields...), true
+		}
+		if i < 0 {
+			fields = append(fields, krm.Field{Key: next.step.name, Value: w})
+		} else {
+			fields[i].Value = w
+		}
+	}
+	if !copied {
+		return v, nil
+	}
+	return krm.MapOf(fields...), nil
+}
+
+func indexField(fields []krm.Field, key string) int {
+	for i := range fields {
+		if fields[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// start returns what the walk goes on with at a field that holds old: where fields are created, a field that is missing
+// or null counts as empty. A field that the path marks as a list is never made, but becomes an empty list if it is null.
+func (t *fieldTree[S]) start(old krm.Value, create krm.Type) krm.Value {
+	switch {
+	case !old.IsNull():
+		return old
+	case t.step.list && old.Exists():
+		return krm.SeqOf()
+	case t.step.list || create == krm.None || !t.create:
+		return old
+	case len(t.specs) == 0 || create == krm.Map:
+		return krm.MapOf()
+	case create == krm.Seq:
+		return krm.SeqOf()
+	}
+	return krm.Number(create, "")
+}
