@@ -32,7 +32,8 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		if remember {
 			c.PushID()
 		}
-		c.SetValue(rewritten(v))
+		c.Unlink() // kustomize makes a new object from the patched JSON
+		c.SetValue(rewritten(v).Unlinked())
 		list.Set(i, c)
 	}
 	if !anyChanged {
