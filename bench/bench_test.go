@@ -46,17 +46,22 @@ func standIn(name string, args []string) {
 		}
 		return "kind: Root\nmetadata:\n  name: " + base + "\n"
 	}
-	if args[0] == "build" {
-		fmt.Print(doc(args[1]))
-		return
+	var out string // build|apply-render [-o out] root...
+	roots := args[1:]
+	if roots[0] == "-o" {
+		out, roots = roots[1], roots[2:]
 	}
-	out := args[2] // apply-render -o out root...
-	os.Mkdir(out, 0o755)
 	var all []string
-	for _, root := range args[3:] {
+	for _, root := range roots {
 		all = append(all, doc(root))
 	}
-	os.WriteFile(filepath.Join(out, "all.yaml"), []byte(strings.Join(all, "---\n")), 0o644)
+	text := strings.Join(all, "---\n")
+	if out == "" {
+		fmt.Print(text)
+		return
+	}
+	os.Mkdir(out, 0o755)
+	os.WriteFile(filepath.Join(out, "all.yaml"), []byte(text), 0o644)
 }
 
 // program makes the test binary available under another name.
@@ -163,8 +168,8 @@ func TestTreesBuildWithKustomize(t *testing.T) {
 			if err := Write(dir, row.tree, 1); err != nil {
 				t.Fatal(err)
 			}
-			for _, root := range row.tree.Roots {
-				out := filepath.Join(dir, "out.yaml")
+			for i, root := range row.tree.Roots {
+				out := filepath.Join(dir, fmt.Sprint("out-", i))
 				if _, err := runTo(t.Context(), out, kustomize, "build", filepath.Join(dir, root)); err != nil {
 					t.Fatal(err)
 				}
@@ -252,12 +257,14 @@ func TestCompare(t *testing.T) {
 			t.Errorf("row %s: %+v", row.Tree, row)
 		}
 	}
-	r, err = compare(Options{Trees: []string{"overlays-100", "patch"}})
+	r, err = compare(Options{Trees: []string{"overlays-100", "overlays-100-files", "patch"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 2 || r.Rows[0].Tree != "patch" || r.Rows[1].Resources != 100 || !r.Rows[1].Same {
-		t.Errorf("got rows %+v", r.Rows)
+	for i, want := range []string{"patch 1", "overlays-100 100", "overlays-100-files 100"} {
+		if row := r.Rows[i]; fmt.Sprint(row.Tree, " ", row.Resources) != want || !row.Same {
+			t.Errorf("want %s, got row %+v", want, row)
+		}
 	}
 }
 

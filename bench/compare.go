@@ -111,6 +111,7 @@ type subject struct {
 	name, title string
 	size        int      // resources of a flat tree whose growth is measured; krmflow builds it alone
 	roots       []string // folders as the programs get them
+	files       bool     // build into a folder, with one file per resource
 	plant       func() error
 }
 
@@ -144,7 +145,7 @@ func (o *Options) subjects(dir string) ([]subject, error) {
 
 func (o *Options) generated(dir string, t Tree, size int) subject {
 	base := filepath.Join(dir, t.Name)
-	s := subject{name: t.Name, title: t.Title, size: size, plant: func() error { return Write(base, t, o.Seed) }}
+	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, plant: func() error { return Write(base, t, o.Seed) }}
 	for _, r := range t.Roots {
 		s.roots = append(s.roots, filepath.Join(base, filepath.FromSlash(r)))
 	}

@@ -34,11 +34,13 @@ func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 		return row, err
 	}
 	defer os.RemoveAll(work)
-	ours, theirs := filepath.Join(work, "krmflow"), filepath.Join(work, "kustomize")
 	against := c.o.Kustomize != "" && s.size == 0
 	var a, b []Sample
+	var ours, theirs string
 	start := time.Now()
 	for i := range c.o.Runs {
+		// Each run has its own output: some file systems are slow where files were removed a moment ago.
+		ours, theirs = filepath.Join(work, fmt.Sprint("krmflow-", i)), filepath.Join(work, fmt.Sprint("kustomize-", i))
 		sample, err := c.krmflow(ctx, s, ours)
 		if err != nil {
 			return row, err
@@ -64,28 +66,30 @@ func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 	return row, err
 }
 
-// krmflow builds all roots with one command: into the file out, or into a folder of that name when there are several.
+// krmflow builds all roots with one command: into the file out, or into a folder of that name.
 func (c *comparison) krmflow(ctx context.Context, s subject, out string) (Sample, error) {
-	if len(s.roots) == 1 {
-		return runTo(ctx, out, c.o.Krmflow, "build", s.roots[0])
+	switch {
+	case s.files:
+		return Run(ctx, nil, c.o.Krmflow, append([]string{"apply-render", "-o", out + "/"}, s.roots...)...)
+	case len(s.roots) > 1:
+		return runTo(ctx, out, c.o.Krmflow, append([]string{"apply-render"}, s.roots...)...)
 	}
-	if err := os.RemoveAll(out); err != nil {
-		return Sample{}, err
-	}
-	return Run(ctx, nil, c.o.Krmflow, append([]string{"apply-render", "-o", out}, s.roots...)...)
+	return runTo(ctx, out, c.o.Krmflow, "build", s.roots[0])
 }
 
-// kustomize builds one root after the other, because it takes only one: into the file out, or files in a folder of that name.
-func (c *comparison) kustomize(ctx context.Context, s subject, out string) (Sample, error) {
-	if len(s.roots) == 1 {
-		return runTo(ctx, out, c.o.Kustomize, "build", s.roots[0])
-	}
-	var sum Sample
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return sum, err
-	}
+// kustomize builds one root after the other, because it takes only one: all into the file out, or each into a folder in out.
+func (c *comparison) kustomize(ctx context.Context, s subject, out string) (sum Sample, err error) {
 	for i, root := range s.roots {
-		sample, err := runTo(ctx, filepath.Join(out, fmt.Sprintf("%03d.yaml", i)), c.o.Kustomize, "build", root)
+		var sample Sample
+		if s.files {
+			folder := filepath.Join(out, fmt.Sprint(i))
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				return sum, err
+			}
+			sample, err = Run(ctx, nil, c.o.Kustomize, "build", "-o", folder, root)
+		} else {
+			sample, err = runTo(ctx, out, c.o.Kustomize, "build", root)
+		}
 		if err != nil {
 			return sum, err
 		}
@@ -94,12 +98,20 @@ func (c *comparison) kustomize(ctx context.Context, s subject, out string) (Samp
 	return sum, nil
 }
 
+// runTo runs a program with its output at the end of a file, divided from what is there as YAML documents are.
 func runTo(ctx context.Context, out, program string, args ...string) (Sample, error) {
-	f, err := os.Create(out)
+	f, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return Sample{}, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return Sample{}, err
+	} else if info.Size() > 0 {
+		if _, err := f.WriteString("---\n"); err != nil {
+			return Sample{}, err
+		}
+	}
 	return Run(ctx, f, program, args...)
 }
 

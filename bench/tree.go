@@ -18,6 +18,8 @@ type Tree struct {
 	Title string
 	// Roots are the folders to build, slash-separated and relative to the tree's folder.
 	Roots []string
+	// Files asks for an output of one file per resource in place of one text.
+	Files bool
 
 	fill func(*plot)
 }
@@ -30,12 +32,21 @@ func Trees() []Tree {
 		Flat(1000),
 		Flat(4000),
 		Overlays(100, 20),
+		Overlays(100, 20).asFiles(),
 		Chain(30, 100),
 		Diamond(4, 200),
 		Replacements(400),
 		CRDs(5 << 20),
 		Nested(1000),
 	}
+}
+
+// asFiles is t, built into a folder of files.
+func (t Tree) asFiles() Tree {
+	t.Name += "-files"
+	t.Title += ", one file each"
+	t.Files = true
+	return t
 }
 
 // Write makes the files of t below dir, which is created when missing. The bytes depend on t and seed alone.
