@@ -116,7 +116,7 @@ func withStrings(v krm.Value, field string, base, over krm.Value) krm.Value {
 func withNulls(v krm.Value) krm.Value {
 	for _, f := range v.Fields() {
 		if f.Value.IsNull() {
-			v = v.With(f.Key, krm.Str(rawText(f.Value)))
+			v = v.With(f.Key, krm.Str(f.Value.SourceText()))
 		}
 	}
 	return v

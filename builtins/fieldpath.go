@@ -161,7 +161,7 @@ func (p *pathPart) lookupItem(v krm.Value) (krm.Value, valueStep, error) {
 				continue
 			}
 		}
-		if rawText(item) == p.value {
+		if item.SourceText() == p.value {
 			return v.Items()[i], valueStep{index: i}, nil
 		}
 	}

@@ -132,7 +132,7 @@ func (f *Finish) annotations(r *krm.Resource, old krm.Value) krm.Value {
 			continue
 		}
 		if a.Value.Type() != krm.String {
-			a.Value = krm.Str(rawText(a.Value))
+			a.Value = krm.Str(a.Value.SourceText())
 		}
 		fields = append(fields, a)
 	}

@@ -96,5 +96,5 @@ func appendData(b []byte, x krm.Value) []byte {
 	case krm.Seq:
 		return append(b, "null"...)
 	}
-	return krm.AppendJSON(b, krm.Str(rawText(x)))
+	return krm.AppendJSON(b, krm.Str(x.SourceText()))
 }

@@ -174,11 +174,8 @@ func (u *imageUpdate) container(v krm.Value) (krm.Value, error) {
 
 // set returns the new image for an old one.
 func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
-	text := v.Text()
-	switch {
-	case v.Type() == krm.Null && !v.IsOmitted():
-		text = "null" // kustomize matches what is written
-	case !v.IsNull() && !v.IsScalar():
+	text := v.SourceText() // kustomize matches what is written
+	if !v.IsNull() && !v.IsScalar() {
 		return v, fmt.Errorf("image: %w", errNotScalar(v))
 	}
 	if u.names != nil {

@@ -9,20 +9,12 @@ import (
 // The steps of kustomize's procedure for lists of items with keys, with all their peculiarities: [itemMerge] is a
 // simulation and needs them exact.
 
-// rawText returns the text by which items and their keys are compared.
-func rawText(v krm.Value) string {
-	if v.Type() == krm.Null && !v.IsOmitted() {
-		return "null"
-	}
-	return v.Text()
-}
-
 // itemIndex returns the position of the first item whose keys have the given values, -1 if there is none.
 func itemIndex(items []krm.Value, keys, values []string) int {
 next:
 	for i, item := range items {
 		if keys[0] == "" {
-			if rawText(item) == values[0] {
+			if item.SourceText() == values[0] {
 				return i
 			}
 			continue
@@ -31,7 +23,7 @@ next:
 			continue
 		}
 		for j, key := range keys {
-			if f := item.Get(key); !f.Exists() || rawText(f) != values[j] {
+			if f := item.Get(key); !f.Exists() || f.SourceText() != values[j] {
 				continue next
 			}
 		}
@@ -90,7 +82,7 @@ func matches(item krm.Value, keys, values []string) (bool, error) {
 			return false, fmt.Errorf("a %s among mappings", item.Type())
 		default:
 			f := item.Get(key)
-			found = f.Exists() && (values[j] == "" || rawText(f) == values[j])
+			found = f.Exists() && (values[j] == "" || f.SourceText() == values[j])
 		}
 		if !found {
 			return false, nil
@@ -104,7 +96,7 @@ func appendItems(dst, src []krm.Value, keys []string) ([]krm.Value, error) {
 	var err error
 	for _, item := range src {
 		if keys[0] == "" {
-			if dst, err = setItem(dst, item, keys, []string{rawText(item)}); err != nil {
+			if dst, err = setItem(dst, item, keys, []string{item.SourceText()}); err != nil {
 				return nil, err
 			}
 			continue
@@ -115,7 +107,7 @@ func appendItems(dst, src []krm.Value, keys []string) ([]krm.Value, error) {
 				return nil, fmt.Errorf("a %s among mappings", item.Type())
 			}
 			if f := item.Get(key); f.Exists() {
-				values = append(values, rawText(f))
+				values = append(values, f.SourceText())
 			} else {
 				dst = append(dst, item)
 			}

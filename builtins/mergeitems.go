@@ -91,7 +91,7 @@ func (l *itemMerge) ids() [][]string {
 			id := make([]string, len(l.keys))
 			for j, key := range l.keys {
 				if key == "" {
-					id[j] = rawText(item)
+					id[j] = item.SourceText()
 				} else {
 					id[j] = item.Get(key).Text()
 				}

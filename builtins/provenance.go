@@ -51,7 +51,7 @@ func withTextAnnotations(r *krm.Resource) *krm.Resource {
 	annotations := r.Annotations()
 	for _, a := range annotations.Fields() {
 		if a.Value.Type() != krm.String {
-			annotations = annotations.With(a.Key, krm.Str(rawText(a.Value)))
+			annotations = annotations.With(a.Key, krm.Str(a.Value.SourceText()))
 		}
 	}
 	if !annotations.Same(r.Annotations()) {

@@ -92,7 +92,7 @@ func yamlForm(v krm.Value) string {
 
 // valueNode converts v.
 func valueNode(v krm.Value) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.ScalarNode, Value: rawText(v)}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Value: v.SourceText()}
 	switch v.Type() {
 	case krm.Map:
 		n.Kind = yaml.MappingNode

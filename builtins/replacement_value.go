@@ -174,7 +174,7 @@ func (valueTree) plain(text string) krm.Value              { return krm.Plain(te
 func (valueTree) matches(part *pathPart, v krm.Value) bool { return part.matches(v) }
 
 func (t valueTree) within(v krm.Value, path []pathPart) (int, error) {
-	return t.countIn(rawText(v), path)
+	return t.countIn(v.SourceText(), path)
 }
 
 // set replaces only the text of a scalar, which keeps its type; a list or mapping is replaced as a whole.
@@ -185,7 +185,7 @@ func (t valueTree) set(v krm.Value) (krm.Value, error) {
 		}
 		return t.value.whole(), nil
 	}
-	x, ok := withText(v, t.text(rawText(v)))
+	x, ok := withText(v, t.text(v.SourceText()))
 	if !ok {
 		return v, fmt.Errorf("the field is a %s, and the value is none", v.Type())
 	}
@@ -198,7 +198,7 @@ func withText(v krm.Value, text string) (x krm.Value, ok bool) {
 	if v.Type() == krm.String {
 		return sameOr(v, text), true
 	}
-	if v.Exists() && rawText(v) == text {
+	if v.Exists() && v.SourceText() == text {
 		return v, true
 	}
 	x = krm.Plain(text)

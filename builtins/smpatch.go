@@ -21,10 +21,10 @@ func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
 	p := &smPatch{id: r.ID(), pos: r.Pos, value: r.Value(), allowName: options.AllowNameChange, allowKind: options.AllowKindChange}
 	// Where kustomize writes its own annotations into a patch, it rewrites those of the user as strings.
 	if toSet {
-		p.value = textFields(p.value, "labels", rawText)
+		p.value = textFields(p.value, "labels", krm.Value.SourceText)
 	}
 	if toSet || p.allowName || p.allowKind {
-		p.value = textFields(p.value, "annotations", rawText)
+		p.value = textFields(p.value, "annotations", krm.Value.SourceText)
 	}
 	p.wipesState = wipesState(p.value)
 	return p

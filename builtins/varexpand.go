@@ -30,7 +30,7 @@ func newVarValue(v krm.Value, path string) (*varValue, error) {
 	}
 	switch v.Type() {
 	case krm.Null, krm.String, krm.Time:
-		return &varValue{value: krm.Str(rawText(v)), text: rawText(v)}, nil
+		return &varValue{value: krm.Str(v.SourceText()), text: v.SourceText()}, nil
 	case krm.Int:
 		n, err := strconv.Atoi(v.Text())
 		text := strconv.Itoa(n)

@@ -41,7 +41,9 @@ func resolveWord(s string, yaml11 bool) Value {
 		return BoolValue(true)
 	case "false", "False", "FALSE":
 		return BoolValue(false)
-	case "~", "null", "Null", "NULL":
+	case "~":
+		return tildeNull
+	case "null", "Null", "NULL":
 		return NullValue
 	}
 	if yaml11 {

@@ -9,8 +9,24 @@ import "strings"
 // emptyText is the null that is written as nothing inside of brackets. It is printed as the empty string.
 var emptyText = Value{typ: Null, marked: true, warped: true}
 
+// tildeNull is the null that is written as ~, which annotations show.
+var tildeNull = Value{typ: Null, warped: true}
+
+// SourceText returns the text of a scalar, and of null what the file has: nothing, ~ or null.
+func (v Value) SourceText() string {
+	switch {
+	case v.typ != Null:
+		return v.Text()
+	case v.marked:
+		return ""
+	case v.warped:
+		return "~"
+	}
+	return "null"
+}
+
 func nullText(v Value) string {
-	if v.warped {
+	if v == emptyText {
 		return `""`
 	}
 	return "null"
