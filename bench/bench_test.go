@@ -279,6 +279,16 @@ func TestCompareText(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out.Reset()
+	o.Log = writerFunc(func(b []byte) {
+		if bytes.Contains(b, []byte("2/2 differ")) {
+			cancel()
+		}
+	})
+	if err := Compare(ctx, &out, o); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "same") {
+		t.Errorf("a cancelled comparison gives %v and\n%s", err, out.String())
+	}
 	err := Compare(t.Context(), io.Discard, Options{Trees: []string{"flat"}})
 	if err == nil || !strings.Contains(err.Error(), "flat-1000") {
 		t.Errorf("an unknown tree gives %v", err)
@@ -287,6 +297,10 @@ func TestCompareText(t *testing.T) {
 		t.Error("a program that does not exist was accepted")
 	}
 }
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 func TestSameFolders(t *testing.T) {
 	folder := func(files ...string) string {

@@ -35,13 +35,16 @@ type Options struct {
 	Keep string
 	// JSON asks for one JSON document in place of a table.
 	JSON bool
+	// Log gets a line when the turn of a tree comes, because some take minutes; nil means silence.
+	Log io.Writer
 }
 
 // ErrDiffers is returned by Compare when the two programs did not print the same.
 var ErrDiffers = errors.New("output differs from kustomize")
 
-// Compare measures, writes a report to w, and fails when a build fails or when krmflow and kustomize differ in a single byte; the
-// report is written nevertheless. The files it makes are removed before it returns, unless o.Keep is set.
+// Compare measures, writes a report to w, and fails when a build fails or when krmflow and kustomize differ in a single byte. The
+// report is written nevertheless, and when ctx ends it has the rows so far. The files that Compare makes are removed before it
+// returns, unless o.Keep is set.
 func Compare(ctx context.Context, w io.Writer, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -58,10 +61,14 @@ func Compare(ctx context.Context, w io.Writer, o Options) error {
 	c := &comparison{o: o, dir: dir}
 	report := &Report{Krmflow: o.Krmflow, Kustomize: o.Kustomize, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Runs: o.Runs, Seed: o.Seed}
 	var failed error
-	for _, s := range subjects {
+	for i, s := range subjects {
+		if o.Log != nil {
+			fmt.Fprintf(o.Log, "%d/%d %s\n", i+1, len(subjects), s.title)
+		}
 		row, err := c.row(ctx, s)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			failed = errors.Join(failed, ctx.Err())
+			break
 		}
 		if err != nil {
 			row.Error = err.Error()
