@@ -104,7 +104,7 @@ func numberBytes(s string) bool {
 		case c-'0' <= 9, c|0x20 >= 'a' && c|0x20 <= 'f':
 		default:
 			switch c {
-			case '_', '+', '-', '.', ':', 'T', 't', 'Z', ' ', 'x', 'X', 'o', 'O', 'i', 'I', 'n', 'N':
+			case '_', '+', '-', '.', ',', ':', 'T', 't', 'Z', ' ', 'x', 'X', 'o', 'O', 'i', 'I', 'n', 'N':
 			default:
 				return false
 			}

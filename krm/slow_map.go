@@ -77,13 +77,16 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int)
 	}
 	switch {
 	case target.Kind == yaml.MappingNode:
-		x, err := c.convert(n, depth+1)
+		x, err := c.convert(n, depth)
 		if err != nil {
 			return err
 		}
 		done.add(x)
 		for _, f := range x.value.Fields() {
 			if _, ok := m.pos[f.Key]; !ok {
+				if f.Value.typ == Null && f.Value.marked {
+					f.Value.warped = c.flow > 0
+				}
 				m.set(f.Key, f.Value)
 			}
 		}
