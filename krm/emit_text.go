@@ -28,6 +28,9 @@ func (e *emitter) simpleKey(key string) bool {
 		e.dst = append(e.dst, key...)
 		return true
 	}
+	if !utf8.ValidString(key) {
+		key = jsonText(key)
+	}
 	flags := analyze(key)
 	if flags&multiLine != 0 {
 		return false

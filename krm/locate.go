@@ -5,8 +5,8 @@ import (
 )
 
 // Locate returns where the field at path (mapping keys and list indexes) of a document is: the line of its nearest
-// existing parent if the field does not exist. doc counts as [Source.Documents] does; [Source.Value] is document 0. It
-// parses the document again, so it is meant for messages.
+// existing parent if the field does not exist. doc counts the resources of an earlier call of [Source.Documents]; a file
+// that was read by [Source.Value] alone has only document 0. It parses the document again, so it is meant for messages.
 func (s *Source) Locate(doc int, path ...any) Pos {
 	pos := Pos{File: s.File}
 	text, err := s.readText()
@@ -14,7 +14,8 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 		return pos
 	}
 	pc := piece{text, 1}
-	if docs, err := s.documents(); err == nil && doc < len(docs) {
+	if s.docsRead.Load() && doc < len(s.docs) {
+		docs := s.docs
 		if pieces, err := s.split(text); err == nil {
 			pc = pieces[docs[doc].piece]
 			path = append(docs[doc].path[:len(docs[doc].path):len(docs[doc].path)], path...)

@@ -106,7 +106,7 @@ func deliberate(err error) bool {
 	if err == nil {
 		return false
 	}
-	for _, s := range []string{"control character", "not UTF-8", "1024", "1000 levels", "contains itself", "is a null"} {
+	for _, s := range []string{"control character", "not UTF-8", "1024", "1000 levels", "contains itself", "is null"} {
 		if strings.Contains(err.Error(), s) {
 			return true
 		}

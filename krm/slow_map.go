@@ -125,9 +125,9 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	case v.typ == String:
 		return v.Text(), nil
 	case v.typ == Null || depth > 0 && !c.parser.yaml11:
-		return "", c.errorf(k.Line, "the key %s is a %s, not a string; put it in quotes", k.Value, v.typ)
+		return "", c.errorf(k.Line, "the key %s is %s, not a string; put it in quotes", k.Value, v.typ.article())
 	}
-	c.source.warn(c.line+k.Line, "", "the key %s is a %s, not a string; put it in quotes", k.Value, v.typ)
+	c.source.warn(c.line+k.Line, "", "the key %s is %s, not a string; put it in quotes", k.Value, v.typ.article())
 	switch {
 	case !c.parser.yaml11 || v.typ == Time:
 		return k.Value, nil

@@ -2,6 +2,7 @@ package krm
 
 import (
 	"sync"
+	"sync/atomic"
 )
 
 // MaxFile is the size in bytes up to which a [Source] is read.
@@ -23,6 +24,7 @@ type Source struct {
 	textErr  error
 
 	docsOnce sync.Once
+	docsRead atomic.Bool
 	docs     []document
 	docsErr  error
 
@@ -60,7 +62,10 @@ func (s *Source) Documents(schema *Schema) ([]*Resource, error) {
 }
 
 func (s *Source) documents() ([]document, error) {
-	s.docsOnce.Do(func() { s.docs, s.docsErr = s.readDocuments() })
+	s.docsOnce.Do(func() {
+		s.docs, s.docsErr = s.readDocuments()
+		s.docsRead.Store(true)
+	})
 	return s.docs, s.docsErr
 }
 
@@ -79,10 +84,22 @@ func (s *Source) Warnings() []*Error {
 	return s.warnings
 }
 
+// maxWarnings is how many warnings a file can have: who sees them all?
+const maxWarnings = 100
+
 func (s *Source) warn(line int, field, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.warnings = append(s.warnings, Errorf(Pos{s.File, line}, field, format, args...))
+	if len(s.warnings) == maxWarnings {
+		return
+	}
+	w := Errorf(Pos{s.File, line}, field, format, args...)
+	for _, old := range s.warnings {
+		if old.Pos == w.Pos && old.Msg == w.Msg {
+			return // read as documents and as a value
+		}
+	}
+	s.warnings = append(s.warnings, w)
 }
 
 // ParseDocuments returns the resources in data as [Source.Documents] does; file stands for the text in messages.

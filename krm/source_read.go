@@ -158,7 +158,7 @@ func (s *Source) warnNumbers(p *parser, pc piece) {
 
 func (s *Source) warnNumber(line int, v Value) {
 	out := string(AppendYAML(nil, v))
-	s.warn(line, "", "%s is a %s and leaves as %s", v.Text(), v.typ, strings.TrimSuffix(out, "\n"))
+	s.warn(line, "", "%s is %s and leaves as %s", v.Text(), v.typ.article(), strings.TrimSuffix(out, "\n"))
 }
 
 // isWrapper reports whether a document that is alone in its file is replaced by its items.
@@ -202,7 +202,7 @@ func (s *Source) checkDocument(d document) error {
 	kind := d.value.Get("kind").Text()
 	switch {
 	case d.value.typ != Map:
-		return Errorf(pos, "", "the document is a %s, not a Kubernetes object", d.value.typ)
+		return Errorf(pos, "", "the document is %s, not a Kubernetes object", d.value.typ.article())
 	case kind == "":
 		return Errorf(pos, "", "the object has no kind")
 	case strings.HasSuffix(kind, "List"):
@@ -234,7 +234,7 @@ func (s *Source) inlineLists(docs []document) ([]document, error) {
 			if items.IsNull() {
 				continue
 			}
-			return nil, Errorf(Pos{s.File, d.line}, "items", "expected a list in the %s, found a %s", kind, items.typ)
+			return nil, Errorf(Pos{s.File, d.line}, "items", "expected a list in the %s, found %s", kind, items.typ.article())
 		}
 		d.value = MapOf(Field{"items", normalized(items)})
 		var inner []document

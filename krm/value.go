@@ -26,6 +26,17 @@ func (t Type) String() string {
 	return [...]string{"nothing", "null", "boolean", "integer", "number", "timestamp", "string", "list", "mapping"}[t]
 }
 
+// article returns the name of t as it stands in a sentence.
+func (t Type) article() string {
+	switch t {
+	case None, Null:
+		return t.String()
+	case Int:
+		return "an " + t.String()
+	}
+	return "a " + t.String()
+}
+
 // A Value is an immutable node of the JSON data model: a scalar, a list or a mapping with ordered keys.
 // The zero Value is None, which is different from Null.
 //
