@@ -16,8 +16,10 @@ type tree[T any] interface {
 	// withField and withItems return the tree with a field or all items replaced.
 	withField(T, string, T) T
 	withItems(T, []T) T
-	// empty returns a new mapping, list, or, for any other type, a scalar whose text decides about its type.
+	// empty returns a new mapping or list, or fresh("").
 	empty(krm.Type) T
+	// fresh returns a scalar that takes the type of the text that is set.
+	fresh(text string) T
 	// plain returns a scalar whose type is that of text as an unquoted scalar.
 	plain(text string) T
 	matches(*pathPart, T) bool
@@ -170,11 +172,7 @@ func (e *editor[T]) matching(n T, part *pathPart, rest []pathPart) (T, int, erro
 	if e.typ(n) == krm.Null {
 		return e.lose(n)
 	}
-	item := e.plain(part.value)
-	if part.key != "" {
-		item = e.withField(e.empty(krm.Map), part.key, item)
-	}
-	item, count, err = e.matchingItem(item, part, rest)
+	item, count, err := e.newItem(part, rest)
 	if err != nil {
 		return n, 0, err
 	}
@@ -183,6 +181,18 @@ func (e *editor[T]) matching(n T, part *pathPart, rest []pathPart) (T, int, erro
 	}
 	items := e.items(n)
 	return e.withItems(n, append(items[:len(items):len(items)], item)), count, nil
+}
+
+// newItem makes the item that part describes and edits it.
+func (e *editor[T]) newItem(part *pathPart, rest []pathPart) (T, int, error) {
+	value := e.plain(part.value)
+	if part.key != "" {
+		return e.matchingItem(e.withField(e.empty(krm.Map), part.key, value), part, rest)
+	}
+	if !e.matches(part, value) {
+		return value, 0, nil
+	}
+	return e.edit(e.fresh(part.value), nil)
 }
 
 // matchingItem edits an item that matches part. An item that is itself the value ends the path, whatever follows.

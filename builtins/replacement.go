@@ -3,6 +3,7 @@ package builtins
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -39,7 +40,7 @@ func (s *ReplacementSource) String() string {
 	if field == "" {
 		field = defaultFieldPath
 	}
-	return id.String() + " " + field
+	return strings.TrimSpace(id.String()) + " " + field
 }
 
 // A ReplacementTarget selects the fields to write.

@@ -153,15 +153,18 @@ func (nodeTree) withItems(n *yaml.Node, items []*yaml.Node) *yaml.Node {
 	return n
 }
 
-func (nodeTree) empty(t krm.Type) *yaml.Node {
-	switch t {
+func (t nodeTree) empty(typ krm.Type) *yaml.Node {
+	switch typ {
 	case krm.Map:
 		return &yaml.Node{Kind: yaml.MappingNode}
 	case krm.Seq:
 		return &yaml.Node{Kind: yaml.SequenceNode}
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode}
+	return t.fresh("")
 }
+
+// A node without a tag has no type but that of its text.
+func (t nodeTree) fresh(text string) *yaml.Node { return t.plain(text) }
 
 func (nodeTree) plain(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
 

@@ -7,23 +7,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/krmflow/krmflow/krm"
-	yamlv3 "go.yaml.in/yaml/v3"
 )
 
 // resourceList makes a list of the documents in text.
 func resourceList(t testing.TB, text string) *krm.List {
 	t.Helper()
-	dec := yamlv3.NewDecoder(strings.NewReader(text))
-	list := krm.NewList()
-	for {
-		var doc yamlv3.Node
-		if dec.Decode(&doc) != nil {
-			return list
-		}
-		if err := list.Append(krm.NewResource(yamlNodeValue(doc.Content[0]), nil)); err != nil {
-			t.Fatal(err)
-		}
+	rs, err := krm.ParseDocuments([]byte(text), "r.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return krm.NewList(rs...)
 }
 
 // replace applies the replacements in config and returns the resources.
@@ -38,15 +31,6 @@ func replace(t testing.TB, list *krm.List, config string, files map[string]strin
 	}
 	err = tr.Transform(list, func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
 	return warnings, err
-}
-
-func listText(t testing.TB, list *krm.List) string {
-	t.Helper()
-	var values []krm.Value
-	for _, r := range list.All() {
-		values = append(values, r.Value())
-	}
-	return yamlText(t, values...)
 }
 
 const replaceSource = `
@@ -190,4 +174,190 @@ func TestSplitFieldPath(t *testing.T) {
 			t.Errorf("%q: -want +got\n%s", path, diff)
 		}
 	}
+}
+
+func TestReplacementMistakes(t *testing.T) {
+	const resources = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: a}
+data: {host: hunter2, port: "80"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: b}
+data: {host: hunter2}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {port: 80, ports: [1]}
+`
+	for _, test := range []struct{ config, want string }{
+		{"targets: [{select: {name: web}}]", "source is missing"},
+		{"source: {name: web}\n  sourceValue: x\n  targets: []", "source and sourceValue exclude each other"},
+		{"source: {name: web}", "targets are missing"},
+		{"path: x\n  source: {name: web}", "path and an inline replacement exclude each other"},
+		{"path: nope", "nope: no such file"},
+		{"path: bad.yaml", `dir/bad.yaml:3: [0].targets[0].fieldPaths: must be a list, not a string`},
+		{"path: text.yaml", "dir/text.yaml: must hold a replacement or a list of them"},
+		{"path: nosource.yaml", "dir/nosource.yaml: [1]: source is missing"},
+		{"source: {name: web}\n  targets: [{fieldPaths: [a]}]", "targets[0]: select is missing: it says which resources to change"},
+		{"source: {name: web}\n  targets: [null]", "targets[0]: select is missing: it says which resources to change"},
+		{"source: {name: web}\n  targets: [{select: {name: '('}}]", "targets[0]: select.name: error parsing regexp: missing closing ): `(`"},
+		{"source: {name: web}\n  targets: [{select: {name: a}, reject: [{kind: '('}]}]", "targets[0]: reject[0].kind: error parsing regexp: missing closing ): `(`"},
+		{"source: {name: settings}\n  targets: []", "source: settings metadata.name selects more than one resource\n  v1 ConfigMap a/settings (r.yaml:2)\n  v1 ConfigMap b/settings (r.yaml:7)"},
+		{"source: {name: setings}\n  targets: []", "source: setings metadata.name selects nothing\n  did you mean \"settings\"?"},
+		{"source: {name: settings, namespace: a, fieldPath: data.hots}\n  targets: []", `source v1 ConfigMap a/settings: field "data.hots" is missing or empty`},
+		{"source: {name: settings, namespace: a, fieldPath: 'data.*'}\n  targets: []", `source v1 ConfigMap a/settings: field "data.*": * is not possible in the field path of a source`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host, options: {delimiter: u, index: 2}}\n  targets: []", `source v1 ConfigMap a/settings: field "data.host": options.index is 2, but the value has 2 parts`},
+		{"source: {name: settings, namespace: a, fieldPath: data, options: {delimiter: u}}\n  targets: []", `source v1 ConfigMap a/settings: field "data": options.delimiter needs a text, not a mapping`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service}, fieldPaths: [spec.port]}]", `targets[0]: v1 Service web: unable to find field "spec.port": its type is integer, and the value has another one`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service}, fieldPaths: [spec.prt]}]", `targets[0]: v1 Service web: unable to find field "spec.prt"`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service}, fieldPaths: [spec.ports.3], options: {create: true}}]", `targets[0]: v1 Service web: unable to find or create field "spec.ports.3": there is no item 3 in a list of 1`},
+		{"source: {name: settings, namespace: a, fieldPath: data.host}\n  targets: [{select: {kind: Service, labelSelector: '='}}]", `targets[0]: labelSelector "=": found '=', expected a key`},
+	} {
+		_, err := replace(t, resourceList(t, resources), "- "+test.config, map[string]string{
+			"bad.yaml":      "- source: {name: a}\n  targets:\n  - fieldPaths: text\n",
+			"text.yaml":     "text",
+			"nosource.yaml": "[{source: {name: web}, targets: []}, {targets: []}]",
+		})
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s:\n got %v\nwant %s", test.config, err, test.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the message shows a value: %v", test.config, err)
+		}
+	}
+}
+
+func TestReplacementFile(t *testing.T) {
+	files := map[string]string{
+		"one.yaml":  "sourceValue: 1\ntargets: [{select: {name: x}, fieldPaths: [a]}]\nunknown: ignored\n",
+		"list.yaml": "- sourceValue: two\n  targets: [{select: {name: x}, fieldPaths: [b]}]\n- sourceValue: three\n  targets: [{select: {name: x}, fieldPaths: [c]}]\n",
+	}
+	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\na: ''\nb: ''\nc: ''\n")
+	if _, err := replace(t, list, "- path: one.yaml\n- path: list.yaml", files); err != nil {
+		t.Fatal(err)
+	}
+	v := list.At(0).Value()
+	if got := v.Get("a").Text() + v.Get("b").Text() + v.Get("c").Text(); got != "1twothree" {
+		t.Error(got)
+	}
+}
+
+// Previous names select too, and their namespace is never empty.
+func TestReplacementPreviousNames(t *testing.T) {
+	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\na: ''\n---\napiVersion: v1\nkind: X\nmetadata: {name: y}\na: ''")
+	for i, r := range list.All() {
+		r = r.Copy()
+		r.PushID()
+		r.SetName("new-" + r.ID().Name)
+		list.Set(i, r)
+	}
+	for _, test := range []struct {
+		sel  string
+		want string
+	}{
+		{"{name: x}", "v "},
+		{"{name: new-x}", "v "},
+		{"{name: 'new-.*'}", "v v"},
+		{"{namespace: default}", "v v"},
+		{"{name: new-x, namespace: default}", " "},
+		{"{name: x, namespace: default}", "v "},
+		{"{name: x|y}", "v v"},
+		{"{name: x, kind: Y}", " "},
+	} {
+		l := list.Clone()
+		if _, err := replace(t, l, "- sourceValue: v\n  targets: [{select: "+test.sel+", fieldPaths: [a]}]", nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.At(0).Value().Get("a").Text() + " " + l.At(1).Value().Get("a").Text(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.sel, got, test.want)
+		}
+	}
+	warnings, err := replace(t, list.Clone(), "- sourceValue: v\n  targets: [{select: {name: z}, fieldPaths: [a]}]", nil)
+	if diff := cmp.Diff([]string{"targets[0] selects nothing: name=z"}, warnings); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+// A resource that the list shares with others is never changed, and one that stays the same is not copied.
+func TestReplacementShares(t *testing.T) {
+	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\na: old\nb: [{c: old}]")
+	shared := list.Clone()
+	if _, err := replace(t, list, "- sourceValue: new\n  targets: [{select: {name: x}, fieldPaths: [a, 'b.*.c']}]", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := shared.At(0).Value().Get("a").Text() + yamlText(t, shared.At(0).Value().Get("b")); got != "old- c: old\n" {
+		t.Errorf("the original became %s", got)
+	}
+	before := list.At(0)
+	if _, err := replace(t, list, "- sourceValue: new\n  targets: [{select: {name: x}, fieldPaths: [a, 'b.*.c']}]", nil); err != nil {
+		t.Fatal(err)
+	}
+	if list.At(0) != before {
+		t.Error("copied without need")
+	}
+}
+
+// What a target changes in the source itself, later targets get.
+func TestReplacementSourceIsTarget(t *testing.T) {
+	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\na: v\nb: w\nc: ''")
+	config := `
+- source: {name: x, fieldPath: a}
+  targets:
+  - {select: {name: x}, fieldPaths: [a], options: {delimiter: '-', index: 5}}
+  - {select: {name: x}, fieldPaths: [c]}`
+	if _, err := replace(t, list, config, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := list.At(0).Value().Get("c").Text(); got != "v-v" {
+		t.Error(got)
+	}
+}
+
+func BenchmarkReplacements(b *testing.B) {
+	const n = 400
+	var text, config strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d%d}\nspec: {template: {spec: {containers: [{name: main, image: x}]}}}\n", i)
+		fmt.Fprintf(&config, "- source: {kind: Deployment, name: d%d}\n  targets: [{select: {kind: Deployment, name: d%d}, fieldPaths: ['spec.template.spec.containers.[name=main].image']}]\n", i, (i+1)%n)
+	}
+	list := resourceList(b, text.String())
+	var tr ReplacementTransformer
+	if errs := krm.Decode(yamlValue(b, "replacements:\n"+config.String()), &tr); errs != nil {
+		b.Fatal(errs)
+	}
+	if err := tr.Configure(Env{}); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := tr.Transform(list.Clone(), func(string, ...any) { b.Fatal("warning") }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// No document and no path makes a replacement panic or change the object that it was given.
+func FuzzReplacementDocument(f *testing.F) {
+	f.Add("a: {b: 1} # c", "a.b", "x", false)
+	f.Add(`{"a": [{"name": "n", "v": 1}]}`, "a.[name=n].v", "2", true)
+	f.Add("- &x a\n- *x\n", "1", "new", true)
+	f.Add("a: null\n", "a.b.[=c].*.-", "", true)
+	f.Add(" ", "a", "x", true)
+	f.Add("? [a]\n: b\n", "a", "x", true)
+	f.Fuzz(func(t *testing.T, text, path, value string, create bool) {
+		c := copier{value: constantValue(value), opts: FieldOptions{Create: create}}
+		parts := parseFieldPath("doc." + path)
+		object := krm.MapOf(krm.Field{Key: "doc", Value: krm.Str(text)})
+		first, _, err := c.apply(object, parts)
+		if object.Len() != 1 || object.Get("doc").Text() != text {
+			t.Fatalf("%q at %q: the object was changed", text, path)
+		}
+		if second, _, err2 := c.apply(object, parts); !first.Equal(second) || (err == nil) != (err2 == nil) {
+			t.Errorf("%q at %q: first %v, %v, then %v, %v", text, path, first, err, second, err2)
+		}
+	})
 }

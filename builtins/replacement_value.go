@@ -66,7 +66,7 @@ func (c *copier) apply(v krm.Value, path fieldPath) (edited krm.Value, lost bool
 	if edited, ok := c.embedded(v, path.parts); ok {
 		return edited, false, nil
 	}
-	e := editor[krm.Value]{tree: valueTree{c}, create: c.create()}
+	e := editor[krm.Value]{tree: &valueTree{copier: c}, create: c.create()}
 	edited, count, err := e.edit(v, path.parts)
 	problem := "unable to find field"
 	if c.opts.Create {
@@ -122,10 +122,13 @@ func (c *copier) text(old string) string {
 
 var errDelimiter = errors.New("options.delimiter needs a text in the field")
 
-// valueTree edits values; a scalar that is yet to get its type is None.
-type valueTree struct{ *copier }
+// valueTree edits values. A fresh scalar is None; its text is kept aside, since it is set before the next one is made.
+type valueTree struct {
+	*copier
+	freshText string
+}
 
-func (valueTree) typ(v krm.Value) krm.Type {
+func (*valueTree) typ(v krm.Value) krm.Type {
 	switch t := v.Type(); t {
 	case krm.Null, krm.Seq, krm.Map:
 		return t
@@ -133,21 +136,21 @@ func (valueTree) typ(v krm.Value) krm.Type {
 	return krm.String
 }
 
-func (valueTree) field(v krm.Value, key string) (krm.Value, bool) {
+func (*valueTree) field(v krm.Value, key string) (krm.Value, bool) {
 	x := v.Get(key)
 	return x, x.Exists()
 }
 
-func (valueTree) items(v krm.Value) []krm.Value { return v.Items() }
+func (*valueTree) items(v krm.Value) []krm.Value { return v.Items() }
 
-func (valueTree) withField(v krm.Value, key string, x krm.Value) krm.Value {
+func (*valueTree) withField(v krm.Value, key string, x krm.Value) krm.Value {
 	if v.Get(key).Same(x) {
 		return v
 	}
 	return v.With(key, x)
 }
 
-func (valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
+func (*valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
 	old := v.Items()
 	if len(old) != len(items) {
 		return krm.SeqOf(items...)
@@ -160,34 +163,43 @@ func (valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
 	return v
 }
 
-func (valueTree) empty(t krm.Type) krm.Value {
-	switch t {
+func (t *valueTree) empty(typ krm.Type) krm.Value {
+	switch typ {
 	case krm.Map:
 		return krm.MapOf()
 	case krm.Seq:
 		return krm.SeqOf()
 	}
+	return t.fresh("")
+}
+
+func (t *valueTree) fresh(text string) krm.Value {
+	t.freshText = text
 	return krm.Value{}
 }
 
-func (valueTree) plain(text string) krm.Value              { return krm.Plain(text) }
-func (valueTree) matches(part *pathPart, v krm.Value) bool { return part.matches(v) }
+func (*valueTree) plain(text string) krm.Value              { return krm.Plain(text) }
+func (*valueTree) matches(part *pathPart, v krm.Value) bool { return part.matches(v) }
 
-func (t valueTree) within(v krm.Value, path []pathPart) (int, error) {
+func (t *valueTree) within(v krm.Value, path []pathPart) (int, error) {
 	return t.countIn(v.SourceText(), path)
 }
 
 // set replaces only the text of a scalar, which keeps its type; a list or mapping is replaced as a whole.
-func (t valueTree) set(v krm.Value) (krm.Value, error) {
+func (t *valueTree) set(v krm.Value) (krm.Value, error) {
 	if t.typ(v) == krm.Map || t.typ(v) == krm.Seq {
 		if t.opts.Delimiter != "" {
 			return v, errDelimiter
 		}
 		return t.value.whole(), nil
 	}
-	x, ok := withText(v, t.text(v.SourceText()))
+	text := v.SourceText()
+	if !v.Exists() {
+		text = t.freshText
+	}
+	x, ok := withText(v, t.text(text))
 	if !ok {
-		return v, fmt.Errorf("the field is a %s, and the value is none", v.Type())
+		return v, fmt.Errorf("its type is %s, and the value has another one", v.Type())
 	}
 	return x, nil
 }

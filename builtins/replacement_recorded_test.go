@@ -1,0 +1,97 @@
+package builtins
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// The cases of recorded.txt were drawn at random and applied to resources.yaml by kustomize v5.8.2: a list of replacements,
+// a line that starts with "=>", and the lines that were added to and removed from the output, or "error".
+func TestReplacementRecorded(t *testing.T) {
+	resources, err := os.ReadFile("testdata/replacements/resources.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile("testdata/replacements/recorded.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := buildReplaced(t, resources, "[]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := strings.Split(strings.TrimSuffix(string(recorded), "\n\n"), "\n\n")
+	if len(cases) < 100 {
+		t.Fatalf("only %d cases", len(cases))
+	}
+	for _, c := range cases {
+		config, want, ok := strings.Cut(c, "=>")
+		if !ok {
+			t.Fatalf("malformed case:\n%s", c)
+		}
+		got := " error"
+		if out, err := buildReplaced(t, resources, "\n"+config); err == nil {
+			got = "\n" + changedLines(base, out)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s-want +got\n%s", config, diff)
+		}
+	}
+}
+
+func buildReplaced(t *testing.T, resources []byte, config string) (string, error) {
+	t.Helper()
+	rs, err := krm.ParseDocuments(resources, "resources.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := krm.NewList(rs...)
+	v, err := (&krm.Source{Data: []byte("replacements: " + config)}).Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tr ReplacementTransformer
+	if errs := krm.Decode(v, &tr); errs != nil {
+		t.Fatal(errs)
+	}
+	quiet := func(string, ...any) {}
+	if err := tr.Configure(Env{}); err != nil {
+		return "", err
+	}
+	if err := tr.Transform(list, quiet); err != nil {
+		return "", err
+	}
+	if err := new(Finish).Apply(list, quiet); err != nil {
+		return "", err
+	}
+	docs := strings.Split(string(list.AppendYAML(nil)), "---\n")
+	slices.Sort(docs)
+	return strings.Join(docs, "---\n"), nil
+}
+
+// changedLines returns the lines of b that are not in a, in order, then those of a that are not in b.
+func changedLines(a, b string) string {
+	left := map[string]int{}
+	for line := range strings.SplitSeq(a, "\n") {
+		left[line]++
+	}
+	var out []string
+	for line := range strings.SplitSeq(b, "\n") {
+		if left[line]--; left[line] < 0 {
+			left[line] = 0
+			out = append(out, "+"+line)
+		}
+	}
+	for line := range strings.SplitSeq(a, "\n") {
+		if left[line] > 0 {
+			left[line]--
+			out = append(out, "-"+line)
+		}
+	}
+	return strings.Join(out, "\n")
+}
