@@ -102,7 +102,7 @@ func addAffix(list *krm.List, fields fieldSet, a affix) error {
 		if !v.IsNull() && !v.IsScalar() {
 			return v, errNotScalar(v)
 		}
-		return sameStyle(v, a.join(v.Text())), nil
+		return sameStyle(v, a.join(v.SourceText())), nil
 	}
 	picker := fields.picker()
 	for i, r := range list.All() {

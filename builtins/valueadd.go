@@ -135,7 +135,7 @@ func (t *ValueAddTransformer) editor(target *ValueAddTarget) func(*krm.Resource)
 			}
 			text := t.Value
 			if target.FilePathPosition > 0 {
-				text = insertPathPart(old.Text(), target.FilePathPosition-1, text)
+				text = insertPathPart(old.SourceText(), target.FilePathPosition-1, text)
 			}
 			if text == "" {
 				return old, nil
