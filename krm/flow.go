@@ -76,7 +76,7 @@ func (p *parser) flowMap() (v Value, ok bool) {
 		if !ok || !p.flowSpace() {
 			return v, false
 		}
-		v = emptyText
+		v = p.emptyText()
 		if c := p.s[p.i]; c != ',' && c != '}' {
 			if v, ok = p.flowNode(); !ok || !p.flowSpace() {
 				return v, false
@@ -93,6 +93,13 @@ func (p *parser) flowMap() (v Value, ok bool) {
 	}
 	p.i++
 	return p.closeMap(base)
+}
+
+func (p *parser) emptyText() Value {
+	if p.yaml11 {
+		return OmittedNull
+	}
+	return emptyText
 }
 
 // flowKey parses a key with its colon, all on one line.

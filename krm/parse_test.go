@@ -79,12 +79,13 @@ func TestDocuments(t *testing.T) {
 func TestValue(t *testing.T) {
 	for in, want := range map[string]string{
 		"a: yes\nb: 2001-01-01\nc: 012\nd: !foo x\n": `{"a":true,"b":"2001-01-01","c":10,"d":"x"}`,
-		"a: 1\na: 2\n":                   `{"a":2}`,
-		"a: 1\n---\nb: 2\n":              `{"a":1}`,
-		"1: a\ntrue: b\n1.5: c\n07: d\n": `{"1":"a","1.5":"c","7":"d","true":"b"}`,
-		"":                               `null`,
-		"- a\n- {b: c}\n":                `["a",{"b":"c"}]`,
-		"a: 1\n...\nb: [\n":              `{"a":1}`,
+		"a: 1\na: 2\n":                    `{"a":2}`,
+		"a: 1\n---\nb: 2\n":               `{"a":1}`,
+		"1: a\ntrue: b\n1.5: c\n07: d\n":  `{"1":"a","1.5":"c","7":"d","true":"b"}`,
+		"":                                `null`,
+		"- a\n- {b: c}\n":                 `["a",{"b":"c"}]`,
+		"a: >\n  b\n    c\nd: {e: , f}\n": `{"a":"b\n  c\n","d":{"e":null,"f":null}}`,
+		"a: 1\n...\nb: [\n":               `{"a":1}`,
 	} {
 		v, err := (&Source{Data: []byte(in)}).Value()
 		if got := string(AppendJSON(nil, v)); err != nil || got != want {

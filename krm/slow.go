@@ -144,7 +144,7 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 	default:
 		done.value, err = c.scalar(n)
 		if done.value.typ == Null && done.value.marked {
-			done.value.warped = c.flow > 0
+			done.value.warped = c.flow > 0 && !c.parser.yaml11
 		}
 		done.size = len(n.Value) + 8
 	}
@@ -197,7 +197,7 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 	if n.Style&yaml.TaggedStyle == 0 {
 		if n.Style != 0 {
 			v = QuotedStr(n.Value)
-			v.warped = n.Style == yaml.FoldedStyle && refold(n.Value) != n.Value
+			v.warped = n.Style == yaml.FoldedStyle && !c.parser.yaml11 && refold(n.Value) != n.Value
 			return v, nil
 		}
 		if tag == "!!str" && !c.parser.yaml11 || n.Value == "<<" {

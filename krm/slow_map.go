@@ -85,7 +85,7 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int)
 		for _, f := range x.value.Fields() {
 			if _, ok := m.pos[f.Key]; !ok {
 				if f.Value.typ == Null && f.Value.marked {
-					f.Value.warped = c.flow > 0
+					f.Value.warped = c.flow > 0 && !c.parser.yaml11
 				}
 				m.set(f.Key, f.Value)
 			}

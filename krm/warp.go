@@ -4,7 +4,7 @@ import "strings"
 
 // kustomize writes a resource as YAML and reads it again before it prints it, and some values come back as others. The
 // parser marks them as warped, so that the emitters can write what kustomize would print; until then they are what the
-// file says.
+// file says. Configuration does not go that way: nothing in a [Source.Value] is warped.
 
 // emptyText is the null that is written as nothing inside of brackets. It is printed as the empty string.
 var emptyText = Value{typ: Null, marked: true, warped: true}
