@@ -176,5 +176,5 @@ func (t *fieldTree[S]) start(old krm.Value, create krm.Type) krm.Value {
 	case create == krm.Seq:
 		return krm.SeqOf()
 	}
-	return krm.Number(create, "")
+	return krm.Number(create, old.SourceText()) // kustomize keeps the text of a null
 }

@@ -35,7 +35,7 @@ func editNaive(v krm.Value, names []string, create krm.Type, fn EditFunc) (krm.V
 		case list && field.Type() == krm.Null:
 			field = krm.SeqOf()
 		case !list && create != krm.None && field.IsNull() && len(names) == 1 && create != krm.Map:
-			field = krm.Number(create, "")
+			field = krm.Number(create, field.SourceText())
 		case !list && create != krm.None && field.IsNull():
 			field = krm.MapOf()
 		case !field.Exists():

@@ -136,7 +136,7 @@ func (s *namespaceSetter) set(old krm.Value) (krm.Value, error) {
 	switch {
 	case !old.IsNull() && !old.IsScalar():
 		return old, errNotScalar(old)
-	case s.unsetOnly && old.Text() != "", old.Type() == krm.String && old.Text() == s.namespace.Text():
+	case s.unsetOnly && old.SourceText() != "", old.Type() == krm.String && old.Text() == s.namespace.Text():
 		return old, nil
 	}
 	return s.namespace, nil
