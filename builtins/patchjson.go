@@ -27,13 +27,13 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		if err != nil {
 			return resourceError(r, err)
 		}
-		anyChanged = anyChanged || !v.Same(r.Value())
+		anyChanged = anyChanged || !v.Equal(r.Value())
 		c := r.Copy()
 		if remember {
 			c.PushID()
 		}
 		c.Unlink() // kustomize makes a new object from the patched JSON
-		c.SetValue(rewritten(v).Unlinked())
+		c.SetValue(v.Unlinked())
 		list.Set(i, c)
 	}
 	if !anyChanged {
@@ -43,12 +43,10 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 }
 
 func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, error) {
-	old := r.Value()
-	v := old
-	meta := old.Get("metadata")
+	v := r.Value()
+	meta := v.Get("metadata")
 	// A resource of which kustomize remembers something has annotations at this time.
-	added := (remember || hasState(r)) && meta.Type() == krm.Map && meta.Get("annotations").IsNull()
-	if added {
+	if (remember || hasState(r)) && meta.Type() == krm.Map && meta.Get("annotations").IsNull() {
 		v = v.With("metadata", meta.With("annotations", krm.MapOf()))
 	}
 	v, err := patch.apply(v)
@@ -59,11 +57,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 		return v, errors.New("the patch leaves no object")
 	}
 	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
-	v = textFields(v, "annotations", jsonText)
-	if added && v.Equal(old) {
-		return old, nil
-	}
-	return v, nil
+	return textFields(rewritten(v), "annotations", jsonText), nil
 }
 
 // hasState reports whether kustomize keeps anything about r in annotations.
@@ -73,13 +67,13 @@ func hasState(r *krm.Resource) bool {
 
 // jsonText returns the text of a scalar after a way through JSON.
 func jsonText(v krm.Value) string {
-	if v.Type() == krm.Int || v.Type() == krm.Float {
+	switch v.Type() {
+	case krm.Int, krm.Float:
 		if f, err := strconv.ParseFloat(string(krm.AppendJSON(nil, v)), 64); err == nil {
 			return strconv.FormatFloat(f, 'g', -1, 64)
 		}
-	}
-	if v.Type() == krm.Null {
-		return "null"
+	case krm.Bool, krm.Null:
+		return string(krm.AppendJSON(nil, v))
 	}
 	return v.Text()
 }
@@ -89,6 +83,10 @@ func rewritten(v krm.Value) krm.Value {
 	switch v.Type() {
 	case krm.Null:
 		return krm.NullValue
+	case krm.Bool:
+		if text := jsonText(v); text != v.Text() {
+			return krm.BoolValue(text == "true")
+		}
 	case krm.Time:
 		return krm.QuotedStr(strings.Trim(string(krm.AppendJSON(nil, v)), `"`))
 	case krm.String:

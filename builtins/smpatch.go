@@ -45,12 +45,8 @@ func textFields(v krm.Value, key string, text func(krm.Value) string) krm.Value 
 	texts := make([]krm.Field, len(fields))
 	changed := false
 	for i, f := range fields {
-		texts[i] = f
-		if f.Value.Type() != krm.String {
-			changed = true
-			s := text(f.Value)
-			texts[i].Value = krm.Str(s).WithQuotes(krm.Plain(s).Type() != krm.String)
-		}
+		texts[i] = krm.Field{Key: f.Key, Value: krm.SetStr(text(f.Value))}
+		changed = changed || f.Value.Type() != krm.String || f.Value.Quoted() != texts[i].Value.Quoted()
 	}
 	if !changed {
 		return v

@@ -206,7 +206,11 @@ func (g *treeGen) list(item func() string) string {
 	n := g.IntN(4)
 	items := make([]string, 0, n+1)
 	for range n {
-		items = append(items, item())
+		x := item()
+		if x == "" {
+			x = "~" // a list in flow style cannot omit an item
+		}
+		items = append(items, x)
 	}
 	if g.patch && g.chance(8) {
 		items = append(items, "{$patch: "+g.pick("delete", "replace", "merge", "replace", "other")+"}")

@@ -214,7 +214,7 @@ func (d *decoder) scalar(v Value, into reflect.Value) {
 			d.mismatch("true or false", v)
 			return
 		}
-		into.SetBool(v.Text() == "true")
+		into.SetBool(v.isTrue())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		n, ok := v.asInt()
 		if !ok || into.OverflowInt(n) {

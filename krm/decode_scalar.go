@@ -55,6 +55,8 @@ func (v Value) canonicalText() string {
 		if f, ok := v.asFloat(); ok {
 			return strconv.FormatFloat(f, 'g', -1, 32)
 		}
+	case Bool:
+		return strconv.FormatBool(v.isTrue())
 	case Time:
 		return timeText(v.Text())
 	}
@@ -81,7 +83,7 @@ func (v Value) plain() any {
 	case Time:
 		return timeText(v.Text())
 	case Bool:
-		return v.Text() == "true"
+		return v.isTrue()
 	case Int, Float:
 		f, _ := v.asFloat()
 		return f

@@ -101,7 +101,10 @@ func appendJSONString(dst []byte, s string) []byte {
 // appendLiteral appends a boolean or a number in the form that it has in the output.
 func appendLiteral(dst []byte, v Value, json bool) []byte {
 	s := v.Text()
-	if v.typ == Bool || v.typ == Int && len(s) <= 18 && isDecimal(s) {
+	if v.typ == Bool {
+		return strconv.AppendBool(dst, v.isTrue())
+	}
+	if v.typ == Int && len(s) <= 18 && isDecimal(s) {
 		return append(dst, s...)
 	}
 	if n, ok := parseInt(s, false); ok && v.typ == Int {

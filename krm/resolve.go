@@ -37,10 +37,11 @@ func resolve(s string, yaml11 bool) Value {
 
 func resolveWord(s string, yaml11 bool) Value {
 	switch s {
-	case "true", "True", "TRUE":
-		return BoolValue(true)
-	case "false", "False", "FALSE":
-		return BoolValue(false)
+	case "true", "True", "TRUE", "false", "False", "FALSE":
+		if yaml11 {
+			return BoolValue(s[0]|0x20 == 't')
+		}
+		return scalar(Bool, s)
 	case "~":
 		return tildeNull
 	case "null", "Null", "NULL":

@@ -1,5 +1,7 @@
 package krm
 
+import "strings"
+
 // Two traces of how a scalar was written survive parsing, because kustomize's strategic merge depends on them.
 
 // OmittedNull is the null that is written as nothing, as in "key:".
@@ -11,6 +13,16 @@ func (v Value) IsOmitted() bool { return v.typ == Null && v.marked }
 
 // QuotedStr returns a string as quotes or a block scalar write it.
 func QuotedStr(s string) Value { return Str(s).WithQuotes(true) }
+
+// SetStr returns a string as kyaml writes one that a program sets: in quotes only if YAML 1.1 would read the text as
+// something else.
+func SetStr(s string) Value {
+	v := Str(s)
+	if s == "" || strings.Contains(s, "\n") {
+		return v
+	}
+	return v.WithQuotes(s[0] == '{' || s[0] == '[' || resolve(s, true).typ != String)
+}
 
 // Quoted reports whether v is a string that was written in quotes or as a block scalar. A number or boolean that a merge
 // puts into its place becomes a string.

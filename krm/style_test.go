@@ -72,3 +72,25 @@ func TestListItemsAreQuoted(t *testing.T) {
 		t.Error("items of lists of a kind come through JSON: all strings are quoted, all nulls written out")
 	}
 }
+
+func TestSetStr(t *testing.T) {
+	for s, quoted := range map[string]bool{"": false, "a": false, "yes": true, "y": true, "5": true, "1.5": true, "true": true, "~": true, "2020-01-01": false, "a\nb": false, "{a: b}": true} {
+		if got := SetStr(s); got.Quoted() != quoted || got.Text() != s {
+			t.Errorf("%q: quoted: got %v, want %v", s, got.Quoted(), quoted)
+		}
+	}
+}
+
+func TestBooleanKeepsItsSpelling(t *testing.T) {
+	docs, err := ParseDocuments([]byte("kind: K\nmetadata: {name: n}\na: True\nb: FALSE\n"), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := docs[0].Value()
+	if v.Get("a").Text() != "True" || v.Get("b").Text() != "FALSE" {
+		t.Errorf("got %q, %q", v.Get("a").Text(), v.Get("b").Text())
+	}
+	if got := string(AppendYAML(nil, v.Get("a"))) + string(AppendJSON(nil, v.Get("b"))); got != "true\nfalse" {
+		t.Errorf("got %q", got)
+	}
+}

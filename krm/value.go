@@ -80,6 +80,11 @@ func BoolValue(b bool) Value {
 // Number returns a number that is written as text in the source; t is [Int] or [Float].
 func Number(t Type, text string) Value { return scalar(t, text) }
 
+// isTrue reports whether a boolean is true, however it is written.
+func (v Value) isTrue() bool {
+	return v.typ == Bool && (v.Text() == "true" || v.Text() == "True" || v.Text() == "TRUE")
+}
+
 func scalar(t Type, s string) Value {
 	return Value{p: unsafe.Pointer(unsafe.StringData(s)), n: uint32(len(s)), typ: t}
 }
@@ -115,8 +120,8 @@ func (v Value) IsNull() bool { return v.typ <= Null }
 // IsScalar reports whether v is a boolean, number or string.
 func (v Value) IsScalar() bool { return v.typ >= Bool && v.typ <= String }
 
-// Text returns the text of a scalar: the contents of a string, the source text of a number, "true" or "false".
-// It returns "" for everything else.
+// Text returns the text of a scalar: the contents of a string, the source text of a number or boolean, for instance
+// "0x1F" or "True". It returns "" for everything else.
 func (v Value) Text() string {
 	if !v.IsScalar() {
 		return ""
