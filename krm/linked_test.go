@@ -68,8 +68,10 @@ func TestUnlinkAndRemoval(t *testing.T) {
 	if got := apps(r); got != [3]string{"", "b", "a"} {
 		t.Errorf("after Unlink: %q", got)
 	}
-	if Linked("x") == Linked("x") || Linked("") == Linked("") {
-		t.Error("two calls of Linked returned one node")
+	for _, text := range []string{"", "x"} {
+		if one, two := Linked(text), Linked(text); one == two {
+			t.Errorf("two calls of Linked(%q) returned one node", text)
+		}
 	}
 }
 

@@ -105,7 +105,7 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 		return nil, &RefusedError{Path: out, Reason: "cannot lock it: " + name + ": " + withoutPath(err).Error()}
 	}
 	l := &outputLock{dir, name, f}
-	if err := f.Truncate(0); err == nil {
+	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
 	}
 	if err != nil {

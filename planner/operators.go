@@ -102,6 +102,9 @@ func (s *steps) transformers() {
 		s.transform(k.imagePaths[i], t, imageSummary(image))
 	}
 	for i, r := range k.Replacements {
+		if len(r.Targets) == 0 {
+			r.Targets = nil // kustomize makes no difference here
+		}
 		t := &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{r}}
 		s.transform([]any{"replacements", i}, t, replacementSummary(r))
 	}

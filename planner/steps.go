@@ -57,7 +57,9 @@ func (s *steps) read(path string) (*krm.Source, error) {
 	return s.c.files.Read(s.dir, path)
 }
 
-func (s *steps) env() builtins.Env { return builtins.Env{Read: s.read, Schema: s.schema} }
+func (s *steps) env() builtins.Env {
+	return builtins.Env{Read: s.read, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
+}
 
 // openapi makes the layer's schema the one in effect, unless one is chosen already.
 func (s *steps) openapi() {
