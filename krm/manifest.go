@@ -2,7 +2,6 @@ package krm
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,11 +21,9 @@ const (
 	reservedPrefix = ".krmflow-"
 )
 
-type digest = [sha256.Size]byte
-
 // A manifest records what a run wrote: root folder -> file name -> digest of the content. Roots are slash-separated and
 // may lie inside one another; "." is the output folder itself.
-type manifest map[string]map[string]digest
+type manifest map[string]map[string]Digest
 
 // encode returns the text of m. Equal manifests have equal text.
 func (m manifest) encode() []byte {
@@ -58,7 +55,7 @@ func (m manifest) encode() []byte {
 // of a manifest are replaced and removed.
 func parseManifest(data []byte) (manifest, error) {
 	m := manifest{}
-	var files map[string]digest
+	var files map[string]Digest
 	n, end := 0, -1
 	for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
 		word, rest, _ := strings.Cut(line, " ")
@@ -88,7 +85,7 @@ func parseManifest(data []byte) (manifest, error) {
 	return m, nil
 }
 
-func (m manifest) addRoot(quoted string) (map[string]digest, error) {
+func (m manifest) addRoot(quoted string) (map[string]Digest, error) {
 	root, err := strconv.Unquote(quoted)
 	if err != nil || validRoot(root) != nil {
 		return nil, fmt.Errorf("bad folder %q", quoted)
@@ -96,16 +93,16 @@ func (m manifest) addRoot(quoted string) (map[string]digest, error) {
 	if m[root] != nil {
 		return nil, fmt.Errorf("folder %q twice", root)
 	}
-	m[root] = map[string]digest{}
+	m[root] = map[string]Digest{}
 	return m[root], nil
 }
 
-func addFile(files map[string]digest, sum, quoted string) error {
+func addFile(files map[string]Digest, sum, quoted string) error {
 	name, err := strconv.Unquote(quoted)
 	if err != nil || !validFileName(name) || files == nil {
 		return fmt.Errorf("bad file name %q", quoted)
 	}
-	var d digest
+	var d Digest
 	if len(sum) != hex.EncodedLen(len(d)) {
 		return fmt.Errorf("bad digest %q", sum)
 	}

@@ -1,7 +1,6 @@
 package krm
 
 import (
-	"crypto/sha256"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,7 +8,7 @@ import (
 
 func TestManifestRoundTrip(t *testing.T) {
 	m := manifest{
-		".":       {"v1_configmap_x.yaml": sha256.Sum256([]byte("x")), "line\nbreak.yaml": {}, "quote\".yaml": {}, "\xff.yaml": {}},
+		".":       {"v1_configmap_x.yaml": DigestOf([]byte("x")), "line\nbreak.yaml": {}, "quote\".yaml": {}, "\xff.yaml": {}},
 		"a/b c":   {"x.yaml": {1}},
 		"a/b\n/x": {"x.yaml": {2}},
 	}

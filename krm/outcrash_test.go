@@ -96,7 +96,7 @@ func wantOneVersion(t *testing.T, out string, more ...string) string {
 			t.Fatalf("%d entries", len(got))
 		}
 		for name, data := range got {
-			if !strings.HasSuffix(name, "/") && !strings.HasPrefix(name, "same/") && !strings.Contains(data, "v: "+tag+"\n") {
+			if !strings.HasSuffix(name, "/") && !strings.HasPrefix(name, "same/") && !strings.Contains(data, "v: is-"+tag+"\n") {
 				t.Fatalf("%s of version %s is %q", name, tag, data)
 			}
 		}
@@ -142,7 +142,7 @@ func TestOutputJournalSurvivesKill(t *testing.T) {
 				t.Error("check does not see the journal")
 			}
 		}
-		o, err := OpenOutput(out, plain(OutputOptions{Force: true}))
+		o, err := OpenOutput(out, OutputOptions{Force: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestOutputJournalSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		o, err := OpenOutput(out, plain(OutputOptions{}))
+		o, err := OpenOutput(out, OutputOptions{})
 		if err != nil {
 			t.Fatalf("after %d steps: %v", done, err)
 		}
@@ -253,9 +253,9 @@ func TestOutputConcurrentWriters(t *testing.T) {
 		}
 		wg.Wait()
 		got := tree(t, out)
-		_, tag, _ := strings.Cut(got["v1_configmap_x.yaml"], "v: ")
+		_, tag, _ := strings.Cut(got["v1_configmap_x.yaml"], "v: is-")
 		tag = tag[:1]
-		if len(got) != 4 || !strings.Contains(got["r/v1_configmap_x.yaml"], "v: "+tag) || got["v1_configmap_own"+tag+".yaml"] == "" {
+		if len(got) != 4 || !strings.Contains(got["r/v1_configmap_x.yaml"], "v: is-"+tag) || got["v1_configmap_own"+tag+".yaml"] == "" {
 			t.Fatalf("mixed: %q", got)
 		}
 	}
@@ -266,7 +266,7 @@ func TestOutputConcurrentWriters(t *testing.T) {
 func TestOutputParallelPut(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for _, data := range []string{"1", "2"} {
-		o, err := OpenOutput(out, plain(OutputOptions{}))
+		o, err := OpenOutput(out, OutputOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func removeStale(out *os.Root, old, next manifest) error {
 	return nil
 }
 
-func moveFiles(out, journal *os.Root, root string, files map[string]digest) error {
+func moveFiles(out, journal *os.Root, root string, files map[string]Digest) error {
 	info, err := journal.Lstat(root)
 	if notExist(err) || err == nil && !info.IsDir() {
 		return nil

@@ -19,22 +19,10 @@ func object(apiVersion, kind, ns, name, data string) *Resource {
 		meta = append(meta, Field{"namespace", Str(ns)})
 	}
 	return NewResource(MapOf(Field{"apiVersion", Str(apiVersion)}, Field{"kind", Str(kind)},
-		Field{"metadata", MapOf(meta...)}, Field{"data", MapOf(Field{"v", Str(data)})}), nil)
+		Field{"metadata", MapOf(meta...)}, Field{"data", MapOf(Field{"v", Str("is-" + data)})}), nil)
 }
 
 func configMap(name, data string) *Resource { return object("v1", "ConfigMap", "", name, data) }
-
-// emitPlain is enough of an emitter for objects that this file makes.
-func emitPlain(dst []byte, v Value) ([]byte, error) {
-	meta := v.Get("metadata")
-	return fmt.Appendf(dst, "apiVersion: %s\ndata:\n  v: %s\nkind: %s\nmetadata:\n  name: %s\n",
-		v.Get("apiVersion").Text(), v.At("data", "v").Text(), v.Get("kind").Text(), meta.Get("name").Text()), nil
-}
-
-func plain(opts OutputOptions) OutputOptions {
-	opts.Append = emitPlain
-	return opts
-}
 
 // writeOut puts one list per root and commits.
 func writeOut(t *testing.T, dir string, opts OutputOptions, roots map[string]*List) Changes {
@@ -47,7 +35,7 @@ func writeOut(t *testing.T, dir string, opts OutputOptions, roots map[string]*Li
 }
 
 func tryWriteOut(dir string, opts OutputOptions, roots map[string]*List) (Changes, error) {
-	o, err := OpenOutput(dir, plain(opts))
+	o, err := OpenOutput(dir, opts)
 	if err != nil {
 		return Changes{}, err
 	}
@@ -176,7 +164,7 @@ func TestOutputUnchangedWritesNothing(t *testing.T) {
 	if c := writeOut(t, out, OutputOptions{}, roots); len(c.Changed) != 1 || c.Unchanged != 1 {
 		t.Errorf("changes after an edit: %+v", c)
 	}
-	if got := tree(t, out)["v1_configmap_a.yaml"]; !strings.Contains(got, "v: 1") {
+	if got := tree(t, out)["v1_configmap_a.yaml"]; !strings.Contains(got, "v: is-1") {
 		t.Errorf("edited file is now %q", got)
 	}
 }
@@ -251,7 +239,7 @@ func TestOutputRefuses(t *testing.T) {
 		{"../bad", "bad manifest"},
 	} {
 		before := fmt.Sprint(tree(t, top))
-		_, err := OpenOutput(test.out, plain(OutputOptions{Inputs: []string{"../in/base"}}))
+		_, err := OpenOutput(test.out, OutputOptions{Inputs: []string{"../in/base"}})
 		var refused *RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), test.out) {
 			t.Errorf("OpenOutput(%q) = %v, want %q", test.out, err, test.want)
@@ -261,7 +249,7 @@ func TestOutputRefuses(t *testing.T) {
 		}
 	}
 	t.Chdir(top)
-	_, err := OpenOutput("full", plain(OutputOptions{}))
+	_, err := OpenOutput("full", OutputOptions{})
 	if err == nil || !strings.Contains(err.Error(), "\n  mine.txt\n  sub/\n") {
 		t.Errorf("foreign files: %v", err)
 	}
@@ -285,7 +273,7 @@ func TestOutputRefusesForeignFiles(t *testing.T) {
 		os.Remove(filepath.Dir(path))
 	}
 	// Also if they come while the run is rendering.
-	o, err := OpenOutput(out, plain(OutputOptions{}))
+	o, err := OpenOutput(out, OutputOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +295,7 @@ func TestOutputForce(t *testing.T) {
 	writeOut(t, out, OutputOptions{Force: true}, map[string]*List{
 		".": NewList(configMap("x", "1"), configMap("y", "1")), "sub": NewList(configMap("x", "1"))})
 	got := tree(t, out)
-	if got["mine.txt"] != "mine" || got["sub/mine.txt"] != "mine" || !strings.Contains(got["v1_configmap_x.yaml"], "v: 1") {
+	if got["mine.txt"] != "mine" || got["sub/mine.txt"] != "mine" || !strings.Contains(got["v1_configmap_x.yaml"], "v: is-1") {
 		t.Errorf("tree: %q", got)
 	}
 	writeOut(t, out, OutputOptions{Force: true}, map[string]*List{".": NewList(configMap("x", "1"))})
@@ -372,7 +360,7 @@ func TestOutputSymlinks(t *testing.T) {
 func TestOutputModes(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	roots := map[string]*List{".": NewList(configMap("x", "1"), object("v1", "Secret", "", "s", "1"))}
-	o, err := OpenOutput(out, plain(OutputOptions{}))
+	o, err := OpenOutput(out, OutputOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +424,7 @@ func TestOutputPathClashes(t *testing.T) {
 
 func TestOutputAbort(t *testing.T) {
 	top := t.TempDir()
-	o, err := OpenOutput(filepath.Join(top, "a", "b", "out"), plain(OutputOptions{}))
+	o, err := OpenOutput(filepath.Join(top, "a", "b", "out"), OutputOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,17 +448,17 @@ func TestOutputSweepsLeftovers(t *testing.T) {
 
 func TestOutputLocked(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	first, err := OpenOutput(out, plain(OutputOptions{}))
+	first, err := OpenOutput(out, OutputOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = OpenOutput(out, plain(OutputOptions{Wait: 10 * time.Millisecond}))
+	_, err = OpenOutput(out, OutputOptions{Wait: 10 * time.Millisecond})
 	var locked *LockedError
 	if !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), fmt.Sprintf("locked by pid %d", os.Getpid())) {
 		t.Errorf("second run: %v", err)
 	}
 	time.AfterFunc(50*time.Millisecond, first.Abort)
-	second, err := OpenOutput(out, plain(OutputOptions{}))
+	second, err := OpenOutput(out, OutputOptions{})
 	if err != nil {
 		t.Fatalf("waiting run: %v", err)
 	}

@@ -1,7 +1,6 @@
 package krm
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,8 +22,6 @@ type OutputOptions struct {
 	Check bool
 	// Wait is how long to wait for another run that writes the same folder; 0 means five seconds.
 	Wait time.Duration
-	// Append emits one object as YAML.
-	Append func(dst []byte, v Value) ([]byte, error)
 }
 
 // An Output is a folder that is about to receive the files of one run: one file per resource, in a folder per root. What
@@ -63,7 +60,7 @@ type Output struct {
 
 // rootState is what one root will consist of. It is owned by the call of Put or Keep that registered it.
 type rootState struct {
-	files          map[string]digest
+	files          map[string]Digest
 	same           []string // on disk already; the others are in the staging folder
 	added, changed []string
 	kept           bool
@@ -158,7 +155,7 @@ func (o *Output) put(root string, st *rootState, l *List) error {
 	}
 	w.o, w.root = o, root
 	defer w.close()
-	st.files = make(map[string]digest, len(names))
+	st.files = make(map[string]Digest, len(names))
 	for i, r := range l.All() {
 		if err := w.put(st, names[i], r); err != nil {
 			return err
@@ -179,11 +176,8 @@ func (w *rootWriter) close() {
 }
 
 func (w *rootWriter) put(st *rootState, name string, r *Resource) error {
-	var err error
-	if w.buf, err = w.o.opts.Append(w.buf[:0], r.Value()); err != nil {
-		return &RefusedError{Path: path.Join(w.o.dir, w.root, name), Reason: err.Error()}
-	}
-	sum := sha256.Sum256(w.buf)
+	w.buf = AppendYAML(w.buf[:0], r.Value())
+	sum := DigestOf(w.buf)
 	perm := filePerm(r)
 	st.files[name] = sum
 	was, had := w.o.old[w.root][name]

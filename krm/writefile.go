@@ -119,33 +119,21 @@ func fillFile(dir *os.Root, name string, f *os.File, data []byte, durable bool) 
 // BuildWrite writes the resources of l as `kustomize build -o path` does: one file each if path is a folder, else all in
 // one file. Names that are no single path component, and names that several resources share, are those of [FileNames].
 // Other files in the folder stay. Every file is replaced in one step, the folder is not.
-func BuildWrite(path string, l *List, emit func(dst []byte, v Value) ([]byte, error)) error {
+func BuildWrite(path string, l *List) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return buildFiles(path, l, emit)
+		return buildFiles(path, l)
 	}
-	var data []byte
-	for i, r := range l.All() {
-		if i > 0 {
-			data = append(data, "---\n"...)
-		}
-		var err error
-		if data, err = emit(data, r.Value()); err != nil {
-			return err
-		}
-	}
-	return WriteFileAtomic(path, data, FilePerm(l))
+	return WriteFileAtomic(path, l.AppendYAML(nil), FilePerm(l))
 }
 
-func buildFiles(path string, l *List, emit func(dst []byte, v Value) ([]byte, error)) error {
+func buildFiles(path string, l *List) error {
 	names, err := FileNames(l)
 	if err != nil {
 		return &RefusedError{Path: path, Reason: err.Error()}
 	}
 	var data []byte
 	for i, r := range l.All() {
-		if data, err = emit(data[:0], r.Value()); err != nil {
-			return err
-		}
+		data = AppendYAML(data[:0], r.Value())
 		if err := writeFile(filepath.Join(path, names[i]), data, filePerm(r), false); err != nil {
 			return err
 		}

@@ -118,13 +118,13 @@ func TestBuildWrite(t *testing.T) {
 	dir := t.TempDir()
 	l := NewList(configMap("x", "1"), object("v1", "Secret", "", "s", "1"), configMap("../up", "1"))
 	write(t, filepath.Join(dir, "other.yaml"), "mine")
-	if err := BuildWrite(dir, l, emitPlain); err != nil {
+	if err := BuildWrite(dir, l); err != nil {
 		t.Fatal(err)
 	}
 	wantNames(t, dir, "other.yaml", "v1_configmap_..%2Fup.yaml", "v1_configmap_x.yaml", "v1_secret_s.yaml")
 	wantMode(t, filepath.Join(dir, "v1_secret_s.yaml"), 0o600)
 	file := filepath.Join(dir, "all.yaml")
-	if err := BuildWrite(file, l, emitPlain); err != nil {
+	if err := BuildWrite(file, l); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(file); strings.Count(string(got), "---\n") != 2 || strings.HasPrefix(string(got), "---") {

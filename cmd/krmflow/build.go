@@ -37,7 +37,7 @@ krmflow build can take its place in scripts.`,
 				return err
 			}
 			if output != "" {
-				return outputError(krm.BuildWrite(output, result, appendYAML))
+				return outputError(krm.BuildWrite(output, result))
 			}
 			return a.write(result.AppendYAML(nil))
 		},
@@ -76,5 +76,3 @@ func outputError(err error) error {
 	}
 	return &exitError{exitOutput, err}
 }
-
-func appendYAML(dst []byte, v krm.Value) ([]byte, error) { return krm.AppendYAML(dst, v), nil }

@@ -82,7 +82,7 @@ func (a *app) sink(f renderFlags, dirs rootDirs) (sink, error) {
 	if !folder {
 		return &stream{dirs: dirs, done: func(data []byte) error { return writeFile(f, data) }}, nil
 	}
-	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Inputs: dirs.names(), Force: f.force, Check: f.check, Append: appendYAML})
+	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Inputs: dirs.names(), Force: f.force, Check: f.check})
 	if err != nil {
 		return nil, writeFailure(err)
 	}
