@@ -94,10 +94,7 @@ func (o *Output) commit() error {
 			return err
 		}
 	}
-	if err := createFile(stage, manifestName, m.encode(), 0o666); err != nil {
-		return err
-	}
-	if err := syncTree(stage); err != nil {
+	if err := finishStage(stage, m); err != nil {
 		return err
 	}
 	o.closeStage()
@@ -111,6 +108,19 @@ func (o *Output) commit() error {
 		return o.commitJournal(o.out, journalName)
 	}
 	return o.swap()
+}
+
+// finishStage adds the manifest and brings everything to the disk.
+func finishStage(stage *os.Root, m manifest) error {
+	dir, err := openFolder(stage, ".")
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	if err := dir.create(manifestName, m.encode(), 0o666); err != nil {
+		return err
+	}
+	return syncTree(stage)
 }
 
 // checkPaths refuses a tree in which a folder and a file have one path, or that needs a path of a file of others.
@@ -182,59 +192,26 @@ func (o *Output) linkSame(stage *os.Root) error {
 }
 
 func (o *Output) linkRoot(stage *os.Root, root string, st *rootState) error {
-	from, err := o.out.OpenRoot(root)
+	from, err := openFolder(o.out, root)
 	if notExist(err) && st.kept {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	to, err := openFolder(stage, root)
+	defer from.close()
+	to, err := makeFolder(stage, root)
 	if err != nil {
 		return err
 	}
-	defer to.Close()
-	fromDir, err := from.Open(".")
-	if err != nil {
-		return err
-	}
-	defer fromDir.Close()
-	toDir, err := to.Open(".")
-	if err != nil {
-		return err
-	}
-	defer toDir.Close()
+	defer to.close()
 	for _, name := range st.same {
-		err := linkFile(fromDir, toDir, name)
-		if errors.Is(err, errors.ErrUnsupported) {
-			err = copyFile(from, to, name)
-		}
 		// A kept file that the user removed stays removed: there is no newer one.
-		if err != nil && !(st.kept && notExist(err)) {
+		if err := to.take(from, name); err != nil && !(st.kept && notExist(err)) {
 			return writeError(path.Join(o.dir, root, name), err)
 		}
 	}
 	return nil
-}
-
-// copyFile is for file systems without hard links.
-func copyFile(from, to *os.Root, name string) error {
-	info, err := from.Lstat(name)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("not a regular file")
-	}
-	data, err := from.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if err := createFile(to, name, data, info.Mode().Perm()); err != nil {
-		return err
-	}
-	return to.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
 // install gives the staging folder its final name, which nobody has yet.

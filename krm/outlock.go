@@ -59,7 +59,7 @@ func openRegular(dir *os.Root, name string, perm fs.FileMode) (f *os.File, creat
 		}
 		info, err := dir.Lstat(name)
 		if err == nil && !info.Mode().IsRegular() {
-			return nil, false, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+			return nil, false, notRegular(name)
 		}
 		if err == nil {
 			f, err = dir.OpenFile(name, os.O_RDWR, 0)

@@ -53,7 +53,7 @@ func (o *Output) open() error {
 	if !o.opts.Check && !o.inside {
 		sweep(o.parent, o.base)
 	}
-	if err := o.openFolder(); err != nil || o.out == nil {
+	if err := o.openOut(); err != nil || o.out == nil {
 		return err
 	}
 	if err := o.settle(); err != nil || o.pending {
@@ -191,8 +191,8 @@ func (o *Output) takeLock() error {
 	return err
 }
 
-// openFolder opens the output folder, which may have been exchanged while we waited for the lock.
-func (o *Output) openFolder() error {
+// openOut opens the output folder, which may have been exchanged while we waited for the lock.
+func (o *Output) openOut() error {
 	info, err := o.parent.Lstat(o.base)
 	if notExist(err) {
 		return nil
@@ -231,12 +231,7 @@ func (o *Output) settle() error {
 
 // sweep removes staging folders that killed runs left in dir. What cannot be removed does no harm.
 func sweep(dir *os.Root, base string) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	entries, _ := f.ReadDir(-1)
+	entries, _ := listFolder(dir, ".")
 	for _, e := range entries {
 		if e.IsDir() && isStageName(e.Name(), base) {
 			dir.RemoveAll(e.Name())
@@ -297,19 +292,14 @@ func (o *Output) refuseForeign(hasManifest bool) error {
 		Hint: "choose another folder, or keep them beside the output with --force"}
 }
 
-// scan walks the folder and records what the manifest does not list and what is no regular file.
+// scan walks the folder and records what the manifest does not list.
 func (o *Output) scan() error {
-	o.odd, o.foreign = map[string]bool{}, map[string]fs.FileMode{}
+	o.foreign = map[string]fs.FileMode{}
 	return o.scanFolder(".", o.old.folders())
 }
 
 func (o *Output) scanFolder(dir string, known map[string]bool) error {
-	f, err := o.out.Open(dir)
-	if err != nil {
-		return o.refuse("%s: %v", showPath(dir), withoutPath(err))
-	}
-	entries, err := f.ReadDir(-1)
-	f.Close()
+	entries, err := listFolder(o.out, dir)
 	if err != nil {
 		return o.refuse("%s: %v", showPath(dir), withoutPath(err))
 	}
@@ -329,8 +319,6 @@ func (o *Output) scanFolder(dir string, known map[string]bool) error {
 			}
 		case e.IsDir() || !listed:
 			o.foreign[name] = e.Type()
-		case !e.Type().IsRegular():
-			o.odd[name] = true
 		}
 	}
 	return nil

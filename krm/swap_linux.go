@@ -2,14 +2,10 @@ package krm
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
-
-// syncEach is true where there is no call that brings a whole tree to the disk: each file is synced instead.
-const syncEach = false
 
 // exchange swaps two entries of parent in one step. The error is errors.ErrUnsupported where the file system or the kind
 // of entry (a mount point) does not allow that.
@@ -49,19 +45,6 @@ func syncTree(dir *os.Root) error {
 		}
 		return err
 	})
-}
-
-// linkFile makes name in to a second name of the file in from. A symbolic link is linked itself, not followed. The error
-// is errors.ErrUnsupported where a copy may still succeed.
-func linkFile(from, to *os.File, name string) error {
-	err := unix.Linkat(int(from.Fd()), name, int(to.Fd()), name, 0)
-	switch err {
-	case nil:
-		return nil
-	case unix.EPERM, unix.EMLINK, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS:
-		return errors.ErrUnsupported
-	}
-	return &fs.PathError{Op: "link", Path: name, Err: err}
 }
 
 // isMountPoint reports whether another file system is mounted at path, so that it cannot be renamed.

@@ -8,9 +8,6 @@ import (
 	"os"
 )
 
-// syncEach is true where there is no call that brings a whole tree to the disk: each file is synced instead.
-const syncEach = true
-
 // exchange would swap two entries of parent in one step; here the journal does the work.
 func exchange(parent *os.Root, a, b string) error { return errors.ErrUnsupported }
 
@@ -23,9 +20,6 @@ func renameNew(parent *os.Root, a, b string) error {
 }
 
 func syncTree(*os.Root) error { return nil }
-
-// linkFile would make name in to a second name of the file in from; here files are copied.
-func linkFile(from, to *os.File, name string) error { return errors.ErrUnsupported }
 
 func isMountPoint(path string) bool { return false }
 

@@ -1,7 +1,6 @@
 package krm
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -47,7 +46,6 @@ type Output struct {
 	inside  bool
 	pending bool // only with Check: an interrupted run must be completed first
 	old     manifest
-	odd     map[string]bool // paths of the manifest that are not regular files now
 	foreign map[string]fs.FileMode
 
 	mu        sync.Mutex
@@ -137,7 +135,7 @@ func (o *Output) fail(err error) {
 type rootWriter struct {
 	o        *Output
 	root     string
-	old, new *os.Root // the root's folder in the output and in the staging folder; nil until needed
+	old, new *folder // the root's folder in the output and in the staging folder; nil until needed
 	buf, cmp []byte
 }
 
@@ -165,11 +163,8 @@ func (o *Output) put(root string, st *rootState, l *List) error {
 }
 
 func (w *rootWriter) close() {
-	for _, dir := range []*os.Root{w.old, w.new} {
-		if dir != nil {
-			dir.Close()
-		}
-	}
+	w.old.close()
+	w.new.close()
 	if cap(w.buf) < 1<<20 {
 		buffers.Put(&rootWriter{buf: w.buf[:0], cmp: w.cmp})
 	}
@@ -206,42 +201,21 @@ func filePerm(r *Resource) fs.FileMode {
 
 // onDisk reports whether the output has the content of w.buf under name; the manifest alone does not know of edits.
 func (w *rootWriter) onDisk(name string, perm fs.FileMode) bool {
-	if w.o.odd[path.Join(w.root, name)] {
-		return false
-	}
 	if w.old == nil {
-		dir, err := w.o.out.OpenRoot(w.root)
-		if err != nil {
-			return false
-		}
-		w.old = dir
-	}
-	f, err := w.old.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	if perm == 0o600 && runtime.GOOS != "windows" {
-		if info, err := f.Stat(); err != nil || info.Mode().Perm()&0o077 != 0 {
+		var err error
+		if w.old, err = openFolder(w.o.out, w.root); err != nil {
 			return false
 		}
 	}
-	return w.equal(f)
-}
-
-// equal reports whether f reads as w.buf does. It asks for one byte more than that to see a longer file.
-func (w *rootWriter) equal(f *os.File) bool {
+	// One byte more than needed shows a longer file.
 	if need := len(w.buf) + 1; cap(w.cmp) < need {
 		w.cmp = make([]byte, need+need/4)
 	}
-	got, n := w.cmp[:len(w.buf)+1], 0
-	for n < len(got) {
-		k, err := f.Read(got[n:])
-		if n += k; err != nil || k == 0 {
-			break
-		}
+	n, has, err := w.old.read(name, w.cmp[:len(w.buf)+1])
+	if perm == 0o600 && has&0o077 != 0 && runtime.GOOS != "windows" {
+		return false
 	}
-	return n == len(w.buf) && string(got[:n]) == string(w.buf)
+	return err == nil && string(w.cmp[:n]) == string(w.buf)
 }
 
 func (w *rootWriter) write(name string, perm fs.FileMode) error {
@@ -250,32 +224,9 @@ func (w *rootWriter) write(name string, perm fs.FileMode) error {
 		if err != nil {
 			return err
 		}
-		if w.new, err = openFolder(stage, w.root); err != nil {
+		if w.new, err = makeFolder(stage, w.root); err != nil {
 			return err
 		}
 	}
-	return createFile(w.new, name, w.buf, perm)
-}
-
-// openFolder opens the folder name in dir and makes it if need be.
-func openFolder(dir *os.Root, name string) (*os.Root, error) {
-	if name != "." {
-		if err := dir.MkdirAll(name, 0o777); err != nil {
-			return nil, err
-		}
-	}
-	return dir.OpenRoot(name)
-}
-
-// createFile writes a file that must not exist.
-func createFile(dir *os.Root, name string, data []byte, perm fs.FileMode) error {
-	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil && syncEach {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return w.new.create(name, w.buf, perm)
 }
