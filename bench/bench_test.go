@@ -312,6 +312,10 @@ func TestSameFolders(t *testing.T) {
 		}
 		return dir
 	}
+	long := strings.Repeat("long ", 40_000)
+	if err := same(folder(long+"\n---\nb: 2\n"), folder("b: 2\n", long+"\n")); err != nil {
+		t.Error(err)
+	}
 	whole := folder("a: 1\n---\nb: 2\n---\na: 1\n")
 	if err := same(whole, folder("a: 1\n", "a: 1\n---\nb: 2\n")); err != nil {
 		t.Error(err)

@@ -213,8 +213,9 @@ func weigh(name string) (resources int, size int64, err error) {
 }
 
 // eachLine reads a file, or the YAML files below a folder. For each file it calls open for a function, which gets every line with
-// its end and, last, nil.
+// its end and, last, nil. A line is valid during the call only.
 func eachLine(name string, open func() func(line []byte)) error {
+	r := bufio.NewReaderSize(nil, 64<<10)
 	return filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || path != name && filepath.Ext(path) != ".yaml" {
 			return err
@@ -224,10 +225,16 @@ func eachLine(name string, open func() func(line []byte)) error {
 			return err
 		}
 		defer f.Close()
+		r.Reset(f)
 		each := open()
-		r := bufio.NewReader(f)
 		for {
-			line, err := r.ReadBytes('\n')
+			line, err := r.ReadSlice('\n')
+			if err == bufio.ErrBufferFull {
+				var rest []byte
+				start := bytes.Clone(line)
+				rest, err = r.ReadBytes('\n')
+				line = append(start, rest...)
+			}
 			if len(line) > 0 {
 				each(line)
 			}

@@ -56,7 +56,7 @@ func Write(dir string, t Tree, seed int64) error {
 	}
 	h := fnv.New64a()
 	io.WriteString(h, t.Name)
-	p := &plot{dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64()))}
+	p := &plot{dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
 	t.fill(p)
 	return p.err
 }
@@ -65,6 +65,7 @@ func Write(dir string, t Tree, seed int64) error {
 type plot struct {
 	dir string
 	rnd *rand.Rand
+	out *bufio.Writer
 	err error
 }
 
@@ -82,9 +83,9 @@ func (p *plot) file(name string, body func(printf)) {
 		p.err = err
 		return
 	}
-	w := bufio.NewWriter(f)
-	body(func(format string, args ...any) { fmt.Fprintf(w, format, args...) })
-	if err := w.Flush(); err != nil {
+	p.out.Reset(f)
+	body(func(format string, args ...any) { fmt.Fprintf(p.out, format, args...) })
+	if err := p.out.Flush(); err != nil {
 		p.err = err
 	}
 	if err := f.Close(); err != nil && p.err == nil {
