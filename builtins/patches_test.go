@@ -116,25 +116,33 @@ func (tree *patchTree) steps() []Transformer {
 }
 
 func recordPatchTree(t *testing.T, file string, a *txtar.Archive) {
-	dir := t.TempDir()
 	a.Files = slices.DeleteFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
+	out, failed := runKustomize(t, a)
+	if failed != "" {
+		t.Log(failed)
+		out = "error\n"
+	}
+	a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(out)})
+	if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runKustomize returns what the kustomize on PATH prints for a tree, or its error.
+func runKustomize(t *testing.T, a *txtar.Archive) (out, failed string) {
+	dir := t.TempDir()
 	for _, f := range a.Files {
 		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("kustomize", "build", dir)
-	out, err := cmd.Output()
+	text, err := exec.Command("kustomize", "build", dir).Output()
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
-		t.Logf("%s", exit.Stderr)
-		out = []byte("error\n")
+		return "", string(exit.Stderr)
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	a.Files = append(a.Files, txtar.File{Name: "want", Data: out})
-	if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return string(text), ""
 }
 
 func TestNeedsQuotes(t *testing.T) {

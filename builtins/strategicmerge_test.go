@@ -155,9 +155,18 @@ func checkMerge(t testing.TB, dest, patch string) (agreed bool) {
 type treeGen struct {
 	*rand.Rand
 	patch bool // also directives and nulls
+	tame  bool // nothing of the wrong shape
 }
 
 func (g *treeGen) pick(options ...string) string { return options[g.IntN(len(options))] }
+
+// wrong returns text unless the generator is tame.
+func (g *treeGen) wrong(text string) string {
+	if g.tame {
+		return "merge"
+	}
+	return text
+}
 
 func (g *treeGen) chance(percent int) bool { return g.IntN(100) < percent }
 
@@ -178,7 +187,7 @@ func (g *treeGen) nullChance() int {
 func (g *treeGen) fields(fields ...string) string {
 	var kept []string
 	if g.patch && g.chance(6) {
-		kept = append(kept, "$patch: "+g.pick("delete", "replace", "merge", "delete", "replace", "merge", "other", "null"))
+		kept = append(kept, "$patch: "+g.pick("delete", "replace", "merge", "delete", "replace", "merge", g.wrong("other"), g.wrong("null")))
 	}
 	for _, f := range fields {
 		if f != "" {
@@ -196,7 +205,7 @@ func (g *treeGen) field(name string, value func() string) string {
 		return ""
 	case g.chance(g.nullChance()):
 		return name + ": " + g.pick("null", "~", "")
-	case g.chance(2):
+	case !g.tame && g.chance(2):
 		return name + ": " + g.pick("{}", "[]", "a")
 	}
 	return name + ": " + value()
@@ -213,10 +222,10 @@ func (g *treeGen) list(item func() string) string {
 		items = append(items, x)
 	}
 	if g.patch && g.chance(8) {
-		items = append(items, "{$patch: "+g.pick("delete", "replace", "merge", "replace", "other")+"}")
+		items = append(items, "{$patch: "+g.pick("delete", "replace", "merge", "replace", g.wrong("other"))+"}")
 		g.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 	}
-	if g.chance(2) {
+	if !g.tame && g.chance(2) {
 		items = append(items, g.pick("null", "{}", "a", "[]", "{other: a}"))
 	}
 	return "[" + strings.Join(items, ", ") + "]"
