@@ -89,11 +89,12 @@ type run struct {
 
 	mu    sync.Mutex
 	lists []*krm.List // results that somebody still needs
-	users []int       // nodes that have not taken a result yet
+	users []int       // nodes that have not ended their use of a result
 }
 
 func (r *run) visit(id graph.NodeID, n *graph.Node) error {
 	start := time.Now()
+	defer r.release(n)
 	list, err := eval.Run(n.Op, r.take(n), func(format string, args ...any) {
 		if r.o.Warn != nil {
 			r.o.Warn(n, fmt.Sprintf(format, args...))
@@ -127,7 +128,7 @@ func (r *run) visit(id graph.NodeID, n *graph.Node) error {
 	return nil
 }
 
-// take returns the inputs of n; the last user of a list becomes its owner.
+// take returns the inputs of n. Who is the only one left to use a list becomes its owner.
 func (r *run) take(n *graph.Node) []eval.Input {
 	if len(n.Inputs) == 0 {
 		return nil
@@ -137,10 +138,22 @@ func (r *run) take(n *graph.Node) []eval.Input {
 	defer r.mu.Unlock()
 	for i, in := range n.Inputs {
 		inputs[i].List = r.lists[in]
-		if r.users[in]--; r.users[in] == 0 {
-			inputs[i].Owned = len(r.roots[in]) == 0
+		if r.users[in] == 1 && len(r.roots[in]) == 0 {
+			inputs[i].Owned = true
 			r.lists[in] = nil
 		}
 	}
 	return inputs
+}
+
+// release ends the use of the inputs of n: only then may the next user own them, because a list must not change while
+// another user copies it.
+func (r *run) release(n *graph.Node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range n.Inputs {
+		if r.users[in]--; r.users[in] == 0 {
+			r.lists[in] = nil
+		}
+	}
 }
