@@ -37,7 +37,7 @@ krmflow build can take its place in scripts.`,
 				return err
 			}
 			if output != "" {
-				return outputError(krm.BuildWrite(output, result))
+				return writeFailure(krm.BuildWrite(output, result))
 			}
 			return a.write(result.AppendYAML(nil))
 		},
@@ -66,13 +66,4 @@ func (a *app) run(ctx context.Context, plan *planner.Plan, root func(graph.Root,
 		return err
 	}
 	return a.strictError()
-}
-
-// outputError marks an error as one of writing the output.
-func outputError(err error) error {
-	var ee *exitError
-	if err == nil || errors.As(err, &ee) {
-		return err
-	}
-	return &exitError{exitOutput, err}
 }

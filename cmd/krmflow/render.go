@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,12 +76,12 @@ func (a *app) sink(f renderFlags, dirs rootDirs) (sink, error) {
 		if f.check {
 			return nil, usageError(errors.New("--check needs -o with a folder or file"))
 		}
-		return &stream{dirs: dirs, done: func(data []byte) error { return a.write(data) }}, nil
+		return &stream{dirs: dirs, done: func(data []byte, _ fs.FileMode) error { return a.write(data) }}, nil
 	}
 	info, err := os.Stat(f.output)
 	folder := err == nil && info.IsDir() || strings.HasSuffix(f.output, "/") || len(dirs) > 1 || a.recursive
 	if !folder {
-		return &stream{dirs: dirs, done: func(data []byte) error { return writeFile(f, data) }}, nil
+		return &stream{dirs: dirs, done: func(data []byte, perm fs.FileMode) error { return writeFile(f, data, perm) }}, nil
 	}
 	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Inputs: dirs.names(), Force: f.force, Check: f.check})
 	if err != nil {
@@ -89,9 +90,9 @@ func (a *app) sink(f renderFlags, dirs rootDirs) (sink, error) {
 	return &folderSink{out: out, check: f.check, log: a.log}, nil
 }
 
-func writeFile(f renderFlags, data []byte) error {
+func writeFile(f renderFlags, data []byte, perm fs.FileMode) error {
 	if !f.check {
-		return writeFailure(krm.WriteFileAtomic(f.output, data, 0o600))
+		return writeFailure(krm.WriteFileAtomic(f.output, data, perm))
 	}
 	old, err := os.ReadFile(f.output)
 	if err == nil && string(old) == string(data) {
@@ -154,9 +155,10 @@ func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to 
 // stream is one YAML stream of all roots, in the order they were given.
 type stream struct {
 	dirs rootDirs
-	done func([]byte) error
+	done func([]byte, fs.FileMode) error
 	mu   sync.Mutex
 	text map[string][]byte
+	perm fs.FileMode // of a file with all texts: narrow if one holds a Secret
 }
 
 func (s *stream) put(d rootDir, list *krm.List) error {
@@ -164,8 +166,9 @@ func (s *stream) put(d rootDir, list *krm.List) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text == nil {
-		s.text = map[string][]byte{}
+		s.text, s.perm = map[string][]byte{}, 0o666
 	}
+	s.perm &= krm.FilePerm(list)
 	s.text[d.name] = text
 	return nil
 }
@@ -182,7 +185,7 @@ func (s *stream) commit() error {
 		}
 		all = append(all, text...)
 	}
-	return s.done(all)
+	return s.done(all, s.perm)
 }
 
 // folderSink writes one file per resource.
