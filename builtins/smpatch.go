@@ -90,6 +90,7 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 	} else if meta := merged.Get("metadata"); meta.Get("namespace").Exists() {
 		merged = merged.With("metadata", meta.Without("namespace"))
 	}
+	merged = orSame(merged, r.Value())
 	if merged.Same(r.Value()) && !p.allowName && !p.allowKind && !p.wipesState {
 		return r, nil
 	}
