@@ -22,7 +22,7 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 			continue
 		}
 		if kind := r.ID().Kind; kind != "ConfigMap" && kind != "Secret" {
-			warn("%s: kustomize hashes the layout of the file for this kind, krmflow the content: the name differs", r.ID())
+			warn("%s: the content hash in the name differs from kustomize's for this kind", r.ID())
 		}
 		buf = appendHashed(buf[:0], r.Value())
 		r = r.Copy()

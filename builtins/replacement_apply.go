@@ -62,7 +62,7 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 			return fmt.Errorf("%s: %w", old.ID(), err)
 		}
 		if lost {
-			warn("%s: what is written to %q is lost, as it is with kustomize: it leads into a null, or through a pattern or * into a text",
+			warn("%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text",
 				old.ID(), path.text)
 		}
 		if v.Same(edited.Value()) {

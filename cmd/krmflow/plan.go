@@ -38,13 +38,13 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err := plan.Err(); err != nil && !a.keepGoing {
 		return nil, err
 	}
-	return plan, a.strictError()
+	return plan, nil
 }
 
 // strictError turns warnings into a failure if the user asked for it.
 func (a *app) strictError() error {
 	if n := a.log.warnings; a.strict && n > 0 {
-		return fmt.Errorf("--strict: %d warnings are errors", n)
+		return fmt.Errorf("--strict: warnings are errors: %d", n)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ its configuration in one line and the file and field it comes from. Nothing is e
 			default:
 				return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
 			}
-			return errors.Join(err, a.write(b.Bytes()), plan.Err())
+			return errors.Join(err, a.write(b.Bytes()), plan.Err(), a.strictError())
 		},
 	}
 	a.register(cmd)
@@ -101,7 +101,7 @@ func graphCommand(a *app) *cobra.Command {
 				return err
 			}
 			var b bytes.Buffer
-			return errors.Join(plan.Graph.WriteDOT(&b), a.write(b.Bytes()), plan.Err())
+			return errors.Join(plan.Graph.WriteDOT(&b), a.write(b.Bytes()), plan.Err(), a.strictError())
 		},
 	}
 	a.register(cmd)
