@@ -1,0 +1,167 @@
+package planner
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const trees = "../testdata/kustomize"
+
+func compile(t *testing.T, dirs ...string) *Plan {
+	t.Helper()
+	cwd, err := filepath.Abs(trees)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := Compile(dirs, Options{Cwd: cwd, Reorder: "legacy"})
+	if err := plan.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func ids(p *Plan) map[string]bool {
+	m := map[string]bool{}
+	for _, n := range p.Graph.Nodes {
+		m[n.ID] = true
+	}
+	return m
+}
+
+// The id of a node depends on its file and field alone: neither on the other roots of the plan nor on their order.
+func TestNodeIDs(t *testing.T) {
+	dirs := []string{"shop/overlays/dev", "shop/overlays/prod", "openapi/plain", "openapi/overlay", "order/metadata", "components/both", "components/one"}
+	all := compile(t, dirs...)
+	if got := ids(all); len(got) != len(all.Graph.Nodes) {
+		t.Errorf("%d ids for %d nodes", len(got), len(all.Graph.Nodes))
+	}
+	slices.Reverse(dirs)
+	if a, b := ids(all), ids(compile(t, dirs...)); !maps.Equal(a, b) {
+		t.Error("the ids depend on the order of the roots")
+	}
+	for _, dir := range dirs {
+		for id := range ids(compile(t, dir)) {
+			if !ids(all)[id] {
+				t.Errorf("%s: node %s is called otherwise among other roots", dir, id)
+			}
+		}
+	}
+}
+
+// A layer that several roots use is compiled once; a component is compiled for each user, on its list.
+func TestSharing(t *testing.T) {
+	dev, prod, both := compile(t, "shop/overlays/dev"), compile(t, "shop/overlays/prod"), compile(t, "shop/overlays/dev", "shop/overlays/prod")
+	if both.Shared <= dev.Shared+prod.Shared {
+		t.Errorf("%d layers reused with both overlays, %d and %d with one", both.Shared, dev.Shared, prod.Shared)
+	}
+	union := ids(dev)
+	maps.Copy(union, ids(prod))
+	if got := ids(both); !maps.Equal(got, union) {
+		t.Errorf("%d nodes with both overlays, want the %d of either", len(got), len(union))
+	}
+	two := compile(t, "components/one", "components/two")
+	users := map[string]bool{}
+	for id := range ids(two) {
+		if user, of, ok := strings.Cut(id, " > "); ok && strings.HasPrefix(of, "components/tracing/") {
+			user, _, _ = strings.Cut(user, "#")
+			users[user] = true
+		}
+	}
+	if len(users) != 2 {
+		t.Errorf("the component is compiled for %v, want two users", slices.Collect(maps.Keys(users)))
+	}
+}
+
+// What cannot be planned is left out of the graph, and the rest is as if it had not been asked for.
+func TestFailedRoot(t *testing.T) {
+	cwd, err := filepath.Abs(trees)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := Compile([]string{"hello/missing", "hello/overlays/dev"}, Options{Cwd: cwd, Reorder: "legacy"})
+	if len(plan.Failed) != 1 || plan.Failed[0].Dir != "hello/missing" || plan.Err() == nil {
+		t.Errorf("failed roots %v", plan.Failed)
+	}
+	if want := ids(compile(t, "hello/overlays/dev")); !maps.Equal(ids(plan), want) {
+		t.Error("the other root's plan has changed")
+	}
+}
+
+func TestPlanIsDeterministic(t *testing.T) {
+	var first string
+	for range 5 {
+		var text, doc bytes.Buffer
+		plan := compile(t, "shop/overlays/prod", "monorepo/all")
+		if err := plan.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if err := plan.WriteJSON(&doc); err != nil {
+			t.Fatal(err)
+		}
+		if err := plan.Graph.WriteDOT(&doc); err != nil {
+			t.Fatal(err)
+		}
+		switch got := text.String() + doc.String(); {
+		case first == "":
+			first = got
+		case got != first:
+			t.Fatal("two plans of one tree differ")
+		}
+	}
+}
+
+func TestIsRemote(t *testing.T) {
+	for text, want := range map[string]bool{
+		"https://example.com/x.yaml":              true,
+		"http://example.com/org/repo":             true,
+		"HTTPS://example.com/x.yaml":              true,
+		"https://github.com/org/repo//base?ref=1": true,
+		"github.com/org/repo":                     true,
+		"GitHub.com/org/repo/base":                true,
+		"github.com/org":                          false,
+		"git@github.com:org/repo.git":             true,
+		"git@host.example:org/repo":               true,
+		"git::https://example.com/org/repo":       true,
+		"ssh://git@host/org/repo":                 true,
+		"file:///srv/repo":                        true,
+		"gitlab.com/org/repo":                     false,
+		"../base":                                 false,
+		"base":                                    false,
+		"a@b":                                     false,
+		"/abs/github.com/org/repo":                false,
+		"web.yaml":                                false,
+	} {
+		if got := isRemote(text); got != want {
+			t.Errorf("isRemote(%q) = %v", text, got)
+		}
+	}
+}
+
+// Nothing is planned for a directory that changes while it is read: a file is read once and its bytes are in the plan.
+func TestFilesAreReadOnce(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("kustomization.yaml", "resources: [a.yaml]\npatches: [{path: p.yaml}, {path: p.yaml}]\n")
+	write("a.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n")
+	write("p.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a, labels: {x: y}}\n")
+	plan := Compile([]string{"."}, Options{Cwd: dir, Reorder: "legacy"})
+	if err := plan.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range plan.Files {
+		names = append(names, f.File)
+	}
+	if want := []string{"a.yaml", "kustomization.yaml", "p.yaml"}; !slices.Equal(names, want) {
+		t.Errorf("files %q, want %q", names, want)
+	}
+}
