@@ -13,6 +13,14 @@ func AppendYAML(dst []byte, v Value) []byte {
 	return e.dst
 }
 
+// AppendFile appends v as AppendYAML does, for a file of its own: kustomize prints a stream in two steps, which change some
+// values (see warp.go), and a file in one.
+func AppendFile(dst []byte, v Value) []byte {
+	e := emitter{dst: dst, straight: true}
+	e.document(v)
+	return e.dst
+}
+
 // AppendYAML appends the resources as documents separated by "---".
 func (l *List) AppendYAML(dst []byte) []byte {
 	e := emitter{dst: dst}
@@ -31,6 +39,8 @@ type emitter struct {
 	fields []Field // stack of the mappings that had to be sorted
 	line   int     // position in dst where the current line starts
 	ended  bool    // the last text has ended its line itself
+	// straight writes values as they are, not as they come back from kustomize's second step.
+	straight bool
 }
 
 func (e *emitter) document(v Value) {
@@ -136,7 +146,7 @@ func (e *emitter) seq(items []Value, indent int, inline bool) {
 func (e *emitter) scalar(v Value, indent int) {
 	switch v.typ {
 	case String:
-		e.text(v.outputText(), indent)
+		e.text(e.output(v), indent)
 	case Bool, Int, Float:
 		e.dst = appendLiteral(e.dst, v, false)
 	case Time:
@@ -146,7 +156,7 @@ func (e *emitter) scalar(v Value, indent int) {
 	case Seq:
 		e.dst = append(e.dst, "[]"...)
 	default:
-		e.dst = append(e.dst, nullText(v)...)
+		e.dst = append(e.dst, e.null(v)...)
 	}
 }
 

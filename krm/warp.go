@@ -32,6 +32,20 @@ func nullText(v Value) string {
 	return "null"
 }
 
+func (e *emitter) null(v Value) string {
+	if e.straight {
+		return "null"
+	}
+	return nullText(v)
+}
+
+func (e *emitter) output(v Value) string {
+	if e.straight {
+		return v.Text()
+	}
+	return v.outputText()
+}
+
 // outputText returns the text of a string as the output shows it.
 func (v Value) outputText() string {
 	if v.warped {

@@ -171,7 +171,7 @@ func (w *rootWriter) close() {
 }
 
 func (w *rootWriter) put(st *rootState, name string, r *Resource) error {
-	w.buf = AppendYAML(w.buf[:0], r.Value())
+	w.buf = AppendFile(w.buf[:0], r.Value())
 	sum := DigestOf(w.buf)
 	perm := filePerm(r)
 	st.files[name] = sum

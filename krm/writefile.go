@@ -133,7 +133,7 @@ func buildFiles(path string, l *List) error {
 	}
 	var data []byte
 	for i, r := range l.All() {
-		data = AppendYAML(data[:0], r.Value())
+		data = AppendFile(data[:0], r.Value())
 		if err := writeFile(filepath.Join(path, names[i]), data, filePerm(r), false); err != nil {
 			return err
 		}
