@@ -36,6 +36,9 @@ func (f *Finish) Apply(list *krm.List, warn Warn) error {
 	if err := dropLocal(list); err != nil {
 		return err
 	}
+	if err := list.CheckUnique(); err != nil {
+		return err
+	}
 	sort := SortOrderTransformer{SortOptions: f.Sort}
 	if err := sort.Transform(list, warn); err != nil {
 		return err

@@ -164,6 +164,9 @@ type PatchStrategicMergeTransformer struct {
 	merge  []*smPatch
 }
 
+// ErrEmptyPatch says that a [PatchStrategicMergeTransformer] has no patch at all.
+var ErrEmptyPatch = errors.New("the patches are empty")
+
 // Configure reads the patches. It fails if there are none.
 func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	t.schema = env.Schema
@@ -186,7 +189,7 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	}
 	t.add(docs)
 	if len(t.merge) == 0 {
-		return errors.New("the patches are empty")
+		return ErrEmptyPatch
 	}
 	return nil
 }

@@ -23,12 +23,12 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 	anyChanged := false
 	for _, i := range found {
 		r := list.At(i)
-		v, err := patchObject(patch, r, remember)
+		c := r.Copy()
+		v, err := patchObject(patch, c, remember)
 		if err != nil {
 			return resourceError(r, err)
 		}
 		anyChanged = anyChanged || !v.Equal(r.Value())
-		c := r.Copy()
 		if remember {
 			c.PushID()
 		}
@@ -42,9 +42,16 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 	return nil
 }
 
+// patchObject returns the patched object of r. If the patch removes all annotations, r loses its provenance: it is the one
+// thing that kustomize keeps in annotations without saving it from the patch.
 func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, error) {
 	v := r.Value()
 	meta := v.Get("metadata")
+	tracked := r.Origin != nil && meta.Type() == krm.Map
+	if tracked {
+		v = v.WithAt(krm.Str(""), "metadata", "annotations", originAnnotation)
+		meta = v.Get("metadata")
+	}
 	// A resource of which kustomize remembers something has annotations at this time.
 	if (remember || hasState(r)) && meta.Type() == krm.Map && meta.Get("annotations").IsNull() {
 		v = v.With("metadata", meta.With("annotations", krm.MapOf()))
@@ -55,6 +62,14 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	}
 	if v.Type() != krm.Map {
 		return v, errors.New("the patch leaves no object")
+	}
+	if tracked {
+		annotations := v.At("metadata", "annotations")
+		if annotations.Get(originAnnotation).Exists() {
+			v = v.WithAt(annotations.Without(originAnnotation), "metadata", "annotations")
+		} else {
+			r.Origin, r.Transformations = nil, nil
+		}
 	}
 	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
 	return textFields(rewritten(v), "annotations", jsonText), nil

@@ -71,6 +71,9 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 		if edited == old {
 			edited = old.Copy()
 		}
+		if replacesState(path) {
+			forget(edited)
+		}
 		edited.SetValue(v)
 		if isSource && (r.source.Options == nil || r.source.Options.Delimiter == "") {
 			// What follows gets the new value of the source.
@@ -83,6 +86,12 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 		list.Set(pos, edited)
 	}
 	return nil
+}
+
+// replacesState reports whether path leads to all annotations or to all metadata. kustomize keeps what it knows of a resource
+// in annotations, and forgets it with them.
+func replacesState(path fieldPath) bool {
+	return path.text == "metadata" || path.text == "metadata.annotations"
 }
 
 // read returns the value of the source's field.

@@ -54,6 +54,9 @@ func (s *SortOrderTransformer) Transform(list *krm.List, warn Warn) error {
 	if s.SortOptions == nil || s.SortOptions.Order != "legacy" {
 		return nil
 	}
+	if err := list.CheckUnique(); err != nil {
+		return err
+	}
 	rank := kindRank
 	if o := s.SortOptions.LegacySortOptions; o != nil {
 		rank = o.rank()
@@ -67,7 +70,7 @@ func (s *SortOrderTransformer) Transform(list *krm.List, warn Warn) error {
 		}
 		list.Replace(rs)
 	}
-	return list.CheckUnique()
+	return nil
 }
 
 func (o *LegacySortOptions) rank() func(kind string) int {

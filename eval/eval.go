@@ -98,6 +98,9 @@ func transform(op graph.Transform, list *krm.List, warn builtins.Warn) (*krm.Lis
 		return nil, err
 	}
 	builtins.RecordTransformation(list, op.Origin)
+	if op.Last {
+		return list, list.CheckUnique()
+	}
 	return list, nil
 }
 

@@ -32,6 +32,8 @@ type Transform struct {
 	Builtin Builtin
 	// Origin is recorded as a transformation on each resource, nil if the root asks for none.
 	Origin *krm.Origin
+	// Last is true at the end of a layer, where no two resources may have the same identity.
+	Last bool
 }
 
 // Validate checks its input, which must come out unchanged.

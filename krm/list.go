@@ -12,6 +12,8 @@ type List struct {
 	cur   *index // by current identity
 	any   *index // by current and previous identities
 	names map[string][]int
+	// unique is true if it is known that no two resources have the same identity.
+	unique bool
 }
 
 // index maps an identity to the positions that have it. Nearly always that is one; further ones are in more.
@@ -48,7 +50,7 @@ func (x *index) find(id ID) []int {
 }
 
 // NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
-func NewList(rs ...*Resource) *List { return &List{items: rs} }
+func NewList(rs ...*Resource) *List { return &List{items: rs, unique: len(rs) < 2} }
 
 // Len returns the number of resources.
 func (l *List) Len() int { return len(l.items) }
@@ -68,7 +70,9 @@ func (l *List) All() iter.Seq2[int, *Resource] {
 }
 
 // Clone returns a list of the same resources that can be changed independently.
-func (l *List) Clone() *List { return &List{items: append([]*Resource(nil), l.items...)} }
+func (l *List) Clone() *List {
+	return &List{items: append([]*Resource(nil), l.items...), unique: l.unique}
+}
 
 func (l *List) buildCur() *index {
 	if l.cur == nil {
@@ -140,7 +144,7 @@ func (l *List) Append(r *Resource) error {
 func (l *List) Set(i int, r *Resource) {
 	old := l.items[i]
 	if old.id != r.id {
-		l.cur, l.any, l.names = nil, nil, nil
+		l.cur, l.any, l.names, l.unique = nil, nil, nil, len(l.items) < 2
 	} else if !sameHistory(old, r) {
 		l.any, l.names = nil, nil
 	}
@@ -173,13 +177,19 @@ func (l *List) Filter(keep func(*Resource) bool) {
 		}
 	}
 	if len(rs) != len(l.items) {
+		unique := l.unique
 		l.Replace(rs)
+		l.unique = unique
 	}
 }
 
 // CheckUnique returns a [DuplicateError] for the first two resources of the same current identity, nil if there are none.
 func (l *List) CheckUnique() error {
+	if l.unique {
+		return nil
+	}
 	if cur := l.buildCur(); len(cur.more) == 0 {
+		l.unique = true
 		return nil
 	}
 	seen := make(map[ID]*Resource, len(l.items))

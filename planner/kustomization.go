@@ -161,30 +161,22 @@ func (b *build) check(k *kustomizationFile, v krm.Value) {
 			b.c.plan.Warnings = append(b.c.plan.Warnings, w)
 		}
 	}
-	for _, h := range []struct {
-		field string
-		used  bool
-	}{{"helmCharts", len(k.HelmCharts) > 0}, {"helmGlobals", k.HelmGlobals.Exists()}} {
-		if h.used && (h.field != "helmGlobals" || len(k.HelmCharts) == 0) {
-			b.errorAt(k.src, []any{h.field}, errors.New("krmflow does not support helm charts yet"))
-		}
+	if len(k.HelmCharts) > 0 {
+		b.errorAt(k.src, []any{"helmCharts"}, errors.New("krmflow does not support helm charts yet"))
 	}
 }
 
 // empty reports whether the file says nothing but what it is. kustomize counts empty lists and mappings as something.
 func (k *kustomizationFile) empty(v krm.Value) bool {
 	for _, f := range v.Fields() {
-		if !strings.EqualFold(f.Key, "apiVersion") && !strings.EqualFold(f.Key, "kind") && !f.Value.IsNull() && f.Value.Text() != emptyText(f.Value) {
+		switch field := strings.ToLower(f.Key); {
+		case field == "apiversion" || field == "kind" || f.Value.IsNull():
+		case f.Value.Type() == krm.String && f.Value.Text() == "":
+		case (field == "bases" || field == "imagetags" || field == "helmchartinflationgenerator") && f.Value.IsEmpty():
+			// What these lists hold is moved to other fields, and nothing of them remains.
+		default:
 			return false
 		}
 	}
 	return true
-}
-
-// emptyText is "" for a string, which says nothing if it is empty, and a text that no value has for everything else.
-func emptyText(v krm.Value) string {
-	if v.Type() == krm.String {
-		return ""
-	}
-	return "\x00"
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,11 +41,42 @@ func (s *steps) generate(path []any, g builtins.Generator, summary string) {
 // transform configures a transformer and appends its node.
 func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
 	if s.configure(path, t) {
-		switch t.(type) {
-		case *builtins.PatchTransformer, *builtins.PatchStrategicMergeTransformer:
-			s.loaded = true
+		s.transformer(path, t, summary, true)
+	}
+}
+
+// transformer appends the node of a transformer that is configured. Where kustomize runs one transformer for all entries of
+// a field, it records that one: only the last entry is to be recorded.
+func (s *steps) transformer(path []any, t builtins.Transformer, summary string, record bool) {
+	switch t.(type) {
+	case *builtins.PatchTransformer, *builtins.PatchStrategicMergeTransformer:
+		s.loaded = true
+	}
+	op := graph.Transform{Builtin: t}
+	if record {
+		op.Origin = s.builtinOrigin(kindOf(t))
+	}
+	s.then(path, op, summary)
+}
+
+// patchesStrategicMerge appends a node for each entry of the field. Some of them may be empty, but not all.
+func (s *steps) patchesStrategicMerge() {
+	empty := 0
+	for i, p := range s.k.PatchesStrategicMerge {
+		path := []any{"patchesStrategicMerge", i}
+		t := &builtins.PatchStrategicMergeTransformer{Paths: []string{p}}
+		last := i == len(s.k.PatchesStrategicMerge)-1
+		switch err := t.Configure(s.env()); {
+		case errors.Is(err, builtins.ErrEmptyPatch) && !(last && empty == i):
+			empty++
+			if !last {
+				continue
+			}
+		case err != nil:
+			s.errorAt(s.k.src, path, err)
+			continue
 		}
-		s.then(path, graph.Transform{Builtin: t, Origin: s.builtinOrigin(kindOf(t))}, summary)
+		s.transformer(path, t, patchSummary(patchEntry{Path: onePath(p)}), last)
 	}
 }
 
@@ -66,9 +98,7 @@ func kindOf(b builtins.Builtin) string {
 // transformers appends the layer's transformers in kustomize's order.
 func (s *steps) transformers() {
 	k := s.k
-	for i, p := range k.PatchesStrategicMerge {
-		s.transform([]any{"patchesStrategicMerge", i}, &builtins.PatchStrategicMergeTransformer{Paths: []string{p}}, patchSummary(patchEntry{Path: onePath(p)}))
-	}
+	s.patchesStrategicMerge()
 	for i, p := range k.Patches {
 		t := &builtins.PatchTransformer{Path: p.Path, Patch: p.Patch, Target: p.Target, Options: p.Options}
 		s.transform([]any{"patches", i}, t, patchSummary(p))
@@ -106,7 +136,9 @@ func (s *steps) transformers() {
 			r.Targets = nil // kustomize makes no difference here
 		}
 		t := &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{r}}
-		s.transform([]any{"replacements", i}, t, replacementSummary(r))
+		if path := []any{"replacements", i}; s.configure(path, t) {
+			s.transformer(path, t, replacementSummary(r), i == len(k.Replacements)-1)
+		}
 	}
 	for _, e := range s.external("transformers", k.Transformers) {
 		if t, ok := e.builtin.(builtins.Transformer); ok {

@@ -311,7 +311,10 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	if l == nil || l.failed {
 		return
 	}
-	s.list, s.config, s.vars = l.out, l.config, l.vars
+	s.list, s.vars = l.out, l.vars
+	// kustomize merges what comes out of a component into nothing: entries may contradict each other in that order.
+	s.config = &builtins.Config{}
+	s.mergeConfig(path, l.config)
 }
 
 // varsStep records which resources the layer's vars take their values from.
@@ -326,6 +329,18 @@ func (s *steps) varsStep() {
 	}
 	s.vars = vars
 	s.then([]any{"vars"}, graph.Transform{Builtin: recordVars(s.k.Vars)}, fmt.Sprintf("%d vars", len(s.k.Vars)))
+}
+
+// end marks the last node of the layer, if it is one that may give two resources the same identity.
+func (s *steps) end() {
+	if !s.hasList {
+		return
+	}
+	n := s.c.g.Nodes[s.list]
+	if op, ok := n.Op.(graph.Transform); ok && n.Layer == s.prefix {
+		op.Last = true
+		n.Op = op
+	}
 }
 
 // parseSchema returns the schema in a file. onTop is true if kustomize has read its own schema before it meets this one: it then still
