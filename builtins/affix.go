@@ -12,7 +12,7 @@ type PrefixTransformer struct {
 	Prefix     string     `json:"prefix,omitempty"`
 	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
 
-	fields fieldSet
+	fields *fieldSet
 }
 
 // Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
@@ -36,7 +36,7 @@ type SuffixTransformer struct {
 	Suffix     string     `json:"suffix,omitempty"`
 	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
 
-	fields fieldSet
+	fields *fieldSet
 }
 
 // Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
@@ -60,7 +60,7 @@ type PrefixSuffixTransformer struct {
 	Suffix     string     `json:"suffix,omitempty"`
 	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
 
-	fields fieldSet
+	fields *fieldSet
 }
 
 // Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
@@ -79,7 +79,7 @@ func (t *PrefixSuffixTransformer) Transform(list *krm.List, warn Warn) error {
 	return suffix.Transform(list, warn)
 }
 
-func compileAffix(specs FieldSpecs) (fieldSet, error) {
+func compileAffix(specs FieldSpecs) (*fieldSet, error) {
 	if specs == nil {
 		return nil, errors.New("fieldSpecs are missing")
 	}
@@ -93,7 +93,7 @@ type affix struct {
 	note func(r *krm.Resource, parts []string)
 }
 
-func addAffix(list *krm.List, fields fieldSet, a affix) error {
+func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 	if a.text == "" {
 		return nil
 	}
@@ -104,14 +104,13 @@ func addAffix(list *krm.List, fields fieldSet, a affix) error {
 		}
 		return sameStyle(v, a.join(v.SourceText())), nil
 	}
-	picker := fields.picker()
 	for i, r := range list.All() {
 		orig := r.OrigID().GVK
 		if keepsName(orig) {
 			continue
 		}
 		changed := r
-		for _, spec := range picker.pick(orig).specs {
+		for _, spec := range fields.pick(orig).specs {
 			if changed == r {
 				changed = r.Copy()
 			}

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -90,21 +91,13 @@ func kindRank(kind string) int {
 	return 0
 }
 
-// A fieldSet is a compiled FieldSpecs: its paths are split once. It is immutable.
-type fieldSet []compiledSpec
+// A fieldSet is a compiled FieldSpecs: its paths are split once, and the fields of a kind are looked for once. It is safe
+// for concurrent use.
+type fieldSet struct {
+	specs []compiledSpec
 
-func (s FieldSpecs) compile() fieldSet {
-	set := make(fieldSet, len(s))
-	for i, fs := range s {
-		set[i] = compileSpec(fs)
-	}
-	return set
-}
-
-// A fieldPicker finds the fields of a kind, once for each kind. It belongs to one goroutine.
-type fieldPicker struct {
-	set    fieldSet
-	picked map[krm.GVK]pickedFields
+	mu     sync.RWMutex
+	picked map[krm.GVK]*pickedFields
 }
 
 // pickedFields are the fields of one kind, one by one and as trees.
@@ -113,26 +106,62 @@ type pickedFields struct {
 	trees []*fieldTree[*compiledSpec]
 }
 
-func (set fieldSet) picker() *fieldPicker {
-	return &fieldPicker{set, make(map[krm.GVK]pickedFields)}
+// fieldSets are the compiled forms of all FieldSpecs so far. Layers share the lists of their configuration, and there are
+// hundreds of layers, but few configurations.
+var fieldSets sync.Map // listKey[FieldSpec] -> *fieldSet
+
+// A listKey identifies a slice that is never changed.
+type listKey[T any] struct {
+	first *T
+	n     int
 }
 
-func (p *fieldPicker) pick(g krm.GVK) pickedFields {
-	fields, ok := p.picked[g]
-	if !ok {
-		for i := range p.set {
-			if p.set[i].GVK().Selects(g) {
-				fields.specs = append(fields.specs, &p.set[i])
-			}
-		}
-		fields.trees = plantTrees(fields.specs, func(c **compiledSpec) *compiledSpec { return *c })
-		p.picked[g] = fields
+func keyOf[T any](s []T) (k listKey[T]) {
+	if k.n = len(s); k.n > 0 {
+		k.first = &s[0]
 	}
+	return k
+}
+
+func (s FieldSpecs) compile() *fieldSet {
+	key := keyOf(s)
+	if set, ok := fieldSets.Load(key); ok {
+		return set.(*fieldSet)
+	}
+	set := &fieldSet{specs: make([]compiledSpec, len(s)), picked: map[krm.GVK]*pickedFields{}}
+	for i, fs := range s {
+		set.specs[i] = compileSpec(fs)
+	}
+	shared, _ := fieldSets.LoadOrStore(key, set)
+	return shared.(*fieldSet)
+}
+
+// pick returns the fields of kind g; a nil set has none.
+func (set *fieldSet) pick(g krm.GVK) *pickedFields {
+	if set == nil {
+		return &pickedFields{}
+	}
+	set.mu.RLock()
+	fields := set.picked[g]
+	set.mu.RUnlock()
+	if fields != nil {
+		return fields
+	}
+	fields = &pickedFields{}
+	for i := range set.specs {
+		if set.specs[i].GVK().Selects(g) {
+			fields.specs = append(fields.specs, &set.specs[i])
+		}
+	}
+	fields.trees = plantTrees(fields.specs, func(c **compiledSpec) *compiledSpec { return *c })
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.picked[g] = fields
 	return fields
 }
 
 // edit applies fn to every field of v, an object of kind g, that the specs name.
-func (p *fieldPicker) edit(v krm.Value, g krm.GVK, create krm.Type, fn EditFunc) (krm.Value, error) {
+func (set *fieldSet) edit(v krm.Value, g krm.GVK, create krm.Type, fn EditFunc) (krm.Value, error) {
 	visit := func(specs []*compiledSpec, field krm.Value) (w krm.Value, err error) {
 		w = field
 		for i := 0; i < len(specs) && err == nil; i++ { // a field that is named twice is edited twice
@@ -140,7 +169,7 @@ func (p *fieldPicker) edit(v krm.Value, g krm.GVK, create krm.Type, fn EditFunc)
 		}
 		return w, err
 	}
-	for _, tree := range p.pick(g).trees {
+	for _, tree := range set.pick(g).trees {
 		w, err := tree.walk(v, create, visit)
 		if err != nil {
 			return v, err

@@ -69,7 +69,7 @@ func randomTree(rnd *rand.Rand, depth int) krm.Value {
 	return krm.MapOf(fields...)
 }
 
-// TestTreesEditAsFieldsDo compares the trees of a picker with editing field after field.
+// TestTreesEditAsFieldsDo compares the trees of a set with editing field after field.
 func TestTreesEditAsFieldsDo(t *testing.T) {
 	names := []string{"a", "b", "c", "a[]", "b[]"}
 	fails, changes := 0, 0
@@ -109,7 +109,7 @@ func TestTreesEditAsFieldsDo(t *testing.T) {
 		before := string(krm.AppendJSON(nil, v))
 		wantCalls := calls
 		calls = 0
-		got, err := specs.compile().picker().edit(v, krm.GVK{}, create, fn)
+		got, err := specs.compile().edit(v, krm.GVK{}, create, fn)
 		if (err != nil) != (wantErr != nil) {
 			t.Fatalf("seed %d: error %v, want %v", seed, err, wantErr)
 		}

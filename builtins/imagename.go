@@ -49,15 +49,19 @@ func (p *imagePattern) match(image string) bool {
 		return false
 	case p.re != nil:
 		return p.re.MatchString(image)
-	case strings.IndexFunc(image, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0: // a dot is a character, not a byte
-		re, err := imageRegexp(p.name)
-		return err == nil && re.MatchString(image)
-	case len(image) < len(p.name):
-		return false
 	}
 	for i := range len(p.name) {
-		if c := image[i]; p.name[i] != c && (p.name[i] != '.' || c == '\n') {
+		if i == len(image) {
 			return false
+		}
+		c := image[i]
+		switch {
+		case p.name[i] == c:
+		case p.name[i] != '.' || c == '\n':
+			return false
+		case c >= utf8.RuneSelf: // a dot is a character, not a byte
+			re, err := imageRegexp(p.name)
+			return err == nil && re.MatchString(image)
 		}
 	}
 	rest := image[len(p.name):]

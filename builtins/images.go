@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -22,7 +23,7 @@ type ImageTagTransformer struct {
 	ImageTag   Image      `json:"imageTag,omitempty"`
 	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
 
-	fields  fieldSet
+	fields  *fieldSet
 	pattern imagePattern
 }
 
@@ -38,9 +39,8 @@ func (t *ImageTagTransformer) Configure(Env) error {
 // warns if no image has the name.
 func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	u := &imageUpdate{image: t.ImageTag, pattern: t.pattern}
-	picker := t.fields.picker()
 	for i, r := range list.All() {
-		v, err := u.apply(r, picker)
+		v, err := u.apply(r, t.fields)
 		if err != nil {
 			return resourceError(r, err)
 		}
@@ -51,24 +51,9 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 		}
 	}
 	if !u.matched && warn != nil {
-		t.warnUnused(list, warn)
+		warn("no image named %q%s", t.ImageTag.Name, nearName(t.ImageTag.Name, u.otherNames()))
 	}
 	return nil
-}
-
-func (t *ImageTagTransformer) warnUnused(list *krm.List, warn Warn) {
-	seen := &imageUpdate{names: map[string]bool{}}
-	picker := t.fields.picker()
-	for _, r := range list.All() {
-		if _, err := seen.apply(r, picker); err != nil {
-			return
-		}
-	}
-	names := make([]string, 0, len(seen.names))
-	for name := range seen.names {
-		names = append(names, name)
-	}
-	warn("no image named %q%s", t.ImageTag.Name, nearName(t.ImageTag.Name, names))
 }
 
 // nearName returns the end of a message that names what the user may have meant.
@@ -84,10 +69,10 @@ type imageUpdate struct {
 	image   Image
 	pattern imagePattern
 	matched bool
-	names   map[string]bool // if not nil, the names of all images are noted and nothing is changed
+	others  []string // the images that do not match, while none does
 }
 
-func (u *imageUpdate) apply(r *krm.Resource, picker *fieldPicker) (krm.Value, error) {
+func (u *imageUpdate) apply(r *krm.Resource, fields *fieldSet) (krm.Value, error) {
 	id := r.ID()
 	if id.Kind == "CustomResourceDefinition" {
 		return r.Value(), nil
@@ -96,14 +81,16 @@ func (u *imageUpdate) apply(r *krm.Resource, picker *fieldPicker) (krm.Value, er
 	if err != nil {
 		return v, err
 	}
-	return picker.edit(v, id.GVK, krm.None, u.set)
+	return fields.edit(v, id.GVK, krm.None, u.set)
 }
 
 // containers changes the images in all lists named containers or initContainers, at any depth.
 func (u *imageUpdate) containers(v krm.Value) (krm.Value, error) {
 	changed := v
-	for i, f := range v.Fields() {
-		if f.Value.IsScalar() {
+	fields := v.Fields()
+	for i := range fields {
+		f := &fields[i]
+		if f.Value.Len() == 0 {
 			continue
 		}
 		w, err := u.containers(f.Value)
@@ -178,12 +165,10 @@ func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
 	if !v.IsNull() && !v.IsScalar() {
 		return v, fmt.Errorf("image: %w", errNotScalar(v))
 	}
-	if u.names != nil {
-		name, _, _ := splitImage(text)
-		u.names[name] = true
-		return v, nil
-	}
 	if !u.pattern.match(text) {
+		if n := len(u.others); !u.matched && (n == 0 || u.others[n-1] != text) {
+			u.others = append(u.others, text)
+		}
 		return v, nil
 	}
 	u.matched = true
@@ -192,6 +177,15 @@ func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
 		return v, nil
 	}
 	return sameStyle(v, image), nil
+}
+
+// otherNames returns the names of the images that do not match, each once.
+func (u *imageUpdate) otherNames() []string {
+	for i, image := range u.others {
+		u.others[i], _, _ = splitImage(image)
+	}
+	slices.Sort(u.others)
+	return slices.Compact(u.others)
 }
 
 // update applies img to an image that it matches. A new tag or digest replaces tag and digest.

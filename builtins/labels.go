@@ -43,7 +43,7 @@ func (t *AnnotationsTransformer) Transform(list *krm.List, _ Warn) error { retur
 
 // entries are what to add to the mappings that fields name.
 type entries struct {
-	fields fieldSet
+	fields *fieldSet
 	pairs  []pair
 }
 
@@ -68,9 +68,8 @@ func (e *entries) add(list *krm.List) error {
 	if len(e.pairs) == 0 {
 		return nil
 	}
-	picker := e.fields.picker()
 	for i, r := range list.All() {
-		v, err := picker.edit(r.Value(), r.ID().GVK, krm.Map, e.addTo)
+		v, err := e.fields.edit(r.Value(), r.ID().GVK, krm.Map, e.addTo)
 		if err != nil {
 			return resourceError(r, err)
 		}

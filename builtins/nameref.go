@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -21,9 +22,9 @@ func FixNameReferences(list *krm.List, refs NameReferences) error {
 		return nil
 	}
 	index := newNameIndex(list)
-	picker := refPicker{refs: refs, picked: map[krm.GVK][]*fieldTree[refSpec]{}}
+	fields := refs.compile()
 	for i, r := range list.All() {
-		trees := picker.pick(r.OrigID().GVK)
+		trees := fields.pick(r.OrigID().GVK)
 		if len(trees) == 0 {
 			continue
 		}
@@ -47,19 +48,34 @@ type refSpec struct {
 	role   bool // the field is the name in a roleRef, whose kind counts too
 }
 
-// A refPicker finds the fields of a kind that may hold names, once for each kind.
-type refPicker struct {
+// A refSet finds the fields of a kind that may hold names, once for each kind. It is safe for concurrent use.
+type refSet struct {
 	refs   NameReferences
+	mu     sync.RWMutex
 	picked map[krm.GVK][]*fieldTree[refSpec]
 }
 
-func (p *refPicker) pick(g krm.GVK) []*fieldTree[refSpec] {
-	trees, ok := p.picked[g]
+// refSets are the sets of all NameReferences so far, as [fieldSets].
+var refSets sync.Map // listKey[NameReference] -> *refSet
+
+func (n NameReferences) compile() *refSet {
+	key := keyOf(n)
+	if set, ok := refSets.Load(key); ok {
+		return set.(*refSet)
+	}
+	set, _ := refSets.LoadOrStore(key, &refSet{refs: n, picked: map[krm.GVK][]*fieldTree[refSpec]{}})
+	return set.(*refSet)
+}
+
+func (s *refSet) pick(g krm.GVK) []*fieldTree[refSpec] {
+	s.mu.RLock()
+	trees, ok := s.picked[g]
+	s.mu.RUnlock()
 	if ok {
 		return trees
 	}
 	var specs []refSpec
-	for _, ref := range p.refs {
+	for _, ref := range s.refs {
 		for _, fs := range ref.FieldSpecs {
 			if fs.GVK().Selects(g) {
 				specs = append(specs, refSpec{compileSpec(fs), ref.GVK(), strings.HasSuffix(fs.Path, "roleRef/name")})
@@ -67,7 +83,9 @@ func (p *refPicker) pick(g krm.GVK) []*fieldTree[refSpec] {
 		}
 	}
 	trees = plantTrees(specs, func(s *refSpec) *compiledSpec { return &s.compiledSpec })
-	p.picked[g] = trees
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.picked[g] = trees
 	return trees
 }
 

@@ -20,7 +20,7 @@ type NamespaceTransformer struct {
 	// "defaultOnly" (those named default), "allServiceAccounts" or "none".
 	SetRoleBindingSubjects string `json:"setRoleBindingSubjects"`
 
-	fields fieldSet
+	fields *fieldSet
 }
 
 // Configure fails if SetRoleBindingSubjects is not one of its values.
@@ -70,7 +70,7 @@ func (t *NamespaceTransformer) setter() *namespaceSetter {
 		namespace: krm.Str(t.Metadata.Namespace),
 		unsetOnly: t.UnsetOnly,
 		subjects:  t.SetRoleBindingSubjects,
-		picker:    t.fields.picker(),
+		fields:    t.fields,
 	}
 }
 
@@ -79,7 +79,7 @@ type namespaceSetter struct {
 	namespace krm.Value
 	unsetOnly bool
 	subjects  string
-	picker    *fieldPicker
+	fields    *fieldSet
 }
 
 func (s *namespaceSetter) apply(r *krm.Resource) (krm.Value, error) {
@@ -99,7 +99,7 @@ func (s *namespaceSetter) apply(r *krm.Resource) (krm.Value, error) {
 		}
 		v = w
 	}
-	for _, spec := range s.picker.pick(id.GVK).specs {
+	for _, spec := range s.fields.pick(id.GVK).specs {
 		switch {
 		case spec.Path == "metadata/namespace",
 			spec.Path == "metadata/name" && id.APIVersion() != "v1",

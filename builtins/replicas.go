@@ -21,7 +21,7 @@ type ReplicaCountTransformer struct {
 	Replica    Replica    `json:"replica,omitempty"`
 	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
 
-	fields fieldSet
+	fields *fieldSet
 }
 
 // Configure never fails.
@@ -47,8 +47,8 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	for i, r := range list.All() {
 		v := r.Value()
-		for j := range t.fields {
-			spec := &t.fields[j]
+		for j := range t.fields.specs {
+			spec := &t.fields.specs[j]
 			if !t.matches(r, spec.GVK()) {
 				continue
 			}
@@ -91,11 +91,11 @@ func (t *ReplicaCountTransformer) matches(r *krm.Resource, selector krm.GVK) boo
 
 func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
 	var kinds, names []string
-	for i := range t.fields {
-		kinds = append(kinds, t.fields[i].GVK().String())
+	for i := range t.fields.specs {
+		kinds = append(kinds, t.fields.specs[i].GVK().String())
 	}
 	for _, r := range list.All() {
-		if slices.ContainsFunc(t.fields, func(s compiledSpec) bool { return s.GVK().Selects(r.ID().GVK) }) {
+		if slices.ContainsFunc(t.fields.specs, func(s compiledSpec) bool { return s.GVK().Selects(r.ID().GVK) }) {
 			names = append(names, r.ID().Name, r.OrigID().Name)
 		}
 	}

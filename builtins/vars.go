@@ -133,7 +133,7 @@ func ResolveVars(list *krm.List, vars VarSet, specs FieldSpecs, warn Warn) error
 	if err := e.lookUp(list, vars); err != nil {
 		return err
 	}
-	fields := specs.compile().picker()
+	fields := specs.compile()
 	for i, r := range list.All() {
 		v, err := fields.edit(r.Value(), r.ID().GVK, krm.None, e.edit)
 		if err != nil {

@@ -19,38 +19,16 @@ type PanicError struct {
 func (e *PanicError) Error() string { return fmt.Sprintf("internal error in %s", e.Node) }
 
 // Walk calls visit once for each node, never before its inputs are done, at most jobs at a time. Nodes that are ready at
-// the same time start in the order of the Graph, which keeps the number of lists alive small. All work is started by the
-// calling goroutine.
+// the same time start in the order of the Graph, which keeps the number of lists alive small. The calling goroutine is one
+// of those that visit; others are started only when there is something to do for them.
 //
 // After an error no further node is started, unless keepGoing is true: then only the nodes that need the failed one are
 // left out. Walk returns the errors in the order of the Graph; if ctx ends it returns its error as well.
 func Walk(ctx context.Context, g *Graph, jobs int, keepGoing bool, visit func(NodeID, *Node) error) []error {
 	w := newWalk(g)
-	done := make(chan NodeID)
-	running, stopped := 0, false
-	for {
-		for !stopped && running < jobs && w.ready.Len() > 0 && ctx.Err() == nil {
-			id := heap.Pop(&w.ready).(NodeID)
-			if jobs == 1 {
-				w.visit(id, visit)
-				stopped = w.finish(id) && !keepGoing
-				continue
-			}
-			running++
-			go func() {
-				w.visit(id, visit)
-				done <- id
-			}()
-		}
-		if running == 0 {
-			break
-		}
-		id := <-done
-		running--
-		if w.finish(id) && !keepGoing {
-			stopped = true
-		}
-	}
+	w.ctx, w.jobs, w.keepGoing, w.visit = ctx, max(1, jobs), keepGoing, visit
+	w.work()
+	w.others.Wait()
 	errs := w.errors()
 	if ctx.Err() != nil {
 		errs = append(errs, context.Cause(ctx))
@@ -59,16 +37,28 @@ func Walk(ctx context.Context, g *Graph, jobs int, keepGoing bool, visit func(No
 }
 
 type walk struct {
-	g       *Graph
-	users   [][]NodeID
-	missing []int // inputs that are not done
-	ready   nodeHeap
+	ctx       context.Context
+	g         *Graph
+	jobs      int
+	keepGoing bool
+	visit     func(NodeID, *Node) error
+	users     [][]NodeID
+	others    sync.WaitGroup // goroutines besides the calling one
+
 	mu      sync.Mutex
+	changed sync.Cond // of ready, running or stopped
+	missing []int     // inputs that are not done
+	ready   nodeHeap
+	started int // goroutines, without the calling one
+	idle    int // of them or it
+	running int // visits
+	stopped bool
 	errs    map[NodeID]error
 }
 
 func newWalk(g *Graph) *walk {
 	w := &walk{g: g, users: make([][]NodeID, len(g.Nodes)), missing: make([]int, len(g.Nodes)), errs: map[NodeID]error{}}
+	w.changed.L = &w.mu
 	for i, n := range g.Nodes {
 		w.missing[i] = len(n.Inputs)
 		for _, in := range n.Inputs {
@@ -81,37 +71,74 @@ func newWalk(g *Graph) *walk {
 	return w
 }
 
-func (w *walk) visit(id NodeID, visit func(NodeID, *Node) error) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.fail(id, &PanicError{w.g.Nodes[id].ID, p, debug.Stack()})
+// work visits nodes until there are none left. A goroutine goes on with what it has made ready: handing each node to
+// another one would cost more than most visits.
+func (w *walk) work() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.await() {
+		id := heap.Pop(&w.ready).(NodeID)
+		if len(w.ready) > 0 {
+			w.share()
 		}
-	}()
-	if err := visit(id, w.g.Nodes[id]); err != nil {
-		w.fail(id, err)
+		w.running++
+		w.mu.Unlock()
+		err := w.call(id)
+		w.mu.Lock()
+		w.running--
+		w.finish(id, err)
+	}
+	w.changed.Broadcast()
+}
+
+// await waits for a node to be ready and reports false if there will be none.
+func (w *walk) await() bool {
+	for {
+		w.stopped = w.stopped || w.ctx.Err() != nil
+		switch {
+		case w.stopped, len(w.ready) == 0 && w.running == 0:
+			return false
+		case len(w.ready) > 0:
+			return true
+		}
+		w.idle++
+		w.changed.Wait()
+		w.idle--
 	}
 }
 
-func (w *walk) fail(id NodeID, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.errs[id] = err
+// share finds somebody else for a node that is ready.
+func (w *walk) share() {
+	switch {
+	case w.idle > 0:
+		w.changed.Signal()
+	case w.started+1 < w.jobs:
+		w.started++
+		w.others.Go(w.work)
+	}
 }
 
-// finish makes the users of id ready whose inputs are all done and reports whether id failed.
-func (w *walk) finish(id NodeID) bool {
-	w.mu.Lock()
-	failed := w.errs[id] != nil
-	w.mu.Unlock()
-	if failed {
-		return true
+func (w *walk) call(id NodeID) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{w.g.Nodes[id].ID, p, debug.Stack()}
+		}
+	}()
+	return w.visit(id, w.g.Nodes[id])
+}
+
+// finish makes the users of id ready whose inputs are all done.
+func (w *walk) finish(id NodeID, err error) {
+	if err != nil {
+		w.errs[id] = err
+		w.stopped = w.stopped || !w.keepGoing
+		return
 	}
 	for _, u := range w.users[id] {
 		if w.missing[u]--; w.missing[u] == 0 {
 			heap.Push(&w.ready, u)
 		}
 	}
-	return false
 }
 
 func (w *walk) errors() []error {

@@ -1,7 +1,9 @@
 package krm
 
 import (
+	"io"
 	"slices"
+	"sync"
 )
 
 // AppendYAML appends v in kustomize's form: block style with two spaces, lists without indentation, keys in yaml/v2's
@@ -24,14 +26,46 @@ func AppendFile(dst []byte, v Value) []byte {
 // AppendYAML appends the resources as documents separated by "---".
 func (l *List) AppendYAML(dst []byte) []byte {
 	e := emitter{dst: dst}
-	for i, r := range l.items {
-		if i > 0 {
-			e.dst = append(e.dst, "---\n"...)
-		}
-		e.document(r.value)
+	for i := range l.items {
+		l.document(&e, i)
 	}
 	return e.dst
 }
+
+func (l *List) document(e *emitter, i int) {
+	if i > 0 {
+		e.dst = append(e.dst, "---\n"...)
+	}
+	e.document(l.items[i].value)
+}
+
+// WriteYAML writes what [List.AppendYAML] appends, in pieces of at least some ten thousand bytes. w must not keep them.
+func (l *List) WriteYAML(w io.Writer) error {
+	buf := writeBuffers.Get().(*[]byte)
+	e := emitter{dst: (*buf)[:0]}
+	defer func() {
+		*buf = e.dst
+		writeBuffers.Put(buf)
+	}()
+	for i := range l.items {
+		l.document(&e, i)
+		if len(e.dst) >= writeSize || i == len(l.items)-1 {
+			if _, err := w.Write(e.dst); err != nil {
+				return err
+			}
+			e.dst = e.dst[:0]
+		}
+	}
+	return nil
+}
+
+const writeSize = 48 << 10
+
+// writeBuffers have room for one more document of common size.
+var writeBuffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, writeSize+16<<10)
+	return &b
+}}
 
 // emitter writes values in one pass. Every method that writes a mapping or list ends with the line.
 type emitter struct {

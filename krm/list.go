@@ -185,7 +185,7 @@ func (l *List) Filter(keep func(*Resource) bool) {
 
 // CheckUnique returns a [DuplicateError] for the first two resources of the same current identity, nil if there are none.
 func (l *List) CheckUnique() error {
-	if l.unique {
+	if l.unique || len(l.items) < 2 {
 		return nil
 	}
 	if cur := l.buildCur(); len(cur.more) == 0 {

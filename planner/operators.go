@@ -170,20 +170,42 @@ func (s *steps) labels() {
 	}
 }
 
-func (s *steps) labelSpecs(l labelEntry) (specs builtins.FieldSpecs, err error) {
-	more := []builtins.FieldSpecs{s.config.Labels}
-	if l.IncludeSelectors {
-		more = append(more, s.config.CommonLabels)
+// labelsKey is what decides about the fields of an entry of labels that names none itself.
+type labelsKey struct {
+	config                       *builtins.Config
+	selectors, templates, claims bool
+}
+
+// labelSpecs returns the fields of an entry of labels. Entries that say the same share them.
+func (s *steps) labelSpecs(l labelEntry) (builtins.FieldSpecs, error) {
+	key := labelsKey{s.config, l.IncludeSelectors, l.IncludeTemplates, l.IncludeVolumeClaimTemplates}
+	if len(l.FieldSpecs) > 0 {
+		return key.fields(l.FieldSpecs)
+	}
+	if specs, ok := s.c.labels[key]; ok {
+		return specs, nil
+	}
+	specs, err := key.fields(nil)
+	if err == nil {
+		s.c.labels[key] = specs
+	}
+	return specs, err
+}
+
+// fields returns specs with the other fields of an entry.
+func (k labelsKey) fields(specs builtins.FieldSpecs) (_ builtins.FieldSpecs, err error) {
+	more := []builtins.FieldSpecs{k.config.Labels}
+	if k.selectors {
+		more = append(more, k.config.CommonLabels)
 	} else {
-		if l.IncludeTemplates {
-			more = append(more, s.config.TemplateLabels)
+		if k.templates {
+			more = append(more, k.config.TemplateLabels)
 		}
-		if l.IncludeVolumeClaimTemplates {
-			more = append(more, s.config.VolumeClaimTemplateLabels)
+		if k.claims {
+			more = append(more, k.config.VolumeClaimTemplateLabels)
 		}
 		more = append(more, builtins.FieldSpecs{{Path: "metadata/labels", CreateIfNotPresent: true}})
 	}
-	specs = l.FieldSpecs
 	for _, m := range more {
 		if specs, err = specs.Merge(m); err != nil {
 			return nil, err

@@ -109,6 +109,7 @@ type compiler struct {
 	schemas     map[schemaKey]*krm.Schema
 	schemaNames map[*krm.Schema]string // what tells schemas apart in node ids
 	ids         map[string]int
+	labels      map[labelsKey]builtins.FieldSpecs
 }
 
 func newCompiler(o Options) *compiler {
@@ -123,6 +124,7 @@ func newCompiler(o Options) *compiler {
 		schemaNames: map[*krm.Schema]string{},
 		kusts:       map[string]*kustomizationFile{},
 		ids:         map[string]int{},
+		labels:      map[labelsKey]builtins.FieldSpecs{},
 	}
 }
 

@@ -39,7 +39,7 @@ krmflow build can take its place in scripts.`,
 			if output != "" {
 				return writeFailure(krm.BuildWrite(output, result))
 			}
-			return a.write(result.AppendYAML(nil))
+			return a.writeWith(result.WriteYAML)
 		},
 	}
 	a.register(cmd)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
@@ -14,7 +15,15 @@ import (
 func (a *app) print(s string) error { return a.write([]byte(s)) }
 
 func (a *app) write(data []byte) error {
-	if _, err := a.stdout.Write(data); err != nil {
+	return a.writeWith(func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// writeWith lets write write to stdout.
+func (a *app) writeWith(write func(io.Writer) error) error {
+	if err := write(a.stdout); err != nil {
 		return &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", err)}
 	}
 	return nil

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,12 +79,18 @@ func (a *app) sink(f renderFlags, dirs rootDirs) (sink, error) {
 		if f.check {
 			return nil, usageError(errors.New("--check needs -o with a folder or file"))
 		}
-		return &stream{dirs: dirs, done: func(data []byte, _ fs.FileMode) error { return a.write(data) }}, nil
+		return &stream{dirs: dirs, done: func(write func(io.Writer) error, _ fs.FileMode) error { return a.writeWith(write) }}, nil
 	}
 	info, err := os.Stat(f.output)
 	folder := err == nil && info.IsDir() || strings.HasSuffix(f.output, "/") || len(dirs) > 1 || a.recursive
 	if !folder {
-		return &stream{dirs: dirs, done: func(data []byte, perm fs.FileMode) error { return writeFile(f, data, perm) }}, nil
+		return &stream{dirs: dirs, done: func(write func(io.Writer) error, perm fs.FileMode) error {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				return err
+			}
+			return writeFile(f, b.Bytes(), perm)
+		}}, nil
 	}
 	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Inputs: dirs.names(), Force: f.force, Check: f.check})
 	if err != nil {
@@ -155,37 +164,53 @@ func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to 
 // stream is one YAML stream of all roots, in the order they were given.
 type stream struct {
 	dirs rootDirs
-	done func([]byte, fs.FileMode) error
+	done func(write func(io.Writer) error, perm fs.FileMode) error
 	mu   sync.Mutex
-	text map[string][]byte
+	text map[string]pieces
 	perm fs.FileMode // of a file with all texts: narrow if one holds a Secret
 }
 
 func (s *stream) put(d rootDir, list *krm.List) error {
-	text := list.AppendYAML(nil)
+	var text pieces
+	if err := list.WriteYAML(&text); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text == nil {
-		s.text, s.perm = map[string][]byte{}, 0o666
+		s.text, s.perm = map[string]pieces{}, 0o666
 	}
 	s.perm &= krm.FilePerm(list)
 	s.text[d.name] = text
 	return nil
 }
 
+// pieces are a text that nobody needs in one piece.
+type pieces [][]byte
+
+func (p *pieces) Write(text []byte) (int, error) {
+	*p = append(*p, bytes.Clone(text))
+	return len(text), nil
+}
+
 func (s *stream) keep(rootDir) error { return nil }
 func (s *stream) abort()             {}
 
 func (s *stream) commit() error {
-	var all []byte
-	for _, d := range s.dirs {
-		text := s.text[d.name]
-		if len(all) > 0 && len(text) > 0 {
-			all = append(all, "---\n"...)
+	return s.done(func(w io.Writer) error {
+		b := bufio.NewWriter(w)
+		first := true
+		for _, d := range s.dirs {
+			for i, text := range s.text[d.name] {
+				if i == 0 && !first {
+					b.WriteString("---\n")
+				}
+				first = false
+				b.Write(text)
+			}
 		}
-		all = append(all, text...)
-	}
-	return s.done(all, s.perm)
+		return b.Flush() // says what went wrong before, too
+	}, s.perm)
 }
 
 // folderSink writes one file per resource.
