@@ -110,14 +110,13 @@ func (l *Local) name(real string, absolute bool) string {
 // A NotFoundError says that a path does not exist.
 type NotFoundError struct {
 	Path string
-	// Near are similar names that do exist.
-	Near []string
+	abs  string
 }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", e.Path) }
 
-// Hints returns the line that suggests a similar name.
-func (e *NotFoundError) Hints() []string { return e.Near }
+// Hints returns the line that suggests a similar name, if there is one.
+func (e *NotFoundError) Hints() []string { return nearNames(e.Path, e.abs) }
 
 // A RestrictedError says that a file lies outside the directory that its layer may read.
 type RestrictedError struct {
@@ -196,8 +195,12 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 	}
 	if rel, err := filepath.Rel(d.Real, abs); err == nil && filepath.IsLocal(rel) {
 		// The common case. A symbolic link that stays inside is followed, any other path is looked at below.
-		if f, err := d.root.OpenFile(rel, openFlags, 0); err == nil {
+		f, err := d.root.OpenFile(rel, openFlags, 0)
+		if err == nil {
 			return f, nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, pathError(err, as, abs)
 		}
 	}
 	real, err := filepath.EvalSymlinks(abs)
@@ -246,7 +249,7 @@ func readAll(f *os.File, as string) ([]byte, error) {
 // pathError turns an error of the operating system into one that names the path as the user wrote it.
 func pathError(err error, as, abs string) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return &NotFoundError{Path: as, Near: nearNames(as, abs)}
+		return &NotFoundError{Path: as, abs: abs}
 	}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
