@@ -18,7 +18,7 @@ the medians of CPU and wall time and the peak memory with their ratios. Without 
 Without a kustomize on PATH krmflow is measured alone.`,
 		Example: "  krmflow bench\n  krmflow bench --tree overlays-100\n  krmflow bench overlays/prod",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Dirs = args
+			o.Dirs, o.Log = args, a.stderr
 			return bench.Compare(cmd.Context(), a.stdout, o)
 		},
 	}
