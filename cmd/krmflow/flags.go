@@ -43,7 +43,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
 	fs.StringVar(&f.logFormat, "log-format", "text", "form of logs on stderr: text or json")
 
-	const later = " (for functions, which are not supported yet)"
+	const later = " (functions are not supported yet)"
 	fs.BoolVar(&f.alphaPlugins, "enable-alpha-plugins", false, "enable plugins"+later)
 	fs.BoolVar(&f.enableExec, "enable-exec", false, "enable functions that are programs"+later)
 	fs.BoolVar(&f.network, "network", false, "let functions that declare it use the network"+later)
@@ -51,7 +51,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.mounts, "mount", nil, "storage to mount into containers"+later)
 	fs.StringArrayVarP(&f.env, "env", "e", nil, "environment variables of functions"+later)
 	fs.BoolVar(&f.asCurrentUser, "as-current-user", false, "run containers as the current user"+later)
-	const helm = " (for helm charts, which are not supported yet)"
+	const helm = " (helm charts are not supported yet)"
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "enable the helm chart generator"+helm)
 	fs.StringVar(&f.helmCommand, "helm-command", "helm", "helm program"+helm)
 	fs.StringArrayVar(&f.helmAPIVersions, "helm-api-versions", nil, "Kubernetes API versions for helm"+helm)

@@ -70,9 +70,15 @@ func (l *logger) node(e scheduler.Event) {
 	ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
 }
 
-// changes logs what a run changed in the output folder.
-func (l *logger) changes(c krm.Changes) {
+// changes tells what a run changed in the output folder.
+func (l *logger) changes(folder string, c krm.Changes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.z.Info().Int("added", len(c.Added)).Int("changed", len(c.Changed)).Int("removed", len(c.Removed)).Int("unchanged", c.Unchanged).Msg("output")
+	switch {
+	case l.json:
+		l.z.Info().Str("folder", folder).Int("added", len(c.Added)).Int("changed", len(c.Changed)).
+			Int("removed", len(c.Removed)).Int("unchanged", c.Unchanged).Msg("output")
+	case !l.quiet:
+		fmt.Fprintf(l.w, "%s: %d files added, %d changed, %d removed, %d unchanged\n", folder, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
+	}
 }

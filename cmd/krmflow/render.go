@@ -96,7 +96,7 @@ func (a *app) sink(f renderFlags, dirs rootDirs) (sink, error) {
 	if err != nil {
 		return nil, writeFailure(err)
 	}
-	return &folderSink{out: out, check: f.check, log: a.log}, nil
+	return &folderSink{out: out, name: f.output, check: f.check, log: a.log}, nil
 }
 
 func writeFile(f renderFlags, data []byte, perm fs.FileMode) error {
@@ -216,6 +216,7 @@ func (s *stream) commit() error {
 // folderSink writes one file per resource.
 type folderSink struct {
 	out   *krm.Output
+	name  string
 	check bool
 	log   *logger
 }
@@ -239,7 +240,7 @@ func (s *folderSink) commit() error {
 	}
 	changes, err := s.out.Commit()
 	if err == nil {
-		s.log.changes(changes)
+		s.log.changes(s.name, changes)
 	}
 	return writeFailure(err)
 }
