@@ -12,7 +12,7 @@ import (
 // x-kubernetes- extensions mark the fields that hold labels, annotations, names and references. Several files are combined
 // with [Config.Merge].
 func CRDConfig(file krm.Value) (*Config, error) {
-	if file.Type() != krm.Map {
+	if file.Type() != krm.Map && !file.IsNull() {
 		return nil, fmt.Errorf("open API definitions must be a mapping of type names, found a %s", file.Type())
 	}
 	types := make(map[string]krm.Value, file.Len())

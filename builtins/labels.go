@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -89,6 +90,9 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 			return m, nil
 		}
 		return m, errFound("a mapping", m)
+	}
+	if e.pairs[0].key == "" { // they are sorted
+		return m, errors.New("a key is empty")
 	}
 	if e.has(m) {
 		return m, nil

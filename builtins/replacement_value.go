@@ -39,7 +39,7 @@ func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 // whole returns the value for a place that has no type of its own.
 func (v sourceValue) whole() krm.Value {
 	if v.untyped {
-		return krm.Plain(v.Text())
+		return krm.Untyped(v.Text())
 	}
 	return v.Unlinked()
 }
@@ -178,7 +178,7 @@ func (t *valueTree) fresh(text string) krm.Value {
 	return krm.Value{}
 }
 
-func (*valueTree) plain(text string) krm.Value              { return krm.Plain(text) }
+func (*valueTree) plain(text string) krm.Value              { return krm.Untyped(text) }
 func (*valueTree) matches(part *pathPart, v krm.Value) bool { return part.matches(v) }
 
 func (t *valueTree) within(v krm.Value, path []pathPart) (int, error) {
@@ -213,10 +213,11 @@ func withText(v krm.Value, text string) (x krm.Value, ok bool) {
 	if v.Exists() && v.SourceText() == text {
 		return v, true
 	}
+	if !v.Exists() || v.IsUntyped() {
+		return krm.Untyped(text), true
+	}
 	x = krm.Plain(text)
 	switch v.Type() {
-	case krm.None:
-		return x, true
 	case krm.Float:
 		return x, x.Type() == krm.Int || x.Type() == krm.Float
 	}

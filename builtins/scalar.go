@@ -12,7 +12,7 @@ func sameStyle(old krm.Value, text string) krm.Value {
 	if old.Quoted() || old.Type() == krm.String && krm.Plain(old.Text()).Type() != krm.String {
 		return krm.QuotedStr(text)
 	}
-	return krm.Plain(text)
+	return krm.Untyped(text)
 }
 
 func errNotScalar(v krm.Value) error { return errFound("a scalar", v) }

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -16,7 +17,7 @@ func SameResources(before, after *krm.List) error {
 			return fmt.Errorf("a validator must not change resources, but it removed %s", r.ID())
 		case len(at) > 1:
 			return fmt.Errorf("a validator must not change resources, but it returned %s %d times", r.ID(), len(at))
-		case !withoutValidatedBy(after.At(at[0]).Value()).Equal(r.Value()):
+		case !withoutValidatedBy(after.At(at[0]).Value()).Equal(r.Value()), !sameState(after.At(at[0]), r):
 			return fmt.Errorf("a validator must not change resources, but it changed %s", r.ID())
 		}
 	}
@@ -29,6 +30,12 @@ func SameResources(before, after *krm.List) error {
 		}
 	}
 	return fmt.Errorf("a validator must not change resources, but it returned %d instead of %d", after.Len(), before.Len())
+}
+
+// sameState reports whether a build knows the same about a and b: a change of name counts that changed nothing.
+func sameState(a, b *krm.Resource) bool {
+	return slices.Equal(a.Prev, b.Prev) && slices.Equal(a.Prefixes, b.Prefixes) && slices.Equal(a.Suffixes, b.Suffixes) &&
+		a.NeedsHash == b.NeedsHash && a.Behavior == b.Behavior
 }
 
 func withoutValidatedBy(v krm.Value) krm.Value {

@@ -48,7 +48,7 @@ func newVarValue(v krm.Value, path string) (*varValue, error) {
 
 func (e *expander) edit(v krm.Value) (krm.Value, error) {
 	switch v.Type() {
-	case krm.String:
+	case krm.String, krm.Bool, krm.Int, krm.Float, krm.Time:
 		return e.expand(v), nil
 	case krm.Map:
 		return e.editMap(v), nil
@@ -61,9 +61,6 @@ func (e *expander) edit(v krm.Value) (krm.Value, error) {
 func (e *expander) editMap(v krm.Value) krm.Value {
 	var changed []krm.Field
 	for i, f := range v.Fields() {
-		if f.Value.Type() != krm.String {
-			continue
-		}
 		if w := e.expand(f.Value); !w.Same(f.Value) {
 			if changed == nil {
 				changed = slices.Clone(v.Fields())
@@ -80,7 +77,7 @@ func (e *expander) editMap(v krm.Value) krm.Value {
 func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
 	var changed []krm.Value
 	for i, item := range v.Items() {
-		if item.Type() != krm.String {
+		if item.Type() != krm.String && !item.IsUntyped() {
 			return v, errors.New("expected a list of strings, found a " + item.Type().String() + " in it")
 		}
 		if w := e.expand(item); !w.Same(item) {
@@ -96,8 +93,14 @@ func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
 	return krm.SeqOf(changed...), nil
 }
 
-// expand replaces the vars in a string.
+// expand replaces the vars in a string, and makes strings of scalars that have no type.
 func (e *expander) expand(v krm.Value) krm.Value {
+	if v.IsUntyped() {
+		return krm.Str(v.Text())
+	}
+	if v.Type() != krm.String {
+		return v
+	}
 	s := v.Text()
 	at := strings.IndexByte(s, '$')
 	if at < 0 {

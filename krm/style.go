@@ -2,7 +2,8 @@ package krm
 
 import "strings"
 
-// Two traces of how a scalar was written survive parsing, because kustomize's strategic merge depends on them.
+// Three traces of how a scalar was written survive parsing, because kustomize's strategic merge and vars
+// depend on them.
 
 // OmittedNull is the null that is written as nothing, as in "key:".
 var OmittedNull = Value{typ: Null, marked: true}
@@ -35,3 +36,16 @@ func (v Value) WithQuotes(quoted bool) Value {
 	}
 	return v
 }
+
+// Untyped returns what [Plain] does, for a text that a step writes without a type. As long as nothing gives it one, it
+// also counts as a string.
+func Untyped(text string) Value {
+	v := Plain(text)
+	if v.typ > Null && v.typ < String {
+		v.marked = true
+	}
+	return v
+}
+
+// IsUntyped reports whether v was made by [Untyped] and is no string.
+func (v Value) IsUntyped() bool { return v.marked && v.typ > Null && v.typ < String }

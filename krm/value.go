@@ -51,7 +51,8 @@ type Value struct {
 	typ Type
 	// linked marks a string that stands for one node in several places: see [Linked].
 	linked bool
-	// marked: a string that was written in quotes, a null that was written as nothing: see style.go.
+	// marked: a string that was written in quotes, a null that was written as nothing, any other scalar that has its type
+	// from its text alone: see style.go.
 	marked bool
 	// warped: the output shows another text than the value has: see warp.go.
 	warped bool

@@ -123,7 +123,6 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	s.transformers()
 	s.validators()
 	s.varsStep()
-	s.end()
 	l.out, l.config, l.vars = s.list, s.config, s.vars
 	return l
 }

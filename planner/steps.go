@@ -158,6 +158,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		if l == nil || l.failed {
 			return -1, nil
 		}
+		s.end(l)
 		return l.out, l
 	}
 	src, err := s.read(text)
@@ -311,6 +312,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	if l == nil || l.failed {
 		return
 	}
+	s.end(l)
 	s.list, s.vars = l.out, l.vars
 	// kustomize merges what comes out of a component into nothing: entries may contradict each other in that order.
 	s.config = &builtins.Config{}
@@ -331,13 +333,10 @@ func (s *steps) varsStep() {
 	s.then([]any{"vars"}, graph.Transform{Builtin: recordVars(s.k.Vars)}, fmt.Sprintf("%d vars", len(s.k.Vars)))
 }
 
-// end marks the last node of the layer, if it is one that may give two resources the same identity.
-func (s *steps) end() {
-	if !s.hasList {
-		return
-	}
-	n := s.c.g.Nodes[s.list]
-	if op, ok := n.Op.(graph.Transform); ok && n.Layer == s.prefix {
+// end marks the last node of a layer that another one uses, if it is a step that can give two resources the same identity.
+func (s *steps) end(l *layer) {
+	n := s.c.g.Nodes[l.out]
+	if op, ok := n.Op.(graph.Transform); ok {
 		op.Last = true
 		n.Op = op
 	}
