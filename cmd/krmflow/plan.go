@@ -58,6 +58,25 @@ func (a *app) strictError() error {
 	return nil
 }
 
+// planRoots plans the directories that the arguments stand for.
+func (a *app) planRoots(cmd *cobra.Command, args []string) (rootDirs, *planner.Plan, error) {
+	dirs, err := a.roots(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := a.plan(cmd, dirs.names())
+	return dirs, plan, err
+}
+
+// printPlan prints a plan and returns what is wrong with it.
+func (a *app) printPlan(plan *planner.Plan, form func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := form(&b); err != nil {
+		return err
+	}
+	return errors.Join(a.write(b.Bytes()), plan.Err(), a.strictError())
+}
+
 func planCommand(a *app) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -67,26 +86,20 @@ func planCommand(a *app) *cobra.Command {
 its configuration in one line and the file and field it comes from. Nothing is executed and nothing is written.`,
 		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := a.roots(args)
-			if err != nil {
-				return err
-			}
-			plan, err := a.plan(cmd, dirs.names())
-			if err != nil {
-				return err
-			}
-			var b bytes.Buffer
-			switch output {
-			case "text":
-				err = plan.WriteText(krm.SanitisingWriter(&b))
-			case "json":
-				err = plan.WriteJSON(&b)
-			case "dot":
-				err = plan.Graph.WriteDOT(&b)
-			default:
+			if !contains([]string{"text", "json", "dot"}, output) {
 				return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
 			}
-			return errors.Join(err, a.write(b.Bytes()), plan.Err(), a.strictError())
+			_, plan, err := a.planRoots(cmd, args)
+			if err != nil {
+				return err
+			}
+			switch output {
+			case "json":
+				return a.printPlan(plan, plan.WriteJSON)
+			case "dot":
+				return a.printPlan(plan, plan.Graph.WriteDOT)
+			}
+			return a.printPlan(plan, func(w io.Writer) error { return plan.WriteText(krm.SanitisingWriter(w)) })
 		},
 	}
 	a.register(cmd)
@@ -101,16 +114,11 @@ func graphCommand(a *app) *cobra.Command {
 		Short:   "Draw the plan in the DOT language",
 		Example: "  krmflow graph overlays/prod | dot -Tsvg > plan.svg",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := a.roots(args)
+			_, plan, err := a.planRoots(cmd, args)
 			if err != nil {
 				return err
 			}
-			plan, err := a.plan(cmd, dirs.names())
-			if err != nil {
-				return err
-			}
-			var b bytes.Buffer
-			return errors.Join(plan.Graph.WriteDOT(&b), a.write(b.Bytes()), plan.Err(), a.strictError())
+			return a.printPlan(plan, plan.Graph.WriteDOT)
 		},
 	}
 	a.register(cmd)

@@ -37,11 +37,7 @@ rendered: a run that is killed leaves what was there. Files that an earlier run 
 removed; files that krmflow did not write are never touched.`,
 		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R . -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := a.roots(args)
-			if err != nil {
-				return err
-			}
-			plan, err := a.plan(cmd, dirs.names())
+			dirs, plan, err := a.planRoots(cmd, args)
 			if err != nil {
 				return err
 			}
