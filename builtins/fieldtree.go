@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -85,33 +84,11 @@ func (t *fieldTree[S]) walk(v krm.Value, create krm.Type, visit func([]S, krm.Va
 	case krm.None, krm.Null:
 		return v, nil
 	case krm.Seq:
-		return t.walkItems(v, create, visit)
+		return v.EditItems(func(item krm.Value) (krm.Value, error) { return t.walk(item, create, visit) })
 	case krm.Map:
 		return t.walkFields(v, create, visit)
 	}
 	return v, fmt.Errorf("%s: %w", t.path, errFound("a mapping or a list", v))
-}
-
-// walkItems copies the list at the first item that changes.
-func (t *fieldTree[S]) walkItems(v krm.Value, create krm.Type, visit func([]S, krm.Value) (krm.Value, error)) (krm.Value, error) {
-	var changed []krm.Value
-	for i, item := range v.Items() {
-		w, err := t.walk(item, create, visit)
-		if err != nil {
-			return v, err
-		}
-		if w.Same(item) {
-			continue
-		}
-		if changed == nil {
-			changed = slices.Clone(v.Items())
-		}
-		changed[i] = w
-	}
-	if changed == nil {
-		return v, nil
-	}
-	return krm.SeqOf(changed...), nil
 }
 
 // walkFields copies the mapping at the first field that changes.

@@ -143,27 +143,12 @@ func (f *refFixer) edit(v krm.Value) (krm.Value, error) {
 	if v.Type() != krm.Seq {
 		return f.editOne(v)
 	}
-	var changed []krm.Value
-	for i, item := range v.Items() {
+	return v.EditItems(func(item krm.Value) (krm.Value, error) {
 		if item.Type() == krm.Seq {
-			return v, errors.New("expected a name or a mapping with a name, found a list")
+			return item, errors.New("expected a name or a mapping with a name, found a list")
 		}
-		w, err := f.editOne(item)
-		if err != nil {
-			return v, err
-		}
-		if w.Same(item) {
-			continue
-		}
-		if changed == nil {
-			changed = slices.Clone(v.Items())
-		}
-		changed[i] = w
-	}
-	if changed == nil {
-		return v, nil
-	}
-	return krm.SeqOf(changed...), nil
+		return f.editOne(item)
+	})
 }
 
 func (f *refFixer) editOne(v krm.Value) (krm.Value, error) {

@@ -75,22 +75,12 @@ func (e *expander) editMap(v krm.Value) krm.Value {
 }
 
 func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
-	var changed []krm.Value
-	for i, item := range v.Items() {
+	return v.EditItems(func(item krm.Value) (krm.Value, error) {
 		if item.Type() != krm.String && !item.IsUntyped() {
-			return v, errors.New("expected a list of strings, found a " + item.Type().String() + " in it")
+			return item, errors.New("expected a list of strings, found a " + item.Type().String() + " in it")
 		}
-		if w := e.expand(item); !w.Same(item) {
-			if changed == nil {
-				changed = slices.Clone(v.Items())
-			}
-			changed[i] = w
-		}
-	}
-	if changed == nil {
-		return v, nil
-	}
-	return krm.SeqOf(changed...), nil
+		return e.expand(item), nil
+	})
 }
 
 // expand replaces the vars in a string, and makes strings of scalars that have no type.

@@ -225,6 +225,29 @@ func (v Value) WithItem(i int, x Value) Value {
 	return SeqOf(items...)
 }
 
+// EditItems returns the list v with each item replaced by what edit returns for it, and v itself if that changes nothing.
+// It ends at the first error.
+func (v Value) EditItems(edit func(Value) (Value, error)) (Value, error) {
+	var changed []Value
+	for i, item := range v.Items() {
+		w, err := edit(item)
+		if err != nil {
+			return v, err
+		}
+		if w.Same(item) {
+			continue
+		}
+		if changed == nil {
+			changed = append(changed, v.Items()...)
+		}
+		changed[i] = w
+	}
+	if changed == nil {
+		return v, nil
+	}
+	return SeqOf(changed...), nil
+}
+
 // Same reports whether v and w are the same node in memory: a constant-time test that an edit changed nothing.
 func (v Value) Same(w Value) bool { return v == w }
 
