@@ -138,7 +138,11 @@ func (c *compiler) root(name string) {
 	b := &build{c: c}
 	dir, err := c.files.Root(name)
 	if err != nil {
-		b.fail(rootError(name, err))
+		if isRemote(name) {
+			b.fail(errRemote(name)) // the text may hold a password
+		} else {
+			b.fail(rootError(name, err))
+		}
 	} else {
 		defer dir.Close()
 		b.root(name, dir)
