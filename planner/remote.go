@@ -17,11 +17,21 @@ func isRemoteFile(path string) bool {
 }
 
 func errRemote(path string) error {
-	shown := path
-	if u, err := url.Parse(path); err == nil && u.User != nil {
-		shown = u.Redacted()
+	return fmt.Errorf("%q is remote, and krmflow does not support remote sources yet", withoutPassword(path))
+}
+
+// withoutPassword hides the password in front of an @, also in what is no valid URL.
+func withoutPassword(text string) string {
+	at := strings.IndexByte(text, '@')
+	if at < 0 {
+		return text
 	}
-	return fmt.Errorf("%q is remote, and krmflow does not support remote sources yet", shown)
+	user := strings.LastIndexByte(text[:at], '/') + 1
+	colon := strings.IndexByte(text[user:at], ':')
+	if colon < 0 {
+		return text
+	}
+	return text[:user+colon] + ":xxxxx" + text[at:]
 }
 
 // isRemote reports whether kustomize would take an entry of resources or components for a URL or a repository: it decides

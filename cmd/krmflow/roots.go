@@ -84,7 +84,10 @@ func placeRoots(names []string, base string) (rootDirs, error) {
 			continue
 		}
 		abs = append(abs, p)
-		dirs = append(dirs, rootDir{name: filepath.Clean(name)})
+		if !strings.Contains(name, "://") {
+			name = filepath.Clean(name)
+		}
+		dirs = append(dirs, rootDir{name: name})
 	}
 	for _, p := range abs {
 		for !within(p, baseAbs) {
