@@ -1,0 +1,140 @@
+package planner
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/eval"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// FuzzKustomization puts any text into the place of a kustomization file of a tree that works, and builds its folder. No
+// text may make a build panic or hang, and each mistake has its place.
+//
+// With KRMFLOW_ORACLE=PROGRAM, a kustomize v5.8.2, the outcome is also compared with that program's. That is done by hand:
+//
+//	KRMFLOW_ORACLE=kustomize go test -run '^$' -fuzz FuzzKustomization ./planner
+func FuzzKustomization(f *testing.F) {
+	layers := layerDirs(f)
+	for i, dir := range layers {
+		_, text := kustomizationText(f, filepath.Join(trees, dir))
+		f.Add(uint16(i), text)
+	}
+	oracle := os.Getenv("KRMFLOW_ORACLE")
+	cwd := f.TempDir()
+	if err := os.CopyFS(cwd, os.DirFS(trees)); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, which uint16, text []byte) {
+		dir := layers[int(which)%len(layers)]
+		file, before := kustomizationText(t, filepath.Join(cwd, dir))
+		write(t, file, text)
+		defer write(t, file, before)
+
+		start := time.Now()
+		out, errs := render(cwd, dir)
+		if d := time.Since(start); d > 5*time.Second {
+			t.Errorf("took %s", d)
+		}
+		for _, err := range errs {
+			checkPlace(t, err)
+		}
+		if oracle != "" {
+			compareWith(t, oracle, filepath.Join(cwd, dir), out, errs)
+		}
+	})
+}
+
+// render builds a directory, one node after the other.
+func render(cwd, dir string) (out []byte, errs []error) {
+	plan := Compile([]string{dir}, Options{Cwd: cwd, Reorder: "legacy"})
+	if len(plan.Failed) > 0 {
+		return nil, plan.Failed[0].Errs
+	}
+	var list *krm.List
+	lists := make([]*krm.List, len(plan.Graph.Nodes))
+	for i, n := range plan.Graph.Nodes {
+		inputs := make([]eval.Input, len(n.Inputs))
+		for j, in := range n.Inputs {
+			inputs[j].List = lists[in]
+		}
+		var err error
+		if list, err = eval.Run(n.Op, inputs, func(string, ...any) {}); err != nil {
+			return nil, []error{krm.Errorf(n.Origin.Pos(), "", "%w", err)}
+		}
+		lists[i] = list
+	}
+	return list.AppendYAML(nil), nil
+}
+
+func checkPlace(t *testing.T, err error) {
+	t.Helper()
+	var at *krm.Error
+	if !errors.As(err, &at) && !strings.Contains(err.Error(), ".yaml:") {
+		t.Errorf("an error without a place: %v", err)
+	} else if at != nil && at.Pos.File == "" {
+		t.Errorf("an error without a file: %v", err)
+	}
+}
+
+func compareWith(t *testing.T, oracle, dir string, out []byte, errs []error) {
+	t.Helper()
+	for _, err := range errs {
+		if strings.Contains(err.Error(), "does not support") {
+			return
+		}
+	}
+	var stderr bytes.Buffer
+	cmd := exec.Command(oracle, "build", dir)
+	cmd.Stderr = &stderr
+	want, err := cmd.Output()
+	switch {
+	case (err != nil) != (errs != nil):
+		t.Errorf("the oracle: %v %s\nhere: %v", err, stderr.String(), errors.Join(errs...))
+	case err == nil && !bytes.Equal(out, want):
+		t.Errorf("the output differs:\n%s\nwant:\n%s", out, want)
+	}
+}
+
+// layerDirs returns all folders below trees that have a kustomization file, sorted.
+func layerDirs(tb testing.TB) []string {
+	tb.Helper()
+	var dirs []string
+	err := filepath.WalkDir(trees, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && slices.Contains(FileNames, d.Name()) {
+			dir, _ := filepath.Rel(trees, filepath.Dir(path))
+			dirs = append(dirs, dir)
+		}
+		return err
+	})
+	if err != nil || len(dirs) < 50 {
+		tb.Fatalf("%d layers below %s: %v", len(dirs), trees, err)
+	}
+	return dirs
+}
+
+func kustomizationText(tb testing.TB, dir string) (file string, text []byte) {
+	tb.Helper()
+	for _, name := range FileNames {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+			return filepath.Join(dir, name), text
+		}
+	}
+	tb.Fatalf("no kustomization file in %s", dir)
+	return "", nil
+}
+
+func write(tb testing.TB, file string, text []byte) {
+	tb.Helper()
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		tb.Fatal(err)
+	}
+}
