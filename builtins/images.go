@@ -39,12 +39,19 @@ func (t *ImageTagTransformer) Configure(Env) error {
 // warns if no image has the name.
 func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	u := &imageUpdate{image: t.ImageTag, pattern: t.pattern}
+	notes := imageNotesOf(list, t.fields)
 	for i, r := range list.All() {
+		if seen, known := notes.of(i, r); known && u.skip(seen) {
+			continue
+		}
+		u.seen = u.seen[:0]
 		v, err := u.apply(r, t.fields)
 		if err != nil {
 			return resourceError(r, err)
 		}
-		if !v.Same(r.Value()) {
+		if v.Same(r.Value()) {
+			notes.set(i, r, u.seen)
+		} else {
 			r = r.Copy()
 			r.SetValue(v)
 			list.Set(i, r)
@@ -69,6 +76,7 @@ type imageUpdate struct {
 	image   Image
 	pattern imagePattern
 	matched bool
+	seen    []string // the images of one resource
 	others  []string // the images that do not match, while none does
 }
 
@@ -165,10 +173,11 @@ func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
 	if !v.IsNull() && !v.IsScalar() {
 		return v, fmt.Errorf("image: %w", errNotScalar(v))
 	}
+	if !slices.Contains(u.seen, text) {
+		u.seen = append(u.seen, text)
+	}
 	if !u.pattern.match(text) {
-		if n := len(u.others); !u.matched && (n == 0 || u.others[n-1] != text) {
-			u.others = append(u.others, text)
-		}
+		u.note(text)
 		return v, nil
 	}
 	u.matched = true
@@ -177,6 +186,24 @@ func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
 		return v, nil
 	}
 	return sameStyle(v, image), nil
+}
+
+// note remembers an image that does not match, for a message that is only made if none does.
+func (u *imageUpdate) note(image string) {
+	if n := len(u.others); !u.matched && (n == 0 || u.others[n-1] != image) {
+		u.others = append(u.others, image)
+	}
+}
+
+// skip reports whether a resource with these images stays as it is.
+func (u *imageUpdate) skip(images []string) bool {
+	if slices.ContainsFunc(images, u.pattern.match) {
+		return false
+	}
+	for _, image := range images {
+		u.note(image)
+	}
+	return true
 }
 
 // otherNames returns the names of the images that do not match, each once.

@@ -100,7 +100,11 @@ func (s *spreader) relink(old, v Value) Value {
 		return unlink(v)
 	}
 	w := v
+	fields := old.Fields()
 	for i, f := range v.Fields() {
+		if i < len(fields) && fields[i].Value == f.Value && fields[i].Key == f.Key {
+			continue
+		}
 		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
 			if w == v {
 				w = MapOf(append([]Field(nil), v.Fields()...)...)
@@ -108,7 +112,11 @@ func (s *spreader) relink(old, v Value) Value {
 			w.Fields()[i].Value = x
 		}
 	}
+	items := old.Items()
 	for i, item := range v.Items() {
+		if i < len(items) && items[i] == item {
+			continue
+		}
 		if x := s.relink(old.itemCounterpart(i, v), item); x != item {
 			if w == v {
 				w = SeqOf(append([]Value(nil), v.Items()...)...)

@@ -12,6 +12,9 @@ type List struct {
 	cur   *index // by current identity
 	any   *index // by current and previous identities
 	names map[string][]int
+	// Notes is for what a step has found out about the resources and the next one may want to know. It must name the
+	// resources that it is about: nothing is done to it when the list changes.
+	Notes any
 	// unique is true if it is known that no two resources have the same identity.
 	unique bool
 }

@@ -79,13 +79,15 @@ func (r *Resource) setValue(v Value, linksAdded bool) {
 	}
 	r.value = v
 	meta := v.Get("metadata")
-	gvk := ParseGVK(v.Get("apiVersion").Text(), v.Get("kind").Text())
+	gvk := gvkOf(v)
 	cluster := r.id.Cluster
 	if gvk != r.id.GVK {
 		cluster = r.scopes.ClusterScoped(gvk)
 	}
 	r.id = ID{gvk, meta.Get("name").Text(), meta.Get("namespace").Text(), cluster}
 }
+
+func gvkOf(v Value) GVK { return ParseGVK(v.Get("apiVersion").Text(), v.Get("kind").Text()) }
 
 // ID returns the current identity.
 func (r *Resource) ID() ID { return r.id }

@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
 )
@@ -59,6 +60,18 @@ func (s *Source) Documents(schema *Schema) ([]*Resource, error) {
 		ptrs[i] = r
 	}
 	return ptrs, nil
+}
+
+// Kinds returns the kinds of the resources that [Source.Documents] returns, in order, and the same error.
+func (s *Source) Kinds() (iter.Seq[GVK], error) {
+	docs, err := s.documents()
+	return func(yield func(GVK) bool) {
+		for _, d := range docs {
+			if !yield(gvkOf(d.value)) {
+				return
+			}
+		}
+	}, err
 }
 
 func (s *Source) documents() ([]document, error) {

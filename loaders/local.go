@@ -29,6 +29,7 @@ type Local struct {
 
 	mu    sync.Mutex
 	files map[string]*krm.Source
+	dirs  map[string]string // absolute path of a directory -> the same without symbolic links
 }
 
 // NewLocal returns a Local for one run. Relative paths start at cwd, which must be absolute; with unrestricted, layers may
@@ -37,7 +38,7 @@ func NewLocal(cwd string, unrestricted bool) *Local {
 	if real, err := filepath.EvalSymlinks(cwd); err == nil {
 		cwd = real
 	}
-	return &Local{cwd: cwd, unrestricted: unrestricted, files: map[string]*krm.Source{}}
+	return &Local{cwd: cwd, unrestricted: unrestricted, files: map[string]*krm.Source{}, dirs: map[string]string{}}
 }
 
 // A Dir is an existing directory that layers are loaded from.
@@ -48,6 +49,7 @@ type Dir struct {
 	Name     string
 	absolute bool
 	root     *os.Root
+	handle   *os.File // of the directory itself
 }
 
 // Close releases what reading files of d has opened.
@@ -55,6 +57,10 @@ func (d *Dir) Close() {
 	if d.root != nil {
 		d.root.Close()
 		d.root = nil
+	}
+	if d.handle != nil {
+		d.handle.Close()
+		d.handle = nil
 	}
 }
 
@@ -83,16 +89,22 @@ func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
 }
 
 func (l *Local) dir(abs string, absolute bool, as string) (*Dir, error) {
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return nil, pathError(err, as, abs)
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return nil, pathError(err, as, abs)
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%q is not a directory", as)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	real, known := l.dirs[abs]
+	if !known {
+		var err error
+		if real, err = filepath.EvalSymlinks(abs); err != nil {
+			return nil, pathError(err, as, abs)
+		}
+		info, err := os.Stat(real)
+		if err != nil {
+			return nil, pathError(err, as, abs)
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("%q is not a directory", as)
+		}
+		l.dirs[abs] = real
 	}
 	return &Dir{Real: real, Name: l.name(real, absolute), absolute: absolute}, nil
 }
@@ -140,7 +152,14 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 	if filepath.IsAbs(path) {
 		return false
 	}
-	info, err := os.Stat(filepath.Join(d.Real, path))
+	abs := filepath.Join(d.Real, path)
+	l.mu.Lock()
+	_, known := l.dirs[abs]
+	l.mu.Unlock()
+	if known {
+		return true
+	}
+	info, err := os.Stat(abs)
 	return err == nil && info.IsDir()
 }
 
@@ -156,12 +175,7 @@ func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
 	if src != nil && (l.unrestricted || below(abs, d.Real)) {
 		return src, nil
 	}
-	f, err := l.open(d, abs, path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := readAll(f, path)
+	data, err := l.read(d, abs, path)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +187,25 @@ func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
 	src = &krm.Source{File: l.name(abs, d.absolute), Data: data}
 	l.files[abs] = src
 	return src, nil
+}
+
+func (l *Local) read(d *Dir, abs, as string) ([]byte, error) {
+	if rel, err := filepath.Rel(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
+		// The common case. A symbolic link that stays inside is followed.
+		data, err := d.readBeneath(rel)
+		switch {
+		case err == nil:
+			return data, nil
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, pathError(err, as, abs)
+		}
+	}
+	f, err := l.open(d, abs, as)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, as)
 }
 
 // openFlags let the open of a FIFO return at once; it is refused afterwards because it is not a regular file.
@@ -194,7 +227,7 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 		d.root = root
 	}
 	if rel, err := filepath.Rel(d.Real, abs); err == nil && filepath.IsLocal(rel) {
-		// The common case. A symbolic link that stays inside is followed, any other path is looked at below.
+		// A symbolic link that stays inside is followed, any other path is looked at below.
 		f, err := d.root.OpenFile(rel, openFlags, 0)
 		if err == nil {
 			return f, nil

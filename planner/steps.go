@@ -166,17 +166,19 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.errorAt(s.k.src, path, err)
 		return -1, nil
 	}
-	docs, err := src.Documents(s.schema)
+	kinds, err := src.Kinds()
 	if err != nil {
 		s.errorAt(s.k.src, path, err)
 		return -1, nil
 	}
 	s.sourceWarnings(src)
-	for _, r := range docs {
-		s.loaded = s.loaded || !krm.KnowsScope(r.ID().GVK)
+	n := 0
+	for kind := range kinds {
+		s.loaded = s.loaded || !krm.KnowsScope(kind)
+		n++
 	}
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}
-	return s.node(path, op, nil, fmt.Sprintf("%s (%d)", src.File, len(docs))), nil
+	return s.node(path, op, nil, fmt.Sprintf("%s (%d)", src.File, n)), nil
 }
 
 // sourceWarnings reports what a file has that is rendered, but probably not meant.
