@@ -46,6 +46,9 @@ func (t *AnnotationsTransformer) Transform(list *krm.List, _ Warn) error { retur
 type entries struct {
 	fields *fieldSet
 	pairs  []pair
+	// annotates is true if fields may be metadata.annotations where it is not created. Where kustomize remembers
+	// something of a resource, it exists.
+	annotates bool
 }
 
 // A pair has its value twice: kustomize puts one and the same node wherever it adds the key, but only copies its contents
@@ -58,6 +61,9 @@ type pair struct {
 
 func newEntries(m map[string]string, specs FieldSpecs) entries {
 	e := entries{fields: specs.compile()}
+	e.annotates = slices.ContainsFunc(specs, func(fs FieldSpec) bool {
+		return fs.Path == "metadata/annotations" && !fs.CreateIfNotPresent
+	})
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		quoted := krm.Plain(m[k]).Type() != krm.String
 		e.pairs = append(e.pairs, pair{k, krm.Linked(m[k]).WithQuotes(quoted), krm.Str(m[k]).WithQuotes(quoted)})
@@ -70,11 +76,15 @@ func (e *entries) add(list *krm.List) error {
 		return nil
 	}
 	for i, r := range list.All() {
-		v, err := e.fields.edit(r.Value(), r.ID().GVK, krm.Map, e.addTo)
+		old := r.Value()
+		if e.annotates && hasState(r) {
+			old = withAnnotations(old)
+		}
+		v, err := e.fields.edit(old, r.ID().GVK, krm.Map, e.addTo)
 		if err != nil {
 			return resourceError(r, err)
 		}
-		if !v.Same(r.Value()) {
+		if !v.Same(old) {
 			r = r.Copy()
 			r.SetLinkedValue(v)
 			list.Set(i, r)

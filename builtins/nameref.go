@@ -240,6 +240,9 @@ func reachOf(r *krm.Resource) (reach, error) {
 	}
 	var accounts []string
 	for _, subject := range r.Value().Get("subjects").Items() {
+		if subject.Type() != krm.Map {
+			return from, errFound("a mapping in subjects", subject)
+		}
 		ns := subject.Get("namespace")
 		if !ns.Exists() || subject.Get("kind").Text() != "ServiceAccount" {
 			continue

@@ -53,8 +53,8 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 		meta = v.Get("metadata")
 	}
 	// A resource of which kustomize remembers something has annotations at this time.
-	if (remember || hasState(r)) && meta.Type() == krm.Map && meta.Get("annotations").IsNull() {
-		v = v.With("metadata", meta.With("annotations", krm.MapOf()))
+	if remember || hasState(r) {
+		v = withAnnotations(v)
 	}
 	v, err := patch.apply(v)
 	if err != nil {
@@ -73,6 +73,14 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	}
 	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
 	return textFields(rewritten(v), "annotations", jsonText), nil
+}
+
+// withAnnotations returns v with at least an empty mapping of annotations, if v has metadata.
+func withAnnotations(v krm.Value) krm.Value {
+	if meta := v.Get("metadata"); meta.Type() == krm.Map && meta.Get("annotations").IsNull() {
+		return v.With("metadata", meta.With("annotations", krm.MapOf()))
+	}
+	return v
 }
 
 // hasState reports whether kustomize keeps anything about r in annotations.

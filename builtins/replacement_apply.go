@@ -57,7 +57,11 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 	old := list.At(pos)
 	edited := old
 	for _, path := range t.fields {
-		v, lost, err := c.apply(edited.Value(), path)
+		before := edited.Value()
+		if replacesState(path) && hasState(edited) {
+			before = withAnnotations(before)
+		}
+		v, lost, err := c.apply(before, path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", old.ID(), err)
 		}
@@ -65,7 +69,7 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 			warn("%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text",
 				old.ID(), path.text)
 		}
-		if v.Same(edited.Value()) {
+		if v.Same(before) {
 			continue
 		}
 		if edited == old {
