@@ -23,7 +23,7 @@ var imports = map[string][]string{
 	"bench":     {},
 
 	"krm/internal/schemagen": {"krm"},
-	"cmd/krmflow":            {"krm", "graph", "planner", "scheduler", "bench"},
+	"cmd/krmflow":            {"krm", "graph", "loaders", "planner", "scheduler", "bench"},
 }
 
 func TestImportTable(t *testing.T) {

@@ -15,10 +15,11 @@ type Pos struct {
 
 // String returns file:line, or the file alone.
 func (p Pos) String() string {
+	file := OneLine(p.File)
 	if p.Line > 0 {
-		return fmt.Sprintf("%s:%d", p.File, p.Line)
+		return fmt.Sprintf("%s:%d", file, p.Line)
 	}
-	return p.File
+	return file
 }
 
 // An Error is a mistake in the input, at a place: "file:line: field: what", then hint lines.
@@ -49,15 +50,27 @@ func (e *Error) Error() string {
 		b.WriteString(": ")
 	}
 	if e.Field != "" {
-		b.WriteString(e.Field)
+		b.WriteString(OneLine(e.Field))
 		b.WriteString(": ")
 	}
-	b.WriteString(e.Msg)
+	b.WriteString(keepHints(e.Msg))
 	for _, h := range e.Hints {
 		b.WriteString("\n  ")
-		b.WriteString(h)
+		b.WriteString(OneLine(h))
 	}
 	return b.String()
+}
+
+// OneLine shows the line ends of a text that is meant to be one line: text of the input must not look like another
+// message.
+func OneLine(s string) string { return strings.ReplaceAll(s, "\n", `\n`) }
+
+// keepHints is OneLine for a text that may have hint lines, which are indented.
+func keepHints(s string) string {
+	if !strings.Contains(s, "\n") {
+		return s
+	}
+	return strings.ReplaceAll(OneLine(s), `\n  `, "\n  ")
 }
 
 func (e *Error) Unwrap() error { return e.Err }

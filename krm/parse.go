@@ -22,7 +22,7 @@ type parser struct {
 	multi  bool   // whether the last quoted scalar has several lines
 	yaml11 bool   // y, yes, on ... are booleans
 	first  bool   // further documents in s are ignored
-	odd    []odd  // numbers that leave in another form than they are written
+	odd    []odd  // values that leave in another form than they are written, or that some readers misunderstand
 	depth  int
 	reason string // why the parser gave up at i, if the document is wrong for certain
 

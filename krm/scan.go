@@ -159,7 +159,7 @@ func fold(buf []byte, n int) []byte {
 	return buf
 }
 
-// odd is a number with its position.
+// odd is a value with its position.
 type odd struct {
 	offset int
 	value  Value
@@ -168,12 +168,15 @@ type odd struct {
 // resolved returns the value of the plain scalar s; merge keys and numbers that JSON cannot carry are for the slow path.
 func (p *parser) resolved(s string, start int) (Value, bool) {
 	if s == "" || hint[s[0]] == 0 {
-		return Str(s), s != "<<"
+		v := Str(s)
+		p.noteAmbiguous(v, start)
+		return v, s != "<<"
 	}
 	v := resolve(s, p.yaml11)
 	if differs(v) {
 		p.odd = append(p.odd, odd{start, v})
 	}
+	p.noteAmbiguous(v, start)
 	return v, v.typ != None
 }
 
@@ -186,4 +189,27 @@ func differs(v Value) bool {
 		return !(len(s) <= 18 && isDecimal(s)) && string(appendLiteral(buf[:0], v, false)) != s
 	}
 	return v.typ == Time
+}
+
+func (p *parser) noteAmbiguous(v Value, start int) {
+	if !p.yaml11 && ambiguous(v) {
+		p.odd = append(p.odd, odd{start, v})
+	}
+}
+
+// ambiguous reports whether v is a string that is written without quotes although some readers of YAML take the text
+// for something else: the default key, the merge key, or a number beyond the range of floating point numbers.
+func ambiguous(v Value) bool {
+	if v.typ != String {
+		return false
+	}
+	s := v.Text()
+	if len(s) <= 2 {
+		return s == "=" || s == "<<"
+	}
+	if hint[s[0]] != 'D' || !isFloat(s) {
+		return false
+	}
+	_, ok := parseFloat(s)
+	return !ok
 }

@@ -17,7 +17,9 @@ func (p *parser) quoted() (Value, bool) {
 				return p.quotedSlow(quote, i)
 			}
 			p.i = i + 1
-			return QuotedStr(p.s[start:i]), true
+			v := QuotedStr(p.s[start:i])
+			p.noteAmbiguous(v, start)
+			return v, true
 		case c == '\n' || c == '\\' && quote == '"':
 			return p.quotedSlow(quote, i)
 		}

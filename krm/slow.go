@@ -197,22 +197,31 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 	if n.Style&yaml.TaggedStyle == 0 {
 		if n.Style != 0 {
 			v = QuotedStr(n.Value)
+			c.noteAmbiguous(n, v)
 			v.warped = n.Style == yaml.FoldedStyle && !c.parser.yaml11 && refold(n.Value) != n.Value
 			return v, nil
 		}
 		if tag == "!!str" && !c.parser.yaml11 || n.Value == "<<" {
-			return Str(n.Value), nil
+			v = Str(n.Value)
+			c.noteAmbiguous(n, v)
+			return v, nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
 			return v, c.errorf(n.Line, "the number %s cannot be written as JSON", n.Value)
 		}
 		if differs(v) {
-			c.source.warnNumber(c.line+n.Line, v)
+			c.source.warnValue(c.line+n.Line, v)
 		}
 		return v, nil
 	}
 	c.tagged(n)
 	return c.tagScalar(n, tag)
+}
+
+func (c *converter) noteAmbiguous(n *yaml.Node, v Value) {
+	if !c.parser.yaml11 && ambiguous(v) {
+		c.source.warnValue(c.line+n.Line, v)
+	}
 }
 
 func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {

@@ -2,8 +2,10 @@ package krm
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -32,11 +34,15 @@ func decodeText(file string, data []byte) (string, error) {
 		return "", Errorf(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
 	}
 	text := unsafe.String(unsafe.SliceData(data), len(data))
+	var err error
 	switch {
 	case strings.HasPrefix(text, "\xff\xfe"):
-		text = decodeUTF16(data[2:], binary.LittleEndian)
+		text, err = decodeUTF16(file, data[2:], binary.LittleEndian)
 	case strings.HasPrefix(text, "\xfe\xff"):
-		text = decodeUTF16(data[2:], binary.BigEndian)
+		text, err = decodeUTF16(file, data[2:], binary.BigEndian)
+	}
+	if err != nil {
+		return "", err
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.IndexByte(text, '\r') >= 0 {
@@ -45,12 +51,29 @@ func decodeText(file string, data []byte) (string, error) {
 	return text, nil
 }
 
-func decodeUTF16(data []byte, order binary.ByteOrder) string {
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
+func decodeUTF16(file string, data []byte, order binary.ByteOrder) (string, error) {
+	text := make([]byte, 0, len(data))
+	line := 1
+	for i := 0; i < len(data); i += 2 {
+		if i+1 == len(data) {
+			return "", Errorf(Pos{file, line}, "", "the UTF-16 text ends in the middle of a character")
+		}
+		r := rune(order.Uint16(data[i:]))
+		if utf16.IsSurrogate(r) {
+			low := rune(0)
+			if i += 2; i+1 < len(data) {
+				low = rune(order.Uint16(data[i:]))
+			}
+			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+				return "", Errorf(Pos{file, line}, "", "found half of a UTF-16 surrogate pair")
+			}
+		}
+		if r == '\n' {
+			line++
+		}
+		text = utf8.AppendRune(text, r)
 	}
-	return string(utf16.Decode(units))
+	return string(text), nil
 }
 
 // split cuts text at its separators as kyaml does: lines that start with "---" and hold nothing else but a comment.
@@ -92,6 +115,7 @@ func (s *Source) readDocuments() ([]document, error) {
 		return nil, err
 	}
 	if text == "" {
+		s.warnEmpty()
 		return nil, nil
 	}
 	pieces, err := s.split(text)
@@ -115,8 +139,13 @@ func (s *Source) readDocuments() ([]document, error) {
 	if docs, err = s.checkDocuments(docs); err != nil {
 		return nil, err
 	}
-	return s.inlineLists(docs)
+	if docs, err = s.inlineLists(docs); err == nil && len(docs) == 0 {
+		s.warnEmpty()
+	}
+	return docs, err
 }
+
+func (s *Source) warnEmpty() { s.warn(0, "", "the file holds no resource") }
 
 // firstLine returns how many lines of s stand in front of the first that is neither blank, comment nor marker.
 func firstLine(s string) int {
@@ -137,7 +166,7 @@ func firstLine(s string) int {
 func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	if simpleText(pc.text) {
 		if v, ok := p.parse(pc.text); ok {
-			s.warnNumbers(p, pc)
+			s.warnOdd(p, pc)
 			return v, nil
 		}
 	} else {
@@ -146,17 +175,21 @@ func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	return s.parseSlow(p, pc)
 }
 
-// warnNumbers reports the numbers of a document that do not leave as they are written.
-func (s *Source) warnNumbers(p *parser, pc piece) {
+// warnOdd reports the values of a document that do not leave as they are written or that are easily misunderstood.
+func (s *Source) warnOdd(p *parser, pc piece) {
 	line, from := pc.line, 0
 	for _, at := range p.odd {
 		line += strings.Count(pc.text[from:at.offset], "\n")
 		from = at.offset
-		s.warnNumber(line, at.value)
+		s.warnValue(line, at.value)
 	}
 }
 
-func (s *Source) warnNumber(line int, v Value) {
+func (s *Source) warnValue(line int, v Value) {
+	if v.typ == String {
+		s.warn(line, "", "the string %s is written without quotes, and some readers of YAML take that for something else", v.Text())
+		return
+	}
 	out := string(AppendYAML(nil, v))
 	s.warn(line, "", "%s is %s and leaves as %s", v.Text(), v.typ.article(), strings.TrimSuffix(out, "\n"))
 }
@@ -202,14 +235,30 @@ func (s *Source) checkDocument(d document) error {
 	kind := d.value.Get("kind").Text()
 	switch {
 	case d.value.typ != Map:
-		return Errorf(pos, "", "the document is %s, not a Kubernetes object", d.value.typ.article())
+		return Errorf(pos, d.place(), "the document is %s, not a Kubernetes object", d.value.typ.article())
 	case kind == "":
-		return Errorf(pos, "", "the object has no kind")
+		return Errorf(pos, d.place(), "the object has no kind")
 	case strings.HasSuffix(kind, "List"):
 	case d.value.At("metadata", "name").Text() == "":
-		return Errorf(pos, "", "the %s has no metadata.name", kind)
+		return Errorf(pos, d.place(), "the %s has no metadata.name", kind)
+	}
+	if v := d.value.Get("apiVersion"); !v.Exists() {
+		s.warn(d.line, d.place(), "the %s has no apiVersion", kind)
+	} else if v.typ != String {
+		s.warn(d.line, d.place(), "the apiVersion of the %s is %s, not a string", kind, v.typ.article())
 	}
 	return nil
+}
+
+// place says which object of its file d is, "" for the first document.
+func (d document) place() string {
+	switch {
+	case len(d.path) > 0:
+		return FieldPath(d.path)
+	case d.piece > 0:
+		return fmt.Sprintf("document %d", d.piece+1)
+	}
+	return ""
 }
 
 // inlineLists replaces each FooList by its items, which go to the end.
@@ -290,7 +339,7 @@ func (s *Source) readValue() (Value, error) {
 	p := parser{yaml11: true, first: true}
 	if simpleText(text) {
 		if v, ok := p.parse(text); ok {
-			s.warnNumbers(&p, pc)
+			s.warnOdd(&p, pc)
 			s.warnSecond(text, p.i)
 			return v, nil
 		}

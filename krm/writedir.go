@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 // OutputOptions says how [OpenOutput] treats the folder.
 type OutputOptions struct {
+	// Context makes [Output.Put] fail with its cause when it ends; nil means never.
+	Context context.Context
 	// Inputs are the folders that are rendered; the output may not be one of them, inside one or above one.
 	Inputs []string
 	// Force allows a folder that holds files that krmflow did not write. They stay, unless the render has files of the
@@ -155,6 +158,9 @@ func (o *Output) put(root string, st *rootState, l *List) error {
 	defer w.close()
 	st.files = make(map[string]Digest, len(names))
 	for i, r := range l.All() {
+		if ctx := o.opts.Context; ctx != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := w.put(st, names[i], r); err != nil {
 			return err
 		}

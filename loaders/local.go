@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -28,17 +28,23 @@ type Local struct {
 	unrestricted bool
 
 	mu    sync.Mutex
-	files map[string]*krm.Source
+	files map[string]file
 	dirs  map[string]string // absolute path of a directory -> the same without symbolic links
 }
 
-// NewLocal returns a Local for one run. Relative paths start at cwd, which must be absolute; with unrestricted, layers may
-// name files outside their own directory.
+// file is a file that was read, with the directory that it was read from: another directory must allow it anew.
+type file struct {
+	src *krm.Source
+	dir string
+}
+
+// NewLocal returns a Local for one run. Relative paths start at cwd, which must be absolute, or empty if there is none;
+// with unrestricted, layers may name files outside their own directory.
 func NewLocal(cwd string, unrestricted bool) *Local {
-	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+	if real, err := filepath.EvalSymlinks(cwd); err == nil && cwd != "" {
 		cwd = real
 	}
-	return &Local{cwd: cwd, unrestricted: unrestricted, files: map[string]*krm.Source{}, dirs: map[string]string{}}
+	return &Local{cwd: cwd, unrestricted: unrestricted, files: map[string]file{}, dirs: map[string]string{}}
 }
 
 // A Dir is an existing directory that layers are loaded from.
@@ -78,6 +84,9 @@ func (l *Local) Root(path string) (*Dir, error) {
 	}
 	abs := path
 	if !filepath.IsAbs(abs) {
+		if l.cwd == "" {
+			return nil, errors.New("the path is relative and the working directory does not exist")
+		}
 		abs = filepath.Join(l.cwd, path)
 	}
 	return l.dir(abs, filepath.IsAbs(path), path)
@@ -170,10 +179,10 @@ func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
 		abs = filepath.Join(d.Real, path)
 	}
 	l.mu.Lock()
-	src := l.files[abs]
+	known := l.files[abs]
 	l.mu.Unlock()
-	if src != nil && (l.unrestricted || below(abs, d.Real)) {
-		return src, nil
+	if known.src != nil && (l.unrestricted || known.dir == d.Real) {
+		return known.src, nil
 	}
 	data, err := l.read(d, abs, path)
 	if err != nil {
@@ -181,11 +190,11 @@ func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if src := l.files[abs]; src != nil {
-		return src, nil
+	if known := l.files[abs]; known.src != nil {
+		return known.src, nil
 	}
-	src = &krm.Source{File: l.name(abs, d.absolute), Data: data}
-	l.files[abs] = src
+	src := &krm.Source{File: l.name(abs, d.absolute), Data: data}
+	l.files[abs] = file{src, d.Real}
 	return src, nil
 }
 
@@ -206,6 +215,16 @@ func (l *Local) read(d *Dir, abs, as string) ([]byte, error) {
 	}
 	defer f.Close()
 	return readAll(f, as)
+}
+
+// ReadFile returns the content of a regular file of at most [MaxFileSize] bytes and refuses anything else.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, openFlags, 0)
+	if err != nil {
+		return nil, pathError(err, path, path)
+	}
+	defer f.Close()
+	return readAll(f, path)
 }
 
 // openFlags let the open of a FIFO return at once; it is refused afterwards because it is not a regular file.
@@ -271,12 +290,28 @@ func readAll(f *os.File, as string) ([]byte, error) {
 	case info.Size() > MaxFileSize:
 		return nil, fmt.Errorf("%q is larger than %d MiB", as, MaxFileSize>>20)
 	}
+	if info.Size() == 0 {
+		return readUnsized(f, as)
+	}
 	data := make([]byte, info.Size())
 	n, err := io.ReadFull(f, data)
 	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
 		return nil, pathError(err, as, "")
 	}
 	return data[:n], nil
+}
+
+// readUnsized reads a file that says it is empty, as all files in /proc do. Some of those never end.
+func readUnsized(f *os.File, as string) ([]byte, error) {
+	_ = f.SetReadDeadline(time.Now().Add(time.Second)) // fails for files that cannot keep a reader waiting
+	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
+	if err == nil && len(data) > MaxFileSize {
+		err = fmt.Errorf("it is larger than %d MiB", MaxFileSize>>20)
+	}
+	if err != nil {
+		return nil, pathError(err, as, "")
+	}
+	return data, nil
 }
 
 // pathError turns an error of the operating system into one that names the path as the user wrote it.
@@ -312,7 +347,10 @@ func nearNames(as, abs string) []string {
 func (l *Local) Sources() []*krm.Source {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := slices.Collect(maps.Values(l.files))
+	out := make([]*krm.Source, 0, len(l.files))
+	for _, f := range l.files {
+		out = append(out, f.src)
+	}
 	slices.SortFunc(out, func(a, b *krm.Source) int { return strings.Compare(a.File, b.File) })
 	return out
 }

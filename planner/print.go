@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
 )
 
 // PlanVersion is the apiVersion of the JSON form of a plan. A field may be added without a new version; nothing that has
@@ -92,7 +93,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		roots[r.Node] = append(roots[r.Node], r.Dir)
 	}
 	for i, n := range g.Nodes {
-		fmt.Fprintf(&b, "%4d  %-9s %s", i+1, n.Op.Verb(), n.ID)
+		fmt.Fprintf(&b, "%4d  %-9s %s", i+1, n.Op.Verb(), krm.OneLine(n.ID))
 		if len(n.Inputs) > 0 {
 			b.WriteString("  <-")
 			for _, in := range n.Inputs {
@@ -101,15 +102,15 @@ func (p *Plan) WriteText(w io.Writer) error {
 		}
 		b.WriteByte('\n')
 		if n.Summary != "" {
-			fmt.Fprintf(&b, "                %s\n", n.Summary)
+			fmt.Fprintf(&b, "                %s\n", krm.OneLine(n.Summary))
 		}
 		fmt.Fprintf(&b, "                at %s", n.Origin.Pos())
 		if f := n.Origin.Field(); f != "" {
-			fmt.Fprintf(&b, ": %s", f)
+			fmt.Fprintf(&b, ": %s", krm.OneLine(f))
 		}
 		b.WriteByte('\n')
 		for _, dir := range roots[graph.NodeID(i)] {
-			fmt.Fprintf(&b, "                root %s\n", dir)
+			fmt.Fprintf(&b, "                root %s\n", krm.OneLine(dir))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

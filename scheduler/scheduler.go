@@ -53,7 +53,7 @@ func (e *NodeError) Error() string {
 	if e.Node.Origin.Source == nil {
 		return e.Err.Error()
 	}
-	return fmt.Sprintf("%s: %s: %v", e.Node.Origin.Pos(), e.Node.Origin.Field(), e.Err)
+	return (&krm.Error{Pos: e.Node.Origin.Pos(), Field: e.Node.Origin.Field(), Msg: e.Err.Error()}).Error()
 }
 
 func (e *NodeError) Unwrap() error { return e.Err }

@@ -28,6 +28,9 @@ krmflow build can take its place in scripts.`,
 			if err != nil {
 				return err
 			}
+			if err := refuseInput(output, plan); err != nil {
+				return err
+			}
 			var result *krm.List
 			err = a.run(cmd.Context(), plan, func(_ graph.Root, list *krm.List) error {
 				result = list
@@ -37,7 +40,7 @@ krmflow build can take its place in scripts.`,
 				return err
 			}
 			if output != "" {
-				return writeFailure(krm.BuildWrite(output, result))
+				return writeFailure(writeOut(cmd.Context(), output, func() error { return krm.BuildWrite(output, result) }))
 			}
 			return a.writeWith(result.WriteYAML)
 		},
@@ -56,12 +59,6 @@ func (a *app) run(ctx context.Context, plan *planner.Plan, root func(graph.Root,
 		Warn:      a.log.warnNode,
 		Root:      root,
 	})
-	for _, err := range errs {
-		var bug *graph.PanicError
-		if errors.As(err, &bug) {
-			return &exitError{exitInternal, err}
-		}
-	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -91,11 +91,8 @@ func contains(list []string, s string) bool {
 }
 
 // plannerOptions returns what the flags mean for the planner.
-func (f *flags) plannerOptions(cmd *cobra.Command) (planner.Options, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return planner.Options{}, fmt.Errorf("cannot tell the working directory: %w", err)
-	}
+func (f *flags) plannerOptions(cmd *cobra.Command) planner.Options {
+	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	managedBy := f.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on"
 	return planner.Options{
 		Cwd:            cwd,
@@ -103,5 +100,5 @@ func (f *flags) plannerOptions(cmd *cobra.Command) (planner.Options, error) {
 		Reorder:        f.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),
 		ManagedByLabel: managedBy,
-	}, nil
+	}
 }

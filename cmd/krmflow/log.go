@@ -61,6 +61,9 @@ func (l *logger) warnNode(n *graph.Node, msg string) {
 
 // node logs that a node has ended.
 func (l *logger) node(e scheduler.Event) {
+	if !l.z.Info().Enabled() && !l.json {
+		return // the error itself is printed at the end
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ev := l.z.Info()

@@ -3,17 +3,16 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
 
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/spf13/cobra"
 )
@@ -47,42 +46,27 @@ func usageError(err error) error { return &exitError{exitUsage, err} }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// signalError is the cause of a context that a signal has ended.
-type signalError struct{ sig syscall.Signal }
-
-func (e signalError) Error() string { return "interrupted by " + e.sig.String() }
-
 // run runs one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	collectSeldom()
 	human := krm.SanitisingWriter(stderr)
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintln(human, "krmflow: internal error, please report it")
-			if os.Getenv("KRMFLOW_DEBUG") != "" {
-				fmt.Fprintf(human, "%v\n%s", p, debug.Stack())
-			}
-			code = exitInternal
+			code = report(human, &graph.PanicError{Node: "krmflow", Value: p, Stack: debug.Stack()})
 		}
 	}()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer signal.Stop(signals)
-	go func() {
-		for s := range signals {
-			// A reader that went away shows as an error of the write.
-			if s != syscall.SIGPIPE {
-				cancel(signalError{s.(syscall.Signal)})
-			}
-		}
-	}()
-	cmd := newCommand(&app{stdin: stdin, stdout: stdout, stderr: human})
+	ctx, release := untilSignal()
+	defer release()
+	out := &stdoutWriter{ctx: ctx, w: stdout}
+	cmd := newCommand(&app{stdin: stdin, stdout: out, stderr: human})
 	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
+	cmd.SetOut(out)
 	cmd.SetErr(human)
-	return report(human, cmd.ExecuteContext(ctx))
+	err := cmd.ExecuteContext(ctx)
+	if out.err != nil {
+		err = writeFailure(fmt.Errorf("cannot write to stdout: %w", out.err))
+	}
+	return report(human, err)
 }
 
 // collectSeldom lets the heap grow to 16 MB before anything is collected, which most runs never reach. The first collection
@@ -97,19 +81,25 @@ func report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
+	var bug *graph.PanicError
+	if errors.As(err, &bug) {
+		return reportBug(w, bug)
+	}
+	var sig signalError
+	if errors.As(err, &sig) {
+		fmt.Fprintln(w, "Error:", sig)
+		return exitSignal + int(sig.sig)
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitOutput
+	}
 	code := exitInput
 	var ee *exitError
-	var sig signalError
 	switch {
-	case errors.As(err, &sig):
-		code = exitSignal + int(sig.sig)
 	case errors.As(err, &ee):
 		code = ee.code
 	case isUsage(err):
 		code = exitUsage
-	}
-	if errors.Is(err, syscall.EPIPE) {
-		return exitOutput
 	}
 	if msg := err.Error(); msg != "" {
 		for _, line := range strings.Split(msg, "\n") {
@@ -123,6 +113,17 @@ func report(w io.Writer, err error) int {
 		fmt.Fprintln(w, "Run 'krmflow --help' for usage.")
 	}
 	return code
+}
+
+// reportBug prints that krmflow is wrong. What it was working on may be secret, so a stack is only printed on demand.
+func reportBug(w io.Writer, bug *graph.PanicError) int {
+	fmt.Fprintf(w, "Error: %v: this is a bug of krmflow, please report it\n", bug)
+	if os.Getenv("KRMFLOW_DEBUG") != "" {
+		fmt.Fprintf(w, "%v\n%s", bug.Value, bug.Stack)
+	} else {
+		fmt.Fprintln(w, "  KRMFLOW_DEBUG=1 shows where; look for secrets in it before you pass it on")
+	}
+	return exitInternal
 }
 
 // isUsage recognises the errors of the command line parser that have no type.

@@ -36,11 +36,15 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.log = a.flags.logger(a.stderr)
-	o, err := a.plannerOptions(cmd)
+	o := a.plannerOptions(cmd)
+	var plan *planner.Plan
+	err := interruptible(cmd.Context(), func() error {
+		plan = planner.Compile(dirs, o)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	plan := planner.Compile(dirs, o)
 	for _, w := range plan.Warnings {
 		a.log.warn(w)
 	}
@@ -60,7 +64,7 @@ func (a *app) strictError() error {
 
 // planRoots plans the directories that the arguments stand for.
 func (a *app) planRoots(cmd *cobra.Command, args []string) (rootDirs, *planner.Plan, error) {
-	dirs, err := a.roots(args)
+	dirs, err := a.roots(cmd.Context(), args)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
@@ -41,7 +42,7 @@ removed; files that krmflow did not write are never touched.`,
 			if err != nil {
 				return err
 			}
-			sink, err := a.sink(f, dirs)
+			sink, err := a.sink(cmd.Context(), f, dirs, plan)
 			if err != nil {
 				return err
 			}
@@ -70,7 +71,7 @@ type sink interface {
 }
 
 // sink opens the output. What must not be written to is refused here, before anything is rendered.
-func (a *app) sink(f renderFlags, dirs rootDirs) (sink, error) {
+func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, error) {
 	if f.output == "-" {
 		if f.check {
 			return nil, usageError(errors.New("--check needs -o with a folder or file"))
@@ -85,25 +86,58 @@ func (a *app) sink(f renderFlags, dirs rootDirs) (sink, error) {
 			if err := write(&b); err != nil {
 				return err
 			}
-			return writeFile(f, b.Bytes(), perm)
-		}}, nil
+			return writeFile(ctx, f, b.Bytes(), perm)
+		}}, refuseInput(f.output, plan)
 	}
-	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Inputs: dirs.names(), Force: f.force, Check: f.check})
+	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Context: ctx, Inputs: dirs.names(), Force: f.force, Check: f.check})
 	if err != nil {
 		return nil, writeFailure(err)
 	}
 	return &folderSink{out: out, name: f.output, check: f.check, log: a.log}, nil
 }
 
-func writeFile(f renderFlags, data []byte, perm fs.FileMode) error {
-	if !f.check {
-		return writeFailure(krm.WriteFileAtomic(f.output, data, perm))
+// refuseInput refuses to replace a file that the plan was made from.
+func refuseInput(output string, plan *planner.Plan) error {
+	if output == "" {
+		return nil
 	}
-	old, err := os.ReadFile(f.output)
-	if err == nil && string(old) == string(data) {
+	dir, base := filepath.Split(output)
+	folder, err := os.Stat(filepath.Clean(dir))
+	if err != nil {
+		return nil // writing will say so
+	}
+	for _, src := range plan.Files {
+		if filepath.Base(src.File) != base {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(src.File)); err == nil && os.SameFile(info, folder) {
+			return writeFailure(&krm.RefusedError{Path: output, Reason: "is an input of this run"})
+		}
+	}
+	return nil
+}
+
+func writeFile(ctx context.Context, f renderFlags, data []byte, perm fs.FileMode) error {
+	if !f.check {
+		return writeFailure(writeOut(ctx, f.output, func() error { return krm.WriteFileAtomic(f.output, data, perm) }))
+	}
+	old, err := loaders.ReadFile(f.output)
+	var missing *loaders.NotFoundError
+	switch {
+	case err != nil && !errors.As(err, &missing):
+		return err
+	case err == nil && string(old) == string(data):
 		return nil
 	}
 	return &exitError{exitChanged, fmt.Errorf("%s would change", f.output)}
+}
+
+// writeOut calls write, which writes to path. A pipe may keep it waiting for a reader; a file is not left half-way.
+func writeOut(ctx context.Context, path string, write func() error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return interruptible(ctx, write)
+	}
+	return write()
 }
 
 // writeFailure gives an error of the output its exit code.
@@ -153,6 +187,9 @@ func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to 
 				return errors.Join(runErr, writeFailure(err))
 			}
 		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return errors.Join(runErr, to.commit())
 }

@@ -1,15 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
@@ -39,7 +40,7 @@ func (r rootDirs) names() []string {
 }
 
 // roots returns the directories that the arguments stand for, each once.
-func (a *app) roots(args []string) (rootDirs, error) {
+func (a *app) roots(ctx context.Context, args []string) (rootDirs, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -52,7 +53,7 @@ func (a *app) roots(args []string) (rootDirs, error) {
 	if a.recursive {
 		names = nil
 		for _, dir := range args {
-			found, err := findRoots(dir)
+			found, err := findRoots(ctx, dir)
 			if err != nil {
 				return nil, err
 			}
@@ -70,6 +71,9 @@ func (a *app) roots(args []string) (rootDirs, error) {
 // holds all roots if one lies outside of base.
 func placeRoots(names []string, base string) (rootDirs, error) {
 	baseAbs, err := filepath.Abs(base)
+	if err != nil && filepath.IsAbs(names[0]) {
+		baseAbs, err = names[0], nil // the working directory was removed
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +112,12 @@ func within(path, dir string) bool {
 
 // findRoots returns the directories at or below dir that hold a Kustomization, in lexical order. Symbolic links to
 // directories are not followed and directories whose name starts with a dot are left out.
-func findRoots(dir string) ([]string, error) {
+func findRoots(ctx context.Context, dir string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil {
 			return err
 		}
@@ -144,7 +151,7 @@ func findRoots(dir string) ([]string, error) {
 // isComponent reports whether a kustomization file says that it is a Component. Files that cannot be read or parsed are
 // roots, so that planning reports them.
 func isComponent(path string) bool {
-	data, err := os.ReadFile(path)
+	data, err := loaders.ReadFile(path)
 	if err != nil {
 		return false
 	}

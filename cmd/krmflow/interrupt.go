@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/krmflow/krmflow/graph"
+)
+
+// signalError is the cause of a context that a signal has ended.
+type signalError struct{ sig syscall.Signal }
+
+func (e signalError) Error() string {
+	if e.sig == syscall.SIGTERM {
+		return "terminated"
+	}
+	return "interrupted"
+}
+
+// untilSignal returns a context that the first SIGINT or SIGTERM ends; a second one ends the process at once. SIGPIPE is
+// taken as well: a reader that went away shows as an error of the write. The function releases the signals.
+func untilSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	go func() {
+		for s := range signals {
+			if s != syscall.SIGPIPE {
+				signal.Reset(os.Interrupt, syscall.SIGTERM)
+				cancel(signalError{s.(syscall.Signal)})
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// interruptible calls f and returns its error, or why ctx ended if that comes first. f may wait for something that never
+// comes, such as the reader of a pipe; it then goes on until the process ends, so it must not leave anything half done.
+func interruptible(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- &graph.PanicError{Node: "the planner", Value: p, Stack: debug.Stack()}
+			}
+		}()
+		done <- f()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// stdoutWriter writes to w until ctx ends and remembers that something was lost: the parser of the command line does
+// not say so when it prints a help text.
+type stdoutWriter struct {
+	ctx context.Context
+	w   io.Writer
+	err error
+}
+
+func (s *stdoutWriter) Write(p []byte) (int, error) {
+	err := interruptible(s.ctx, func() error {
+		_, err := s.w.Write(p)
+		return err
+	})
+	if err != nil {
+		s.err = err
+		return 0, err
+	}
+	return len(p), nil
+}
