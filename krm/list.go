@@ -19,39 +19,6 @@ type List struct {
 	unique bool
 }
 
-// index maps an identity to the positions that have it. Nearly always that is one; further ones are in more.
-type index struct {
-	first map[ID]int32
-	more  map[ID][]int32
-}
-
-func (x *index) add(id ID, pos int) {
-	first, ok := x.first[id]
-	if !ok {
-		x.first[id] = int32(pos)
-		return
-	}
-	if more := x.more[id]; first == int32(pos) || len(more) > 0 && more[len(more)-1] == int32(pos) {
-		return
-	}
-	if x.more == nil {
-		x.more = map[ID][]int32{}
-	}
-	x.more[id] = append(x.more[id], int32(pos))
-}
-
-func (x *index) find(id ID) []int {
-	first, ok := x.first[id]
-	if !ok {
-		return nil
-	}
-	found := []int{int(first)}
-	for _, p := range x.more[id] {
-		found = append(found, int(p))
-	}
-	return found
-}
-
 // NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
 func NewList(rs ...*Resource) *List { return &List{items: rs, unique: len(rs) < 2} }
 
@@ -79,9 +46,9 @@ func (l *List) Clone() *List {
 
 func (l *List) buildCur() *index {
 	if l.cur == nil {
-		l.cur = &index{first: make(map[ID]int32, len(l.items))}
-		for i, r := range l.items {
-			l.cur.add(r.id.Key(), i)
+		l.cur = newIndex(len(l.items))
+		for i := range l.items {
+			l.cur.add(l.items, i, -1)
 		}
 	}
 	return l.cur
@@ -89,27 +56,20 @@ func (l *List) buildCur() *index {
 
 func (l *List) buildAny() *index {
 	if l.any == nil {
-		l.any = &index{first: make(map[ID]int32, len(l.items))}
-		for i, r := range l.items {
-			l.any.addAll(r, i)
+		l.any = newIndex(len(l.items))
+		for i := range l.items {
+			l.any.addAll(l.items, i)
 		}
 	}
 	return l.any
 }
 
-func (x *index) addAll(r *Resource, pos int) {
-	x.add(r.id.Key(), pos)
-	for i := range r.Prev {
-		x.add(r.PrevID(i).Key(), pos)
-	}
-}
-
 // Find returns the positions of the resources whose current identity is id, in order.
-func (l *List) Find(id ID) []int { return l.buildCur().find(id.Key()) }
+func (l *List) Find(id ID) []int { return l.buildCur().find(l.items, id.Key()) }
 
 // FindAny returns the positions of the resources that have id as their current or a previous identity, in order of
 // position.
-func (l *List) FindAny(id ID) []int { return l.buildAny().find(id.Key()) }
+func (l *List) FindAny(id ID) []int { return l.buildAny().find(l.items, id.Key()) }
 
 // A DuplicateError says that two resources of one list have the same identity.
 type DuplicateError struct {
@@ -128,18 +88,18 @@ func (e *DuplicateError) Error() string {
 // Append adds r at the end; a resource of the same current identity is a [DuplicateError].
 func (l *List) Append(r *Resource) error {
 	cur := l.buildCur()
-	key := r.id.Key()
-	if i, ok := cur.first[key]; ok {
+	if i := cur.first(l.items, r.id.Key()); i >= 0 {
 		return &DuplicateError{r.id, l.items[i].Pos, r.Pos}
 	}
-	cur.add(key, len(l.items))
+	at := len(l.items)
+	l.items = append(l.items, r)
+	cur.add(l.items, at, -1)
 	if l.any != nil {
-		l.any.addAll(r, len(l.items))
+		l.any.addAll(l.items, at)
 	}
 	if l.names != nil {
-		l.addNames(r, len(l.items))
+		l.addNames(r, at)
 	}
-	l.items = append(l.items, r)
 	return nil
 }
 
@@ -191,7 +151,7 @@ func (l *List) CheckUnique() error {
 	if l.unique || len(l.items) < 2 {
 		return nil
 	}
-	if cur := l.buildCur(); len(cur.more) == 0 {
+	if !l.buildCur().duplicates {
 		l.unique = true
 		return nil
 	}
