@@ -11,6 +11,9 @@ func (p *parser) flow() (v Value, ok bool) {
 		v, ok = p.flowMap()
 	}
 	p.depth--
+	if p.trace != nil && v.Len() > 0 {
+		p.trace.flow = true
+	}
 	return v, ok
 }
 

@@ -23,6 +23,10 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 	} else if doc > 0 {
 		return pos
 	}
+	if line := traceLine(pc.text, path); line > 0 {
+		pos.Line = pc.line - 1 + line
+		return pos
+	}
 	root, err := parseNode(pc.text)
 	if err != nil || root == nil || len(root.Content) == 0 {
 		return pos

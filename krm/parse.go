@@ -29,6 +29,7 @@ type parser struct {
 	fields []Field // stack of the mappings that are open
 	items  []Value // stack of the lists that are open
 	buf    []byte  // the scalar under construction
+	trace  *trace  // if not nil, takes the places of keys and items
 	slabs
 }
 
@@ -155,6 +156,7 @@ func (p *parser) node(indent int) (Value, bool) {
 			return v, false
 		}
 		if p.atColon(start) {
+			p.trace.mark(start)
 			return p.mapping(col, v.Text())
 		}
 		return v, p.endLine()
@@ -172,6 +174,7 @@ func (p *parser) node(indent int) (Value, bool) {
 	if !ok {
 		return Value{}, false
 	}
+	p.trace.mark(start)
 	return p.mapping(col, key)
 }
 
@@ -244,6 +247,7 @@ const tooDeep = "lists and mappings are nested more than 1000 levels deep"
 // key parses a key of a block mapping, with its colon.
 func (p *parser) key() (string, bool) {
 	start := p.i
+	p.trace.mark(start)
 	if c := p.s[start]; c == '"' || c == '\'' {
 		v, ok := p.quoted()
 		if ok && !p.atColon(start) {
@@ -329,14 +333,18 @@ func (p *parser) item(col int) (Value, bool) {
 			return Value{}, p.fail("found a tab where indentation is expected")
 		}
 		p.col = p.i - p.line
+		p.trace.mark(p.i)
 		return p.node(col)
 	}
+	dash := p.i
 	if !p.next() {
 		return Value{}, false
 	}
 	if p.col > col {
+		p.trace.mark(p.i)
 		return p.node(col)
 	}
+	p.trace.mark(dash)
 	return OmittedNull, true
 }
 
