@@ -28,9 +28,9 @@ type Config struct {
 // A NameReference lists the fields that may hold the name of an object of some kinds. An empty Group, Version or Kind
 // stands for any.
 type NameReference struct {
-	Group      string     `json:"group,omitempty"`
-	Version    string     `json:"version,omitempty"`
-	Kind       string     `json:"kind,omitempty"`
+	Group      string     `json:"group,omitempty,exact"`
+	Version    string     `json:"version,omitempty,exact"`
+	Kind       string     `json:"kind,omitempty,exact"`
 	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/krmflow/krmflow/krm"
@@ -23,6 +24,9 @@ type IAMPolicyGenerator struct {
 func (g *IAMPolicyGenerator) Configure(env Env) error {
 	if g.Cloud != "gke" {
 		return fmt.Errorf("cloud %q is not supported, only gke is", g.Cloud)
+	}
+	if g.ServiceAccount.Name == "" {
+		return errors.New("serviceAccount.name is missing")
 	}
 	// kustomize writes the names into YAML text without quotes, so that 123 is a number.
 	meta := []krm.Field{

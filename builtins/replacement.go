@@ -22,11 +22,11 @@ type Replacement struct {
 // A ReplacementSource selects a field of exactly one resource. Empty conditions are met by everything, current and
 // previous names count.
 type ReplacementSource struct {
-	Group     string `json:"group,omitempty"`
-	Version   string `json:"version,omitempty"`
-	Kind      string `json:"kind,omitempty"`
-	Name      string `json:"name,omitempty"`
-	Namespace string `json:"namespace,omitempty"`
+	Group     string `json:"group,omitempty,exact"`
+	Version   string `json:"version,omitempty,exact"`
+	Kind      string `json:"kind,omitempty,exact"`
+	Name      string `json:"name,omitempty,exact"`
+	Namespace string `json:"namespace,omitempty,exact"`
 	// FieldPath is the field; empty means metadata.name.
 	FieldPath string `json:"fieldPath,omitempty"`
 	// Options pick a part of the field.

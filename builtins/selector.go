@@ -15,11 +15,11 @@ import (
 //
 // Call [Selector.Compile] once; after that a Selector may be used by several goroutines.
 type Selector struct {
-	Group              string `json:"group,omitempty"`
-	Version            string `json:"version,omitempty"`
-	Kind               string `json:"kind,omitempty"`
-	Name               string `json:"name,omitempty"`
-	Namespace          string `json:"namespace,omitempty"`
+	Group              string `json:"group,omitempty,exact"`
+	Version            string `json:"version,omitempty,exact"`
+	Kind               string `json:"kind,omitempty,exact"`
+	Name               string `json:"name,omitempty,exact"`
+	Namespace          string `json:"namespace,omitempty,exact"`
 	AnnotationSelector string `json:"annotationSelector,omitempty"`
 	LabelSelector      string `json:"labelSelector,omitempty"`
 

@@ -49,7 +49,7 @@ type Decoding struct {
 	// and generators.
 	AllowUnknown bool
 	// ScalarsAsText accepts a number or boolean where a string is wanted: kustomize does it for all configuration
-	// files except Kustomizations.
+	// files except Kustomizations, but not in a field of an embedded struct or one whose tag has the option exact.
 	ScalarsAsText bool
 }
 
@@ -157,7 +157,10 @@ func (d *decoder) structure(v Value, into reflect.Value) {
 	for _, f := range fields {
 		d.path = append(d.path, step{f.Key, -1})
 		if sf := table.find(f.Key); sf != nil {
+			asText := d.ScalarsAsText
+			d.ScalarsAsText = asText && !sf.exact
 			d.value(f.Value, sf.in(into))
+			d.ScalarsAsText = asText
 		} else if !d.AllowUnknown {
 			d.fail(DidYouMean(f.Key, table.names), "unknown field %q", f.Key)
 		}

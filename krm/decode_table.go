@@ -17,6 +17,7 @@ type fieldTable struct {
 type tableField struct {
 	name  string
 	index []int // as for reflect.Value.FieldByIndex
+	exact bool  // see Decoding.ScalarsAsText
 }
 
 var fieldTables sync.Map // reflect.Type -> *fieldTable
@@ -45,7 +46,7 @@ func (x *fieldTable) add(t reflect.Type, index []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		at := append(slices.Clip(index), i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		inner := f.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
@@ -58,7 +59,7 @@ func (x *fieldTable) add(t reflect.Type, index []int) {
 			if name == "" {
 				name = f.Name
 			}
-			x.fields = append(x.fields, tableField{name, at})
+			x.fields = append(x.fields, tableField{name, at, len(at) > 1 || strings.HasSuffix(options, "exact")})
 		}
 	}
 }

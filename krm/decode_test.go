@@ -93,7 +93,14 @@ func TestDecodeLikeKustomize(t *testing.T) {
 
 // Configuration files other than Kustomizations are read without regard to unknown fields and with scalars as text.
 func TestDecodeLenient(t *testing.T) {
+	type Embedded struct {
+		Deep string `json:"deep"`
+		Opts struct {
+			S string `json:"s"`
+		} `json:"opts"`
+	}
 	type config struct {
+		Embedded `json:",inline"`
 		Text   string            `json:"text"`
 		Labels map[string]string `json:"labels"`
 		List   []string          `json:"list"`
@@ -117,6 +124,9 @@ func TestDecodeLenient(t *testing.T) {
 		"text: [a]",
 		"any: 5",
 		"inner: 5",
+		"deep: a\nopts: {s: b}",
+		"deep: 5",
+		"opts: {s: 5}",
 	} {
 		var want, got config
 		wantErr := yaml.Unmarshal([]byte(text), &want)
