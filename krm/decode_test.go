@@ -101,15 +101,15 @@ func TestDecodeLenient(t *testing.T) {
 	}
 	type config struct {
 		Embedded `json:",inline"`
-		Text   string            `json:"text"`
-		Labels map[string]string `json:"labels"`
-		List   []string          `json:"list"`
-		Ptr    *string           `json:"ptr"`
-		Num    int64             `json:"num"`
-		F      float64           `json:"f"`
-		B      bool              `json:"b"`
-		Any    any               `json:"any"`
-		Inner  struct {
+		Text     string            `json:"text"`
+		Labels   map[string]string `json:"labels"`
+		List     []string          `json:"list"`
+		Ptr      *string           `json:"ptr"`
+		Num      int64             `json:"num"`
+		F        float64           `json:"f"`
+		B        bool              `json:"b"`
+		Any      any               `json:"any"`
+		Inner    struct {
 			Skip string `json:"-"`
 			Own  int
 		} `json:"inner"`
