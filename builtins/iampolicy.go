@@ -10,12 +10,12 @@ import (
 // An IAMPolicyGenerator makes the ServiceAccount that a workload needs to act as an account of the cloud. Only GKE is
 // known.
 type IAMPolicyGenerator struct {
-	Cloud             string     `json:"cloud"`
-	KubernetesService ObjectName `json:"kubernetesService"`
+	Cloud             string     `json:"cloud,exact"`
+	KubernetesService ObjectName `json:"kubernetesService,exact"`
 	ServiceAccount    struct {
 		Name      string `json:"name"`
 		ProjectID string `json:"projectId"`
-	} `json:"serviceAccount"`
+	} `json:"serviceAccount,exact"`
 
 	made generated
 }

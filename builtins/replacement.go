@@ -68,7 +68,7 @@ const defaultFieldPath = "metadata.name"
 
 // A ReplacementTransformer applies replacements one after the other.
 type ReplacementTransformer struct {
-	Replacements []Replacement `json:"replacements,omitempty"`
+	Replacements []Replacement `json:"replacements,omitempty,exact"`
 
 	compiled []replacement
 }
