@@ -22,6 +22,13 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 		}
 	} else if doc > 0 {
 		return pos
+	} else if s.located.Add(1) > 8 {
+		// Somebody wants to know many places of one configuration file, for instance a plan.
+		s.treeOnce.Do(func() { s.tree, _ = parseNode(text) })
+		if s.tree != nil && len(s.tree.Content) > 0 {
+			pos.Line = lineAt(s.tree.Content[0], path)
+			return pos
+		}
 	}
 	if line := traceLine(pc.text, path); line > 0 {
 		pos.Line = pc.line - 1 + line

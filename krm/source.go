@@ -4,6 +4,8 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // MaxFile is the size in bytes up to which a [Source] is read.
@@ -35,6 +37,10 @@ type Source struct {
 
 	mu       sync.Mutex
 	warnings []*Error
+
+	located  atomic.Int32 // calls of Locate for the whole file
+	treeOnce sync.Once
+	tree     *yaml.Node // made when there are many such calls
 }
 
 // Digest returns the SHA-256 of Data.
