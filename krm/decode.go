@@ -95,7 +95,11 @@ func (d *decoder) fail(hints []string, format string, args ...any) {
 // mismatch reports that the value has the wrong type.
 func (d *decoder) mismatch(want string, v Value) {
 	var hints []string
-	if want == "a string" && v.IsScalar() {
+	switch {
+	case want != "a string" || !v.IsScalar():
+	case v.Type() == Bool:
+		hints = []string{"put it in quotes: y, yes, on and their like are booleans here"}
+	default:
 		hints = []string{"put it in quotes: " + strconv.Quote(v.Text())}
 	}
 	d.fail(hints, "must be %s, not %s", want, withArticle(v.Type()))

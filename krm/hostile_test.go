@@ -49,7 +49,7 @@ func TestHostile(t *testing.T) {
 		"a zero byte":            {header + "a: b\x00c\n", "f.yaml:5: found the control character U+0000"},
 		"a lost byte":            {header + "a: b\xffc\n", "f.yaml:5: found the byte 0xFF, which is not UTF-8"},
 		"an open quote":          {header + "a: 'b\nc: d\n", "f.yaml:5: the closing quote of this text is missing"},
-		"an infinity":            {header + "a: .inf\n", "f.yaml:5: the number .inf cannot be written as JSON"},
+		"an infinity":            {header + "a: .inf\n", "f.yaml:5: a: the number .inf cannot be written as JSON"},
 		"a duplicate":            {header + "a:\n  b: 1\n  c: 2\n  b: 3\n", `f.yaml:8: the key "b" occurs twice in one mapping; the first is on line 6`},
 		"a duplicate in JSON":    {`{"kind":"K","metadata":{"name":"a"},"kind":"L"}`, `f.yaml:1: the key "kind" occurs twice in one mapping; the first is on line 1`},
 		"no kind":                {"a: b\n", "f.yaml:1: the object has no kind"},

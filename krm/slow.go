@@ -42,8 +42,19 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	if p.first {
 		s.warnSecond(pc.text, secondDocument(pc.text, root.Content[0].Line))
 	}
+	c.secret = mayBeSecret(kindOf(root.Content[0]))
 	done, err := c.convert(root.Content[0], 0)
 	return done.value, err
+}
+
+// kindOf returns the kind of the object that a node stands for, "" if it has none.
+func kindOf(n *yaml.Node) string {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "kind" {
+			return n.Content[i+1].Value
+		}
+	}
+	return ""
 }
 
 // parseNode returns the first document of text, nil if there is none.
@@ -103,6 +114,8 @@ type converter struct {
 	parser *parser
 	line   int // lines in front of the document
 	flow   int // how many of the open lists and mappings are in brackets
+	path   []any
+	secret bool // messages must not show values
 	known  map[*yaml.Node]converted
 }
 
@@ -157,6 +170,14 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 	return done, err
 }
 
+// child converts the node n, which is at step of the one that is being converted.
+func (c *converter) child(step any, n *yaml.Node, depth int) (converted, error) {
+	c.path = append(c.path, step)
+	done, err := c.convert(n, depth)
+	c.path = c.path[:len(c.path)-1]
+	return done, err
+}
+
 func (c *converter) alias(n *yaml.Node, depth int) (converted, error) {
 	done, ok := c.known[n.Alias]
 	switch {
@@ -175,7 +196,7 @@ func (c *converter) sequence(n *yaml.Node, depth int) (done converted, err error
 	items := make([]Value, len(n.Content))
 	done.size = 8
 	for i, x := range n.Content {
-		item, err := c.convert(x, depth+1)
+		item, err := c.child(i, x, depth+1)
 		if err != nil {
 			return done, err
 		}
@@ -207,10 +228,10 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 			return v, nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
-			return v, c.errorf(n.Line, "the number %s cannot be written as JSON", n.Value)
+			return v, Errorf(Pos{c.source.File, c.line + n.Line}, FieldPath(c.path), "the number %s cannot be written as JSON", n.Value)
 		}
 		if differs(v) {
-			c.source.warnValue(c.line+n.Line, v)
+			c.source.warnValue(c.line+n.Line, v, c.secret)
 		}
 		return v, nil
 	}
@@ -220,7 +241,7 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 
 func (c *converter) noteAmbiguous(n *yaml.Node, v Value) {
 	if !c.parser.yaml11 && ambiguous(v) {
-		c.source.warnValue(c.line+n.Line, v)
+		c.source.warnValue(c.line+n.Line, v, c.secret)
 	}
 }
 
@@ -250,7 +271,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 		return Str(n.Value).WithQuotes(quotedStyle(n)), nil
 	}
 	if v.typ != want {
-		return v, c.errorf(n.Line, "%q is not what its tag %s says", n.Value, tag)
+		return v, c.errorf(n.Line, "the value is not what its tag %s says", tag)
 	}
 	return v, nil
 }

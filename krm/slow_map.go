@@ -33,7 +33,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 			c.source.warn(c.line+k.Line, "", "the key %q occurs twice in one mapping; this value replaces that on line %d", key, c.line+first)
 		}
 		lines[key] = k.Line
-		v, err := c.convert(n.Content[i+1], depth+1)
+		v, err := c.child(key, n.Content[i+1], depth+1)
 		if err != nil {
 			return done, err
 		}

@@ -166,7 +166,7 @@ func firstLine(s string) int {
 func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	if simpleText(pc.text) {
 		if v, ok := p.parse(pc.text); ok {
-			s.warnOdd(p, pc)
+			s.warnOdd(p, pc, mayBeSecret(v.Get("kind").Text()))
 			return v, nil
 		}
 	} else {
@@ -176,17 +176,27 @@ func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 }
 
 // warnOdd reports the values of a document that do not leave as they are written or that are easily misunderstood.
-func (s *Source) warnOdd(p *parser, pc piece) {
+func (s *Source) warnOdd(p *parser, pc piece, secret bool) {
 	line, from := pc.line, 0
 	for _, at := range p.odd {
 		line += strings.Count(pc.text[from:at.offset], "\n")
 		from = at.offset
-		s.warnValue(line, at.value)
+		s.warnValue(line, at.value, secret)
 	}
 }
 
-func (s *Source) warnValue(line int, v Value) {
-	if v.typ == String {
+// mayBeSecret reports whether messages must not show the values of a document of this kind.
+func mayBeSecret(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }
+
+func (s *Source) warnValue(line int, v Value, secret bool) {
+	switch {
+	case secret && v.typ == String:
+		s.warn(line, "", "a string is written without quotes, and some readers of YAML take it for something else")
+		return
+	case secret:
+		s.warn(line, "", "the value is %s and leaves in another form", v.typ.article())
+		return
+	case v.typ == String:
 		s.warn(line, "", "the string %s is written without quotes, and some readers of YAML take that for something else", v.Text())
 		return
 	}
@@ -339,7 +349,7 @@ func (s *Source) readValue() (Value, error) {
 	p := parser{yaml11: true, first: true}
 	if simpleText(text) {
 		if v, ok := p.parse(text); ok {
-			s.warnOdd(&p, pc)
+			s.warnOdd(&p, pc, false)
 			s.warnSecond(text, p.i)
 			return v, nil
 		}

@@ -1,7 +1,7 @@
 package planner
 
 import (
-	"fmt"
+	"errors"
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -159,8 +159,22 @@ func (s *steps) entry(d document) *entry {
 		return nil
 	}
 	if err := e.builtin.Configure(s.env()); err != nil {
-		s.fail(fmt.Errorf("%s: %w", d.r.Pos, err))
+		s.fail(s.configureError(d, err))
 		return nil
 	}
+	return e
+}
+
+// configureError gives an error of a built-in the place of its document.
+func (s *steps) configureError(d document, err error) error {
+	var at *krm.Error
+	if errors.As(err, &at) && at.Pos.File != "" {
+		return err
+	}
+	e := krm.Errorf(d.r.Pos, "", "%w", err)
+	if d.r.Pos.File == s.k.src.File {
+		e.Field = krm.FieldPath(d.path)
+	}
+	e.Hints = hints(err)
 	return e
 }

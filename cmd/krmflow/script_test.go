@@ -13,7 +13,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"krmflow": main})
+	testscript.Main(m, map[string]func(){"krmflow": main, "bounded": bounded, "signalled": signalled})
 }
 
 // TestScript runs the scripts in testdata/script against the real binary: one file per behaviour, named
@@ -28,7 +28,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode, "repeat": generate},
 	})
 }
 

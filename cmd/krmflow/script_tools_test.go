@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// generate appends a text to a file many times: repeat FILE N TEXT. The text is that of a Go string, with %d for the
+// number of the repetition.
+func generate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: repeat FILE N TEXT")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	text, err := strconv.Unquote(`"` + strings.ReplaceAll(args[2], `"`, `\"`) + `"`)
+	ts.Check(err)
+	file := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(file), 0o777))
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	ts.Check(err)
+	defer f.Close()
+	if !strings.Contains(text, "%d") {
+		text, n = strings.Repeat(text, n), 1
+	}
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(text, "%d", strconv.Itoa(i)))
+	}
+	_, err = f.WriteString(b.String())
+	ts.Check(err)
+}
+
+// bounded is a program that runs another one and fails with 99 if that takes more than 2 s of CPU time or 300 MB of
+// memory, or does not end: bounded PROGRAM [ARG...]. Otherwise it ends with the code of the program.
+func bounded() {
+	cmd := child(os.Args[1:])
+	timeout := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	cmd.Wait()
+	if !timeout.Stop() {
+		fatal("it did not end in 30 s")
+	}
+	state := cmd.ProcessState
+	if cpu := state.UserTime() + state.SystemTime(); cpu > 2*time.Second {
+		fatal("it took %s of CPU time", cpu)
+	}
+	if mb := peakMB(state); mb > 300 {
+		fatal("it took %d MB of memory", mb)
+	}
+	os.Exit(state.ExitCode())
+}
+
+// signalled is a program that runs another one, sends it a signal after a time, and fails with 99 if it does not end in 2 s:
+// signalled INT 300ms PROGRAM [ARG...]. Otherwise it ends with the code of the program.
+func signalled() {
+	sig := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[os.Args[1]]
+	delay, err := time.ParseDuration(os.Args[2])
+	if sig == nil || err != nil {
+		fatal("usage: signalled INT|TERM|KILL DURATION PROGRAM [ARG...]")
+	}
+	cmd := child(os.Args[3:])
+	time.Sleep(delay)
+	cmd.Process.Signal(sig)
+	timeout := time.AfterFunc(2*time.Second, func() {
+		cmd.Process.Kill()
+		fatal("it did not end in 2 s")
+	})
+	cmd.Wait()
+	timeout.Stop()
+	os.Exit(cmd.ProcessState.ExitCode())
+}
+
+func child(args []string) *exec.Cmd {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		fatal("%v", err)
+	}
+	return cmd
+}
+
+func fatal(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+	os.Exit(99)
+}
