@@ -38,7 +38,7 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 	src, err := b.findFile(dir)
 	if err != nil {
 		if from != nil {
-			b.errorAt(from.src, from.path, err)
+			b.errorAt(from.src, from.path, inDirectory(dir, err))
 		} else {
 			b.fail(rootError(dir.Name, err))
 		}
@@ -70,9 +70,25 @@ func (b *build) findFile(dir *loaders.Dir) (*krm.Source, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("no %s, %s or %s in directory %q", FileNames[0], FileNames[1], FileNames[2], dir.Name)
+		return nil, &noFileError{dir.Name}
 	}
 	return found, nil
+}
+
+// noFileError says that a directory has no kustomization file.
+type noFileError struct{ dir string }
+
+func (e *noFileError) Error() string {
+	return fmt.Sprintf("no %s, %s or %s in directory %q", FileNames[0], FileNames[1], FileNames[2], e.dir)
+}
+
+// inDirectory adds the directory to an error about one of its files.
+func inDirectory(dir *loaders.Dir, err error) error {
+	var no *noFileError
+	if errors.As(err, &no) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", dir.Name, err)
 }
 
 // decode decodes a kustomization file, reports deprecated fields, applies kustomize's fixes and checks what makes it one.

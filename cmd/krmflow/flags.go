@@ -58,6 +58,14 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.helmKubeVersion, "helm-kube-version", "", "Kubernetes version for helm"+helm)
 	fs.BoolVar(&f.helmDebug, "helm-debug", false, "debug output of helm"+helm)
 	fs.BoolVar(&f.stackTrace, "stack-trace", false, "accepted for compatibility; errors say where they are")
+	if cmd.Name() == "build" {
+		return
+	}
+	// Other commands take the flags of kustomize build as well, but nobody needs to read about those that do nothing.
+	for _, name := range []string{"enable-alpha-plugins", "enable-exec", "network", "network-name", "mount", "env", "as-current-user",
+		"enable-helm", "helm-command", "helm-api-versions", "helm-kube-version", "helm-debug", "stack-trace"} {
+		_ = fs.MarkHidden(name) // fails for flags that do not exist
+	}
 }
 
 // validate checks the values that the parser cannot check.

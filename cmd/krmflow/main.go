@@ -143,7 +143,10 @@ func newCommand(a *app) *cobra.Command {
 		Use:   "krmflow",
 		Short: "Render Kubernetes configuration as a planned, parallel build",
 		Long: `krmflow renders Kustomizations and Components to the bytes that kustomize 5.8 renders,
-but plans the whole build as a graph first, prints that plan on request, and runs it in parallel.`,
+but plans the whole build as a graph first, prints that plan on request, and runs it in parallel.
+
+Exit codes: 0 done, 1 the input is wrong, 2 the command line is wrong, 9 another run writes the output, 10 --check found a
+difference, 70 a bug of krmflow, 74 the output could not be written, 130 and 143 interrupted.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,

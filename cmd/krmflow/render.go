@@ -53,7 +53,7 @@ removed; files that krmflow did not write are never touched.`,
 	a.registerRoots(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
-	fs.BoolVar(&f.force, "force", false, "write to a folder that holds files krmflow did not write; they stay")
+	fs.BoolVar(&f.force, "force", false, "write to a folder that holds files krmflow did not write; they stay, and a run that is killed is completed by the next one")
 	fs.BoolVar(&f.check, "check", false, "write nothing, exit with 10 if the output would change")
 	return cmd
 }
