@@ -28,9 +28,9 @@ type Config struct {
 // A NameReference lists the fields that may hold the name of an object of some kinds. An empty Group, Version or Kind
 // stands for any.
 type NameReference struct {
-	Group      string     `json:"group,omitempty,exact"`
-	Version    string     `json:"version,omitempty,exact"`
-	Kind       string     `json:"kind,omitempty,exact"`
+	Group      string     `json:"group,omitempty" decode:"text"`
+	Version    string     `json:"version,omitempty" decode:"text"`
+	Kind       string     `json:"kind,omitempty" decode:"text"`
 	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 

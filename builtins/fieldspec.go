@@ -15,9 +15,9 @@ import (
 // implicitly: the rest of the path applies to each item. A name that ends in [] says that the field is a list, which is
 // then never created.
 type FieldSpec struct {
-	Group              string `json:"group,omitempty,exact"`
-	Version            string `json:"version,omitempty,exact"`
-	Kind               string `json:"kind,omitempty,exact"`
+	Group              string `json:"group,omitempty" decode:"text"`
+	Version            string `json:"version,omitempty" decode:"text"`
+	Kind               string `json:"kind,omitempty" decode:"text"`
 	Path               string `json:"path,omitempty"`
 	CreateIfNotPresent bool   `json:"create,omitempty"`
 }

@@ -10,12 +10,12 @@ import (
 // An IAMPolicyGenerator makes the ServiceAccount that a workload needs to act as an account of the cloud. Only GKE is
 // known.
 type IAMPolicyGenerator struct {
-	Cloud             string     `json:"cloud,exact"`
-	KubernetesService ObjectName `json:"kubernetesService,exact"`
+	Cloud             string     `json:"cloud" decode:"text"`
+	KubernetesService ObjectName `json:"kubernetesService" decode:"text"`
 	ServiceAccount    struct {
 		Name      string `json:"name"`
 		ProjectID string `json:"projectId"`
-	} `json:"serviceAccount,exact"`
+	} `json:"serviceAccount" decode:"text"`
 
 	made generated
 }

@@ -22,11 +22,11 @@ type Replacement struct {
 // A ReplacementSource selects a field of exactly one resource. Empty conditions are met by everything, current and
 // previous names count.
 type ReplacementSource struct {
-	Group     string `json:"group,omitempty,exact"`
-	Version   string `json:"version,omitempty,exact"`
-	Kind      string `json:"kind,omitempty,exact"`
-	Name      string `json:"name,omitempty,exact"`
-	Namespace string `json:"namespace,omitempty,exact"`
+	Group     string `json:"group,omitempty" decode:"text"`
+	Version   string `json:"version,omitempty" decode:"text"`
+	Kind      string `json:"kind,omitempty" decode:"text"`
+	Name      string `json:"name,omitempty" decode:"text"`
+	Namespace string `json:"namespace,omitempty" decode:"text"`
 	// FieldPath is the field; empty means metadata.name.
 	FieldPath string `json:"fieldPath,omitempty"`
 	// Options pick a part of the field.
@@ -68,7 +68,7 @@ const defaultFieldPath = "metadata.name"
 
 // A ReplacementTransformer applies replacements one after the other.
 type ReplacementTransformer struct {
-	Replacements []Replacement `json:"replacements,omitempty,exact"`
+	Replacements []Replacement `json:"replacements,omitempty" decode:"text"`
 
 	compiled []replacement
 }

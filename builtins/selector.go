@@ -15,11 +15,11 @@ import (
 //
 // Call [Selector.Compile] once; after that a Selector may be used by several goroutines.
 type Selector struct {
-	Group              string `json:"group,omitempty,exact"`
-	Version            string `json:"version,omitempty,exact"`
-	Kind               string `json:"kind,omitempty,exact"`
-	Name               string `json:"name,omitempty,exact"`
-	Namespace          string `json:"namespace,omitempty,exact"`
+	Group              string `json:"group,omitempty" decode:"text"`
+	Version            string `json:"version,omitempty" decode:"text"`
+	Kind               string `json:"kind,omitempty" decode:"text"`
+	Name               string `json:"name,omitempty" decode:"text"`
+	Namespace          string `json:"namespace,omitempty" decode:"text"`
 	AnnotationSelector string `json:"annotationSelector,omitempty"`
 	LabelSelector      string `json:"labelSelector,omitempty"`
 

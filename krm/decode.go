@@ -49,7 +49,7 @@ type Decoding struct {
 	// and generators.
 	AllowUnknown bool
 	// ScalarsAsText accepts a number or boolean where a string is wanted: kustomize does it for all configuration
-	// files except Kustomizations, but not in a field of an embedded struct or one whose tag has the option exact.
+	// files except Kustomizations, but not in a field of an embedded struct or one with the tag `decode:"text"`.
 	ScalarsAsText bool
 }
 

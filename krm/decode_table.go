@@ -46,7 +46,7 @@ func (x *fieldTable) add(t reflect.Type, index []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		at := append(slices.Clip(index), i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		inner := f.Type
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
@@ -59,7 +59,7 @@ func (x *fieldTable) add(t reflect.Type, index []int) {
 			if name == "" {
 				name = f.Name
 			}
-			x.fields = append(x.fields, tableField{name, at, len(at) > 1 || strings.HasSuffix(options, "exact")})
+			x.fields = append(x.fields, tableField{name, at, len(at) > 1 || f.Tag.Get("decode") == "text"})
 		}
 	}
 }
