@@ -46,11 +46,9 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 // thing that kustomize keeps in annotations without saving it from the patch.
 func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, error) {
 	v := r.Value()
-	meta := v.Get("metadata")
-	tracked := r.Origin != nil && meta.Type() == krm.Map
+	tracked := r.Origin != nil && v.Get("metadata").Type() == krm.Map
 	if tracked {
 		v = v.WithAt(krm.Str(""), "metadata", "annotations", originAnnotation)
-		meta = v.Get("metadata")
 	}
 	// A resource of which kustomize remembers something has annotations at this time.
 	if remember || hasState(r) {
