@@ -33,6 +33,11 @@ func decodeText(file string, data []byte) (string, error) {
 	if len(data) > MaxFile {
 		return "", Errorf(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
 	}
+	return plainText(file, data)
+}
+
+// plainText returns data as UTF-8 with simple line ends and without a byte order mark.
+func plainText(file string, data []byte) (string, error) {
 	text := unsafe.String(unsafe.SliceData(data), len(data))
 	var err error
 	switch {

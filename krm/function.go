@@ -1,0 +1,61 @@
+package krm
+
+import "time"
+
+// A Runtime is how a function is run.
+type Runtime string
+
+// The runtimes that executors exist for.
+const (
+	RuntimeExec      Runtime = "exec"
+	RuntimeContainer Runtime = "container"
+)
+
+// A Function is one KRM function as an executor runs it: everything is decided, nothing is left to look up. It is plain
+// data and crosses the process boundary as it is.
+type Function struct {
+	// Name is what messages call it, for instance "example.com/v1 Stamp/release", and Node the id of its node.
+	Name, Node string
+	Runtime    Runtime
+	// Digest is that of the program's bytes or of the image's manifest. What has another digest is never run.
+	Digest Digest
+	// Unverified is true if the user allowed a function without a digest.
+	Unverified bool
+
+	// Program and Root are for RuntimeExec: the real path of the file and the directory that it must not leave. Args
+	// follow the program's name; Dir is the working directory.
+	Program, Root string
+	Args          []string
+	Dir           string
+	// Image is for RuntimeContainer: the reference as it was written, without digest.
+	Image string
+
+	// Network, Mounts and Env are what was granted; the zero values grant nothing.
+	Network string // name of a container network, "" for none
+	Mounts  []Mount
+	Env     []string // NAME=value
+	// AsCurrentUser runs a container with the user's own ids.
+	AsCurrentUser bool
+	// Unsandboxed allows an exec function where this machine cannot isolate it.
+	Unsandboxed bool
+
+	Limits Limits
+	// Config is the functionConfig as a container finds it below /local: the source text without the field that names
+	// the runtime.
+	Config []byte
+}
+
+// A Mount makes a file or directory of the host visible in a container.
+type Mount struct {
+	Type         string // bind, volume or tmpfs
+	Source, Dest string
+	Writable     bool
+}
+
+// Limits bound one call. Zero means the executor's default.
+type Limits struct {
+	Timeout time.Duration // default 5m
+	Output  int64         // bytes of stdout, default 256 MiB
+	Memory  int64         // bytes, default 2 GiB
+	Procs   int           // processes, default 256
+}

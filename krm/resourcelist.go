@@ -1,0 +1,131 @@
+package krm
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Role is what a function is used as.
+type Role uint8
+
+// The roles of functions. Only a validator may answer with nothing; what it returns must be what it got.
+const (
+	TransformerRole Role = iota
+	GeneratorRole
+	ValidatorRole
+)
+
+// The versions of the ResourceList that functions understand.
+const (
+	ResourceListV1       = "config.kubernetes.io/v1"
+	ResourceListV1beta1  = "config.kubernetes.io/v1beta1"
+	ResourceListV1alpha1 = "config.kubernetes.io/v1alpha1"
+)
+
+// WireOptions describe one call of a function. [EncodeResourceList] and [DecodeResourceList] of a call need the same ones.
+type WireOptions struct {
+	Role Role
+	// Version is the apiVersion of the list that the function gets, [ResourceListV1] if empty. Every version is accepted
+	// as an answer.
+	Version string
+	// Seed makes the ids by which the answer finds its resources again. A digest of all that decides about the call makes
+	// its input, and what a function copies from there, the same in every run; the zero Digest stands for a random one of
+	// this process.
+	Seed Digest
+	// Name is what messages call the function.
+	Name string
+	// Pos is where resources that the function made count as written: its configuration.
+	Pos Pos
+	// Schema belongs to the resources that the function made; nil stands for Kubernetes' own.
+	Schema *Schema
+}
+
+// idAnnotation carries the id of an item through a function. Functions keep annotations that start like this; kustomize's
+// own config.k8s.io/id is not used because runners inside of functions overwrite and remove it.
+const idAnnotation = internalPrefix + "krmflow-id"
+
+const (
+	internalPrefix        = "internal.config.kubernetes.io/"
+	localConfigAnnotation = "config.kubernetes.io/local-config"
+)
+
+var processSeed = sync.OnceValue(func() (d Digest) {
+	rand.Read(d[:])
+	return d
+})
+
+// idPrefix returns what the ids of a call start with; the position of the resource follows.
+func (o WireOptions) idPrefix() string {
+	seed := o.Seed
+	if seed == (Digest{}) {
+		seed = processSeed()
+	}
+	d := DigestOf(append(seed[:], "id"...))
+	return hex.EncodeToString(d[:10]) + "-"
+}
+
+// EncodeResourceList returns the ResourceList that a function gets: the resources of list, nil for none, each with an
+// id, and config, which may be None. config is marked as local-config, so that a function that returns it among its
+// items adds nothing to the output. A generator finds config in the place of its items, as with kustomize.
+//
+// What a build remembers about a resource is not part of the list; [DecodeResourceList] attaches it again.
+func EncodeResourceList(list *List, config Value, o WireOptions) []byte {
+	version := o.Version
+	if version == "" {
+		version = ResourceListV1
+	}
+	if config.Exists() {
+		config = annotate(config, localConfigAnnotation, "true")
+	}
+	var items []Value
+	if list != nil {
+		items = make([]Value, 0, list.Len())
+		prefix := o.idPrefix()
+		for i, r := range list.All() {
+			items = append(items, annotate(r.Value(), idAnnotation, prefix+strconv.Itoa(i)))
+		}
+	}
+	if o.Role == GeneratorRole && len(items) == 0 && config.At("metadata", "name").Text() != "" && config.Get("kind").Text() != "" {
+		items = append(items, config)
+	}
+	e := emitter{}
+	e.dst = append(e.dst, "apiVersion: "+version+"\nkind: ResourceList\n"...)
+	e.line = len(e.dst)
+	e.field("items", SeqOf(items...), 0)
+	if config.Exists() {
+		e.field("functionConfig", config, 0)
+	}
+	return e.dst
+}
+
+// annotate returns the object v with one more annotation. All others become strings, as a function expects them.
+func annotate(v Value, key, text string) Value {
+	old := v.At("metadata", "annotations").Fields()
+	fields := make([]Field, 0, len(old)+1)
+	for _, f := range old {
+		if f.Key != key {
+			fields = append(fields, Field{f.Key, annotationText(f.Value)})
+		}
+	}
+	return v.WithAt(MapOf(append(fields, Field{key, Str(text)})...), "metadata", "annotations")
+}
+
+// annotationText returns an annotation as the string that kustomize makes of it.
+func annotationText(v Value) Value {
+	if v.Type() == String {
+		return v
+	}
+	return Str(v.SourceText())
+}
+
+// isInternal reports whether an annotation is for those who run functions, not for users.
+func isInternal(key string) bool {
+	switch key {
+	case "config.kubernetes.io/path", "config.kubernetes.io/index", "config.k8s.io/id":
+		return true
+	}
+	return strings.HasPrefix(key, internalPrefix)
+}

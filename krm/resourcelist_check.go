@@ -1,0 +1,87 @@
+package krm
+
+// checkUnchanged returns an error if rs, the answer of a validator, differ from what it got. Their order does not count,
+// and a validator may add the label validated-by. Values count as the function saw them: it got 10 for 012.
+func (d *wireDecoder) checkUnchanged(rs []*Resource) error {
+	answer := NewList(rs...)
+	in := d.in.Clone()
+	for _, r := range in.All() {
+		at := answer.Find(r.id)
+		if len(at) == 0 {
+			return d.errorf("", "a validator must not change resources, but it removed %s", r.id)
+		}
+		before := r.value
+		if a := r.Annotations(); a.Exists() {
+			before = d.cleanAnnotations(before, a)
+		}
+		if field, same := unchanged(before, withoutLabel(answer.At(at[0]).value, before), nil); !same {
+			return d.errorf("", "a validator must not change resources, but it changed %s: %s", r.id, printPath(field))
+		}
+	}
+	for _, r := range rs {
+		if len(in.Find(r.id)) == 0 {
+			return d.errorf("", "a validator must not change resources, but it added %s", r.id)
+		}
+	}
+	return nil
+}
+
+// withoutLabel returns v without the label validated-by, unless before has it, too.
+func withoutLabel(v, before Value) Value {
+	const label = "validated-by"
+	labels := v.At("metadata", "labels")
+	if !labels.Get(label).Exists() || before.At("metadata", "labels", label).Exists() {
+		return v
+	}
+	if labels.Len() == 1 && !before.At("metadata", "labels").Exists() {
+		return v.With("metadata", v.Get("metadata").Without("labels"))
+	}
+	return v.WithAt(labels.Without(label), "metadata", "labels")
+}
+
+// unchanged reports whether after, which a function returned, is what before was in its input, and if not, where it
+// differs.
+func unchanged(before, after Value, path []any) (field []any, same bool) {
+	if before == after {
+		return nil, true
+	}
+	switch {
+	case before.typ == Map && after.typ == Map:
+		for _, f := range before.Fields() {
+			if field, same := unchanged(f.Value, after.Get(f.Key), append(path, f.Key)); !same {
+				return field, false
+			}
+		}
+		for _, f := range after.Fields() {
+			if !before.Get(f.Key).Exists() {
+				return append(path, f.Key), false
+			}
+		}
+		return nil, true
+	case before.typ == Seq && after.typ == Seq && before.n == after.n:
+		for i, x := range before.Items() {
+			if field, same := unchanged(x, after.Items()[i], append(path, i)); !same {
+				return field, false
+			}
+		}
+		return nil, true
+	}
+	return path, sameScalar(before, after)
+}
+
+func sameScalar(before, after Value) bool {
+	switch before.typ {
+	case Null:
+		return after.typ == Null || before == emptyText && after.typ == String && after.n == 0
+	case String:
+		return after.typ == String && before.outputText() == after.Text()
+	case Time:
+		return (after.typ == String || after.typ == Time) && timeText(before.Text()) == timeText(after.Text())
+	case Bool:
+		return after.typ == Bool && before.isTrue() == after.isTrue()
+	case Int, Float:
+		return (after.typ == Int || after.typ == Float) &&
+			string(appendLiteral(nil, before, false)) == string(appendLiteral(nil, after, false))
+	}
+	return false
+}
