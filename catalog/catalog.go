@@ -1,0 +1,226 @@
+// Package catalog reads catalogs: documents that list functions, what runs for each and what it may do. A catalog grants
+// nothing by itself; package trust decides which one counts.
+//
+// One catalog is one byte string that is hashed once and parsed once, strictly: what a plan shows and what runs come from
+// the same reading. Everything here is pure; values are immutable once they are parsed and may be shared by goroutines.
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// MaxSize is the size in bytes up to which a catalog is read.
+const MaxSize = 16 << 20
+
+// The spelling that is written today.
+const (
+	APIVersion = "config.kubernetes.io/v1alpha1"
+	Kind       = "Catalog"
+)
+
+// A Catalog is one parsed catalog.
+type Catalog struct {
+	Ref Ref
+	// Digest is that of the bytes that were parsed.
+	Digest krm.Digest
+	// APIVersion and Kind are those of the document: there are several spellings.
+	APIVersion, Kind string
+	Name             string
+	Labels           map[string]string
+	Annotations      map[string]string
+	// Entries are the functions in the order of the document, one for each version.
+	Entries []*Entry
+	// Notices are for everybody who uses the catalog: at most one, about spellings that are out of date.
+	Notices []*krm.Error
+
+	doc   *krm.Document
+	lint  []finding
+	index map[krm.GVK][]*Entry
+}
+
+// finding is what is wrong at a path, without harm to those who use the catalog.
+type finding struct {
+	path []any
+	msg  string
+}
+
+// Lint returns what the catalog's author should know: what is missing, not valid or has no effect.
+func (c *Catalog) Lint() []*krm.Error {
+	list := make([]*krm.Error, len(c.lint))
+	for i, f := range c.lint {
+		list[i] = krm.Errorf(c.doc.Locate(f.path...), krm.FieldPath(f.path), "%s", f.msg)
+	}
+	return list
+}
+
+// Parse reads src as the catalog that ref names. It reports all mistakes, as [*krm.Error] values joined into one error;
+// unknown keys, keys that occur twice, a second document and values of the wrong type are mistakes.
+func Parse(src *krm.Source, ref Ref) (*Catalog, error) {
+	whole := krm.Pos{File: src.File}
+	if len(src.Data) > MaxSize {
+		return nil, krm.Errorf(whole, "", "the catalog has %d bytes; the limit is %d", len(src.Data), MaxSize)
+	}
+	doc, err := src.Strict()
+	if err != nil {
+		return nil, err
+	}
+	if !doc.Value.Exists() {
+		return nil, krm.Errorf(whole, "", "the file contains no Catalog document").Hint("it has no document at all, or only comments")
+	}
+	c := &Catalog{Ref: ref, Digest: src.Digest(), doc: doc, index: map[krm.GVK][]*Entry{}}
+	r := &reader{c: c}
+	top := krm.NewCursor(doc.Value, doc.Locate)
+	r.document(top)
+	if mistakes := top.Mistakes(); len(mistakes) > 0 {
+		return nil, join(mistakes)
+	}
+	r.finish()
+	return c, nil
+}
+
+func join(list []*krm.Error) error {
+	errs := make([]error, len(list))
+	for i, err := range list {
+		errs[i] = err
+	}
+	return errors.Join(errs...)
+}
+
+// reader holds what is collected while one catalog is read.
+type reader struct {
+	c   *Catalog
+	old []string // spellings that are out of date
+	at  krm.Pos  // of the first of them
+}
+
+func (r *reader) outdated(c krm.Cursor, what string) {
+	for _, known := range r.old {
+		if known == what {
+			return
+		}
+	}
+	if r.old = append(r.old, what); len(r.old) == 1 {
+		r.at = c.Pos()
+	}
+}
+
+func (r *reader) lint(c krm.Cursor, format string, args ...any) {
+	r.c.lint = append(r.c.lint, finding{c.Path(), fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) document(top krm.Cursor) {
+	if top.Value().Type() != krm.Map {
+		top.Known() // says what it is instead
+		return
+	}
+	c := r.c
+	c.APIVersion, c.Kind = top.Field("apiVersion").Text(), top.Field("kind").Text()
+	if !r.accepts(top) {
+		return
+	}
+	top.Known("apiVersion", "kind", "metadata", "spec")
+	r.metadata(top.Field("metadata"))
+	spec := top.Field("spec")
+	if !spec.Exists() {
+		spec.Errorf("is missing")
+		return
+	}
+	if c.Kind == kindDefinition {
+		r.function(spec, 0)
+		return
+	}
+	if !spec.Known("krmFunctions", "modules") {
+		return
+	}
+	functions, modules := spec.Field("krmFunctions"), spec.Field("modules")
+	switch {
+	case functions.Value().Exists() && modules.Value().Exists():
+		modules.Errorf("a catalog has either krmFunctions or modules")
+	case modules.Value().Exists():
+		r.outdated(modules, "modules")
+		for i, item := range modules.Items() {
+			r.module(item, i)
+		}
+	case functions.Value().Exists():
+		for i, item := range functions.Items() {
+			r.function(item, i)
+		}
+	default:
+		functions.Errorf("is missing").Hint("an empty catalog says krmFunctions: []")
+	}
+}
+
+const (
+	oldAPIVersion  = "kustomize.io/v1"
+	kindCatalog2   = "KRMFunctionCatalog"
+	kindDefinition = "KRMFunctionDefinition"
+)
+
+// accepts reports whether apiVersion and kind are one of the spellings of a catalog.
+func (r *reader) accepts(top krm.Cursor) bool {
+	switch v, k := r.c.APIVersion, r.c.Kind; {
+	case v == APIVersion && (k == Kind || k == kindCatalog2 || k == kindDefinition):
+		return true
+	case v == oldAPIVersion && k == Kind:
+		r.outdated(top.Field("apiVersion"), "apiVersion "+oldAPIVersion)
+		return true
+	}
+	if len(top.Mistakes()) > 0 {
+		return false
+	}
+	at := top.Field("apiVersion")
+	if r.c.APIVersion == APIVersion || r.c.APIVersion == oldAPIVersion {
+		at = top.Field("kind")
+	}
+	at.Errorf("this is no catalog, but %s", describe(r.c.APIVersion, r.c.Kind)).
+		Hint("a catalog is %s with kind %s, %s or %s, or %s with kind %s", APIVersion, Kind, kindCatalog2, kindDefinition, oldAPIVersion, Kind)
+	return false
+}
+
+func describe(apiVersion, kind string) string {
+	switch {
+	case apiVersion == "" && kind == "":
+		return "a document without apiVersion and kind"
+	case apiVersion == "":
+		return fmt.Sprintf("kind %q without apiVersion", kind)
+	case kind == "":
+		return fmt.Sprintf("apiVersion %q without kind", apiVersion)
+	}
+	return fmt.Sprintf("%q of %q", kind, apiVersion)
+}
+
+func (r *reader) metadata(meta krm.Cursor) {
+	if !meta.Exists() {
+		return
+	}
+	if !meta.Known("name", "namespace", "labels", "annotations", "creationTimestamp", "generation", "resourceVersion", "uid") {
+		return
+	}
+	r.c.Name = meta.Field("name").Text()
+	r.c.Labels = meta.Field("labels").StringMap()
+	r.c.Annotations = meta.Field("annotations").StringMap()
+}
+
+// finish builds the index and writes the notice.
+func (r *reader) finish() {
+	c := r.c
+	for _, e := range c.Entries {
+		same := append(c.index[e.GVK], e)
+		c.index[e.GVK] = same
+		if len(same) == 1 {
+			continue
+		}
+		c.lint = append(c.lint, finding{e.path, fmt.Sprintf("%s has no effect: entry %d, which comes first, defines it too", e.GVK, same[0].Index+1)})
+	}
+	if len(r.old) > 0 {
+		c.Notices = append(c.Notices, krm.Errorf(r.at, "", "the catalog uses deprecated spellings: %s", strings.Join(r.old, ", ")).
+			Hint("write apiVersion %s with krmFunctions", APIVersion))
+	}
+}
+
+// String returns the reference of the catalog.
+func (c *Catalog) String() string { return c.Ref.String() }

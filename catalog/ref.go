@@ -1,0 +1,416 @@
+package catalog
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Scheme is how the content behind a [Ref] is obtained.
+type Scheme string
+
+// The forms of references.
+const (
+	Local Scheme = "file"
+	HTTPS Scheme = "https"
+	HTTP  Scheme = "http"
+	OCI   Scheme = "oci"
+	Git   Scheme = "git"
+)
+
+// A Ref is a reference to a catalog in canonical form. Refs are values; compare them with [Ref.Same].
+type Ref struct {
+	Scheme Scheme
+	// Location is what is compared: the clean path of a local file, a normalised address without pin for the rest.
+	Location string
+	// Pin is the sha256 that the content must have (of the manifest for OCI), zero for none.
+	Pin krm.Digest
+	// GuessedHost is true for "example.com/catalog.yaml": it means https, unless there is such a local path, which would
+	// be an ambiguity that the user must resolve.
+	GuessedHost bool
+
+	shown string // what messages show; Location if empty
+}
+
+// A RefError says what is wrong with a reference.
+type RefError struct {
+	Ref   string
+	Msg   string
+	Hints []string
+	// Pin is true if it is the pin that is not valid: nothing can be verified against it.
+	Pin bool
+}
+
+func (e *RefError) Error() string {
+	msg := fmt.Sprintf("%q: %s", redact(e.Ref), e.Msg)
+	for _, h := range e.Hints {
+		msg += "\n  " + h
+	}
+	return msg
+}
+
+const refForms = "a catalog is PATH, https://HOST/PATH, oci://REGISTRY/REPOSITORY or git+https://HOST/REPOSITORY.git//PATH?ref=REF, " +
+	"each with #sha256=DIGEST if it is pinned"
+
+// ParseRef reads a reference: PATH, https://HOST/PATH, oci://REGISTRY/REPOSITORY[:TAG][@sha256:HEX] or a path in a git
+// repository, with a pin #sha256=HEX or @sha256:HEX. Paths stay as they are: see [Ref.In]. The error is a [*RefError].
+func ParseRef(text string) (Ref, error) {
+	fail := func(format string, args ...any) (Ref, error) {
+		return Ref{}, &RefError{Ref: text, Msg: fmt.Sprintf(format, args...), Hints: []string{refForms}}
+	}
+	if text == "" {
+		return fail("the reference is empty")
+	}
+	if i := strings.IndexFunc(text, func(r rune) bool { return r < 0x20 || r == 0x7f }); i >= 0 {
+		return fail("the reference contains a control character")
+	}
+	rest, pin, err := cutPin(text)
+	if err != nil {
+		return Ref{}, err
+	}
+	ref, err := parseLocation(rest)
+	if err != nil {
+		return fail("%v", err)
+	}
+	ref.Pin = pin
+	return ref, nil
+}
+
+// cutPin takes the pin off. What looks like a pin and is none must not pass as a part of the name.
+func cutPin(text string) (rest string, pin krm.Digest, err error) {
+	bad := func(format string, args ...any) error {
+		return &RefError{Ref: text, Msg: fmt.Sprintf(format, args...), Pin: true,
+			Hints: []string{"a pin is #sha256= and 64 lower case hexadecimal digits"}}
+	}
+	rest = text
+	for {
+		i, digits := lastPin(rest)
+		if i < 0 {
+			return rest, pin, nil
+		}
+		if digits == "" {
+			return rest, pin, bad("the pin %q is not a sha256", rest[i:])
+		}
+		d, err := krm.ParseDigest(digits)
+		if err != nil || digits != strings.ToLower(digits) || len(digits) != 64 {
+			return rest, pin, bad("the pin %q is not valid", rest[i:])
+		}
+		if !pin.IsZero() && pin != d {
+			return rest, pin, bad("the reference has two different pins")
+		}
+		pin, rest = d, rest[:i]
+	}
+}
+
+// lastPin returns where the last part of text starts that is a pin or means to be one, -1 if there is none; digits is
+// empty if it is none of sha256.
+func lastPin(text string) (at int, digits string) {
+	i := strings.LastIndexAny(text, "#@")
+	if i < 0 {
+		return -1, ""
+	}
+	tail := text[i+1:]
+	name, value, ok := strings.Cut(tail, "=")
+	if text[i] == '@' {
+		name, value, ok = strings.Cut(tail, ":")
+	}
+	if ok && name == "sha256" {
+		if value == "" {
+			value = "-" // given, but empty: not valid
+		}
+		return i, value
+	}
+	switch lower := strings.ToLower(tail); {
+	case strings.HasPrefix(lower, "sha"), strings.HasPrefix(lower, "md5"), strings.HasPrefix(lower, "blake"), text[i] == '#' && strings.Contains(tail, "="):
+		if !strings.ContainsAny(tail, "=:") && !isHex(tail) {
+			return -1, "" // a path such as fns@shared/catalog.yaml
+		}
+		return i, ""
+	}
+	return -1, ""
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
+
+func parseLocation(text string) (Ref, error) {
+	switch {
+	case text == "":
+		return Ref{}, fmt.Errorf("the reference is only a pin")
+	case strings.HasPrefix(text, "git::"), strings.HasPrefix(text, "git+"), strings.HasPrefix(text, "git@"), strings.HasPrefix(text, "ssh://"):
+		return parseGit(text)
+	case strings.HasPrefix(text, "oci://"):
+		return parseOCI(strings.TrimPrefix(text, "oci://"))
+	case strings.HasPrefix(text, "https://"), strings.HasPrefix(text, "http://"):
+		if isGitURL(text) {
+			return parseGit(text)
+		}
+		return parseWeb(text)
+	case strings.Contains(text, "://"), strings.Contains(text, "::"):
+		scheme, _, _ := strings.Cut(text, ":")
+		return Ref{}, fmt.Errorf("%s is not supported", scheme)
+	}
+	if first, _, ok := strings.Cut(text, "/"); ok && looksLikeHost(first) {
+		ref, err := parseWeb("https://" + text)
+		ref.GuessedHost = true
+		return ref, err
+	}
+	return Ref{Scheme: Local, Location: filepath.Clean(text), shown: text}, nil
+}
+
+// looksLikeHost recognises the first segment of example.com/x: labels with a top-level domain of letters.
+func looksLikeHost(s string) bool {
+	s, _, _ = strings.Cut(s, ":")
+	i := strings.LastIndexByte(s, '.')
+	if i <= 0 || len(s)-i-1 < 2 || s[0] == '.' {
+		return false
+	}
+	for j := range len(s) {
+		c := s[j] | 0x20
+		switch {
+		case c >= 'a' && c <= 'z':
+		case j < i && (s[j] >= '0' && s[j] <= '9' || s[j] == '-' || s[j] == '.'):
+		default:
+			return j == i
+		}
+	}
+	return true
+}
+
+func parseWeb(text string) (Ref, error) {
+	u, err := parseURL(text)
+	if err != nil {
+		return Ref{}, err
+	}
+	for _, key := range []string{"archive", "checksum", "filename", "sshkey"} {
+		if u.Query().Has(key) {
+			return Ref{}, fmt.Errorf("the parameter %s is not supported", key)
+		}
+	}
+	if u.Path == "" || strings.HasSuffix(u.Path, "/") {
+		return Ref{}, fmt.Errorf("the address names no file")
+	}
+	return Ref{Scheme: Scheme(u.Scheme), Location: u.String()}, nil
+}
+
+// parseURL parses and normalises an address: lower case host, no default port, no dot segments, no credentials.
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("it is not an address") // the parser's own words repeat the text, with credentials
+	case u.Host == "":
+		return nil, fmt.Errorf("the address has no host")
+	case u.User != nil && u.Scheme != "ssh":
+		return nil, fmt.Errorf("the address contains credentials; they are never sent")
+	case u.Fragment != "":
+		return nil, fmt.Errorf("#%s is no pin", u.Fragment)
+	}
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if segment == "." || segment == ".." {
+			return nil, fmt.Errorf("the address contains %q", segment)
+		}
+	}
+	u.Host = strings.ToLower(u.Host)
+	switch {
+	case u.Scheme == "https":
+		u.Host = strings.TrimSuffix(u.Host, ":443")
+	case u.Scheme == "http":
+		u.Host = strings.TrimSuffix(u.Host, ":80")
+	}
+	return u, nil
+}
+
+func parseOCI(text string) (Ref, error) {
+	m, err := krm.ParseImage(text)
+	if err != nil {
+		return Ref{}, err
+	}
+	if first, _, ok := strings.Cut(text, "/"); !ok || first != m.Registry {
+		return Ref{}, fmt.Errorf("%q names no registry", text)
+	}
+	return Ref{Scheme: OCI, Location: "oci://" + m.Name()}, nil
+}
+
+// isGitURL recognises a file in a repository behind an https address: HOST/REPO.git/PATH, or HOST/REPO//PATH.
+func isGitURL(text string) bool {
+	_, rest, _ := strings.Cut(text, "://")
+	rest, _, _ = strings.Cut(rest, "?")
+	return strings.Contains(rest, "//") || strings.Contains(rest, ".git/") || strings.HasSuffix(rest, ".git")
+}
+
+func parseGit(text string) (Ref, error) {
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "git::"), "git+")
+	if rest, ok := strings.CutPrefix(text, "git@"); ok {
+		text = "ssh://git@" + strings.Replace(rest, ":", "/", 1)
+	}
+	scheme, rest, _ := strings.Cut(text, "://")
+	if scheme != "https" && scheme != "http" && scheme != "ssh" {
+		return Ref{}, fmt.Errorf("git over %q is not supported", scheme)
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	repo, file, ok := strings.Cut(rest, "//")
+	if !ok {
+		if repo, file, ok = strings.Cut(rest, ".git/"); !ok {
+			return Ref{}, fmt.Errorf("it names no file in the repository")
+		}
+		repo += ".git"
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return Ref{}, fmt.Errorf("the parameters are not valid")
+	}
+	commit := values.Get("ref")
+	for key := range values {
+		if key != "ref" {
+			return Ref{}, fmt.Errorf("the parameter %s is not supported", key)
+		}
+	}
+	if name, at, ok := strings.Cut(file, "@"); ok && commit == "" {
+		file, commit = name, at
+	}
+	if !validGitRef(commit) {
+		return Ref{}, fmt.Errorf("%q is not the name of a commit, tag or branch", commit)
+	}
+	u, err := parseURL(scheme + "://" + repo)
+	if err != nil {
+		return Ref{}, err
+	}
+	if file = path.Clean(file); file == "." || file == ".." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
+		return Ref{}, fmt.Errorf("it names no file in the repository")
+	}
+	location := "git+" + u.String() + "//" + file
+	if commit != "" {
+		location += "?ref=" + commit
+	}
+	return Ref{Scheme: Git, Location: location}, nil
+}
+
+// validGitRef: what cannot be taken for an option or for another expression of git. Empty means the default branch.
+func validGitRef(s string) bool {
+	if s == "" {
+		return true
+	}
+	if len(s) > 255 || strings.Contains(s, "..") || strings.Contains(s, "//") || strings.HasSuffix(s, ".lock") {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '.' && c != '_' && c != '/' && c != '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// In returns r with a relative local path resolved against dir, which must be absolute.
+func (r Ref) In(dir string) Ref {
+	if r.Scheme == Local && !filepath.IsAbs(r.Location) {
+		r.Location = filepath.Join(dir, r.Location)
+	}
+	return r
+}
+
+// At returns r with the path that it really has, once symbolic links are followed.
+func (r Ref) At(real string) Ref {
+	r.Location = filepath.Clean(real)
+	return r
+}
+
+// Same reports whether r and o denote the same catalog: the same place, and no pins that differ. Local paths must be
+// resolved for that.
+func (r Ref) Same(o Ref) bool {
+	return r.Scheme == o.Scheme && r.Location == o.Location && (r.Pin == o.Pin || r.Pin.IsZero() || o.Pin.IsZero())
+}
+
+// Remote reports whether the content comes over a network.
+func (r Ref) Remote() bool { return r.Scheme != Local }
+
+// Supported returns an error if nothing can retrieve r yet.
+func (r Ref) Supported() error {
+	if !r.Remote() {
+		return nil
+	}
+	err := &RefError{Ref: r.Location, Msg: "remote catalogs are not supported yet"}
+	if r.GuessedHost {
+		err.Hints = []string{fmt.Sprintf("for a local file write ./%s", strings.TrimPrefix(r.Location, "https://"))}
+	}
+	return err
+}
+
+// Dir returns the directory of a local catalog: its programs are below it. It is "" for remote catalogs.
+func (r Ref) Dir() string {
+	if r.Remote() {
+		return ""
+	}
+	return filepath.Dir(r.Location)
+}
+
+// Beside returns the location of what the catalog calls uri: an address as it is, a path relative to the catalog.
+func (r Ref) Beside(uri string) string {
+	if IsAddress(uri) || r.Remote() || filepath.IsAbs(uri) {
+		return uri
+	}
+	return filepath.Join(r.Dir(), uri)
+}
+
+// IsAddress reports whether the location of a program is an address and not a path.
+func IsAddress(uri string) bool {
+	return strings.Contains(uri, "://") || strings.HasPrefix(uri, "git::") || strings.HasPrefix(uri, "git@")
+}
+
+// String returns what messages show, with the pin.
+func (r Ref) String() string {
+	if r.Pin.IsZero() {
+		return r.Show()
+	}
+	return r.Show() + r.pinText()
+}
+
+// Show returns what messages show, without the pin.
+func (r Ref) Show() string {
+	if r.shown != "" {
+		return r.shown
+	}
+	return r.Location
+}
+
+func (r Ref) pinText() string {
+	if r.Scheme == OCI {
+		return "@" + r.Pin.String()
+	}
+	return "#sha256=" + strings.TrimPrefix(r.Pin.String(), "sha256:")
+}
+
+// Pinned returns the text of r with d as its pin.
+func (r Ref) Pinned(d krm.Digest) string {
+	r.Pin = d
+	return r.String()
+}
+
+// Shown returns r with the text that messages show.
+func (r Ref) Shown(text string) Ref {
+	r.shown = text
+	return r
+}
+
+// redact hides the credentials of an address.
+func redact(text string) string {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return text
+	}
+	host, tail, _ := strings.Cut(rest, "/")
+	i := strings.LastIndexByte(host, '@')
+	if i < 0 {
+		return text
+	}
+	if strings.Contains(rest, "/") {
+		tail = "/" + tail
+	}
+	return scheme + "://xxxxx@" + host[i+1:] + tail
+}

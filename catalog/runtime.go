@@ -1,0 +1,136 @@
+package catalog
+
+import (
+	"github.com/krmflow/krmflow/krm"
+)
+
+// runtime reads what runs a function; nothing is set if there is nothing.
+func (r *reader) runtime(c krm.Cursor, e *Entry) {
+	if !c.Exists() || !c.Known("container", "exec", "starlark") {
+		return
+	}
+	if x := c.Field("container"); x.Exists() {
+		e.Container = r.container(x)
+	}
+	if x := c.Field("exec"); x.Exists() {
+		e.Exec = r.exec(x)
+	}
+	if x := c.Field("starlark"); x.Exists() {
+		e.Starlark = krm.ReadStarlark(x)
+	}
+}
+
+func (r *reader) container(c krm.Cursor) *Container {
+	x := &Container{}
+	if !c.Known("image", "sha256", "requireNetwork", "requireStorageMount", "requireFilesystem", "requireWritableStorageMount") {
+		return x
+	}
+	if x.Text = c.Field("image").Required(); x.Text != "" {
+		m, err := krm.ParseImage(x.Text)
+		if err != nil {
+			c.Field("image").Errorf("%v", err)
+		}
+		x.Image = m
+	}
+	x.Pin = r.pin(c.Field("sha256"))
+	x.Network = isTrue(c.Field("requireNetwork").Bool())
+	if old := c.Field("requireFilesystem"); old.Exists() {
+		r.outdated(old, "requireFilesystem")
+	}
+	storage := c.Either("requireStorageMount", "requireFilesystem")
+	x.Storage = isTrue(storage.Bool())
+	if writable := c.Field("requireWritableStorageMount"); isTrue(writable.Bool()) {
+		x.WritableStorage = true
+		if !x.Storage {
+			writable.Errorf("needs requireStorageMount: true")
+		}
+	}
+	return x
+}
+
+// pin reads a sha256. One of 64 decimal digits is a number to YAML.
+func (r *reader) pin(c krm.Cursor) Pin {
+	v := c.Value()
+	if !v.Exists() {
+		return Pin{}
+	}
+	p := Pin{Given: true}
+	switch v.Type() {
+	case krm.Int, krm.Float, krm.Null:
+		p.Text = v.Text()
+	default:
+		p.Text = c.Text()
+		if v.Type() != krm.String {
+			return p
+		}
+	}
+	p.Digest, _ = krm.ParseDigest(p.Text)
+	if err := p.Err(); err != nil {
+		r.lint(c, "%v", err)
+	}
+	return p
+}
+
+// exec reads the programs of an entry in all forms: platforms below a mapping, a list, a single program.
+func (r *reader) exec(c krm.Cursor) []Platform {
+	list := []Platform{}
+	if c.Value().Type() == krm.Seq {
+		r.outdated(c, "exec as a list")
+		for _, item := range c.Items() {
+			list = append(list, r.platform(item, false))
+		}
+		r.needsOne(c, list)
+		return list
+	}
+	if c.Value().Type() == krm.Map && !c.Field("platforms").Value().Exists() && (c.Field("path").Exists() || c.Field("uri").Exists()) {
+		return append(list, r.platform(c, false))
+	}
+	if !c.Known("platforms") {
+		return list
+	}
+	platforms := c.Field("platforms")
+	for _, item := range platforms.Items() {
+		list = append(list, r.platform(item, true))
+	}
+	r.needsOne(platforms, list)
+	return list
+}
+
+func (r *reader) needsOne(c krm.Cursor, list []Platform) {
+	if len(list) == 0 {
+		c.Errorf("must list at least one program")
+	}
+}
+
+func (r *reader) platform(c krm.Cursor, full bool) Platform {
+	var p Platform
+	if !c.Known("bin", "os", "arch", "uri", "path", "sha256") {
+		return p
+	}
+	if location := c.Either("uri", "path"); location.Exists() {
+		p.URI = location.Required()
+	} else {
+		c.Field("uri").Required()
+	}
+	text := func(key string) string {
+		if full {
+			return c.Field(key).Required()
+		}
+		return c.Field(key).Text()
+	}
+	p.Bin, p.OS, p.Arch = text("bin"), text("os"), text("arch")
+	p.Pin = r.pin(c.Field("sha256"))
+	if !p.Pin.Given {
+		r.lint(c.Field("sha256"), "is missing: without it the program is not run")
+	}
+	if p.OS != "" && !knownOS(p.OS) {
+		r.lint(c.Field("os"), "%q is not linux, darwin or windows: never selected", p.OS)
+	}
+	if p.Arch != "" && !knownArch(p.Arch) {
+		r.lint(c.Field("arch"), "%q is not amd64 or arm64: never selected", p.Arch)
+	}
+	return p
+}
+
+func knownOS(s string) bool   { return s == "linux" || s == "darwin" || s == "windows" }
+func knownArch(s string) bool { return s == "amd64" || s == "arm64" }

@@ -1,0 +1,142 @@
+package catalog
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+func value(t testing.TB, text string) krm.Value {
+	t.Helper()
+	doc, err := (&krm.Source{File: "v", Data: []byte(text)}).Strict()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.Value
+}
+
+func TestValidate(t *testing.T) {
+	tests := []struct{ row, schema, config, want string }{
+		{"required", "{type: object, required: [color]}", "{kind: Fn}", "color: is required"},
+		{"required, below", "{properties: {spec: {required: [a]}}}", "{spec: {}}", "spec.a: is required"},
+		{"required is there", "{required: [color]}", "{color: red}", ""},
+		{"type string", "{properties: {a: {type: string}}}", "{a: 1}", "a: must be a string, not an integer"},
+		{"type integer", "{properties: {a: {type: integer}}}", "{a: 1.5}", "a: must be an integer, not a number"},
+		{"an integer may be written as 1.0", "{properties: {a: {type: integer}}}", "{a: 1.0}", ""},
+		{"type number", "{properties: {a: {type: number}}}", "{a: 1}", ""},
+		{"type boolean", "{properties: {a: {type: boolean}}}", "{a: 'true'}", "a: must be a boolean, not a string"},
+		{"type array", "{properties: {a: {type: array}}}", "{a: {}}", "a: must be an array, not an object"},
+		{"a timestamp is a string", "{properties: {a: {type: string}}}", "{a: 2001-01-01}", ""},
+		{"null", "{properties: {a: {type: string}}}", "{a: null}", "a: must be a string, not null"},
+		{"nullable", "{properties: {a: {type: string, nullable: true}}}", "{a: null}", ""},
+		{"items", "{properties: {a: {items: {type: string}}}}", "{a: [x, 1]}", "a[1]: must be a string, not an integer"},
+		{"additionalProperties false", "{properties: {a: {properties: {color: {}}, additionalProperties: false}}}", "{a: {colour: 1}}", `a.colour: is not a known field; did you mean "color"?`},
+		{"the header of the object is always known", "{properties: {}, additionalProperties: false}", "{apiVersion: v1, kind: K, metadata: {name: x}}", ""},
+		{"unknown fields may be preserved", "{additionalProperties: false, x-kubernetes-preserve-unknown-fields: true}", "{b: 1}", ""},
+		{"unknown fields without additionalProperties", "{properties: {}}", "{b: 1}", ""},
+		{"additionalProperties with a schema", "{properties: {a: {additionalProperties: {type: string}}}}", "{a: {x: 1}}", "a.x: must be a string"},
+		{"enum", "{properties: {a: {enum: [x, 1]}}}", "{a: y}", `a: "y" is not one of "x", 1`},
+		{"enum compares numbers by value", "{properties: {a: {enum: [1]}}}", "{a: 1.0}", ""},
+		{"pattern", "{properties: {a: {pattern: '^[a-z]+$'}}}", "{a: X1}", `a: "X1" does not match ^[a-z]+$`},
+		{"minimum", "{properties: {a: {minimum: 3}}}", "{a: 2}", "a: 2 is less than 3"},
+		{"exclusiveMinimum", "{properties: {a: {minimum: 3, exclusiveMinimum: true}}}", "{a: 3}", "a: 3 must be greater than 3"},
+		{"maximum", "{properties: {a: {maximum: 3}}}", "{a: 3.5}", "a: 3.5 is greater than 3"},
+		{"maximum in hexadecimal", "{properties: {a: {maximum: 20}}}", "{a: 0x1F}", "is greater than 20"},
+		{"multipleOf", "{properties: {a: {multipleOf: 5}}}", "{a: 12}", "a: 12 is not a multiple of 5"},
+		{"minLength counts characters", "{properties: {a: {minLength: 3}}}", "{a: äö}", "a: has 2 characters; at least 3 are needed"},
+		{"maxLength", "{properties: {a: {maxLength: 1}}}", "{a: äö}", "a: has 2 characters; at most 1 are allowed"},
+		{"minItems", "{properties: {a: {minItems: 1}}}", "{a: []}", "a: has 0 items"},
+		{"uniqueItems", "{properties: {a: {uniqueItems: true}}}", "{a: [x, y, x]}", "a[2]: equals item 0"},
+		{"maxProperties", "{properties: {a: {maxProperties: 0}}}", "{a: {b: 1}}", "a: has 1 fields"},
+		{"int-or-string, a string", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: 50%}", ""},
+		{"int-or-string, an integer", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: 50}", ""},
+		{"int-or-string, a list", "{properties: {a: {x-kubernetes-int-or-string: true}}}", "{a: []}", "a: must be an integer or a string, not an array"},
+		{"allOf", "{allOf: [{required: [a]}, {required: [b]}]}", "{a: 1}", "b: is required"},
+		{"anyOf", "{properties: {a: {anyOf: [{type: string}, {type: integer}]}}}", "{a: []}", "a: matches none of the 2 forms"},
+		{"oneOf", "{properties: {a: {oneOf: [{type: string}, {minLength: 1}]}}}", "{a: x}", "a: matches 2 of the 2 forms"},
+		{"not", "{not: {required: [a]}}", "{a: 1}", "has a form that is not allowed"},
+		{"several mistakes", "{required: [a, b]}", "{}", "a: is required\nb: is required"},
+	}
+	for _, tt := range tests {
+		e := &Entry{Schema: value(t, tt.schema)}
+		errs, problems := e.Validate(value(t, tt.config)), CheckSchema(e.Schema)
+		var got []string
+		for _, err := range errs {
+			got = append(got, err.Error())
+		}
+		all := strings.Join(got, "\n")
+		if tt.want == "" && all != "" || tt.want != "" && !strings.Contains(all, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.row, all, tt.want)
+		}
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", tt.row, problems)
+		}
+	}
+}
+
+// A malformed schema produces warnings, never a panic or a block.
+func TestMalformedSchema(t *testing.T) {
+	tests := []struct{ schema, want string }{
+		{"{type: bool}", `"bool" is no type`},
+		{"hello", "must be a schema, not a string"},
+		{"{properties: [a]}", "must be a mapping"},
+		{"{properties: {a: 1}}", "must be a schema, not a integer"},
+		{"{items: []}", "must be a schema"},
+		{"{required: true}", "must be a list"},
+		{"{pattern: '('}", "cannot be used"},
+		{"{pattern: '(?=x)'}", "cannot be used"},
+		{"{minLength: x}", "must be a number"},
+		{"{nullable: 1}", "must be a boolean"},
+		{"{enum: x}", "must be a list"},
+		{"{$ref: '#/a'}", "references are not supported"},
+		{"{type: [string, 'null']}", "is no type"},
+		{"{allOf: [1]}", "must be a schema"},
+	}
+	for _, tt := range tests {
+		for _, config := range []string{"{a: 1, b: x}", "x", "[1]", "1", "true", "{a: null}"} {
+			e := &Entry{Schema: value(t, tt.schema)}
+			errs, problems := e.Validate(value(t, config)), CheckSchema(e.Schema)
+			if len(errs) > 0 && tt.schema != "{allOf: [1]}" {
+				t.Errorf("%s blocks %s: %v", tt.schema, config, errs[0])
+			}
+			if len(problems) != 1 || !strings.Contains(problems[0].Msg, tt.want) {
+				t.Errorf("%s: %v", tt.schema, problems)
+			}
+		}
+	}
+}
+
+// The published catalog entry has "type: bool"; a configuration that uses that field is accepted.
+func TestPublishedSchema(t *testing.T) {
+	data, err := os.ReadFile("testdata/render-helm-chart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := mustParse(t, string(data))
+	config := value(t, "apiVersion: config.kubernetes.io/v1\nkind: RenderHelmChart\nmetadata: {name: x}\nhelmCharts: [{templateOptions: {includeCRDs: true}}]")
+	errs, warning := c.Entries[0].Validate(config), c.Entries[0].SchemaWarning()
+	if len(errs) > 0 || warning == nil || len(warning.Hints) != 2 || !strings.Contains(warning.Hints[0], `includeCRDs.type: "bool" is no type`) {
+		t.Errorf("%v %v", errs, warning)
+	}
+	errs = c.Entries[0].Validate(value(t, "metadata: {}\nhelmCharts: [{chartArgs: {name: 1}}]"))
+	if len(errs) != 2 || errs[0].Error() != "metadata.name: is required" || errs[1].Error() != "helmCharts[0].chartArgs.name: must be a string, not an integer" {
+		t.Errorf("%v", errs)
+	}
+}
+
+// A schema of few bytes that is large once its aliases are followed costs bounded work.
+func TestSchemaBomb(t *testing.T) {
+	text := "a: &a {anyOf: [{type: string}]}\n"
+	last := "a"
+	for _, name := range []string{"b", "c", "d", "e", "f", "g"} {
+		text += name + ": &" + name + " {anyOf: [" + strings.TrimSuffix(strings.Repeat("*"+last+",", 9), ",") + "]}\n"
+		last = name
+	}
+	e := &Entry{Schema: value(t, text).Get("g")}
+	errs := e.Validate(value(t, "{x: 1}"))
+	if len(errs) == 0 {
+		t.Error("an integer is no string")
+	}
+}

@@ -1,0 +1,112 @@
+package catalog
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A SchemaProblem is a part of a schema that is not valid or not supported, and therefore checks nothing.
+type SchemaProblem struct {
+	Path []any // within the schema
+	Msg  string
+}
+
+// maxProblems is how many problems of one schema are reported.
+const maxProblems = 20
+
+// CheckSchema returns what is wrong with an OpenAPI v3 schema. Such parts do not count when a configuration is validated.
+func CheckSchema(schema krm.Value) []SchemaProblem {
+	c := schemaChecker{}
+	c.schema(schema, nil)
+	return c.problems
+}
+
+type schemaChecker struct {
+	problems []SchemaProblem
+	steps    int
+}
+
+func (c *schemaChecker) fail(path []any, format string, args ...any) {
+	if len(c.problems) < maxProblems {
+		c.problems = append(c.problems, SchemaProblem{append([]any(nil), path...), fmt.Sprintf(format, args...)})
+	}
+}
+
+func (c *schemaChecker) schema(s krm.Value, path []any) {
+	if c.steps++; c.steps > maxSteps || len(c.problems) == maxProblems {
+		return
+	}
+	if s.Type() != krm.Map {
+		c.fail(path, "must be a schema, not a %s", s.Type())
+		return
+	}
+	for _, f := range s.Fields() {
+		if !f.Value.IsNull() { // "description:" with nothing behind it is common
+			c.keyword(f, append(path, f.Key))
+		}
+	}
+}
+
+func (c *schemaChecker) keyword(f krm.Field, path []any) {
+	v := f.Value
+	want := krm.None
+	switch f.Key {
+	case "type":
+		if !knownType(v.Text()) || v.Type() != krm.String {
+			c.fail(path, "%q is no type: object, array, string, integer, number, boolean", v.Text())
+		}
+	case "properties":
+		c.schemas(v, path)
+	case "items", "not":
+		c.schema(v, path)
+	case "additionalProperties":
+		if v.Type() != krm.Bool {
+			c.schema(v, path)
+		}
+	case "allOf", "anyOf", "oneOf":
+		for i, s := range v.Items() {
+			c.schema(s, append(path, i))
+		}
+		want = krm.Seq
+	case "required", "enum":
+		want = krm.Seq
+	case "pattern":
+		if _, err := regexp.Compile(v.Text()); err != nil {
+			c.fail(path, "the pattern %q cannot be used: %v", v.Text(), err)
+		}
+		want = krm.String
+	case "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		if _, ok := number(v); !ok {
+			c.fail(path, "must be a number, not a %s", v.Type())
+		}
+	case "exclusiveMinimum", "exclusiveMaximum", "nullable", "uniqueItems", "x-kubernetes-preserve-unknown-fields",
+		"x-kubernetes-int-or-string", "x-kubernetes-embedded-resource":
+		want = krm.Bool
+	case "$ref":
+		c.fail(path, "references are not supported")
+	case "patternProperties", "dependencies", "definitions", "additionalItems":
+		c.fail(path, "%s is not supported", f.Key)
+	}
+	if want != krm.None && v.Type() != want {
+		c.fail(path, "must be a %s, not a %s", want, v.Type())
+	}
+}
+
+func (c *schemaChecker) schemas(v krm.Value, path []any) {
+	if v.Type() != krm.Map {
+		c.fail(path, "must be a mapping, not a %s", v.Type())
+	}
+	for _, f := range v.Fields() {
+		c.schema(f.Value, append(path, f.Key))
+	}
+}
+
+func knownType(s string) bool {
+	switch s {
+	case "object", "array", "string", "integer", "number", "boolean":
+		return true
+	}
+	return false
+}

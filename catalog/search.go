@@ -1,0 +1,100 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Match is the result of a search.
+type Match struct {
+	// Entry is the first definition, nil if there is none.
+	Entry *Entry
+	// Shadowed are later definitions of the same GVK that differ from Entry.
+	Shadowed []*Entry
+	// Hints help if Entry is nil: the versions that are offered, or the nearest name.
+	Hints []string
+}
+
+// Search looks for the first entry of exactly this group, version and kind, in the order of catalogs.
+func Search(gvk krm.GVK, catalogs []*Catalog) Match {
+	var m Match
+	if Reserved(gvk) {
+		return m
+	}
+	for _, c := range catalogs {
+		for _, e := range c.index[gvk] {
+			switch {
+			case m.Entry == nil:
+				m.Entry = e
+			case !e.SameProgram(m.Entry):
+				m.Shadowed = append(m.Shadowed, e)
+			}
+		}
+	}
+	if m.Entry == nil {
+		m.Hints = hints(gvk, catalogs)
+	}
+	return m
+}
+
+// hints describes what comes near to a gvk that no catalog defines.
+func hints(gvk krm.GVK, catalogs []*Catalog) []string {
+	var list, names []string
+	byName := map[string]*Entry{}
+	for _, c := range catalogs {
+		var versions []string
+		for _, e := range c.Entries {
+			if e.Group == gvk.Group && e.Kind == gvk.Kind && !slices.Contains(versions, e.Version) {
+				versions = append(versions, e.Version)
+			}
+			if _, ok := byName[e.GVK.String()]; !ok {
+				byName[e.GVK.String()] = e
+				names = append(names, e.GVK.String())
+			}
+		}
+		if versions != nil {
+			list = append(list, fmt.Sprintf("catalog %s offers: %s", c.Ref, strings.Join(versions, ", ")))
+		}
+	}
+	if list != nil {
+		return list
+	}
+	if near := krm.Nearest(gvk.String(), names); near != "" {
+		return []string{fmt.Sprintf("did you mean %s (%s)?", near, byName[near])}
+	}
+	for _, name := range names { // the same kind in another group
+		if e := byName[name]; e.Kind == gvk.Kind {
+			list = append(list, fmt.Sprintf("did you mean %s (%s)?", name, e))
+		}
+	}
+	return list
+}
+
+// Order returns trusted catalogs in the order in which a layer searches them: those that are compiled in, then those that
+// the layer names, in its order, then the rest in the order of the flags. What the layer names and nobody trusts takes no
+// part.
+func Order(compiledIn, trusted []*Catalog, named []Ref) []*Catalog {
+	var list []*Catalog
+	add := func(c *Catalog) {
+		if !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
+	for _, c := range compiledIn {
+		add(c)
+	}
+	for _, ref := range named {
+		for _, c := range trusted {
+			if c.Ref.Same(ref) {
+				add(c)
+			}
+		}
+	}
+	for _, c := range trusted {
+		add(c)
+	}
+	return list
+}

@@ -1,0 +1,109 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// The reasons for which no runtime of an entry can be used.
+var (
+	ErrStarlark   = errors.New("starlark is not supported")
+	ErrNoRuntime  = errors.New("at least one of container and exec must be set")
+	ErrNoPlatform = errors.New("no program for this platform")
+)
+
+// A Selection is the runtime of an entry that is used.
+type Selection struct {
+	Runtime  krm.Runtime
+	Platform Platform // for RuntimeExec
+	// Reason says why, if there was a choice.
+	Reason string
+}
+
+// Select chooses what runs on os and arch: the container if there is one, unless prefer asks for the program, else the
+// program that fits best. The error wraps one of [ErrStarlark], [ErrNoRuntime] and [ErrNoPlatform].
+func (e *Entry) Select(os, arch string, prefer krm.Runtime) (Selection, error) {
+	program, fits := bestPlatform(e.Exec, os, arch)
+	exec := Selection{Runtime: krm.RuntimeExec, Platform: program}
+	container := Selection{Runtime: krm.RuntimeContainer}
+	switch {
+	case e.Container != nil && fits && prefer == krm.RuntimeExec:
+		exec.Reason = "exec was asked for; the entry has a container, too"
+		return exec, nil
+	case e.Container != nil:
+		if e.Exec != nil {
+			container.Reason = "a container is preferred to exec"
+		}
+		return container, nil
+	case fits:
+		return exec, nil
+	case e.Exec != nil:
+		return Selection{}, fmt.Errorf("%w: no %s/%s build of %s in catalog %s, which offers %s", ErrNoPlatform, os, arch, e.GVK,
+			e.Catalog.Ref, offered(e.Exec))
+	case e.Starlark != "":
+		return Selection{}, fmt.Errorf("%w: %s is the starlark script %s; use a container that runs the script, for instance StarlarkRun",
+			ErrStarlark, e.GVK, e.Starlark)
+	}
+	return Selection{}, fmt.Errorf("%s: %w", e.GVK, ErrNoRuntime)
+}
+
+// bestPlatform returns the program for os and arch: the one that names more of them, the first among equals.
+func bestPlatform(list []Platform, os, arch string) (best Platform, ok bool) {
+	rank := -1
+	for _, p := range list {
+		if p.OS != "" && p.OS != os || p.Arch != "" && p.Arch != arch {
+			continue
+		}
+		n := 0
+		if p.OS != "" {
+			n++
+		}
+		if p.Arch != "" {
+			n++
+		}
+		if n > rank {
+			best, rank = p, n
+		}
+	}
+	return best, rank >= 0
+}
+
+func offered(list []Platform) string {
+	var names []string
+	for _, p := range list {
+		name := p.OS + "/" + p.Arch
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// SameProgram reports whether e and o run the same thing with the same capabilities.
+func (e *Entry) SameProgram(o *Entry) bool {
+	if e.Starlark != o.Starlark || !slices.Equal(e.absolute(), o.absolute()) || (e.Container == nil) != (o.Container == nil) {
+		return false
+	}
+	if e.Container == nil {
+		return true
+	}
+	a, b := *e.Container, *o.Container
+	da, errA := a.Digest()
+	db, errB := b.Digest()
+	return errA == nil && errB == nil && da == db && a.Image.Name() == b.Image.Name() &&
+		a.Network == b.Network && a.Storage == b.Storage && a.WritableStorage == b.WritableStorage
+}
+
+// absolute returns the programs of e in a form that can be compared with those of another catalog.
+func (e *Entry) absolute() []Platform {
+	list := slices.Clone(e.Exec)
+	for i := range list {
+		list[i].URI = e.Catalog.Ref.Beside(list[i].URI)
+		list[i].Pin = Pin{Digest: list[i].Pin.Digest}
+	}
+	return list
+}

@@ -1,0 +1,286 @@
+package trust
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// decider works out one decision.
+type decider struct {
+	Policy
+	r Request
+	d Decision
+	// unavailable is the trusted catalog that could not be read although it had to be searched.
+	unavailable *Trusted
+	// fn is under construction until the end.
+	fn krm.Function
+}
+
+// Decide answers r. It has no side effects and may be called concurrently.
+func (p Policy) Decide(r Request) Decision {
+	x := decider{Policy: p, r: r}
+	x.fn = krm.Function{Name: functionName(r.ID), Node: r.Node, Limits: p.Limits, Dir: r.Dir}
+	x.decide()
+	if len(x.d.Denials) == 0 {
+		x.d.Allowed, x.d.Function = true, x.fn
+	}
+	for _, denial := range x.d.Denials {
+		x.d.Exit = max(x.d.Exit, denial.Exit)
+	}
+	return x.d
+}
+
+func functionName(id krm.ID) string {
+	if id.Name == "" {
+		return id.GVK.String()
+	}
+	return id.GVK.String() + "/" + id.Name
+}
+
+// deny records a reason against the function; allow are the flags that would lift it.
+func (x *decider) deny(exit int, allow []string, format string, args ...any) *krm.Error {
+	err := krm.Errorf(x.r.Pos, "", format, args...)
+	err.Msg = x.fn.Name + ": " + err.Msg
+	x.d.Denials = append(x.d.Denials, Denial{Exit: exit, Err: err, Allow: allow})
+	if len(allow) > 0 {
+		err.Hint("to allow it add %s", strings.Join(allow, " "))
+	}
+	return err
+}
+
+func (x *decider) warn(format string, args ...any) {
+	err := krm.Errorf(x.r.Pos, "", format, args...)
+	err.Msg = x.fn.Name + ": " + err.Msg
+	x.d.Warnings = append(x.d.Warnings, err)
+}
+
+func (x *decider) decide() {
+	if x.r.Conflict != nil {
+		err := *x.r.Conflict.Err
+		err.Msg = x.fn.Name + ": " + err.Msg
+		x.d.Denials = append(x.d.Denials, Denial{Exit: ExitTrust, Err: &err})
+		return
+	}
+	if in := x.r.Inline; in != nil && in.Starlark != "" {
+		x.deny(ExitInput, nil, "starlark is not supported: %s cannot run", in.Starlark).
+			Hint("use a container that runs the script, for instance StarlarkRun")
+		return
+	}
+	entry := x.search()
+	switch in := x.r.Inline; {
+	case in == nil && entry == nil:
+		x.unknown()
+	case in == nil:
+		x.catalogued(entry)
+	case entry == nil:
+		x.uncatalogued(nil)
+	default:
+		if diffs := x.differences(entry); len(diffs) > 0 {
+			x.uncatalogued(x.explain(entry, diffs))
+		} else {
+			x.catalogued(entry)
+		}
+	}
+}
+
+// search looks the function up in the trusted catalogs. One that cannot be read is never skipped in favour of a later one.
+func (x *decider) search() *catalog.Entry {
+	var list []*catalog.Catalog
+	for i := range x.r.Catalogs {
+		t := &x.r.Catalogs[i]
+		if t.Catalog == nil {
+			x.unavailable = t
+			break
+		}
+		list = append(list, t.Catalog)
+	}
+	m := catalog.Search(x.r.ID.GVK, list)
+	if m.Entry == nil {
+		return nil
+	}
+	x.unavailable = nil
+	x.d.Shadowed = m.Shadowed
+	for _, e := range m.Shadowed {
+		msg := "%s is used; %s defines it differently and is shadowed"
+		if x.Strict {
+			x.deny(ExitTrust, nil, msg, m.Entry, e)
+		} else {
+			x.warn(msg, m.Entry, e)
+		}
+	}
+	return m.Entry
+}
+
+// trustedBy returns who trusts the catalog of e.
+func (x *decider) trustedBy(e *catalog.Entry) string {
+	for _, t := range x.r.Catalogs {
+		if t.Catalog == e.Catalog {
+			return t.By
+		}
+	}
+	return ""
+}
+
+// unknown denies a function that nothing names.
+func (x *decider) unknown() {
+	if x.denyUnavailable() {
+		return
+	}
+	var list []*catalog.Catalog
+	var searched []string
+	for _, t := range x.r.Catalogs {
+		list = append(list, t.Catalog)
+		searched = append(searched, t.Ref.String())
+	}
+	var err *krm.Error
+	if len(list) == 0 {
+		err = x.deny(ExitTrust, nil, "the function is not known: no catalog is trusted")
+	} else {
+		err = x.deny(ExitTrust, nil, "no trusted catalog defines %s; searched: %s", x.r.ID.GVK, strings.Join(searched, ", "))
+		err.Hints = append(err.Hints, catalog.Search(x.r.ID.GVK, list).Hints...)
+	}
+	last := &x.d.Denials[len(x.d.Denials)-1]
+	for _, n := range x.r.Named {
+		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, n.flag())
+		last.Allow = append(last.Allow, n.flag())
+	}
+	if len(x.r.Named) == 0 {
+		flag := FlagTrust + "=CATALOG"
+		err.Hint("add %s with a catalog that defines it", flag)
+		last.Allow = append(last.Allow, flag)
+	}
+	if hint := krm.LegacyHint(x.r.Config); hint != "" {
+		err.Hint("%s", hint)
+	}
+}
+
+func (x *decider) denyUnavailable() bool {
+	t := x.unavailable
+	if t == nil {
+		return false
+	}
+	x.deny(ExitInput, nil, "catalog %s, which has to be searched for it, cannot be read: %v", t.Ref, t.Err)
+	return true
+}
+
+// catalogued decides about a function that a trusted entry defines.
+func (x *decider) catalogued(e *catalog.Entry) {
+	x.d.Entry, x.d.By = e, x.trustedBy(e)
+	prefer := x.Prefer
+	if in := x.r.Inline; in != nil {
+		if prefer = krm.RuntimeContainer; in.Exec != nil {
+			prefer = krm.RuntimeExec
+		}
+	}
+	sel, err := e.Select(x.r.OS, x.r.Arch, prefer)
+	if err != nil {
+		exit := ExitInput
+		if errors.Is(err, catalog.ErrNoPlatform) {
+			exit = ExitTrust
+		}
+		x.deny(exit, nil, "%v", err)
+		return
+	}
+	x.d.Runtime, x.d.Reason, x.fn.Runtime = sel.Runtime, sel.Reason, sel.Runtime
+	x.confusedDeputy(e, sel)
+	if sel.Runtime == krm.RuntimeContainer {
+		x.image(e)
+		x.entryGrants(e)
+	} else {
+		x.program(e, sel.Platform)
+		x.sandbox()
+	}
+	x.d.Cacheable = e.Idempotent && !x.fn.Unverified && x.fn.Network == "" && len(x.fn.Mounts) == 0
+}
+
+// confusedDeputy keeps configurations of fetched trees from what was catalogued for local use.
+func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
+	if !x.r.Remote || e.AllowRemoteConfig {
+		return
+	}
+	what := ""
+	switch c := e.Container; {
+	case sel.Runtime == krm.RuntimeExec && !catalog.IsAddress(sel.Platform.URI):
+		what = "a local program"
+	case sel.Runtime == krm.RuntimeContainer && (c.Network || c.Storage):
+		what = "a function with capabilities"
+	default:
+		return
+	}
+	x.deny(ExitTrust, nil, "a configuration from a remote tree may not use %s (%s)", what, e).
+		Hint("the catalog can allow it with allowRemoteConfig: true")
+}
+
+// uncatalogued decides about a function that only its configuration names. mismatch explains why a trusted entry for the
+// same GVK does not cover it.
+func (x *decider) uncatalogued(mismatch []string) {
+	in := x.r.Inline
+	var missing []string
+	if !x.AllowUncatalogued {
+		missing = append(missing, FlagAlpha)
+	}
+	if in.Exec != nil && !x.AllowExec {
+		missing = append(missing, FlagExec)
+	}
+	if missing != nil && x.denyUnavailable() {
+		return
+	}
+	x.fn.Runtime = krm.RuntimeContainer
+	if in.Exec != nil {
+		x.fn.Runtime = krm.RuntimeExec
+	}
+	x.d.Runtime = x.fn.Runtime
+	switch {
+	case in.Exec != nil && x.r.Remote:
+		x.deny(ExitTrust, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", in.Exec.Path)
+	case missing != nil && mismatch != nil:
+		err := x.deny(ExitTrust, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; "))
+		err.Hint("or remove what the configuration says about its runtime")
+	case missing != nil:
+		err := x.deny(ExitTrust, missing, "%s is in no trusted catalog", in)
+		x.hintNamed(err)
+	case mismatch != nil:
+		x.warn("runs as the configuration says, uncatalogued, and differs from the trusted catalog: %s", strings.Join(mismatch, "; "))
+	default:
+		x.warn("%s is in no trusted catalog and runs because of %s", in, x.flagsFor(in))
+	}
+	if in.Exec != nil {
+		x.inlineProgram()
+		x.sandbox()
+	} else {
+		x.inlineImage()
+		x.inlineGrants()
+	}
+	x.inlineEnv()
+}
+
+func (x *decider) flagsFor(in *krm.InlineFunction) string {
+	if in.Exec != nil {
+		return FlagAlpha + " " + FlagExec
+	}
+	return FlagAlpha
+}
+
+func (x *decider) hintNamed(err *krm.Error) {
+	for _, n := range x.r.Named {
+		err.Hint("%s names catalog %s, which is not trusted; if it lists this function, %s is enough", n.Pos, n.Ref, n.flag())
+	}
+}
+
+// sandbox makes sure that a program is isolated, or that the user does without.
+func (x *decider) sandbox() {
+	x.fn.Unsandboxed = x.AllowUnsandboxed
+	switch {
+	case x.AllowUnsandboxed:
+		x.d.Isolation = "none (" + FlagUnsandboxed + ")"
+		x.warn("runs without isolation because of %s", FlagUnsandboxed)
+	case x.r.Facts.Isolation == "":
+		x.d.Isolation = "none"
+		x.deny(ExitTrust, []string{FlagUnsandboxed}, "this machine cannot isolate a program")
+	default:
+		x.d.Isolation = x.r.Facts.Isolation
+	}
+}

@@ -1,0 +1,206 @@
+package trust
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/krm"
+)
+
+func (x *decider) grant(by, format string, args ...any) {
+	x.d.Grants = append(x.d.Grants, Grant{fmt.Sprintf(format, args...), by})
+}
+
+func (x *decider) grantNetwork(by string) {
+	x.fn.Network = x.NetworkName
+	if x.fn.Network == "" {
+		x.fn.Network = DefaultNetwork
+	}
+	x.grant(by, "network %s", x.fn.Network)
+	if x.fn.Network == "host" {
+		x.warn("the network host gives access to the services of this machine")
+	}
+}
+
+// entryGrants gives what the entry requires, unless the configuration does without. More was refused before.
+func (x *decider) entryGrants(e *catalog.Entry) {
+	by := "catalog " + e.Catalog.Ref.Show()
+	in := x.r.Inline
+	if e.Container.Network && (in == nil || in.Container.Network == nil || *in.Container.Network) {
+		x.grantNetwork(by)
+	}
+	if in == nil {
+		return
+	}
+	for i, m := range in.Container.Mounts {
+		if m.Type == "volume" {
+			x.coverMount(i, m)
+			continue
+		}
+		if m, ok := x.checkMount(i, m); ok {
+			x.addMount(m, by)
+		}
+	}
+}
+
+func (x *decider) addMount(m krm.Mount, by string) {
+	x.fn.Mounts = append(x.fn.Mounts, m)
+	x.grant(by, "%s", mountText(m))
+}
+
+func mountText(m krm.Mount) string {
+	mode := "ro"
+	if m.Writable {
+		mode = "rw"
+	}
+	if m.Type == "tmpfs" {
+		return fmt.Sprintf("tmpfs at %s", m.Dest)
+	}
+	return fmt.Sprintf("%s %s at %s (%s)", m.Type, m.Source, m.Dest, mode)
+}
+
+// inlineGrants gives an uncatalogued container what it asks for and the flags allow.
+func (x *decider) inlineGrants() {
+	in := x.r.Inline.Container
+	if in.Network != nil && *in.Network {
+		if x.Network {
+			x.grantNetwork(FlagNetwork)
+		} else {
+			x.deny(ExitTrust, []string{FlagNetwork}, "the configuration asks for network")
+		}
+	}
+	for _, m := range x.Mounts {
+		if m.Type == "bind" {
+			m.Source = filepath.Clean(m.Source)
+		}
+		x.addMount(m, FlagMount)
+	}
+	for i, m := range in.Mounts {
+		x.coverMount(i, m)
+	}
+}
+
+// coverMount requires that a flag names the mount that the configuration asks for.
+func (x *decider) coverMount(i int, m krm.Mount) {
+	m, ok := x.checkMount(i, m)
+	if !ok {
+		return
+	}
+	for _, f := range x.Mounts {
+		same := f.Type == m.Type && path.Clean(f.Dest) == m.Dest && (f.Writable || !m.Writable)
+		switch {
+		case !same:
+		case m.Type == "bind" && filepath.Clean(f.Source) != m.Source && filepath.Clean(f.Source) != filepath.Join(x.r.Dir, x.r.Inline.Container.Mounts[i].Source):
+		case m.Type == "volume" && f.Source != m.Source:
+		default:
+			if x.d.Entry != nil { // an uncatalogued function has all mounts of the flags already
+				x.addMount(m, FlagMount)
+			}
+			return
+		}
+	}
+	flag := fmt.Sprintf("%s=type=%s,src=%s,dst=%s", FlagMount, m.Type, m.Source, m.Dest)
+	if m.Writable {
+		flag += ",rw=true"
+	}
+	x.deny(ExitTrust, []string{flag}, "the configuration asks for a mount: %s", mountText(m))
+}
+
+// checkMount returns a mount of the configuration with its real source. A source is a relative path that stays below the
+// layer's directory, also after symbolic links.
+func (x *decider) checkMount(i int, m krm.Mount) (krm.Mount, bool) {
+	bad := func(format string, args ...any) (krm.Mount, bool) {
+		x.deny(ExitTrust, nil, "mounts[%d]: %s", i, fmt.Sprintf(format, args...))
+		return m, false
+	}
+	for _, s := range []string{m.Source, m.Dest} {
+		if strings.ContainsAny(s, ",\"\\:") || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
+			return bad("%q contains a character that is not allowed", s)
+		}
+	}
+	dest := path.Clean(m.Dest)
+	if !path.IsAbs(m.Dest) || strings.Contains(m.Dest, "..") || reservedDest(dest) {
+		return bad("%s is no place where something can be mounted", m.Dest)
+	}
+	m.Dest = dest
+	switch m.Type {
+	case "tmpfs":
+		if m.Source != "" {
+			return bad("a tmpfs has no source")
+		}
+		return m, true
+	case "volume":
+		if m.Source == "" || strings.ContainsAny(m.Source, "/ ") || m.Source[0] == '-' || m.Source[0] == '.' {
+			return bad("%q is not the name of a volume", m.Source)
+		}
+		return m, true
+	}
+	full := joinBelow(x.r.Dir, m.Source)
+	if full == "" && path.Clean(m.Source) == "." {
+		full = x.r.Dir
+	}
+	if full == "" {
+		return bad("the source %q must be a relative path below %s", m.Source, x.r.Dir)
+	}
+	found, ok := x.r.Facts.Mounts[full]
+	switch {
+	case !ok:
+		return bad("the source %s was not examined", m.Source)
+	case found.Err != nil:
+		return bad("the source %s cannot be used: %v", m.Source, found.Err)
+	case found.Real != x.r.Dir && !below(found.Real, x.r.Dir):
+		return bad("the source %s leads to %s, which is outside %s", m.Source, found.Real, x.r.Dir)
+	case strings.HasSuffix(found.Real, ".sock"):
+		return bad("the source %s is a socket", m.Source)
+	}
+	m.Source = found.Real
+	return m, true
+}
+
+// reservedDest reports whether a mount there would hide what a container needs or what isolates it.
+func reservedDest(dest string) bool {
+	if dest == "/" || dest == "/etc" || dest == "/tmp" {
+		return true
+	}
+	for _, dir := range []string{"/local", "/proc", "/sys", "/dev"} {
+		if dest == dir || strings.HasPrefix(dest, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// inlineEnv gives an uncatalogued function the variables that its configuration sets. Those of the host need a flag.
+func (x *decider) inlineEnv() {
+	in := x.r.Inline
+	var env []string
+	if in.Exec != nil {
+		env = in.Exec.Env
+	} else {
+		env = in.Container.Env
+	}
+	given := map[string]bool{}
+	for _, item := range x.Env {
+		name, _, _ := strings.Cut(item, "=")
+		given[name] = true
+		x.fn.Env = append(x.fn.Env, item)
+		x.grant(FlagEnv, "env %s", name)
+	}
+	for _, item := range env {
+		name, _, hasValue := strings.Cut(item, "=")
+		switch {
+		case given[name]: // the flag decides the value
+		case hasValue:
+			x.fn.Env = append(x.fn.Env, item)
+			x.grant("the configuration", "env %s", name)
+		default:
+			x.deny(ExitTrust, []string{FlagEnv + "=" + name}, "the configuration asks for the variable %s of this machine", name)
+		}
+	}
+	if len(env) > 0 {
+		x.warn("environment variables of functions are deprecated; put the values into the configuration")
+	}
+}

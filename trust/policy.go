@@ -1,0 +1,194 @@
+// Package trust decides whether a function may run. Deciding is a pure function from what the user allows and what was
+// found to a [Decision]: it reads no file, starts nothing and asks nobody.
+//
+// The zero [Policy] trusts nothing. A Decision carries the function only if it is allowed; otherwise it carries every
+// reason against it and, where there is one, the flag that would allow it. The caller asks [Policy.Needs] what it has to
+// find out (digests of programs and images, where symbolic links lead), finds that out, and asks [Policy.Decide].
+package trust
+
+import (
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// The flags that messages name.
+const (
+	FlagTrust       = "--trusted-plugin-catalog"
+	FlagAlpha       = "--enable-alpha-plugins"
+	FlagExec        = "--enable-exec"
+	FlagNetwork     = "--network"
+	FlagMount       = "--mount"
+	FlagEnv         = "--env"
+	FlagUnverified  = "--allow-unverified"
+	FlagUnsandboxed = "--allow-unsandboxed"
+)
+
+// Exit codes of a decision. Where several apply, the highest counts.
+const (
+	ExitInput    = 1 // the configuration or the catalog is wrong: no flag helps
+	ExitTrust    = 3 // a human has to decide
+	ExitVerified = 4 // something is not what it was said to be
+)
+
+// DefaultNetwork is the container network that is granted if the user names none.
+const DefaultNetwork = "bridge"
+
+// A Policy is what the user allows, on the command line and nowhere else.
+type Policy struct {
+	// AllowUncatalogued lets a function run that no trusted catalog lists (--enable-alpha-plugins); if it is a program,
+	// AllowExec (--enable-exec) is needed, too.
+	AllowUncatalogued, AllowExec bool
+	// Network lets uncatalogued containers use a network if their configuration asks for it. NetworkName is the network
+	// that is used whenever one is granted; DefaultNetwork if empty.
+	Network     bool
+	NetworkName string
+	// Mounts are for uncatalogued containers. Their sources are absolute.
+	Mounts []krm.Mount
+	// Env holds NAME=value for uncatalogued functions.
+	Env []string
+	// AsCurrentUser runs containers with the ids of the user.
+	AsCurrentUser bool
+	// AllowUnverified lets an entry without a digest run.
+	AllowUnverified bool
+	// AllowUnsandboxed lets programs run where this machine cannot isolate them.
+	AllowUnsandboxed bool
+	// Strict turns warnings about trust into denials.
+	Strict bool
+	// Prefer is the runtime to use where an entry offers several; a container unless it says exec.
+	Prefer krm.Runtime
+	Limits krm.Limits
+}
+
+// A Request is one function that somebody wants to run.
+type Request struct {
+	// ID and Pos are the identity and the place of the configuration, Node the id of the node in the plan.
+	ID   krm.ID
+	Pos  krm.Pos
+	Node string
+	// Config is the configuration. It only helps to explain a denial.
+	Config krm.Value
+	// Dir is the directory of the layer that declares the configuration: absolute, without symbolic links.
+	Dir string
+	// Remote is true if the configuration comes from a fetched tree.
+	Remote bool
+
+	// Inline is the function that the configuration itself names, nil if it names none, and Conflict is set instead if it
+	// names two.
+	Inline   *krm.InlineFunction
+	Conflict *krm.InlineConflict
+
+	// Catalogs are the trusted ones, in the order in which they are searched.
+	Catalogs []Trusted
+	// Named are those that the layer names and nobody trusts.
+	Named []Named
+
+	// OS and Arch are those of this machine, in Go's names.
+	OS, Arch string
+	Facts    Facts
+}
+
+// A Trusted is a catalog that the user trusts.
+type Trusted struct {
+	// Ref is where it really is, without symbolic links: see [catalog.Ref.At].
+	Ref     catalog.Ref
+	Catalog *catalog.Catalog // nil if it could not be read
+	Err     error            // why
+	// By says where the trust comes from: "flag", "built in".
+	By string
+}
+
+// A Named is a catalog that a layer names without it being trusted.
+type Named struct {
+	Ref catalog.Ref
+	Pos krm.Pos
+	// Flag is the value to give to the trust flag, from the user's directory; the reference if empty.
+	Flag string
+}
+
+func (n Named) flag() string {
+	value := n.Flag
+	if value == "" {
+		value = n.Ref.String()
+	}
+	return FlagTrust + "=" + value
+}
+
+// Warning returns the notice that the layer names a catalog that is not trusted.
+func (n Named) Warning() *krm.Error {
+	return krm.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", n.flag())
+}
+
+// Facts are what the caller found out about this machine.
+type Facts struct {
+	// Programs, Images and Mounts answer [Needs]. What is missing is denied.
+	Programs map[string]Program
+	Images   map[string]Image
+	Mounts   map[string]Mount
+	// Isolation describes what isolates a program on this machine, for instance "landlock7+userns+netns"; empty for
+	// nothing.
+	Isolation string
+}
+
+// A Program is what was found at a path.
+type Program struct {
+	Real   string // the path without symbolic links
+	Digest krm.Digest
+	Err    error // why the program cannot be used: missing, not executable ...
+}
+
+// An Image is what was found about an image reference without its digest.
+type Image struct {
+	// Digests are all that stand for the image: of its index and of its manifest. None if it is not known yet.
+	Digests []krm.Digest
+	Err     error
+}
+
+// A Mount is what was found at the source of a bind mount.
+type Mount struct {
+	Real string // the path without symbolic links
+	Err  error
+}
+
+// A Grant is a capability that a function gets.
+type Grant struct {
+	Capability string // "network bridge", "mount data at /data (ro)", "env NAME"
+	By         string // a catalog or a flag
+}
+
+// A Denial is one reason why a function may not run.
+type Denial struct {
+	Exit int
+	Err  *krm.Error
+	// Allow are the flags that would, together, lift this denial; none if no flag does.
+	Allow []string
+}
+
+// A Decision is the answer to a [Request].
+type Decision struct {
+	// Allowed is true if Function may run exactly as it stands; only then Function is set. Its Config is the caller's
+	// business.
+	Allowed  bool
+	Function krm.Function
+	// Denials are all reasons against it and Exit is the highest of their codes.
+	Denials []Denial
+	Exit    int
+	// Warnings are for people; the function runs in spite of them.
+	Warnings []*krm.Error
+
+	// Entry resolved the function, nil if it is uncatalogued; By says who trusts its catalog.
+	Entry *catalog.Entry
+	By    string
+	// Shadowed are later, different definitions of the same GVK.
+	Shadowed []*catalog.Entry
+	// Runtime and Source, the image or program, are set as soon as they are known, also for a denied function.
+	Runtime krm.Runtime
+	Source  string
+	Digest  krm.Digest
+	// Reason says why this runtime was chosen, if there was a choice.
+	Reason string
+	Grants []Grant
+	// Isolation is what isolates the function.
+	Isolation string
+	// Cacheable is true if results may be kept: a verified function that is declared idempotent, without capabilities.
+	Cacheable bool
+}

@@ -1,0 +1,128 @@
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Line returns the part of the plan's line that is about the decision: runtime, what runs with its digest, where it was
+// found and who trusts that, capabilities with who granted them, isolation and whether results may be kept.
+func (d *Decision) Line() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if d.Runtime != "" {
+		add("%s %s", d.Runtime, d.Source)
+	}
+	if !d.Digest.IsZero() {
+		add("%s", d.Digest)
+	}
+	switch {
+	case d.Function.Unverified:
+		add("UNVERIFIED")
+	case d.Allowed && d.Entry != nil:
+		add("verified")
+	}
+	switch {
+	case d.Entry != nil && d.By != "":
+		add("%s (%s)", d.Entry, d.By)
+	case d.Entry != nil:
+		add("%s", d.Entry)
+	case d.Runtime != "":
+		add("uncatalogued")
+	}
+	add("caps %s", d.caps())
+	if d.Isolation != "" {
+		add("isolation %s", d.Isolation)
+	}
+	if d.Cacheable {
+		add("cache yes")
+	} else {
+		add("cache no")
+	}
+	if !d.Allowed {
+		add("DENIED (exit %d)", d.Exit)
+	}
+	return strings.Join(parts, "  ")
+}
+
+func (d *Decision) caps() string {
+	if len(d.Grants) == 0 {
+		return "none"
+	}
+	list := make([]string, len(d.Grants))
+	for i, g := range d.Grants {
+		list[i] = fmt.Sprintf("%s (granted by %s)", g.Capability, g.By)
+	}
+	return strings.Join(list, ", ")
+}
+
+// Notes returns what the plan says below the line: the arguments, why this runtime, and what is shadowed.
+func (d *Decision) Notes() []string {
+	var notes []string
+	if len(d.Function.Args) > 0 {
+		notes = append(notes, fmt.Sprintf("arguments: %q", d.Function.Args))
+	}
+	if d.Reason != "" {
+		notes = append(notes, d.Reason)
+	}
+	for _, e := range d.Shadowed {
+		notes = append(notes, fmt.Sprintf("shadows %s", e))
+	}
+	return notes
+}
+
+// Allow returns the flags that would lift all denials, nil if there is no such set.
+func (d *Decision) Allow() []string {
+	var flags []string
+	for _, denial := range d.Denials {
+		if len(denial.Allow) == 0 {
+			return nil
+		}
+		flags = append(flags, denial.Allow...)
+	}
+	slices.Sort(flags)
+	return slices.Compact(flags)
+}
+
+// A CatalogRequest is a catalog that the user trusts by name, as it was found.
+type CatalogRequest struct {
+	Ref    catalog.Ref
+	Digest krm.Digest
+	// InTree is true if the catalog lies in the tree that is rendered: who may change the tree may change the catalog.
+	InTree bool
+	// BuiltIn is true for catalogs that are compiled in.
+	BuiltIn bool
+}
+
+// DecideCatalog verifies the bytes of a trusted catalog against its pin. A denied catalog must not be parsed.
+func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*krm.Error, denial *Denial) {
+	pinned := r.Ref.Pinned(r.Digest)
+	if !r.Ref.Pin.IsZero() && r.Ref.Scheme != catalog.OCI { // the pin of an OCI artifact is that of its manifest
+		if r.Ref.Pin == r.Digest {
+			return nil, nil
+		}
+		err := krm.Errorf(krm.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", r.Ref.Show()).
+			Hint("want %s", r.Ref.Pin).Hint("got  %s", r.Digest).Hint("nothing was executed")
+		return nil, &Denial{Exit: ExitVerified, Err: err}
+	}
+	what := ""
+	switch {
+	case r.BuiltIn || !r.Ref.Pin.IsZero():
+		return nil, nil
+	case r.Ref.Remote():
+		what = "is remote and not pinned"
+	case r.InTree:
+		what = "lies in the tree that is rendered and is not pinned: whoever changes the tree can change what is trusted"
+	default:
+		return nil, nil
+	}
+	err := krm.Errorf(krm.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s=%s", FlagTrust, pinned)
+	if p.Strict {
+		return nil, &Denial{Exit: ExitTrust, Err: err, Allow: []string{FlagTrust + "=" + pinned}}
+	}
+	return []*krm.Error{err}, nil
+}

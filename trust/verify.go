@@ -1,0 +1,258 @@
+package trust
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Needs lists what must be found out before [Policy.Decide] can allow a function.
+type Needs struct {
+	// Programs are absolute paths; they may lead through symbolic links, but must not leave their Roots, one for each.
+	Programs, Roots []string
+	Images          []string // references without digest
+	Mounts          []string // absolute paths of the sources of bind mounts
+}
+
+// Needs returns what has to be found out for r, whose Facts do not count. Nothing is looked at that could not run: for a
+// function that is denied anyway the answer is of use for messages only.
+func (p Policy) Needs(r Request) (n Needs) {
+	if r.Conflict != nil {
+		return n
+	}
+	x := decider{Policy: p, r: r}
+	program := func(root, path string) {
+		if path = joinBelow(root, path); path != "" && !slices.Contains(n.Programs, path) {
+			n.Programs, n.Roots = append(n.Programs, path), append(n.Roots, root)
+		}
+	}
+	if in := r.Inline; in != nil && in.Exec != nil {
+		program(r.Dir, in.Exec.Path)
+	} else if in != nil && in.Container != nil {
+		n.image(in.Container.Image)
+		for _, m := range in.Container.Mounts {
+			if path := joinBelow(r.Dir, m.Source); m.Type == "bind" && path != "" {
+				n.Mounts = append(n.Mounts, path)
+			}
+		}
+	}
+	e := x.search()
+	if e == nil {
+		return n
+	}
+	if e.Container != nil {
+		n.image(e.Container.Text)
+	}
+	if dir := e.Catalog.Ref.Dir(); dir != "" {
+		if sel, err := e.Select(r.OS, r.Arch, krm.RuntimeExec); err == nil && sel.Runtime == krm.RuntimeExec && !catalog.IsAddress(sel.Platform.URI) {
+			program(dir, sel.Platform.URI)
+		}
+	}
+	return n
+}
+
+// image adds an image unless its reference has a digest: then a tag is decoration, and there is nothing to find out.
+func (n *Needs) image(text string) {
+	m, err := krm.ParseImage(text)
+	if name := withoutDigest(text); err == nil && m.Digest.IsZero() && !slices.Contains(n.Images, name) {
+		n.Images = append(n.Images, name)
+	}
+}
+
+func withoutDigest(image string) string {
+	name, _, _ := strings.Cut(image, "@")
+	return name
+}
+
+// joinBelow returns the path that a relative path names, "" if it is absolute or leads out of root.
+func joinBelow(root, path string) string {
+	if path == "" || filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+		return ""
+	}
+	full := filepath.Join(root, path)
+	if !below(full, root) {
+		return ""
+	}
+	return full
+}
+
+// below reports whether path is inside dir.
+func below(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	return ok && rest != "" && filepath.Clean(path) == path
+}
+
+// found returns the program at path, which root must contain, and what is wrong with it.
+func (x *decider) found(root, path string) (Program, bool) {
+	switch {
+	case filepath.IsAbs(path):
+		x.deny(ExitTrust, nil, "the program %s has an absolute path; programs are files below %s", path, root)
+		return Program{}, false
+	case strings.HasSuffix(path, ".so"):
+		x.deny(ExitInput, nil, "%s is a Go plugin, and these are not supported", path).Hint("write the function as a program or a container")
+		return Program{}, false
+	}
+	full := joinBelow(root, path)
+	if full == "" {
+		x.deny(ExitTrust, nil, "the program %s is outside %s", path, root).Hint("no load restrictor lifts this")
+		return Program{}, false
+	}
+	p, ok := x.r.Facts.Programs[full]
+	switch {
+	case !ok:
+		x.deny(ExitVerified, nil, "the program %s was not examined", path)
+	case p.Err != nil:
+		err := x.deny(ExitInput, nil, "the program %s cannot be used: %v", path, p.Err)
+		if !strings.Contains(path, "/") {
+			err.Hint("PATH is not searched: %s is a path in %s", path, root)
+		}
+	case !below(p.Real, root):
+		x.deny(ExitTrust, nil, "the program %s leads to %s, which is outside %s", path, p.Real, root)
+	case p.Digest.IsZero():
+		x.deny(ExitVerified, nil, "the program %s was not hashed", path)
+	default:
+		return p, true
+	}
+	return p, false
+}
+
+// program verifies the program of an entry.
+func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
+	x.d.Source = p.URI
+	dir := e.Catalog.Ref.Dir()
+	switch {
+	case catalog.IsAddress(p.URI):
+		x.deny(ExitInput, nil, "the program %s of %s is remote, which is not supported yet", p.URI, e)
+		return
+	case dir == "":
+		x.deny(ExitTrust, nil, "%s is remote and cannot name a path on this machine: %s", e, p.URI)
+		return
+	case isArchive(p.URI):
+		x.deny(ExitInput, nil, "the program %s of %s is in an archive, which is not supported yet", p.URI, e)
+		return
+	}
+	found, ok := x.found(dir, p.URI)
+	x.d.Digest = found.Digest
+	if pin := p.Pin.Err(); pin != nil {
+		x.deny(ExitVerified, nil, "%s cannot be verified: sha256: %v", e, pin)
+		return
+	}
+	if !ok {
+		return
+	}
+	x.fn.Program, x.fn.Root, x.fn.Digest = found.Real, dir, found.Digest
+	if in := x.r.Inline; in != nil {
+		x.fn.Args = in.Exec.Args
+	}
+	switch {
+	case !p.Pin.Given:
+		x.unverified(e, found.Digest)
+	case p.Pin.Digest != found.Digest:
+		x.mismatch(e, p.URI, p.Pin.Digest, found.Digest)
+	}
+}
+
+func isArchive(uri string) bool {
+	for _, end := range []string{".tar.gz", ".tgz", ".zip", ".tar"} {
+		if strings.HasSuffix(uri, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// unverified decides about an entry without a digest.
+func (x *decider) unverified(e *catalog.Entry, got krm.Digest) {
+	stanza := "sha256: <64 hexadecimal digits>"
+	if !got.IsZero() {
+		stanza = "sha256: " + strings.TrimPrefix(got.String(), "sha256:")
+	}
+	if !x.AllowUnverified {
+		x.deny(ExitTrust, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e).
+			Hint("better add to the catalog, if this is what you trust: %s", stanza)
+		return
+	}
+	x.fn.Unverified = true
+	x.warn("%s has no digest: UNVERIFIED, it runs because of %s", e, FlagUnverified)
+}
+
+// mismatch denies what is not what the catalog says.
+func (x *decider) mismatch(e *catalog.Entry, what string, want krm.Digest, got ...krm.Digest) {
+	var list []string
+	for _, d := range got {
+		list = append(list, d.String())
+	}
+	err := x.deny(ExitVerified, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e)
+	err.Hint("want %s", want).Hint("got  %s", strings.Join(list, ", ")).Hint("nothing was executed").
+		Hint("it was changed after the catalog was written: find out by whom before you change the digest")
+}
+
+// image verifies the image of an entry.
+func (x *decider) image(e *catalog.Entry) {
+	c := e.Container
+	name := withoutDigest(c.Text)
+	x.d.Source, x.fn.Image, x.fn.AsCurrentUser = name, name, x.AsCurrentUser
+	want, err := c.Digest()
+	if err != nil {
+		x.deny(ExitVerified, nil, "%s cannot be verified: image %s: %v", e, c.Text, err)
+		return
+	}
+	seen := x.r.Facts.Images[name]
+	if want.IsZero() {
+		got := krm.Digest{}
+		if len(seen.Digests) > 0 {
+			got = seen.Digests[0]
+		}
+		x.unverified(e, got)
+		x.d.Digest, x.fn.Digest = got, got
+		return
+	}
+	x.d.Digest, x.fn.Digest = want, want
+	if c.Image.Digest.IsZero() && len(seen.Digests) > 0 && !slices.Contains(seen.Digests, want) {
+		x.mismatch(e, "image "+name, want, seen.Digests...)
+	}
+}
+
+// inlineProgram takes the program that the configuration names: its digest is that of the plan.
+func (x *decider) inlineProgram() {
+	in := x.r.Inline.Exec
+	x.d.Source = in.Path
+	found, ok := x.found(x.r.Dir, in.Path)
+	if !ok {
+		return
+	}
+	x.d.Digest = found.Digest
+	x.fn.Program, x.fn.Root, x.fn.Digest, x.fn.Args = found.Real, x.r.Dir, found.Digest, in.Args
+}
+
+// inlineImage takes the image that the configuration names.
+func (x *decider) inlineImage() {
+	text := x.r.Inline.Container.Image
+	m, err := krm.ParseImage(text)
+	name := withoutDigest(text)
+	x.d.Source, x.fn.Image, x.fn.AsCurrentUser = name, name, x.AsCurrentUser
+	if err != nil {
+		x.deny(ExitInput, nil, "%v", err)
+		return
+	}
+	seen := x.r.Facts.Images[name]
+	digest := m.Digest
+	if digest.IsZero() && len(seen.Digests) > 0 {
+		digest = seen.Digests[0]
+	}
+	x.d.Digest, x.fn.Digest = digest, digest
+	switch {
+	case digest.IsZero() && !x.AllowUnverified:
+		err := x.deny(ExitTrust, []string{FlagUnverified}, "the digest of image %s is not known", text)
+		if seen.Err != nil {
+			err.Hint("%v", seen.Err)
+		}
+		err.Hint("better pull the image, or name it with its digest: %s@sha256:...", name)
+	case digest.IsZero():
+		x.fn.Unverified = true
+		x.warn("the digest of image %s is not known: UNVERIFIED, it runs because of %s", text, FlagUnverified)
+	}
+}
