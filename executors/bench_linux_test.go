@@ -1,0 +1,38 @@
+package executors_test
+
+import (
+	"testing"
+
+	"github.com/krmflow/krmflow/executors"
+)
+
+// What it costs to start an executor and to end it.
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		x, err := executors.Start(b.Context(), executors.Program{Kind: "exec"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		x.Close()
+	}
+}
+
+// What the way through the process costs, without a function at its end.
+func BenchmarkCall(b *testing.B) {
+	x, err := executors.Start(b.Context(), executors.Program{Kind: "env"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	for _, size := range []int{1 << 10, 1 << 20} {
+		b.Run(map[int]string{1 << 10: "1KiB", 1 << 20: "1MiB"}[size], func(b *testing.B) {
+			list, f := make([]byte, size), function(b)("copy")
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				if _, err := x.Execute(b.Context(), f, list); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

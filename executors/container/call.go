@@ -1,0 +1,297 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A call is one run of a function.
+type call struct {
+	engine   Engine
+	function krm.Function
+	image    string
+	name     string // of the container
+	unset    bool   // the engine can leave out its own variables
+	dir      string // private, with what the container finds below /local and its environment
+}
+
+// makeDir makes the directory that only this user can enter. What is mounted from it is for the user in the container.
+func (c *call) makeDir() (err error) {
+	var id [8]byte
+	rand.Read(id[:])
+	c.name = "krmflow-" + hex.EncodeToString(id[:])
+	if c.dir, err = os.MkdirTemp("", c.name+"."+owner()+".*"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(c.dir)
+		}
+	}()
+	if strings.ContainsAny(c.dir, ":,\"") {
+		return fmt.Errorf("the directory for temporary files, %s, has a character that %s cannot mount", c.dir, c.engine.Name)
+	}
+	local := filepath.Join(c.dir, "local")
+	if err := os.Mkdir(local, 0o755); err != nil {
+		return err
+	}
+	config := filepath.Join(local, "functionConfig.yaml")
+	if err := os.WriteFile(config, c.function.Config, 0o644); err != nil {
+		return err
+	}
+	// Not what a umask leaves.
+	if err := errors.Join(os.Chmod(local, 0o755), os.Chmod(config, 0o644)); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.dir, "env"), c.env(), 0o600)
+}
+
+// env returns the variables of the container, one per line.
+func (c *call) env() []byte {
+	env := []string{"LOG_TO_STDERR=true", "STRUCTURED_RESULTS=true"}
+	if c.engine.Name == "docker" && dockerProxies() {
+		// The command line would pass the user's proxies on.
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY"} {
+			env = append(env, name+"=", strings.ToLower(name)+"=")
+		}
+	}
+	return []byte(strings.Join(append(env, c.function.Env...), "\n") + "\n")
+}
+
+func dockerProxies() bool {
+	dir := os.Getenv("DOCKER_CONFIG")
+	if dir == "" {
+		home, _ := os.UserHomeDir()
+		dir = filepath.Join(home, ".docker")
+	}
+	config, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	return err == nil && bytes.Contains(config, []byte(`"proxies"`))
+}
+
+// args returns the command that runs the container.
+func (c *call) args() []string {
+	f := c.function
+	memory := strconv.FormatInt(f.Limits.Memory, 10)
+	network := f.Network
+	if network == "" {
+		network = "none"
+	}
+	args := []string{
+		"run", "--rm", "--interactive", "--name", c.name, "--label", ownerLabel + "=" + owner(),
+		"--pull", "never", "--log-driver", "none",
+		"--network", network, "--hostname", "function",
+		"--user", c.user(), "--cap-drop", "all", "--security-opt", "no-new-privileges",
+		"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777",
+		"--pids-limit", strconv.Itoa(f.Limits.Procs), "--memory", memory, "--memory-swap", memory,
+		"--env-file", filepath.Join(c.dir, "env"),
+		"--volume", filepath.Join(c.dir, "local") + ":/local:ro,Z",
+	}
+	if c.engine.Name == "podman" {
+		args = append(args, "--http-proxy=false", "--read-only-tmpfs=false", "--systemd=false")
+		if f.AsCurrentUser && os.Geteuid() != 0 {
+			args = append(args, "--userns", "keep-id")
+		}
+	}
+	if c.unset {
+		args = append(args, "--unsetenv", "TERM", "--unsetenv", "container")
+	}
+	for _, m := range f.Mounts {
+		args = append(args, "--mount", mountOption(m))
+	}
+	return append(args, "--", c.image)
+}
+
+func (c *call) user() string {
+	if c.function.AsCurrentUser && os.Getuid() >= 0 {
+		return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+	}
+	return "65534:65534"
+}
+
+func mountOption(m krm.Mount) string {
+	options := []string{"type=" + m.Type}
+	if m.Source != "" {
+		options = append(options, "source="+m.Source)
+	}
+	options = append(options, "target="+m.Dest)
+	if !m.Writable && m.Type != "tmpfs" {
+		options = append(options, "readonly")
+	}
+	return strings.Join(options, ",")
+}
+
+// run runs the container and removes it.
+func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
+	f := c.function
+	limited, cancel := context.WithTimeout(ctx, f.Limits.Timeout)
+	defer cancel()
+	running, stop := context.WithCancelCause(limited)
+	defer stop(nil)
+	stdout := &capped{limit: f.Limits.Output, full: func() { stop(errOutput) }}
+	stderr := &tail{limit: executors.StderrTail}
+	cmd := c.engine.command(context.Background(), c.args()...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(list), stdout, stderr
+	cmd.Dir = c.dir // engines leave notes where they are
+	err := c.wait(running, cmd)
+	var removed error
+	if err != nil { // else --rm has done it
+		removed = c.engine.remove(c.name)
+	}
+	out := executors.Output{List: stdout.bytes(), Stderr: stderr.bytes()}
+	switch {
+	case ctx.Err() != nil:
+		return out, ctx.Err()
+	case context.Cause(running) == errOutput:
+		return executors.Output{Stderr: out.Stderr}, c.failed(executors.Limit, out, "it printed more than %s", size(f.Limits.Output))
+	case limited.Err() != nil:
+		return out, c.failed(executors.Timeout, out, "it did not end within %s", f.Limits.Timeout)
+	case err != nil:
+		return out, c.explain(err, out)
+	case removed != nil:
+		return out, c.failed(executors.Internal, out, "its container was not removed: %v", removed)
+	}
+	return out, nil
+}
+
+var errOutput = errors.New("too much output")
+
+// wait runs cmd until its end or that of ctx. It is the container that is removed then, which ends the engine, too: an
+// engine that is killed while it makes one may leave half of it behind.
+func (c *call) wait(ctx context.Context, cmd *osexec.Cmd) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		c.engine.remove(c.name)
+		select {
+		case <-ended:
+			return ctx.Err()
+		case <-time.After(retry):
+		}
+	}
+	cmd.Process.Kill()
+	<-ended
+	return ctx.Err()
+}
+
+const (
+	patience = 10 * time.Second       // how long an engine may take to notice that its container is gone
+	retry    = 100 * time.Millisecond // there may be no container to remove yet
+)
+
+func (c *call) failed(code executors.Code, out executors.Output, format string, args ...any) *executors.Error {
+	e := fail(c.function, code, format, args...)
+	e.Stderr = out.Stderr
+	return e
+}
+
+// explain says what an exit status means. Engines use 125 to 127 for what went wrong before the function ran.
+func (c *call) explain(err error, out executors.Output) error {
+	var exit *osexec.ExitError
+	if !errors.As(err, &exit) {
+		return c.failed(executors.Internal, out, "%s: %v", c.engine.Name, err)
+	}
+	code := exit.ExitCode()
+	said := complaint(string(out.Stderr), err)
+	switch {
+	case code == 125:
+		return c.failed(executors.Internal, out, "%s could not start the container: %s", c.engine.Name, said)
+	case code == 126:
+		return c.failed(executors.Failed, out, "the command of the image cannot be executed: %s", said)
+	case code == 127:
+		return c.failed(executors.Failed, out, "the command of the image does not exist: %s", said)
+	case code == 128+int(syscall.SIGKILL):
+		return c.failed(executors.Failed, out, "it was killed (signal: killed)\n  out of memory? its limit is %s", size(c.function.Limits.Memory))
+	case code > 128 && code < 128+65:
+		return c.failed(executors.Failed, out, "it died (signal: %s)", syscall.Signal(code-128))
+	case code < 0:
+		return c.failed(executors.Internal, out, "%s died: %v", c.engine.Name, err)
+	}
+	return c.failed(executors.Failed, out, "exit code %d", code)
+}
+
+// size returns a number of bytes as people write it.
+func size(n int64) string {
+	for _, unit := range []struct {
+		name  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// capped keeps what is written to it up to a limit, in pieces: it never copies what it has.
+type capped struct {
+	limit  int64
+	full   func()
+	pieces [][]byte
+	n      int64
+}
+
+func (w *capped) Write(p []byte) (int, error) {
+	if w.n+int64(len(p)) > w.limit {
+		w.pieces = nil
+		w.n = w.limit
+		w.full()
+		return 0, io.ErrShortWrite
+	}
+	w.n += int64(len(p))
+	for rest := p; len(rest) > 0; {
+		last := len(w.pieces) - 1
+		if last < 0 || len(w.pieces[last]) == cap(w.pieces[last]) {
+			w.pieces = append(w.pieces, make([]byte, 0, 1<<20))
+			last++
+		}
+		piece := w.pieces[last]
+		k := copy(piece[len(piece):cap(piece)], rest)
+		w.pieces[last] = piece[:len(piece)+k]
+		rest = rest[k:]
+	}
+	return len(p), nil
+}
+
+func (w *capped) bytes() []byte { return bytes.Join(w.pieces, nil) }
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	buf   []byte
+}
+
+func (w *tail) Write(p []byte) (int, error) {
+	w.buf = append(w.buf, p[max(0, len(p)-w.limit):]...)
+	if len(w.buf) > 2*w.limit {
+		w.buf = append(w.buf[:0], w.buf[len(w.buf)-w.limit:]...)
+	}
+	return len(p), nil
+}
+
+func (w *tail) bytes() []byte { return w.buf[max(0, len(w.buf)-w.limit):] }

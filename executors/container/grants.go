@@ -1,0 +1,121 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// checkNetwork refuses names that are no networks of their own: the host's, another container's.
+func checkNetwork(name string) error {
+	switch {
+	case name == "":
+		return nil
+	case name == "host":
+		return errors.New("the network of the host cannot be granted; name a bridge")
+	case !plainName(name):
+		return fmt.Errorf("%q is not the name of a network", name)
+	}
+	return nil
+}
+
+// plainName: [a-zA-Z0-9][a-zA-Z0-9_.-]*
+func plainName(s string) bool {
+	for i, r := range s {
+		if plainRune(r) < 0 && (i == 0 || r != '_' && r != '.') || i == 0 && r == '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 255
+}
+
+// checkEnv makes sure that an engine reads an entry of its file of variables as that variable and its value, and not as
+// one to take over from its own environment.
+func checkEnv(env string) error {
+	name, value, ok := strings.Cut(env, "=")
+	for i, r := range name {
+		if r != '_' && (plainRune(r) < 0 || r == '-' || i == 0 && r >= '0' && r <= '9') {
+			ok = false
+		}
+	}
+	if !ok || name == "" {
+		return fmt.Errorf("the environment variable %q must have the form NAME=value", name)
+	}
+	if strings.ContainsAny(value, "\n\r\x00") {
+		return fmt.Errorf("the environment variable %s has a line break, which engines cannot pass on", name)
+	}
+	return nil
+}
+
+// checkMount refuses mounts that would show the container more than what was granted, or that would hide its own files.
+func checkMount(m krm.Mount, root string) error {
+	if err := checkDest(m.Dest); err != nil {
+		return err
+	}
+	switch m.Type {
+	case "tmpfs":
+		if m.Source != "" {
+			return errors.New("a tmpfs has no source")
+		}
+		return nil
+	case "volume":
+		if !plainName(m.Source) {
+			return fmt.Errorf("%q is not the name of a volume", m.Source)
+		}
+		return nil
+	case "bind":
+		return checkSource(m.Source, root)
+	}
+	return fmt.Errorf("%q is no type of mount; expected bind, volume or tmpfs", m.Type)
+}
+
+func checkDest(dest string) error {
+	if !strings.HasPrefix(dest, "/") || filepath.ToSlash(filepath.Clean(dest)) != dest || awkward(dest) {
+		return errors.New("the destination must be an absolute path without . and .., commas and quotes")
+	}
+	for _, own := range []string{"/local", "/proc", "/sys", "/dev"} {
+		if dest == own || strings.HasPrefix(dest, own+"/") {
+			return fmt.Errorf("it would hide %s", own)
+		}
+	}
+	if dest == "/" {
+		return errors.New("it would hide everything else")
+	}
+	return nil
+}
+
+func checkSource(source, root string) error {
+	if !filepath.IsAbs(source) || filepath.Clean(source) != source || awkward(source) {
+		return errors.New("the source must be an absolute path without . and .., commas and quotes")
+	}
+	real, err := filepath.EvalSymlinks(source)
+	if err != nil {
+		return err
+	}
+	if real != source {
+		return fmt.Errorf("the source %s is or passes a symbolic link to %s", source, real)
+	}
+	if root != "" && source != root && !strings.HasPrefix(source, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator)) {
+		return fmt.Errorf("the source %s is outside of %s", source, root)
+	}
+	if home, err := os.UserHomeDir(); source == filepath.Dir(source) || err == nil && source == filepath.Clean(home) {
+		return fmt.Errorf("the source %s is too much", source)
+	}
+	info, err := os.Stat(source)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return fmt.Errorf("the source %s is neither a directory nor a regular file", source)
+	}
+	return nil
+}
+
+// awkward reports whether a path cannot stand in the list of options that --mount takes.
+func awkward(path string) bool {
+	return strings.ContainsAny(path, ",\"") || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
+}

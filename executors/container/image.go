@@ -1,0 +1,201 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// answerTimeout is how long a registry may take until it says anything.
+const answerTimeout = 12 * time.Second
+
+// found is an image of the local store, as both engines describe it.
+type found struct {
+	ID          string   `json:"Id"`
+	Digest      string   // podman: of the manifest
+	RepoDigests []string // name@digest
+}
+
+// has reports whether the image is the one with this digest: of its manifest, of the index that it was chosen from, or
+// the id of an image that has no manifest in a registry.
+func (im found) has(d krm.Digest) bool {
+	want := d.String()
+	if im.Digest == want || im.id() == want {
+		return true
+	}
+	for _, r := range im.RepoDigests {
+		if _, digest, _ := strings.Cut(r, "@"); digest == want {
+			return true
+		}
+	}
+	return false
+}
+
+func (im found) id() string {
+	if strings.HasPrefix(im.ID, "sha256:") {
+		return im.ID
+	}
+	return "sha256:" + im.ID
+}
+
+// digests are what a message shows of an image.
+func (im found) digests() string {
+	if im.Digest != "" {
+		return im.Digest
+	}
+	for _, r := range im.RepoDigests {
+		if _, digest, ok := strings.Cut(r, "@"); ok {
+			return digest
+		}
+	}
+	return im.id()
+}
+
+// inspect returns the local image with a name, false if there is none.
+func (e Engine) inspect(ctx context.Context, name string) (im found, ok bool, err error) {
+	out, err := e.output(ctx, "image", "inspect", "--", name)
+	if err != nil {
+		if ctx.Err() != nil || !missingImage(err) {
+			return im, false, err
+		}
+		return im, false, nil
+	}
+	var ims []found
+	if err := json.Unmarshal([]byte(out), &ims); err != nil || len(ims) == 0 || ims[0].ID == "" {
+		return im, false, fmt.Errorf("%s image inspect printed no image", e.Name)
+	}
+	return ims[0], true, nil
+}
+
+func missingImage(err error) bool {
+	msg := strings.ToLower(err.Error())
+	return strings.Contains(msg, "no such image") || strings.Contains(msg, "image not known") || strings.Contains(msg, "failed to find image") ||
+		strings.Contains(msg, "not found") && strings.Contains(msg, "image")
+}
+
+// obtain returns the id of the image that f means, after it has pulled it if it is not there. The id is a digest of what
+// is run.
+func (e Engine) obtain(ctx context.Context, f krm.Function, ref reference) (string, error) {
+	broken := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fail(f, executors.Internal, "image %s: %v", f.Image, err)
+	}
+	names := []string{ref.String()}
+	if digest := f.Digest; digest != (krm.Digest{}) {
+		names = []string{ref.name + "@" + digest.String(), digest.String(), ref.String()}
+	}
+	var other found
+	for _, name := range names {
+		im, ok, err := e.inspect(ctx, name)
+		switch {
+		case err != nil:
+			return "", broken(err)
+		case ok && (f.Digest == (krm.Digest{}) || im.has(f.Digest)):
+			return im.id(), nil
+		case ok:
+			other = im
+		}
+	}
+	if ref.local() {
+		return "", absent(f, other, "there is no such image on this machine")
+	}
+	pull := ref.pullName() + "@" + f.Digest.String()
+	if f.Digest == (krm.Digest{}) {
+		pull = ref.pullName() + ":" + ref.tagOrLatest()
+	}
+	if err := e.pull(ctx, pull); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", absent(f, other, err.Error())
+	}
+	im, ok, err := e.inspect(ctx, pull)
+	switch {
+	case err != nil:
+		return "", broken(err)
+	case !ok:
+		return "", broken(fmt.Errorf("it was pulled, but %s does not have it", e.Name))
+	case f.Digest != (krm.Digest{}) && !im.has(f.Digest):
+		return "", mismatch(f, im)
+	}
+	return im.id(), nil
+}
+
+func (r reference) tagOrLatest() string {
+	if r.tag == "" {
+		return "latest"
+	}
+	return r.tag
+}
+
+// absent says that an image could not be had. If its name means another one here, or the registry has none with the
+// digest, then that is what happened to it.
+func absent(f krm.Function, other found, why string) error {
+	if other.ID != "" {
+		err := mismatch(f, other)
+		err.Msg += "\n  the one that was allowed could not be had: " + why
+		return err
+	}
+	lower := strings.ToLower(why)
+	if strings.Contains(lower, "manifest unknown") || strings.Contains(lower, "manifest for") && strings.Contains(lower, "not found") {
+		return fail(f, executors.Verification, "the registry has no image %s with the digest that was allowed\n  want %s\n  %s", f.Image, f.Digest, why)
+	}
+	return fail(f, executors.Invalid, "image %s cannot be pulled: %s", f.Image, why)
+}
+
+func mismatch(f krm.Function, im found) *executors.Error {
+	return fail(f, executors.Verification, "%s is not the image that was allowed\n  want %s\n  got  %s\n  nothing was run", f.Image, f.Digest, im.digests())
+}
+
+// pull pulls an image. Engines wait for minutes until they believe that a registry is not there, so that one which does
+// not answer is given up here.
+func (e Engine) pull(ctx context.Context, name string) error {
+	pulling, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &progress{answered: time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })}
+	defer w.answered.Stop()
+	cmd := e.command(pulling, "pull", "--", name)
+	cmd.Stdout, cmd.Stderr = w, w
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case context.Cause(pulling) == errNoAnswer:
+		return errNoAnswer
+	}
+	return fmt.Errorf("%s: %s", e.Name, complaint(w.text.String(), err))
+}
+
+var errNoAnswer = fmt.Errorf("the registry did not answer within %s", answerTimeout)
+
+// progress keeps what a pull prints and waits for the first line that comes from the registry.
+type progress struct {
+	mu       sync.Mutex
+	answered *time.Timer
+	text     bytes.Buffer
+}
+
+func (p *progress) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.text.Len() < 64<<10 {
+		p.text.Write(b)
+	}
+	for _, sign := range []string{"Getting image source", "Copying blob", "Copying config", "Pulling from", "Writing manifest"} {
+		if bytes.Contains(b, []byte(sign)) {
+			p.answered.Stop()
+		}
+	}
+	return len(b), nil
+}

@@ -1,0 +1,116 @@
+package container
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// serve is the executor's process.
+func serve() {
+	engine, err := Detect(os.Getenv("KRMFLOW_TEST_ENGINE"))
+	if err != nil {
+		panic(err)
+	}
+	executors.Serve("container", New(Options{Engine: engine, Reaper: []string{"/proc/self/exe", "reap"}}))
+}
+
+// host is the process that starts the executor, lets it run a function twice and says how the second call ended.
+func host(function string) {
+	var f krm.Function
+	if err := json.Unmarshal([]byte(function), &f); err != nil {
+		panic(err)
+	}
+	x, err := executors.Start(context.Background(), executors.Program{Kind: "container", Env: Environment(os.Environ()), Linger: 5 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	defer x.Close()
+	out, err := x.Execute(context.Background(), f, []byte("list"))
+	fmt.Printf("%s %v\n", out.List, err)
+	f.Config = []byte("hang")
+	_, err = x.Execute(context.Background(), f, nil)
+	var e *executors.Error
+	fmt.Println(errors.As(err, &e) && e.Code == executors.Failed, err)
+	bufio.NewReader(os.Stdin).ReadString('\n')
+}
+
+// The executor does the same behind a process. Whichever process is killed, its container goes.
+func TestProcess(t *testing.T) {
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	l := newLab(t)
+	f, _ := json.Marshal(l.function("cat"))
+	for _, victim := range []string{"host", "executor"} {
+		cmd := osexec.Command(os.Args[0], "host", string(f))
+		var stdout bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
+		stdin, _ := cmd.StdinPipe()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for start := time.Now(); !strings.Contains(l.containers(t), "Up") || !strings.Contains(stdout.String(), "\n"); time.Sleep(100 * time.Millisecond) {
+			if time.Since(start) > 20*time.Second {
+				t.Fatalf("the container does not start: %s", stdout.String())
+			}
+		}
+		pid := executorOf(t, cmd.Process.Pid)
+		if victim == "host" {
+			pid = cmd.Process.Pid
+		}
+		p, err := os.FindProcess(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Kill()
+		killed := time.Now()
+		for l.containers(t) != "" {
+			if time.Since(killed) > 5*time.Second {
+				t.Fatalf("still there: %s", l.containers(t))
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Logf("gone %s after the %s was killed", time.Since(killed), victim)
+		stdin.Close()
+		cmd.Wait()
+		want := "list <nil>\n"
+		if victim == "executor" {
+			want += "true executor container crashed (signal: killed) while running example.com/v1 Fn/fn"
+		}
+		if got := stdout.String(); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// executorOf finds the child of a process that serves.
+func executorOf(t *testing.T, parent int) int {
+	t.Helper()
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if line, _ := os.ReadFile(file); string(line) != "krmflow\x00executor\x00container\x00" {
+			continue
+		}
+		status, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "status"))
+		if strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", parent)) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			return pid
+		}
+	}
+	t.Fatal("there is no executor")
+	return 0
+}

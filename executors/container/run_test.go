@@ -1,0 +1,341 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm"
+)
+
+func (l *lab) executor(t *testing.T) *Executor {
+	t.Helper()
+	x := New(Options{Engine: l.engine, Reaper: []string{os.Args[0], "reap"}})
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Errorf("the reaper: %v", err)
+		}
+	})
+	return x
+}
+
+func TestIsolation(t *testing.T) {
+	l := newLab(t)
+	t.Setenv("CANARY", "hush")
+	t.Setenv("HTTPS_PROXY", "http://user:hush@127.0.0.1:1")
+	f := l.function("describe")
+	f.Limits.Memory, f.Limits.Procs = 200<<20, 77
+	out, err := l.executor(t).Execute(t.Context(), f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		UID, GID                         int
+		Env, Local, Interfaces, Writable []string
+		Status                           map[string]string
+		Memory, Pids                     string
+	}
+	if err := json.Unmarshal(out.List, &d); err != nil {
+		t.Fatalf("%v: %s", err, out.List)
+	}
+	if d.UID != 65534 || d.GID != 65534 {
+		t.Errorf("the user is %d:%d", d.UID, d.GID)
+	}
+	for key, want := range map[string]string{"CapEff": "0000000000000000", "CapBnd": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"} {
+		if got := d.Status[key]; got != want {
+			t.Errorf("%s is %s, want %s", key, got, want)
+		}
+	}
+	if !slices.Equal(d.Local, []string{"functionConfig.yaml"}) {
+		t.Errorf("/local has %v", d.Local)
+	}
+	if !slices.Equal(d.Interfaces, []string{"lo"}) {
+		t.Errorf("the network is %v", d.Interfaces)
+	}
+	if !slices.Equal(d.Writable, []string{"/tmp"}) {
+		t.Errorf("files can be written in %v", d.Writable)
+	}
+	if d.Memory != "209715200" || d.Pids != "77" {
+		t.Errorf("the limits are %s bytes and %s processes", d.Memory, d.Pids)
+	}
+	var names []string
+	for _, e := range d.Env {
+		name, _, _ := strings.Cut(e, "=")
+		names = append(names, name)
+		if strings.Contains(e, "hush") {
+			t.Errorf("the container has %s", e)
+		}
+	}
+	for _, want := range []string{"LOG_TO_STDERR=true", "STRUCTURED_RESULTS=true", "FROM_IMAGE=yes"} {
+		if !slices.Contains(d.Env, want) {
+			t.Errorf("%s is not in %v", want, d.Env)
+		}
+	}
+	if len(names) > 7 { // one is the image's own
+		t.Errorf("the environment is %v", names)
+	}
+}
+
+func TestListPassesThrough(t *testing.T) {
+	l := newLab(t)
+	x := l.executor(t)
+	list := bytes.Repeat([]byte("- a line of a list that is about sixty characters long, as\n"), 20<<20/60)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			out, err := x.Execute(t.Context(), l.function("cat"), list)
+			if err != nil || !bytes.Equal(out.List, list) {
+				t.Errorf("%d bytes came back, error %v", len(out.List), err)
+			}
+		})
+	}
+	wg.Wait()
+	out, err := x.Execute(t.Context(), l.function("deaf"), list)
+	if err != nil || string(out.List) != "deaf\n" {
+		t.Errorf("a function that does not read: %q, %v", out.List, err)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	l := newLab(t)
+	x := l.executor(t)
+	for _, tt := range []struct {
+		config string
+		limits krm.Limits
+		code   executors.Code
+		want   string
+		within time.Duration
+	}{
+		{"fail", krm.Limits{}, executors.Failed, "example.com/v1 Fn/fn: exit code 3", 0},
+		{"hang", krm.Limits{Timeout: 2 * time.Second}, executors.Timeout, "example.com/v1 Fn/fn: it did not end within 2s", 4 * time.Second},
+		{"flood", krm.Limits{Output: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it printed more than 64 MiB", 0},
+		{"memory", krm.Limits{Memory: 64 << 20}, executors.Failed, "example.com/v1 Fn/fn: it was killed (signal: killed)\n  out of memory? its limit is 64 MiB", 0},
+	} {
+		t.Run(tt.config, func(t *testing.T) {
+			f := l.function(tt.config)
+			f.Limits = tt.limits
+			start := time.Now()
+			out, err := x.Execute(t.Context(), f, []byte("list"))
+			var e *executors.Error
+			if !errors.As(err, &e) || e.Code != tt.code || e.Msg != tt.want {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if took := time.Since(start); tt.within > 0 && took > tt.within {
+				t.Errorf("it took %s", took)
+			}
+			if got := l.containers(t); got != "" {
+				t.Errorf("a container was left: %s", got)
+			}
+			if tt.config == "fail" && (string(out.List) != "list" || string(e.Stderr) != "cannot \x1b[31mdo it\n") {
+				t.Errorf("output %q, stderr %q", out.List, e.Stderr)
+			}
+		})
+	}
+}
+
+func TestStderrTail(t *testing.T) {
+	l := newLab(t)
+	out, err := l.executor(t).Execute(t.Context(), l.function("flood stderr"), nil)
+	if err != nil || string(out.List) != "done\n" {
+		t.Fatalf("%q, %v", out.List, err)
+	}
+	if len(out.Stderr) > executors.StderrTail || !bytes.HasSuffix(out.Stderr, []byte("the end\n")) {
+		t.Errorf("%d bytes of stderr end with %q", len(out.Stderr), out.Stderr[max(0, len(out.Stderr)-20):])
+	}
+}
+
+func TestCancel(t *testing.T) {
+	l := newLab(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(1500*time.Millisecond, cancel)
+	start := time.Now()
+	_, err := l.executor(t).Execute(ctx, l.function("hang"), nil)
+	if !errors.Is(err, context.Canceled) || time.Since(start) > 4*time.Second {
+		t.Errorf("%v after %s", err, time.Since(start))
+	}
+	if got := l.containers(t); got != "" {
+		t.Errorf("a container was left: %s", got)
+	}
+	// A call that is cancelled while its container is being made must not leave one either.
+	for d := range 12 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(d)*40*time.Millisecond)
+		l.executor(t).Execute(ctx, l.function("hang"), nil)
+		cancel()
+	}
+}
+
+func TestProcesses(t *testing.T) {
+	l := newLab(t)
+	f := l.function("procs")
+	f.Limits.Procs = 40
+	out, err := l.executor(t).Execute(t.Context(), f, nil)
+	var n int
+	if fmt.Sscan(string(out.List), &n); err == nil && n >= 40 {
+		t.Errorf("%d processes were started", n)
+	}
+}
+
+// What a call gets of secrets does not stand in anybody's arguments.
+func TestSecretsStayOutOfArguments(t *testing.T) {
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	l := newLab(t)
+	f := l.function("hang now-secret-config")
+	f.Env = []string{"TOKEN=now-secret-value"}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	x := l.executor(t)
+	go func() { _, err := x.Execute(ctx, f, []byte("now-secret-list")); done <- err }()
+	seen := false
+	for ctx.Err() == nil {
+		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, file := range files {
+			line, _ := os.ReadFile(file)
+			seen = seen || bytes.Contains(line, []byte("krmflow-")) && bytes.Contains(line, []byte("--env-file"))
+			if bytes.Contains(line, []byte("now-secret")) {
+				t.Fatalf("%s", line)
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	<-done
+	if !seen {
+		t.Error("the engine was not seen at all")
+	}
+}
+
+func TestEnvAndMounts(t *testing.T) {
+	l := newLab(t)
+	x := l.executor(t)
+	f := l.function("describe")
+	f.Env = []string{"GRANTED=a value = with #signs"}
+	out, err := x.Execute(t.Context(), f, nil)
+	if err != nil || !strings.Contains(string(out.List), `"GRANTED=a value = with #signs"`) {
+		t.Errorf("%v: %s", err, out.List)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(filepath.Dir(dir), 0o755)
+	os.Chmod(dir, 0o777)
+	os.WriteFile(filepath.Join(dir, "file"), []byte("content"), 0o644)
+	for _, tt := range []struct {
+		config   string
+		writable bool
+		want     string
+	}{
+		{"read /data/file", false, "content <nil>\n"},
+		{"write /data/new", false, "open /data/new: read-only file system\n"},
+		{"write /data/new", true, "<nil>\n"},
+	} {
+		f := l.function(tt.config)
+		f.Mounts = []krm.Mount{{Type: "bind", Source: dir, Dest: "/data", Writable: tt.writable}}
+		out, err := x.Execute(t.Context(), f, nil)
+		if err != nil || string(out.List) != tt.want {
+			t.Errorf("%s: %q, %v", tt.config, out.List, err)
+		}
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	l := newLab(t)
+	x := l.executor(t)
+	out, err := x.Execute(t.Context(), l.function("dial "+l.registry), nil)
+	if err != nil || !strings.HasPrefix(string(out.List), "false ") {
+		t.Errorf("without a grant: %q, %v", out.List, err)
+	}
+	if out, err := l.run("network", "create", "krmflow-test"); err != nil {
+		t.Skipf("this machine makes no networks: %s", out)
+	}
+	defer l.run("network", "rm", "-f", "krmflow-test")
+	listener, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	// The host's loopback stays out of reach, whatever network it is.
+	f := l.function(fmt.Sprintf("dial 127.0.0.1:%d", listener.Addr().(*net.TCPAddr).Port))
+	f.Network = "krmflow-test"
+	out, err = x.Execute(t.Context(), f, nil)
+	var e *executors.Error
+	if errors.As(err, &e) && e.Code == executors.Internal {
+		t.Skipf("this machine has no bridges: %v", err)
+	}
+	if err != nil || !strings.HasPrefix(string(out.List), "false ") {
+		t.Errorf("the host's loopback: %q, %v", out.List, err)
+	}
+	f.Config = []byte("describe")
+	if out, err = x.Execute(t.Context(), f, nil); err != nil || !strings.Contains(string(out.List), `"eth0"`) {
+		t.Errorf("with a grant: %q, %v", out.List, err)
+	}
+}
+
+// A process that is killed leaves no container: its reaper removes them, and the next run does it for one without.
+func TestKilled(t *testing.T) {
+	l := newLab(t)
+	for _, reaper := range []bool{true, false} {
+		f, _ := json.Marshal(l.function("hang"))
+		cmd := osexec.Command(os.Args[0], "hang", l.engine.Name, l.engine.Path, fmt.Sprint(reaper), string(f))
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for start := time.Now(); !strings.Contains(l.containers(t), "Up"); time.Sleep(100 * time.Millisecond) {
+			if time.Since(start) > 20*time.Second {
+				t.Fatal("the container does not start")
+			}
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		killed := time.Now()
+		if !reaper {
+			time.Sleep(500 * time.Millisecond)
+			if l.containers(t) == "" {
+				t.Error("the container is gone by itself: nothing is tested")
+			}
+			if _, err := l.executor(t).Execute(t.Context(), l.function("cat"), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for l.containers(t) != "" {
+			if time.Since(killed) > 10*time.Second {
+				t.Errorf("reaper %t: the container is still there", reaper)
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Logf("reaper %t: gone after %s", reaper, time.Since(killed))
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-*.*.*")); len(left) > 0 {
+		t.Errorf("directories were left: %v", left)
+	}
+}
+
+// hang is the process that [TestKilled] kills.
+func hang(args []string) {
+	o := Options{Engine: Engine{args[0], args[1]}}
+	if args[2] == "true" {
+		o.Reaper = []string{os.Args[0], "reap"}
+	}
+	var f krm.Function
+	if err := json.Unmarshal([]byte(args[3]), &f); err != nil {
+		panic(err)
+	}
+	_, err := New(o).Execute(context.Background(), f, nil)
+	fmt.Fprintln(os.Stderr, err)
+}

@@ -1,0 +1,272 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm"
+)
+
+const (
+	// termGrace is the time between the request to end and the end by force.
+	termGrace = 2 * time.Second
+	// drain is how long the output of a function that has ended, with all that it started, may still be on its way.
+	drain = 500 * time.Millisecond
+)
+
+// A call is one run of a function.
+type call struct {
+	x    *Executor
+	f    krm.Function
+	p    *program
+	dir  string // private, with home, tmp and bin in it
+	path string // of the script's copy, "" for a program that runs from memory
+
+	stdin, stdout, stderr *os.File // the ends of this side
+	theirs                [3]*os.File
+
+	out      output
+	tail     tail
+	overfull chan struct{}
+}
+
+// newCall makes the files that a call needs.
+func newCall(x *Executor, f krm.Function, p *program) (c *call, err error) {
+	c = &call{x: x, f: f, p: p, overfull: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	if c.dir, err = os.MkdirTemp("", "krmflow-fn-"); err != nil {
+		return nil, err
+	}
+	for _, sub := range []string{"home", "tmp"} {
+		if err := os.Mkdir(filepath.Join(c.dir, sub), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if p.script || p.File() == nil {
+		bin := filepath.Join(c.dir, "bin")
+		if err := os.Mkdir(bin, 0o700); err != nil {
+			return nil, err
+		}
+		if c.path, err = p.Copy(bin, p.name); err != nil {
+			return nil, err
+		}
+	}
+	if c.theirs[0], c.stdin, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	if c.stdout, c.theirs[1], err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	c.stderr, c.theirs[2], err = os.Pipe()
+	c.out.limit, c.out.full = f.Limits.Output, func() { close(c.overfull) }
+	return c, err
+}
+
+// close removes the call's files.
+func (c *call) close() {
+	c.closeTheirs()
+	for _, f := range []*os.File{c.stdin, c.stdout, c.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if c.dir != "" {
+		removeAll(c.dir)
+	}
+}
+
+func (c *call) closeTheirs() {
+	for i, f := range c.theirs {
+		if f != nil {
+			f.Close()
+		}
+		c.theirs[i] = nil
+	}
+}
+
+// env is the whole environment of the function.
+func (c *call) env() []string {
+	env := []string{
+		"PATH=" + searchPath, "LANG=C.UTF-8", "TZ=UTC",
+		"HOME=" + filepath.Join(c.dir, "home"), "TMPDIR=" + filepath.Join(c.dir, "tmp"),
+	}
+	if runtime.GOOS == "windows" {
+		env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "TEMP="+filepath.Join(c.dir, "tmp"))
+	}
+	return append(env, c.f.Env...)
+}
+
+// argv is what the function sees as its arguments.
+func (c *call) argv() []string {
+	name := c.f.Program
+	if c.path != "" {
+		name = c.path
+	}
+	return append([]string{name}, c.f.Args...)
+}
+
+// A process is a function that runs.
+type process interface {
+	terminate()  // asks it to end
+	kill()       // ends it and all that it started
+	wait() ended // waits for the end of all that it started, too
+}
+
+// ended is how a function ended.
+type ended struct {
+	err    error // it could not be started
+	code   int
+	signal syscall.Signal // if it was ended by one
+}
+
+// run runs the function with list as its input.
+func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
+	// A child's parent, for the kernel, is a thread. The thread is not used again: it may have given up rights.
+	type result struct {
+		p   process
+		err error
+	}
+	running, over := make(chan result, 1), make(chan ended, 1)
+	go func() {
+		runtime.LockOSThread()
+		p, err := c.start()
+		running <- result{p, err}
+		if err == nil {
+			over <- p.wait()
+		}
+	}()
+	started := <-running
+	if started.err != nil {
+		return executors.Output{}, c.notStarted(started.err)
+	}
+	c.closeTheirs()
+	var reading sync.WaitGroup
+	go func() {
+		// A function need not read all, or any, of its input.
+		c.stdin.Write(list)
+		c.stdin.Close()
+	}()
+	reading.Go(func() { c.out.read(c.stdout) })
+	reading.Go(func() { io.Copy(&c.tail, c.stderr) })
+	end, err := c.watch(ctx, started.p, over)
+	c.settle(&reading)
+	if err != nil {
+		return executors.Output{}, err
+	}
+	return c.verdict(end)
+}
+
+// watch waits for the end of the function and brings it about if need be; err says why.
+func (c *call) watch(ctx context.Context, p process, over <-chan ended) (end ended, err error) {
+	timer := time.NewTimer(c.f.Limits.Timeout)
+	defer timer.Stop()
+	select {
+	case end = <-over:
+		return end, nil
+	case <-ctx.Done():
+		// The user waits.
+		p.kill()
+		<-over
+		return end, context.Cause(ctx)
+	case <-c.overfull:
+		p.kill()
+		<-over
+		return end, nil // verdict knows
+	case <-timer.C:
+	}
+	p.terminate()
+	select {
+	case <-over:
+	case <-ctx.Done():
+		p.kill()
+		<-over
+	case <-time.After(termGrace):
+		p.kill()
+		<-over
+	}
+	return end, c.fail(executors.Timeout, "still running after %v, stopped\n  --fn-timeout sets how long a function may take", c.f.Limits.Timeout)
+}
+
+// settle waits for the rest of the output. All writers are gone, unless one got away.
+func (c *call) settle(reading *sync.WaitGroup) {
+	done := make(chan struct{})
+	go func() {
+		reading.Wait()
+		close(done)
+	}()
+	for idle := 0; ; {
+		before := c.out.size.Load()
+		select {
+		case <-done:
+			c.stdin.Close()
+			return
+		case <-time.After(drain):
+		}
+		if c.out.size.Load() == before {
+			idle++
+		}
+		if idle > 0 {
+			c.stdout.SetReadDeadline(time.Now())
+			c.stderr.SetReadDeadline(time.Now())
+			<-done
+			c.stdin.Close()
+			return
+		}
+	}
+}
+
+// verdict makes the end of the function the result of the call.
+func (c *call) verdict(end ended) (executors.Output, error) {
+	select {
+	case <-c.overfull:
+		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped", size(c.f.Limits.Output))
+	default:
+	}
+	switch {
+	case end.err != nil:
+		return executors.Output{}, c.notStarted(end.err)
+	case end.signal == syscall.SIGKILL:
+		return executors.Output{}, c.fail(executors.Failed, "ended by signal 9 (killed)\n  out of memory?")
+	case end.signal != 0:
+		return executors.Output{}, c.fail(executors.Failed, "ended by signal %d (%v)", int(end.signal), end.signal)
+	case end.code != 0:
+		return executors.Output{}, c.fail(executors.Failed, "exit code %d", end.code)
+	}
+	return executors.Output{List: c.out.data(), Stderr: c.tail.data()}, nil
+}
+
+func (c *call) fail(code executors.Code, format string, args ...any) error {
+	return &executors.Error{Code: code, Msg: c.f.Name + ": " + fmt.Sprintf(format, args...), Stderr: c.tail.data()}
+}
+
+func (c *call) notStarted(err error) error {
+	hint := ""
+	if c.path != "" && strings.Contains(err.Error(), "permission denied") {
+		hint = "\n  is TMPDIR on a file system that executes nothing?"
+	}
+	return c.fail(executors.Internal, "cannot be started: %v%s", err, hint)
+}
+
+// size prints a number of bytes.
+func size(n int64) string {
+	switch {
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

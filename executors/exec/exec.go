@@ -1,0 +1,140 @@
+// Package exec runs functions that are programs.
+//
+// The bytes that were hashed are the bytes that run: [Executor.Prepare] reads a program once, below its root, compares the
+// digest and keeps the content where nobody can change it. A call runs from there: an ELF program from a sealed anonymous
+// file, a script from a copy that is made for the call.
+//
+// A call on Linux is isolated: its program is started by a small process of this binary that gives up what the function must
+// not have. Any binary that imports this package is one when it is started as "krmflow executor sandbox". What this machine can isolate is [Probe]'s answer; where it is too little a function is refused
+// unless it may run unsandboxed.
+package exec
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/proc"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// An Executor runs programs. Make one with [New].
+type Executor struct {
+	isolation func() Isolation
+
+	mu       sync.Mutex
+	programs map[key]*entry
+	calls    children
+}
+
+var _ executors.Executor = (*Executor)(nil)
+
+// A key says which program a function runs.
+type key struct {
+	root, program string
+	digest        krm.Digest
+}
+
+// An entry is a program that is being read, or was.
+type entry struct {
+	once sync.Once
+	p    *program
+	err  error
+}
+
+// New returns an executor. It makes this process the parent of orphans, see prctl(2): have one per process.
+func New() *Executor {
+	proc.Adopt()
+	return &Executor{isolation: sync.OnceValue(Probe), programs: map[key]*entry{}}
+}
+
+// Prepare implements [executors.Executor].
+func (x *Executor) Prepare(ctx context.Context, f krm.Function) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !f.Unsandboxed && !x.isolation().Enough() {
+		return &executors.Error{Code: executors.Denied, Msg: f.Name + ": this machine cannot isolate a program\n" +
+			"  --allow-unsandboxed runs it with all rights that you have"}
+	}
+	_, err := x.program(f)
+	return err
+}
+
+// program returns f's program, read and verified.
+func (x *Executor) program(f krm.Function) (*program, error) {
+	k := key{f.Root, f.Program, f.Digest}
+	x.mu.Lock()
+	e := x.programs[k]
+	if e == nil {
+		e = &entry{}
+		x.programs[k] = e
+	}
+	x.mu.Unlock()
+	e.once.Do(func() { e.p, e.err = load(f) })
+	if e.err != nil {
+		return nil, named(f, e.err)
+	}
+	return e.p, nil
+}
+
+// Execute implements [executors.Executor].
+func (x *Executor) Execute(ctx context.Context, f krm.Function, list []byte) (executors.Output, error) {
+	if err := x.Prepare(ctx, f); err != nil {
+		return executors.Output{}, err
+	}
+	p, err := x.program(f)
+	if err != nil {
+		return executors.Output{}, err
+	}
+	f.Limits = executors.Bounded(f.Limits)
+	if f.Dir == "" {
+		f.Dir = f.Root
+	}
+	if info, err := os.Stat(f.Dir); err != nil || !info.IsDir() {
+		return executors.Output{}, named(f, invalid("%s is no directory to run in", f.Dir))
+	}
+	c, err := newCall(x, f, p)
+	if err != nil {
+		return executors.Output{}, &executors.Error{Msg: fmt.Sprintf("%s: %v", f.Name, err)}
+	}
+	defer c.close()
+	return c.run(ctx, list)
+}
+
+// Close ends what calls have left behind. No call may be running.
+func (x *Executor) Close() error {
+	x.calls.sweep(0)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, e := range x.programs {
+		if e.p != nil {
+			e.p.Close()
+		}
+	}
+	clear(x.programs)
+	return nil
+}
+
+// A refusal is a reason why a program cannot run, still without the function's name.
+type refusal struct {
+	code executors.Code
+	msg  string
+}
+
+func (r *refusal) Error() string { return r.msg }
+
+func invalid(format string, args ...any) error {
+	return &refusal{executors.Invalid, fmt.Sprintf(format, args...)}
+}
+
+// named makes err one of f's.
+func named(f krm.Function, err error) error {
+	code := executors.Internal
+	if r, ok := err.(*refusal); ok {
+		code = r.code
+	}
+	return &executors.Error{Code: code, Msg: f.Name + ": " + err.Error()}
+}

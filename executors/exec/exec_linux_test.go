@@ -1,0 +1,365 @@
+package exec_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/krm"
+	"golang.org/x/sys/unix"
+)
+
+func prctlNoNewPrivs() int {
+	n, _ := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	return n
+}
+
+const input = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+
+// both runs a test without a sandbox, and with those that this machine can have.
+func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function)) {
+	iso := exec.Probe()
+	for _, mode := range []struct {
+		name string
+		exec.Isolation
+	}{
+		{"plain", exec.Isolation{}},
+		{"sandbox", iso},
+		{"landlock", exec.Isolation{Landlock: iso.Landlock, Seccomp: iso.Seccomp}},
+		{"namespaces", exec.Isolation{UserNS: iso.UserNS, NetNS: iso.NetNS}},
+	} {
+		t.Run(mode.name, func(t *testing.T) {
+			if mode.name != "plain" && !mode.Enough() {
+				t.Skip("not on this machine")
+			}
+			x := exec.NewWith(mode.Isolation)
+			defer x.Close()
+			test(t, x, func(f krm.Function) krm.Function { f.Unsandboxed = mode.name == "plain"; return f })
+		})
+	}
+}
+
+func code(err error) executors.Code {
+	var e *executors.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return -1
+}
+
+// sleepers counts the background processes of the fake functions.
+func sleepers() (n int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if data, _ := os.ReadFile(file); string(data) == "/bin/sleep\x0047.11\x00" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestEnds(t *testing.T) {
+	r := self(t)
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		for _, test := range []struct {
+			args   []string
+			want   string
+			code   executors.Code
+			err    string
+			stderr string
+		}{
+			{args: []string{"copy"}, want: input, code: -1},
+			{args: []string{"upper"}, want: strings.ToUpper(input), code: -1},
+			{args: []string{"fail", "wrong"}, code: executors.Failed, err: "exit code 3", stderr: "it is wrong\n"},
+			{args: []string{"signal", "9"}, code: executors.Failed, err: "ended by signal 9 (killed)\n  out of memory?"},
+			{args: []string{"signal", "15"}, code: executors.Failed, err: "ended by signal 15 (terminated)"},
+			{args: []string{"deaf"}, want: "done\n", code: -1},
+			{args: []string{"empty"}, code: -1},
+			{args: []string{"half"}, want: input[:len(input)/2], code: -1},
+			{args: []string{"unknown"}, code: executors.Failed, err: "exit code 99"},
+			{args: []string{"pwd"}, want: r.root + " <nil>\n", code: -1},
+			{args: []string{"tty"}, want: "false\n", code: -1},
+			{args: []string{"privileges"}, want: "1\n", code: -1},
+		} {
+			f := set(r.fn(test.args...))
+			out, err := x.Execute(t.Context(), f, []byte(input))
+			if string(out.List) != test.want || code(err) != test.code {
+				t.Errorf("%v: got %q, %v", test.args, out.List, err)
+				continue
+			}
+			var e *executors.Error
+			if errors.As(err, &e) && (e.Msg != f.Name+": "+test.err || string(e.Stderr) != test.stderr) {
+				t.Errorf("%v: %q, stderr %q", test.args, e.Msg, e.Stderr)
+			}
+		}
+	})
+}
+
+func TestTime(t *testing.T) {
+	r := self(t)
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		for _, test := range []struct {
+			args     []string
+			min, max time.Duration
+			stderr   string
+		}{
+			{[]string{"hang"}, 0, time.Second, ""},
+			{[]string{"polite"}, 0, time.Second, "asked to end by terminated\n"},
+			{[]string{"stubborn"}, 2 * time.Second, 3 * time.Second, ""},
+			{[]string{"child", "setsid", "hang"}, 0, time.Second, ""},
+		} {
+			f := set(r.fn(test.args...))
+			f.Limits.Timeout = 300 * time.Millisecond
+			start := time.Now()
+			_, err := x.Execute(t.Context(), f, []byte(input))
+			took := time.Since(start) - f.Limits.Timeout
+			var e *executors.Error
+			if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Msg, "still running after 300ms") ||
+				string(e.Stderr) != test.stderr || took < test.min || took > test.max+slack {
+				t.Errorf("%v: %v after %v, stderr %q", test.args, err, took, e.Stderr)
+			}
+			if n := sleepers(); n != 0 {
+				t.Errorf("%v: %d processes left", test.args, n)
+			}
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	r := self(t)
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		cause := errors.New("interrupted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(200*time.Millisecond, func() { cancel(cause) })
+		start := time.Now()
+		_, err := x.Execute(ctx, set(r.fn("child", "setsid", "hang")), []byte(input))
+		if !errors.Is(err, cause) || time.Since(start) > time.Second+slack {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if n := sleepers(); n != 0 {
+			t.Errorf("%d processes left", n)
+		}
+	})
+}
+
+// A function is over when its process is: what it left in the background ends with it.
+func TestBackground(t *testing.T) {
+	r := self(t)
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		for _, how := range []string{"group", "setsid"} {
+			start := time.Now()
+			out, err := x.Execute(t.Context(), set(r.fn("child", how)), []byte(input))
+			if err != nil || string(out.List) != input || time.Since(start) > time.Second+slack {
+				t.Errorf("%s: %q, %v after %v", how, out.List, err, time.Since(start))
+			}
+			if n := sleepers(); n != 0 {
+				t.Errorf("%s: %d processes left", how, n)
+			}
+		}
+		if kids, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid())); len(kids) > 0 {
+			t.Errorf("children left: %s", kids)
+		}
+	})
+}
+
+func TestSizes(t *testing.T) {
+	r := self(t)
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		flood := set(r.fn("flood"))
+		flood.Limits.Output = 32 << 20
+		if _, err := x.Execute(t.Context(), flood, nil); code(err) != executors.Limit || !strings.Contains(err.Error(), "more than 32 MiB") {
+			t.Errorf("flood: %v", err)
+		}
+		out, err := x.Execute(t.Context(), set(r.fn("noise")), []byte(input))
+		if err != nil || string(out.List) != input || len(out.Stderr) != executors.StderrTail || !bytes.HasSuffix(out.Stderr, []byte("last words\n")) {
+			t.Errorf("noise: %v, %d bytes of stderr", err, len(out.Stderr))
+		}
+		large := bytes.Repeat([]byte(input), 20<<20/len(input))
+		for _, fn := range []string{"copy", "deaf"} {
+			out, err := x.Execute(t.Context(), set(r.fn(fn)), large)
+			if err != nil || fn == "copy" && !bytes.Equal(out.List, large) {
+				t.Errorf("large list, %s: %d bytes, %v", fn, len(out.List), err)
+			}
+		}
+	})
+}
+
+// Nothing of the caller reaches a function but what it was given.
+func TestInheritance(t *testing.T) {
+	r := self(t)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
+	var p [2]int
+	if err := syscall.Pipe(p[:]); err != nil { // without CLOEXEC
+		t.Fatal(err)
+	}
+	defer syscall.Close(p[0])
+	defer syscall.Close(p[1])
+	dup, err := syscall.Dup(p[0]) // another number, also without
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(dup)
+	unix.CloseRange(3, 1<<20, unix.CLOSE_RANGE_CLOEXEC) // what Adopt does once, at start
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		f := set(r.fn("env"))
+		f.Env = []string{"GRANTED=yes"}
+		out, err := x.Execute(t.Context(), f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for line := range strings.Lines(string(out.List)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			names = append(names, name)
+			if (name == "HOME" || name == "TMPDIR") && !strings.Contains(value, "krmflow-fn-") {
+				t.Errorf("%s is %s", name, value)
+			}
+		}
+		if got := strings.Join(names, " "); got != "PATH LANG TZ HOME TMPDIR GRANTED" {
+			t.Errorf("environment: %s", got)
+		}
+		out, err = x.Execute(t.Context(), set(r.fn("fds")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out.List)) {
+			// The Go runtime of the function looks at its control group.
+			if fd, to, _ := strings.Cut(line, " "); fd > "2" && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+				t.Errorf("open descriptors:\n%s", out.List)
+			}
+		}
+	})
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-fn-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestSandbox(t *testing.T) {
+	iso := exec.Probe()
+	if iso.Landlock < 4 || !iso.Seccomp {
+		t.Skip("isolation is ", iso)
+	}
+	t.Run("landlock", func(t *testing.T) { testSandbox(t, exec.Isolation{Landlock: iso.Landlock, Seccomp: true}) })
+	t.Run("all", func(t *testing.T) { testSandbox(t, iso) })
+}
+
+func testSandbox(t *testing.T, iso exec.Isolation) {
+	r := self(t)
+	x := exec.NewWith(iso)
+	defer x.Close()
+	run := func(f krm.Function) string {
+		t.Helper()
+		out, err := x.Execute(t.Context(), f, []byte(input))
+		if err != nil {
+			var e *executors.Error
+			errors.As(err, &e)
+			return fmt.Sprintf("%v %s", err, e.Stderr)
+		}
+		return string(out.List)
+	}
+	tree := r.root + "/kustomization.yaml"
+	os.WriteFile(tree, nil, 0o644)
+	got := run(r.fn("read", "/etc/passwd", "/etc/shadow", "/proc/1/environ", "/proc/1/cmdline", tree, "/etc/ld.so.cache"))
+	want := "false /etc/passwd\nfalse /etc/shadow\nfalse /proc/1/environ\nfalse /proc/1/cmdline\nfalse " + tree + "\ntrue /etc/ld.so.cache\n"
+	if got != want {
+		t.Errorf("read: %s", got)
+	}
+	mounted := r.fn("read", tree)
+	mounted.Mounts = []krm.Mount{{Type: "bind", Source: tree}}
+	if got := run(mounted); got != "true "+tree+"\n" {
+		t.Errorf("mounted: %s", got)
+	}
+	got = run(r.fn("write", r.root, "/tmp", "/var/tmp", "/dev/shm"))
+	if strings.Count(got, "true") != 2 || strings.Count(got, "true "+os.TempDir()+"/krmflow-fn-") != 2 {
+		t.Errorf("write: %s", got)
+	}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	sock := filepath.Join(t.TempDir(), "s")
+	local, err := net.Listen("unix", sock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	if got := run(r.fn("dial", tcp.Addr().String(), sock)); got != "tcp false\nunix false\nudp false\n" {
+		t.Errorf("dial: %s", got)
+	}
+	online := r.fn("dial", tcp.Addr().String(), sock)
+	online.Network = "host"
+	if got := run(online); got != "tcp true\nunix false\nudp true\n" {
+		t.Errorf("dial with network: %s", got)
+	}
+	var n int
+	if fmt.Sscan(run(r.fn("storm")), &n); n < 100 || n > 256 && (iso.UserNS || os.Geteuid() == 0) {
+		t.Errorf("%d processes started", n)
+	}
+	if n := sleepers(); n != 0 {
+		t.Errorf("%d processes left of the storm", n)
+	}
+	hog := r.fn("hog")
+	hog.Limits.Memory = 256 << 20
+	if got := run(hog); slack == 0 && !strings.Contains(got, "memory") { // the race detector itself needs more
+		t.Errorf("hog: %.300s", got)
+	}
+	if got := run(r.fn("kill")); iso.UserNS && got != "alive\n" {
+		t.Errorf("kill: %s", got)
+	}
+}
+
+// Without any isolation a function needs a special permission.
+func TestNoIsolation(t *testing.T) {
+	r := self(t)
+	x := exec.NewWith(exec.Isolation{Seccomp: true})
+	defer x.Close()
+	f := r.fn("copy")
+	if err := x.Prepare(t.Context(), f); code(err) != executors.Denied || !strings.Contains(err.Error(), "--allow-unsandboxed") {
+		t.Errorf("prepare: %v", err)
+	}
+	if _, err := x.Execute(t.Context(), f, nil); code(err) != executors.Denied {
+		t.Errorf("execute: %v", err)
+	}
+	f.Unsandboxed = true
+	if out, err := x.Execute(t.Context(), f, []byte(input)); err != nil || string(out.List) != input {
+		t.Errorf("allowed: %q, %v", out.List, err)
+	}
+	if got := (exec.Isolation{Landlock: 7, UserNS: true, NetNS: true, Seccomp: true}).String(); got != "landlock7+userns+pidns+netns+seccomp" {
+		t.Error(got)
+	}
+	if got := (exec.Isolation{Seccomp: true}).String(); got != "none" {
+		t.Error(got)
+	}
+}
+
+// Calls that run side by side do not end each other's processes, and none is left in the end.
+func TestParallel(t *testing.T) {
+	r := self(t)
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		var calls sync.WaitGroup
+		for i := range 24 {
+			calls.Go(func() {
+				out, err := x.Execute(t.Context(), set(r.fn([]string{"copy", "child", "upper"}[i%3], []string{"group", "setsid"}[i%2])), []byte(input))
+				if err != nil || !strings.EqualFold(string(out.List), input) {
+					t.Errorf("%d: %q, %v", i, out.List, err)
+				}
+			})
+		}
+		calls.Wait()
+		if n := sleepers(); n != 0 {
+			t.Errorf("%d processes left", n)
+		}
+	})
+}

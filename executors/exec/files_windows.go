@@ -1,0 +1,7 @@
+package exec
+
+import "os"
+
+const openFlags = os.O_RDONLY
+
+func removeAll(dir string) { os.RemoveAll(dir) }

@@ -1,0 +1,54 @@
+package exec
+
+import (
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"syscall"
+
+	"github.com/krmflow/krmflow/executors/internal/proc"
+)
+
+// A plain process is a function that runs without a sandbox, in a session of its own.
+type plain struct {
+	call *call
+	cmd  *osexec.Cmd
+}
+
+// startPlain starts the function in the calling thread, which must stay until the function has ended.
+func (c *call) startPlain() (process, error) {
+	noNewPrivileges()
+	path := c.path
+	if path == "" {
+		// The number is looked up in this process: it may mean something else in the child by the time it executes.
+		path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), c.p.File().Fd())
+	}
+	cmd := &osexec.Cmd{
+		Path: path, Args: c.argv(), Env: c.env(), Dir: c.f.Dir,
+		Stdin: c.theirs[0], Stdout: c.theirs[1], Stderr: c.theirs[2],
+		SysProcAttr: proc.Detached(syscall.SIGKILL),
+	}
+	p := &plain{call: c, cmd: cmd}
+	return p, c.x.calls.start(func() (int, error) {
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		limit(cmd.Process.Pid, c.f.Limits)
+		return cmd.Process.Pid, nil
+	})
+}
+
+func (p *plain) terminate() { proc.Signal(p.cmd.Process.Pid, syscall.SIGTERM) }
+
+func (p *plain) kill() {
+	proc.KillBelow(p.cmd.Process.Pid)
+	proc.Signal(p.cmd.Process.Pid, syscall.SIGKILL)
+}
+
+func (p *plain) wait() ended {
+	p.cmd.Wait()
+	pid := p.cmd.Process.Pid
+	proc.Signal(pid, syscall.SIGKILL) // the rest of its group
+	p.call.x.calls.sweep(pid)
+	return endOf(p.cmd.ProcessState)
+}

@@ -1,0 +1,16 @@
+//go:build unix
+
+package exec
+
+import (
+	"os"
+	"syscall"
+)
+
+// endOf returns how a process ended.
+func endOf(s *os.ProcessState) ended {
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ended{signal: ws.Signal()}
+	}
+	return ended{code: s.ExitCode()}
+}

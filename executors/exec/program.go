@@ -1,0 +1,171 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/sealed"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// maxProgram bounds the size of a program.
+const maxProgram = 1 << 30
+
+// searchPath is PATH for functions; an interpreter that "#!/usr/bin/env" names is looked for there.
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// A program is a function's executable, verified, and what it needs to run.
+type program struct {
+	*sealed.Program
+	name   string // last element of its path
+	script bool
+	needs  []string // files of the machine that it is started with: interpreters, dynamic linkers
+}
+
+// load reads f's program, compares its digest and looks whether it can run here at all.
+func load(f krm.Function) (*program, error) {
+	content, err := read(f)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{Program: content, name: filepath.Base(f.Program)}
+	if f.Digest != (krm.Digest{}) && p.Digest != f.Digest {
+		err = &refusal{executors.Verification, fmt.Sprintf("%s does not match its digest; it was not run\n  want %s\n  got  %s",
+			f.Program, f.Digest, p.Digest)}
+	} else if f.Digest == (krm.Digest{}) && !f.Unverified {
+		err = &refusal{executors.Denied, fmt.Sprintf("%s has no digest to verify it\n  it is %s", f.Program, p.Digest)}
+	} else if err = p.inspect(); err != nil {
+		err = invalid("%s %v", f.Program, err)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// read takes over the content of f's program, which must be a regular executable file below f's root.
+func read(f krm.Function) (*sealed.Program, error) {
+	rel, err := filepath.Rel(f.Root, f.Program)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, invalid("%s is not below %s", f.Program, f.Root)
+	}
+	root, err := os.OpenRoot(f.Root)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	defer root.Close()
+	// The path is the real one: a link at its end was put there since.
+	if info, err := root.Lstat(rel); err == nil && info.Mode().Type() == fs.ModeSymlink {
+		return nil, invalid("%s became a symbolic link", f.Program)
+	}
+	file, err := root.OpenFile(rel, openFlags, 0)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, invalid("%s: %v", f.Program, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, invalid("%s is a directory, not a program", f.Program)
+	case !info.Mode().IsRegular():
+		return nil, invalid("%s is not a regular file", f.Program)
+	case info.Size() == 0:
+		return nil, invalid("%s is empty", f.Program)
+	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
+		return nil, invalid("%s is not executable (mode %04o)\n  chmod +x makes it so", f.Program, info.Mode().Perm())
+	}
+	content, err := sealed.Read(file, maxProgram)
+	if err != nil {
+		return nil, invalid("%s: %v", f.Program, err)
+	}
+	return content, nil
+}
+
+// inspect says why the program cannot run on this machine; the text follows its path.
+func (p *program) inspect() error {
+	head := string(p.Head)
+	switch {
+	case strings.HasPrefix(head, "#!"):
+		p.script = true
+		return p.inspectScript(head[2:])
+	case strings.HasPrefix(head, "\x7fELF"):
+		if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
+			return fmt.Errorf("is a program for Linux, this machine runs %s", runtime.GOOS)
+		}
+		return p.inspectELF()
+	case strings.HasPrefix(head, "MZ"):
+		return p.foreign("windows")
+	case strings.HasPrefix(head, "\xcf\xfa\xed\xfe"), strings.HasPrefix(head, "\xca\xfe\xba\xbe"):
+		return p.foreign("darwin")
+	}
+	return errors.New(`is neither a program nor a script that begins with "#!"`)
+}
+
+func (p *program) foreign(goos string) error {
+	if runtime.GOOS == goos {
+		return nil
+	}
+	return fmt.Errorf("is a program for %s, this machine runs %s", goos, runtime.GOOS)
+}
+
+// inspectScript looks for the interpreter that the rest of a "#!" line names.
+func (p *program) inspectScript(line string) error {
+	line, _, _ = strings.Cut(line, "\n")
+	bare := strings.TrimSuffix(line, "\r")
+	fields := strings.Fields(bare)
+	switch {
+	case bare != line:
+		return fmt.Errorf("cannot run: its first line ends with a carriage return, so that its interpreter would be %q", strings.TrimSpace(line))
+	case len(fields) == 0:
+		return errors.New(`names no interpreter after "#!"`)
+	case !filepath.IsAbs(fields[0]):
+		return fmt.Errorf("needs the interpreter %s, which is no absolute path", fields[0])
+	}
+	if err := p.need("the interpreter", fields[0]); err != nil {
+		return err
+	}
+	if filepath.Base(fields[0]) != "env" {
+		return nil
+	}
+	for _, word := range fields[1:] {
+		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		for _, dir := range filepath.SplitList(searchPath) {
+			if p.need("the interpreter", filepath.Join(dir, word)) == nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("needs the interpreter %s, which is not on this machine\n  functions find programs in %s", word, searchPath)
+	}
+	return nil
+}
+
+// need notes a file of the machine that the program cannot start without.
+func (p *program) need(what, path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("needs %s %s, which is not on this machine", what, path)
+	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return fmt.Errorf("needs %s %s, which is not executable", what, path)
+	}
+	p.needs = append(p.needs, path)
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		p.needs = append(p.needs, real)
+	}
+	return nil
+}

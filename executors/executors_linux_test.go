@@ -1,0 +1,319 @@
+package executors_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// The test program is its own cast: executors good and bad, and a host that gets killed.
+func TestMain(m *testing.M) {
+	role := os.Getenv("ROLE")
+	if len(os.Args) > 2 && os.Args[1] == "executor" {
+		role = os.Args[2]
+	}
+	switch role {
+	case "":
+		code := m.Run()
+		os.RemoveAll(root())
+		os.Exit(code)
+	case "exec":
+		executors.Serve("exec", exec.New())
+	case "env": // answers with its environment
+		executors.Serve("env", echo{})
+	case "host":
+		host()
+	case "garbage":
+		fmt.Fprintln(os.Stderr, "first words\nsecond words")
+		fmt.Println("hello")
+		time.Sleep(time.Minute)
+	case "flood":
+		for w := bufio.NewWriter(os.Stdout); ; {
+			w.WriteString("hello, world ")
+		}
+	case "version":
+		fmt.Println("1|99|unix|/tmp/x|grpc|")
+		time.Sleep(time.Minute)
+	case "exits":
+		fmt.Fprintln(os.Stderr, "no licence")
+		os.Exit(3)
+	case "silent":
+		time.Sleep(time.Minute)
+	}
+	os.Exit(0)
+}
+
+type echo struct{}
+
+func (echo) Prepare(context.Context, krm.Function) error { return nil }
+func (echo) Execute(context.Context, krm.Function, []byte) (executors.Output, error) {
+	return executors.Output{List: []byte(strings.Join(os.Environ(), "\n"))}, nil
+}
+
+func root() string { return filepath.Join(os.TempDir(), fmt.Sprintf("krmflow-test-%d", os.Getpid())) }
+
+// behaviours are what the conformance test asks for, for a shell.
+var behaviours = map[string]string{
+	"copy":  "cat",
+	"deaf":  "exec <&-; echo done",
+	"fail":  "echo it is wrong >&2; exit 3",
+	"hang":  "sleep 48.12",
+	"flood": "yes",
+	"child": "setsid sleep 48.12 & sleep 48.12",
+}
+
+func function(t testing.TB) func(name string) krm.Function {
+	return func(name string) krm.Function {
+		text := "#!/bin/sh\n" + behaviours[name] + "\n"
+		path := filepath.Join(root(), name)
+		os.MkdirAll(root(), 0o755)
+		if _, err := os.Stat(path); err != nil {
+			if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return krm.Function{
+			Name: "example.com/v1 Fake/" + name, Node: "kustomization.yaml#transformers[0]", Runtime: krm.RuntimeExec,
+			Digest: krm.DigestOf([]byte(text)), Program: path, Root: root(), Dir: root(), Unsandboxed: !exec.Probe().Enough(),
+		}
+	}
+}
+
+// processes counts what runs with these words in its command line or environment.
+func processes(words ...string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		data, _ := os.ReadFile(file)
+		env, _ := os.ReadFile(strings.TrimSuffix(file, "cmdline") + "environ")
+		pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
+		text := strings.ReplaceAll(string(data), "\x00", " ") + "\n" + string(env)
+		if pid != os.Getpid() && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// gone waits until nothing is left of a test: no function, no executor, no file.
+func gone(t *testing.T, within time.Duration) {
+	t.Helper()
+	deadline := time.Now().Add(within + slack)
+	for {
+		left := append(processes("sleep 48.12"), processes("KRMFLOW_EXECUTOR=", "executor exec")...)
+		files, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-run-*"))
+		if len(left)+len(files) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("left after %v: processes %v, files %v", within, left, files)
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func start(t *testing.T) *executors.Process {
+	t.Helper()
+	x, err := executors.Start(t.Context(), executors.Program{Kind: "exec"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func TestConformance(t *testing.T) {
+	t.Run("direct", func(t *testing.T) {
+		x := exec.New()
+		defer x.Close()
+		executortest.Run(t, x, function(t))
+	})
+	t.Run("process", func(t *testing.T) {
+		executortest.Run(t, start(t), function(t))
+	})
+	gone(t, 0)
+}
+
+// The socket is for this user, and in this user's directory.
+func TestSocket(t *testing.T) {
+	x := start(t)
+	socks, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-run-*", "*", "*"))
+	if len(socks) != 1 {
+		t.Fatal(socks)
+	}
+	for _, dir := range []string{filepath.Dir(socks[0]), filepath.Dir(filepath.Dir(socks[0]))} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
+		}
+	}
+	// Without the certificate of the host nobody is heard.
+	conn, err := net.Dial("unix", socks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if answer, err := io.ReadAll(conn); err != nil || strings.Contains(string(answer), "\x04\x00\x00\x00\x00\x00") {
+		t.Errorf("%q, %v", answer, err)
+	}
+	x.Close()
+	gone(t, 0)
+	if _, err := x.Execute(t.Context(), function(t)("copy"), nil); err == nil {
+		t.Error("a closed executor answers")
+	}
+}
+
+func TestCrash(t *testing.T) {
+	for _, sandboxed := range []bool{true, false} {
+		x := start(t)
+		f := function(t)("child")
+		f.Unsandboxed = f.Unsandboxed || !sandboxed
+		go func() {
+			for len(processes("sleep 48.12")) < 2 {
+				time.Sleep(10 * time.Millisecond)
+			}
+			for _, pid := range processes("KRMFLOW_EXECUTOR=", "executor exec") {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}()
+		start := time.Now()
+		_, err := x.Execute(t.Context(), f, []byte("x"))
+		var e *executors.Error
+		want := "executor exec crashed (signal: killed) while running " + f.Name + " (" + f.Node + ")"
+		if !errors.As(err, &e) || e.Code != executors.Failed || e.Msg != want || time.Since(start) > 2*time.Second+slack {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if _, err := x.Execute(t.Context(), f, []byte("x")); !errors.As(err, &e) || e.Msg != want {
+			t.Errorf("the next call: %v", err)
+		}
+		x.Close()
+		gone(t, time.Second)
+	}
+}
+
+// host is a process that starts an executor with a function that hangs, and gets killed.
+func host() {
+	x, err := executors.Start(context.Background(), executors.Program{Kind: "exec"})
+	if err == nil {
+		fn := os.Getenv("FUNCTION")
+		data, _ := os.ReadFile(fn)
+		_, err = x.Execute(context.Background(), krm.Function{
+			Name: "f", Program: fn, Root: filepath.Dir(fn), Dir: "/", Digest: krm.DigestOf(data), Unsandboxed: os.Getenv("PLAIN") != "",
+		}, nil)
+	}
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+func TestHostKilled(t *testing.T) {
+	f := function(t)("child")
+	for _, plain := range []string{"", "yes"} {
+		cmd := osexec.Command("/proc/self/exe")
+		cmd.Env = []string{"ROLE=host", "FUNCTION=" + f.Program, "PLAIN=" + plain}
+		if f.Unsandboxed {
+			cmd.Env[2] = "PLAIN=yes"
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12")) < 2; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the function does not run")
+			}
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		gone(t, time.Second)
+	}
+}
+
+// What is no executor is an error soon, and leaves nothing behind.
+func TestBadExecutors(t *testing.T) {
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "third party")
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program := func(role string) executors.Program {
+		return executors.Program{Kind: "third", Path: path, Digest: krm.DigestOf(data), Env: []string{"ROLE=" + role}}
+	}
+	for role, want := range map[string]string{
+		"garbage": "does not speak the protocol of executors: Unrecognized remote plugin message: hello (signal: killed)\n  it said: first words",
+		"flood":   "does not speak the protocol",
+		"version": "ncompatible API version with plugin",
+		"exits":   "(exit status 3)\n  it said: no licence",
+	} {
+		start := time.Now()
+		_, err := executors.Start(t.Context(), program(role))
+		var e *executors.Error
+		if !errors.As(err, &e) || e.Code != executors.Internal || !strings.Contains(e.Msg, want) || !strings.HasPrefix(e.Msg, "executor third: "+path) ||
+			len(e.Msg) > 500 || time.Since(start) > 3*time.Second+slack {
+			t.Errorf("%s: %v after %v", role, err, time.Since(start))
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := executors.Start(ctx, program("silent")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("silent: %v", err)
+	}
+	other := program("exec")
+	other.Digest[3]++
+	var e *executors.Error
+	if _, err := executors.Start(t.Context(), other); !errors.As(err, &e) || e.Code != executors.Verification || !strings.Contains(e.Msg, "want "+other.Digest.String()) {
+		t.Errorf("other digest: %v", err)
+	}
+	if left := processes("ROLE=", "third party"); len(left) > 0 {
+		t.Errorf("processes left: %v", left)
+	}
+	gone(t, 0)
+}
+
+// A third party's executor runs like krmflow's own, with no environment but what it was given.
+func TestThirdParty(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
+	data, _ := os.ReadFile("/proc/self/exe")
+	path := filepath.Join(t.TempDir(), "env-executor")
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	x, err := executors.Start(t.Context(), executors.Program{Kind: "env", Path: path, Digest: krm.DigestOf(data), Env: []string{"ROLE=env"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	out, err := x.Execute(t.Context(), krm.Function{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out.List)) {
+		name, _, ok := strings.Cut(line, "=")
+		known := strings.HasPrefix(name, "PLUGIN_") || slices.Contains([]string{"ROLE", "TMPDIR", "TMP", "TEMP", "KRMFLOW_EXECUTOR"}, name)
+		if ok && !known && name == strings.ToUpper(name) && !strings.ContainsAny(name, "+/ ") {
+			t.Errorf("environment: %s", line)
+		}
+	}
+	if strings.Contains(string(out.List), "canary") {
+		t.Error("the host's environment passes")
+	}
+}

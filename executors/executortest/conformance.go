@@ -1,0 +1,104 @@
+// Package executortest holds what every executor must do, wherever it runs.
+package executortest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm"
+)
+
+const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
+
+// Run tests an executor. Function returns functions of its kind that behave as they are called:
+//
+//	copy   writes what it reads
+//	deaf   reads nothing and writes "done\n"
+//	fail   writes "it is wrong\n" to stderr and ends with 3
+//	hang   does not end
+//	flood  writes without end
+func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Function) {
+	execute := func(name string, limits krm.Limits, input []byte) (executors.Output, error) {
+		f := function(name)
+		f.Limits = limits
+		return ex.Execute(t.Context(), f, input)
+	}
+	fails := func(t *testing.T, err error, code executors.Code, name, text string) *executors.Error {
+		t.Helper()
+		var e *executors.Error
+		if !errors.As(err, &e) {
+			t.Fatalf("error %v", err)
+		}
+		if e.Code != code || !strings.HasPrefix(e.Msg, function(name).Name+": ") || !strings.Contains(e.Msg, text) {
+			t.Errorf("error of code %d: %s", e.Code, e.Msg)
+		}
+		return e
+	}
+	t.Run("prepare", func(t *testing.T) {
+		for range 2 {
+			if err := ex.Prepare(t.Context(), function("copy")); err != nil {
+				t.Error(err)
+			}
+		}
+		changed := function("copy")
+		changed.Digest[0] ^= 1
+		fails(t, ex.Prepare(t.Context(), changed), executors.Verification, "copy", "want "+changed.Digest.String())
+		_, err := ex.Execute(t.Context(), changed, nil)
+		fails(t, err, executors.Verification, "copy", "got ")
+	})
+	t.Run("copy", func(t *testing.T) {
+		for _, input := range []string{list, "", strings.Repeat(list, 1<<20/len(list)+1)} {
+			if out, err := execute("copy", krm.Limits{}, []byte(input)); err != nil || string(out.List) != input {
+				t.Errorf("%d bytes became %d, %v", len(input), len(out.List), err)
+			}
+		}
+	})
+	t.Run("large", func(t *testing.T) {
+		input := bytes.Repeat([]byte(list), 64<<20/len(list))
+		if out, err := execute("copy", krm.Limits{}, input); err != nil || !bytes.Equal(out.List, input) {
+			t.Errorf("%d bytes became %d, %v", len(input), len(out.List), err)
+		}
+		if out, err := execute("deaf", krm.Limits{}, input); err != nil || string(out.List) != "done\n" {
+			t.Errorf("deaf: %q, %v", out.List, err)
+		}
+	})
+	t.Run("fail", func(t *testing.T) {
+		_, err := execute("fail", krm.Limits{}, []byte(list))
+		if e := fails(t, err, executors.Failed, "fail", "exit code 3"); string(e.Stderr) != "it is wrong\n" {
+			t.Errorf("stderr %q", e.Stderr)
+		}
+	})
+	t.Run("limits", func(t *testing.T) {
+		_, err := execute("hang", krm.Limits{Timeout: time.Second}, []byte(list))
+		fails(t, err, executors.Timeout, "hang", "still running after 1s")
+		_, err = execute("flood", krm.Limits{Output: 5 << 20}, []byte(list))
+		fails(t, err, executors.Limit, "flood", "more than 5 MiB")
+	})
+	t.Run("cancel", func(t *testing.T) {
+		cause := errors.New("no longer wanted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(300*time.Millisecond, func() { cancel(cause) })
+		start := time.Now()
+		_, err := ex.Execute(ctx, function("hang"), []byte(list))
+		if !errors.Is(err, cause) || time.Since(start) > 3*time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+	t.Run("parallel", func(t *testing.T) {
+		var calls sync.WaitGroup
+		for range 8 {
+			calls.Go(func() {
+				if out, err := execute("copy", krm.Limits{}, []byte(list)); err != nil || string(out.List) != list {
+					t.Errorf("%q, %v", out.List, err)
+				}
+			})
+		}
+		calls.Wait()
+	})
+}

@@ -1,0 +1,32 @@
+package executors
+
+import (
+	"time"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// What a function may use if nothing else was said.
+const (
+	DefaultTimeout = 5 * time.Minute
+	DefaultOutput  = 256 << 20
+	DefaultMemory  = 2 << 30
+	DefaultProcs   = 256
+)
+
+// Bounded returns l with the defaults in place of zeros.
+func Bounded(l krm.Limits) krm.Limits {
+	if l.Timeout <= 0 {
+		l.Timeout = DefaultTimeout
+	}
+	if l.Output <= 0 {
+		l.Output = DefaultOutput
+	}
+	if l.Memory <= 0 {
+		l.Memory = DefaultMemory
+	}
+	if l.Procs <= 0 {
+		l.Procs = DefaultProcs
+	}
+	return l
+}

@@ -1,0 +1,80 @@
+package executors
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/krmflow/krmflow/executors/internal/wire"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// chunk is how many bytes of a list one message carries: well below gRPC's limit of 4 MiB.
+const chunk = 1 << 20
+
+// toWire returns the message that describes f.
+func toWire(f krm.Function) *wire.Function {
+	w := &wire.Function{
+		Name: f.Name, Node: f.Node, Runtime: string(f.Runtime), Unverified: f.Unverified,
+		Program: f.Program, Root: f.Root, Args: f.Args, Dir: f.Dir, Image: f.Image,
+		Network: f.Network, Env: f.Env, AsCurrentUser: f.AsCurrentUser, Unsandboxed: f.Unsandboxed,
+		Limits: &wire.Limits{
+			TimeoutNs: int64(f.Limits.Timeout), Output: f.Limits.Output, Memory: f.Limits.Memory, Procs: int64(f.Limits.Procs),
+		},
+		Config: f.Config,
+	}
+	if f.Digest != (krm.Digest{}) {
+		w.Digest = f.Digest[:]
+	}
+	for _, m := range f.Mounts {
+		w.Mounts = append(w.Mounts, &wire.Mount{Type: m.Type, Source: m.Source, Dest: m.Dest, Writable: m.Writable})
+	}
+	return w
+}
+
+// fromWire is the reverse of toWire.
+func fromWire(w *wire.Function) krm.Function {
+	l := w.GetLimits()
+	f := krm.Function{
+		Name: w.GetName(), Node: w.GetNode(), Runtime: krm.Runtime(w.GetRuntime()), Unverified: w.GetUnverified(),
+		Program: w.GetProgram(), Root: w.GetRoot(), Args: w.GetArgs(), Dir: w.GetDir(), Image: w.GetImage(),
+		Network: w.GetNetwork(), Env: w.GetEnv(), AsCurrentUser: w.GetAsCurrentUser(), Unsandboxed: w.GetUnsandboxed(),
+		Limits: krm.Limits{
+			Timeout: time.Duration(l.GetTimeoutNs()), Output: l.GetOutput(), Memory: l.GetMemory(), Procs: int(l.GetProcs()),
+		},
+		Config: w.GetConfig(),
+	}
+	copy(f.Digest[:], w.GetDigest())
+	for _, m := range w.GetMounts() {
+		f.Mounts = append(f.Mounts, krm.Mount{Type: m.GetType(), Source: m.GetSource(), Dest: m.GetDest(), Writable: m.GetWritable()})
+	}
+	return f
+}
+
+// errToWire returns the message for err, nil for nil.
+func errToWire(err error) *wire.Error {
+	var e *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e):
+		return &wire.Error{Code: wire.Code(e.Code), Msg: err.Error(), Stderr: e.Stderr}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &wire.Error{Code: wire.Code_CANCELLED, Msg: err.Error()}
+	}
+	return &wire.Error{Code: wire.Code_INTERNAL, Msg: err.Error()}
+}
+
+// errFromWire is the reverse of errToWire.
+func errFromWire(w *wire.Error) error {
+	switch code := w.GetCode(); {
+	case w == nil:
+		return nil
+	case code == wire.Code_CANCELLED:
+		return context.Canceled
+	case code < 0 || code > wire.Code(Limit): // of a newer executor
+		return &Error{Code: Failed, Msg: w.GetMsg(), Stderr: w.GetStderr()}
+	default:
+		return &Error{Code: Code(code), Msg: w.GetMsg(), Stderr: w.GetStderr()}
+	}
+}

@@ -1,0 +1,310 @@
+package executors
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	osexec "os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/krmflow/krmflow/executors/internal/proc"
+	"github.com/krmflow/krmflow/executors/internal/sealed"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// maxProgram bounds the program of a third party.
+const maxProgram = 1 << 30
+
+type execCmd = osexec.Cmd
+
+// A run is the process of an executor. It implements go-plugin's Runner: that library's own leaves the process its host's
+// standard input, does not watch over the host's death, and forgets how the process ended.
+type run struct {
+	program Program
+	dir     string
+	env     []string
+	sealed  *sealed.Program // of a third party
+
+	stdin          *os.File // the end that the host holds
+	stdout, stderr tailPipe
+	pid            int
+	done           chan struct{} // closed when the process has ended
+	state          string        // how it ended; read it after done
+	started        atomic.Bool
+}
+
+// A tailPipe is the reading end of a pipe; what was written to it as an io.Writer are the first lines, for messages.
+type tailPipe struct {
+	file *os.File
+	mu   sync.Mutex
+	head []byte
+}
+
+func (t *tailPipe) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.head = append(t.head, p[:min(len(p), 4096-min(4096, len(t.head)))]...)
+	return len(p), nil
+}
+
+// line returns the first line.
+func (t *tailPipe) line() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	line, _, _ := strings.Cut(strings.TrimLeft(string(t.head), "\r\n"), "\n")
+	return strings.TrimSpace(line)
+}
+
+func newRun(p Program, dir string) *run {
+	return &run{program: p, dir: dir, env: append(p.Env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir), done: make(chan struct{})}
+}
+
+// verify takes over the bytes of a third party's program and compares them with their digest.
+func (r *run) verify() error {
+	p := r.program
+	if p.Path == "" {
+		return nil
+	}
+	f, err := os.Open(p.Path)
+	if err == nil {
+		defer f.Close()
+		r.sealed, err = sealed.Read(f, maxProgram)
+	}
+	if err != nil {
+		return &Error{Code: Invalid, Msg: fmt.Sprintf("executor %s: %v", p.Kind, err)}
+	}
+	if r.sealed.Digest != p.Digest {
+		return &Error{Code: Verification, Msg: fmt.Sprintf("executor %s: %s is not the program that was allowed\n  want %s\n  got  %s",
+			p.Kind, p.Path, p.Digest, r.sealed.Digest)}
+	}
+	return nil
+}
+
+// command returns the program to start and its arguments.
+func (r *run) command() (path string, args []string, err error) {
+	if r.sealed == nil {
+		path, err = self()
+		return path, []string{"krmflow", "executor", r.program.Kind}, err
+	}
+	args = []string{r.program.Path}
+	if f := r.sealed.File(); f != nil && !strings.HasPrefix(string(r.sealed.Head), "#!") {
+		return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()), args, nil
+	}
+	path, err = r.sealed.Copy(r.dir, "executor")
+	return path, args, err
+}
+
+// self is the running program, even if its file was replaced meanwhile.
+func self() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}
+
+// Start implements go-plugin's Runner.
+func (r *run) Start(context.Context) error {
+	path, args, err := r.command()
+	if err != nil {
+		return err
+	}
+	var ends []*os.File // the child's
+	defer func() {
+		for _, f := range ends {
+			f.Close()
+		}
+	}()
+	pipe := func() (rd, wr *os.File) {
+		if err == nil {
+			rd, wr, err = os.Pipe()
+		}
+		return rd, wr
+	}
+	in, hostIn := pipe()
+	hostOut, out := pipe()
+	hostErr, errw := pipe()
+	if err != nil {
+		return err
+	}
+	ends = []*os.File{in, out, errw}
+	r.stdin, r.stdout.file, r.stderr.file = hostIn, hostOut, hostErr
+	cmd := &osexec.Cmd{
+		Path: path, Args: args, Env: r.env, Dir: r.dir, Stdin: in, Stdout: out, Stderr: errw,
+		SysProcAttr: proc.Detached(syscall.SIGTERM),
+	}
+	result := make(chan error, 1)
+	go func() {
+		// The kernel tells the child of its parent's death when the thread that started it ends.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.fork(cmd)
+		result <- err
+		if err != nil {
+			return
+		}
+		cmd.Wait()
+		processes.Delete(r.pid)
+		r.state = cmd.ProcessState.String()
+		close(r.done)
+		if !cmd.ProcessState.Success() {
+			lingering(r.program.Linger)
+			orphans()
+		}
+	}()
+	err = <-result
+	r.started.Store(err == nil)
+	return err
+}
+
+// processes are the executors that run at present. starting keeps [orphans] from a process that is not listed yet.
+var (
+	processes sync.Map
+	starting  sync.RWMutex
+)
+
+func (r *run) fork(cmd *execCmd) error {
+	starting.RLock()
+	defer starting.RUnlock()
+	err := cmd.Start()
+	if err == nil {
+		r.pid = cmd.Process.Pid
+		processes.Store(r.pid, true)
+	}
+	return err
+}
+
+// lingering waits until what a crashed executor has left behind has ended by itself, at most for d.
+func lingering(d time.Duration) {
+	own := proc.Session(0)
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		left := false
+		for _, pid := range proc.Adopted() {
+			sid := proc.Session(pid)
+			_, executor := processes.Load(pid)
+			left = left || sid != 0 && sid != own && !executor && !proc.Zombie(pid)
+		}
+		if !left {
+			return
+		}
+	}
+}
+
+// orphans ends what a crashed executor has left running: children that this process got without having started them, which
+// shows by their sessions.
+func orphans() {
+	starting.Lock()
+	defer starting.Unlock()
+	own := proc.Session(0)
+	proc.KillAll(func(pid int) bool {
+		sid := proc.Session(pid)
+		_, executor := processes.Load(pid)
+		return sid == 0 || sid == own || executor
+	})
+}
+
+// stop ends the process: it is told by the end of its input, and killed if that does not help.
+func (r *run) stop() {
+	if !r.started.Load() {
+		return
+	}
+	r.stdin.Close()
+	select {
+	case <-r.done:
+	case <-time.After(2 * grace):
+		r.kill()
+	}
+}
+
+// kill ends the process and its group at once.
+func (r *run) kill() {
+	if !r.started.Load() {
+		return
+	}
+	select {
+	case <-r.done:
+	default:
+		proc.Signal(r.pid, syscall.SIGKILL)
+		select {
+		case <-r.done:
+		case <-time.After(grace):
+		}
+	}
+	// Somebody may have inherited the other ends.
+	r.stdout.file.SetReadDeadline(time.Now().Add(grace / 4))
+	r.stderr.file.SetReadDeadline(time.Now().Add(grace / 4))
+}
+
+// release gives the files back.
+func (r *run) release() {
+	for _, f := range []*os.File{r.stdin, r.stdout.file, r.stderr.file} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if r.sealed != nil {
+		r.sealed.Close()
+	}
+}
+
+// crashed says that the process has ended while f was running.
+func (r *run) crashed(f krm.Function) string {
+	name := f.Name
+	if f.Node != "" {
+		name += " (" + f.Node + ")"
+	}
+	msg := fmt.Sprintf("executor %s crashed (%s) while running %s", r.program.Kind, r.state, name)
+	if line := r.stderr.line(); line != "" {
+		msg += "\n  it said: " + line
+	}
+	return msg
+}
+
+// describe says why the executor could not be started.
+func (r *run) describe(err error) string {
+	name := r.program.Path
+	if name == "" {
+		name = "krmflow executor " + r.program.Kind
+	}
+	reason, _, _ := strings.Cut(err.Error(), "\n")
+	if len(reason) > 200 {
+		reason = reason[:200] + "..."
+	}
+	select {
+	case <-r.done:
+		reason += " (" + r.state + ")"
+	default:
+	}
+	msg := fmt.Sprintf("executor %s: %s does not speak the protocol of executors: %s", r.program.Kind, name, reason)
+	if line := r.stderr.line(); line != "" {
+		msg += "\n  it said: " + line
+	}
+	return msg
+}
+
+// The rest of go-plugin's Runner.
+
+func (r *run) Diagnose(context.Context) string { return "" }
+func (r *run) Stdout() io.ReadCloser           { return r.stdout.file }
+func (r *run) Stderr() io.ReadCloser           { return r.stderr.file }
+func (r *run) Name() string                    { return r.program.Kind }
+func (r *run) ID() string                      { return strconv.Itoa(r.pid) }
+
+func (r *run) Wait(context.Context) error {
+	<-r.done
+	return nil
+}
+
+func (r *run) Kill(context.Context) error {
+	r.kill()
+	return nil
+}
+
+func (r *run) PluginToHost(network, addr string) (string, string, error) { return network, addr, nil }
+func (r *run) HostToPlugin(network, addr string) (string, string, error) { return network, addr, nil }

@@ -1,0 +1,184 @@
+package executors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/krmflow/krmflow/executors/internal/proc"
+	"github.com/krmflow/krmflow/executors/internal/wire"
+	"google.golang.org/grpc"
+)
+
+// handshake is what a host and an executor must agree on before they talk.
+var handshake = plugin.HandshakeConfig{
+	ProtocolVersion:  1,
+	MagicCookieKey:   "KRMFLOW_EXECUTOR",
+	MagicCookieValue: "5d0e2c3f-executors-v1",
+}
+
+const (
+	service   = "executor"     // the name that the service is dispensed under
+	runPrefix = "krmflow-run-" // how the names of run directories begin
+	grace     = time.Second    // how long an executor that was told to end may take
+)
+
+// Serve makes this process an executor of functions of the given kind, for the host that has started it: see [Start]. It
+// returns when the host has no more use for it, after ex, if it is an [io.Closer], was closed. If the host goes away
+// without a word, all calls are cancelled and the process ends.
+func Serve(kind string, ex Executor) {
+	proc.Adopt()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{kind: kind, ex: ex, ctx: ctx}
+	end := sync.OnceFunc(func() {
+		cancel()
+		s.close()
+	})
+	go func() {
+		hostGone()
+		time.AfterFunc(grace, func() { os.Exit(1) })
+		end()
+		removeRunDir()
+		os.Exit(0)
+	}()
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: handshake,
+		Plugins:         plugin.PluginSet{service: &grpcPlugin{server: s}},
+		Logger:          hclog.New(&hclog.LoggerOptions{Level: hclog.Error, Output: os.Stderr}),
+		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(math.MaxInt32))...)
+		},
+	})
+	end()
+}
+
+// hostGone returns when the pipe that the host holds has ended, or when somebody asks this process to end.
+func hostGone() {
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	eof := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		close(eof)
+	}()
+	select {
+	case <-term:
+	case <-eof:
+	}
+}
+
+// removeRunDir removes what the host would have removed.
+func removeRunDir() {
+	if dir := os.Getenv("TMPDIR"); strings.HasPrefix(filepath.Base(dir), runPrefix) {
+		os.RemoveAll(dir)
+	}
+}
+
+// A server answers the calls of the host.
+type server struct {
+	wire.UnimplementedExecutorServer
+	kind string
+	ex   Executor
+	ctx  context.Context // ends when this process should
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+// call runs one method of the executor in a context that ends with the process's. A panic is an error of the call.
+func (s *server) call(ctx context.Context, method func(context.Context) error) (err error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return context.Canceled
+	}
+	s.running.Add(1)
+	s.mu.Unlock()
+	defer s.running.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Error{Code: Internal, Msg: fmt.Sprintf("executor %s: internal error: %v", s.kind, p)}
+		}
+	}()
+	return method(ctx)
+}
+
+// close waits for the calls, which have been cancelled, and closes the executor.
+func (s *server) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.running.Wait()
+	if c, ok := s.ex.(io.Closer); ok {
+		c.Close()
+	}
+}
+
+func (s *server) Prepare(ctx context.Context, req *wire.PrepareRequest) (*wire.PrepareResponse, error) {
+	err := s.call(ctx, func(ctx context.Context) error { return s.ex.Prepare(ctx, fromWire(req.GetFunction())) })
+	return &wire.PrepareResponse{Error: errToWire(err)}, nil
+}
+
+func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	list := first.GetList()
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		list = append(list, part.GetList()...)
+	}
+	var out Output
+	err = s.call(stream.Context(), func(ctx context.Context) (err error) {
+		out, err = s.ex.Execute(ctx, fromWire(first.GetFunction()), list)
+		return err
+	})
+	if err != nil {
+		return stream.Send(&wire.ExecuteResponse{Error: errToWire(err), Done: true})
+	}
+	for len(out.List) > 0 {
+		n := min(chunk, len(out.List))
+		if err := stream.Send(&wire.ExecuteResponse{List: out.List[:n]}); err != nil {
+			return err
+		}
+		out.List = out.List[n:]
+	}
+	return stream.Send(&wire.ExecuteResponse{Stderr: out.Stderr, Done: true})
+}
+
+// A grpcPlugin is what go-plugin knows of an executor, on both sides.
+type grpcPlugin struct {
+	plugin.NetRPCUnsupportedPlugin
+	server *server // on the executor's side
+}
+
+func (p *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	wire.RegisterExecutorServer(s, p.server)
+	return nil
+}
+
+func (p *grpcPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return wire.NewExecutorClient(conn), nil
+}

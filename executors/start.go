@@ -1,0 +1,210 @@
+package executors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"github.com/krmflow/krmflow/executors/internal/proc"
+	"github.com/krmflow/krmflow/executors/internal/wire"
+	"github.com/krmflow/krmflow/krm"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	startTimeout = 10 * time.Second
+	// overtime is how much longer than its function an executor may take before it counts as stuck.
+	overtime = 30 * time.Second
+	// socketRoom is how much longer the path of a socket is than that of the directory for temporary files. The kernel takes
+	// 104 bytes, or little more.
+	socketRoom = 80
+)
+
+// A Program says which executor to start.
+type Program struct {
+	// Kind is what messages call it. Without a Path, krmflow itself is started, as "krmflow executor KIND".
+	Kind string
+	// Path is the program of a third party, and Digest what its bytes must have.
+	Path   string
+	Digest krm.Digest
+	// Env is its whole environment, NAME=value, besides what go-plugin needs. Nothing else is inherited.
+	Env []string
+	// Linger is how long processes that it leaves behind when it crashes may take to end by themselves: executors that
+	// leave one to clean up set it. The others are killed at once.
+	Linger time.Duration
+}
+
+// A Process is an executor that runs as a process of its own. Its errors are those of the executor, or say that it crashed.
+type Process struct {
+	kind   string
+	run    *run
+	client *plugin.Client
+	rpc    wire.ExecutorClient
+	dir    string
+	close  func() error
+}
+
+var _ Executor = (*Process)(nil)
+
+// Start starts an executor and waits until it can be called. Close it to end it.
+func Start(ctx context.Context, p Program) (_ *Process, err error) {
+	proc.Adopt()
+	base := runBase()
+	sweep(base)
+	dir, err := os.MkdirTemp(base, fmt.Sprintf("%s%d-", runPrefix, os.Getpid()))
+	if err != nil {
+		return nil, fmt.Errorf("executor %s: %w", p.Kind, err)
+	}
+	x := &Process{kind: p.Kind, dir: dir, run: newRun(p, dir)}
+	x.close = sync.OnceValue(x.end)
+	defer func() {
+		if err != nil {
+			x.close()
+		}
+	}()
+	if err := x.run.verify(); err != nil {
+		return nil, err
+	}
+	x.client = plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  handshake,
+		Plugins:          plugin.PluginSet{service: &grpcPlugin{}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		RunnerFunc:       x.run.bind,
+		AutoMTLS:         true,
+		SkipHostEnv:      true,
+		StartTimeout:     startTimeout,
+		Logger:           hclog.NewNullLogger(),
+		Stderr:           &x.run.stderr,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir},
+	})
+	defer context.AfterFunc(ctx, x.run.kill)()
+	conn, err := x.client.Client()
+	if err == nil {
+		var dispensed any
+		if dispensed, err = conn.Dispense(service); err == nil {
+			x.rpc = dispensed.(wire.ExecutorClient)
+			return x, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	x.run.kill()
+	return nil, &Error{Code: Internal, Msg: x.run.describe(err)}
+}
+
+// runBase returns where run directories go: where temporary files do, unless the path of a socket there would be too long.
+func runBase() string {
+	base := os.TempDir()
+	if len(base)+socketRoom > 104 && runtime.GOOS != "windows" {
+		return "/tmp"
+	}
+	return base
+}
+
+// sweep removes what runs have left behind that were killed together with their executors.
+func sweep(base string) {
+	dirs, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
+	for _, dir := range dirs {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(dir), runPrefix+"%d-", &pid); err == nil && pid != os.Getpid() && !alive(pid) {
+			os.RemoveAll(dir)
+		}
+	}
+}
+
+// Prepare implements [Executor].
+func (x *Process) Prepare(ctx context.Context, f krm.Function) error {
+	resp, err := x.rpc.Prepare(ctx, &wire.PrepareRequest{Function: toWire(f)})
+	if err != nil {
+		return x.failure(ctx, f, err)
+	}
+	return x.cancelled(ctx, errFromWire(resp.GetError()))
+}
+
+// Execute implements [Executor].
+func (x *Process) Execute(ctx context.Context, f krm.Function, list []byte) (Output, error) {
+	limit := Bounded(f.Limits).Timeout + overtime
+	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not answer within %v", f.Name, x.kind, limit)}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, stuck)
+	defer cancel()
+	stream, err := x.rpc.Execute(ctx)
+	if err != nil {
+		return Output{}, x.failure(ctx, f, err)
+	}
+	req := &wire.ExecuteRequest{Function: toWire(f)}
+	for {
+		n := min(chunk, len(list))
+		req.List, list = list[:n], list[n:]
+		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) { // EOF: the answer says why
+			return Output{}, x.failure(ctx, f, err)
+		} else if err != nil || len(list) == 0 {
+			break
+		}
+		req = &wire.ExecuteRequest{}
+	}
+	stream.CloseSend()
+	var out Output
+	for {
+		resp, err := stream.Recv()
+		if err != nil {
+			return Output{}, x.failure(ctx, f, err)
+		}
+		out.List = append(out.List, resp.GetList()...)
+		if resp.GetDone() {
+			out.Stderr = resp.GetStderr()
+			return out, x.cancelled(ctx, errFromWire(resp.GetError()))
+		}
+	}
+}
+
+// cancelled returns ctx's reason in place of an error that only says that ctx has ended.
+func (x *Process) cancelled(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// failure says why a call has no answer.
+func (x *Process) failure(ctx context.Context, f krm.Function, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if c := status.Code(err); c == codes.Unavailable || c == codes.Canceled || errors.Is(err, io.EOF) {
+		select {
+		case <-x.run.done:
+			return &Error{Code: Failed, Msg: x.run.crashed(f)}
+		case <-time.After(grace):
+		}
+	}
+	return &Error{Code: Internal, Msg: fmt.Sprintf("%s: executor %s: %s", f.Name, x.kind, status.Convert(err).Message())}
+}
+
+// Close ends the executor and everything that it runs, and removes its files. It may be called at any time, also twice.
+func (x *Process) Close() error { return x.close() }
+
+func (x *Process) end() error {
+	x.run.stop()
+	if x.client != nil {
+		x.client.Kill()
+	}
+	x.run.release()
+	return os.RemoveAll(x.dir)
+}
+
+// bind is what go-plugin calls to have the executor started; cmd has the environment that the executor needs.
+func (r *run) bind(_ hclog.Logger, cmd *execCmd, _ string) (runner.Runner, error) {
+	r.env = append(r.env, cmd.Env...)
+	return r, nil
+}
