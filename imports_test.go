@@ -9,21 +9,34 @@ import (
 
 const module = "github.com/krmflow/krmflow/"
 
-// imports is the architecture: which package may import which others of this module. Two promises rest on it: a plan
-// prints before anything executes, because planner cannot reach the scheduler; and built-ins do no I/O of their own, because
-// they cannot reach the loaders.
+// imports is the architecture: which package may import which others of this module. Three promises rest on it: a plan
+// prints before anything executes, because planner cannot reach the executors or the scheduler; trust is decided without
+// side effects, because it cannot reach the loaders; and built-ins do no I/O of their own, for the same reason.
 var imports = map[string][]string{
 	"krm":       {},
 	"graph":     {"krm"},
 	"builtins":  {"krm"},
 	"loaders":   {"krm"},
+	"catalog":   {"krm"},
+	"trust":     {"krm", "catalog"},
+	"executors": {"krm", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"},
 	"eval":      {"krm", "graph", "builtins"},
-	"planner":   {"krm", "graph", "builtins", "loaders", "eval"},
-	"scheduler": {"krm", "graph", "eval"},
+	"planner":   {"krm", "graph", "builtins", "catalog", "eval", "loaders", "trust"},
+	"scheduler": {"krm", "builtins", "eval", "executors", "graph"},
 	"bench":     {},
 
+	"executors/exec":      {"krm", "executors", "executors/internal/box", "executors/internal/proc", "executors/internal/sealed"},
+	"executors/container": {"krm", "executors"},
+
+	"executors/executortest":    {"krm", "executors"},
+	"executors/internal/box":    {"executors/internal/proc"},
+	"executors/internal/proc":   {},
+	"executors/internal/sealed": {"krm"},
+	"executors/internal/wire":   {},
+
 	"krm/internal/schemagen": {"krm"},
-	"cmd/krmflow":            {"krm", "graph", "loaders", "planner", "scheduler", "bench"},
+	"cmd/krmflow": {"krm", "bench", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "scheduler",
+		"trust"},
 }
 
 func TestImportTable(t *testing.T) {

@@ -25,7 +25,8 @@ func (in Input) take() *krm.List {
 	return in.List.Clone()
 }
 
-func first(inputs []Input) *krm.List {
+// Take returns the first of inputs, or an empty list, as a list that may be changed.
+func Take(inputs []Input) *krm.List {
 	if len(inputs) == 0 {
 		return krm.NewList()
 	}
@@ -41,13 +42,13 @@ func Run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
 	case graph.Merge:
 		return merge(inputs)
 	case graph.Generate:
-		return generate(op, first(inputs))
+		return generate(op, Take(inputs))
 	case graph.Transform:
-		return transform(op, first(inputs), warn)
+		return transform(op, Take(inputs), warn)
 	case graph.Validate:
-		return validate(op, first(inputs), warn)
+		return validate(op, Take(inputs), warn)
 	case graph.Finish:
-		return finish(op, first(inputs), warn)
+		return finish(op, Take(inputs), warn)
 	}
 	return nil, fmt.Errorf("cannot run a %s operation here", op.Verb())
 }
@@ -67,7 +68,7 @@ func load(op graph.Load) (*krm.List, error) {
 }
 
 func merge(inputs []Input) (*krm.List, error) {
-	list := first(inputs)
+	list := Take(inputs)
 	for _, in := range inputs[min(1, len(inputs)):] {
 		for _, r := range in.List.All() {
 			if err := list.Append(r); err != nil {

@@ -2,8 +2,8 @@ package graph
 
 import "github.com/krmflow/krmflow/krm"
 
-// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate] and [Finish]. Ops are plain
-// data; package eval runs them.
+// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Call] and [Finish]. Ops are plain
+// data; package eval runs them all but Call, for which the scheduler needs an executor.
 type Op interface {
 	// Verb is the word that plans and logs use.
 	Verb() string
@@ -39,6 +39,18 @@ type Transform struct {
 // Validate checks its input, which must come out unchanged.
 type Validate struct{ Builtin Builtin }
 
+// Call runs a function: as a generator, whose resources are added to its input, as a transformer, which replaces it, or as
+// a validator, which must not change it.
+type Call struct {
+	Function krm.Function
+	// Config is the functionConfig, without the field that names the function.
+	Config krm.Value
+	Role   krm.Role
+	Schema *krm.Schema
+	// Origin is recorded on what the function makes or, for a transformer, as a transformation.
+	Origin *krm.Origin
+}
+
 // Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.
 type Finish struct{ Builtin Builtin }
 
@@ -50,4 +62,5 @@ func (Merge) Verb() string     { return "merge" }
 func (Generate) Verb() string  { return "generate" }
 func (Transform) Verb() string { return "transform" }
 func (Validate) Verb() string  { return "validate" }
+func (Call) Verb() string      { return "call" }
 func (Finish) Verb() string    { return "finish" }

@@ -354,3 +354,47 @@ func (l *Local) Sources() []*krm.Source {
 	slices.SortFunc(out, func(a, b *krm.Source) int { return strings.Compare(a.File, b.File) })
 	return out
 }
+
+// Name returns how messages show the absolute path real.
+func (l *Local) Name(real string) string { return l.name(real, false) }
+
+// ReadFile returns the file at an absolute path that the user named, wherever it is, and its path without symbolic links.
+func (l *Local) ReadFile(abs string) (*krm.Source, string, error) {
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return nil, "", pathError(err, l.Name(abs), abs)
+	}
+	dir := &Dir{Real: filepath.Dir(real), Name: l.Name(filepath.Dir(real))}
+	defer dir.Close()
+	src, err := l.Read(dir, filepath.Base(real))
+	return src, real, err
+}
+
+// A Program is a file that a function is made of.
+type Program struct {
+	// Real and Root are the file and the directory that it lies in or below, without symbolic links.
+	Real, Root string
+	Digest     krm.Digest
+}
+
+// Program reads the program at an absolute path, which must be below root, whatever symbolic links it leads through, and
+// whatever the layers may read.
+func (l *Local) Program(path, root string) (Program, error) {
+	realRoot, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return Program{}, pathError(err, l.Name(root), root)
+	}
+	rel, err := filepath.Rel(root, path)
+	if err != nil {
+		return Program{}, err
+	}
+	dir := &Dir{Real: realRoot, Name: l.Name(realRoot)}
+	defer dir.Close()
+	restricted := Local{cwd: l.cwd, files: map[string]file{}, dirs: map[string]string{}}
+	src, err := restricted.Read(dir, rel)
+	if err != nil {
+		return Program{}, err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(realRoot, rel))
+	return Program{Real: real, Root: realRoot, Digest: src.Digest()}, err
+}

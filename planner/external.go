@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/trust"
 )
 
 // document is a configuration document with the field that it came from.
@@ -18,7 +19,7 @@ type document struct {
 
 // external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
 // come before those of files and folders, and no two may have the same identity.
-func (s *steps) external(field string, texts []string) []*entry {
+func (s *steps) external(field string, texts []string, role krm.Role) []*entry {
 	var inline, files []document
 	for i, text := range texts {
 		path := []any{field, i}
@@ -41,16 +42,14 @@ func (s *steps) external(field string, texts []string) []*entry {
 			s.errorAt(s.k.src, d.path, err)
 			continue
 		}
-		e := s.entry(d)
-		if e == nil {
-			continue
-		}
-		key := krm.FieldPath(e.path)
+		key := krm.FieldPath(d.path)
 		if n := count[key]; n > 0 {
-			e.path = append(e.path[:len(e.path):len(e.path)], n)
+			d.path = append(d.path[:len(d.path):len(d.path)], n)
 		}
 		count[key]++
-		entries = append(entries, e)
+		if e := s.entry(d, role); e != nil {
+			entries = append(entries, e)
+		}
 	}
 	return entries
 }
@@ -111,6 +110,14 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 	if l == nil || l.failed {
 		return nil
 	}
+	for _, n := range g.Nodes {
+		if call, ok := n.Op.(graph.Call); ok {
+			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, krm.Errorf(s.k.src.Locate(0, path...), krm.FieldPath(path),
+				"the configuration in %q is made by a function (%s), so it cannot be planned: nothing runs that the plan does not name",
+				text, call.Function.Name), trust.ExitTrust})
+			return nil
+		}
+	}
 	lists := make([]*krm.List, len(g.Nodes))
 	for i, n := range g.Nodes {
 		inputs := make([]eval.Input, len(n.Inputs))
@@ -137,12 +144,14 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 }
 
 // entry configures the built-in that a document stands for.
-func (s *steps) entry(d document) *entry {
+func (s *steps) entry(d document, role krm.Role) *entry {
 	id := d.r.ID()
 	e := &entry{path: d.path, kind: id.Kind, pos: d.r.Pos, summary: id.Kind + " " + id.Name, origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
-		s.fail(krm.Errorf(d.r.Pos, "", "%s is a function, and krmflow does not support functions yet", id))
-		return nil
+		if s.function(d, role, e); e.call == nil {
+			return nil
+		}
+		return e
 	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
 		err := krm.Errorf(d.r.Pos, "kind", "there is no built-in %q", id.Kind)

@@ -110,6 +110,7 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	}
 	l := &layer{name: s.prefix, k: k}
 	s.openapi()
+	s.checkCatalogs()
 	if parent != nil {
 		s.list, s.config, s.vars = parent.list, parent.config, parent.vars
 		s.hasList = true

@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/trust"
 )
 
 // generators appends a node for each generator: configMapGenerator, secretGenerator, then those of generators.
@@ -22,7 +23,10 @@ func (s *steps) generators() {
 		g := s.k.SecretGenerator[i].Generator(s.k.GeneratorOptions)
 		s.generate([]any{"secretGenerator", i}, g, g.Name)
 	}
-	for _, e := range s.external("generators", s.k.Generators) {
+	for _, e := range s.external("generators", s.k.Generators, krm.GeneratorRole) {
+		if s.call(e) {
+			continue
+		}
 		if g, ok := e.builtin.(builtins.Generator); ok {
 			s.then(e.path, graph.Generate{Builtin: g, Schema: s.schema, Origin: e.origin}, e.summary)
 			continue
@@ -140,7 +144,10 @@ func (s *steps) transformers() {
 			s.transformer(path, t, replacementSummary(r), i == len(k.Replacements)-1)
 		}
 	}
-	for _, e := range s.external("transformers", k.Transformers) {
+	for _, e := range s.external("transformers", k.Transformers, krm.TransformerRole) {
+		if s.call(e) {
+			continue
+		}
 		if t, ok := e.builtin.(builtins.Transformer); ok {
 			s.then(e.path, graph.Transform{Builtin: t, Origin: e.origin}, e.summary)
 			continue
@@ -216,13 +223,26 @@ func (k labelsKey) fields(specs builtins.FieldSpecs) (_ builtins.FieldSpecs, err
 
 // validators appends the layer's validators.
 func (s *steps) validators() {
-	for _, e := range s.external("validators", s.k.Validators) {
+	for _, e := range s.external("validators", s.k.Validators, krm.ValidatorRole) {
+		if s.call(e) {
+			continue
+		}
 		if t, ok := e.builtin.(builtins.Transformer); ok {
 			s.then(e.path, graph.Validate{Builtin: t}, e.summary)
 			continue
 		}
 		s.fail(e.errorf("%s is not a validator", e.kind))
 	}
+}
+
+// call appends the node of a function and reports whether e is one.
+func (s *steps) call(e *entry) bool {
+	if e.call == nil {
+		return false
+	}
+	s.then(e.path, *e.call, e.summary)
+	s.c.plan.Decisions[s.c.g.Nodes[s.list].ID] = e.decision
+	return true
 }
 
 func pairs(m map[string]string) string {
@@ -317,6 +337,9 @@ type entry struct {
 	origin  *krm.Origin
 	summary string
 	pos     krm.Pos
+	// call and decision are set instead of builtin for a function.
+	call     *graph.Call
+	decision *trust.Decision
 }
 
 func (e *entry) errorf(format string, args ...any) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/trust"
 )
 
 // KustomizeVersion is the release of kustomize whose output a plan produces.
@@ -32,6 +33,8 @@ type Options struct {
 	ReorderSet bool
 	// ManagedByLabel adds the label app.kubernetes.io/managed-by to everything.
 	ManagedByLabel bool
+	// Functions say which functions may run.
+	Functions Functions
 }
 
 // A Warning is something that the user probably did not mean.
@@ -53,6 +56,10 @@ type Plan struct {
 	// Failed lists the roots that could not be planned, in the order they were given, with all their mistakes. Their
 	// part of the tree is not in the Graph.
 	Failed []RootError
+	// Denied lists what keeps functions of the plan from running. Nothing may run unless it is empty.
+	Denied []Denial
+	// Decisions are the decisions about the functions, by the id of their node.
+	Decisions map[string]*trust.Decision
 	// Files are all files that were read, sorted by name.
 	Files []*krm.Source
 	// Layers and Shared count the Kustomizations and Components in the plan and how often one was reused.
@@ -88,6 +95,7 @@ func Compile(dirs []string, o Options) *Plan {
 		c.root(dir)
 	}
 	c.plan.Graph = c.g
+	c.plan.Denied = append(c.pinFailures, c.plan.Denied...)
 	if len(c.plan.Failed) > 0 {
 		// Nodes that only a failed root needs must not run.
 		c.plan.Graph = c.g.Only(func(graph.Root) bool { return true })
@@ -105,6 +113,9 @@ type compiler struct {
 	layers map[layerKey]*layer
 	refs   dgraph.Graph[string, string] // which directory refers to which
 	kusts  map[string]*kustomizationFile
+	// trusted are the catalogs that the user trusts, nil until a function or a layer asks for them.
+	trusted     []trust.Trusted
+	pinFailures []Denial
 	// schemas are the schemas that were read, by file.
 	schemas     map[schemaKey]*krm.Schema
 	schemaNames map[*krm.Schema]string // what tells schemas apart in node ids
@@ -117,7 +128,7 @@ func newCompiler(o Options) *compiler {
 		o:           o,
 		files:       loaders.NewLocal(o.Cwd, o.Unrestricted),
 		g:           &graph.Graph{},
-		plan:        &Plan{},
+		plan:        &Plan{Decisions: map[string]*trust.Decision{}},
 		layers:      map[layerKey]*layer{},
 		refs:        dgraph.New(dgraph.StringHash, dgraph.Directed()),
 		schemas:     map[schemaKey]*krm.Schema{},

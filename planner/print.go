@@ -1,13 +1,18 @@
 package planner
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/trust"
 )
 
 // PlanVersion is the apiVersion of the JSON form of a plan. A field may be added without a new version; nothing that has
@@ -35,6 +40,30 @@ type (
 		Summary string    `json:"summary,omitempty"`
 		Layer   string    `json:"layer"`
 		Origin  originDoc `json:"origin"`
+		// Function is the decision about the function of a call.
+		Function *functionDoc `json:"function,omitempty"`
+	}
+	functionDoc struct {
+		Allowed       bool       `json:"allowed"`
+		Runtime       string     `json:"runtime,omitempty"`
+		Source        string     `json:"source,omitempty"`
+		Digest        string     `json:"digest,omitempty"`
+		Args          []string   `json:"args,omitempty"`
+		Catalog       string     `json:"catalog,omitempty"`
+		CatalogDigest string     `json:"catalogDigest,omitempty"`
+		Entry         int        `json:"entry,omitempty"`
+		TrustedBy     string     `json:"trustedBy,omitempty"`
+		Shadows       []string   `json:"shadows,omitempty"`
+		Grants        []grantDoc `json:"grants,omitempty"`
+		Isolation     string     `json:"isolation,omitempty"`
+		Cacheable     bool       `json:"cacheable"`
+		Config        string     `json:"config"`
+		Denials       []string   `json:"denials,omitempty"`
+		Exit          int        `json:"exit,omitempty"`
+	}
+	grantDoc struct {
+		Capability string `json:"capability"`
+		By         string `json:"by"`
 	}
 	originDoc struct {
 		File  string `json:"file"`
@@ -67,6 +96,9 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		for _, in := range n.Inputs {
 			d.Inputs = append(d.Inputs, p.Graph.Nodes[in].ID)
 		}
+		if call, ok := n.Op.(graph.Call); ok {
+			d.Function = functionDocOf(call, p.Decisions[n.ID])
+		}
 		doc.Nodes = append(doc.Nodes, d)
 	}
 	for _, f := range p.Files {
@@ -79,6 +111,84 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(doc)
+}
+
+func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
+	d := &functionDoc{
+		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Function.Args, TrustedBy: dec.By,
+		Isolation: dec.Isolation, Cacheable: dec.Cacheable, Config: krm.DigestOf(call.Function.Config).String(), Exit: dec.Exit,
+	}
+	if !dec.Digest.IsZero() {
+		d.Digest = dec.Digest.String()
+	}
+	if dec.Entry != nil {
+		d.Catalog, d.CatalogDigest, d.Entry = dec.Entry.Catalog.Ref.String(), dec.Entry.Catalog.Digest.String(), dec.Entry.Index+1
+	}
+	for _, e := range dec.Shadowed {
+		d.Shadows = append(d.Shadows, e.String())
+	}
+	for _, g := range dec.Grants {
+		d.Grants = append(d.Grants, grantDoc{g.Capability, g.By})
+	}
+	for _, x := range dec.Denials {
+		d.Denials = append(d.Denials, x.Err.Error())
+	}
+	return d
+}
+
+// Drift compares the plan with what [Plan.WriteJSON] wrote before and returns what differs in the inputs, functions and
+// grants, one line each; none if a run would do the same.
+func (p *Plan) Drift(before []byte) ([]string, error) {
+	var old, now planDoc
+	if err := json.Unmarshal(before, &old); err != nil || old.Kind != "Plan" {
+		return nil, errors.New("this is no plan: write one with plan -o json")
+	}
+	if old.APIVersion != PlanVersion {
+		return nil, fmt.Errorf("the plan has version %q, this krmflow has %s", old.APIVersion, PlanVersion)
+	}
+	var b bytes.Buffer
+	if err := p.WriteJSON(&b); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(b.Bytes(), &now); err != nil {
+		return nil, err
+	}
+	var drift []string
+	compare := func(what string, old, now map[string]string) {
+		for _, k := range slices.Sorted(maps.Keys(old)) {
+			if v, ok := now[k]; !ok {
+				drift = append(drift, fmt.Sprintf("%s %s is gone", what, k))
+			} else if v != old[k] {
+				drift = append(drift, fmt.Sprintf("%s %s differs: planned %s, now %s", what, k, old[k], v))
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(now)) {
+			if _, ok := old[k]; !ok {
+				drift = append(drift, fmt.Sprintf("%s %s is new", what, k))
+			}
+		}
+	}
+	compare("file", old.files(), now.files())
+	compare("node", old.nodes(), now.nodes())
+	return drift, nil
+}
+
+func (d *planDoc) files() map[string]string {
+	m := map[string]string{}
+	for _, f := range d.Files {
+		m[f.Path] = f.Digest
+	}
+	return m
+}
+
+// nodes returns what decides about each node, as text.
+func (d *planDoc) nodes() map[string]string {
+	m := map[string]string{}
+	for _, n := range d.Nodes {
+		text, _ := json.Marshal([]any{n.Verb, n.Inputs, n.Function}) // strings and numbers only
+		m[n.ID] = string(text)
+	}
+	return m
 }
 
 // WriteText writes the plan for people: one header line, then the nodes in order. A node is called by its number; its

@@ -47,6 +47,7 @@ type kustomization struct {
 	Generators     []string `json:"generators"`
 	Transformers   []string `json:"transformers"`
 	Validators     []string `json:"validators"`
+	Catalogs       []string `json:"catalogs"`
 	BuildMetadata  []string `json:"buildMetadata"`
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/eval"
+	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -34,8 +35,25 @@ type Options struct {
 	Event func(Event)
 	// Warn is called for what the user probably did not mean.
 	Warn func(n *graph.Node, msg string)
+	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
+	Executor func(krm.Runtime) (executors.Executor, error)
+	// Call is called with what each function reported.
+	Call func(CallReport)
+	// AllowErrorResults lets a function that ends well report errors.
+	AllowErrorResults bool
 	// Root is called with each root's final list as soon as it is known. Its error counts as the root's.
 	Root func(r graph.Root, list *krm.List) error
+}
+
+// A CallReport is what a function has said besides its list.
+type CallReport struct {
+	Node     *graph.Node
+	Results  []krm.Result
+	Warnings []string
+	// Removed are the resources that the function took and did not return.
+	Removed []krm.ID
+	// Stderr is the end of what it wrote there, raw.
+	Stderr []byte
 }
 
 // A NodeError is the failure of one node.
@@ -79,7 +97,10 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	for _, root := range g.Roots {
 		r.roots[root.Node] = append(r.roots[root.Node], root)
 	}
-	return graph.Walk(ctx, g, max(1, o.Jobs), o.KeepGoing, r.visit)
+	if errs := r.prepare(ctx); len(errs) > 0 {
+		return errs
+	}
+	return graph.Walk(ctx, g, max(1, o.Jobs), o.KeepGoing, func(id graph.NodeID, n *graph.Node) error { return r.visit(ctx, id, n) })
 }
 
 type run struct {
@@ -92,14 +113,20 @@ type run struct {
 	users []int       // nodes that have not ended their use of a result
 }
 
-func (r *run) visit(id graph.NodeID, n *graph.Node) error {
+func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node) error {
 	start := time.Now()
 	defer r.release(n)
-	list, err := eval.Run(n.Op, r.take(n), func(format string, args ...any) {
-		if r.o.Warn != nil {
-			r.o.Warn(n, fmt.Sprintf(format, args...))
-		}
-	})
+	var list *krm.List
+	var err error
+	if op, ok := n.Op.(graph.Call); ok {
+		list, err = r.call(ctx, n, op, r.take(n))
+	} else {
+		list, err = eval.Run(n.Op, r.take(n), func(format string, args ...any) {
+			if r.o.Warn != nil {
+				r.o.Warn(n, fmt.Sprintf(format, args...))
+			}
+		})
+	}
 	if err != nil {
 		err = &NodeError{n, err}
 	}

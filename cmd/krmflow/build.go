@@ -45,19 +45,29 @@ krmflow build can take its place in scripts.`,
 			return a.writeWith(result.WriteYAML)
 		},
 	}
-	a.register(cmd)
+	a.flags.register(cmd)
+	a.functionFlags.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd
 }
 
 // run runs the plan and calls root with each root's list. It returns all failures as one error.
 func (a *app) run(ctx context.Context, plan *planner.Plan, root func(graph.Root, *krm.List) error) error {
+	if err := a.denied(plan); err != nil {
+		return err
+	}
+	executors := newPool(ctx, a.runtime)
+	defer executors.close()
 	errs := scheduler.Run(ctx, plan.Graph, scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
 		Event:     a.log.node,
 		Warn:      a.log.warnNode,
 		Root:      root,
+		Executor:  executors.get,
+		Call:      a.log.report,
+
+		AllowErrorResults: a.allowErrorResults,
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err

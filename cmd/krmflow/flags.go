@@ -21,13 +21,11 @@ type flags struct {
 	logLevel       string
 	logFormat      string
 
-	// Parsed for compatibility; they concern functions and helm charts, which are not supported yet.
-	alphaPlugins, enableExec, enableHelm bool
-	helmCommand, helmKubeVersion         string
-	helmAPIVersions, mounts, env         []string
-	helmDebug, network, asCurrentUser    bool
-	networkName                          string
-	stackTrace                           bool
+	// Parsed for compatibility; they concern helm charts, which are not supported yet.
+	enableHelm, helmDebug        bool
+	helmCommand, helmKubeVersion string
+	helmAPIVersions              []string
+	stackTrace                   bool
 }
 
 // register adds the flags to a command.
@@ -43,14 +41,6 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
 	fs.StringVar(&f.logFormat, "log-format", "text", "form of logs on stderr: text or json")
 
-	const later = " (functions are not supported yet)"
-	fs.BoolVar(&f.alphaPlugins, "enable-alpha-plugins", false, "enable plugins"+later)
-	fs.BoolVar(&f.enableExec, "enable-exec", false, "enable functions that are programs"+later)
-	fs.BoolVar(&f.network, "network", false, "let functions that declare it use the network"+later)
-	fs.StringVar(&f.networkName, "network-name", "bridge", "network of containers"+later)
-	fs.StringArrayVar(&f.mounts, "mount", nil, "storage to mount into containers"+later)
-	fs.StringArrayVarP(&f.env, "env", "e", nil, "environment variables of functions"+later)
-	fs.BoolVar(&f.asCurrentUser, "as-current-user", false, "run containers as the current user"+later)
 	const helm = " (helm charts are not supported yet)"
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "enable the helm chart generator"+helm)
 	fs.StringVar(&f.helmCommand, "helm-command", "helm", "helm program"+helm)
@@ -62,8 +52,7 @@ func (f *flags) register(cmd *cobra.Command) {
 		return
 	}
 	// Other commands take the flags of kustomize build as well, but nobody needs to read about those that do nothing.
-	for _, name := range []string{"enable-alpha-plugins", "enable-exec", "network", "network-name", "mount", "env", "as-current-user",
-		"enable-helm", "helm-command", "helm-api-versions", "helm-kube-version", "helm-debug", "stack-trace"} {
+	for _, name := range []string{"enable-helm", "helm-command", "helm-api-versions", "helm-kube-version", "helm-debug", "stack-trace"} {
 		_ = fs.MarkHidden(name) // fails for flags that do not exist
 	}
 }
@@ -99,7 +88,7 @@ func contains(list []string, s string) bool {
 }
 
 // plannerOptions returns what the flags mean for the planner.
-func (f *flags) plannerOptions(cmd *cobra.Command) planner.Options {
+func (f *flags) plannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	managedBy := f.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on"
 	return planner.Options{
@@ -108,5 +97,6 @@ func (f *flags) plannerOptions(cmd *cobra.Command) planner.Options {
 		Reorder:        f.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),
 		ManagedByLabel: managedBy,
+		Functions:      functions,
 	}
 }

@@ -98,6 +98,8 @@ func report(w io.Writer, err error) int {
 	switch {
 	case errors.As(err, &ee):
 		code = ee.code
+	case functionExit(err) != 0:
+		code = functionExit(err)
 	case isUsage(err):
 		code = exitUsage
 	}
@@ -134,6 +136,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	flags
+	functionFlags
 	rootFlags
 	log *logger
 }
@@ -153,7 +156,7 @@ difference, 70 a bug of krmflow, 74 the output could not be written, 130 and 143
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
-	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a))
+	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a))
 	return root
 }
 

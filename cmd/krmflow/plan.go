@@ -36,9 +36,13 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.log = a.flags.logger(a.stderr)
-	o := a.plannerOptions(cmd)
+	functions, err := a.functions()
+	if err != nil {
+		return nil, err
+	}
+	o := a.plannerOptions(cmd, functions)
 	var plan *planner.Plan
-	err := interruptible(cmd.Context(), func() error {
+	err = interruptible(cmd.Context(), func() error {
 		plan = planner.Compile(dirs, o)
 		return nil
 	})
@@ -49,6 +53,9 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		a.log.warn(w)
 	}
 	if err := plan.Err(); err != nil && !a.keepGoing {
+		for _, d := range plan.Denied {
+			err = errors.Join(err, d.Err)
+		}
 		return nil, err
 	}
 	return plan, nil
@@ -78,7 +85,7 @@ func (a *app) printPlan(plan *planner.Plan, form func(io.Writer) error) error {
 	if err := form(&b); err != nil {
 		return err
 	}
-	return errors.Join(a.write(b.Bytes()), plan.Err(), a.strictError())
+	return errors.Join(a.write(b.Bytes()), plan.Err(), a.denied(plan), a.strictError())
 }
 
 func planCommand(a *app) *cobra.Command {
@@ -106,7 +113,8 @@ its configuration in one line and the file and field it comes from. Nothing is e
 			return a.printPlan(plan, func(w io.Writer) error { return plan.WriteText(krm.SanitisingWriter(w)) })
 		},
 	}
-	a.register(cmd)
+	a.flags.register(cmd)
+	a.functionFlags.register(cmd)
 	a.registerRoots(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the plan: text, json or dot")
 	return cmd
@@ -125,7 +133,8 @@ func graphCommand(a *app) *cobra.Command {
 			return a.printPlan(plan, plan.Graph.WriteDOT)
 		},
 	}
-	a.register(cmd)
+	a.flags.register(cmd)
+	a.functionFlags.register(cmd)
 	a.registerRoots(cmd)
 	return cmd
 }

@@ -25,6 +25,7 @@ type renderFlags struct {
 	output string
 	force  bool
 	check  bool
+	plan   string
 }
 
 func renderCommand(a *app) *cobra.Command {
@@ -42,6 +43,9 @@ removed; files that krmflow did not write are never touched.`,
 			if err != nil {
 				return err
 			}
+			if err := errors.Join(a.denied(plan), drift(plan, f.plan)); err != nil {
+				return err
+			}
 			sink, err := a.sink(cmd.Context(), f, dirs, plan)
 			if err != nil {
 				return err
@@ -49,13 +53,34 @@ removed; files that krmflow did not write are never touched.`,
 			return a.render(cmd.Context(), plan, dirs, sink)
 		},
 	}
-	a.register(cmd)
+	a.flags.register(cmd)
+	a.functionFlags.register(cmd)
 	a.registerRoots(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
 	fs.BoolVar(&f.force, "force", false, "write to a folder that holds files krmflow did not write; they stay, and a run that is killed is completed by the next one")
+	fs.StringVar(&f.plan, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	fs.BoolVar(&f.check, "check", false, "write nothing, exit with 10 if the output would change")
 	return cmd
+}
+
+// drift compares the plan with the one in a file, if there is a file.
+func drift(plan *planner.Plan, file string) error {
+	if file == "" {
+		return nil
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("--plan: %w", err)
+	}
+	lines, err := plan.Drift(before)
+	if err != nil {
+		return fmt.Errorf("--plan %s: %w", file, err)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return &exitError{exitVerified, fmt.Errorf("this is not what %s planned; nothing was executed\n  %s", file, strings.Join(lines, "\n  "))}
 }
 
 // A sink takes the results of a run.

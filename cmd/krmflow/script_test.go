@@ -28,7 +28,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode, "repeat": generate},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog},
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -90,4 +91,27 @@ func child(args []string) *exec.Cmd {
 func fatal(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 	os.Exit(99)
+}
+
+// writeCatalog writes a catalog that lists a program, with its digest, as example.com/v1 Stamp: catalog PROGRAM CATALOG.
+func writeCatalog(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: catalog PROGRAM CATALOG")
+	}
+	sum := sha256.Sum256([]byte(ts.ReadFile(args[0])))
+	text := fmt.Sprintf(`apiVersion: config.kubernetes.io/v1alpha1
+kind: Catalog
+spec:
+  krmFunctions:
+  - group: example.com
+    names: {kind: Stamp}
+    versions:
+    - name: v1
+      runtime:
+        exec:
+          platforms:
+          - {bin: %[1]s, os: linux, arch: amd64, uri: %[1]s, sha256: %[2]x}
+          - {bin: %[1]s, os: linux, arch: arm64, uri: %[1]s, sha256: %[2]x}
+`, filepath.Base(args[0]), sum)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }

@@ -1,0 +1,213 @@
+package planner
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// Functions say which functions may run and what this machine offers them. The zero Functions allow none.
+type Functions struct {
+	// Trusted are references of catalogs, in the order of the flags; relative paths start at [Options.Cwd].
+	Trusted []string
+	Policy  trust.Policy
+	// Isolation returns what isolates a program on this machine, empty for nothing. It is asked when the first function is met;
+	// nil means nothing.
+	Isolation func() string
+	// Image returns what is known about an image without starting it; nil means that nothing is known.
+	Image func(reference string) trust.Image
+}
+
+// A Denial says that a node may not run. Nothing runs then.
+type Denial struct {
+	Node string
+	Err  error
+	// Exit is the exit code that it stands for: 3 if a human has to decide, 4 if something is not what it should be.
+	Exit int
+}
+
+// catalogs returns the trusted catalogs. They are read when the first function asks for them.
+func (c *compiler) catalogs() []trust.Trusted {
+	if c.trusted == nil {
+		c.trusted = []trust.Trusted{}
+		for _, text := range c.o.Functions.Trusted {
+			c.trusted = append(c.trusted, c.readCatalog(text))
+		}
+	}
+	return c.trusted
+}
+
+func (c *compiler) readCatalog(text string) trust.Trusted {
+	ref, err := catalog.ParseRef(text)
+	t := trust.Trusted{Ref: ref, By: "flag"}
+	if err == nil {
+		err = ref.Supported()
+	}
+	if err != nil {
+		t.Err = err
+		return t
+	}
+	t.Ref = ref.In(c.o.Cwd)
+	src, real, err := c.files.ReadFile(t.Ref.Location)
+	if err != nil {
+		t.Err = err
+		return t
+	}
+	t.Ref = t.Ref.At(real).Shown(ref.Show())
+	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: src.Digest(), InTree: c.inTree(real)})
+	for _, w := range warnings {
+		c.plan.Warnings = append(c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+	}
+	if denial != nil {
+		c.pinFailures = append(c.pinFailures, Denial{"", denial.Err, denial.Exit})
+		t.Err = errors.New("it does not have the digest of its pin")
+		return t
+	}
+	t.Catalog, t.Err = catalog.Parse(src, t.Ref)
+	if t.Err == nil {
+		for _, n := range t.Catalog.Notices {
+			c.plan.Warnings = append(c.plan.Warnings, Warning{n.Pos, n.Field, n.Msg, n.Hints})
+		}
+	}
+	return t
+}
+
+// inTree reports whether a file lies in a directory that is rendered: who may change that may change the catalog.
+func (c *compiler) inTree(real string) bool {
+	for dir := range c.kusts {
+		if strings.HasPrefix(real, dir+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}
+
+// layerCatalogs returns the trusted catalogs in the order in which this layer searches them, and those that it names
+// and nobody trusts. What a layer names decides about order, never about trust.
+func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
+	trusted := s.c.catalogs()
+	taken := make([]bool, len(trusted))
+	for i, text := range s.k.Catalogs {
+		ref, err := catalog.ParseRef(text)
+		if err != nil {
+			continue // reported when the layer was compiled
+		}
+		ref = ref.In(s.dir.Real)
+		if !ref.Remote() {
+			if real, err := filepath.EvalSymlinks(ref.Location); err == nil {
+				ref = ref.At(real)
+			}
+		}
+		found := false
+		for j, t := range trusted {
+			if t.Ref.Same(ref) {
+				found = true
+				if !taken[j] {
+					taken[j] = true
+					search = append(search, t)
+				}
+			}
+		}
+		if !found {
+			named = append(named, trust.Named{Ref: ref.Shown(text), Pos: s.k.src.Locate(0, "catalogs", i), Flag: s.c.files.Name(ref.Location)})
+		}
+	}
+	for j, t := range trusted {
+		if !taken[j] {
+			search = append(search, t)
+		}
+	}
+	return search, named
+}
+
+// checkCatalogs reports what is wrong with the catalogs field, and warns about catalogs that nobody trusts.
+func (s *steps) checkCatalogs() {
+	for i, text := range s.k.Catalogs {
+		path := []any{"catalogs", i}
+		if _, err := catalog.ParseRef(text); err != nil {
+			s.errorAt(s.k.src, path, err)
+		} else if slices.Index(s.k.Catalogs, text) < i {
+			s.warn(s.k.src, path, "%q is listed twice", text)
+		}
+	}
+	if len(s.k.Catalogs) > 0 {
+		_, named := s.layerCatalogs()
+		for _, n := range named {
+			w := n.Warning()
+			s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+		}
+	}
+}
+
+// function decides about the function that a configuration document stands for. The entry is never nil: a denied
+// function has its place in the plan, too.
+func (s *steps) function(d document, role krm.Role, e *entry) {
+	policy := s.c.o.Functions.Policy
+	req := trust.Request{
+		ID: d.r.ID(), Pos: d.r.Pos, Node: s.prefix + "#" + krm.FieldPath(e.path), Config: d.r.Value(), Dir: s.dir.Real,
+		OS: runtime.GOOS, Arch: runtime.GOARCH,
+	}
+	if f := s.c.o.Functions.Isolation; f != nil {
+		req.Facts.Isolation = f()
+	}
+	inline, err := krm.ReadInline(d.r.Value(), func(...any) krm.Pos { return d.r.Pos })
+	if !errors.As(err, &req.Conflict) && err != nil {
+		s.fail(err)
+		return
+	}
+	req.Inline = inline
+	req.Catalogs, req.Named = s.layerCatalogs()
+	s.facts(policy, &req)
+	dec := policy.Decide(req)
+	for _, w := range dec.Warnings {
+		s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+	}
+	for _, denial := range dec.Denials {
+		s.c.plan.Denied = append(s.c.plan.Denied, Denial{req.Node, denial.Err, denial.Exit})
+	}
+	config := krm.FunctionConfig(d.r.Value())
+	if dec.Entry != nil {
+		s.validateConfig(d, dec.Entry, config)
+	}
+	fn := dec.Function
+	fn.Config = krm.AppendYAML(nil, config)
+	e.summary = e.summary + "  " + dec.Line()
+	e.decision = &dec
+	e.call = &graph.Call{Function: fn, Config: config, Role: role, Schema: s.schema, Origin: e.origin}
+}
+
+// validateConfig checks a configuration against the schema of the catalog's entry.
+func (s *steps) validateConfig(d document, entry *catalog.Entry, config krm.Value) {
+	for _, e := range entry.Validate(config) {
+		s.fail(krm.Errorf(d.r.Pos, "", "%s: %v", d.r.ID(), e))
+	}
+	if w := entry.SchemaWarning(); w != nil {
+		s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+	}
+}
+
+// facts finds out what the decision needs to know: digests of programs and images, and where links lead.
+func (s *steps) facts(policy trust.Policy, req *trust.Request) {
+	needs := policy.Needs(*req)
+	req.Facts.Programs, req.Facts.Images, req.Facts.Mounts = map[string]trust.Program{}, map[string]trust.Image{}, map[string]trust.Mount{}
+	for i, path := range needs.Programs {
+		p, err := s.c.files.Program(path, needs.Roots[i])
+		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Err: err}
+	}
+	for _, image := range needs.Images {
+		if s.c.o.Functions.Image != nil {
+			req.Facts.Images[image] = s.c.o.Functions.Image(image)
+		}
+	}
+	for _, path := range needs.Mounts {
+		real, err := filepath.EvalSymlinks(path)
+		req.Facts.Mounts[path] = trust.Mount{Real: real, Err: err}
+	}
+}
