@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	"executors": {"krm", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"},
 	"eval":      {"krm", "graph", "builtins"},
 	"planner":   {"krm", "graph", "builtins", "catalog", "eval", "loaders", "trust"},
-	"scheduler": {"krm", "builtins", "eval", "executors", "graph"},
+	"scheduler": {"krm", "builtins", "eval", "graph"},
 	"bench":     {},
 
 	"executors/exec":      {"krm", "executors", "executors/internal/box", "executors/internal/proc", "executors/internal/sealed"},

@@ -34,37 +34,24 @@ type Executor interface {
 // StderrTail is how many bytes of a function's stderr are kept: the last ones.
 const StderrTail = 64 << 10
 
-// Output is what one call of a function has written.
-type Output struct {
-	List   []byte // stdout
-	Stderr []byte // the tail of stderr, at most StderrTail bytes; raw, so escape it before it meets a terminal
-}
-
-// A Code says what kind of failure an [Error] is.
-type Code int
-
-const (
-	// Internal is a fault of the executor or of the machine.
-	Internal Code = iota
-	// Invalid means that the function can never run as it is: no such file, no interpreter, another architecture.
-	Invalid
-	// Denied means that running it would need a permission that was not given.
-	Denied
-	// Verification means that it is not what was agreed on: another digest.
-	Verification
-	// Failed means that it ran and failed, or that its executor crashed while it ran.
-	Failed
-	// Timeout means that it was stopped because its time was over.
-	Timeout
-	// Limit means that it was stopped because it used too much of something else.
-	Limit
+// What crosses the interface belongs to the vocabulary, so that who only passes it on does not depend on how functions are
+// run.
+type (
+	// Output is what one call of a function has written.
+	Output = krm.FunctionOutput
+	// Error is why a function could not be prepared or executed.
+	Error = krm.FunctionError
+	// Code says what kind of failure an Error is.
+	Code = krm.FunctionCode
 )
 
-// An Error is why a function could not be prepared or executed.
-type Error struct {
-	Code   Code
-	Msg    string // begins with the function's name; hint lines follow, indented by two blanks
-	Stderr []byte // of the function, as in [Output]
-}
-
-func (e *Error) Error() string { return e.Msg }
+// The codes of errors.
+const (
+	Internal     = krm.FunctionInternal
+	Invalid      = krm.FunctionInvalid
+	Denied       = krm.FunctionDenied
+	Verification = krm.FunctionVerification
+	Failed       = krm.FunctionFailed
+	Timeout      = krm.FunctionTimeout
+	Limit        = krm.FunctionLimit
+)

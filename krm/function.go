@@ -59,3 +59,38 @@ type Limits struct {
 	Memory  int64         // bytes, default 2 GiB
 	Procs   int           // processes, default 256
 }
+
+// FunctionOutput is what one call of a function has written.
+type FunctionOutput struct {
+	List   []byte // stdout
+	Stderr []byte // the tail of stderr, bounded by the executor; raw, so escape it before it meets a terminal
+}
+
+// A FunctionCode says what kind of failure a [FunctionError] is.
+type FunctionCode int
+
+const (
+	// FunctionInternal is a fault of the executor or of the machine.
+	FunctionInternal FunctionCode = iota
+	// FunctionInvalid means that the function can never run as it is: no such file, no interpreter, another architecture.
+	FunctionInvalid
+	// FunctionDenied means that running it would need a permission that was not given.
+	FunctionDenied
+	// FunctionVerification means that it is not what was agreed on: another digest.
+	FunctionVerification
+	// FunctionFailed means that it ran and failed, or that its executor crashed while it ran.
+	FunctionFailed
+	// FunctionTimeout means that it was stopped because its time was over.
+	FunctionTimeout
+	// FunctionLimit means that it was stopped because it used too much of something else.
+	FunctionLimit
+)
+
+// A FunctionError is why a function could not be prepared or executed.
+type FunctionError struct {
+	Code   FunctionCode
+	Msg    string // begins with the function's name; hint lines follow, indented by two blanks
+	Stderr []byte // of the function, as in [FunctionOutput]
+}
+
+func (e *FunctionError) Error() string { return e.Msg }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/eval"
-	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -49,7 +48,7 @@ func (r *run) prepare(ctx context.Context) []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-func (r *run) executor(runtime krm.Runtime) (executors.Executor, error) {
+func (r *run) executor(runtime krm.Runtime) (Executor, error) {
 	if r.o.Executor == nil {
 		return nil, fmt.Errorf("there is no executor for %s functions", runtime)
 	}
@@ -69,7 +68,7 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	}
 	wire := krm.WireOptions{Role: op.Role, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID))}
 	out, err := ex.Execute(ctx, op.Function, krm.EncodeResourceList(in, op.Config, wire))
-	var failed *executors.Error
+	var failed *krm.FunctionError
 	if errors.As(err, &failed) && len(out.Stderr) == 0 {
 		out.Stderr = failed.Stderr
 	}
@@ -78,7 +77,7 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	if err == nil {
 		reply, err = krm.DecodeResourceList(out.List, in, wire)
 		if err != nil {
-			err = &executors.Error{Code: executors.Failed, Msg: err.Error()}
+			err = &krm.FunctionError{Code: krm.FunctionFailed, Msg: err.Error()}
 		}
 		report.Results, report.Removed = reply.Results, reply.Removed
 		for _, w := range reply.Warnings {

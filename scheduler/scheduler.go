@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/eval"
-	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -36,13 +35,21 @@ type Options struct {
 	// Warn is called for what the user probably did not mean.
 	Warn func(n *graph.Node, msg string)
 	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
-	Executor func(krm.Runtime) (executors.Executor, error)
+	Executor func(krm.Runtime) (Executor, error)
 	// Call is called with what each function reported.
 	Call func(CallReport)
 	// AllowErrorResults lets a function that ends well report errors.
 	AllowErrorResults bool
 	// Root is called with each root's final list as soon as it is known. Its error counts as the root's.
 	Root func(r graph.Root, list *krm.List) error
+}
+
+// An Executor obtains and runs functions: see package executors, whose interface this is.
+type Executor interface {
+	// Prepare obtains and verifies what f runs. It runs nothing.
+	Prepare(ctx context.Context, f krm.Function) error
+	// Execute runs f once with list, a ResourceList.
+	Execute(ctx context.Context, f krm.Function, list []byte) (krm.FunctionOutput, error)
 }
 
 // A CallReport is what a function has said besides its list.

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/krmflow/krmflow/executors"
-	"github.com/krmflow/krmflow/executors/container"
-	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
@@ -21,9 +16,6 @@ import (
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
-
-// runtimeVariable tells the executor of containers which runtime the user wants.
-const runtimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
 
 // The exit codes that concern functions.
 const (
@@ -109,14 +101,6 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 	return planner.Functions{Trusted: f.trusted, Policy: policy, Isolation: isolation}, nil
 }
 
-// isolation returns what isolates a program on this machine, empty for nothing that is enough.
-func isolation() string {
-	if iso := exec.Probe(); iso.Enough() {
-		return iso.String()
-	}
-	return ""
-}
-
 // parseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it.
 func parseMount(text string) (krm.Mount, error) {
 	m := krm.Mount{Type: "bind"}
@@ -171,54 +155,10 @@ func (a *app) needsRuntime(plan *planner.Plan) error {
 	if a.mountErr != nil {
 		return a.mountErr
 	}
-	if _, err := container.Detect(a.runtime); err != nil {
+	if err := detectRuntime(a.runtime); err != nil {
 		return fmt.Errorf("%w; these functions need one:\n%s", err, strings.Join(names, "\n"))
 	}
 	return nil
-}
-
-// pool starts executors when they are needed and ends them.
-type pool struct {
-	ctx     context.Context
-	mu      sync.Mutex
-	runtime string // of containers
-	started map[krm.Runtime]*executors.Process
-	errs    map[krm.Runtime]error
-}
-
-func newPool(ctx context.Context, runtime string) *pool {
-	return &pool{ctx: ctx, runtime: runtime, started: map[krm.Runtime]*executors.Process{}, errs: map[krm.Runtime]error{}}
-}
-
-func (p *pool) get(r krm.Runtime) (executors.Executor, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if x := p.started[r]; x != nil {
-		return x, nil
-	}
-	if err := p.errs[r]; err != nil {
-		return nil, err
-	}
-	program := executors.Program{Kind: string(r)}
-	if r == krm.RuntimeContainer {
-		program.Env = append(container.Environment(os.Environ()), runtimeVariable+"="+p.runtime)
-		program.Linger = 5 * time.Second
-	}
-	x, err := executors.Start(p.ctx, program)
-	if err != nil {
-		p.errs[r] = err
-		return nil, err
-	}
-	p.started[r] = x
-	return x, nil
-}
-
-func (p *pool) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, x := range p.started {
-		x.Close()
-	}
 }
 
 // functionExit returns the exit code of an error that a function or its executor caused, 0 for any other error.
@@ -227,20 +167,20 @@ func functionExit(err error) int {
 	if errors.As(err, &results) {
 		return exitFunction
 	}
-	var fe *executors.Error
+	var fe *krm.FunctionError
 	if !errors.As(err, &fe) {
 		return 0
 	}
 	switch fe.Code {
-	case executors.Verification:
+	case krm.FunctionVerification:
 		return exitVerified
-	case executors.Denied:
+	case krm.FunctionDenied:
 		return exitTrust
-	case executors.Limit:
+	case krm.FunctionLimit:
 		return exitLimit
-	case executors.Failed, executors.Timeout:
+	case krm.FunctionFailed, krm.FunctionTimeout:
 		return exitFunction
-	case executors.Invalid:
+	case krm.FunctionInvalid:
 		return exitInput
 	}
 	return exitInternal
@@ -276,50 +216,4 @@ func (l *logger) report(r scheduler.CallReport) {
 	for line := range strings.Lines(string(r.Stderr)) {
 		fmt.Fprintf(l.w, "%s: %s\n", name, strings.TrimSuffix(line, "\n"))
 	}
-}
-
-func executorCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions", Args: atMost(0)}
-	list := &cobra.Command{
-		Use: "list", Short: "List the executors and what isolates functions on this machine", Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			iso := isolation()
-			if iso == "" {
-				iso = "none: --allow-unsandboxed is needed"
-			}
-			engine := "none: install podman or docker"
-			if e, err := container.Detect(""); err == nil {
-				engine = e.Name + " " + e.Path
-			}
-			return a.print(fmt.Sprintf("exec       programs    isolation %s\ncontainer  images      runtime %s\n", iso, engine))
-		},
-	}
-	serve := &cobra.Command{
-		Use: "exec", Hidden: true, Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			x := exec.New()
-			defer x.Close()
-			executors.Serve("exec", x)
-			return nil
-		},
-	}
-	containers := &cobra.Command{
-		Use: "container", Hidden: true, Args: atMost(0),
-		RunE: func(*cobra.Command, []string) error {
-			engine, err := container.Detect(os.Getenv(runtimeVariable))
-			if err != nil {
-				return err
-			}
-			x := container.New(container.Options{Engine: engine, Reaper: []string{"/proc/self/exe", "executor", "container-reaper"}})
-			defer x.Close()
-			executors.Serve("container", x)
-			return nil
-		},
-	}
-	reaper := &cobra.Command{
-		Use: "container-reaper", Hidden: true, DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error { return container.Reap(a.stdin, args) },
-	}
-	cmd.AddCommand(list, serve, containers, reaper)
-	return cmd
 }

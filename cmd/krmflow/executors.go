@@ -1,0 +1,127 @@
+//go:build functions
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/container"
+	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// runtimeVariable tells the executor of containers which runtime the user wants.
+const runtimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
+
+const canRunFunctions = true
+
+// isolation returns what isolates a program on this machine, empty for nothing that is enough.
+func isolation() string {
+	if iso := exec.Probe(); iso.Enough() {
+		return iso.String()
+	}
+	return ""
+}
+
+// detectRuntime returns an error if nothing on this machine can run containers.
+func detectRuntime(override string) error {
+	_, err := container.Detect(override)
+	return err
+}
+
+// pool starts executors when they are needed and ends them.
+type pool struct {
+	ctx     context.Context
+	mu      sync.Mutex
+	runtime string // of containers
+	started map[krm.Runtime]*executors.Process
+	errs    map[krm.Runtime]error
+}
+
+func newPool(ctx context.Context, runtime string) *pool {
+	return &pool{ctx: ctx, runtime: runtime, started: map[krm.Runtime]*executors.Process{}, errs: map[krm.Runtime]error{}}
+}
+
+func (p *pool) get(r krm.Runtime) (scheduler.Executor, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if x := p.started[r]; x != nil {
+		return x, nil
+	}
+	if err := p.errs[r]; err != nil {
+		return nil, err
+	}
+	program := executors.Program{Kind: string(r)}
+	if r == krm.RuntimeContainer {
+		program.Env = append(container.Environment(os.Environ()), runtimeVariable+"="+p.runtime)
+		program.Linger = 5 * time.Second
+	}
+	x, err := executors.Start(p.ctx, program)
+	if err != nil {
+		p.errs[r] = err
+		return nil, err
+	}
+	p.started[r] = x
+	return x, nil
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.started {
+		x.Close()
+	}
+}
+
+func executorCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions", Args: atMost(0)}
+	list := &cobra.Command{
+		Use: "list", Short: "List the executors and what isolates functions on this machine", Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			iso := isolation()
+			if iso == "" {
+				iso = "none: --allow-unsandboxed is needed"
+			}
+			engine := "none: install podman or docker"
+			if e, err := container.Detect(""); err == nil {
+				engine = e.Name + " " + e.Path
+			}
+			return a.print(fmt.Sprintf("exec       programs    isolation %s\ncontainer  images      runtime %s\n", iso, engine))
+		},
+	}
+	serve := &cobra.Command{
+		Use: "exec", Hidden: true, Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			x := exec.New()
+			defer x.Close()
+			executors.Serve("exec", x)
+			return nil
+		},
+	}
+	containers := &cobra.Command{
+		Use: "container", Hidden: true, Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			engine, err := container.Detect(os.Getenv(runtimeVariable))
+			if err != nil {
+				return err
+			}
+			x := container.New(container.Options{Engine: engine, Reaper: []string{"/proc/self/exe", "executor", "container-reaper"}})
+			defer x.Close()
+			executors.Serve("container", x)
+			return nil
+		},
+	}
+	reaper := &cobra.Command{
+		Use: "container-reaper", Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error { return container.Reap(a.stdin, args) },
+	}
+	cmd.AddCommand(list, serve, containers, reaper)
+	return cmd
+}
