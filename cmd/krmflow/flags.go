@@ -63,13 +63,13 @@ func (f *flags) validate() error {
 		name, value string
 		legal       []string
 	}{
-		{"load-restrictor", f.loadRestrictor, []string{"LoadRestrictionsRootOnly", "LoadRestrictionsNone", "none", "rootOnly", ""}},
+		{"load-restrictor", f.loadRestrictor, []string{"LoadRestrictionsRootOnly", "LoadRestrictionsNone"}},
 		{"reorder", f.reorder, []string{"legacy", "none"}},
-		{"log-level", f.logLevel, []string{"", "debug", "info", "warn", "error"}},
+		{"log-level", f.logLevel, []string{"debug", "info", "warn", "error"}},
 		{"log-format", f.logFormat, []string{"text", "json"}},
 	} {
-		if !contains(c.legal, c.value) {
-			return usageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal[:2], ", ")))
+		if c.value != "" && !contains(c.legal, c.value) {
+			return usageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
 		}
 	}
 	if f.jobs < 1 {
@@ -93,7 +93,7 @@ func (f *flags) plannerOptions(cmd *cobra.Command, functions planner.Functions) 
 	managedBy := f.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on"
 	return planner.Options{
 		Cwd:            cwd,
-		Unrestricted:   f.loadRestrictor == "LoadRestrictionsNone" || f.loadRestrictor == "none",
+		Unrestricted:   f.loadRestrictor == "LoadRestrictionsNone",
 		Reorder:        f.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),
 		ManagedByLabel: managedBy,

@@ -25,7 +25,7 @@ type logger struct {
 }
 
 func (f *flags) logger(w io.Writer) *logger {
-	l := &logger{w: w, json: f.logFormat == "json", quiet: f.quiet}
+	l := &logger{w: w, json: f.logFormat == "json", quiet: f.quiet && !f.strict}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel

@@ -216,7 +216,15 @@ func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.Join(runErr, to.commit())
+	if err := a.strictError(); err != nil {
+		return errors.Join(runErr, err)
+	}
+	err := to.commit()
+	var changed *exitError
+	if runErr != nil && errors.As(err, &changed) && changed.code == exitChanged {
+		err = changed.err // a root that failed counts more than an output that would change
+	}
+	return errors.Join(runErr, err)
 }
 
 // stream is one YAML stream of all roots, in the order they were given.
