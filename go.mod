@@ -3,7 +3,6 @@ module github.com/krmflow/krmflow
 go 1.26.0
 
 require (
-	github.com/dominikbraun/graph v0.23.0
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/go-hclog v1.6.3
 	github.com/hashicorp/go-plugin v1.8.0

@@ -170,7 +170,6 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 			return nil
 		}
 	}
-	s.refer(s.dir.Real, dir.Real)
 	return dir
 }
 
@@ -185,14 +184,6 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 	}
 	return fmt.Errorf("cycle: %s contains %s, which refers to it: %s", dir.Name, b.stack[i].dir.Name,
 		strings.Join(append(names, dir.Name), " -> "))
-}
-
-// refer records in the graph of layers that one directory uses another.
-func (b *build) refer(from, to string) {
-	for _, v := range []string{from, to} {
-		_ = b.c.refs.AddVertex(v) // it may exist already
-	}
-	_ = b.c.refs.AddEdge(from, to)
 }
 
 // ambiguousPath refuses what YAML makes of two list entries of different indentation: "../../base - ../../prod".

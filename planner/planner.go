@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"slices"
 
-	dgraph "github.com/dominikbraun/graph"
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
@@ -111,7 +110,6 @@ type compiler struct {
 	g      *graph.Graph
 	plan   *Plan
 	layers map[layerKey]*layer
-	refs   dgraph.Graph[string, string] // which directory refers to which
 	kusts  map[string]*kustomizationFile
 	// trusted are the catalogs that the user trusts, nil until a function or a layer asks for them.
 	trusted     []trust.Trusted
@@ -130,7 +128,6 @@ func newCompiler(o Options) *compiler {
 		g:           &graph.Graph{},
 		plan:        &Plan{Decisions: map[string]*trust.Decision{}},
 		layers:      map[layerKey]*layer{},
-		refs:        dgraph.New(dgraph.StringHash, dgraph.Directed()),
 		schemas:     map[schemaKey]*krm.Schema{},
 		schemaNames: map[*krm.Schema]string{},
 		kusts:       map[string]*kustomizationFile{},

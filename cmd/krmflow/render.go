@@ -37,7 +37,7 @@ func renderCommand(a *app) *cobra.Command {
 resource, each root below its own relative path if there are several. The folder changes in one step when everything is
 rendered: a run that is killed leaves what was there. Files that an earlier run wrote and that are no longer made are
 removed; files that krmflow did not write are never touched.`,
-		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R . -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
+		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dirs, plan, err := a.planRoots(cmd, args)
 			if err != nil {
