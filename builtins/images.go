@@ -103,7 +103,7 @@ func (u *imageUpdate) containers(v krm.Value) (krm.Value, error) {
 		}
 		w, err := u.containers(f.Value)
 		if err == nil && w.Type() == krm.Seq && (f.Key == "containers" || f.Key == "initContainers") {
-			w, err = eachItem(w, u.container)
+			w, err = w.EditItems(u.container)
 		}
 		if err != nil {
 			return v, err
@@ -113,7 +113,7 @@ func (u *imageUpdate) containers(v krm.Value) (krm.Value, error) {
 		}
 	}
 	if v.Type() == krm.Seq {
-		return eachItem(v, u.containers)
+		return v.EditItems(u.containers)
 	}
 	return changed, nil
 }
@@ -125,28 +125,6 @@ func withField(v, changed krm.Value, i int, x krm.Value) krm.Value {
 	}
 	changed.Fields()[i].Value = x
 	return changed
-}
-
-// eachItem returns the list v with fn applied to its items, v itself if that changes nothing.
-func eachItem(v krm.Value, fn EditFunc) (krm.Value, error) {
-	var changed []krm.Value
-	for i, item := range v.Items() {
-		w, err := fn(item)
-		if err != nil {
-			return v, err
-		}
-		if w.Same(item) {
-			continue
-		}
-		if changed == nil {
-			changed = append(changed, v.Items()...)
-		}
-		changed[i] = w
-	}
-	if changed == nil {
-		return v, nil
-	}
-	return krm.SeqOf(changed...), nil
 }
 
 func (u *imageUpdate) container(v krm.Value) (krm.Value, error) {
