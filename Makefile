@@ -3,24 +3,18 @@ KUSTOMIZE_VERSION = v5.8.2
 TOOLS = $(CURDIR)/.tools
 FUZZTIME ?= 1m
 
-.PHONY: build build-functions test check vulncheck bench fuzz kustomize golden generate
+.PHONY: build test check vulncheck bench fuzz kustomize golden generate
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/krmflow ./cmd/krmflow
 
-# The same with the executors of functions, which cost every start a few milliseconds.
-build-functions:
-	CGO_ENABLED=0 $(GO) build -trimpath -tags functions -o bin/krmflow ./cmd/krmflow
-
 # -race where goroutines meet: the walk of a graph, the shared layers and the output folder.
 test:
 	$(GO) test ./...
-	$(GO) test -tags functions ./cmd/krmflow
 	$(GO) test -race ./graph ./scheduler ./cmd/krmflow
 
 check: test vulncheck
 	$(GO) vet ./...
-	$(GO) vet -tags functions ./cmd/krmflow
 	test -z "$$(gofmt -l . | tee /dev/stderr)"
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 

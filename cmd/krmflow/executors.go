@@ -1,5 +1,3 @@
-//go:build functions
-
 package main
 
 import (
@@ -19,8 +17,6 @@ import (
 
 // runtimeVariable tells the executor of containers which runtime the user wants.
 const runtimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
-
-const canRunFunctions = true
 
 // isolation returns what isolates a program on this machine, empty for nothing that is enough.
 func isolation() string {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -28,12 +27,6 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
 			return nil
-		},
-		Condition: func(cond string) (bool, error) {
-			if cond != "functions" {
-				return false, fmt.Errorf("unknown condition %q", cond)
-			}
-			return canRunFunctions, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog},
 	})
