@@ -1,0 +1,106 @@
+package krmflow_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestRows checks the tables in docs/rows, which say how each requirement is shown: every script that a row names exists and
+// names the row in one of its comments, every test exists, nothing is left out without a reason, and no row occurs twice.
+func TestRows(t *testing.T) {
+	files, _ := filepath.Glob("docs/rows/*.md")
+	if len(files) == 0 {
+		t.Fatal("there are no tables")
+	}
+	seen := map[string]string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range tableRows(string(data)) {
+			if len(row) != 4 {
+				t.Errorf("%s: %q has %d columns: a row is | id | sentence | shown by | note |", file, row[0], len(row))
+				continue
+			}
+			id, sentence, shown, note := row[0], row[1], row[2], row[3]
+			if !rowID.MatchString(id) || sentence == "" {
+				t.Errorf("%s: %q is no row id with a sentence", file, id)
+			}
+			if first, ok := seen[id]; ok {
+				t.Errorf("%s: %s occurs in %s, too", file, id, first)
+			}
+			seen[id] = file
+			if shown == "-" {
+				if note == "" {
+					t.Errorf("%s: %s is not shown, and there is no reason", file, id)
+				}
+				continue
+			}
+			for name := range strings.SplitSeq(shown, ",") {
+				if why := showsRow(strings.Trim(strings.TrimSpace(name), "`"), id); why != "" {
+					t.Errorf("%s: %s: %s", file, id, why)
+				}
+			}
+		}
+	}
+}
+
+var rowID = regexp.MustCompile(`^[A-Z]+-?[0-9]+[a-z]?$`)
+
+// tableRows returns the cells of all table rows of a text, without the heads of the tables.
+func tableRows(text string) [][]string {
+	var rows [][]string
+	for line := range strings.Lines(text) {
+		line, ok := strings.CutPrefix(strings.TrimSpace(line), "|")
+		if !ok || strings.HasPrefix(line, "---") || strings.HasPrefix(strings.TrimSpace(line), "id |") {
+			continue
+		}
+		var row []string
+		for cell := range strings.SplitSeq(strings.TrimSuffix(strings.ReplaceAll(line, `\|`, "\x00"), "|"), "|") {
+			row = append(row, strings.TrimSpace(strings.ReplaceAll(cell, "\x00", "|")))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// showsRow returns why name, which is a script or package.Test, does not show the row; empty if it does.
+func showsRow(name, id string) string {
+	if strings.HasSuffix(name, ".txtar") {
+		data, err := os.ReadFile("testdata/script/" + name)
+		if err != nil {
+			return "there is no script " + name
+		}
+		script, _, _ := strings.Cut(string(data), "\n-- ")
+		for line := range strings.Lines(script) {
+			if comment, ok := strings.CutPrefix(line, "#"); ok && containsWord(comment, id) {
+				return ""
+			}
+		}
+		return "no comment of " + name + " names it"
+	}
+	dir, test, ok := strings.Cut(name, ".")
+	if !ok || !strings.HasPrefix(test, "Test") && !strings.HasPrefix(test, "Fuzz") {
+		return name + " is neither a script nor package.TestName"
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && strings.Contains(string(data), "\nfunc "+test+"(") {
+			return ""
+		}
+	}
+	return "there is no test " + name
+}
+
+func containsWord(text, word string) bool {
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,.:;()\n", r) }) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
