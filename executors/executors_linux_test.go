@@ -73,7 +73,7 @@ func root() string { return filepath.Join(os.TempDir(), fmt.Sprintf("krmflow-tes
 var behaviours = map[string]string{
 	"copy":  "cat",
 	"deaf":  "exec <&-; echo done",
-	"fail":  "echo it is wrong >&2; exit 3",
+	"fail":  "cat; echo it is wrong >&2; exit 3",
 	"hang":  "sleep 48.12",
 	"flood": "yes",
 	"child": "setsid sleep 48.12 & sleep 48.12",

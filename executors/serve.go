@@ -155,17 +155,14 @@ func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
 		out, err = s.ex.Execute(ctx, fromWire(first.GetFunction()), list)
 		return err
 	})
-	if err != nil {
-		return stream.Send(&wire.ExecuteResponse{Error: errToWire(err), Done: true})
-	}
-	for len(out.List) > 0 {
+	for len(out.List) > 0 { // of a function that failed, too: its results say why
 		n := min(chunk, len(out.List))
 		if err := stream.Send(&wire.ExecuteResponse{List: out.List[:n]}); err != nil {
 			return err
 		}
 		out.List = out.List[n:]
 	}
-	return stream.Send(&wire.ExecuteResponse{Stderr: out.Stderr, Done: true})
+	return stream.Send(&wire.ExecuteResponse{Stderr: out.Stderr, Error: errToWire(err), Done: true})
 }
 
 // A grpcPlugin is what go-plugin knows of an executor, on both sides.

@@ -74,7 +74,9 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	}
 	report := CallReport{Node: n, Stderr: out.Stderr}
 	var reply *krm.Reply
-	if err == nil {
+	if err != nil {
+		report.Results = krm.ParseResults(out.List)
+	} else {
 		reply, err = krm.DecodeResourceList(out.List, in, wire)
 		if err != nil {
 			err = &krm.FunctionError{Code: krm.FunctionFailed, Msg: err.Error()}

@@ -155,11 +155,11 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 	out := executors.Output{List: stdout.bytes(), Stderr: stderr.bytes()}
 	switch {
 	case ctx.Err() != nil:
-		return out, ctx.Err()
+		return out, context.Cause(ctx)
 	case context.Cause(running) == errOutput:
 		return executors.Output{Stderr: out.Stderr}, c.failed(executors.Limit, out, "it printed more than %s", size(f.Limits.Output))
 	case limited.Err() != nil:
-		return out, c.failed(executors.Timeout, out, "it did not end within %s", f.Limits.Timeout)
+		return out, c.failed(executors.Timeout, out, "still running after %s, stopped\n  --fn-timeout sets how long a function may take", f.Limits.Timeout)
 	case err != nil:
 		return out, c.explain(err, out)
 	case removed != nil:

@@ -83,6 +83,9 @@ func (x *Executor) image(ctx context.Context, f krm.Function) (id string, err er
 	defer im.mu.Unlock()
 	if im.id == "" {
 		im.id, err = x.Engine.obtain(ctx, f, ref)
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 	}
 	return im.id, err
 }

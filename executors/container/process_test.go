@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -48,7 +49,25 @@ func host(function string) {
 	bufio.NewReader(os.Stdin).ReadString('\n')
 }
 
-// The executor does the same behind a process. Whichever process is killed, its container goes.
+// behaviours are what the conformance test asks for, for the function of the images.
+var behaviours = map[string]string{"copy": "cat", "deaf": "deaf done", "fail": "fail it is wrong", "hang": "hang", "flood": "flood"}
+
+// What every executor must do, the value does, and the process.
+func TestConformance(t *testing.T) {
+	l := newLab(t)
+	function := func(name string) krm.Function { return l.function(behaviours[name]) }
+	t.Run("direct", func(t *testing.T) { executortest.Run(t, l.executor(t), function) })
+	t.Run("process", func(t *testing.T) {
+		x, err := executors.Start(t.Context(), executors.Program{Kind: "container", Env: Environment(os.Environ()), Linger: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		executortest.Run(t, x, function)
+	})
+}
+
+// The executor ends the same behind a process. Whichever process is killed, its container goes.
 func TestProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("there is no /proc")

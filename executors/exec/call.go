@@ -235,17 +235,19 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped", size(c.f.Limits.Output))
 	default:
 	}
-	switch {
-	case end.err != nil:
+	if end.err != nil {
 		return executors.Output{}, c.notStarted(end.err)
-	case end.signal == syscall.SIGKILL:
-		return executors.Output{}, c.fail(executors.Failed, "ended by signal 9 (killed)\n  out of memory?")
-	case end.signal != 0:
-		return executors.Output{}, c.fail(executors.Failed, "ended by signal %d (%v)", int(end.signal), end.signal)
-	case end.code != 0:
-		return executors.Output{}, c.fail(executors.Failed, "exit code %d", end.code)
 	}
-	return executors.Output{List: c.out.data(), Stderr: c.tail.data()}, nil
+	out := executors.Output{List: c.out.data(), Stderr: c.tail.data()}
+	switch {
+	case end.signal == syscall.SIGKILL:
+		return out, c.fail(executors.Failed, "ended by signal 9 (killed)\n  out of memory?")
+	case end.signal != 0:
+		return out, c.fail(executors.Failed, "ended by signal %d (%v)", int(end.signal), end.signal)
+	case end.code != 0:
+		return out, c.fail(executors.Failed, "exit code %d", end.code)
+	}
+	return out, nil
 }
 
 func (c *call) fail(code executors.Code, format string, args ...any) error {

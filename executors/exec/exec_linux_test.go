@@ -81,7 +81,7 @@ func TestEnds(t *testing.T) {
 		}{
 			{args: []string{"copy"}, want: input, code: -1},
 			{args: []string{"upper"}, want: strings.ToUpper(input), code: -1},
-			{args: []string{"fail", "wrong"}, code: executors.Failed, err: "exit code 3", stderr: "it is wrong\n"},
+			{args: []string{"fail", "wrong"}, want: input, code: executors.Failed, err: "exit code 3", stderr: "it is wrong\n"},
 			{args: []string{"signal", "9"}, code: executors.Failed, err: "ended by signal 9 (killed)\n  out of memory?"},
 			{args: []string{"signal", "15"}, code: executors.Failed, err: "ended by signal 15 (terminated)"},
 			{args: []string{"deaf"}, want: "done\n", code: -1},

@@ -20,7 +20,7 @@ const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n-
 //
 //	copy   writes what it reads
 //	deaf   reads nothing and writes "done\n"
-//	fail   writes "it is wrong\n" to stderr and ends with 3
+//	fail   writes what it reads, "it is wrong\n" to stderr, and ends with 3
 //	hang   does not end
 //	flood  writes without end
 func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Function) {
@@ -50,7 +50,7 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		changed.Digest[0] ^= 1
 		fails(t, ex.Prepare(t.Context(), changed), executors.Verification, "copy", "want "+changed.Digest.String())
 		_, err := ex.Execute(t.Context(), changed, nil)
-		fails(t, err, executors.Verification, "copy", "got ")
+		fails(t, err, executors.Verification, "copy", "want "+changed.Digest.String())
 	})
 	t.Run("copy", func(t *testing.T) {
 		for _, input := range []string{list, "", strings.Repeat(list, 1<<20/len(list)+1)} {
@@ -69,9 +69,12 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		}
 	})
 	t.Run("fail", func(t *testing.T) {
-		_, err := execute("fail", krm.Limits{}, []byte(list))
+		out, err := execute("fail", krm.Limits{}, []byte(list))
 		if e := fails(t, err, executors.Failed, "fail", "exit code 3"); string(e.Stderr) != "it is wrong\n" {
 			t.Errorf("stderr %q", e.Stderr)
+		}
+		if string(out.List) != list {
+			t.Errorf("what it wrote is lost: %q", out.List)
 		}
 	})
 	t.Run("limits", func(t *testing.T) {

@@ -33,7 +33,7 @@ type ExecutorClient interface {
 	// Prepare obtains and verifies what the function runs. It runs nothing.
 	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareResponse, error)
 	// Execute runs the function once. The first request carries the function, all of them parts of the ResourceList; the
-	// responses carry parts of what the function wrote, the last one its stderr or the error.
+	// responses carry parts of what the function wrote, the last one its stderr and, if it failed, the error.
 	Execute(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecuteRequest, ExecuteResponse], error)
 }
 
@@ -75,7 +75,7 @@ type ExecutorServer interface {
 	// Prepare obtains and verifies what the function runs. It runs nothing.
 	Prepare(context.Context, *PrepareRequest) (*PrepareResponse, error)
 	// Execute runs the function once. The first request carries the function, all of them parts of the ResourceList; the
-	// responses carry parts of what the function wrote, the last one its stderr or the error.
+	// responses carry parts of what the function wrote, the last one its stderr and, if it failed, the error.
 	Execute(grpc.BidiStreamingServer[ExecuteRequest, ExecuteResponse]) error
 	mustEmbedUnimplementedExecutorServer()
 }

@@ -22,6 +22,12 @@ func main() {
 	if len(words) == 0 {
 		words = []string{"cat"}
 	}
+	say := func(text string) string {
+		if len(words) > 1 {
+			return strings.Join(words[1:], " ")
+		}
+		return text
+	}
 	switch words[0] {
 	case "cat":
 		io.Copy(os.Stdout, os.Stdin)
@@ -29,7 +35,7 @@ func main() {
 		json.NewEncoder(os.Stdout).Encode(describe())
 	case "fail":
 		io.Copy(os.Stdout, os.Stdin)
-		fmt.Fprintln(os.Stderr, "cannot \x1b[31mdo it")
+		fmt.Fprintln(os.Stderr, say("cannot \x1b[31mdo it"))
 		os.Exit(3)
 	case "hang":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
@@ -63,7 +69,7 @@ func main() {
 		fmt.Println("done")
 	case "deaf":
 		os.Stdin.Close()
-		fmt.Println("deaf")
+		fmt.Println(say("deaf"))
 	case "dial":
 		conn, err := net.DialTimeout("tcp", words[1], 2*time.Second)
 		fmt.Println(conn != nil, err)
