@@ -30,6 +30,7 @@ type Source struct {
 	docsRead atomic.Bool
 	docs     []document
 	docsErr  error
+	unnamed  error // that a resource has no name; a configuration needs none
 
 	valueOnce sync.Once
 	value     Value
@@ -56,6 +57,19 @@ func (s *Source) Documents(schema *Schema) ([]*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.resources(docs, schema), nil
+}
+
+// Configs returns the objects in the file as [Source.Documents] does, but lets them be without metadata.name: a function
+// may be found by the group, version and kind of its configuration alone.
+func (s *Source) Configs(schema *Schema) ([]*Resource, error) {
+	if _, err := s.documents(); s.docsErr != nil {
+		return nil, err
+	}
+	return s.resources(s.docs, schema), nil
+}
+
+func (s *Source) resources(docs []document, schema *Schema) []*Resource {
 	rs := make([]Resource, len(docs))
 	ptrs := make([]*Resource, len(docs))
 	for i, d := range docs {
@@ -65,7 +79,7 @@ func (s *Source) Documents(schema *Schema) ([]*Resource, error) {
 		r.SetValue(d.value)
 		ptrs[i] = r
 	}
-	return ptrs, nil
+	return ptrs
 }
 
 // Kinds returns the kinds of the resources that [Source.Documents] returns, in order, and the same error.
@@ -85,6 +99,9 @@ func (s *Source) documents() ([]document, error) {
 		s.docs, s.docsErr = s.readDocuments()
 		s.docsRead.Store(true)
 	})
+	if s.docsErr == nil && s.unnamed != nil {
+		return nil, s.unnamed
+	}
 	return s.docs, s.docsErr
 }
 

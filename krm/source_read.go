@@ -255,7 +255,9 @@ func (s *Source) checkDocument(d document) error {
 		return Errorf(pos, d.place(), "the object has no kind")
 	case strings.HasSuffix(kind, "List"):
 	case d.value.At("metadata", "name").Text() == "":
-		return Errorf(pos, d.place(), "the %s has no metadata.name", kind)
+		if s.unnamed == nil {
+			s.unnamed = Errorf(pos, d.place(), "the %s has no metadata.name", kind)
+		}
 	}
 	if v := d.value.Get("apiVersion"); !v.Exists() {
 		s.warn(d.line, d.place(), "the %s has no apiVersion", kind)

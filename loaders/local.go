@@ -372,13 +372,14 @@ func (l *Local) ReadFile(abs string) (*krm.Source, string, error) {
 
 // A Program is a file that a function is made of.
 type Program struct {
-	// Real and Root are the file and the directory that it lies in or below, without symbolic links.
+	// Real and Root are the file and the directory that it has to lie below, without symbolic links.
 	Real, Root string
-	Digest     krm.Digest
+	// Digest is that of the file, zero if it lies elsewhere: then it is not read.
+	Digest krm.Digest
 }
 
-// Program reads the program at an absolute path, which must be below root, whatever symbolic links it leads through, and
-// whatever the layers may read.
+// Program reads the program at an absolute path below root, if that is below root as well once symbolic links are
+// followed, whatever the layers may read.
 func (l *Local) Program(path, root string) (Program, error) {
 	realRoot, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -391,10 +392,15 @@ func (l *Local) Program(path, root string) (Program, error) {
 	dir := &Dir{Real: realRoot, Name: l.Name(realRoot)}
 	defer dir.Close()
 	restricted := Local{cwd: l.cwd, files: map[string]file{}, dirs: map[string]string{}}
+	p := Program{Root: realRoot}
 	src, err := restricted.Read(dir, rel)
-	if err != nil {
+	var outside *RestrictedError
+	switch {
+	case err == nil:
+		p.Digest = src.Digest()
+	case !errors.As(err, &outside):
 		return Program{}, err
 	}
-	real, err := filepath.EvalSymlinks(filepath.Join(realRoot, rel))
-	return Program{Real: real, Root: realRoot, Digest: src.Digest()}, err
+	p.Real, err = filepath.EvalSymlinks(filepath.Join(realRoot, rel))
+	return p, err
 }

@@ -3,6 +3,7 @@ package planner
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/eval"
@@ -57,7 +58,7 @@ func (s *steps) external(field string, texts []string, role krm.Role) []*entry {
 // inline returns the documents that an entry holds itself, nil if it is no YAML of resources but a path.
 func (s *steps) inline(path []any, text string) []*krm.Resource {
 	src := &krm.Source{File: s.k.src.File, Data: []byte(text)}
-	rs, err := src.Documents(s.schema)
+	rs, err := src.Configs(s.schema)
 	if err != nil {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (s *steps) configDocuments(path []any, text string) []*krm.Resource {
 			s.errorAt(s.k.src, path, err)
 			return nil
 		}
-		rs, err := src.Documents(s.schema)
+		rs, err := src.Configs(s.schema)
 		if err != nil {
 			s.errorAt(s.k.src, path, err)
 			return nil
@@ -146,12 +147,16 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 // entry configures the built-in that a document stands for.
 func (s *steps) entry(d document, role krm.Role) *entry {
 	id := d.r.ID()
-	e := &entry{path: d.path, kind: id.Kind, pos: d.r.Pos, summary: id.Kind + " " + id.Name, origin: builtins.PluginOrigin(d.r)}
+	e := &entry{path: d.path, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
 		if s.function(d, role, e); e.call == nil {
 			return nil
 		}
 		return e
+	}
+	if id.Name == "" {
+		s.fail(krm.Errorf(d.r.Pos, "", "the %s has no metadata.name", id.Kind))
+		return nil
 	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
 		err := krm.Errorf(d.r.Pos, "kind", "there is no built-in %q", id.Kind)

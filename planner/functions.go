@@ -2,6 +2,8 @@ package planner
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,7 +23,10 @@ type Functions struct {
 	// Isolation returns what isolates a program on this machine, empty for nothing. It is asked when the first function is met;
 	// nil means nothing.
 	Isolation func() string
-	// Image returns what is known about an image without starting it; nil means that nothing is known.
+	// PluginHome is where kustomize's legacy plugins lie. They are not run, only recognised.
+	PluginHome string
+	// Image returns what is known about an image, as [trust.Needs] means it, without starting it. It is asked once for each; nil
+	// means that nothing is known.
 	Image func(reference string) trust.Image
 }
 
@@ -66,8 +71,8 @@ func (c *compiler) readCatalog(text string) trust.Trusted {
 		c.plan.Warnings = append(c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
 	}
 	if denial != nil {
-		c.pinFailures = append(c.pinFailures, Denial{"", denial.Err, denial.Exit})
-		t.Err = errors.New("it does not have the digest of its pin")
+		c.deny(Denial{"", denial.Err, denial.Exit})
+		t.Denial = denial
 		return t
 	}
 	t.Catalog, t.Err = catalog.Parse(src, t.Ref)
@@ -79,14 +84,58 @@ func (c *compiler) readCatalog(text string) trust.Trusted {
 	return t
 }
 
+// deny records a denial. That of a catalog counts once, however many functions need the catalog.
+func (c *compiler) deny(d Denial) {
+	if !slices.ContainsFunc(c.plan.Denied, func(known Denial) bool { return known.Err == d.Err }) {
+		c.plan.Denied = append(c.plan.Denied, d)
+	}
+}
+
 // inTree reports whether a file lies in a directory that is rendered: who may change that may change the catalog.
 func (c *compiler) inTree(real string) bool {
+	inside := func(dir string) bool { return strings.HasPrefix(real, dir+string(filepath.Separator)) }
 	for dir := range c.kusts {
-		if strings.HasPrefix(real, dir+string(filepath.Separator)) {
+		if inside(dir) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(c.dirs, func(name string) bool {
+		dir, err := c.files.Root(name)
+		return err == nil && inside(dir.Real)
+	})
+}
+
+// unusedConfigs warns about resources that a trusted catalog defines as configurations of functions: in resources they are
+// not run, as in kustomize.
+func (c *compiler) unusedConfigs() {
+	if len(c.o.Functions.Trusted) == 0 {
+		return
+	}
+	var catalogs []*catalog.Catalog
+	for _, t := range c.catalogs() {
+		if t.Catalog != nil {
+			catalogs = append(catalogs, t.Catalog)
+		}
+	}
+	for _, n := range c.plan.Graph.Nodes {
+		load, ok := n.Op.(graph.Load)
+		if !ok {
+			continue
+		}
+		kinds, err := load.Source.Kinds()
+		if err != nil {
+			continue // its node says so
+		}
+		i := 0
+		for kind := range kinds {
+			if m := catalog.Search(kind, catalogs); m.Entry != nil {
+				c.plan.Warnings = append(c.plan.Warnings, Warning{Pos: load.Source.Locate(i), Hints: []string{
+					"list it under generators, transformers or validators to run the function"},
+					Msg: fmt.Sprintf("%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry)})
+			}
+			i++
+		}
+	}
 }
 
 // layerCatalogs returns the trusted catalogs in the order in which this layer searches them, and those that it names
@@ -163,6 +212,7 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 		return
 	}
 	req.Inline = inline
+	req.Facts.Legacy = s.c.o.Functions.legacyPlugin(d.r.ID().GVK)
 	req.Catalogs, req.Named = s.layerCatalogs()
 	s.facts(policy, &req)
 	dec := policy.Decide(req)
@@ -170,7 +220,7 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 		s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
 	}
 	for _, denial := range dec.Denials {
-		s.c.plan.Denied = append(s.c.plan.Denied, Denial{req.Node, denial.Err, denial.Exit})
+		s.c.deny(Denial{req.Node, denial.Err, denial.Exit})
 	}
 	config := krm.FunctionConfig(d.r.Value())
 	if dec.Entry != nil {
@@ -202,12 +252,35 @@ func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Err: err}
 	}
 	for _, image := range needs.Images {
-		if s.c.o.Functions.Image != nil {
-			req.Facts.Images[image] = s.c.o.Functions.Image(image)
-		}
+		req.Facts.Images[image] = s.c.image(image)
 	}
 	for _, path := range needs.Mounts {
 		real, err := filepath.EvalSymlinks(path)
 		req.Facts.Mounts[path] = trust.Mount{Real: real, Err: err}
 	}
+}
+
+// image returns what is known about an image.
+func (c *compiler) image(reference string) trust.Image {
+	known, ok := c.images[reference]
+	if !ok && c.o.Functions.Image != nil {
+		known = c.o.Functions.Image(reference)
+		c.images[reference] = known
+	}
+	return known
+}
+
+// legacyPlugin returns where kustomize's legacy plugin for gvk lies, "" if there is none.
+func (f Functions) legacyPlugin(gvk krm.GVK) string {
+	path := filepath.Join(gvk.Group, gvk.Version, strings.ToLower(gvk.Kind), gvk.Kind)
+	if f.PluginHome == "" || !filepath.IsLocal(path) {
+		return ""
+	}
+	for _, end := range []string{"", ".so", ".go"} {
+		full := filepath.Join(f.PluginHome, path+end)
+		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() {
+			return full
+		}
+	}
+	return ""
 }

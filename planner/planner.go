@@ -59,6 +59,8 @@ type Plan struct {
 	Denied []Denial
 	// Decisions are the decisions about the functions, by the id of their node.
 	Decisions map[string]*trust.Decision
+	// Catalogs are the trusted catalogs that were read, in the order of the flags.
+	Catalogs []trust.Trusted
 	// Files are all files that were read, sorted by name.
 	Files []*krm.Source
 	// Layers and Shared count the Kustomizations and Components in the plan and how often one was reused.
@@ -90,14 +92,20 @@ func (p *Plan) Err() error {
 // others from being planned.
 func Compile(dirs []string, o Options) *Plan {
 	c := newCompiler(o)
+	c.dirs = dirs
 	for _, dir := range dirs {
 		c.root(dir)
 	}
 	c.plan.Graph = c.g
-	c.plan.Denied = append(c.pinFailures, c.plan.Denied...)
 	if len(c.plan.Failed) > 0 {
 		// Nodes that only a failed root needs must not run.
 		c.plan.Graph = c.g.Only(func(graph.Root) bool { return true })
+	}
+	c.unusedConfigs()
+	for _, t := range c.trusted {
+		if t.Catalog != nil {
+			c.plan.Catalogs = append(c.plan.Catalogs, t)
+		}
 	}
 	c.plan.Files = c.files.Sources()
 	return c.plan
@@ -106,14 +114,15 @@ func Compile(dirs []string, o Options) *Plan {
 // compiler holds what the roots of one plan share.
 type compiler struct {
 	o      Options
+	dirs   []string // the roots, as they are named
 	files  *loaders.Local
 	g      *graph.Graph
 	plan   *Plan
 	layers map[layerKey]*layer
 	kusts  map[string]*kustomizationFile
 	// trusted are the catalogs that the user trusts, nil until a function or a layer asks for them.
-	trusted     []trust.Trusted
-	pinFailures []Denial
+	trusted []trust.Trusted
+	images  map[string]trust.Image
 	// schemas are the schemas that were read, by file.
 	schemas     map[schemaKey]*krm.Schema
 	schemaNames map[*krm.Schema]string // what tells schemas apart in node ids
@@ -131,6 +140,7 @@ func newCompiler(o Options) *compiler {
 		schemas:     map[schemaKey]*krm.Schema{},
 		schemaNames: map[*krm.Schema]string{},
 		kusts:       map[string]*kustomizationFile{},
+		images:      map[string]trust.Image{},
 		ids:         map[string]int{},
 		labels:      map[labelsKey]builtins.FieldSpecs{},
 	}

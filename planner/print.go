@@ -25,6 +25,7 @@ type (
 		APIVersion string       `json:"apiVersion"`
 		Kind       string       `json:"kind"`
 		Roots      []rootDoc    `json:"roots"`
+		Catalogs   []catalogDoc `json:"catalogs,omitempty"`
 		Nodes      []nodeDoc    `json:"nodes"`
 		Files      []fileDoc    `json:"files"`
 		Warnings   []warningDoc `json:"warnings,omitempty"`
@@ -32,6 +33,11 @@ type (
 	rootDoc struct {
 		Dir  string `json:"dir"`
 		Node string `json:"node"`
+	}
+	catalogDoc struct {
+		Ref       string `json:"ref"`
+		Digest    string `json:"digest"`
+		TrustedBy string `json:"trustedBy"`
 	}
 	nodeDoc struct {
 		ID      string    `json:"id"`
@@ -89,6 +95,9 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 	for _, r := range p.Graph.Roots {
 		doc.Roots = append(doc.Roots, rootDoc{r.Dir, p.Graph.Nodes[r.Node].ID})
 	}
+	for _, t := range p.Catalogs {
+		doc.Catalogs = append(doc.Catalogs, catalogDoc{t.Ref.String(), t.Catalog.Digest.String(), t.By})
+	}
 	for _, n := range p.Graph.Nodes {
 		pos := n.Origin.Pos()
 		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer,
@@ -115,7 +124,7 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 
 func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
 	d := &functionDoc{
-		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Function.Args, TrustedBy: dec.By,
+		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Args, TrustedBy: dec.By,
 		Isolation: dec.Isolation, Cacheable: dec.Cacheable, Config: krm.DigestOf(call.Function.Config).String(), Exit: dec.Exit,
 	}
 	if !dec.Digest.IsZero() {
@@ -191,13 +200,16 @@ func (d *planDoc) nodes() map[string]string {
 	return m
 }
 
-// WriteText writes the plan for people: one header line, then the nodes in order. A node is called by its number; its
+// WriteText writes the plan for people: one header line, the trusted catalogs, then the nodes in order. A node is called by its number; its
 // inputs, its configuration and where that is written follow.
 func (p *Plan) WriteText(w io.Writer) error {
 	g := p.Graph
 	var b strings.Builder
 	fmt.Fprintf(&b, "plan: %s, %s, %s (%d reused), %s\n", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
 		count(p.Layers, "layer"), p.Shared, count(len(p.Files), "file"))
+	for _, t := range p.Catalogs {
+		fmt.Fprintf(&b, "catalog %s  %s  (%s)\n", krm.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
+	}
 	roots := map[graph.NodeID][]string{}
 	for _, r := range g.Roots {
 		roots[r.Node] = append(roots[r.Node], r.Dir)
@@ -213,6 +225,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 		b.WriteByte('\n')
 		if n.Summary != "" {
 			fmt.Fprintf(&b, "                %s\n", krm.OneLine(n.Summary))
+		}
+		if dec := p.Decisions[n.ID]; dec != nil {
+			for _, note := range dec.Notes() {
+				fmt.Fprintf(&b, "                %s\n", krm.OneLine(note))
+			}
 		}
 		fmt.Fprintf(&b, "                at %s", n.Origin.Pos())
 		if f := n.Origin.Field(); f != "" {

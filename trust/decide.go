@@ -69,6 +69,9 @@ func (x *decider) decide() {
 			Hint("use a container that runs the script, for instance StarlarkRun")
 		return
 	}
+	if in := x.r.Inline; in != nil && in.Exec != nil {
+		x.d.Args = in.Exec.Args
+	}
 	entry := x.search()
 	switch in := x.r.Inline; {
 	case in == nil && entry == nil:
@@ -154,6 +157,9 @@ func (x *decider) unknown() {
 	}
 	if hint := krm.LegacyHint(x.r.Config); hint != "" {
 		err.Hint("%s", hint)
+	} else if x.r.Facts.Legacy != "" {
+		err.Hint("%s is a legacy plugin, and these are not supported: name a program below the directory of the configuration, "+
+			"as runtime: {exec: {path: ./program}}, or list it in a catalog", x.r.Facts.Legacy)
 	}
 }
 
@@ -161,6 +167,10 @@ func (x *decider) denyUnavailable() bool {
 	t := x.unavailable
 	if t == nil {
 		return false
+	}
+	if t.Denial != nil {
+		x.d.Denials = append(x.d.Denials, *t.Denial)
+		return true
 	}
 	x.deny(ExitInput, nil, "catalog %s, which has to be searched for it, cannot be read: %v", t.Ref, t.Err)
 	return true

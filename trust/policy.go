@@ -93,6 +93,8 @@ type Trusted struct {
 	Ref     catalog.Ref
 	Catalog *catalog.Catalog // nil if it could not be read
 	Err     error            // why
+	// Denial is set instead of Err if the catalog must not be read.
+	Denial *Denial
 	// By says where the trust comes from: "flag", "built in".
 	By string
 }
@@ -124,6 +126,8 @@ type Facts struct {
 	Programs map[string]Program
 	Images   map[string]Image
 	Mounts   map[string]Mount
+	// Legacy is where a legacy plugin of kustomize for the configuration lies, empty if there is none.
+	Legacy string
 	// Isolation describes what isolates a program on this machine, for instance "landlock7+userns+netns"; empty for
 	// nothing.
 	Isolation string
@@ -131,16 +135,17 @@ type Facts struct {
 
 // A Program is what was found at a path.
 type Program struct {
-	Real   string // the path without symbolic links
-	Digest krm.Digest
-	Err    error // why the program cannot be used: missing, not executable ...
+	Real   string     // the path without symbolic links
+	Digest krm.Digest // of what is there; none if Real is not where programs may be
+	Err    error      // why the program cannot be used: missing, not executable ...
 }
 
-// An Image is what was found about an image reference without its digest.
+// An Image is what was found about a reference of [Needs].Images.
 type Image struct {
 	// Digests are all that stand for the image: of its index and of its manifest. None if it is not known yet.
 	Digests []krm.Digest
-	Err     error
+	// Err says why not, and how to find out.
+	Err error
 }
 
 // A Mount is what was found at the source of a bind mount.
@@ -184,6 +189,8 @@ type Decision struct {
 	Runtime krm.Runtime
 	Source  string
 	Digest  krm.Digest
+	// Args are the arguments of a program, as far as its configuration gives any.
+	Args []string
 	// Reason says why this runtime was chosen, if there was a choice.
 	Reason string
 	Grants []Grant

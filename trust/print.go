@@ -63,8 +63,8 @@ func (d *Decision) caps() string {
 // Notes returns what the plan says below the line: the arguments, why this runtime, and what is shadowed.
 func (d *Decision) Notes() []string {
 	var notes []string
-	if len(d.Function.Args) > 0 {
-		notes = append(notes, fmt.Sprintf("arguments: %q", d.Function.Args))
+	if len(d.Args) > 0 {
+		notes = append(notes, fmt.Sprintf("arguments: %q", d.Args))
 	}
 	if d.Reason != "" {
 		notes = append(notes, d.Reason)

@@ -13,8 +13,10 @@ import (
 type Needs struct {
 	// Programs are absolute paths; they may lead through symbolic links, but must not leave their Roots, one for each.
 	Programs, Roots []string
-	Images          []string // references without digest
-	Mounts          []string // absolute paths of the sources of bind mounts
+	// Images are references. One with a digest stands for the image of that digest if it is on this machine, else for what its
+	// name means here.
+	Images []string
+	Mounts []string // absolute paths of the sources of bind mounts
 }
 
 // Needs returns what has to be found out for r, whose Facts do not count. Nothing is looked at that could not run: for a
@@ -44,7 +46,9 @@ func (p Policy) Needs(r Request) (n Needs) {
 		return n
 	}
 	if e.Container != nil {
-		n.image(e.Container.Text)
+		if want, err := e.Container.Digest(); err == nil && e.Container.Image.Digest.IsZero() {
+			n.add(pinned(e.Container.Text, want))
+		}
 	}
 	if dir := e.Catalog.Ref.Dir(); dir != "" {
 		if sel, err := e.Select(r.OS, r.Arch, krm.RuntimeExec); err == nil && sel.Runtime == krm.RuntimeExec && !catalog.IsAddress(sel.Platform.URI) {
@@ -56,10 +60,23 @@ func (p Policy) Needs(r Request) (n Needs) {
 
 // image adds an image unless its reference has a digest: then a tag is decoration, and there is nothing to find out.
 func (n *Needs) image(text string) {
-	m, err := krm.ParseImage(text)
-	if name := withoutDigest(text); err == nil && m.Digest.IsZero() && !slices.Contains(n.Images, name) {
-		n.Images = append(n.Images, name)
+	if m, err := krm.ParseImage(text); err == nil && m.Digest.IsZero() {
+		n.add(text)
 	}
+}
+
+func (n *Needs) add(image string) {
+	if !slices.Contains(n.Images, image) {
+		n.Images = append(n.Images, image)
+	}
+}
+
+// pinned returns an image with the digest that stands beside it, if there is one.
+func pinned(image string, digest krm.Digest) string {
+	if digest.IsZero() {
+		return image
+	}
+	return image + "@" + digest.String()
 }
 
 func withoutDigest(image string) string {
@@ -164,29 +181,28 @@ func isArchive(uri string) bool {
 	return false
 }
 
-// unverified decides about an entry without a digest.
-func (x *decider) unverified(e *catalog.Entry, got krm.Digest) {
-	stanza := "sha256: <64 hexadecimal digits>"
-	if !got.IsZero() {
-		stanza = "sha256: " + strings.TrimPrefix(got.String(), "sha256:")
-	}
+// unverified decides about an entry without a digest and returns the denial, if it is one.
+func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *krm.Error {
 	if !x.AllowUnverified {
-		x.deny(ExitTrust, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e).
-			Hint("better add to the catalog, if this is what you trust: %s", stanza)
-		return
+		err := x.deny(ExitTrust, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e)
+		if !got.IsZero() {
+			err.Hint("better add to the catalog, if this is what you trust: sha256: %s", strings.TrimPrefix(got.String(), "sha256:"))
+		}
+		return err
 	}
 	x.fn.Unverified = true
 	x.warn("%s has no digest: UNVERIFIED, it runs because of %s", e, FlagUnverified)
+	return nil
 }
 
 // mismatch denies what is not what the catalog says.
-func (x *decider) mismatch(e *catalog.Entry, what string, want krm.Digest, got ...krm.Digest) {
+func (x *decider) mismatch(e *catalog.Entry, what string, want krm.Digest, got ...krm.Digest) *krm.Error {
 	var list []string
 	for _, d := range got {
 		list = append(list, d.String())
 	}
 	err := x.deny(ExitVerified, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e)
-	err.Hint("want %s", want).Hint("got  %s", strings.Join(list, ", ")).Hint("nothing was executed").
+	return err.Hint("want %s", want).Hint("got  %s", strings.Join(list, ", ")).Hint("nothing was executed").
 		Hint("it was changed after the catalog was written: find out by whom before you change the digest")
 }
 
@@ -200,19 +216,21 @@ func (x *decider) image(e *catalog.Entry) {
 		x.deny(ExitVerified, nil, "%s cannot be verified: image %s: %v", e, c.Text, err)
 		return
 	}
-	seen := x.r.Facts.Images[name]
+	seen := x.r.Facts.Images[pinned(c.Text, want)]
 	if want.IsZero() {
 		got := krm.Digest{}
 		if len(seen.Digests) > 0 {
 			got = seen.Digests[0]
 		}
-		x.unverified(e, got)
+		if err := x.unverified(e, got); err != nil && seen.Err != nil {
+			err.Hint("%v", seen.Err)
+		}
 		x.d.Digest, x.fn.Digest = got, got
 		return
 	}
 	x.d.Digest, x.fn.Digest = want, want
 	if c.Image.Digest.IsZero() && len(seen.Digests) > 0 && !slices.Contains(seen.Digests, want) {
-		x.mismatch(e, "image "+name, want, seen.Digests...)
+		x.mismatch(e, "image "+name, want, seen.Digests...).Hint("if the image of this machine is only out of date: pull %s@%s", name, want)
 	}
 }
 
@@ -250,7 +268,7 @@ func (x *decider) inlineImage() {
 		if seen.Err != nil {
 			err.Hint("%v", seen.Err)
 		}
-		err.Hint("better pull the image, or name it with its digest: %s@sha256:...", name)
+		err.Hint("better name the image with its digest: %s@sha256:...", name)
 	case digest.IsZero():
 		x.fn.Unverified = true
 		x.warn("the digest of image %s is not known: UNVERIFIED, it runs because of %s", text, FlagUnverified)

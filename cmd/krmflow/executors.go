@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/scheduler"
+	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
 
@@ -30,6 +31,26 @@ func isolation() string {
 func detectRuntime(override string) error {
 	_, err := container.Detect(override)
 	return err
+}
+
+// imageProbe returns a function that asks the engine for the digests of images in its store. The engine is looked for when
+// the first image is asked for.
+func imageProbe(ctx context.Context, override string) func(string) trust.Image {
+	detect := sync.OnceValues(func() (container.Engine, error) { return container.Detect(override) })
+	return func(name string) trust.Image {
+		engine, err := detect()
+		if err != nil {
+			return trust.Image{Err: err}
+		}
+		digests, err := engine.Digests(ctx, name)
+		if err == nil && len(digests) == 0 {
+			err = fmt.Errorf("%s has no such image on this machine", engine.Name)
+			if command := engine.DigestCommand(name); command != "" {
+				err = fmt.Errorf("%w; to get it and its digest: %s", err, command)
+			}
+		}
+		return trust.Image{Digests: digests, Err: err}
+	}
 }
 
 // pool starts executors when they are needed and ends them.

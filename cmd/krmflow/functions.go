@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +27,7 @@ const (
 
 // functionFlags say which functions may run, and how.
 type functionFlags struct {
-	trusted                              []string
+	trusted                              catalogList
 	alphaPlugins, enableExec             bool
 	network, asCurrentUser               bool
 	networkName                          string
@@ -39,20 +39,11 @@ type functionFlags struct {
 	procs                                int
 	runtime                              string
 	mountErr                             error
-	compatFlags
 }
-
-// compatFlags are those that only point to the right one.
-type compatFlags struct{ catalog []string }
 
 func (f *functionFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringArrayVar(&f.trusted, "trusted-plugin-catalog", nil, "catalog whose functions may run; may be repeated, the first match wins")
-	fs.StringArrayVar(&f.trusted, "trusted-catalog", nil, "the same as --trusted-plugin-catalog")
-	fs.StringArrayVar(&f.trusted, "alpha-trusted-plugin-catalog", nil, "the same as --trusted-plugin-catalog")
-	_ = fs.MarkDeprecated("alpha-trusted-plugin-catalog", "use --trusted-plugin-catalog")
-	fs.StringArrayVar(&f.catalog, "catalog", nil, "")
-	_ = fs.MarkHidden("catalog")
+	f.trusted.register(cmd)
 	fs.BoolVar(&f.alphaPlugins, "enable-alpha-plugins", false, "allow functions that no trusted catalog lists")
 	fs.BoolVar(&f.enableExec, "enable-exec", false, "with --enable-alpha-plugins, also if they are programs")
 	fs.BoolVar(&f.network, "network", false, "let uncatalogued functions that declare it use the network")
@@ -72,13 +63,7 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 }
 
 // functions returns what the flags mean for the planner.
-func (f *functionFlags) functions() (planner.Functions, error) {
-	if len(f.catalog) > 0 {
-		return planner.Functions{}, usageError(errors.New("--catalog does not grant trust; did you mean --trusted-plugin-catalog?"))
-	}
-	if slices.Contains(f.trusted, "") {
-		return planner.Functions{}, usageError(errors.New("--trusted-plugin-catalog must not be empty"))
-	}
+func (f *functionFlags) functions(ctx context.Context) planner.Functions {
 	policy := trust.Policy{
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
 		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust,
@@ -98,7 +83,19 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 		}
 		policy.Env = append(policy.Env, text)
 	}
-	return planner.Functions{Trusted: f.trusted, Policy: policy, Isolation: isolation}, nil
+	return planner.Functions{Trusted: f.trusted, Policy: policy, Isolation: isolation, Image: imageProbe(ctx, f.runtime), PluginHome: pluginHome()}
+}
+
+// pluginHome returns where kustomize looks for legacy plugins.
+func pluginHome() string {
+	if dir := os.Getenv("KUSTOMIZE_PLUGIN_HOME"); dir != "" {
+		return dir
+	}
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if dir == "" {
+		dir = filepath.Join(os.Getenv("HOME"), ".config")
+	}
+	return filepath.Join(dir, "kustomize", "plugin")
 }
 
 // parseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it.

@@ -36,13 +36,9 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.log = a.flags.logger(a.stderr)
-	functions, err := a.functions()
-	if err != nil {
-		return nil, err
-	}
-	o := a.plannerOptions(cmd, functions)
+	o := a.plannerOptions(cmd, a.functions(cmd.Context()))
 	var plan *planner.Plan
-	err = interruptible(cmd.Context(), func() error {
+	err := interruptible(cmd.Context(), func() error {
 		plan = planner.Compile(dirs, o)
 		return nil
 	})

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// catalogList is the value of the flag --trusted-plugin-catalog in all its spellings. They add up in the order in which they
+// stand on the command line, which is the order of the search.
+type catalogList []string
+
+func (l *catalogList) Set(text string) error {
+	if text == "" {
+		return errors.New("the catalog must not be empty")
+	}
+	*l = append(*l, text)
+	return nil
+}
+
+func (l *catalogList) String() string { return strings.Join(*l, " ") }
+func (l *catalogList) Type() string   { return "CATALOG" }
+
+func (l *catalogList) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.Var(l, "trusted-plugin-catalog", "catalog whose functions may run; may be repeated, the first match wins")
+	fs.Var(l, "trusted-catalog", "the same as --trusted-plugin-catalog")
+	fs.Var(l, "alpha-trusted-plugin-catalog", "the same as --trusted-plugin-catalog")
+	_ = fs.MarkDeprecated("alpha-trusted-plugin-catalog", "use --trusted-plugin-catalog") // fails for flags that do not exist
+}
+
+// trustHint returns what to write instead of a flag that somebody may expect here, "" for any other.
+func trustHint(name string) string {
+	switch name {
+	case "enable-container-plugins", "trust-embedded-exec-plugins":
+		return "functions run if a catalog lists them and you trust it: --trusted-plugin-catalog=CATALOG"
+	case "plugin-container-networks":
+		return "network is what a trusted catalog grants with requireNetwork: --trusted-plugin-catalog=CATALOG"
+	case "plugin-container-mounts":
+		return "mounts are what a trusted catalog grants with requireStorageMount: --trusted-plugin-catalog=CATALOG"
+	case "catalog":
+		return "--catalog does not grant trust; did you mean --trusted-plugin-catalog?"
+	}
+	return ""
+}
+
+// flagError makes a mistake in the flags a usage error, with a hint if there is another flag for what was meant.
+func flagError(err error) error {
+	var unknown interface {
+		GetSpecifiedName() string
+		GetSpecifiedShortnames() string
+	}
+	if errors.As(err, &unknown) {
+		name := unknown.GetSpecifiedName()
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
+			name, _, _ = strings.Cut(letters, "=")
+		}
+		if hint := trustHint(name); hint != "" {
+			err = fmt.Errorf("%w\n  %s", err, hint)
+		}
+	}
+	return usageError(err)
+}
