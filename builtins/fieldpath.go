@@ -40,16 +40,17 @@ type pathPart struct {
 }
 
 func parseFieldPath(text string) fieldPath {
-	p := fieldPath{text: text}
-	for _, s := range splitFieldPath(text) {
-		p.parts = append(p.parts, parsePart(s))
+	split := splitFieldPath(text)
+	p := fieldPath{text: text, parts: make([]pathPart, len(split))}
+	for i, s := range split {
+		p.parts[i] = parsePart(s)
 	}
 	return p
 }
 
 func parsePart(s string) pathPart {
 	p := pathPart{text: s}
-	if n, err := strconv.Atoi(s); err == nil && n >= 0 {
+	if n, ok := asIndex(s); ok && n >= 0 {
 		p.kind, p.index = indexPart, n
 		return p
 	}
@@ -69,6 +70,15 @@ func parsePart(s string) pathPart {
 		p.re, p.err = regexp.Compile(p.value)
 	}
 	return p
+}
+
+// asIndex returns the number that s is. Most parts are names, and making an error of each costs more than the rest.
+func asIndex(s string) (int, bool) {
+	if s == "" || s[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil
 }
 
 // splitFieldPath splits at dots that are not escaped and not within brackets.
@@ -138,7 +148,7 @@ func (p *pathPart) lookup(v krm.Value) (krm.Value, valueStep, error) {
 	case text == "-":
 		return lookupIndex(v, v.Len()-1)
 	default:
-		if n, err := strconv.Atoi(text); err == nil {
+		if n, ok := asIndex(text); ok {
 			if n < 0 {
 				return v, valueStep{}, fmt.Errorf("index %d is negative", n)
 			}

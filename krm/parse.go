@@ -2,6 +2,7 @@ package krm
 
 import (
 	"strings"
+	"sync"
 )
 
 // maxDepth bounds the nesting of lists and mappings, so that recursion over values is always safe.
@@ -11,7 +12,7 @@ const maxDepth = 1000
 // for certain (anchors, tags, merge keys, complex keys ...); [parseSlow] decides about those. What it accepts has the
 // value that go.yaml.in/yaml/v3 gives it: libyaml's rules about indentation, not the specification's, are the model.
 //
-// A parser reads one document after the other and reuses its stacks and slabs.
+// A parser reads one document after the other, of many files, and reuses its stacks and slabs.
 type parser struct {
 	s      string // the document
 	i      int    // position of the next byte
@@ -31,6 +32,22 @@ type parser struct {
 	buf    []byte  // the scalar under construction
 	trace  *trace  // if not nil, takes the places of keys and items
 	slabs
+}
+
+var parsers = sync.Pool{New: func() any { return new(parser) }}
+
+// newParser returns a parser; release gives it back. Small files would leave most of what they get unused.
+func newParser() *parser { return parsers.Get().(*parser) }
+
+func (p *parser) release() {
+	kept := parser{slabs: p.slabs}
+	if cap(p.fields) <= maxSlab && cap(p.items) <= maxSlab && cap(p.buf) <= 64*maxSlab {
+		clear(p.fields[:cap(p.fields)])
+		clear(p.items[:cap(p.items)])
+		kept.fields, kept.items, kept.buf = p.fields[:0], p.items[:0], p.buf[:0]
+	}
+	*p = kept
+	parsers.Put(p)
 }
 
 func (p *parser) fail(reason string) bool {

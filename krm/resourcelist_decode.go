@@ -118,12 +118,13 @@ func (d *wireDecoder) documents() ([]wireItem, error) {
 		return nil, err
 	}
 	var docs []wireItem
-	p := parser{}
+	p := newParser()
+	defer p.release()
 	for i, pc := range pieces {
 		if line := secondInPiece(pc.text); line > 0 {
 			return nil, Errorf(Pos{d.source.File, pc.line + line - 1}, "", "found another document behind a document marker")
 		}
-		v, err := d.source.parsePiece(&p, pc)
+		v, err := d.source.parsePiece(p, pc)
 		if err != nil {
 			return nil, err
 		}

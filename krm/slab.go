@@ -3,7 +3,8 @@ package krm
 import "unsafe"
 
 // slabs hand out exact-size slices cut from larger ones: a document is thousands of small mappings and lists, and one
-// allocation for each would cost more than parsing it. The slices share memory only with their own document's others.
+// allocation for each would cost more than parsing it. What they are cut from may be shared by the documents of several small
+// files.
 type slabs struct {
 	fieldSlab []Field
 	itemSlab  []Value

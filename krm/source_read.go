@@ -128,9 +128,10 @@ func (s *Source) readDocuments() ([]document, error) {
 		return nil, err
 	}
 	docs := make([]document, 0, len(pieces))
-	p := parser{}
+	p := newParser()
+	defer p.release()
 	for i, pc := range pieces {
-		v, err := s.parsePiece(&p, pc)
+		v, err := s.parsePiece(p, pc)
 		if err != nil {
 			return nil, err
 		}
@@ -353,17 +354,19 @@ func (s *Source) readValue() (Value, error) {
 		return Value{}, err
 	}
 	pc := piece{text, 1}
-	p := parser{yaml11: true, first: true}
+	p := newParser()
+	defer p.release()
+	p.yaml11, p.first = true, true
 	if simpleText(text) {
 		if v, ok := p.parse(text); ok {
-			s.warnOdd(&p, pc, false)
+			s.warnOdd(p, pc, false)
 			s.warnSecond(text, p.i)
 			return v, nil
 		}
 	} else {
 		p.reason = ""
 	}
-	return s.parseSlow(&p, pc)
+	return s.parseSlow(p, pc)
 }
 
 // warnSecond warns if text has another document from i on.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
@@ -153,7 +154,8 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.errorAt(s.k.src, path, errRemote(text))
 		return -1, nil
 	}
-	if s.c.files.IsDir(s.dir, text) {
+	src, err := s.readUnlessDir(text)
+	if err == nil && src == nil {
 		l := s.sublayer(path, text)
 		if l == nil || l.failed {
 			return -1, nil
@@ -161,7 +163,6 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.end(l)
 		return l.out, l
 	}
-	src, err := s.read(text)
 	if err != nil {
 		s.errorAt(s.k.src, path, err)
 		return -1, nil
@@ -179,6 +180,20 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	}
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}
 	return s.node(path, op, nil, fmt.Sprintf("%s (%d)", src.File, n)), nil
+}
+
+// readUnlessDir returns the file at path, nil if it is a directory. What has the name of a file is opened without a look
+// at it first: trees have many more files than directories.
+func (s *steps) readUnlessDir(path string) (*krm.Source, error) {
+	named := strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
+	if !named && s.c.files.IsDir(s.dir, path) {
+		return nil, nil
+	}
+	src, err := s.read(path)
+	if err != nil && named && s.c.files.IsDir(s.dir, path) {
+		return nil, nil
+	}
+	return src, err
 }
 
 // sourceWarnings reports what a file has that is rendered, but probably not meant.

@@ -28,13 +28,13 @@ func (r *run) prepare(ctx context.Context) []error {
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, max(1, r.o.Jobs))
 	for i, n := range r.g.Nodes {
-		call, ok := n.Op.(graph.Call)
-		if !ok {
+		if _, ok := n.Op.(graph.Call); !ok {
 			continue
 		}
 		limit <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-limit }()
+			call := n.Op.(graph.Call)
 			ex, err := r.executor(call.Function.Runtime)
 			if err == nil {
 				err = ex.Prepare(ctx, call.Function)
