@@ -43,10 +43,11 @@ type Validate struct{ Builtin Builtin }
 // a validator, which must not change it.
 type Call struct {
 	Function krm.Function
-	// Config is the functionConfig, without the field that names the function.
-	Config krm.Value
-	Role   krm.Role
-	Schema *krm.Schema
+	// Config is the functionConfig, without the field that names the function, and ConfigPos where it stands.
+	Config    krm.Value
+	ConfigPos krm.Pos
+	Role      krm.Role
+	Schema    *krm.Schema
 	// Origin is recorded on what the function makes or, for a transformer, as a transformation.
 	Origin *krm.Origin
 }

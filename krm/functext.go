@@ -21,8 +21,7 @@ func (s *Source) FunctionConfigText(doc int) []byte {
 		return nil
 	}
 	d := docs[doc]
-	text, _ := s.readText()
-	pieces, err := s.split(text)
+	pieces, err := s.pieces()
 	want := FunctionConfig(d.value)
 	if err == nil && d.path == nil && d.piece < len(pieces) {
 		if cut, ok := cutFields(pieces[d.piece].text, PlaceRuntime, PlaceProvider); ok && meansConfig(cut, want) {

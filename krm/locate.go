@@ -16,7 +16,7 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 	pc := piece{text, 1}
 	if s.docsRead.Load() && doc < len(s.docs) {
 		docs := s.docs
-		if pieces, err := s.split(text); err == nil {
+		if pieces, err := s.pieces(); err == nil {
 			pc = pieces[docs[doc].piece]
 			path = append(docs[doc].path[:len(docs[doc].path):len(docs[doc].path)], path...)
 		}

@@ -39,6 +39,10 @@ type Source struct {
 	mu       sync.Mutex
 	warnings []*Error
 
+	piecesOnce sync.Once
+	cut        []piece // kept if somebody asks for single documents
+	cutErr     error
+
 	located  atomic.Int32 // calls of Locate for the whole file
 	treeOnce sync.Once
 	tree     *yaml.Node // made when there are many such calls

@@ -101,6 +101,17 @@ func (s *Source) split(text string) ([]piece, error) {
 	}
 }
 
+// pieces returns the texts of the documents. They are kept: who asks for one asks for others.
+func (s *Source) pieces() ([]piece, error) {
+	s.piecesOnce.Do(func() {
+		var text string
+		if text, s.cutErr = s.readText(); s.cutErr == nil {
+			s.cut, s.cutErr = s.split(text)
+		}
+	})
+	return s.cut, s.cutErr
+}
+
 // findSeparator returns where the line end before a separator and the line after it are, -1 if there is none.
 func findSeparator(s string) (start, end int) {
 	start = strings.Index(s, "\n---")

@@ -12,10 +12,30 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// document is a configuration document with the field that it came from.
+// document is a configuration document with the field that it came from. src is the text that it is resource n of, nil
+// if it is the result of a build.
 type document struct {
-	r    *krm.Resource
-	path []any
+	r      *krm.Resource
+	path   []any
+	src    *krm.Source
+	n      int
+	inline bool // the text stands in the layer's file
+}
+
+// locate returns where a field of the document is.
+func (d document) locate(path ...any) krm.Pos {
+	if d.src == nil || d.inline {
+		return d.r.Pos
+	}
+	return d.src.Locate(d.n, path...)
+}
+
+// configText returns the document as a function finds it in a file: with comments and style, where there is a text.
+func (d document) configText(config krm.Value) []byte {
+	if d.src == nil {
+		return krm.AppendYAML(nil, config)
+	}
+	return d.src.FunctionConfigText(d.n)
 }
 
 // external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
@@ -24,14 +44,15 @@ func (s *steps) external(field string, texts []string, role krm.Role) []*entry {
 	var inline, files []document
 	for i, text := range texts {
 		path := []any{field, i}
-		if rs := s.inline(path, text); rs != nil {
-			for _, r := range rs {
-				inline = append(inline, document{r, path})
+		if rs, src := s.inline(path, text); rs != nil {
+			for n, r := range rs {
+				inline = append(inline, document{r, path, src, n, true})
 			}
 			continue
 		}
-		for _, r := range s.configDocuments(path, text) {
-			files = append(files, document{r, path})
+		rs, src := s.configDocuments(path, text)
+		for n, r := range rs {
+			files = append(files, document{r, path, src, n, false})
 		}
 	}
 	docs := append(inline, files...)
@@ -55,12 +76,13 @@ func (s *steps) external(field string, texts []string, role krm.Role) []*entry {
 	return entries
 }
 
-// inline returns the documents that an entry holds itself, nil if it is no YAML of resources but a path.
-func (s *steps) inline(path []any, text string) []*krm.Resource {
+// inline returns the documents that an entry holds itself, nil if it is no YAML of resources but a path, with
+// their text.
+func (s *steps) inline(path []any, text string) ([]*krm.Resource, *krm.Source) {
 	src := &krm.Source{File: s.k.src.File, Data: []byte(text)}
 	rs, err := src.Configs(s.schema)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	at := s.k.src.Locate(0, path...)
 	for _, r := range rs {
@@ -72,33 +94,33 @@ func (s *steps) inline(path []any, text string) []*krm.Resource {
 	if rs == nil {
 		rs = []*krm.Resource{}
 	}
-	return rs
+	return rs, src
 }
 
 // configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
-// known to plan, so it is evaluated here; a folder can only use built-ins for that.
-func (s *steps) configDocuments(path []any, text string) []*krm.Resource {
+// known to plan, so it is evaluated here; a folder can only use built-ins for that. The source is nil for a folder.
+func (s *steps) configDocuments(path []any, text string) ([]*krm.Resource, *krm.Source) {
 	if isRemote(text) {
 		s.errorAt(s.k.src, path, errRemote(text))
-		return nil
+		return nil, nil
 	}
 	if !s.c.files.IsDir(s.dir, text) {
 		src, err := s.read(text)
 		if err != nil {
 			s.errorAt(s.k.src, path, err)
-			return nil
+			return nil, nil
 		}
 		rs, err := src.Configs(s.schema)
 		if err != nil {
 			s.errorAt(s.k.src, path, err)
-			return nil
+			return nil, nil
 		}
 		for _, r := range rs {
 			r.Origin = s.fileOrigin(text)
 		}
-		return rs
+		return rs, src
 	}
-	return s.fold(path, text)
+	return s.fold(path, text), nil
 }
 
 // fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.

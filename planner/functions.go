@@ -38,18 +38,20 @@ type Denial struct {
 	Exit int
 }
 
-// catalogs returns the trusted catalogs. They are read when the first function asks for them.
+// catalogs returns the trusted catalogs. Their content is read when the first function asks for it: see
+// [compiler.readCatalogs].
 func (c *compiler) catalogs() []trust.Trusted {
 	if c.trusted == nil {
 		c.trusted = []trust.Trusted{}
 		for _, text := range c.o.Functions.Trusted {
-			c.trusted = append(c.trusted, c.readCatalog(text))
+			c.trusted = append(c.trusted, c.trustedRef(text))
 		}
 	}
 	return c.trusted
 }
 
-func (c *compiler) readCatalog(text string) trust.Trusted {
+// trustedRef returns the catalog that a flag names, not read yet.
+func (c *compiler) trustedRef(text string) trust.Trusted {
 	ref, err := catalog.ParseRef(text)
 	t := trust.Trusted{Ref: ref, By: "flag"}
 	if err == nil {
@@ -60,28 +62,52 @@ func (c *compiler) readCatalog(text string) trust.Trusted {
 		return t
 	}
 	t.Ref = ref.In(c.o.Cwd)
+	if real, err := filepath.EvalSymlinks(t.Ref.Location); err == nil {
+		t.Ref = t.Ref.At(real)
+	}
+	t.Ref = t.Ref.Shown(ref.Show())
+	return t
+}
+
+// readCatalogs reads the trusted catalogs, once.
+func (c *compiler) readCatalogs() {
+	if c.catalogsRead {
+		return
+	}
+	c.catalogsRead = true
+	for i := range c.catalogs() {
+		if t := &c.trusted[i]; t.Err == nil {
+			c.readCatalog(t)
+		}
+	}
+}
+
+func (c *compiler) readCatalog(t *trust.Trusted) {
 	src, real, err := c.files.ReadFile(t.Ref.Location)
+	if err == nil && real != t.Ref.Location {
+		err = errors.New("it was moved while this ran")
+	}
 	if err != nil {
 		t.Err = err
-		return t
+		return
 	}
-	t.Ref = t.Ref.At(real).Shown(ref.Show())
 	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: src.Digest(), InTree: c.inTree(real)})
-	for _, w := range warnings {
-		c.plan.Warnings = append(c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
-	}
+	c.warnings(warnings...)
 	if denial != nil {
 		c.deny(Denial{"", denial.Err, denial.Exit})
 		t.Denial = denial
-		return t
+		return
 	}
-	t.Catalog, t.Err = catalog.Parse(src, t.Ref)
-	if t.Err == nil {
-		for _, n := range t.Catalog.Notices {
-			c.plan.Warnings = append(c.plan.Warnings, Warning{n.Pos, n.Field, n.Msg, n.Hints})
-		}
+	if t.Catalog, t.Err = catalog.Parse(src, t.Ref); t.Err == nil {
+		c.warnings(t.Catalog.Notices...)
 	}
-	return t
+}
+
+// warnings adds what other packages found to the plan.
+func (c *compiler) warnings(list ...*krm.Error) {
+	for _, w := range list {
+		c.plan.Warnings = append(c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+	}
 }
 
 // deny records a denial. That of a catalog counts once, however many functions need the catalog.
@@ -189,8 +215,7 @@ func (s *steps) checkCatalogs() {
 	if len(s.k.Catalogs) > 0 {
 		_, named := s.layerCatalogs()
 		for _, n := range named {
-			w := n.Warning()
-			s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+			s.c.warnings(n.Warning())
 		}
 	}
 }
@@ -206,19 +231,19 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 	if f := s.c.o.Functions.Isolation; f != nil {
 		req.Facts.Isolation = f()
 	}
-	inline, err := krm.ReadInline(d.r.Value(), func(...any) krm.Pos { return d.r.Pos })
+	inline, err := krm.ReadInline(d.r.Value(), d.locate)
 	if !errors.As(err, &req.Conflict) && err != nil {
 		s.fail(err)
 		return
 	}
 	req.Inline = inline
+	s.c.legacy(inline)
+	s.c.readCatalogs()
 	req.Facts.Legacy = s.c.o.Functions.legacyPlugin(d.r.ID().GVK)
 	req.Catalogs, req.Named = s.layerCatalogs()
 	s.facts(policy, &req)
 	dec := policy.Decide(req)
-	for _, w := range dec.Warnings {
-		s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
-	}
+	s.c.warnings(dec.Warnings...)
 	for _, denial := range dec.Denials {
 		s.c.deny(Denial{req.Node, denial.Err, denial.Exit})
 	}
@@ -227,19 +252,39 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 		s.validateConfig(d, dec.Entry, config)
 	}
 	fn := dec.Function
-	fn.Config = krm.AppendYAML(nil, config)
-	e.summary = e.summary + "  " + dec.Line()
+	fn.Config = d.configText(config)
+	e.summary = fmt.Sprintf("%s %s  %s  %s", req.ID.GVK, req.ID.Name, d.r.Pos, dec.Line())
 	e.decision = &dec
-	e.call = &graph.Call{Function: fn, Config: config, Role: role, Schema: s.schema, Origin: e.origin}
+	e.call = &graph.Call{Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Origin: e.origin}
 }
 
 // validateConfig checks a configuration against the schema of the catalog's entry.
 func (s *steps) validateConfig(d document, entry *catalog.Entry, config krm.Value) {
 	for _, e := range entry.Validate(config) {
-		s.fail(krm.Errorf(d.r.Pos, "", "%s: %v", d.r.ID(), e))
+		s.fail(krm.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e))
 	}
+	if s.c.schemaChecked[entry] {
+		return
+	}
+	s.c.schemaChecked[entry] = true
 	if w := entry.SchemaWarning(); w != nil {
-		s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+		s.c.warnings(w)
+	}
+}
+
+// legacy warns about the places in which a configuration names its function and for which there is a newer spelling, once
+// for each place.
+func (c *compiler) legacy(in *krm.InlineFunction) {
+	if in == nil {
+		return
+	}
+	for _, place := range in.Deprecated() {
+		if c.legacyPlaces[place] {
+			continue
+		}
+		c.legacyPlaces[place] = true
+		w := krm.Errorf(in.Pos, "", "%s is deprecated: a function is named in the field %s", place, krm.PlaceRuntime)
+		c.warnings(w.Hint("write %s: %s", krm.PlaceRuntime, krm.AppendJSON(nil, in.Value())))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
@@ -121,8 +122,12 @@ type compiler struct {
 	layers map[layerKey]*layer
 	kusts  map[string]*kustomizationFile
 	// trusted are the catalogs that the user trusts, nil until a function or a layer asks for them.
-	trusted []trust.Trusted
-	images  map[string]trust.Image
+	trusted      []trust.Trusted
+	catalogsRead bool
+	images       map[string]trust.Image
+	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
+	legacyPlaces  map[string]bool
+	schemaChecked map[*catalog.Entry]bool
 	// schemas are the schemas that were read, by file.
 	schemas     map[schemaKey]*krm.Schema
 	schemaNames map[*krm.Schema]string // what tells schemas apart in node ids
@@ -143,6 +148,9 @@ func newCompiler(o Options) *compiler {
 		images:      map[string]trust.Image{},
 		ids:         map[string]int{},
 		labels:      map[labelsKey]builtins.FieldSpecs{},
+
+		legacyPlaces:  map[string]bool{},
+		schemaChecked: map[*catalog.Entry]bool{},
 	}
 }
 

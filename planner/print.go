@@ -64,6 +64,8 @@ type (
 		Isolation     string     `json:"isolation,omitempty"`
 		Cacheable     bool       `json:"cacheable"`
 		Config        string     `json:"config"`
+		ConfigFile    string     `json:"configFile"`
+		ConfigLine    int        `json:"configLine,omitempty"`
 		Denials       []string   `json:"denials,omitempty"`
 		Exit          int        `json:"exit,omitempty"`
 	}
@@ -127,6 +129,7 @@ func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
 		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Args, TrustedBy: dec.By,
 		Isolation: dec.Isolation, Cacheable: dec.Cacheable, Config: krm.DigestOf(call.Function.Config).String(), Exit: dec.Exit,
 	}
+	d.ConfigFile, d.ConfigLine = call.ConfigPos.File, call.ConfigPos.Line
 	if !dec.Digest.IsZero() {
 		d.Digest = dec.Digest.String()
 	}

@@ -36,6 +36,9 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.log = a.flags.logger(a.stderr)
+	for _, w := range outdatedFlags(cmd) {
+		a.log.warn(w)
+	}
 	o := a.plannerOptions(cmd, a.functions(cmd.Context()))
 	var plan *planner.Plan
 	err := interruptible(cmd.Context(), func() error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
 
@@ -28,7 +29,24 @@ func (l *catalogList) register(cmd *cobra.Command) {
 	fs.Var(l, "trusted-plugin-catalog", "catalog whose functions may run; may be repeated, the first match wins")
 	fs.Var(l, "trusted-catalog", "the same as --trusted-plugin-catalog")
 	fs.Var(l, "alpha-trusted-plugin-catalog", "the same as --trusted-plugin-catalog")
-	_ = fs.MarkDeprecated("alpha-trusted-plugin-catalog", "use --trusted-plugin-catalog") // fails for flags that do not exist
+	fs.Bool("enable-star", false, "")
+	for _, name := range []string{"alpha-trusted-plugin-catalog", "enable-star"} {
+		_ = fs.MarkHidden(name) // fails for flags that do not exist
+	}
+}
+
+// outdatedFlags returns a warning for each flag that is set and has a newer spelling or no effect any more. The notices that
+// cobra has for that would go to stdout, into the output.
+func outdatedFlags(cmd *cobra.Command) []planner.Warning {
+	var list []planner.Warning
+	if cmd.Flags().Changed("alpha-trusted-plugin-catalog") {
+		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated", Hints: []string{"write --trusted-plugin-catalog"}})
+	}
+	if cmd.Flags().Changed("enable-star") {
+		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported",
+			Hints: []string{"use a container that runs the script"}})
+	}
+	return list
 }
 
 // trustHint returns what to write instead of a flag that somebody may expect here, "" for any other.
