@@ -66,25 +66,37 @@ func newRun(p Program, dir string) *run {
 	return &run{program: p, dir: dir, env: append(p.Env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir), done: make(chan struct{})}
 }
 
-// verify takes over the bytes of a third party's program and compares them with their digest.
-func (r *run) verify() error {
-	p := r.program
-	if p.Path == "" {
-		return nil
+// Verify returns an error unless the program of a third party has its digest. [Start] verifies it, too: this is for those
+// who want to know before.
+func (p Program) Verify() error {
+	s, err := p.seal()
+	if s != nil {
+		s.Close()
 	}
+	return err
+}
+
+// seal takes over the bytes of a third party's program and compares them with their digest; nil for krmflow itself.
+func (p Program) seal() (*sealed.Program, error) {
+	if p.Path == "" {
+		return nil, nil
+	}
+	var s *sealed.Program
 	f, err := os.Open(p.Path)
 	if err == nil {
 		defer f.Close()
-		r.sealed, err = sealed.Read(f, maxProgram)
+		s, err = sealed.Read(f, maxProgram)
 	}
-	if err != nil {
-		return &Error{Code: Invalid, Msg: fmt.Sprintf("executor %s: %v", p.Kind, err)}
+	switch {
+	case err != nil:
+		return s, &Error{Code: Invalid, Msg: fmt.Sprintf("executor %s: %v", p.Kind, err)}
+	case p.Digest == krm.Digest{}:
+		return s, &Error{Code: Denied, Msg: fmt.Sprintf("executor %s: %s has no digest to verify it\n  it is %s", p.Kind, p.Path, s.Digest)}
+	case s.Digest != p.Digest:
+		return s, &Error{Code: Verification, Msg: fmt.Sprintf("executor %s: %s is not the program that was allowed\n  want %s\n  got  %s",
+			p.Kind, p.Path, p.Digest, s.Digest)}
 	}
-	if r.sealed.Digest != p.Digest {
-		return &Error{Code: Verification, Msg: fmt.Sprintf("executor %s: %s is not the program that was allowed\n  want %s\n  got  %s",
-			p.Kind, p.Path, p.Digest, r.sealed.Digest)}
-	}
-	return nil
+	return s, nil
 }
 
 // command returns the program to start and its arguments.

@@ -72,7 +72,7 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 			x.close()
 		}
 	}()
-	if err := x.run.verify(); err != nil {
+	if x.run.sealed, err = p.seal(); err != nil {
 		return nil, err
 	}
 	x.client = plugin.NewClient(&plugin.ClientConfig{

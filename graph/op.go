@@ -48,6 +48,8 @@ type Call struct {
 	ConfigPos krm.Pos
 	Role      krm.Role
 	Schema    *krm.Schema
+	// Version is the apiVersion of the ResourceList that the function gets, [krm.ResourceListV1] if empty.
+	Version string
 	// Origin is recorded on what the function makes or, for a transformer, as a transformation.
 	Origin *krm.Origin
 }

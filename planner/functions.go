@@ -20,6 +20,8 @@ type Functions struct {
 	// Trusted are references of catalogs, in the order of the flags; relative paths start at [Options.Cwd].
 	Trusted []string
 	Policy  trust.Policy
+	// ListVersion is the apiVersion of the ResourceList that functions get, [krm.ResourceListV1] if empty.
+	ListVersion string
 	// Isolation returns what isolates a program on this machine, empty for nothing. It is asked when the first function is met;
 	// nil means nothing.
 	Isolation func() string
@@ -255,7 +257,9 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 	fn.Config = d.configText(config)
 	e.summary = fmt.Sprintf("%s %s  %s  %s", req.ID.GVK, req.ID.Name, d.r.Pos, dec.Line())
 	e.decision = &dec
-	e.call = &graph.Call{Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Origin: e.origin}
+	e.call = &graph.Call{
+		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion, Origin: e.origin,
+	}
 }
 
 // validateConfig checks a configuration against the schema of the catalog's entry.

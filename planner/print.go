@@ -61,7 +61,9 @@ type (
 		TrustedBy     string     `json:"trustedBy,omitempty"`
 		Shadows       []string   `json:"shadows,omitempty"`
 		Grants        []grantDoc `json:"grants,omitempty"`
+		Executor      string     `json:"executor,omitempty"`
 		Isolation     string     `json:"isolation,omitempty"`
+		ListVersion   string     `json:"listVersion,omitempty"`
 		Cacheable     bool       `json:"cacheable"`
 		Config        string     `json:"config"`
 		ConfigFile    string     `json:"configFile"`
@@ -127,7 +129,8 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
 	d := &functionDoc{
 		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Args, TrustedBy: dec.By,
-		Isolation: dec.Isolation, Cacheable: dec.Cacheable, Config: krm.DigestOf(call.Function.Config).String(), Exit: dec.Exit,
+		Executor: dec.Executor, Isolation: dec.Isolation, ListVersion: call.Version, Cacheable: dec.Cacheable,
+		Config: krm.DigestOf(call.Function.Config).String(), Exit: dec.Exit,
 	}
 	d.ConfigFile, d.ConfigLine = call.ConfigPos.File, call.ConfigPos.Line
 	if !dec.Digest.IsZero() {

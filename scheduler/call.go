@@ -66,7 +66,7 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	if op.Role == krm.GeneratorRole {
 		in = nil
 	}
-	wire := krm.WireOptions{Role: op.Role, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID))}
+	wire := krm.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID))}
 	out, err := ex.Execute(ctx, op.Function, krm.EncodeResourceList(in, op.Config, wire))
 	var failed *krm.FunctionError
 	if errors.As(err, &failed) && len(out.Stderr) == 0 {

@@ -27,6 +27,7 @@ func (p Policy) Decide(r Request) Decision {
 	if len(x.d.Denials) == 0 {
 		x.d.Allowed, x.d.Function = true, x.fn
 	}
+	x.d.Executor = p.Executors[x.d.Runtime]
 	for _, denial := range x.d.Denials {
 		x.d.Exit = max(x.d.Exit, denial.Exit)
 	}
@@ -284,6 +285,7 @@ func (x *decider) hintNamed(err *krm.Error) {
 func (x *decider) sandbox() {
 	x.fn.Unsandboxed = x.AllowUnsandboxed
 	switch {
+	case x.Executors[krm.RuntimeExec] != "":
 	case x.AllowUnsandboxed:
 		x.d.Isolation = "none (" + FlagUnsandboxed + ")"
 		x.warn("runs without isolation because of %s", FlagUnsandboxed)

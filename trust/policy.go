@@ -54,6 +54,9 @@ type Policy struct {
 	AllowUnsandboxed bool
 	// Strict turns warnings about trust into denials.
 	Strict bool
+	// Executors are programs of third parties that run the functions of a runtime in place of krmflow's own executors, as
+	// messages show them. What isolates a function is up to them.
+	Executors map[krm.Runtime]string
 	// Prefer is the runtime to use where an entry offers several; a container unless it says exec.
 	Prefer krm.Runtime
 	Limits krm.Limits
@@ -194,7 +197,9 @@ type Decision struct {
 	// Reason says why this runtime was chosen, if there was a choice.
 	Reason string
 	Grants []Grant
-	// Isolation is what isolates the function.
+	// Executor is the program of a third party that runs the function, "" for krmflow's own.
+	Executor string
+	// Isolation is what isolates the function, as far as krmflow knows.
 	Isolation string
 	// Cacheable is true if results may be kept: a verified function that is declared idempotent, without capabilities.
 	Cacheable bool

@@ -35,6 +35,9 @@ func (d *Decision) Line() string {
 		add("uncatalogued")
 	}
 	add("caps %s", d.caps())
+	if d.Executor != "" {
+		add("executor %s", d.Executor)
+	}
 	if d.Isolation != "" {
 		add("isolation %s", d.Isolation)
 	}

@@ -56,15 +56,15 @@ func (a *app) run(ctx context.Context, plan *planner.Plan, root func(graph.Root,
 	if err := a.denied(plan); err != nil {
 		return err
 	}
-	executors := newPool(ctx, a.runtime)
-	defer executors.close()
+	pool := newPool(ctx, a.runtime, a.thirdParty)
+	defer pool.close()
 	errs := scheduler.Run(ctx, plan.Graph, scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
 		Event:     a.log.node,
 		Warn:      a.log.warnNode,
 		Root:      root,
-		Executor:  executors.get,
+		Executor:  pool.get,
 		Call:      a.log.report,
 
 		AllowErrorResults: a.allowErrorResults,

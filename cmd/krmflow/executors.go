@@ -58,12 +58,13 @@ type pool struct {
 	ctx     context.Context
 	mu      sync.Mutex
 	runtime string // of containers
+	third   map[krm.Runtime]executors.Program
 	started map[krm.Runtime]*executors.Process
 	errs    map[krm.Runtime]error
 }
 
-func newPool(ctx context.Context, runtime string) *pool {
-	return &pool{ctx: ctx, runtime: runtime, started: map[krm.Runtime]*executors.Process{}, errs: map[krm.Runtime]error{}}
+func newPool(ctx context.Context, runtime string, third map[krm.Runtime]executors.Program) *pool {
+	return &pool{ctx: ctx, runtime: runtime, third: third, started: map[krm.Runtime]*executors.Process{}, errs: map[krm.Runtime]error{}}
 }
 
 func (p *pool) get(r krm.Runtime) (scheduler.Executor, error) {
@@ -75,7 +76,10 @@ func (p *pool) get(r krm.Runtime) (scheduler.Executor, error) {
 	if err := p.errs[r]; err != nil {
 		return nil, err
 	}
-	program := executors.Program{Kind: string(r)}
+	program, ok := p.third[r]
+	if !ok {
+		program.Kind = string(r)
+	}
 	if r == krm.RuntimeContainer {
 		program.Env = append(container.Environment(os.Environ()), runtimeVariable+"="+p.runtime)
 		program.Linger = 5 * time.Second
@@ -102,17 +106,13 @@ func executorCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List the executors and what isolates functions on this machine", Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			iso := isolation()
-			if iso == "" {
-				iso = "none: --allow-unsandboxed is needed"
+			if err := a.parseExecutors(); err != nil {
+				return err
 			}
-			engine := "none: install podman or docker"
-			if e, err := container.Detect(""); err == nil {
-				engine = e.Name + " " + e.Path
-			}
-			return a.print(fmt.Sprintf("exec       programs    isolation %s\ncontainer  images      runtime %s\n", iso, engine))
+			return a.print(a.executorList())
 		},
 	}
+	registerExecutors(list, &a.functionFlags)
 	serve := &cobra.Command{
 		Use: "exec", Hidden: true, Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {

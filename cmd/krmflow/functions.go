@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
@@ -37,7 +38,9 @@ type functionFlags struct {
 	timeout                              time.Duration
 	memory, output                       int64
 	procs                                int
-	runtime                              string
+	runtime, listVersion                 string
+	executors                            []string
+	thirdParty                           map[krm.Runtime]executors.Program // what executors says
 	mountErr                             error
 }
 
@@ -56,6 +59,8 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.unsandboxed, "allow-unsandboxed", false, "run programs without a sandbox")
 	fs.BoolVar(&f.allowErrorResults, "allow-error-results", false, "accept functions that report errors and end well")
 	fs.StringVar(&f.runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
+	registerExecutors(cmd, f)
+	fs.StringVar(&f.listVersion, "resource-list-version", "v1", "version of the ResourceList that functions get: v1, v1beta1 or v1alpha1")
 	fs.DurationVar(&f.timeout, "fn-timeout", 5*time.Minute, "how long one call of a function may take")
 	fs.Int64Var(&f.memory, "fn-memory", 2<<30, "bytes of memory that a function may use")
 	fs.Int64Var(&f.output, "max-fn-output", 256<<20, "bytes that a function may write to stdout")
@@ -63,11 +68,22 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 }
 
 // functions returns what the flags mean for the planner.
-func (f *functionFlags) functions(ctx context.Context) planner.Functions {
+func (f *functionFlags) functions(ctx context.Context) (planner.Functions, error) {
+	version, ok := map[string]string{"v1": "", "v1beta1": krm.ResourceListV1beta1, "v1alpha1": krm.ResourceListV1alpha1}[f.listVersion]
+	if !ok {
+		return planner.Functions{}, usageError(fmt.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
+	}
 	policy := trust.Policy{
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
 		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust,
 		Limits: krm.Limits{Timeout: f.timeout, Memory: f.memory, Output: f.output, Procs: f.procs},
+	}
+	if err := f.parseExecutors(); err != nil {
+		return planner.Functions{}, err
+	}
+	policy.Executors = map[krm.Runtime]string{}
+	for r, p := range f.thirdParty {
+		policy.Executors[r] = p.Path + " " + p.Digest.String()
 	}
 	for _, text := range f.mounts {
 		m, err := parseMount(text)
@@ -83,7 +99,9 @@ func (f *functionFlags) functions(ctx context.Context) planner.Functions {
 		}
 		policy.Env = append(policy.Env, text)
 	}
-	return planner.Functions{Trusted: f.trusted, Policy: policy, Isolation: isolation, Image: imageProbe(ctx, f.runtime), PluginHome: pluginHome()}
+	return planner.Functions{
+		Trusted: f.trusted, Policy: policy, Isolation: isolation, Image: imageProbe(ctx, f.runtime), PluginHome: pluginHome(), ListVersion: version,
+	}, nil
 }
 
 // pluginHome returns where kustomize looks for legacy plugins.
@@ -151,6 +169,9 @@ func (a *app) needsRuntime(plan *planner.Plan) error {
 	}
 	if a.mountErr != nil {
 		return a.mountErr
+	}
+	if _, ok := a.thirdParty[krm.RuntimeContainer]; ok {
+		return nil
 	}
 	if err := detectRuntime(a.runtime); err != nil {
 		return fmt.Errorf("%w; these functions need one:\n%s", err, strings.Join(names, "\n"))

@@ -39,9 +39,13 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	for _, w := range outdatedFlags(cmd) {
 		a.log.warn(w)
 	}
-	o := a.plannerOptions(cmd, a.functions(cmd.Context()))
+	functions, err := a.functions(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	o := a.plannerOptions(cmd, functions)
 	var plan *planner.Plan
-	err := interruptible(cmd.Context(), func() error {
+	err = interruptible(cmd.Context(), func() error {
 		plan = planner.Compile(dirs, o)
 		return nil
 	})

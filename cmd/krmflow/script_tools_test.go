@@ -115,3 +115,19 @@ spec:
 `, filepath.Base(args[0]), sum)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }
+
+// goBuild builds a program of this repository and sets a variable to its digest: gobuild PACKAGE PROGRAM VARIABLE.
+func goBuild(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: gobuild PACKAGE PROGRAM VARIABLE")
+	}
+	program := ts.MkAbs(args[1])
+	cmd := exec.Command("go", "build", "-o", program, "./"+args[0])
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		ts.Fatalf("%v\n%s", err, out)
+	}
+	data, err := os.ReadFile(program)
+	ts.Check(err)
+	ts.Setenv(args[2], fmt.Sprintf("sha256:%x", sha256.Sum256(data)))
+}

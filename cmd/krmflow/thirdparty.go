@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/container"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/spf13/cobra"
+)
+
+// registerExecutors adds the flag by which a program of a third party takes the place of one of krmflow's executors.
+func registerExecutors(cmd *cobra.Command, f *functionFlags) {
+	cmd.Flags().StringArrayVar(&f.executors, "executor", nil,
+		"NAME=PATH@sha256:HEX: the program that runs the functions of the runtime NAME, exec or container, in place of krmflow's own executor")
+}
+
+// parseExecutors reads the values of --executor and verifies the programs: none that is not what the user said gets any
+// further.
+func (f *functionFlags) parseExecutors() error {
+	f.thirdParty = map[krm.Runtime]executors.Program{}
+	for _, text := range f.executors {
+		name, place, ok := strings.Cut(text, "=")
+		runtime := krm.Runtime(name)
+		switch _, twice := f.thirdParty[runtime]; {
+		case !ok:
+			return usageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX", text))
+		case runtime != krm.RuntimeExec && runtime != krm.RuntimeContainer:
+			return usageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec or container", text, name))
+		case twice:
+			return usageError(fmt.Errorf("--executor %s: there is another executor for %s", text, name))
+		}
+		ref, err := catalog.ParseRef(place)
+		var bad *catalog.RefError
+		switch {
+		case errors.As(err, &bad) && bad.Pin:
+			return &exitError{exitVerified, fmt.Errorf("--executor %s: %w", name, err)}
+		case err != nil:
+			return usageError(fmt.Errorf("--executor %s: %w", name, err))
+		case ref.Remote():
+			return usageError(fmt.Errorf("--executor %s: %s is not the path of a program", name, ref.Show()))
+		}
+		program := executors.Program{Kind: name, Path: ref.Location, Digest: ref.Pin}
+		if err := program.Verify(); err != nil {
+			return err
+		}
+		f.thirdParty[runtime] = program
+	}
+	return nil
+}
+
+// executorList returns what executor list prints.
+func (f *functionFlags) executorList() string {
+	iso := isolation()
+	if iso == "" {
+		iso = "none: --allow-unsandboxed is needed"
+	}
+	engine := "none: install podman or docker"
+	if e, err := container.Detect(""); err == nil {
+		engine = e.Name + " " + e.Path
+	}
+	var b strings.Builder
+	for _, x := range []struct {
+		runtime krm.Runtime
+		runs    string
+		how     string
+	}{{krm.RuntimeExec, "programs", "isolation " + iso}, {krm.RuntimeContainer, "images", "runtime " + engine}} {
+		if p, ok := f.thirdParty[x.runtime]; ok {
+			x.how = "executor " + p.Path + " " + p.Digest.String()
+		}
+		fmt.Fprintf(&b, "%-10s %-11s %s\n", x.runtime, x.runs, x.how)
+	}
+	return b.String()
+}
