@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/graph"
@@ -139,12 +140,7 @@ func (c *compiler) unusedConfigs() {
 	if len(c.o.Functions.Trusted) == 0 {
 		return
 	}
-	var catalogs []*catalog.Catalog
-	for _, t := range c.catalogs() {
-		if t.Catalog != nil {
-			catalogs = append(catalogs, t.Catalog)
-		}
-	}
+	catalogs := sync.OnceValue(c.readable)
 	for _, n := range c.plan.Graph.Nodes {
 		load, ok := n.Op.(graph.Load)
 		if !ok {
@@ -156,14 +152,35 @@ func (c *compiler) unusedConfigs() {
 		}
 		i := 0
 		for kind := range kinds {
-			if m := catalog.Search(kind, catalogs); m.Entry != nil {
-				c.plan.Warnings = append(c.plan.Warnings, Warning{Pos: load.Source.Locate(i), Hints: []string{
-					"list it under generators, transformers or validators to run the function"},
-					Msg: fmt.Sprintf("%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry)})
+			if !krm.KnowsScope(kind) { // Kubernetes' own kinds are no functions
+				c.unusedConfig(kind, load.Source.Locate(i), catalogs())
 			}
 			i++
 		}
 	}
+}
+
+func (c *compiler) unusedConfig(kind krm.GVK, pos krm.Pos, catalogs []*catalog.Catalog) {
+	if m := catalog.Search(kind, catalogs); m.Entry != nil {
+		w := krm.Errorf(pos, "", "%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry)
+		c.warnings(w.Hint("list it under generators, transformers or validators to run the function"))
+	}
+}
+
+// readable returns the trusted catalogs that can be read, for warnings alone: what is wrong with the others matters when a
+// function needs them.
+func (c *compiler) readable() (list []*catalog.Catalog) {
+	for _, t := range c.catalogs() {
+		if t.Catalog == nil && t.Err == nil && t.Denial == nil {
+			if src, _, err := c.files.ReadFile(t.Ref.Location); err == nil && (t.Ref.Pin.IsZero() || t.Ref.Pin == src.Digest()) {
+				t.Catalog, _ = catalog.Parse(src, t.Ref)
+			}
+		}
+		if t.Catalog != nil {
+			list = append(list, t.Catalog)
+		}
+	}
+	return list
 }
 
 // layerCatalogs returns the trusted catalogs in the order in which this layer searches them, and those that it names
