@@ -272,7 +272,7 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 	}
 	fn := dec.Function
 	fn.Config = d.configText(config)
-	e.summary = fmt.Sprintf("%s %s  %s  %s", req.ID.GVK, req.ID.Name, d.r.Pos, dec.Line())
+	e.summary = fmt.Sprintf("%s  %s  %s", strings.TrimSuffix(req.ID.GVK.String()+" "+req.ID.Name, " "), d.r.Pos, dec.Line())
 	e.decision = &dec
 	e.call = &graph.Call{
 		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion, Origin: e.origin,
