@@ -35,7 +35,7 @@ var imports = map[string][]string{
 	"executors/internal/wire":   {},
 
 	"krm/internal/schemagen": {"krm"},
-	"cmd/krmflow": {"krm", "bench", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "scheduler",
+	"cmd/krmflow": {"krm", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "scheduler",
 		"trust"},
 }
 

@@ -67,7 +67,7 @@ func Compare(ctx context.Context, w io.Writer, o Options) error {
 		}
 		row, err := c.row(ctx, s)
 		if ctx.Err() != nil {
-			failed = errors.Join(failed, ctx.Err())
+			failed = errors.Join(failed, context.Cause(ctx))
 			break
 		}
 		if err != nil {
@@ -134,7 +134,7 @@ func (o *Options) subjects(dir string) ([]subject, error) {
 	trees := Trees()
 	for _, name := range o.Trees {
 		if !slices.ContainsFunc(trees, func(t Tree) bool { return t.Name == name }) {
-			return nil, fmt.Errorf("no tree is called %q\nthere are: %s", name, names(trees))
+			return nil, fmt.Errorf("no tree is called %q\n  there are: %s", name, names(trees))
 		}
 	}
 	for _, t := range trees {

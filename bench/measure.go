@@ -32,7 +32,7 @@ func Run(ctx context.Context, stdout io.Writer, program string, args ...string) 
 	err := cmd.Run()
 	wall := time.Since(start)
 	if err != nil {
-		return Sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args[:min(3, len(cmd.Args))], " "), err, stderr.text())
+		return Sample{}, fmt.Errorf("%s: %w%s", strings.Join(cmd.Args[:min(3, len(cmd.Args))], " "), err, stderr.lines())
 	}
 	state := cmd.ProcessState
 	return Sample{CPU: state.UserTime() + state.SystemTime(), Wall: wall, Peak: peak(state)}, nil
@@ -76,4 +76,11 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (t *tail) text() string { return string(bytes.TrimSpace(t.buf)) }
+// lines returns the text as indented lines that go below a message.
+func (t *tail) lines() string {
+	var b strings.Builder
+	for line := range strings.Lines(string(bytes.TrimSpace(t.buf))) {
+		b.WriteString("\n  " + strings.TrimRight(line, "\r\n"))
+	}
+	return b.String()
+}

@@ -8,8 +8,9 @@ import (
 )
 
 // WriteDOT writes g in the DOT language, one cluster per layer. The same graph gives the same bytes. Node names are
-// n0, n1, …, so that nothing a tree contains can change the structure of the drawing; all text is in escaped labels.
-func (g *Graph) WriteDOT(w io.Writer) error {
+// n0, n1, …, so that nothing a tree contains can change the structure of the drawing; all text is in escaped labels. failed
+// are roots that have no nodes because something is wrong with them.
+func (g *Graph) WriteDOT(w io.Writer, failed ...string) error {
 	var b strings.Builder
 	b.WriteString("digraph krmflow {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n")
 	layers := map[string][]int{}
@@ -24,7 +25,10 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s;\n", c, quoteDOT(layer))
 		for _, i := range layers[layer] {
 			n := g.Nodes[i]
-			label := n.Op.Verb() + " " + strings.TrimPrefix(strings.TrimPrefix(n.ID, n.Layer), "#")
+			label := n.Op.Verb()
+			if field := strings.TrimPrefix(strings.TrimPrefix(n.ID, n.Layer), "#"); field != label {
+				label += " " + field
+			}
 			if n.Summary != "" {
 				label += "\n" + n.Summary
 			}
@@ -39,6 +43,9 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	}
 	for i, r := range g.Roots {
 		fmt.Fprintf(&b, "  r%d [label=%s, shape=note];\n  n%d -> r%d;\n", i, quoteDOT(r.Dir), r.Node, i)
+	}
+	for i, dir := range failed {
+		fmt.Fprintf(&b, "  f%d [label=%s, shape=note, color=red];\n", i, quoteDOT(dir+"\nfailed"))
 	}
 	b.WriteString("}\n")
 	_, err := io.WriteString(w, b.String())

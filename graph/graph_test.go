@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/krmflow/krmflow/krm"
 )
 
 // randomGraph returns a graph in which each node takes up to three earlier ones.
@@ -106,8 +108,8 @@ func TestWalkPanicAndCancel(t *testing.T) {
 			}
 			return nil
 		})
-		var p *PanicError
-		if len(errs) == 0 || !errors.As(errs[0], &p) || p.Node != g.Nodes[0].ID || strings.Contains(p.Error(), "secret") {
+		var p *krm.PanicError
+		if len(errs) == 0 || !errors.As(errs[0], &p) || p.Where != g.Nodes[0].ID || strings.Contains(p.Error(), "secret") {
 			t.Errorf("jobs %d: errors %v, want a PanicError of the first node without the value", jobs, errs)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())

@@ -3,27 +3,18 @@ package graph
 import (
 	"container/heap"
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
+
+	"github.com/krmflow/krmflow/krm"
 )
-
-// A PanicError is a panic in a visit: a bug of krmflow, reported as an error so that one node cannot take the process
-// down. Its text holds no input data.
-type PanicError struct {
-	Node  string
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("internal error in %s", e.Node) }
 
 // Walk calls visit once for each node, never before its inputs are done, at most jobs at a time. Nodes that are ready at
 // the same time start in the order of the Graph, which keeps the number of lists alive small. The calling goroutine is one
 // of those that visit; others are started only when there is something to do for them.
 //
 // After an error no further node is started, unless keepGoing is true: then only the nodes that need the failed one are
-// left out. Walk returns the errors in the order of the Graph; if ctx ends it returns its error as well.
+// left out. Walk returns the errors in the order of the Graph, a panic of visit as a [krm.PanicError]; if ctx ends it returns
+// its error as well.
 func Walk(ctx context.Context, g *Graph, jobs int, keepGoing bool, visit func(NodeID, *Node) error) []error {
 	w := newWalk(g)
 	w.ctx, w.jobs, w.keepGoing, w.visit = ctx, max(1, jobs), keepGoing, visit
@@ -121,7 +112,7 @@ func (w *walk) share() {
 func (w *walk) call(id NodeID) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &PanicError{w.g.Nodes[id].ID, p, debug.Stack()}
+			err = krm.Panicked(w.g.Nodes[id].ID, p)
 		}
 	}()
 	return w.visit(id, w.g.Nodes[id])

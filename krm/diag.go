@@ -37,6 +37,22 @@ func Errorf(pos Pos, field, format string, args ...any) *Error {
 	return &Error{Pos: pos, Field: field, Msg: err.Error(), Err: errors.Unwrap(err)}
 }
 
+// AsError returns err as an [Error]: the one that it is or says, else one with its text and, if it wraps an Error, that one's
+// place.
+func AsError(err error) *Error {
+	var at *Error
+	found := errors.As(err, &at)
+	if found && at.Error() == err.Error() {
+		return at
+	}
+	lines := strings.Split(err.Error(), "\n  ") // other line ends are text of the input
+	e := &Error{Msg: lines[0], Hints: lines[1:], Err: err}
+	if found {
+		e.Pos = at.Pos
+	}
+	return e
+}
+
 // Hint adds a line that tells the user what to do and returns e.
 func (e *Error) Hint(format string, args ...any) *Error {
 	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))

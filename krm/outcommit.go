@@ -180,12 +180,16 @@ func (o *Output) linkSame(stage *os.Root) error {
 		if len(st.same) == 0 || failed.Load() {
 			continue
 		}
-		g.Go(func() error {
-			err := o.linkRoot(stage, root, st)
-			if err != nil {
-				failed.Store(true)
-			}
-			return err
+		g.Go(func() (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = Panicked("the output folder", p)
+				}
+				if err != nil {
+					failed.Store(true)
+				}
+			}()
+			return o.linkRoot(stage, root, st)
 		})
 	}
 	return g.Wait()

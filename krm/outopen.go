@@ -86,7 +86,7 @@ func (o *Output) checkPlace() error {
 			return err
 		}
 	}
-	if wd, err := os.Getwd(); err == nil && within(resolvePath(wd), o.path) {
+	if wd, err := os.Getwd(); err == nil && Within(resolvePath(wd), o.path) {
 		return &RefusedError{Path: o.dir, Reason: "is the current folder or holds it, and a render takes its place",
 			Hint: "run krmflow from outside of it"}
 	}
@@ -115,9 +115,9 @@ func (o *Output) checkInput(in string) error {
 	switch {
 	case real == o.path, inErr == nil && outErr == nil && os.SameFile(inInfo, outInfo):
 		return o.refuse("is the input folder %s", showPath(in))
-	case within(o.path, real):
+	case Within(o.path, real):
 		return o.refuse("lies inside the input folder %s", showPath(in))
-	case within(real, o.path):
+	case Within(real, o.path):
 		return o.refuse("holds the input folder %s", showPath(in))
 	}
 	return nil
@@ -136,12 +136,6 @@ func resolvePath(path string) string {
 		}
 		path, rest = up, filepath.Join(filepath.Base(path), rest)
 	}
-}
-
-// within reports whether path is dir or lies inside it; both are absolute and resolved.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // openParent opens the folder that holds the output and makes it if need be. With Check it may be missing.

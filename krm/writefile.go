@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,14 +29,47 @@ func FilePerm(l *List) fs.FileMode {
 	return 0o666
 }
 
-func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
-	info, err := os.Stat(path)
+// CheckFile returns the [*RefusedError] of a path that [WriteFileAtomic] cannot write to, as far as that can be known before
+// there is anything to write. What can be opened for writing, such as a pipe, is left alone.
+func CheckFile(path string) error {
+	through, err := checkFile(path)
+	if err != nil || through {
+		return err
+	}
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
 	switch {
-	case path == "":
-		return &RefusedError{Path: path, Reason: "the output file has no name"}
-	case err == nil && info.IsDir(), strings.HasSuffix(path, "/"), os.IsPathSeparator(path[len(path)-1]):
-		return &RefusedError{Path: path, Reason: "is a folder, not a file"}
-	case err == nil && !info.Mode().IsRegular(), isStream(path):
+	case notExist(err):
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("the folder %s does not exist", showPath(dir))}
+	case err == nil && !info.IsDir():
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("%s is a file, not a folder", showPath(dir))}
+	case err == nil:
+		err = checkWritable(dir)
+	}
+	if err != nil {
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to the folder %s: %v", showPath(dir), withoutPath(err))}
+	}
+	return nil
+}
+
+// checkFile refuses what names no file. It reports whether path is to be written to as it is, and not replaced.
+func checkFile(path string) (through bool, err error) {
+	if path == "" {
+		return false, &RefusedError{Path: path, Reason: "the output file has no name"}
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() || os.IsPathSeparator(path[len(path)-1]) {
+		return false, &RefusedError{Path: path, Reason: "is a folder, not a file"}
+	}
+	return err == nil && !info.Mode().IsRegular() || isStream(path), nil
+}
+
+func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
+	through, err := checkFile(path)
+	if err != nil {
+		return err
+	}
+	if through {
 		return writeError(path, writeThrough(path, data))
 	}
 	dir, err := os.OpenRoot(filepath.Dir(path))
@@ -112,6 +146,17 @@ func fillFile(dir *os.Root, name string, f *os.File, data []byte, durable bool) 
 	}
 	if durable {
 		return f.Sync()
+	}
+	return nil
+}
+
+// BuildCheck is [CheckFile] for [BuildWrite].
+func BuildCheck(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return CheckFile(path)
+	}
+	if err := checkWritable(path); err != nil {
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to it: %v", err)}
 	}
 	return nil
 }

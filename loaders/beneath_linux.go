@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/krmflow/krmflow/krm"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,7 +33,7 @@ func (d *Dir) readBeneath(rel string) ([]byte, error) {
 	}
 	defer unix.Close(fd)
 	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Size > MaxFileSize {
+	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Size > krm.MaxFile {
 		return nil, errors.ErrUnsupported
 	}
 	data := make([]byte, stat.Size)

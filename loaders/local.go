@@ -18,12 +18,11 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// MaxFileSize is the largest input file, in bytes. Larger ones are refused before they are read.
-const MaxFileSize = 64 << 20
-
 // A Local reads files below the directories of a build. It is safe for concurrent use.
 type Local struct {
 	cwd string
+	// absolute makes messages and node ids show absolute paths: the user named nothing but such.
+	absolute bool
 	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
 	unrestricted bool
 
@@ -38,13 +37,15 @@ type file struct {
 	dir string
 }
 
-// NewLocal returns a Local for one run. Relative paths start at cwd, which must be absolute, or empty if there is none;
-// with unrestricted, layers may name files outside their own directory.
-func NewLocal(cwd string, unrestricted bool) *Local {
+// NewLocal returns a Local for a run that renders roots. Relative paths start at cwd, which must be absolute, or empty if
+// there is none; with unrestricted, layers may name files outside their own directory. Messages show paths relative to
+// cwd unless all roots are absolute: what several roots share has one name.
+func NewLocal(cwd string, roots []string, unrestricted bool) *Local {
 	if real, err := filepath.EvalSymlinks(cwd); err == nil && cwd != "" {
 		cwd = real
 	}
-	return &Local{cwd: cwd, unrestricted: unrestricted, files: map[string]file{}, dirs: map[string]string{}}
+	relative := slices.ContainsFunc(roots, func(path string) bool { return !filepath.IsAbs(path) })
+	return &Local{cwd: cwd, absolute: !relative, unrestricted: unrestricted, files: map[string]file{}, dirs: map[string]string{}}
 }
 
 // A Dir is an existing directory that layers are loaded from.
@@ -52,10 +53,9 @@ type Dir struct {
 	// Real is the absolute path without symbolic links: two Dirs are the same directory if their Real is equal.
 	Real string
 	// Name is the path that messages show.
-	Name     string
-	absolute bool
-	root     *os.Root
-	handle   *os.File // of the directory itself
+	Name   string
+	root   *os.Root
+	handle *os.File // of the directory itself
 }
 
 // Close releases what reading files of d has opened.
@@ -71,11 +71,7 @@ func (d *Dir) Close() {
 }
 
 // Contains reports whether o is d or lies below it.
-func (d *Dir) Contains(o *Dir) bool { return below(o.Real, d.Real) }
-
-func below(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == filepath.Separator
-}
+func (d *Dir) Contains(o *Dir) bool { return krm.Within(o.Real, d.Real) }
 
 // Root returns the directory that the user names on the command line.
 func (l *Local) Root(path string) (*Dir, error) {
@@ -89,15 +85,15 @@ func (l *Local) Root(path string) (*Dir, error) {
 		}
 		abs = filepath.Join(l.cwd, path)
 	}
-	return l.dir(abs, filepath.IsAbs(path), path)
+	return l.dir(abs, path)
 }
 
 // Sub returns the directory that the layer in d refers to as path.
 func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
-	return l.dir(filepath.Join(d.Real, path), d.absolute, path)
+	return l.dir(filepath.Join(d.Real, path), path)
 }
 
-func (l *Local) dir(abs string, absolute bool, as string) (*Dir, error) {
+func (l *Local) dir(abs, as string) (*Dir, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	real, known := l.dirs[abs]
@@ -115,17 +111,15 @@ func (l *Local) dir(abs string, absolute bool, as string) (*Dir, error) {
 		}
 		l.dirs[abs] = real
 	}
-	return &Dir{Real: real, Name: l.name(real, absolute), absolute: absolute}, nil
+	return &Dir{Real: real, Name: l.name(real)}, nil
 }
 
-// name returns how messages show a path: relative to the working directory unless the user named an absolute path.
-func (l *Local) name(real string, absolute bool) string {
-	if !absolute {
-		if rel, err := filepath.Rel(l.cwd, real); err == nil {
-			return rel
-		}
+// name returns how messages show the path of something that is rendered.
+func (l *Local) name(real string) string {
+	if l.absolute {
+		return real
 	}
-	return real
+	return l.Name(real)
 }
 
 // A NotFoundError says that a path does not exist.
@@ -193,7 +187,7 @@ func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
 	if known := l.files[abs]; known.src != nil {
 		return known.src, nil
 	}
-	src := &krm.Source{File: l.name(abs, d.absolute), Data: data}
+	src := &krm.Source{File: l.name(abs), Data: data}
 	l.files[abs] = file{src, d.Real}
 	return src, nil
 }
@@ -217,7 +211,7 @@ func (l *Local) read(d *Dir, abs, as string) ([]byte, error) {
 	return readAll(f, as)
 }
 
-// ReadFile returns the content of a regular file of at most [MaxFileSize] bytes and refuses anything else.
+// ReadFile returns the content of a regular file of at most [krm.MaxFile] bytes and refuses anything else.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, openFlags, 0)
 	if err != nil {
@@ -259,10 +253,10 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 	if err != nil {
 		return nil, pathError(err, as, abs)
 	}
-	if !below(real, d.Real) {
+	if !krm.Within(real, d.Real) {
 		e := &RestrictedError{Path: as, Root: d.Name}
-		if below(abs, d.Real) {
-			e.Target = l.name(real, d.absolute)
+		if krm.Within(abs, d.Real) {
+			e.Target = l.name(real)
 		}
 		return nil, e
 	}
@@ -287,8 +281,8 @@ func readAll(f *os.File, as string) ([]byte, error) {
 		return nil, fmt.Errorf("%q is a directory, not a file", as)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%q is not a regular file", as)
-	case info.Size() > MaxFileSize:
-		return nil, fmt.Errorf("%q is larger than %d MiB", as, MaxFileSize>>20)
+	case info.Size() > krm.MaxFile:
+		return nil, fmt.Errorf("%q is larger than %d MiB", as, krm.MaxFile>>20)
 	}
 	if info.Size() == 0 {
 		return readUnsized(f, as)
@@ -304,9 +298,9 @@ func readAll(f *os.File, as string) ([]byte, error) {
 // readUnsized reads a file that says it is empty, as all files in /proc do. Some of those never end.
 func readUnsized(f *os.File, as string) ([]byte, error) {
 	_ = f.SetReadDeadline(time.Now().Add(time.Second)) // fails for files that cannot keep a reader waiting
-	data, err := io.ReadAll(io.LimitReader(f, MaxFileSize+1))
-	if err == nil && len(data) > MaxFileSize {
-		err = fmt.Errorf("it is larger than %d MiB", MaxFileSize>>20)
+	data, err := io.ReadAll(io.LimitReader(f, krm.MaxFile+1))
+	if err == nil && len(data) > krm.MaxFile {
+		err = fmt.Errorf("it is larger than %d MiB", krm.MaxFile>>20)
 	}
 	if err != nil {
 		return nil, pathError(err, as, "")
@@ -355,8 +349,13 @@ func (l *Local) Sources() []*krm.Source {
 	return out
 }
 
-// Name returns how messages show the absolute path real.
-func (l *Local) Name(real string) string { return l.name(real, false) }
+// Name returns the absolute path real relative to the working directory.
+func (l *Local) Name(real string) string {
+	if rel, err := filepath.Rel(l.cwd, real); err == nil {
+		return rel
+	}
+	return real
+}
 
 // ReadFile returns the file at an absolute path that the user named, wherever it is, and its path without symbolic links.
 func (l *Local) ReadFile(abs string) (*krm.Source, string, error) {
@@ -391,7 +390,7 @@ func (l *Local) Program(path, root string) (Program, error) {
 	}
 	dir := &Dir{Real: realRoot, Name: l.Name(realRoot)}
 	defer dir.Close()
-	restricted := Local{cwd: l.cwd, files: map[string]file{}, dirs: map[string]string{}}
+	restricted := Local{cwd: l.cwd, absolute: l.absolute, files: map[string]file{}, dirs: map[string]string{}}
 	p := Program{Root: realRoot}
 	src, err := restricted.Read(dir, rel)
 	var outside *RestrictedError

@@ -122,15 +122,14 @@ func (c *compiler) deny(d Denial) {
 
 // inTree reports whether a file lies in a directory that is rendered: who may change that may change the catalog.
 func (c *compiler) inTree(real string) bool {
-	inside := func(dir string) bool { return strings.HasPrefix(real, dir+string(filepath.Separator)) }
 	for dir := range c.kusts {
-		if inside(dir) {
+		if krm.Within(real, dir) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(c.dirs, func(name string) bool {
 		dir, err := c.files.Root(name)
-		return err == nil && inside(dir.Real)
+		return err == nil && krm.Within(real, dir.Real)
 	})
 }
 

@@ -105,7 +105,7 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.src.File}
 	if parent != nil {
 		s.prefix = parent.prefix + " > " + k.src.File
-	} else if v := b.c.variant(key); v != "" {
+	} else if v := b.c.variant(key, b.loaded && !b.schemaSet && len(k.OpenAPI) > 0); v != "" {
 		s.prefix += "@" + v
 	}
 	l := &layer{name: s.prefix, k: k}
@@ -129,12 +129,19 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 }
 
 // variant returns a short name for what distinguishes this build of a directory from the plain one, "" for the plain one.
-func (c *compiler) variant(k layerKey) string {
-	if k.schema == nil && !k.tracking {
+// onTop is true if the directory brings a schema that is read on top of kustomize's own.
+func (c *compiler) variant(k layerKey, onTop bool) string {
+	if !k.set && !k.tracking && !onTop {
 		return ""
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%v %q", k.tracking, k.origin)
+	if onTop {
+		fmt.Fprint(h, " on top")
+	}
+	if k.schema == nil && k.set {
+		fmt.Fprint(h, " built in")
+	}
 	if k.schema != nil {
 		fmt.Fprintf(h, " %s", c.schemaNames[k.schema])
 	}

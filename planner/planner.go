@@ -92,7 +92,7 @@ func (p *Plan) Err() error {
 // Compile plans the directories dirs. Mistakes in the input are in [Plan.Failed]; a root with a mistake does not keep the
 // others from being planned.
 func Compile(dirs []string, o Options) *Plan {
-	c := newCompiler(o)
+	c := newCompiler(dirs, o)
 	c.dirs = dirs
 	for _, dir := range dirs {
 		c.root(dir)
@@ -135,10 +135,10 @@ type compiler struct {
 	labels      map[labelsKey]builtins.FieldSpecs
 }
 
-func newCompiler(o Options) *compiler {
+func newCompiler(dirs []string, o Options) *compiler {
 	return &compiler{
 		o:           o,
-		files:       loaders.NewLocal(o.Cwd, o.Unrestricted),
+		files:       loaders.NewLocal(o.Cwd, dirs, o.Unrestricted),
 		g:           &graph.Graph{},
 		plan:        &Plan{Decisions: map[string]*trust.Decision{}},
 		layers:      map[layerKey]*layer{},

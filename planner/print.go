@@ -26,9 +26,14 @@ type (
 		Kind       string       `json:"kind"`
 		Roots      []rootDoc    `json:"roots"`
 		Catalogs   []catalogDoc `json:"catalogs,omitempty"`
+		Failed     []failedDoc  `json:"failed,omitempty"`
 		Nodes      []nodeDoc    `json:"nodes"`
 		Files      []fileDoc    `json:"files"`
-		Warnings   []warningDoc `json:"warnings,omitempty"`
+		Warnings   []messageDoc `json:"warnings,omitempty"`
+	}
+	failedDoc struct {
+		Dir    string       `json:"dir"`
+		Errors []messageDoc `json:"errors"`
 	}
 	rootDoc struct {
 		Dir  string `json:"dir"`
@@ -84,7 +89,7 @@ type (
 		Path   string `json:"path"`
 		Digest string `json:"digest"`
 	}
-	warningDoc struct {
+	messageDoc struct {
 		File    string   `json:"file,omitempty"`
 		Line    int      `json:"line,omitempty"`
 		Field   string   `json:"field,omitempty"`
@@ -102,6 +107,14 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 	for _, t := range p.Catalogs {
 		doc.Catalogs = append(doc.Catalogs, catalogDoc{t.Ref.String(), t.Catalog.Digest.String(), t.By})
 	}
+	for _, f := range p.Failed {
+		d := failedDoc{Dir: f.Dir}
+		for _, err := range f.Errs {
+			at := krm.AsError(err)
+			d.Errors = append(d.Errors, messageDoc{at.Pos.File, at.Pos.Line, at.Field, at.Msg, at.Hints})
+		}
+		doc.Failed = append(doc.Failed, d)
+	}
 	for _, n := range p.Graph.Nodes {
 		pos := n.Origin.Pos()
 		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer,
@@ -118,7 +131,7 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		doc.Files = append(doc.Files, fileDoc{f.File, f.Digest().String()})
 	}
 	for _, x := range p.Warnings {
-		doc.Warnings = append(doc.Warnings, warningDoc{x.Pos.File, x.Pos.Line, x.Field, x.Msg, x.Hints})
+		doc.Warnings = append(doc.Warnings, messageDoc{x.Pos.File, x.Pos.Line, x.Field, x.Msg, x.Hints})
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -211,8 +224,12 @@ func (d *planDoc) nodes() map[string]string {
 func (p *Plan) WriteText(w io.Writer) error {
 	g := p.Graph
 	var b strings.Builder
-	fmt.Fprintf(&b, "plan: %s, %s, %s (%d reused), %s\n", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
+	fmt.Fprintf(&b, "plan: %s, %s, %s (%d reused), %s", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
 		count(p.Layers, "layer"), p.Shared, count(len(p.Files), "file"))
+	if n := len(p.Failed); n > 0 {
+		fmt.Fprintf(&b, "; %s failed", count(n, "root"))
+	}
+	b.WriteByte('\n')
 	for _, t := range p.Catalogs {
 		fmt.Fprintf(&b, "catalog %s  %s  (%s)\n", krm.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
 	}
@@ -246,8 +263,20 @@ func (p *Plan) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "                root %s\n", krm.OneLine(dir))
 		}
 	}
+	for _, f := range p.Failed {
+		fmt.Fprintf(&b, "      failed    %s\n", krm.OneLine(f.Dir))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// WriteDOT draws the plan. Roots that cannot be planned are drawn by themselves.
+func (p *Plan) WriteDOT(w io.Writer) error {
+	var failed []string
+	for _, f := range p.Failed {
+		failed = append(failed, f.Dir)
+	}
+	return p.Graph.WriteDOT(w, failed...)
 }
 
 func count(n int, what string) string {

@@ -33,7 +33,12 @@ func (r *run) prepare(ctx context.Context) []error {
 		}
 		limit <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-limit }()
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = krm.Panicked(n.ID, p)
+				}
+				<-limit
+			}()
 			call := n.Op.(graph.Call)
 			ex, err := r.executor(call.Function.Runtime)
 			if err == nil {

@@ -69,16 +69,26 @@ type NodeError struct {
 	Err  error
 }
 
-// Error puts the place of the node's configuration in front, unless the error has a place of its own.
+// At returns the error at the place of the node's configuration, unless it has a place of its own.
+func (e *NodeError) At() *krm.Error {
+	at := *krm.AsError(e.Err)
+	if at.Pos.File == "" {
+		at.Pos = e.Node.Origin.Pos()
+		if f := e.Node.Origin.Field(); f != "" && at.Field != "" {
+			at.Field = f + ": " + at.Field
+		} else if f != "" {
+			at.Field = f
+		}
+	}
+	return &at
+}
+
 func (e *NodeError) Error() string {
 	var at *krm.Error
 	if errors.As(e.Err, &at) && at.Pos.File != "" {
 		return e.Err.Error()
 	}
-	if e.Node.Origin.Source == nil {
-		return e.Err.Error()
-	}
-	return (&krm.Error{Pos: e.Node.Origin.Pos(), Field: e.Node.Origin.Field(), Msg: e.Err.Error()}).Error()
+	return e.At().Error()
 }
 
 func (e *NodeError) Unwrap() error { return e.Err }

@@ -98,8 +98,7 @@ func joinBelow(root, path string) string {
 
 // below reports whether path is inside dir.
 func below(path, dir string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-	return ok && rest != "" && filepath.Clean(path) == path
+	return path != dir && krm.Within(path, dir) && filepath.Clean(path) == path
 }
 
 // found returns the program at path, which root must contain, and what is wrong with it.

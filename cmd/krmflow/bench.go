@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/bench"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/spf13/cobra"
 )
 
@@ -18,6 +22,9 @@ the medians of CPU and wall time and the peak memory with their ratios. Without 
 Without a kustomize on PATH krmflow is measured alone.`,
 		Example: "  krmflow bench\n  krmflow bench --tree overlays-100\n  krmflow bench overlays/prod",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkBench(o.Trees, args); err != nil {
+				return err
+			}
 			o.Dirs, o.Log = args, a.stderr
 			return bench.Compare(cmd.Context(), a.stdout, o)
 		},
@@ -32,6 +39,23 @@ Without a kustomize on PATH krmflow is measured alone.`,
 	fs.StringVar(&o.Keep, "keep", "", "folder to make the generated trees in and to leave them")
 	fs.BoolVar(&o.JSON, "json", false, "print one JSON document")
 	return cmd
+}
+
+// checkBench refuses what cannot be measured before anything is.
+func checkBench(trees, dirs []string) error {
+	for _, tree := range trees {
+		if names := treeNames(); !slices.Contains(names, tree) {
+			e := krm.Errorf(krm.Pos{}, "", "no tree is called %q; there are %s", tree, strings.Join(names, ", "))
+			e.Hints = krm.DidYouMean(tree, names)
+			return usageError(e)
+		}
+	}
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s: this is no directory", dir)
+		}
+	}
+	return nil
 }
 
 func treeNames() []string {

@@ -28,8 +28,10 @@ krmflow build can take its place in scripts.`,
 			if err != nil {
 				return err
 			}
-			if err := refuseInput(output, plan); err != nil {
-				return err
+			if output != "" {
+				if err := errors.Join(refuseInput(output, plan), writeFailure(krm.BuildCheck(output))); err != nil {
+					return err
+				}
 			}
 			var result *krm.List
 			err = a.run(cmd.Context(), plan, func(_ graph.Root, list *krm.List) error {

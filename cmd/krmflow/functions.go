@@ -213,6 +213,13 @@ func (l *logger) report(r scheduler.CallReport) {
 		for _, x := range r.Results {
 			l.z.Info().Str("node", name).Interface("result", x).Msg("result")
 		}
+		for _, w := range r.Warnings {
+			l.warnings++
+			l.z.Warn().Str("node", name).Msg(w)
+		}
+		for _, id := range r.Removed {
+			l.z.Info().Str("node", name).Str("resource", id.String()).Msg("removed")
+		}
 		if len(r.Stderr) > 0 {
 			l.z.Info().Str("node", name).Str("stderr", krm.Sanitise(string(r.Stderr))).Msg("stderr")
 		}

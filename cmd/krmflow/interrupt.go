@@ -5,10 +5,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
-	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
 )
 
 // signalError is the cause of a context that a signal has ended.
@@ -48,7 +47,7 @@ func interruptible(ctx context.Context, f func() error) error {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- &graph.PanicError{Node: "the planner", Value: p, Stack: debug.Stack()}
+				done <- krm.Panicked("the planner", p)
 			}
 		}()
 		done <- f()

@@ -48,7 +48,7 @@ func (l *logger) warn(w planner.Warning) {
 	l.warnings++
 	switch {
 	case l.json:
-		l.z.Warn().Str("file", w.Pos.File).Int("line", w.Pos.Line).Str("field", w.Field).Strs("hints", w.Hints).Msg(w.Msg)
+		placed(l.z.Warn(), &krm.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
 	case !l.quiet && l.z.GetLevel() <= zerolog.WarnLevel:
 		fmt.Fprintln(l.w, "Warning:", w)
 	}
@@ -82,6 +82,10 @@ func (l *logger) changes(folder string, c krm.Changes) {
 		l.z.Info().Str("folder", folder).Int("added", len(c.Added)).Int("changed", len(c.Changed)).
 			Int("removed", len(c.Removed)).Int("unchanged", c.Unchanged).Msg("output")
 	case !l.quiet:
-		fmt.Fprintf(l.w, "%s: %d files added, %d changed, %d removed, %d unchanged\n", folder, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
+		files := "files"
+		if len(c.Added) == 1 {
+			files = "file"
+		}
+		fmt.Fprintf(l.w, "%s: %d %s added, %d changed, %d removed, %d unchanged\n", folder, len(c.Added), files, len(c.Changed), len(c.Removed), c.Unchanged)
 	}
 }

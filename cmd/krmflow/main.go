@@ -3,16 +3,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
-	"syscall"
 
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/spf13/cobra"
 )
@@ -42,7 +38,11 @@ func (e *exitError) Error() string {
 }
 func (e *exitError) Unwrap() error { return e.err }
 
-func usageError(err error) error { return &exitError{exitUsage, err} }
+// usageError is a mistake in the command line.
+func usageError(err error) error {
+	e := *krm.AsError(err)
+	return &exitError{exitUsage, e.Hint("run 'krmflow --help' for usage")}
+}
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
@@ -50,9 +50,10 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	collectSeldom()
 	human := krm.SanitisingWriter(stderr)
+	end := reporter{human, wantsJSON(args)}
 	defer func() {
 		if p := recover(); p != nil {
-			code = report(human, &graph.PanicError{Node: "krmflow", Value: p, Stack: debug.Stack()})
+			code = end.report(krm.Panicked("krmflow", p))
 		}
 	}()
 	ctx, release := untilSignal()
@@ -66,7 +67,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	if out.err != nil {
 		err = writeFailure(fmt.Errorf("cannot write to stdout: %w", out.err))
 	}
-	return report(human, err)
+	return end.report(err)
 }
 
 // collectSeldom lets the heap grow to 16 MB before anything is collected, which most runs never reach. The first collection
@@ -75,61 +76,6 @@ func collectSeldom() {
 	debug.SetGCPercent(400)
 	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(150) })
 }
-
-// report prints what ended the command and returns its exit code.
-func report(w io.Writer, err error) int {
-	if err == nil {
-		return 0
-	}
-	var bug *graph.PanicError
-	if errors.As(err, &bug) {
-		return reportBug(w, bug)
-	}
-	var sig signalError
-	if errors.As(err, &sig) {
-		fmt.Fprintln(w, "Error:", sig)
-		return exitSignal + int(sig.sig)
-	}
-	if errors.Is(err, syscall.EPIPE) {
-		return exitOutput
-	}
-	code := exitInput
-	var ee *exitError
-	switch {
-	case errors.As(err, &ee):
-		code = ee.code
-	case functionExit(err) != 0:
-		code = functionExit(err)
-	case isUsage(err):
-		code = exitUsage
-	}
-	if msg := err.Error(); msg != "" {
-		for _, line := range strings.Split(msg, "\n") {
-			if !strings.HasPrefix(line, "  ") {
-				line = "Error: " + line
-			}
-			fmt.Fprintln(w, line)
-		}
-	}
-	if code == exitUsage {
-		fmt.Fprintln(w, "Run 'krmflow --help' for usage.")
-	}
-	return code
-}
-
-// reportBug prints that krmflow is wrong. What it was working on may be secret, so a stack is only printed on demand.
-func reportBug(w io.Writer, bug *graph.PanicError) int {
-	fmt.Fprintf(w, "Error: %v: this is a bug of krmflow, please report it\n", bug)
-	if os.Getenv("KRMFLOW_DEBUG") != "" {
-		fmt.Fprintf(w, "%v\n%s", bug.Value, bug.Stack)
-	} else {
-		fmt.Fprintln(w, "  KRMFLOW_DEBUG=1 shows where; look for secrets in it before you pass it on")
-	}
-	return exitInternal
-}
-
-// isUsage recognises the errors of the command line parser that have no type.
-func isUsage(err error) bool { return strings.HasPrefix(err.Error(), "unknown command") }
 
 // app is what the commands share: the streams and the flags.
 type app struct {
@@ -142,6 +88,7 @@ type app struct {
 }
 
 func newCommand(a *app) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "krmflow",
 		Short: "Render Kubernetes configuration as a planned, parallel build",
@@ -152,12 +99,34 @@ Exit codes: 0 done, 1 the input is wrong, 2 the command line is wrong, 9 another
 difference, 70 a bug of krmflow, 74 the output could not be written, 130 and 143 interrupted.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.print("krmflow " + moduleVersion() + "\n")
+			}
+			return cmd.Help()
+		},
 	}
+	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a))
 	return root
+}
+
+// noSuchCommand refuses a first argument that is no command.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	e := krm.Errorf(krm.Pos{}, "", "unknown command %q", args[0])
+	e.Hints = krm.DidYouMean(args[0], names)
+	return usageError(e)
 }
 
 // atMost returns an argument check whose failure is a usage error.

@@ -111,7 +111,7 @@ its configuration in one line and the file and field it comes from. Nothing is e
 			case "json":
 				return a.printPlan(plan, plan.WriteJSON)
 			case "dot":
-				return a.printPlan(plan, plan.Graph.WriteDOT)
+				return a.printPlan(plan, plan.WriteDOT)
 			}
 			return a.printPlan(plan, func(w io.Writer) error { return plan.WriteText(krm.SanitisingWriter(w)) })
 		},
@@ -133,7 +133,7 @@ func graphCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printPlan(plan, plan.Graph.WriteDOT)
+			return a.printPlan(plan, plan.WriteDOT)
 		},
 	}
 	a.flags.register(cmd)

@@ -39,6 +39,9 @@ rendered: a run that is killed leaves what was there. Files that an earlier run 
 removed; files that krmflow did not write are never touched.`,
 		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.output == "" {
+				return usageError(errors.New("--output must not be empty; - means stdout"))
+			}
 			dirs, plan, err := a.planRoots(cmd, args)
 			if err != nil {
 				return err
@@ -106,13 +109,11 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 	info, err := os.Stat(f.output)
 	folder := err == nil && info.IsDir() || strings.HasSuffix(f.output, "/") || len(dirs) > 1 || a.recursive
 	if !folder {
-		return &stream{dirs: dirs, done: func(write func(io.Writer) error, perm fs.FileMode) error {
-			var b bytes.Buffer
-			if err := write(&b); err != nil {
-				return err
-			}
-			return writeFile(ctx, f, b.Bytes(), perm)
-		}}, refuseInput(f.output, plan)
+		return fileSink(ctx, f, dirs, plan)
+	}
+	if ext := filepath.Ext(f.output); info == nil && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
+		e := krm.Errorf(krm.Pos{}, "", "several roots are written to a folder, and %s looks like a file", f.output)
+		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", f.output))
 	}
 	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Context: ctx, Inputs: dirs.names(), Force: f.force, Check: f.check})
 	if err != nil {
@@ -121,11 +122,25 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 	return &folderSink{out: out, name: f.output, check: f.check, log: a.log}, nil
 }
 
+// fileSink opens an output that is one file.
+func fileSink(ctx context.Context, f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, error) {
+	if err := refuseInput(f.output, plan); err != nil {
+		return nil, err
+	}
+	if err := krm.CheckFile(f.output); err != nil && !f.check {
+		return nil, writeFailure(err)
+	}
+	return &stream{dirs: dirs, done: func(write func(io.Writer) error, perm fs.FileMode) error {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return err
+		}
+		return writeFile(ctx, f, b.Bytes(), perm)
+	}}, nil
+}
+
 // refuseInput refuses to replace a file that the plan was made from.
 func refuseInput(output string, plan *planner.Plan) error {
-	if output == "" {
-		return nil
-	}
 	dir, base := filepath.Split(output)
 	folder, err := os.Stat(filepath.Clean(dir))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (a *app) roots(ctx context.Context, args []string) (rootDirs, error) {
 }
 
 // placeRoots decides where each root's resources go: its path relative to base, or relative to the deepest folder that
-// holds all roots if one lies outside of base.
+// holds all roots if one lies outside of base. A directory that has several names counts once, under the first.
 func placeRoots(names []string, base string) (rootDirs, error) {
 	baseAbs, err := filepath.Abs(base)
 	if err != nil && filepath.IsAbs(names[0]) {
@@ -79,14 +80,20 @@ func placeRoots(names []string, base string) (rootDirs, error) {
 	}
 	var dirs rootDirs
 	var abs []string
+	seen := map[string]bool{}
 	for _, name := range names {
 		p, err := filepath.Abs(name)
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(abs, p) {
+		real := p
+		if r, err := filepath.EvalSymlinks(p); err == nil { // otherwise planning says what is wrong
+			real = r
+		}
+		if seen[real] {
 			continue
 		}
+		seen[real] = true
 		abs = append(abs, p)
 		if !strings.Contains(name, "://") {
 			name = filepath.Clean(name)
@@ -94,7 +101,7 @@ func placeRoots(names []string, base string) (rootDirs, error) {
 		dirs = append(dirs, rootDir{name: name})
 	}
 	for _, p := range abs {
-		for !within(p, baseAbs) {
+		for !krm.Within(p, baseAbs) {
 			baseAbs = filepath.Dir(baseAbs)
 		}
 	}
@@ -106,28 +113,28 @@ func placeRoots(names []string, base string) (rootDirs, error) {
 	return dirs, nil
 }
 
-func within(path, dir string) bool {
-	return path == dir || dir == string(filepath.Separator) || strings.HasPrefix(path, dir+string(filepath.Separator))
-}
-
 // findRoots returns the directories at or below dir that hold a Kustomization, in lexical order. Symbolic links to
-// directories are not followed and directories whose name starts with a dot are left out.
+// directories below dir are not followed and directories whose name starts with a dot are left out. What is no directory is
+// returned as it is, so that planning says what is wrong with it.
 func findRoots(ctx context.Context, dir string) ([]string, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return []string{dir}, nil
+	}
 	var found []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
+	top := dir + string(filepath.Separator) // so that a link to a directory is followed
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name := d.Name(); path != dir && strings.HasPrefix(name, ".") {
-				return fs.SkipDir
+		case err != nil:
+			var pe *fs.PathError
+			if errors.As(err, &pe) {
+				err = pe.Err
 			}
-			return nil
-		}
-		if slices.Contains(planner.FileNames, d.Name()) && !isComponent(path) {
+			return fmt.Errorf("%s: %w", path, err)
+		case d.IsDir() && path != top && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case !d.IsDir() && slices.Contains(planner.FileNames, d.Name()) && !isComponent(path):
 			if parent := filepath.Dir(path); len(found) == 0 || found[len(found)-1] != parent {
 				found = append(found, parent)
 			}
@@ -135,10 +142,6 @@ func findRoots(ctx context.Context, dir string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = fmt.Errorf("%s: %w", pe.Path, pe.Err)
-		}
 		return nil, err
 	}
 	if len(found) == 0 {

@@ -99,7 +99,7 @@ func checkSource(source, root string) error {
 	if real != source {
 		return fmt.Errorf("the source %s is or passes a symbolic link to %s", source, real)
 	}
-	if root != "" && source != root && !strings.HasPrefix(source, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator)) {
+	if root != "" && !krm.Within(source, root) {
 		return fmt.Errorf("the source %s is outside of %s", source, root)
 	}
 	if home, err := os.UserHomeDir(); source == filepath.Dir(source) || err == nil && source == filepath.Clean(home) {

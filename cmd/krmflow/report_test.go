@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+func buggyNode(*graph.Node) { panic("secret value") }
+
+// A bug is reported without what it was working on; KRMFLOW_DEBUG shows value and stack.
+func TestReportBug(t *testing.T) {
+	g := &graph.Graph{}
+	g.Add(&graph.Node{ID: "k#patches[0]"})
+	errs := graph.Walk(context.Background(), g, 1, false, func(_ graph.NodeID, n *graph.Node) error {
+		buggyNode(n)
+		return nil
+	})
+	for _, debug := range []string{"", "1"} {
+		t.Setenv("KRMFLOW_DEBUG", debug)
+		for _, asJSON := range []bool{false, true} {
+			var b bytes.Buffer
+			code := reporter{&b, asJSON}.report(errors.Join(errs...))
+			text := b.String()
+			if code != exitInternal || !strings.Contains(text, "internal error in k#patches[0]: this is a bug of krmflow") {
+				t.Errorf("debug %q, JSON %v: exit code %d\n%s", debug, asJSON, code, text)
+			}
+			if shown := strings.Contains(text, "buggyNode") && strings.Contains(text, "secret value"); shown != (debug != "") {
+				t.Errorf("debug %q, JSON %v: stack and value are shown: %v\n%s", debug, asJSON, shown, text)
+			}
+			if strings.Contains(text, "KRMFLOW_DEBUG=1") != (debug == "") {
+				t.Errorf("debug %q, JSON %v: KRMFLOW_DEBUG\n%s", debug, asJSON, text)
+			}
+			if asJSON && !json.Valid(b.Bytes()) {
+				t.Errorf("debug %q: no JSON\n%s", debug, text)
+			}
+		}
+	}
+}
+
+// Every problem is one object, also if its text holds what is no text.
+func TestReportJSON(t *testing.T) {
+	var b bytes.Buffer
+	err := errors.Join(
+		usageError(errors.New("one\x7f\u0085\u202e\xff")),
+		&exitError{exitOutput, errors.Join(krm.Errorf(krm.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  hint"))})
+	if code := (reporter{krm.SanitisingWriter(&b), true}).report(err); code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	var got []string
+	for line := range strings.Lines(b.String()) {
+		var o struct {
+			Level, Message, File, Field string
+			Line                        int
+			Hints                       []string
+		}
+		if err := json.Unmarshal([]byte(line), &o); err != nil || o.Level != "error" {
+			t.Fatalf("%v: %s", err, line)
+		}
+		got = append(got, o.Message+"|"+o.File+"|"+o.Field+"|"+strings.Join(o.Hints, ";"))
+	}
+	want := []string{"one\x7f\u0085\u202e\ufffd|||run 'krmflow --help' for usage", "two\nforged|f|x[0]|do", "three|||hint"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
