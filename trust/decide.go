@@ -146,6 +146,7 @@ func (x *decider) unknown() {
 		err = x.deny(ExitTrust, nil, "no trusted catalog defines %s; searched: %s", x.r.ID.GVK, strings.Join(searched, ", "))
 		err.Hints = append(err.Hints, catalog.Search(x.r.ID.GVK, list).Hints...)
 	}
+	err.Hint("it is needed by %s", x.r.Node)
 	last := &x.d.Denials[len(x.d.Denials)-1]
 	for _, n := range x.r.Named {
 		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, n.flag())
