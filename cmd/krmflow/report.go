@@ -45,7 +45,7 @@ func (r reporter) report(err error) int {
 	}
 	var sig signalError
 	if errors.As(err, &sig) {
-		r.print(sig)
+		r.print(interrupted(sig, err))
 		return exitSignal + int(sig.sig)
 	}
 	if errors.Is(err, syscall.EPIPE) {
@@ -63,6 +63,18 @@ func (r reporter) report(err error) int {
 		r.print(problem)
 	}
 	return code
+}
+
+// interrupted returns sig with hints that name the nodes that it has ended, which err tells.
+func interrupted(sig signalError, err error) error {
+	hints := ""
+	for _, p := range problems(err) {
+		var node *scheduler.NodeError
+		if errors.As(p, &node) && errors.As(p, new(signalError)) {
+			hints += "\n  " + node.Node.ID + " was running"
+		}
+	}
+	return fmt.Errorf("%w%s", sig, hints)
 }
 
 // problems returns the errors that err joins.

@@ -226,7 +226,9 @@ func (c *call) explain(err error, out executors.Output) error {
 	case code == 127:
 		return c.failed(executors.Failed, out, "the command of the image does not exist: %s", said)
 	case code == 128+int(syscall.SIGKILL):
-		return c.failed(executors.Failed, out, "it was killed (signal: killed)\n  out of memory? its limit is %s", size(c.function.Limits.Memory))
+		// Nobody else kills it: what ends a call is known before this is asked.
+		return c.failed(executors.Limit, out, "it was killed (signal: killed), which happens to who needs more than %s of memory\n"+
+			"  --fn-memory sets how much a function may use", size(c.function.Limits.Memory))
 	case code > 128 && code < 128+65:
 		return c.failed(executors.Failed, out, "it died (signal: %s)", syscall.Signal(code-128))
 	case code < 0:

@@ -121,7 +121,8 @@ func TestFailures(t *testing.T) {
 		{"fail", krm.Limits{}, executors.Failed, "example.com/v1 Fn/fn: exit code 3", 0},
 		{"hang", krm.Limits{Timeout: 2 * time.Second}, executors.Timeout, "example.com/v1 Fn/fn: still running after 2s, stopped\n  --fn-timeout sets how long a function may take", 4 * time.Second},
 		{"flood", krm.Limits{Output: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it printed more than 64 MiB", 0},
-		{"memory", krm.Limits{Memory: 64 << 20}, executors.Failed, "example.com/v1 Fn/fn: it was killed (signal: killed)\n  out of memory? its limit is 64 MiB", 0},
+		{"memory", krm.Limits{Memory: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it was killed (signal: killed), which happens to who needs more than 64 MiB of memory\n" +
+			"  --fn-memory sets how much a function may use", 0},
 	} {
 		t.Run(tt.config, func(t *testing.T) {
 			f := l.function(tt.config)

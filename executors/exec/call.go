@@ -13,12 +13,16 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/krm"
 )
 
 const (
 	// termGrace is the time between the request to end and the end by force.
 	termGrace = 2 * time.Second
+	// lookEvery is how often the memory of a function is looked at, and lookShare how much of the time that may take at most.
+	lookEvery = 100 * time.Millisecond
+	lookShare = 20
 	// drain is how long the output of a function that has ended, with all that it started, may still be on its way.
 	drain = 500 * time.Millisecond
 )
@@ -37,6 +41,7 @@ type call struct {
 	out      output
 	tail     tail
 	overfull chan struct{}
+	crowded  bool // the function was seen to have all processes that it may have
 }
 
 // newCall makes the files that a call needs.
@@ -120,6 +125,7 @@ func (c *call) argv() []string {
 
 // A process is a function that runs.
 type process interface {
+	load(limit int64) proc.Load
 	terminate()  // asks it to end
 	kill()       // ends it and all that it started
 	wait() ended // waits for the end of all that it started, too
@@ -130,6 +136,8 @@ type ended struct {
 	err    error // it could not be started
 	code   int
 	signal syscall.Signal // if it was ended by one
+	// crowded is true if it was refused a process.
+	crowded bool
 }
 
 // run runs the function with list as its input.
@@ -171,33 +179,59 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 
 // watch waits for the end of the function and brings it about if need be; err says why.
 func (c *call) watch(ctx context.Context, p process, over <-chan ended) (end ended, err error) {
-	timer := time.NewTimer(c.f.Limits.Timeout)
+	timer, looking := time.NewTimer(c.f.Limits.Timeout), time.NewTimer(lookEvery)
 	defer timer.Stop()
-	select {
-	case end = <-over:
-		return end, nil
-	case <-ctx.Done():
-		// The user waits.
-		p.kill()
-		<-over
-		return end, context.Cause(ctx)
-	case <-c.overfull:
-		p.kill()
-		<-over
-		return end, nil // verdict knows
-	case <-timer.C:
+	defer looking.Stop()
+	for {
+		select {
+		case end = <-over:
+			return end, nil
+		case <-ctx.Done():
+			// The user waits.
+			p.kill()
+			<-over
+			return end, context.Cause(ctx)
+		case <-c.overfull:
+			p.kill()
+			<-over
+			return end, nil // verdict knows
+		case <-looking.C:
+			begin := time.Now()
+			if err := c.look(p); err != nil {
+				p.kill()
+				<-over
+				return end, err
+			}
+			looking.Reset(max(lookEvery, lookShare*time.Since(begin)))
+		case <-timer.C:
+			c.expire(ctx, p, over)
+			return end, c.fail(executors.Timeout, "still running after %v, stopped\n  --fn-timeout sets how long a function may take", c.f.Limits.Timeout)
+		}
 	}
+}
+
+// look returns an error if the function uses too much memory. The kernel's limit of one process is above the function's:
+// who runs into it only learns that there is no more, and nobody learns why it failed.
+func (c *call) look(p process) error {
+	l := p.load(c.f.Limits.Memory)
+	c.crowded = c.crowded || l.Threads >= c.f.Limits.Procs
+	if l.Memory <= c.f.Limits.Memory {
+		return nil
+	}
+	return c.fail(executors.Limit, "used more than %s of memory, stopped\n  --fn-memory sets how much a function may use", size(c.f.Limits.Memory))
+}
+
+// expire asks the function to end and ends it if it does not.
+func (c *call) expire(ctx context.Context, p process, over <-chan ended) {
 	p.terminate()
 	select {
 	case <-over:
+		return
 	case <-ctx.Done():
-		p.kill()
-		<-over
 	case <-time.After(termGrace):
-		p.kill()
-		<-over
 	}
-	return end, c.fail(executors.Timeout, "still running after %v, stopped\n  --fn-timeout sets how long a function may take", c.f.Limits.Timeout)
+	p.kill()
+	<-over
 }
 
 // settle waits for the rest of the output. All writers are gone, unless one got away.
@@ -235,11 +269,13 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped", size(c.f.Limits.Output))
 	default:
 	}
-	if end.err != nil {
+if end.err != nil {
 		return executors.Output{}, c.notStarted(end.err)
 	}
 	out := executors.Output{List: c.out.data(), Stderr: c.tail.data()}
 	switch {
+	case (c.crowded || end.crowded) && (end.err != nil || end.signal != 0 || end.code != 0):
+		return out, c.fail(executors.Limit, "failed when it had %d processes\n  --fn-max-procs sets how many a function may have", c.f.Limits.Procs)
 	case end.signal == syscall.SIGKILL:
 		return out, c.fail(executors.Failed, "ended by signal 9 (killed)\n  out of memory?")
 	case end.signal != 0:

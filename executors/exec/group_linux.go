@@ -65,6 +65,17 @@ func (g group) write(file string, value int) bool {
 	return err == nil
 }
 
+// refused reports whether the group has refused a process.
+func (g group) refused() bool {
+	if g.dir == "" {
+		return false
+	}
+	data, _ := os.ReadFile(filepath.Join(g.dir, "pids.events"))
+	var n int
+	_, err := fmt.Sscanf(string(data), "max %d", &n)
+	return err == nil && n > 0
+}
+
 // close removes the group. Its last processes may still be on their way out.
 func (g group) close() {
 	for range 50 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors/internal/box"
+	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/krm"
 	"golang.org/x/sys/unix"
 )
@@ -83,6 +84,12 @@ func (c *call) startSandboxed() (process, error) {
 	return b, nil
 }
 
+func (b *boxed) load(limit int64) proc.Load {
+	l := proc.Measure(b.cmd.Process.Pid, limit)
+	l.Threads -= box.Threads
+	return l
+}
+
 func (b *boxed) terminate() { b.cmd.Process.Signal(syscall.SIGTERM) }
 
 func (b *boxed) kill() {
@@ -102,7 +109,15 @@ func (b *boxed) wait() ended {
 	b.cmd.Wait()
 	b.control.Close()
 	b.call.x.calls.sweep(b.cmd.Process.Pid)
+	crowded := b.group.refused() || r.Left >= max(1, b.call.f.Limits.Procs-1)
 	b.group.close()
+	e := b.end(r, err)
+	e.crowded = crowded
+	return e
+}
+
+// end makes what the sandbox has reported, or err, the end of the function.
+func (b *boxed) end(r box.Report, err error) ended {
 	switch {
 	case err != nil && b.cmd.ProcessState.Success():
 		return ended{err: errors.New("the sandbox ended without a word")}
@@ -138,6 +153,6 @@ func limits(l krm.Limits) []box.Limit {
 		{Resource: unix.RLIMIT_CORE, Max: 0},
 		{Resource: unix.RLIMIT_NOFILE, Max: 1024},
 		{Resource: unix.RLIMIT_FSIZE, Max: uint64(max(l.Output, 1<<30))},
-		{Resource: unix.RLIMIT_DATA, Max: uint64(l.Memory)},
+		{Resource: unix.RLIMIT_DATA, Max: uint64(2*l.Memory + 1<<30)}, // see [call.look]
 	}
 }

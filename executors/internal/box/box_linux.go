@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -52,6 +53,7 @@ type Limit struct {
 type Report struct {
 	Error  string // the function did not start
 	Status uint32 // as wait(2) returns it
+	Left   int    // processes that a function has left behind that failed
 }
 
 // The descriptors that a sandbox process starts with, besides the function's standard ones.
@@ -146,13 +148,27 @@ func (s *Spec) run(control io.Reader) (r Report, err error) {
 			return Report{}, os.NewSyscallError("wait", err)
 		case pid == c.pid:
 			over.Store(true)
+			r.Status = uint32(ws)
+			if ws != 0 {
+				r.Left = orphans()
+			}
 			if !s.Init { // else the end of this process is the end of all
 				syscall.Kill(-c.pid, syscall.SIGKILL)
 				proc.KillAll(func(int) bool { return false })
 			}
-			return Report{Status: uint32(ws)}, nil
+			return r, nil
 		}
 	}
+}
+
+// orphans counts the children of this process.
+func orphans() (n int) {
+	files, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, file := range files {
+		data, _ := os.ReadFile(file)
+		n += len(bytes.Fields(data))
+	}
+	return n
 }
 
 // start starts the function from this thread, after it has given up what the function must not have.

@@ -1,0 +1,90 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A Load is what a process and its descendants use at a moment.
+type Load struct {
+	Threads int
+	Memory  int64 // bytes in RAM; what processes share counts once if that decides about being above the limit
+}
+
+// Measure returns the load of pid and its descendants. Finding out what they share takes time, so that is only done if
+// they would use more than limit bytes without it.
+func Measure(pid int, limit int64) Load {
+	var l Load
+	pids := tree(pid, &l.Threads)
+	for _, p := range pids {
+		l.Memory += resident(p)
+	}
+	if l.Memory <= limit {
+		return l
+	}
+	l.Memory = 0
+	for _, p := range pids {
+		l.Memory += proportional(p)
+	}
+	return l
+}
+
+// tree returns pid and its descendants and adds their threads to n.
+func tree(pid int, n *int) []int {
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		tasks, _ := os.ReadDir(procFile(all[i], "task"))
+		*n += len(tasks)
+		for _, t := range tasks {
+			data, err := os.ReadFile(filepath.Join(procFile(all[i], "task"), t.Name(), "children"))
+			if os.IsNotExist(err) && i == 0 && exists(pid) {
+				return append([]int{pid}, descendants(pid)...) // a kernel that does not list children
+			}
+			for _, f := range strings.Fields(string(data)) {
+				if child, err := strconv.Atoi(f); err == nil {
+					all = append(all, child)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func exists(pid int) bool {
+	_, err := os.Stat(procFile(pid, "stat"))
+	return err == nil
+}
+
+func procFile(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
+
+// resident returns the bytes of a process that are in RAM, 0 if it is gone.
+func resident(pid int) int64 { return statm(pid, 1) }
+
+// proportional returns the same with a fair part of what the process shares with others.
+func proportional(pid int) int64 {
+	data, err := os.ReadFile(procFile(pid, "smaps_rollup"))
+	if err != nil { // not ours to see, or gone
+		return statm(pid, 1) - statm(pid, 2)
+	}
+	_, rest, _ := bytes.Cut(data, []byte("\nPss:"))
+	fields := strings.Fields(string(rest[:min(len(rest), 40)]))
+	if len(fields) == 0 {
+		return 0
+	}
+	kb, _ := strconv.ParseInt(fields[0], 10, 64)
+	return kb << 10
+}
+
+// statm returns a field of that file, in bytes.
+func statm(pid, field int) int64 {
+	data, _ := os.ReadFile(procFile(pid, "statm"))
+	fields := strings.Fields(string(data))
+	if len(fields) <= field {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[field], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
