@@ -36,6 +36,7 @@ type run struct {
 	stdout, stderr tailPipe
 	pid            int
 	done           chan struct{} // closed when the process has ended
+	cleared        chan struct{} // closed when what it left behind has ended, too
 	state          string        // how it ended; read it after done
 	started        atomic.Bool
 }
@@ -63,7 +64,7 @@ func (t *tailPipe) line() string {
 }
 
 func newRun(p Program, dir string) *run {
-	return &run{program: p, dir: dir, env: append(p.Env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir), done: make(chan struct{})}
+	return &run{program: p, dir: dir, env: append(p.Env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir), done: make(chan struct{}), cleared: make(chan struct{})}
 }
 
 // Verify returns an error unless the program of a third party has its digest. [Start] verifies it, too: this is for those
@@ -169,6 +170,7 @@ func (r *run) Start(context.Context) error {
 			lingering(r.program.Linger)
 			orphans()
 		}
+		close(r.cleared)
 	}()
 	err = <-result
 	r.started.Store(err == nil)
@@ -221,7 +223,7 @@ func orphans() {
 	})
 }
 
-// stop ends the process: it is told by the end of its input, and killed if that does not help.
+// stop ends the process: it is told by the end of its input, and killed if that does not help. Nothing of it is left then.
 func (r *run) stop() {
 	if !r.started.Load() {
 		return
@@ -231,6 +233,10 @@ func (r *run) stop() {
 	case <-r.done:
 	case <-time.After(2 * grace):
 		r.kill()
+	}
+	select {
+	case <-r.cleared:
+	case <-time.After(r.program.Linger + 2*grace):
 	}
 }
 

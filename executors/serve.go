@@ -39,14 +39,21 @@ const (
 // without a word, all calls are cancelled and the process ends.
 func Serve(kind string, ex Executor) {
 	proc.Adopt()
+	// A host that is gone does not read: that must not end this process before it has cleaned up. Ignoring the signal would
+	// pass that on to functions.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// The kernel says more than once that the host is gone: nobody may take the first time for the last.
+	signal.Reset(syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{kind: kind, ex: ex, ctx: ctx}
 	end := sync.OnceFunc(func() {
 		cancel()
 		s.close()
 	})
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
 	go func() {
-		hostGone()
+		hostGone(term)
 		time.AfterFunc(grace, func() { os.Exit(1) })
 		end()
 		removeRunDir()
@@ -64,9 +71,7 @@ func Serve(kind string, ex Executor) {
 }
 
 // hostGone returns when the pipe that the host holds has ended, or when somebody asks this process to end.
-func hostGone() {
-	term := make(chan os.Signal, 1)
-	signal.Notify(term, syscall.SIGTERM)
+func hostGone(term <-chan os.Signal) {
 	eof := make(chan struct{})
 	go func() {
 		io.Copy(io.Discard, os.Stdin)

@@ -2,7 +2,6 @@ package krm
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 )
@@ -234,9 +233,10 @@ func (d *wireDecoder) checkItems(items []wireItem, bare bool) error {
 func (d *wireDecoder) itemError(it wireItem, field []any, msg string, bare bool) error {
 	path := it.path
 	if bare {
-		err := d.errorf(printPath(field), "%s", msg)
-		err.Msg = fmt.Sprintf("document %d: %s", it.path[1].(int)+1, err.Msg)
-		return d.start(err)
+		if len(field) > 0 {
+			msg = printPath(field) + ": " + msg
+		}
+		return d.start(d.errorf("", "document %d: %s", it.path[1].(int)+1, msg))
 	}
 	if name := objectName(it.value); name != "" {
 		msg += " (" + name + ")"

@@ -143,7 +143,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"cut in a name", head + "items:\n- apiVersion: v1\n  kind: X\n  metadata:\n    name: long-na", "the output stops in the middle of a line: it is incomplete"},
 		{"cut before the name", head + "items:\n- apiVersion: v1\n  kind: X\n  metadata:\n", "items[0].metadata.name: is missing (X)"},
 		{"cut in JSON", `{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [`, "the closing bracket is missing"},
-		{"bare without name", "apiVersion: v1\nkind: X\n", "metadata.name: document 1: is missing"},
+		{"bare without name", "apiVersion: v1\nkind: X\n", "document 1: metadata.name: is missing"},
 		{"second bare a string", cm + "---\nhello\n", "document 2: must be a resource, not a string"},
 		{"NUL", head + "items: [\"\x00\"]\n", ":3: found the control character U+0000"},
 		{"ESC", head + "items:\n- {apiVersion: v1, kind: X, metadata: {name: \x1b[2J}}\n", ":4: found the control character U+001B"},

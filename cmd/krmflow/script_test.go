@@ -3,19 +3,24 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
+	execfn "github.com/krmflow/krmflow/executors/exec"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"krmflow": main, "bounded": bounded, "signalled": signalled})
+	programs := map[string]func(){"krmflow": main, "bounded": bounded, "signalled": signalled, "within": endsWithin}
+	maps.Copy(programs, attackers)
+	testscript.Main(m, programs)
 }
 
 // TestScript runs the scripts in testdata/script against the real binary: one file per behaviour, named
@@ -31,8 +36,21 @@ func TestScript(t *testing.T) {
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // for a PATH with krmflow and nothing else
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild},
+		Condition: condition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild,
+			"private": private, "nothingleft": nothingLeft,
+		},
 	})
+}
+
+// condition knows [sandbox]: this machine isolates programs in every way that krmflow knows.
+func condition(name string) (bool, error) {
+	if name != "sandbox" {
+		return false, fmt.Errorf("unknown condition %s", name)
+	}
+	iso := execfn.Probe()
+	return iso.Landlock >= 4 && iso.UserNS && iso.NetNS && iso.Seccomp, nil
 }
 
 // exitcode runs krmflow and checks its exit code: exitcode 3 krmflow plan dir.

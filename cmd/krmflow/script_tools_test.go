@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,22 +42,43 @@ func generate(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // bounded is a program that runs another one and fails with 99 if that takes more than 2 s of CPU time or 300 MB of
-// memory, or does not end: bounded PROGRAM [ARG...]. Otherwise it ends with the code of the program.
+// memory, or does not end: bounded [-cpu 5s] [-mb 500] PROGRAM [ARG...]. What the other one has started and waited for counts,
+// too. Otherwise it ends with the code of the program.
 func bounded() {
-	cmd := child(os.Args[1:])
+	flags := flag.NewFlagSet("bounded", flag.ExitOnError)
+	maxCPU, maxMB := flags.Duration("cpu", 2*time.Second, ""), flags.Int64("mb", 300, "")
+	flags.Parse(os.Args[1:])
+	cmd := child(flags.Args())
 	timeout := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
 	cmd.Wait()
 	if !timeout.Stop() {
 		fatal("it did not end in 30 s")
 	}
 	state := cmd.ProcessState
-	if cpu := state.UserTime() + state.SystemTime(); cpu > 2*time.Second {
+	if cpu := state.UserTime() + state.SystemTime(); cpu > *maxCPU {
 		fatal("it took %s of CPU time", cpu)
 	}
-	if mb := peakMB(state); mb > 300 {
+	if mb := peakMB(state); mb > *maxMB {
 		fatal("it took %d MB of memory", mb)
 	}
 	os.Exit(state.ExitCode())
+}
+
+// endsWithin is the program "within", which runs another one and fails with 99 if that takes longer: within DURATION PROGRAM [ARG...]. Otherwise
+// it ends with the code of the program.
+func endsWithin() {
+	limit, err := time.ParseDuration(os.Args[1])
+	if err != nil {
+		fatal("%v", err)
+	}
+	cmd := child(os.Args[2:])
+	late := time.AfterFunc(limit, func() {
+		cmd.Process.Kill()
+		fatal("it did not end in %v", limit)
+	})
+	cmd.Wait()
+	late.Stop()
+	os.Exit(cmd.ProcessState.ExitCode())
 }
 
 // signalled is a program that runs another one, sends it a signal after a time, and fails with 99 if it does not end in 2 s:

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+// attackers are programs that do something to krmflow while it runs.
+var attackers = map[string]func(){"struck": struck, "onterminal": onTerminal, "flipflop": flipFlop}
+
+// private gives the script a TMPDIR of its own, whose name is short enough for the socket of an executor. All that krmflow
+// starts and makes carries it: [nothingLeft] looks for that.
+func private(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: private")
+	}
+	dir, err := os.MkdirTemp("/tmp", "kf-")
+	ts.Check(err)
+	ts.Setenv("TMPDIR", dir)
+	ts.Defer(func() { os.RemoveAll(dir) })
+}
+
+// nothingLeft fails if, within a second, a process is left that krmflow has started, of which one of the words tells, or a
+// temporary file: nothingleft [WORD...].
+func nothingLeft(ts *testscript.TestScript, neg bool, words []string) {
+	dir := ts.Getenv("TMPDIR")
+	if neg || !strings.HasPrefix(dir, "/tmp/kf-") {
+		ts.Fatalf("usage: private; ...; nothingleft [WORD...]")
+	}
+	for end := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left := processesWith(append(words, dir)...)
+		files, err := filepath.Glob(dir + "/*")
+		ts.Check(err)
+		left = append(left, files...)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("left behind:\n%s", strings.Join(left, "\n"))
+		}
+	}
+}
+
+// processesWith lists the processes that have one of the words in their arguments or environment.
+func processesWith(words ...string) (list []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		args, _ := os.ReadFile(file)
+		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		text := string(bytes.ReplaceAll(args, []byte{0}, []byte(" ")))
+		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text+"\n"+string(env), w) }) {
+			list = append(list, filepath.Base(filepath.Dir(file))+" "+text)
+		}
+	}
+	return list
+}
+
+// struck is a program that runs krmflow until a function has made the file "started" in its home, then sends a signal and
+// fails with 99 if krmflow does not end in 2 s: struck INT|TERM|KILL|EXECUTOR krmflow [ARG...]. INT goes to the process group,
+// as from a terminal; EXECUTOR kills the executor. Otherwise it ends with the code of krmflow, or 128 and the signal that ended it.
+func struck() {
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		fatal("%v", err)
+	}
+	victim, sig := cmd.Process.Pid, syscall.SIGKILL
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if started, _ := filepath.Glob(os.Getenv("TMPDIR") + "/krmflow-run-*/krmflow-fn-*/home/started"); len(started) > 0 {
+			break
+		}
+		if time.Since(begin) > 10*time.Second {
+			cmd.Process.Kill()
+			fatal("the function does not start")
+		}
+	}
+	switch os.Args[1] {
+	case "INT":
+		victim, sig = -victim, syscall.SIGINT
+	case "TERM":
+		sig = syscall.SIGTERM
+	case "EXECUTOR":
+		victim = executorOf(victim)
+	}
+	if err := syscall.Kill(victim, sig); err != nil {
+		fatal("%v", err)
+	}
+	late := time.AfterFunc(2*time.Second, func() {
+		cmd.Process.Kill()
+		fatal("it did not end in 2 s")
+	})
+	cmd.Wait()
+	late.Stop()
+	exitAs(cmd.ProcessState)
+}
+
+// executorOf returns the process of the executor that krmflow with the number parent has started.
+func executorOf(parent int) int {
+	for _, line := range processesWith("krmflow executor ") {
+		number, args, _ := strings.Cut(line, " ")
+		stat, _ := os.ReadFile("/proc/" + number + "/stat")
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) && strings.HasPrefix(args, "krmflow executor exec") {
+			pid, _ := strconv.Atoi(number)
+			return pid
+		}
+	}
+	fatal("there is no executor")
+	return 0
+}
+
+func exitAs(state *os.ProcessState) {
+	if ws := state.Sys().(syscall.WaitStatus); ws.Signaled() {
+		os.Exit(128 + int(ws.Signal()))
+	}
+	os.Exit(state.ExitCode())
+}
+
+// onTerminal is a program that runs another one in a session with a controlling terminal of its own, with the standard
+// streams as they are: onterminal PROGRAM [ARG...].
+func onTerminal() {
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		fatal("%v", err)
+	}
+	n, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		fatal("%v", err)
+	}
+	terminal, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		fatal("%v", err)
+	}
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{terminal}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		fatal("%v", err)
+	}
+	exitAs(cmd.ProcessState)
+}
+
+// flipFlop is a program that replaces a file by another one and back all the time while it runs krmflow many times: flipflop FILE
+// OTHER N krmflow [ARG...]. It fails unless each run ends with 0 or 4 and each of these happens.
+func flipFlop() {
+	file, times := os.Args[1], 0
+	fmt.Sscan(os.Args[3], &times)
+	var texts [2][]byte
+	for i, name := range []string{os.Args[2], file} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			fatal("%v", err)
+		}
+		texts[i] = data
+	}
+	go func() {
+		for i := 0; ; i++ {
+			os.WriteFile(file+".next", texts[i%2], 0o755)
+			os.Rename(file+".next", file)
+		}
+	}()
+	codes := map[int]int{}
+	for range times {
+		cmd := exec.Command(os.Args[4], os.Args[5:]...)
+		cmd.Stdout = os.Stdout
+		cmd.Run()
+		codes[cmd.ProcessState.ExitCode()]++
+	}
+	if codes[0] == 0 || codes[4] == 0 || codes[0]+codes[4] < times {
+		fatal("exit codes and how often: %v", codes)
+	}
+	os.Exit(0)
+}
