@@ -31,8 +31,14 @@ func TestMain(m *testing.M) {
 	}
 	switch role {
 	case "":
+		// Processes of other tests are none of ours.
+		dir, err := os.MkdirTemp("/tmp", "kf-")
+		if err != nil {
+			panic(err)
+		}
+		os.Setenv("TMPDIR", dir)
 		code := m.Run()
-		os.RemoveAll(root())
+		os.RemoveAll(dir)
 		os.Exit(code)
 	case "exec":
 		executors.Serve("exec", exec.New())
@@ -67,7 +73,7 @@ func (echo) Execute(context.Context, krm.Function, []byte) (executors.Output, er
 	return executors.Output{List: []byte(strings.Join(os.Environ(), "\n"))}, nil
 }
 
-func root() string { return filepath.Join(os.TempDir(), fmt.Sprintf("krmflow-test-%d", os.Getpid())) }
+func root() string { return filepath.Join(os.TempDir(), "root") }
 
 // behaviours are what the conformance test asks for, for a shell.
 var behaviours = map[string]string{
@@ -116,7 +122,7 @@ func gone(t *testing.T, within time.Duration) {
 	t.Helper()
 	deadline := time.Now().Add(within + slack)
 	for {
-		left := append(processes("sleep 48.12"), processes("KRMFLOW_EXECUTOR=", "executor exec")...)
+		left := append(processes("sleep 48.12", os.TempDir()), processes("KRMFLOW_EXECUTOR=", "executor exec", os.TempDir())...)
 		files, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-run-*"))
 		if len(left)+len(files) == 0 {
 			return
@@ -187,10 +193,10 @@ func TestCrash(t *testing.T) {
 		f := function(t)("child")
 		f.Unsandboxed = f.Unsandboxed || !sandboxed
 		go func() {
-			for len(processes("sleep 48.12")) < 2 {
+			for len(processes("sleep 48.12", os.TempDir())) < 2 {
 				time.Sleep(10 * time.Millisecond)
 			}
-			for _, pid := range processes("KRMFLOW_EXECUTOR=", "executor exec") {
+			for _, pid := range processes("KRMFLOW_EXECUTOR=", "executor exec", os.TempDir()) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}()
@@ -227,14 +233,14 @@ func TestHostKilled(t *testing.T) {
 	f := function(t)("child")
 	for _, plain := range []string{"", "yes"} {
 		cmd := osexec.Command("/proc/self/exe")
-		cmd.Env = []string{"ROLE=host", "FUNCTION=" + f.Program, "PLAIN=" + plain}
+		cmd.Env = []string{"ROLE=host", "TMPDIR=" + os.TempDir(), "FUNCTION=" + f.Program, "PLAIN=" + plain}
 		if f.Unsandboxed {
-			cmd.Env[2] = "PLAIN=yes"
+			cmd.Env[3] = "PLAIN=yes"
 		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12")) < 2; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12", os.TempDir())) < 2; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the function does not run")
 			}
@@ -283,7 +289,7 @@ func TestBadExecutors(t *testing.T) {
 	if _, err := executors.Start(t.Context(), other); !errors.As(err, &e) || e.Code != executors.Verification || !strings.Contains(e.Msg, "want "+other.Digest.String()) {
 		t.Errorf("other digest: %v", err)
 	}
-	if left := processes("ROLE=", "third party"); len(left) > 0 {
+	if left := processes("ROLE=", "third party", os.TempDir()); len(left) > 0 {
 		t.Errorf("processes left: %v", left)
 	}
 	gone(t, 0)

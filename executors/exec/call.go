@@ -269,13 +269,12 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped", size(c.f.Limits.Output))
 	default:
 	}
-	if end.err != nil {
-		return executors.Output{}, c.notStarted(end.err)
-	}
 	out := executors.Output{List: c.out.data(), Stderr: c.tail.data()}
 	switch {
-	case (c.crowded || end.crowded) && (end.signal != 0 || end.code != 0):
+	case (c.crowded || end.crowded) && (end.err != nil || end.signal != 0 || end.code != 0):
 		return out, c.fail(executors.Limit, "failed when it had %d processes\n  --fn-max-procs sets how many a function may have", c.f.Limits.Procs)
+	case end.err != nil:
+		return executors.Output{}, c.notStarted(end.err)
 	case end.signal == syscall.SIGKILL:
 		return out, c.fail(executors.Failed, "ended by signal 9 (killed)\n  out of memory?")
 	case end.signal != 0:

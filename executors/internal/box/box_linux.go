@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -63,7 +64,24 @@ const (
 )
 
 // Threads is about how many threads the box has: they count as processes.
-const Threads = 8
+const Threads = 12
+
+// takeThreads lets the runtime start the threads that it may need. Later the function may have taken what this process could
+// have, and the runtime would give up.
+func takeThreads() {
+	runtime.GOMAXPROCS(2)
+	var all, over sync.WaitGroup
+	all.Add(Threads / 2)
+	for range Threads / 2 {
+		over.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			all.Done()
+			all.Wait()
+		})
+	}
+	over.Wait()
+}
 
 // main returns the exit code of the box.
 func main() int {
@@ -82,6 +100,7 @@ func main() int {
 	}
 	var r Report
 	if err == nil {
+		takeThreads()
 		r, err = s.run(control)
 	}
 	if err != nil {
