@@ -109,27 +109,33 @@ func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 		if keepsName(orig) {
 			continue
 		}
-		changed := r
-		for _, spec := range fields.pick(orig).specs {
-			if changed == r {
-				changed = r.Copy()
-			}
-			if spec.Path == "metadata/name" {
-				a.note(changed, parts)
-				changed.PushID()
-			}
-			if !spec.GVK().Selects(changed.ID().GVK) {
-				continue
-			}
-			v, err := spec.edit(changed.Value(), krm.Int, edit)
-			if err != nil {
-				return resourceError(r, err)
-			}
-			changed.SetValue(v)
+		specs := fields.pick(orig).specs
+		if len(specs) == 0 {
+			continue
 		}
-		if changed != r {
-			list.Set(i, changed)
+		var err error
+		list.Change(i, func(r *krm.Resource) { err = a.apply(r, specs, parts, edit) })
+		if err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (a affix) apply(r *krm.Resource, specs []*compiledSpec, parts []string, edit func(krm.Value) (krm.Value, error)) error {
+	for _, spec := range specs {
+		if spec.Path == "metadata/name" {
+			a.note(r, parts)
+			r.PushID()
+		}
+		if !spec.GVK().Selects(r.ID().GVK) {
+			continue
+		}
+		v, err := spec.edit(r.Value(), krm.Int, edit)
+		if err != nil {
+			return resourceError(r, err)
+		}
+		r.SetValue(v)
 	}
 	return nil
 }

@@ -49,9 +49,7 @@ func (f *Finish) Apply(list *krm.List, warn Warn) error {
 			return krm.Errorf(r.Pos, "", "%s: %w", r.ID(), err)
 		}
 		if !v.Same(r.Value()) {
-			r = r.Copy()
-			r.SetValue(v)
-			list.Set(i, r)
+			list.Change(i, func(r *krm.Resource) { r.SetValue(v) })
 		}
 	}
 	return nil

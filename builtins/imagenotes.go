@@ -12,7 +12,7 @@ type imageNotes struct {
 
 // An imageNote says which part of images a resource has.
 type imageNote struct {
-	r          *krm.Resource
+	value      krm.Value // of the resource
 	start, end int
 }
 
@@ -29,11 +29,11 @@ func imageNotesOf(list *krm.List, fields *fieldSet) *imageNotes {
 // of returns the images of r, which is at position i, and whether they are known.
 func (n *imageNotes) of(i int, r *krm.Resource) ([]string, bool) {
 	note := n.notes[i]
-	return n.images[note.start:note.end], note.r == r
+	return n.images[note.start:note.end], note.value.Exists() && note.value.Same(r.Value())
 }
 
 func (n *imageNotes) set(i int, r *krm.Resource, images []string) {
 	start := len(n.images)
 	n.images = append(n.images, images...)
-	n.notes[i] = imageNote{r, start, len(n.images)}
+	n.notes[i] = imageNote{r.Value(), start, len(n.images)}
 }

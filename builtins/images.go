@@ -52,9 +52,7 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 		if v.Same(r.Value()) {
 			notes.set(i, r, u.seen)
 		} else {
-			r = r.Copy()
-			r.SetValue(v)
-			list.Set(i, r)
+			list.Change(i, func(r *krm.Resource) { r.SetValue(v) })
 		}
 	}
 	if !u.matched && warn != nil {

@@ -85,9 +85,7 @@ func (e *entries) add(list *krm.List) error {
 			return resourceError(r, err)
 		}
 		if !v.Same(old) {
-			r = r.Copy()
-			r.SetLinkedValue(v)
-			list.Set(i, r)
+			list.Change(i, func(r *krm.Resource) { r.SetLinkedValue(v) })
 		}
 	}
 	return nil

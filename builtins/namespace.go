@@ -51,10 +51,10 @@ func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
 		if err != nil {
 			return resourceError(r, err)
 		}
-		r = r.Copy()
-		r.PushID()
-		r.SetValue(v)
-		list.Set(i, r)
+		list.Change(i, func(r *krm.Resource) {
+			r.PushID()
+			r.SetValue(v)
+		})
 	}
 	if err := list.CheckUnique(); err != nil {
 		return fmt.Errorf("setting namespace %q: %w", t.Metadata.Namespace, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // An Input is the list of an input node. Owned is true if nobody else will look at the list, so that it may be changed
-// in place; its resources are shared all the same and must be copied before they are changed.
+// in place; its resources may be shared all the same: [krm.List.Change] knows which.
 type Input struct {
 	List  *krm.List
 	Owned bool

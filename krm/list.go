@@ -15,9 +15,14 @@ type List struct {
 	// Notes is for what a step has found out about the resources and the next one may want to know. It must name the
 	// resources that it is about: nothing is done to it when the list changes.
 	Notes any
+	// maker marks the resources that were copied for this list and that no other list has.
+	maker *maker
 	// unique is true if it is known that no two resources have the same identity.
 	unique bool
 }
+
+// A maker tells lists apart.
+type maker struct{ _ byte }
 
 // NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
 func NewList(rs ...*Resource) *List { return &List{items: rs, unique: len(rs) < 2} }
@@ -25,7 +30,7 @@ func NewList(rs ...*Resource) *List { return &List{items: rs, unique: len(rs) < 
 // Len returns the number of resources.
 func (l *List) Len() int { return len(l.items) }
 
-// At returns resource i. It must not be changed; change a copy and [List.Set] it.
+// At returns resource i. It must not be changed: [List.Change] it, or [List.Set] a changed copy.
 func (l *List) At(i int) *Resource { return l.items[i] }
 
 // All iterates over positions and resources. [List.Set] may be called meanwhile.
@@ -106,22 +111,47 @@ func (l *List) Append(r *Resource) error {
 // Set puts r in the place of resource i.
 func (l *List) Set(i int, r *Resource) {
 	old := l.items[i]
-	if old.id != r.id {
-		l.cur, l.any, l.names, l.unique = nil, nil, nil, len(l.items) < 2
-	} else if !sameHistory(old, r) {
-		l.any, l.names = nil, nil
-	}
 	l.items[i] = r
+	l.changed(r, old.id, old.Prev)
 }
 
-// sameHistory reports whether r has the identities of old: all of its previous ones, and more only if they are the
-// current one.
-func sameHistory(old, r *Resource) bool {
-	if len(r.Prev) < len(old.Prev) {
+// Change calls change with resource i, which is copied before unless that was done for this list already: a resource
+// goes through many steps, and only the first one needs to spare those who know it.
+func (l *List) Change(i int, change func(r *Resource)) {
+	r := l.items[i]
+	if l.maker == nil {
+		l.maker = new(maker)
+	}
+	if r.maker != l.maker {
+		r = r.Copy()
+		r.maker = l.maker
+		l.items[i] = r
+	}
+	id, prev := r.id, r.Prev
+	change(r)
+	l.changed(r, id, prev)
+}
+
+// Share says that others know the resources of the list, however it came by them: from now on each is copied again before
+// [List.Change] changes it.
+func (l *List) Share() { l.maker = nil }
+
+// changed drops the indexes that are wrong now that r has not id and prev anymore.
+func (l *List) changed(r *Resource, id ID, prev []ID) {
+	if id != r.id {
+		l.cur, l.any, l.names, l.unique = nil, nil, nil, len(l.items) < 2
+	} else if !r.sameHistory(prev) {
+		l.any, l.names = nil, nil
+	}
+}
+
+// sameHistory reports whether r has all the previous identities that it had, and more only if they are the current one.
+func (r *Resource) sameHistory(prev []ID) bool {
+	if len(r.Prev) < len(prev) {
 		return false
 	}
 	for i := range r.Prev {
-		if i < len(old.Prev) && r.Prev[i] != old.Prev[i] || i >= len(old.Prev) && r.PrevID(i).Key() != r.id.Key() {
+		if i < len(prev) && r.Prev[i] != prev[i] || i >= len(prev) && r.PrevID(i).Key() != r.id.Key() {
 			return false
 		}
 	}

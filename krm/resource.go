@@ -8,7 +8,8 @@ type Resource struct {
 	id    ID
 	// scopes decides which kinds have no namespace; nil means Kubernetes' own.
 	scopes *Schema
-	linked bool // value may hold linked strings
+	linked bool   // value may hold linked strings
+	maker  *maker // of the list that this is a copy for; no other has it
 
 	// Prev holds the identities that the resource had before renaming steps, oldest first.
 	Prev []ID
@@ -53,6 +54,7 @@ func (r *Resource) Value() Value { return r.value }
 // Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
 	c := *r
+	c.maker = nil
 	c.Prev = c.Prev[:len(c.Prev):len(c.Prev)]
 	c.Prefixes = c.Prefixes[:len(c.Prefixes):len(c.Prefixes)]
 	c.Suffixes = c.Suffixes[:len(c.Suffixes):len(c.Suffixes)]

@@ -105,10 +105,12 @@ func (e *RootError) Unwrap() error { return e.Err }
 // Run runs g. It returns the failures in the order of the graph, each a [NodeError], a [RootError] or the reason why ctx
 // ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
-	r := &run{g: g, o: o, lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
+	r := &run{g: g, o: o, lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
+		known: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
 	for _, n := range g.Nodes {
 		for _, in := range n.Inputs {
 			r.users[in]++
+			r.known[in] = r.users[in] > 1
 		}
 	}
 	for _, root := range g.Roots {
@@ -128,6 +130,7 @@ type run struct {
 	mu    sync.Mutex
 	lists []*krm.List // results that somebody still needs
 	users []int       // nodes that have not ended their use of a result
+	known []bool      // results that several nodes use
 }
 
 func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node) error {
@@ -185,6 +188,9 @@ func (r *run) take(n *graph.Node) []eval.Input {
 		if r.users[in] == 1 && len(r.roots[in]) == 0 {
 			inputs[i].Owned = true
 			r.lists[in] = nil
+			if r.known[in] {
+				inputs[i].List.Share()
+			}
 		}
 	}
 	return inputs

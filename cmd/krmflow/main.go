@@ -70,11 +70,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	return end.report(err)
 }
 
-// collectSeldom lets the heap grow to 16 MB before anything is collected, which most runs never reach. The first collection
+// collectSeldom lets the heap grow to 12 MB before anything is collected, which most runs never reach. The first collection
 // makes the next ones come earlier: the peak of large runs counts more than the little time that they take.
 func collectSeldom() {
-	debug.SetGCPercent(400)
-	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(150) })
+	debug.SetGCPercent(300)
+	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(100) })
 }
 
 // app is what the commands share: the streams and the flags.
