@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
@@ -81,7 +80,7 @@ func (t *PrefixSuffixTransformer) Transform(list *krm.List, warn Warn) error {
 
 func compileAffix(specs FieldSpecs) (*fieldSet, error) {
 	if specs == nil {
-		return nil, errors.New("fieldSpecs are missing")
+		return nil, notGiven("fieldSpecs are missing")
 	}
 	return specs.compile(), nil
 }

@@ -140,9 +140,6 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base krm
 	if namespace == "" {
 		namespace = meta.Namespace
 	}
-	if name == "" {
-		return base, nil, errors.New("name is missing")
-	}
 	fields := []krm.Field{{Key: "name", Value: krm.Str(name)}}
 	if namespace != "" {
 		fields = append(fields, krm.Field{Key: "namespace", Value: krm.Str(namespace)})
@@ -161,6 +158,9 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base krm
 		base = base.With("immutable", krm.BoolValue(true))
 	}
 	pairs, err = a.load(env)
+	if name == "" {
+		err = errors.Join(notGiven("name is missing"), err)
+	}
 	return base, pairs, err
 }
 

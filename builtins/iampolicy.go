@@ -22,11 +22,17 @@ type IAMPolicyGenerator struct {
 
 // Configure checks the cloud.
 func (g *IAMPolicyGenerator) Configure(env Env) error {
-	if g.Cloud != "gke" {
-		return fmt.Errorf("cloud %q is not supported, only gke is", g.Cloud)
+	var errs []error
+	if g.Cloud == "" {
+		errs = append(errs, notGiven("cloud is missing; only gke is supported"))
+	} else if g.Cloud != "gke" {
+		errs = append(errs, fmt.Errorf("cloud %q is not supported, only gke is", g.Cloud))
 	}
 	if g.ServiceAccount.Name == "" {
-		return errors.New("serviceAccount.name is missing")
+		errs = append(errs, notGiven("serviceAccount.name is missing"))
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	// kustomize writes the names into YAML text without quotes, so that 123 is a number.
 	meta := []krm.Field{

@@ -46,9 +46,10 @@ func parseJSONPatch(src *krm.Source) (jsonPatch, error) {
 		return nil, fmt.Errorf("a JSON patch is a list of operations, this is a %s", doc.Type())
 	}
 	patch := make(jsonPatch, 0, doc.Len())
+	var errs []error
 	for i, op := range doc.Items() {
 		if op.Type() != krm.Map && !op.IsNull() {
-			return nil, fmt.Errorf("operation %d is a %s, not a mapping", i+1, op.Type())
+			errs = append(errs, fmt.Errorf("operation %d must be a mapping, and is of type %s", i+1, op.Type()))
 		}
 		kind := op.Get("op")
 		if kind.Type() != krm.String {
@@ -56,7 +57,7 @@ func parseJSONPatch(src *krm.Source) (jsonPatch, error) {
 		}
 		patch = append(patch, jsonOp{kind.Text(), op.Get("path"), op.Get("from"), op.Get("value")})
 	}
-	return patch, nil
+	return patch, errors.Join(errs...)
 }
 
 // parseJSON reads one JSON document; numbers keep their digits.

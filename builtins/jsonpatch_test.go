@@ -30,7 +30,7 @@ func TestJSONPatchErrorsNameTheOperation(t *testing.T) {
 		"- {op: replace, path: '', value: [a]}":                       "operation 1 (replace): the whole object can only be replaced by a mapping",
 		"a: b":                                                        "a JSON patch is a list of operations, this is a mapping",
 		"[a]":                                                         "not JSON, although it starts with a bracket: invalid character 'a' looking for beginning of value",
-		"- a":                                                         "operation 1 is a string, not a mapping",
+		"- a":                                                         "operation 1 must be a mapping, and is of type string",
 		`[{"op": "remove", "path": "/a"}] x`:                          "found more text behind the JSON patch",
 		`[{"op": "add", "path": "/a/b/-3", "value": 1},{"op":"remove","path":"/a/b/-4"}]`: "operation 2 (remove /a/b/-4): index -4 is out of range",
 	} {

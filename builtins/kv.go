@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -29,49 +30,64 @@ type keyValue struct {
 	from       string
 }
 
-// load reads all sources, in kustomize's order.
-func (s *KeyValueSources) load(env Env) ([]keyValue, error) {
-	var all []keyValue
+// load reads all sources, in kustomize's order. The error joins all mistakes.
+func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
+	var errs []error
 	for i, name := range s.Envs {
 		src, err := env.Read(name)
-		if err != nil {
-			return nil, fmt.Errorf("envs[%d]: %w", i, err)
+		if err == nil {
+			all, err = appendEnvFile(all, src)
 		}
-		if all, err = appendEnvFile(all, src); err != nil {
-			return nil, fmt.Errorf("envs[%d]: %w", i, err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("envs[%d]: %w", i, err))
 		}
 	}
 	for i, text := range s.Literals {
 		key, value, ok := strings.Cut(text, "=")
+		if text == "" {
+			errs = append(errs, notGiven(fmt.Sprintf("literals[%d]: must not be empty", i)))
+			continue
+		}
 		if !ok || key == "" {
-			return nil, fmt.Errorf("literals[%d]: must be of the form key=value", i)
+			errs = append(errs, fmt.Errorf("literals[%d]: must be of the form key=value", i))
+			continue
 		}
 		all = append(all, keyValue{key, unquote(value), fmt.Sprintf("literals[%d]", i)})
 	}
 	for i, text := range s.Files {
 		from := fmt.Sprintf("files[%d]", i)
-		key, name, err := parseFileSource(text)
+		key, value, err := readFileSource(env, text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", from, err)
+			errs = append(errs, fmt.Errorf("%s: %w", from, err))
+			continue
 		}
-		src, err := env.Read(name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", from, err)
-		}
-		all = append(all, keyValue{key, string(src.Data), from})
+		all = append(all, keyValue{key, value, from})
 	}
-	return all, checkKeys(all)
+	return all, errors.Join(append(errs, checkKeys(all)...)...)
 }
 
-func checkKeys(all []keyValue) error {
+func checkKeys(all []keyValue) (errs []error) {
 	seen := make(map[string]string, len(all))
 	for _, kv := range all {
 		if first, ok := seen[kv.key]; ok {
-			return fmt.Errorf("%s: key %q is already given by %s", kv.from, kv.key, first)
+			errs = append(errs, fmt.Errorf("%s: key %q is already given by %s", kv.from, kv.key, first))
+			continue
 		}
 		seen[kv.key] = kv.from
 	}
-	return nil
+	return errs
+}
+
+func readFileSource(env Env, text string) (key, value string, err error) {
+	key, name, err := parseFileSource(text)
+	if err != nil {
+		return "", "", err
+	}
+	src, err := env.Read(name)
+	if err != nil {
+		return "", "", err
+	}
+	return key, string(src.Data), nil
 }
 
 func parseFileSource(text string) (key, name string, err error) {

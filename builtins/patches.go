@@ -34,25 +34,24 @@ type PatchOptions struct {
 func (t *PatchTransformer) Configure(env Env) error {
 	t.Patch = strings.TrimSpace(t.Patch)
 	t.schema = env.Schema
-	var src *krm.Source
+	err := t.Target.compileAs("target")
 	switch {
 	case t.Patch == "" && t.Path == "":
-		return errors.New("one of path and patch must be given")
+		return errors.Join(notGiven("one of path and patch must be given"), err)
 	case t.Patch != "" && t.Path != "":
-		return errors.New("path and patch cannot both be given")
+		return errors.Join(errors.New("path and patch cannot both be given"), err)
 	case t.Patch != "":
-		src = &krm.Source{Data: []byte(t.Patch)}
-	default:
-		var err error
-		if src, err = env.Read(t.Path); err != nil {
-			return err
-		}
+		return errors.Join(t.configure(env, &krm.Source{Data: []byte(t.Patch)}), err)
 	}
-	if t.Target != nil {
-		if err := t.Target.Compile(); err != nil {
-			return fmt.Errorf("target.%w", err)
-		}
+	src, readErr := env.Read(t.Path)
+	if readErr != nil {
+		return errors.Join(readErr, err)
 	}
+	return errors.Join(t.configure(env, src), err)
+}
+
+// configure reads the text of the patch.
+func (t *PatchTransformer) configure(env Env, src *krm.Source) error {
 	docs, err := src.Documents(env.Schema)
 	if err != nil {
 		return t.configureJSON(src, err)
@@ -77,7 +76,7 @@ func (t *PatchTransformer) configureJSON(src *krm.Source, mergeErr error) error 
 		if text := strings.TrimSpace(string(src.Data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
 			mergeErr = err
 		}
-		return fmt.Errorf("neither a strategic merge patch nor a JSON patch: %w", mergeErr)
+		return labelled("neither a strategic merge patch nor a JSON patch", mergeErr)
 	}
 	if t.Target == nil {
 		return errors.New("a JSON patch needs a target")
@@ -165,29 +164,29 @@ type PatchStrategicMergeTransformer struct {
 }
 
 // ErrEmptyPatch says that a [PatchStrategicMergeTransformer] has no patch at all.
-var ErrEmptyPatch = errors.New("the patches are empty")
+var ErrEmptyPatch error = notGiven("the patches are empty")
 
 // Configure reads the patches. It fails if there are none.
 func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	t.schema = env.Schema
 	if len(t.Paths) == 0 && t.Patches == "" {
-		return errors.New("one of paths and patches must be given")
+		return notGiven("one of paths and patches must be given")
 	}
+	var errs []error
 	for i, path := range t.Paths {
 		docs, err := krm.ParseDocuments([]byte(path), "", env.Schema)
 		if err != nil { // it is no patch, so it should be a file
 			docs, err = readDocuments(env, path)
 		}
-		if err != nil {
-			return fmt.Errorf("paths[%d]: %w", i, err)
-		}
+		errs = append(errs, labelled(fmt.Sprintf("paths[%d]", i), err))
 		t.add(docs)
 	}
 	docs, err := krm.ParseDocuments([]byte(t.Patches), "", env.Schema)
-	if err != nil {
-		return fmt.Errorf("patches: %w", err)
-	}
+	errs = append(errs, labelled("patches", err))
 	t.add(docs)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
 	if len(t.merge) == 0 {
 		return ErrEmptyPatch
 	}
@@ -226,31 +225,29 @@ type PatchJson6902Transformer struct {
 // Configure reads the patch. It fails if the target has no name, if not exactly one of Path and JsonOp is given, and if
 // the patch cannot be read or has no operations.
 func (t *PatchJson6902Transformer) Configure(env Env) error {
+	err := t.Target.compileAs("target")
+	if t.Target == nil || t.Target.Name == "" {
+		err = errors.Join(notGiven("the target must have a name"), err)
+	}
+	return errors.Join(err, t.read(env))
+}
+
+func (t *PatchJson6902Transformer) read(env Env) (err error) {
+	src := &krm.Source{Data: []byte(t.JsonOp)}
 	switch {
-	case t.Target == nil || t.Target.Name == "":
-		return errors.New("the target must have a name")
 	case t.Path == "" && t.JsonOp == "":
-		return errors.New("one of path and jsonOp must be given")
+		return notGiven("one of path and jsonOp must be given")
 	case t.Path != "" && t.JsonOp != "":
 		return errors.New("path and jsonOp cannot both be given")
-	}
-	src := &krm.Source{Data: []byte(t.JsonOp)}
-	var err error
-	if t.Path != "" {
+	case t.Path != "":
 		if src, err = env.Read(t.Path); err != nil {
 			return err
 		}
 	}
-	if err = t.Target.Compile(); err != nil {
-		return fmt.Errorf("target.%w", err)
+	if t.patch, err = parseJSONPatch(src); err == nil && len(t.patch) == 0 {
+		err = errors.New("the patch is empty")
 	}
-	if t.patch, err = parseJSONPatch(src); err != nil {
-		return err
-	}
-	if len(t.patch) == 0 {
-		return errors.New("the patch is empty")
-	}
-	return nil
+	return err
 }
 
 // Transform applies the patch to all resources that the target selects.

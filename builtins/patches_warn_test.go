@@ -70,7 +70,7 @@ func TestPatchErrors(t *testing.T) {
 		{&PatchTransformer{Patch: object, Target: &Selector{LabelSelector: "("}}, "target: labelSelector \"(\": found '(', expected a key"},
 		{&PatchTransformer{Patch: "{kind: A}"}, "neither a strategic merge patch nor a JSON patch: the A has no metadata.name"},
 		{&PatchTransformer{Patch: "- {op: 1}"}, "a JSON patch needs a target"},
-		{&PatchTransformer{Patch: "[1]"}, "neither a strategic merge patch nor a JSON patch: operation 1 is a integer, not a mapping"},
+		{&PatchTransformer{Patch: "[1]"}, "neither a strategic merge patch nor a JSON patch: operation 1 must be a mapping, and is of type integer"},
 		{&PatchTransformer{Patch: object}, "no resource matches the patch for v1 ConfigMap a"},
 		{&PatchTransformer{Patch: strings.Replace(object, "name: a", "name: settings", 1)}, "no resource matches the patch for v1 ConfigMap settings\n  did you mean v1 ConfigMap prod/settings?"},
 		{&PatchTransformer{Patch: strings.Replace(object, "name: a", "name: otter", 1)}, "no resource matches the patch for v1 ConfigMap otter\n  did you mean \"other\"?"},
@@ -79,7 +79,7 @@ func TestPatchErrors(t *testing.T) {
 		{&PatchTransformer{Patch: object, Target: &Selector{}, Options: &PatchOptions{AllowNameChange: true}}, ""},
 		{&PatchStrategicMergeTransformer{}, "one of paths and patches must be given"},
 		{&PatchStrategicMergeTransformer{Patches: "# nothing"}, "the patches are empty"},
-		{&PatchJson6902Transformer{JsonOp: "[]"}, "the target must have a name"},
+		{&PatchJson6902Transformer{JsonOp: "[]"}, "the target must have a name\nthe patch is empty"},
 		{&PatchJson6902Transformer{JsonOp: "[]", Target: &Selector{Name: "a"}}, "the patch is empty"},
 		{&PatchJson6902Transformer{Target: &Selector{Name: "a"}}, "one of path and jsonOp must be given"},
 	} {

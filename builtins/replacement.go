@@ -92,25 +92,23 @@ type replacementTarget struct {
 // Configure checks the replacements and reads those that are given as files.
 func (t *ReplacementTransformer) Configure(env Env) error {
 	t.compiled = nil
+	var errs []error
 	for i, r := range t.Replacements {
 		label := ""
 		if len(t.Replacements) > 1 {
 			label = fmt.Sprintf("replacements[%d]", i)
 		}
 		if r.Path == "" {
-			if err := t.add(label, r); err != nil {
-				return err
-			}
+			errs = append(errs, t.add(label, r))
 			continue
 		}
 		if r.Source != nil || len(r.Targets) != 0 {
-			return labelled(label, errors.New("path and an inline replacement exclude each other"))
+			errs = append(errs, labelled(label, errors.New("path and an inline replacement exclude each other")))
+			continue
 		}
-		if err := t.addFile(env, r.Path); err != nil {
-			return labelled(label, err)
-		}
+		errs = append(errs, labelled(label, t.addFile(env, r.Path)))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (t *ReplacementTransformer) addFile(env Env, path string) error {
@@ -135,12 +133,11 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 		if err := errors.Join(asErrors(src, decoding.Decode(doc, &rs))...); err != nil {
 			return err
 		}
+		var errs []error
 		for i, r := range rs {
-			if err := t.add(fmt.Sprintf("%s: [%d]", src.File, i), r); err != nil {
-				return err
-			}
+			errs = append(errs, t.add(fmt.Sprintf("%s: [%d]", src.File, i), r))
 		}
-		return nil
+		return errors.Join(errs...)
 	}
 	return krm.Errorf(krm.Pos{File: src.File}, "", "must hold a replacement or a list of them")
 }
@@ -164,36 +161,31 @@ func (t *ReplacementTransformer) add(label string, r Replacement) error {
 	return nil
 }
 
-func labelled(label string, err error) error {
-	if label == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", label, err)
-}
-
 func (r *Replacement) compile() (replacement, error) {
 	var c replacement
+	var errs []error
 	switch {
 	case r.Source == nil && r.SourceValue == nil:
-		return c, errors.New("source is missing")
+		errs = append(errs, notGiven("source is missing"))
 	case r.Source != nil && r.SourceValue != nil:
-		return c, errors.New("source and sourceValue exclude each other")
-	case r.Targets == nil:
-		return c, errors.New("targets are missing")
+		errs = append(errs, errors.New("source and sourceValue exclude each other"))
 	case r.Source != nil:
 		c.source = r.Source
 		c.field = parseFieldPath(orDefault(r.Source.FieldPath))
 	default:
 		c.value = constantValue(*r.SourceValue)
 	}
+	if r.Targets == nil {
+		errs = append(errs, notGiven("targets are missing"))
+	}
 	for i, t := range r.Targets {
 		compiled, err := t.compile()
 		if err != nil {
-			return c, fmt.Errorf("targets[%d]: %w", i, err)
+			errs = append(errs, labelled(fmt.Sprintf("targets[%d]", i), err))
 		}
 		c.targets = append(c.targets, compiled)
 	}
-	return c, nil
+	return c, errors.Join(errs...)
 }
 
 func orDefault(path string) string {
@@ -206,11 +198,12 @@ func orDefault(path string) string {
 func (t *ReplacementTarget) compile() (replacementTarget, error) {
 	var c replacementTarget
 	if t == nil || t.Select == nil {
-		return c, errors.New("select is missing: it says which resources to change")
+		return c, notGiven("select is missing: it says which resources to change")
 	}
 	sel := *t.Select
-	if err := sel.Compile(); err != nil {
-		return c, fmt.Errorf("select.%w", err)
+	var errs []error
+	if err := sel.compileAs("select"); err != nil {
+		errs = append(errs, err)
 	}
 	c.sel = &sel
 	for i, s := range t.Reject {
@@ -218,8 +211,8 @@ func (t *ReplacementTarget) compile() (replacementTarget, error) {
 			continue
 		}
 		reject := *s
-		if err := reject.Compile(); err != nil {
-			return c, fmt.Errorf("reject[%d].%w", i, err)
+		if err := reject.compileAs(fmt.Sprintf("reject[%d]", i)); err != nil {
+			errs = append(errs, err)
 		}
 		c.reject = append(c.reject, &reject)
 	}
@@ -232,5 +225,5 @@ func (t *ReplacementTarget) compile() (replacementTarget, error) {
 	if t.Options != nil {
 		c.opts = *t.Options
 	}
-	return c, nil
+	return c, errors.Join(errs...)
 }

@@ -1,8 +1,10 @@
 package builtins
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -28,10 +30,11 @@ type Selector struct {
 	labelErr, annotationErr               error
 }
 
-// Compile prepares s for matching. The error names the field whose regular expression is wrong. A wrong label or
+// Compile prepares s for matching. The error names the fields whose regular expressions are wrong. A wrong label or
 // annotation selector is an error only when a resource meets all other conditions, because trees that never get there
 // build with kustomize.
 func (s *Selector) Compile() error {
+	var errs []error
 	for _, f := range []struct {
 		name, text string
 		into       *pattern
@@ -44,7 +47,7 @@ func (s *Selector) Compile() error {
 	} {
 		var err error
 		if *f.into, err = compilePattern(f.text); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+			errs = append(errs, fmt.Errorf("%s: %w", f.name, err))
 		}
 	}
 	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
@@ -53,7 +56,23 @@ func (s *Selector) Compile() error {
 	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
 		s.annotationErr = fmt.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr)
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// compileAs compiles s if there is one. The error names the fields as those of field.
+func (s *Selector) compileAs(field string) error {
+	if s == nil {
+		return nil
+	}
+	err := s.Compile()
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		errs := slices.Clone(many.Unwrap())
+		for i := range errs {
+			errs[i] = fmt.Errorf("%s.%w", field, errs[i])
+		}
+		return errors.Join(errs...)
+	}
+	return err
 }
 
 // Match reports whether r meets all conditions. The error is that of a wrong label or annotation selector.

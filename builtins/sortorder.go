@@ -41,6 +41,8 @@ func (o *SortOptions) Validate() error {
 	switch {
 	case o == nil || o.Order == "legacy":
 		return nil
+	case o.Order == "":
+		return notGiven(`sortOptions.order must be legacy or fifo, not ""`)
 	case o.Order != "fifo":
 		return fmt.Errorf("sortOptions.order must be legacy or fifo, not %q", o.Order)
 	case o.LegacySortOptions != nil:

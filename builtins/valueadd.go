@@ -39,30 +39,26 @@ func (t *ValueAddTransformer) Configure(env Env) error {
 		t.Value = env.Folder
 	}
 	t.targets = slices.Clone(t.Targets)
+	var errs []error
 	if t.TargetFilePath != "" {
 		more, err := readTargets(env, t.TargetFilePath)
-		if err != nil {
-			return fmt.Errorf("targetFilePath: %w", err)
-		}
+		errs = append(errs, labelled("targetFilePath", err))
 		t.targets = append(t.targets, more...)
 	}
-	if len(t.targets) == 0 {
-		return errors.New("must specify at least one target")
+	if len(t.targets) == 0 && errors.Join(errs...) == nil {
+		return notGiven("must specify at least one target")
 	}
 	for i, target := range t.targets {
-		switch {
-		case target.FieldPath == "":
-			return fmt.Errorf("targets[%d]: fieldPath cannot be empty", i)
-		case target.FilePathPosition < 0:
-			return fmt.Errorf("targets[%d]: filePathPosition %d cannot be negative", i, target.FilePathPosition)
+		field := fmt.Sprintf("targets[%d]", i)
+		if target.FieldPath == "" {
+			errs = append(errs, notGiven(field+": fieldPath cannot be empty"))
 		}
-		if target.Selector != nil {
-			if err := target.Selector.Compile(); err != nil {
-				return fmt.Errorf("targets[%d].selector: %w", i, err)
-			}
+		if target.FilePathPosition < 0 {
+			errs = append(errs, fmt.Errorf("%s: filePathPosition %d cannot be negative", field, target.FilePathPosition))
 		}
+		errs = append(errs, target.Selector.compileAs(field+".selector"))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func readTargets(env Env, path string) ([]ValueAddTarget, error) {

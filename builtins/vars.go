@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,10 +60,14 @@ func (s VarSet) Merge(others []Var) (VarSet, error) {
 	}
 	merged := slices.Concat(s, others)
 	slices.SortStableFunc(merged, func(a, b Var) int { return cmp.Compare(a.Name, b.Name) })
+	var errs []error
 	for i := 1; i < len(merged); i++ {
 		if merged[i].Name == merged[i-1].Name {
-			return nil, fmt.Errorf("var %q is defined twice", merged[i].Name)
+			errs = append(errs, fmt.Errorf("var %q is defined twice", merged[i].Name))
 		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return merged, nil
 }

@@ -102,17 +102,7 @@ func (d *decoder) mismatch(want string, v Value) {
 	default:
 		hints = []string{"put it in quotes: " + strconv.Quote(v.Text())}
 	}
-	d.fail(hints, "must be %s, not %s", want, withArticle(v.Type()))
-}
-
-func withArticle(t Type) string {
-	switch t {
-	case Null, None:
-		return t.String()
-	case Int:
-		return "an " + t.String()
-	}
-	return "a " + t.String()
+	d.fail(hints, "must be %s, not %s", want, v.Type().article())
 }
 
 func (d *decoder) value(v Value, into reflect.Value) {

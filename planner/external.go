@@ -176,26 +176,27 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 		}
 		return e
 	}
-	if id.Name == "" {
-		s.fail(krm.Errorf(d.r.Pos, "", "the %s has no metadata.name", id.Kind))
-		return nil
-	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
 		err := krm.Errorf(d.r.Pos, "kind", "there is no built-in %q", id.Kind)
 		err.Hints = krm.DidYouMean(id.Kind, builtins.Kinds())
 		s.fail(err)
 		return nil
 	}
+	before := len(s.errs)
+	if id.Name == "" {
+		s.fail(krm.Errorf(d.r.Pos, "", "the %s has no metadata.name", id.Kind))
+	}
 	// kustomize ignores fields that it does not know here.
 	errs := krm.Decoding{AllowUnknown: true, ScalarsAsText: true}.Decode(d.r.Value(), e.builtin)
 	for _, de := range errs {
 		s.fail(&krm.Error{Pos: d.r.Pos, Field: de.Field(), Msg: de.Msg, Hints: de.Hints})
 	}
-	if len(errs) > 0 {
-		return nil
+	for _, err := range mistakes(e.builtin.Configure(s.env())) {
+		if len(errs) == 0 || !builtins.IsMissing(err) {
+			s.fail(s.configureError(d, err))
+		}
 	}
-	if err := e.builtin.Configure(s.env()); err != nil {
-		s.fail(s.configureError(d, err))
+	if len(s.errs) > before {
 		return nil
 	}
 	return e

@@ -24,6 +24,8 @@ type kustomizationFile struct {
 	src *krm.Source
 	// errs are the mistakes in the file itself. What can be understood is planned all the same, to find further ones.
 	errs []error
+	// unread are the fields, or entries of lists, that could not be read as they are written.
+	unread map[string]bool
 	// resourcePaths and imagePaths are the fields that each entry of Resources and Images was written in: deprecated
 	// fields are merged into them.
 	resourcePaths, imagePaths [][]any
@@ -104,11 +106,30 @@ func (b *build) decode(src *krm.Source) *kustomizationFile {
 	k := &kustomizationFile{src: src}
 	for _, e := range krm.Decode(v, &k.kustomization) {
 		b.fail(&krm.Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints})
+		if k.unread == nil {
+			k.unread = map[string]bool{}
+		}
+		k.unread[entryOf(e.Path)] = true
 	}
 	b.deprecations(k, v)
 	k.fix()
 	b.check(k, v)
 	return k
+}
+
+// isUnread reports whether something in the entry of a list, or the field, that path leads to or into could not be read.
+func (k *kustomizationFile) isUnread(path []any) bool {
+	return k.unread != nil && (k.unread[entryOf(path)] || k.unread[krm.FieldPath(path[:1])])
+}
+
+// entryOf returns the entry of a list, or else the field, that path leads to or into.
+func entryOf(path []any) string {
+	if len(path) > 1 {
+		if _, ok := path[1].(int); ok {
+			return krm.FieldPath(path[:2])
+		}
+	}
+	return krm.FieldPath(path[:min(1, len(path))])
 }
 
 // deprecations warns about fields that kustomize deprecates, in its words.
@@ -159,17 +180,27 @@ func (k *kustomizationFile) requiredVersion() string {
 	return kustomizationVersion
 }
 
-func (b *build) check(k *kustomizationFile, v krm.Value) {
+// checkKind checks what the file says that it is. What it should hold is not known if that cannot be read.
+func (b *build) checkKind(k *kustomizationFile, v krm.Value) {
+	if k.unread["kind"] {
+		return
+	}
 	if k.Kind != "Kustomization" && k.Kind != "Component" {
 		e := krm.Errorf(k.src.Locate(0, "kind"), "kind", "must be Kustomization or Component, not %q", k.Kind)
 		e.Hints = krm.DidYouMean(k.Kind, []string{"Kustomization", "Component"})
 		b.fail(e)
-	} else if k.APIVersion != k.requiredVersion() {
+		return
+	}
+	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
 		b.fail(krm.Errorf(k.src.Locate(0, "apiVersion"), "apiVersion", "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
 	}
 	if k.empty(v) {
 		b.fail(krm.Errorf(krm.Pos{File: k.src.File}, "", "the %s is empty", k.Kind))
 	}
+}
+
+func (b *build) check(k *kustomizationFile, v krm.Value) {
+	b.checkKind(k, v)
 	for i, m := range k.BuildMetadata {
 		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
 		if !slices.Contains(known, m) {

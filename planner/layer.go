@@ -158,6 +158,10 @@ type reference struct {
 // enter resolves a directory that a layer refers to and checks that it does not contain a directory that is being
 // compiled: that would be a cycle.
 func (s *steps) enter(path []any, text string) *loaders.Dir {
+	if text == "" {
+		s.errorAt(s.k.src, path, errNoPath)
+		return nil
+	}
 	if err := ambiguousPath(text); err != nil {
 		s.errorAt(s.k.src, path, err)
 		return nil

@@ -77,16 +77,10 @@ type RootError struct {
 // Err returns the mistakes of all roots as one error, each mentioned once; nil if there are none.
 func (p *Plan) Err() error {
 	var all []error
-	seen := map[string]bool{}
 	for _, f := range p.Failed {
-		for _, err := range f.Errs {
-			if !seen[err.Error()] {
-				seen[err.Error()] = true
-				all = append(all, err)
-			}
-		}
+		all = append(all, f.Errs...)
 	}
-	return errors.Join(all...)
+	return errors.Join(distinct(all)...)
 }
 
 // Compile plans the directories dirs. Mistakes in the input are in [Plan.Failed]; a root with a mistake does not keep the
@@ -174,8 +168,18 @@ func (c *compiler) root(name string) {
 		b.root(name, dir)
 	}
 	if len(b.errs) > 0 {
-		c.plan.Failed = append(c.plan.Failed, RootError{name, b.errs})
+		c.plan.Failed = append(c.plan.Failed, RootError{name, distinct(b.errs)})
 	}
+}
+
+// distinct returns errs without those whose text was there before: several layers may have the same mistake in one file.
+func distinct(errs []error) []error {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
+		text := err.Error()
+		defer func() { seen[text] = true }()
+		return seen[text]
+	})
 }
 
 func rootError(name string, err error) error {
@@ -215,18 +219,34 @@ type frame struct {
 	file string // its kustomization file, for messages
 }
 
-func (b *build) fail(err error) {
-	var many interface{ Unwrap() []error }
-	if errors.As(err, &many) {
-		b.errs = append(b.errs, many.Unwrap()...)
-		return
+func (b *build) fail(err error) { b.errs = append(b.errs, mistakes(err)...) }
+
+// mistakes returns the errors that err joins, none for nil.
+func mistakes(err error) []error {
+	if err == nil {
+		return nil
 	}
-	b.errs = append(b.errs, err)
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range many.Unwrap() {
+		all = append(all, mistakes(e)...)
+	}
+	return all
 }
 
 func (b *build) root(name string, dir *loaders.Dir) {
 	l := b.layer(dir, "", nil, nil)
-	if l == nil || l.failed {
+	if l == nil {
+		return
+	}
+	path := []any{"sortOptions"}
+	if err := l.k.SortOptions.Validate(); err != nil && !(builtins.IsMissing(err) && l.k.isUnread(path)) {
+		b.errorAt(l.k.src, path, err)
+	}
+	if l.failed || len(b.errs) > 0 {
 		return
 	}
 	fin := &builtins.Finish{
@@ -239,10 +259,6 @@ func (b *build) root(name string, dir *loaders.Dir) {
 	}
 	if b.c.o.ManagedByLabel || slices.Contains(l.k.BuildMetadata, "managedByLabel") {
 		fin.ManagedBy = "kustomize-" + KustomizeVersion
-	}
-	if err := fin.Sort.Validate(); err != nil {
-		b.errorAt(l.k.src, []any{"sortOptions"}, err)
-		return
 	}
 	id := b.add(&graph.Node{
 		ID:      l.name + "#finish",
@@ -283,12 +299,18 @@ func (b *build) warn(src *krm.Source, path []any, format string, args ...any) {
 		Pos: src.Locate(0, path...), Field: krm.FieldPath(path), Msg: fmt.Sprintf(format, args...)})
 }
 
-// errorAt records a mistake at a field of a configuration file.
+// errorAt records the mistakes in err at a field of a configuration file.
 func (b *build) errorAt(src *krm.Source, path []any, err error) {
+	for _, e := range mistakes(err) {
+		b.fail(placed(src, path, e))
+	}
+}
+
+// placed gives an error the place of a field, unless it has one of its own.
+func placed(src *krm.Source, path []any, err error) error {
 	var at *krm.Error
 	if errors.As(err, &at) && at.Pos.File != "" {
-		b.fail(err)
-		return
+		return err
 	}
 	e := krm.Errorf(src.Locate(0, path...), krm.FieldPath(path), "%w", err)
 	e.Hints = hints(err)
@@ -296,5 +318,5 @@ func (b *build) errorAt(src *krm.Source, path []any, err error) {
 		e.Hints = append(e.Hints, at.Hints...)
 		e.Msg = at.Msg
 	}
-	b.fail(e)
+	return e
 }

@@ -51,7 +51,21 @@ func (s *steps) inputs() []graph.NodeID {
 	return []graph.NodeID{s.list}
 }
 
+// errorAt records a mistake at a field of this layer, unless it follows from what could not be read.
+func (s *steps) errorAt(src *krm.Source, path []any, err error) {
+	for _, e := range mistakes(err) {
+		if src != s.k.src || !builtins.IsMissing(e) || !s.k.isUnread(path) {
+			s.build.errorAt(src, path, e)
+		}
+	}
+}
+
+var errNoPath = builtins.Missing("the path must not be empty")
+
 func (s *steps) read(path string) (*krm.Source, error) {
+	if path == "" {
+		return nil, errNoPath
+	}
 	if isRemoteFile(path) {
 		return nil, errRemote(path)
 	}
@@ -147,7 +161,7 @@ func (s *steps) absorbLayer(path []any, l *layer) {
 // returns -1 if the entry is in error.
 func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	if text == "" {
-		s.errorAt(s.k.src, path, errors.New("the path must not be empty"))
+		s.errorAt(s.k.src, path, errNoPath)
 		return -1, nil
 	}
 	if isRemote(text) {
@@ -320,6 +334,8 @@ func (s *steps) components() {
 func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	if k := s.load(dir, &reference{s.k.src, path, text}); k == nil {
 		return
+	} else if k.unread["kind"] || k.Kind != "Component" && k.Kind != "Kustomization" {
+		return // loading it has said so
 	} else if k.Kind != "Component" {
 		s.errorAt(s.k.src, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
 		return
