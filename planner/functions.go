@@ -295,7 +295,7 @@ func (s *steps) validateConfig(d document, entry *catalog.Entry, config krm.Valu
 // legacy warns about the places in which a configuration names its function and for which there is a newer spelling, once
 // for each place.
 func (c *compiler) legacy(in *krm.InlineFunction) {
-	if in == nil {
+	if in == nil || in.Starlark != "" { // which has no newer spelling: it cannot run
 		return
 	}
 	for _, place := range in.Deprecated() {

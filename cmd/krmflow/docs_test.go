@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestDocumentedFunction tries what docs/functions.md tells: its files are those of the example, its commands end as it says, and
+// every line of output that it shows is printed (… stands for any text).
+func TestDocumentedFunction(t *testing.T) {
+	if runtime.GOOS != "linux" || isolation() == "" {
+		t.Skip("the example is a program that runs in a sandbox")
+	}
+	text, err := os.ReadFile("../../docs/functions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	example := filepath.Join("testdata", "functions", "stamp")
+	if err := os.CopyFS(filepath.Join(dir, example), os.DirFS(filepath.Join("../..", example))); err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
+	files, commands := 0, 0
+	for _, b := range blocks {
+		switch kind, body := b[1], b[2]; {
+		case kind == "sh":
+			files++
+			if want, err := os.ReadFile(filepath.Join(dir, example, "stamp.sh")); err != nil || string(want) != body {
+				t.Errorf("the program differs from stamp.sh:\n%s", body)
+			}
+		case kind == "console" && !strings.Contains(body, "go build"):
+			list := strings.Split("\n"+body, "\n$ ")[1:]
+			for i, c := range list {
+				if strings.HasPrefix(c, exitCommand) {
+					continue
+				}
+				want := 0
+				if i+1 < len(list) && strings.HasPrefix(list[i+1], exitCommand) {
+					want, _ = strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(list[i+1], exitCommand)))
+				}
+				commands++
+				documented(t, dir, c, want)
+			}
+		}
+	}
+	if files != 1 || commands < 5 {
+		t.Errorf("%d files and %d commands", files, commands)
+	}
+}
+
+// exitCommand prints the exit code of the command before.
+const exitCommand = "echo $?\n"
+
+// documented runs a command that the documentation shows and compares what it prints.
+func documented(t *testing.T, dir, block string, exit int) {
+	command, output, _ := strings.Cut(block, "\n")
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Dir = dir
+	var got bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &got, &got
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exit {
+		t.Errorf("%s: %v, not exit code %d\n%s", command, err, exit, got.Bytes())
+	}
+	for line := range strings.Lines(output) {
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSuffix(line, "\n")), "…", ".*")
+		if !regexp.MustCompile("(?m)^" + pattern + "$").Match(got.Bytes()) {
+			t.Errorf("%s does not print\n%s\nbut\n%s", command, line, got.Bytes())
+		}
+	}
+}
