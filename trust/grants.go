@@ -14,15 +14,34 @@ func (x *decider) grant(by, format string, args ...any) {
 	x.d.Grants = append(x.d.Grants, Grant{fmt.Sprintf(format, args...), by})
 }
 
+// container notes which image runs, and whether with the ids of the user.
+func (x *decider) container(image string) {
+	x.d.Source, x.fn.Image, x.d.Isolation = image, image, "container"
+	if x.AsCurrentUser {
+		x.fn.AsCurrentUser = true
+		x.grant(FlagOwnUser, "the user's own ids")
+	}
+}
+
 func (x *decider) grantNetwork(by string) {
 	x.fn.Network = x.NetworkName
 	if x.fn.Network == "" {
 		x.fn.Network = DefaultNetwork
 	}
-	x.grant(by, "network %s", x.fn.Network)
-	if x.fn.Network == "host" {
-		x.warn("the network host gives access to the services of this machine")
+	if !plainNetwork(x.fn.Network) {
+		x.deny(ExitTrust, nil, "the network %q cannot be granted: only one that is its own, such as %s", x.fn.Network, DefaultNetwork)
+		return
 	}
+	x.grant(by, "network %s", x.fn.Network)
+}
+
+// plainNetwork reports whether name is that of a network, and not the network of the machine, of another container or of a
+// process.
+func plainNetwork(name string) bool {
+	other := func(r rune) bool {
+		return r != '_' && r != '.' && r != '-' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	}
+	return name != "host" && name != "none" && !strings.ContainsFunc(name, other) && !strings.HasPrefix(name, "-")
 }
 
 // entryGrants gives what the entry requires, unless the configuration does without. More was refused before.

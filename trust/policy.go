@@ -21,6 +21,7 @@ const (
 	FlagEnv         = "--env"
 	FlagUnverified  = "--allow-unverified"
 	FlagUnsandboxed = "--allow-unsandboxed"
+	FlagOwnUser     = "--as-current-user"
 )
 
 // Exit codes of a decision. Where several apply, the highest counts.

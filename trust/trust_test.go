@@ -229,6 +229,10 @@ func TestCapabilities(t *testing.T) {
 	}{
 		{"requireNetwork grants network with no flag", Policy{}, "", entry(", requireNetwork: true"), 0, "bridge", "", []string{"network bridge (granted by catalog /w/c.yaml)", "cache no"}},
 		{"the network that the user names", Policy{NetworkName: "n1"}, "", entry(", requireNetwork: true"), 0, "n1", "", nil},
+		{"the network of the machine", Policy{NetworkName: "host"}, "", entry(", requireNetwork: true"), 3, "", "", []string{`the network "host" cannot be granted`}},
+		{"that of another container", Policy{NetworkName: "container:db"}, "", entry(", requireNetwork: true"), 3, "", "", []string{`"container:db" cannot be granted`}},
+		{"what could be an option", Policy{NetworkName: "--privileged"}, "", entry(", requireNetwork: true"), 3, "", "", []string{"cannot be granted"}},
+		{"the user's own ids are shown", Policy{AsCurrentUser: true}, "", entry(""), 0, "", "", []string{"the user's own ids (granted by --as-current-user)"}},
 		{"no network by default", Policy{Network: true}, "", entry(""), 0, "", "", nil},
 		{"equality is allowed", Policy{}, inline(", network: true"), entry(", requireNetwork: true"), 0, "bridge", "", nil},
 		{"inline silent: granted", Policy{}, inline(""), entry(", requireNetwork: true"), 0, "bridge", "", nil},

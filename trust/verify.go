@@ -209,7 +209,7 @@ func (x *decider) mismatch(e *catalog.Entry, what string, want krm.Digest, got .
 func (x *decider) image(e *catalog.Entry) {
 	c := e.Container
 	name := withoutDigest(c.Text)
-	x.d.Source, x.fn.Image, x.fn.AsCurrentUser = name, name, x.AsCurrentUser
+	x.container(name)
 	want, err := c.Digest()
 	if err != nil {
 		x.deny(ExitVerified, nil, "%s cannot be verified: image %s: %v", e, c.Text, err)
@@ -250,7 +250,7 @@ func (x *decider) inlineImage() {
 	text := x.r.Inline.Container.Image
 	m, err := krm.ParseImage(text)
 	name := withoutDigest(text)
-	x.d.Source, x.fn.Image, x.fn.AsCurrentUser = name, name, x.AsCurrentUser
+	x.container(name)
 	if err != nil {
 		x.deny(ExitInput, nil, "%v", err)
 		return

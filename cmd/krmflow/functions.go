@@ -137,9 +137,15 @@ func parseMount(text string) (krm.Mount, error) {
 	if m.Dest == "" || m.Source == "" && m.Type != "tmpfs" {
 		return m, fmt.Errorf("--mount %s: src and dst are needed", text)
 	}
-	abs, err := filepath.Abs(m.Source)
-	m.Source = abs
-	return m, err
+	switch m.Type {
+	case "bind":
+		abs, err := filepath.Abs(m.Source)
+		m.Source = abs
+		return m, err
+	case "volume", "tmpfs":
+		return m, nil
+	}
+	return m, fmt.Errorf("--mount %s: %q is no type of mount: bind, volume, tmpfs", text, m.Type)
 }
 
 // denied returns the error for functions that may not or cannot run, nil if all can.

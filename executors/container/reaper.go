@@ -58,6 +58,7 @@ func (r *reaper) start() error {
 	}
 	defer in.Close()
 	cmd := osexec.Command(r.command[0], append(r.command[1:len(r.command):len(r.command)], r.engine.Name, r.engine.Path)...)
+	cmd.Args[0] = "krmflow" // the path may be one that stands for the running program
 	cmd.Stdin = in
 	cmd.Env = Environment(os.Environ())
 	cmd.SysProcAttr = detached()
