@@ -234,7 +234,9 @@ func (l *lab) processes() string {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, file := range files {
 			line, _ := os.ReadFile(file)
-			if bytes.Contains(line, []byte(l.dir+"/graph/")) || bytes.Contains(line, []byte("--name\x00krmflow-")) {
+			env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ")) // others may test containers at the same time
+			own := bytes.Contains(env, []byte(l.dir)) && bytes.Contains(line, []byte("--name\x00krmflow-"))
+			if own || bytes.Contains(line, []byte(l.dir+"/graph/")) {
 				fmt.Fprintf(&left, "%s\n", bytes.ReplaceAll(line, []byte{0}, []byte(" ")))
 			}
 		}
