@@ -28,8 +28,9 @@ kustomize:
 	GOBIN=$(TOOLS) $(GO) install sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
 
 bench: build kustomize
-	bin/krmflow bench --kustomize $(TOOLS)/kustomize
-	$(GO) test -run '^$$' -bench . -benchmem ./krm ./builtins ./bench
+	$(GO) build -o $(TOOLS)/kyaml-function ./testdata/functions/kyaml
+	bin/krmflow bench --kustomize $(TOOLS)/kustomize --function $(TOOLS)/kyaml-function
+	$(GO) test -run '^$$' -bench . -benchmem ./krm ./builtins ./bench ./executors ./executors/exec
 
 fuzz:
 	for p in krm builtins planner; do \

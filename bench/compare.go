@@ -23,6 +23,8 @@ type Options struct {
 	Kustomize string
 	// Trees names the trees to measure; empty means all of Trees and the growth of flat trees.
 	Trees []string
+	// Function is a program; if it is not empty the trees have one more, of [FunctionsOf] it.
+	Function string
 	// Dirs are roots to measure instead of generated trees, each by itself.
 	Dirs []string
 	// Runs is how many times each program builds a tree; 0 means 5.
@@ -37,6 +39,15 @@ type Options struct {
 	JSON bool
 	// Log gets a line when the turn of a tree comes, because some take minutes; nil means silence.
 	Log io.Writer
+}
+
+// Known returns the trees that o.Trees may name: [Trees], and one more if there is a function.
+func (o *Options) Known() []Tree {
+	trees := Trees()
+	if o.Function != "" {
+		trees = append(trees, FunctionsOf(5, 200, o.Function))
+	}
+	return trees
 }
 
 // ErrDiffers is returned by Compare when the two programs did not print the same.
@@ -119,6 +130,7 @@ type subject struct {
 	size        int      // resources of a flat tree whose growth is measured; krmflow builds it alone
 	roots       []string // folders as the programs get them
 	files       bool     // build into a folder, with one file per resource
+	flags, ours []string // of both programs, and of krmflow alone
 	plant       func() error
 }
 
@@ -131,7 +143,7 @@ func (o *Options) subjects(dir string) ([]subject, error) {
 	if len(list) > 0 {
 		return list, nil
 	}
-	trees := Trees()
+	trees := o.Known()
 	for _, name := range o.Trees {
 		if !slices.ContainsFunc(trees, func(t Tree) bool { return t.Name == name }) {
 			return nil, fmt.Errorf("no tree is called %q\n  there are: %s", name, names(trees))
@@ -152,7 +164,7 @@ func (o *Options) subjects(dir string) ([]subject, error) {
 
 func (o *Options) generated(dir string, t Tree, size int) subject {
 	base := filepath.Join(dir, t.Name)
-	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, plant: func() error { return Write(base, t, o.Seed) }}
+	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, flags: t.Flags, ours: t.KrmflowFlags, plant: func() error { return Write(base, t, o.Seed) }}
 	for _, r := range t.Roots {
 		s.roots = append(s.roots, filepath.Join(base, filepath.FromSlash(r)))
 	}

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -74,7 +75,7 @@ func (c *comparison) krmflow(ctx context.Context, s subject, out string) (Sample
 	case len(s.roots) > 1:
 		return runTo(ctx, out, c.o.Krmflow, append([]string{"apply-render"}, s.roots...)...)
 	}
-	return runTo(ctx, out, c.o.Krmflow, "build", s.roots[0])
+	return runTo(ctx, out, c.o.Krmflow, slices.Concat([]string{"build"}, s.flags, s.ours, s.roots)...)
 }
 
 // kustomize builds one root after the other, because it takes only one: all into the file out, or each into a folder in out.
@@ -88,7 +89,7 @@ func (c *comparison) kustomize(ctx context.Context, s subject, out string) (sum 
 			}
 			sample, err = Run(ctx, nil, c.o.Kustomize, "build", "-o", folder, root)
 		} else {
-			sample, err = runTo(ctx, out, c.o.Kustomize, "build", root)
+			sample, err = runTo(ctx, out, c.o.Kustomize, slices.Concat([]string{"build"}, s.flags, []string{root})...)
 		}
 		if err != nil {
 			return sum, err

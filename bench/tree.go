@@ -20,6 +20,8 @@ type Tree struct {
 	Roots []string
 	// Files asks for an output of one file per resource in place of one text.
 	Files bool
+	// Flags are those of both programs' build, KrmflowFlags those of krmflow alone.
+	Flags, KrmflowFlags []string
 
 	fill func(*plot)
 }
@@ -38,6 +40,8 @@ func Trees() []Tree {
 		Replacements(400),
 		CRDs(5 << 20),
 		Nested(1000),
+		Functions(5, 200),
+		Functions(5, 200).unsandboxed(),
 	}
 }
 

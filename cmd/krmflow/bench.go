@@ -18,11 +18,11 @@ func benchCommand(a *app) *cobra.Command {
 		Short: "Measure krmflow against kustomize on generated or real trees",
 		Long: `Build trees with krmflow and with kustomize in turn, whole processes, compare their output byte for byte, and print
 the medians of CPU and wall time and the peak memory with their ratios. Without directories the trees are generated:
-` + "  " + strings.Join(treeNames(), ", ") + `.
+` + "  " + strings.Join(treeNames(&o), ", ") + `.
 Without a kustomize on PATH krmflow is measured alone.`,
 		Example: "  krmflow bench\n  krmflow bench --tree overlays-100\n  krmflow bench overlays/prod",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkBench(o.Trees, args); err != nil {
+			if err := checkBench(&o, args); err != nil {
 				return err
 			}
 			o.Dirs, o.Log = args, a.stderr
@@ -33,6 +33,7 @@ Without a kustomize on PATH krmflow is measured alone.`,
 	fs.StringVar(&o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH)")
 	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
 	fs.StringArrayVar(&o.Trees, "tree", nil, "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
+	fs.StringVar(&o.Function, "function", "", "program that copies a ResourceList, to measure one more tree with calls of it")
 	fs.IntVarP(&o.Runs, "runs", "n", 5, "how often each program builds a tree")
 	fs.DurationVar(&o.Budget, "budget", 0, "time after which kustomize builds a tree no more (default 1m)")
 	fs.Int64Var(&o.Seed, "seed", 1, "seed of the generated trees")
@@ -42,9 +43,9 @@ Without a kustomize on PATH krmflow is measured alone.`,
 }
 
 // checkBench refuses what cannot be measured before anything is.
-func checkBench(trees, dirs []string) error {
-	for _, tree := range trees {
-		if names := treeNames(); !slices.Contains(names, tree) {
+func checkBench(o *bench.Options, dirs []string) error {
+	for _, tree := range o.Trees {
+		if names := treeNames(o); !slices.Contains(names, tree) {
 			e := krm.Errorf(krm.Pos{}, "", "no tree is called %q; there are %s", tree, strings.Join(names, ", "))
 			e.Hints = krm.DidYouMean(tree, names)
 			return usageError(e)
@@ -58,9 +59,9 @@ func checkBench(trees, dirs []string) error {
 	return nil
 }
 
-func treeNames() []string {
+func treeNames(o *bench.Options) []string {
 	var names []string
-	for _, t := range bench.Trees() {
+	for _, t := range o.Known() {
 		names = append(names, t.Name)
 	}
 	return names

@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Functions is n Deployments that go through calls functions, one after the other. Each is a shell script that copies its
+// input: what is measured is everything but the function.
+func Functions(calls, n int) Tree {
+	return functions(calls, n, "functions", "a copying script", func() ([]byte, error) { return []byte("#!/bin/sh\nexec cat\n"), nil })
+}
+
+// FunctionsOf is the same with the program of a file as the function. It must leave the resources as kustomize prints them.
+func FunctionsOf(calls, n int, program string) Tree {
+	return functions(calls, n, "functions-given", filepath.Base(program), func() ([]byte, error) { return os.ReadFile(program) })
+}
+
+func functions(calls, n int, name, what string, program func() ([]byte, error)) Tree {
+	t := Tree{
+		Name: fmt.Sprintf("%s-%d", name, calls), Title: fmt.Sprintf("%d calls of %s, %d resources", calls, what, n), Roots: []string{"."},
+		Flags: []string{"--enable-alpha-plugins", "--enable-exec"},
+	}
+	t.fill = func(p *plot) {
+		var files, configs []string
+		for i := range n {
+			a := p.app(fmt.Sprintf("app-%03d", i))
+			files = append(files, a.name+".yaml")
+			p.file(a.name+".yaml", func(out printf) { deployment(p, a, out) })
+		}
+		var transformers strings.Builder
+		for i := range calls {
+			configs = append(configs, fmt.Sprintf("call-%d.yaml", i))
+			p.text(configs[i], fmt.Sprintf(functionConfig, i))
+		}
+		list(func(format string, args ...any) { fmt.Fprintf(&transformers, format, args...) }, "transformers", configs)
+		p.kustomization(".", files, transformers.String())
+		data, err := program()
+		if err == nil && p.err == nil {
+			err = os.WriteFile(filepath.Join(p.dir, "fn"), data, 0o755)
+		}
+		if p.err == nil {
+			p.err = err
+		}
+	}
+	return t
+}
+
+const functionConfig = `apiVersion: example.com/v1
+kind: Copy
+metadata:
+  name: call-%d
+  annotations:
+    config.kubernetes.io/function: |
+      exec:
+        path: ./fn
+`
+
+// unsandboxed is t with functions that krmflow isolates no more than kustomize does.
+func (t Tree) unsandboxed() Tree {
+	t.Name += "-unsandboxed"
+	t.Title += ", no sandbox"
+	t.KrmflowFlags = []string{"--allow-unsandboxed"}
+	return t
+}
