@@ -13,33 +13,39 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 	if err != nil {
 		return pos
 	}
-	pc := piece{text, 1}
+	pc, part := piece{text, 1}, -1 // the whole file
 	if s.docsRead.Load() && doc < len(s.docs) {
 		docs := s.docs
 		if pieces, err := s.pieces(); err == nil {
-			pc = pieces[docs[doc].piece]
+			part = docs[doc].piece
+			pc = pieces[part]
 			path = append(docs[doc].path[:len(docs[doc].path):len(docs[doc].path)], path...)
 		}
 	} else if doc > 0 {
 		return pos
-	} else if s.located.Add(1) > 8 {
-		// Somebody wants to know many places of one configuration file, for instance a plan.
-		s.treeOnce.Do(func() { s.tree, _ = parseNode(text) })
-		if s.tree != nil && len(s.tree.Content) > 0 {
-			pos.Line = lineAt(s.tree.Content[0], path)
+	}
+	if s.located.Add(1) <= 8 {
+		if line := traceLine(pc.text, path); line > 0 {
+			pos.Line = pc.line - 1 + line
 			return pos
 		}
 	}
-	if line := traceLine(pc.text, path); line > 0 {
-		pos.Line = pc.line - 1 + line
-		return pos
+	if root := s.treeOf(part, pc.text); root != nil && len(root.Content) > 0 {
+		pos.Line = pc.line - 1 + lineAt(root.Content[0], path)
 	}
-	root, err := parseNode(pc.text)
-	if err != nil || root == nil || len(root.Content) == 0 {
-		return pos
-	}
-	pos.Line = pc.line - 1 + lineAt(root.Content[0], path)
 	return pos
+}
+
+// treeOf returns the nodes of a part of the file. The last one is kept: somebody may want to know many places of one
+// configuration file, for instance a plan.
+func (s *Source) treeOf(part int, text string) *yaml.Node {
+	s.treeMu.Lock()
+	defer s.treeMu.Unlock()
+	if s.tree == nil || s.treePart != part {
+		s.tree, _ = parseNode(text)
+		s.treePart = part
+	}
+	return s.tree
 }
 
 // lineAt returns the line of the node at path below n, or of its nearest existing parent.

@@ -30,3 +30,27 @@ func TestLocateManyPlaces(t *testing.T) {
 		}
 	}
 }
+
+// The same holds for the items of a List and for documents in turn.
+func TestLocateManyItems(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: List\nitems:\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "- apiVersion: v1\n  kind: A\n  metadata:\n    name: a%d\n", i)
+	}
+	list := &Source{File: "l.yaml", Data: []byte(b.String())}
+	docs := &Source{File: "d.yaml", Data: []byte(strings.Repeat("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n---\n", 20))}
+	for _, s := range []*Source{list, docs} {
+		if _, err := s.Documents(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 20 {
+		if got := list.Locate(i, "metadata", "name"); got.Line != 4*i+7 {
+			t.Errorf("the name of item %d is at line %d, want %d", i, got.Line, 4*i+7)
+		}
+		if got := docs.Locate(i, "metadata", "name"); got.Line != 5*i+4 {
+			t.Errorf("the name of document %d is at line %d, want %d", i, got.Line, 5*i+4)
+		}
+	}
+}

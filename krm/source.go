@@ -43,9 +43,10 @@ type Source struct {
 	cut        []piece // kept if somebody asks for single documents
 	cutErr     error
 
-	located  atomic.Int32 // calls of Locate for the whole file
-	treeOnce sync.Once
-	tree     *yaml.Node // made when there are many such calls
+	located  atomic.Int32 // calls of Locate
+	treeMu   sync.Mutex
+	tree     *yaml.Node // of treePart, made when there are many such calls
+	treePart int
 }
 
 // Digest returns the SHA-256 of Data.

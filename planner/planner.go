@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/catalog"
@@ -130,6 +131,9 @@ type compiler struct {
 }
 
 func newCompiler(dirs []string, o Options) *compiler {
+	if probe := o.Functions.Isolation; probe != nil {
+		o.Functions.Isolation = sync.OnceValue(probe) // it starts processes
+	}
 	return &compiler{
 		o:           o,
 		files:       loaders.NewLocal(o.Cwd, dirs, o.Unrestricted),
