@@ -174,7 +174,11 @@ func (x *decider) denyUnavailable() bool {
 		x.d.Denials = append(x.d.Denials, *t.Denial)
 		return true
 	}
-	x.deny(ExitInput, nil, "catalog %s, which has to be searched for it, cannot be read: %v", t.Ref, t.Err)
+	why := strings.Split(t.Err.Error(), "\n")
+	err := x.deny(ExitInput, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why[0])
+	for _, line := range why[1:] {
+		err.Hint("%s", strings.TrimSpace(line))
+	}
 	return true
 }
 

@@ -157,10 +157,7 @@ func (x *decider) checkMount(i int, m krm.Mount) (krm.Mount, bool) {
 		}
 		return m, true
 	}
-	full := joinBelow(x.r.Dir, m.Source)
-	if full == "" && path.Clean(m.Source) == "." {
-		full = x.r.Dir
-	}
+	full := mountSource(x.r.Dir, m.Source)
 	if full == "" {
 		return bad("the source %q must be a relative path below %s", m.Source, x.r.Dir)
 	}
@@ -177,6 +174,14 @@ func (x *decider) checkMount(i int, m krm.Mount) (krm.Mount, bool) {
 	}
 	m.Source = found.Real
 	return m, true
+}
+
+// mountSource returns the path that a source names, "" if it is absolute or leads out of dir. It may be dir itself.
+func mountSource(dir, source string) string {
+	if path.Clean(source) == "." && source != "" {
+		return dir
+	}
+	return joinBelow(dir, source)
 }
 
 // reservedDest reports whether a mount there would hide what a container needs or what isolates it.

@@ -36,7 +36,7 @@ func (p Policy) Needs(r Request) (n Needs) {
 	} else if in != nil && in.Container != nil {
 		n.image(in.Container.Image)
 		for _, m := range in.Container.Mounts {
-			if path := joinBelow(r.Dir, m.Source); m.Type == "bind" && path != "" {
+			if path := mountSource(r.Dir, m.Source); m.Type == "bind" && path != "" {
 				n.Mounts = append(n.Mounts, path)
 			}
 		}
