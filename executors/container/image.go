@@ -75,8 +75,8 @@ func (e Engine) inspect(ctx context.Context, name string) (im found, ok bool, er
 	return ims[0], true, nil
 }
 
-// Digests returns what stands for an image of the local store: the digest of its manifest, then those of the indexes that
-// it was chosen from, then its id; none if it is not there. name may end in @sha256:...: if there is no image with that
+// Digests returns what stands for an image of the local store: the digests by which registries know it, then that of its
+// manifest here, then its id; none if it is not there. name may end in @sha256:...: if there is no image with that
 // digest, the one that has the name counts. Nothing is pulled and nothing is run.
 func (e Engine) Digests(ctx context.Context, name string) ([]krm.Digest, error) {
 	ref, err := parseReference(name)
@@ -115,15 +115,17 @@ func (e Engine) DigestCommand(name string) string {
 	return fmt.Sprintf("%[1]s pull %[2]s && %[1]s image inspect --format '%[3]s' %[2]s", e.Name, full, format)
 }
 
-// all returns the digests that [found.has] accepts.
+// all returns the digests that [found.has] accepts. Those that a registry knows come first: an image that was made here has
+// another manifest in the store.
 func (im found) all() []krm.Digest {
-	texts := []string{im.Digest}
+	var texts []string
 	for _, r := range im.RepoDigests {
-		_, digest, _ := strings.Cut(r, "@")
-		texts = append(texts, digest)
+		if _, digest, _ := strings.Cut(r, "@"); digest != im.Digest {
+			texts = append(texts, digest)
+		}
 	}
 	var list []krm.Digest
-	for _, text := range append(texts, im.id()) {
+	for _, text := range append(texts, im.Digest, im.id()) {
 		if d, err := krm.ParseDigest(text); err == nil && !slices.Contains(list, d) {
 			list = append(list, d)
 		}

@@ -2,6 +2,7 @@ package container
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,62 @@ func TestLocalImages(t *testing.T) {
 	refused(t, x.Prepare(t.Context(), f), executors.Verification, "want "+f.Digest.String(), "got  sha256:")
 	f.Image = "localhost/nothing:v2"
 	refused(t, x.Prepare(t.Context(), f), executors.Invalid, "localhost/nothing:v2", "there is no such image on this machine")
+}
+
+// What the store knows is every digest that an image can be verified by; a digest in the name decides before the tag.
+func TestDigests(t *testing.T) {
+	l := newLab(t)
+	tag := l.registry + "/fn:tag" // at version 2
+	id := func(name string) krm.Digest {
+		d, err := krm.ParseDigest(strings.TrimPrefix(l.imageID(t, name), "sha256:"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for name, want := range map[string][]krm.Digest{
+		tag:                         {l.v2, id(tag)},
+		tag + "@" + l.v1.String():   {l.v1, id("localhost/fn:v1")},
+		tag + "@sha256:" + zeros:    {l.v2, id(tag)},
+		"localhost/fn:v1":           {l.v1, id("localhost/fn:v1")},
+		"localhost/nothing:v1":      nil,
+		l.registry + "/nothing:tag": nil,
+	} {
+		got, err := l.engine.Digests(t.Context(), name)
+		if err != nil || len(want) == 0 && got != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		for _, d := range want {
+			if !slices.Contains(got, d) {
+				t.Errorf("%s: %v has no %s", name, got, d)
+			}
+		}
+		if want != nil && got[0] != want[0] {
+			t.Errorf("%s: %s comes first, want that of the registry, %s", name, got[0], want[0])
+		}
+	}
+	if _, err := l.engine.Digests(t.Context(), "--privileged"); err == nil {
+		t.Error("an option is taken for an image")
+	}
+}
+
+const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
+
+func TestDigestCommand(t *testing.T) {
+	podman, docker := Engine{Name: "podman"}, Engine{Name: "docker"}
+	for _, tt := range []struct {
+		engine     Engine
+		name, want string
+	}{
+		{podman, "fn", "podman pull docker.io/library/fn:latest && podman image inspect --format '{{.Digest}}' docker.io/library/fn:latest"},
+		{docker, "e.co/fn:v1", "docker pull e.co/fn:v1 && docker image inspect --format '{{index .RepoDigests 0}}' e.co/fn:v1"},
+		{podman, "localhost/fn:v1", ""}, // nothing has it but this machine
+		{podman, "--privileged", ""},
+	} {
+		if got := tt.engine.DigestCommand(tt.name); got != tt.want {
+			t.Errorf("%s: %s", tt.name, got)
+		}
+	}
 }
 
 func TestRegistry(t *testing.T) {
