@@ -39,18 +39,21 @@ func TestScript(t *testing.T) {
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild,
-			"private": private, "nothingleft": nothingLeft,
+			"private": private, "nothingleft": nothingLeft, "image": image,
 		},
 	})
 }
 
-// condition knows [sandbox]: this machine isolates programs in every way that krmflow knows.
+// condition knows [sandbox], this machine isolates programs in every way that krmflow knows, and [podman].
 func condition(name string) (bool, error) {
-	if name != "sandbox" {
-		return false, fmt.Errorf("unknown condition %s", name)
+	switch name {
+	case "sandbox":
+		iso := execfn.Probe()
+		return iso.Landlock >= 4 && iso.UserNS && iso.NetNS && iso.Seccomp, nil
+	case "podman":
+		return hasPodman()
 	}
-	iso := execfn.Probe()
-	return iso.Landlock >= 4 && iso.UserNS && iso.NetNS && iso.Seccomp, nil
+	return false, fmt.Errorf("unknown condition %s", name)
 }
 
 // exitcode runs krmflow and checks its exit code: exitcode 3 krmflow plan dir.

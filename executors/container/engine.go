@@ -101,7 +101,9 @@ func (e Engine) output(ctx context.Context, args ...string) (string, error) {
 func complaint(stderr string, err error) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	line := strings.TrimSpace(lines[len(lines)-1])
-	line = strings.TrimPrefix(strings.TrimPrefix(line, "Error: "), "Error response from daemon: ")
+	for _, prefix := range []string{"docker: ", "Error: ", "Error response from daemon: "} {
+		line = strings.TrimPrefix(line, prefix)
+	}
 	if line == "" {
 		return err.Error()
 	}

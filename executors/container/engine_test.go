@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -91,32 +92,18 @@ func makeLab(engine Engine) (*lab, error) {
 	return l, nil
 }
 
-// configure writes the configuration of podman: a runtime that works where cgroups are of version 1 or limits cannot be
-// raised, storage of its own, and a registry without TLS.
+// configure gives podman a configuration, storage and a registry of the lab's own.
 func (l *lab) configure() error {
 	port, err := freePort()
 	if err != nil {
 		return err
 	}
 	l.registry = fmt.Sprintf("127.0.0.1:%d", port)
-	runtime := ""
-	if _, err := osexec.LookPath("runc"); err == nil {
-		runtime = "runtime = \"runc\"\n"
-	}
-	files := map[string]string{
-		"CONTAINERS_CONF": "[engine]\n" + runtime + "cgroup_manager = \"cgroupfs\"\nevents_logger = \"none\"\n" +
-			"[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=1024:1024\"]\n",
-		"CONTAINERS_STORAGE_CONF":    fmt.Sprintf("[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrunroot = %q\n", l.dir+"/graph", l.dir+"/run"),
-		"CONTAINERS_REGISTRIES_CONF": fmt.Sprintf("[[registry]]\nlocation = %q\ninsecure = true\n", l.registry),
-	}
-	for name, text := range files {
-		path := filepath.Join(l.dir, strings.ToLower(name))
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return err
-		}
+	env, err := executortest.PodmanConfig(l.dir, l.registry)
+	for name, path := range env {
 		os.Setenv(name, path)
 	}
-	return nil
+	return err
 }
 
 func freePort() (int, error) {

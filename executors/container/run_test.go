@@ -31,6 +31,14 @@ func (l *lab) executor(t *testing.T) *Executor {
 	return x
 }
 
+// A description is what the function of the images says of its surroundings.
+type description struct {
+	UID, GID                         int
+	Env, Local, Interfaces, Writable []string
+	Status                           map[string]string
+	Memory, Pids                     string
+}
+
 func TestIsolation(t *testing.T) {
 	l := newLab(t)
 	t.Setenv("CANARY", "hush")
@@ -41,12 +49,7 @@ func TestIsolation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d struct {
-		UID, GID                         int
-		Env, Local, Interfaces, Writable []string
-		Status                           map[string]string
-		Memory, Pids                     string
-	}
+	var d description
 	if err := json.Unmarshal(out.List, &d); err != nil {
 		t.Fatalf("%v: %s", err, out.List)
 	}
@@ -339,4 +342,35 @@ func hang(args []string) {
 	}
 	_, err := New(o).Execute(context.Background(), f, nil)
 	fmt.Fprintln(os.Stderr, err)
+}
+
+// The ids of the user are for those who ask for them.
+func TestAsCurrentUser(t *testing.T) {
+	l := newLab(t)
+	f := l.function("describe")
+	f.AsCurrentUser = true
+	out, err := l.executor(t).Execute(t.Context(), f, nil)
+	var d description
+	if err != nil || json.Unmarshal(out.List, &d) != nil {
+		t.Fatalf("%v: %s", err, out.List)
+	}
+	if d.UID != os.Getuid() || d.GID != os.Getgid() {
+		t.Errorf("the user is %d:%d, want %d:%d", d.UID, d.GID, os.Getuid(), os.Getgid())
+	}
+}
+
+// A function that runs here runs without krmflow, too, with the same answer.
+func TestRunsElsewhere(t *testing.T) {
+	l := newLab(t)
+	list := []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")
+	out, err := l.executor(t).Execute(t.Context(), l.function("cat"), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := osexec.Command(l.engine.Path, "run", "--rm", "-i", l.registry+"/fn@"+l.v1.String())
+	cmd.Stdin = bytes.NewReader(list)
+	answer, err := cmd.Output()
+	if err != nil || !bytes.Equal(answer, out.List) {
+		t.Errorf("elsewhere: %q, %v; here: %q", answer, err, out.List)
+	}
 }
