@@ -103,7 +103,7 @@ func jsonText(v krm.Value) string {
 func rewritten(v krm.Value) krm.Value {
 	switch v.Type() {
 	case krm.Null:
-		return krm.NullValue
+		return v.Reread()
 	case krm.Bool:
 		if text := jsonText(v); text != v.Text() {
 			return krm.BoolValue(text == "true")
@@ -111,6 +111,7 @@ func rewritten(v krm.Value) krm.Value {
 	case krm.Time:
 		return krm.QuotedStr(strings.Trim(string(krm.AppendJSON(nil, v)), `"`))
 	case krm.String:
+		v = v.Reread()
 		if quoted := needsQuotes(v.Text()); quoted != v.Quoted() {
 			return v.WithQuotes(quoted)
 		}

@@ -25,6 +25,20 @@ func (v Value) SourceText() string {
 	return "null"
 }
 
+// Reread returns a scalar as it comes back when kustomize has written and read it, which some of its steps do long before it
+// prints.
+func (v Value) Reread() Value {
+	switch {
+	case v == emptyText:
+		return QuotedStr("")
+	case v.typ == Null:
+		return NullValue
+	case v.typ == String && v.warped:
+		return Str(refold(v.Text()))
+	}
+	return v
+}
+
 func nullText(v Value) string {
 	if v == emptyText {
 		return `""`
