@@ -33,24 +33,39 @@ func detectRuntime(override string) error {
 	return err
 }
 
-// imageProbe returns a function that asks the engine for the digests of images in its store. The engine is looked for when
-// the first image is asked for.
-func imageProbe(ctx context.Context, override string) func(string) trust.Image {
-	detect := sync.OnceValues(func() (container.Engine, error) { return container.Detect(override) })
-	return func(name string) trust.Image {
-		engine, err := detect()
-		if err != nil {
-			return trust.Image{Err: err}
-		}
-		digests, err := engine.Digests(ctx, name)
-		if err == nil && len(digests) == 0 {
-			err = fmt.Errorf("%s has no such image on this machine", engine.Name)
-			if command := engine.DigestCommand(name); command != "" {
-				err = fmt.Errorf("%w; to get it and its digest: %s", err, command)
-			}
-		}
-		return trust.Image{Digests: digests, Err: err}
+// An imageProbe asks the engine for the digests of images in its store. The engine is looked for when the first image is asked
+// for.
+type imageProbe struct {
+	ctx     context.Context
+	runtime string // as in the flag --container-runtime
+	mu      sync.Mutex
+	engine  container.Engine
+	err     error // why there is no engine
+}
+
+func (p *imageProbe) image(name string) trust.Image {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.engine.Path == "" && p.err == nil {
+		p.engine, p.err = container.Detect(p.runtime)
 	}
+	if p.err != nil {
+		return trust.Image{Err: p.err}
+	}
+	digests, err := p.engine.Digests(p.ctx, name)
+	if err == nil && len(digests) == 0 {
+		err = fmt.Errorf("%s has no such image on this machine", p.engine.Name)
+		if command := p.engine.DigestCommand(name); command != "" {
+			err = fmt.Errorf("%w; to get it and its digest: %s", err, command)
+		}
+	}
+	return trust.Image{Digests: digests, Err: err}
+}
+
+// end returns when no engine is running any more. The context must have ended.
+func (p *imageProbe) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 }
 
 // pool starts executors when they are needed and ends them.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -68,7 +67,7 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 }
 
 // functions returns what the flags mean for the planner.
-func (f *functionFlags) functions(ctx context.Context) (planner.Functions, error) {
+func (f *functionFlags) functions(image func(string) trust.Image) (planner.Functions, error) {
 	version, ok := map[string]string{"v1": "", "v1beta1": krm.ResourceListV1beta1, "v1alpha1": krm.ResourceListV1alpha1}[f.listVersion]
 	if !ok {
 		return planner.Functions{}, usageError(fmt.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
@@ -100,7 +99,7 @@ func (f *functionFlags) functions(ctx context.Context) (planner.Functions, error
 		policy.Env = append(policy.Env, text)
 	}
 	return planner.Functions{
-		Trusted: f.trusted, Policy: policy, Isolation: isolation, Image: imageProbe(ctx, f.runtime), PluginHome: pluginHome(), ListVersion: version,
+		Trusted: f.trusted, Policy: policy, Isolation: isolation, Image: image, PluginHome: pluginHome(), ListVersion: version,
 	}, nil
 }
 

@@ -39,7 +39,8 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	for _, w := range outdatedFlags(cmd) {
 		a.log.warn(w)
 	}
-	functions, err := a.functions(cmd.Context())
+	images := &imageProbe{ctx: cmd.Context(), runtime: a.runtime}
+	functions, err := a.functions(images.image)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +51,7 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil
 	})
 	if err != nil {
+		images.end()
 		return nil, err
 	}
 	for _, w := range plan.Warnings {

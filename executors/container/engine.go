@@ -86,6 +86,7 @@ func (e Engine) command(ctx context.Context, args ...string) *osexec.Cmd {
 // output runs a command of the engine and returns what it prints; the error has its message.
 func (e Engine) output(ctx context.Context, args ...string) (string, error) {
 	cmd := e.command(ctx, args...)
+	cmd.Cancel = func() error { return killAll(cmd.Process) }
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

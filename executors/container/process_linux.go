@@ -12,6 +12,9 @@ import (
 // has begun it should end, and the reaper has work when nobody else is there.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
+// killAll kills a process that is [detached] and what it has started.
+func killAll(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }
+
 // machineName is the same for processes that see each other by their numbers.
 var machineName = sync.OnceValue(func() string {
 	space, _ := os.Readlink("/proc/self/ns/pid")

@@ -12,6 +12,8 @@ import (
 
 func detached() *syscall.SysProcAttr { return nil }
 
+func killAll(p *os.Process) error { return p.Kill() }
+
 var machineName = sync.OnceValue(func() string {
 	host, _ := os.Hostname()
 	return "h-" + strings.Map(plainRune, host)
