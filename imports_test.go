@@ -1,6 +1,7 @@
 package krmflow_test
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -67,5 +68,21 @@ func TestImportTable(t *testing.T) {
 	}
 	if seen != len(imports) {
 		t.Errorf("%d packages, the table has %d", seen, len(imports))
+	}
+}
+
+// TestNoStarlark keeps starlark out of the binary: scripts run in containers.
+func TestNoStarlark(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range strings.Lines(string(out)) {
+		if strings.Contains(pkg, "starlark") {
+			t.Errorf("%s is linked", strings.TrimSpace(pkg))
+		}
+	}
+	if mod, err := os.ReadFile("go.mod"); err != nil || strings.Contains(string(mod), "starlark") {
+		t.Errorf("go.mod requires starlark, or %v", err)
 	}
 }
