@@ -1,10 +1,6 @@
 package builtins
 
-import (
-	"fmt"
-
-	"github.com/krmflow/krmflow/krm"
-)
+import "github.com/krmflow/krmflow/krm"
 
 // A fieldTree is a set of fields merged into a tree by their paths: a Deployment has eight fields with labels and forty
 // with names, nearly all below spec.template, and each mapping on the way is entered and copied once for all of them.
@@ -76,7 +72,7 @@ func (t *fieldTree[S]) walk(v krm.Value, create krm.Type, visit func([]S, krm.Va
 	if len(t.specs) > 0 {
 		w, err := visit(t.specs, v)
 		if err != nil {
-			return v, fmt.Errorf("%s: %w", t.path, err)
+			return v, labelled(t.path, err)
 		}
 		return w, nil
 	}
@@ -88,7 +84,7 @@ func (t *fieldTree[S]) walk(v krm.Value, create krm.Type, visit func([]S, krm.Va
 	case krm.Map:
 		return t.walkFields(v, create, visit)
 	}
-	return v, fmt.Errorf("%s: %w", t.path, errFound("a mapping or a list", v))
+	return v, labelled(t.path, errFound("a mapping or a list", v))
 }
 
 // walkFields copies the mapping at the first field that changes.
@@ -96,7 +92,7 @@ func (t *fieldTree[S]) walkFields(v krm.Value, create krm.Type, visit func([]S, 
 	fields, copied := v.Fields(), false
 	for _, next := range t.children {
 		if next.step.err != nil {
-			return v, fmt.Errorf("%s: %w", next.path, next.step.err)
+			return v, labelled(next.path, next.step.err)
 		}
 		i := indexField(fields, next.step.name)
 		var old krm.Value

@@ -159,70 +159,77 @@ func analyze(s string) (flags uint8) {
 	prev := byte('\n') // what was before: ' ', '\n' for any line break, 0 for other text
 	blank := true      // whether the last character was a space, tab or line break
 	for i := 0; i < len(s); {
-		if c := s[i]; c < 0x80 && class[c]&(isBlank|isBreak|endsPlain|isControl) == 0 {
+		c := s[i]
+		switch {
+		case c < 0x80 && class[c]&(isBlank|isBreak|endsPlain|isControl) == 0:
 			prev, blank = 0, false
 			i++
-			continue
-		}
-		c, size := s[i], 1
-		switch {
 		case c == ' ':
-			flags |= hasSpace
-			if i == 0 || i+1 == len(s) {
-				flags |= noPlain
-			}
-			if i+1 == len(s) {
-				flags |= noBlock
-			}
-			if i > 0 && prev == '\n' {
-				flags |= noPlain | noSingle
-			}
+			flags |= analyzeSpace(s, i, prev)
 			prev, blank = ' ', true
 			i++
-			continue
-		case c == ':' && i > 0:
-			if i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\t' {
-				flags |= noPlain
+		default:
+			needs, size, isBreak := analyzeRune(s, i, blank)
+			if isBreak && prev == ' ' {
+				needs |= noSingle | noBlock
 			}
-		case c == '#':
-			if blank {
-				flags |= noPlain
+			prev, blank = 0, isBreak || c == '\t' || c == 0
+			if isBreak {
+				prev = '\n'
 			}
-		case c == '\n':
-			flags |= hasLineFeed
-			size = -1
-		case c < ' ' || c == 0x7f:
-			flags |= noPlain | noSingle | noBlock
-			if c == '\r' {
-				size = -1
-			}
-		case c >= 0x80:
-			var r rune
-			r, size = utf8.DecodeRuneInString(s[i:])
-			switch {
-			case r == 0x85:
-				flags |= noPlain | noSingle | noBlock
-				size = -size
-			case r == 0x2028 || r == 0x2029:
-				size = -size
-			case r < 0xA0 || r == 0xFEFF || r > 0xFFFD:
-				flags |= noPlain | noSingle | noBlock
-			}
+			flags |= needs
+			i += size
 		}
-		blank = c == '\t' || c == 0
-		if size < 0 {
-			size = -size
-			flags |= multiLine | noPlain
-			if prev == ' ' {
-				flags |= noPlain | noSingle | noBlock
-			}
-			prev, blank = '\n', true
-		} else {
-			prev = 0
-		}
-		i += size
 	}
 	return flags
+}
+
+// analyzeSpace returns what the space at i needs; prev is what was before, as in analyze.
+func analyzeSpace(s string, i int, prev byte) uint8 {
+	flags := uint8(hasSpace)
+	if i == 0 || i+1 == len(s) {
+		flags |= noPlain
+	}
+	if i+1 == len(s) {
+		flags |= noBlock
+	}
+	if i > 0 && prev == '\n' {
+		flags |= noPlain | noSingle
+	}
+	return flags
+}
+
+// analyzeRune returns what the character at i needs, how many bytes it has and whether it is a line break. It may be any but
+// a space; blank says whether one, a tab or a line break was before.
+func analyzeRune(s string, i int, blank bool) (flags uint8, size int, isBreak bool) {
+	switch c := s[i]; {
+	case c == ':':
+		if i > 0 && (i+1 == len(s) || s[i+1] == ' ' || s[i+1] == '\t') {
+			flags = noPlain
+		}
+	case c == '#':
+		if blank {
+			flags = noPlain
+		}
+	case c == '\n':
+		return hasLineFeed | multiLine | noPlain, 1, true
+	case c == '\r':
+		return multiLine | noPlain | noSingle | noBlock, 1, true
+	case c < ' ' || c == 0x7f:
+		flags = noPlain | noSingle | noBlock
+	case c >= 0x80:
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == 0x85:
+			return multiLine | noPlain | noSingle | noBlock, size, true
+		case r == 0x2028 || r == 0x2029:
+			return multiLine | noPlain, size, true
+		case r < 0xA0 || r == 0xFEFF || r > 0xFFFD:
+			flags = noPlain | noSingle | noBlock
+		}
+		return flags, size, false
+	}
+	return flags, 1, false
 }
 
 // startsIndicator reports whether the indicator that s starts with forbids a plain scalar.

@@ -4,19 +4,31 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
 
-// version is the release; a build of a tagged module overrides it.
-var version = "v0.1.0-dev"
+// version is the release that the next one will be.
+const version = "v0.1.0-dev"
 
+// moduleVersion returns the version of the module if it was built as one, and version if it was built from a working copy:
+// what git knows of that must not show in what a build prints.
 func moduleVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version
 	}
-	return version
+	return versionOf(info)
+}
+
+func versionOf(info *debug.BuildInfo) string {
+	workingCopy := slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs" })
+	if workingCopy || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return version
+	}
+	return info.Main.Version
 }
 
 func versionCommand(a *app) *cobra.Command {
