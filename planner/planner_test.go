@@ -2,12 +2,20 @@ package planner
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/scheduler"
 )
 
 const trees = "../testdata/kustomize"
@@ -142,26 +150,46 @@ func TestIsRemote(t *testing.T) {
 	}
 }
 
-// Nothing is planned for a directory that changes while it is read: a file is read once and its bytes are in the plan.
-func TestFilesAreReadOnce(t *testing.T) {
+// A run uses the bytes whose digests the plan shows, whatever becomes of the files. A file that several fields name is read
+// once and listed once.
+func TestPlanHoldsBytes(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	files := map[string]string{
+		"kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}, {path: ./p.yaml}]\nconfigMapGenerator: [{name: c, files: [p.yaml]}]\n",
+		"a.yaml":             "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n",
+		"p.yaml":             "apiVersion: v1\nkind: Service\nmetadata: {name: a, labels: {x: y}}\n",
+	}
+	write := func(text func(name string) string) {
+		for name := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text(name)), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	write("kustomization.yaml", "resources: [a.yaml]\npatches: [{path: p.yaml}, {path: p.yaml}]\n")
-	write("a.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n")
-	write("p.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a, labels: {x: y}}\n")
+	write(func(name string) string { return files[name] })
 	plan := Compile([]string{"."}, Options{Cwd: dir, Reorder: "legacy"})
 	if err := plan.Err(); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, f := range plan.Files {
-		names = append(names, f.File)
+	write(func(string) string { return "}" })
+	var out bytes.Buffer
+	errs := scheduler.Run(context.Background(), plan.Graph, scheduler.Options{
+		Root: func(_ graph.Root, list *krm.List) error { return list.WriteYAML(&out) },
+		Warn: func(*graph.Node, string) {},
+	})
+	if err := errors.Join(errs...); err != nil || !strings.Contains(out.String(), "x: y") || !strings.Contains(out.String(), "p.yaml: |") {
+		t.Errorf("the run saw what was written after the plan: %v\n%s", err, out.String())
 	}
-	if want := []string{"a.yaml", "kustomization.yaml", "p.yaml"}; !slices.Equal(names, want) {
-		t.Errorf("files %q, want %q", names, want)
+	got := map[string]string{}
+	for _, f := range plan.Files {
+		if _, twice := got[f.File]; twice {
+			t.Errorf("%s is listed twice", f.File)
+		}
+		got[f.File] = f.Digest().String()
+	}
+	for name, text := range files {
+		if want := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))); got[name] != want {
+			t.Errorf("%s has the digest %s, want %s", name, got[name], want)
+		}
 	}
 }

@@ -44,7 +44,8 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// condition knows [sandbox], this machine isolates programs in every way that krmflow knows, and [podman].
+// condition knows [sandbox], this machine isolates programs in every way that krmflow knows, [podman], and [root], the user may
+// mount file systems and become another user.
 func condition(name string) (bool, error) {
 	switch name {
 	case "sandbox":
@@ -52,6 +53,8 @@ func condition(name string) (bool, error) {
 		return iso.Landlock >= 4 && iso.UserNS && iso.NetNS && iso.Seccomp, nil
 	case "podman":
 		return hasPodman()
+	case "root":
+		return os.Geteuid() == 0 && exec.Command("unshare", "-m", "true").Run() == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %s", name)
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// Every command that plans or executes has the same flags with the same meaning: those of build, and one more set that says
+// which directories are meant. Only the output differs.
+func TestSameFlags(t *testing.T) {
+	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "force": true, "check": true, "plan": true}
+	root := newCommand(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
+	build, _, err := root.Find([]string{"build"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"plan", "apply-render", "graph"} {
+		cmd, _, err := root.Find([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		build.Flags().VisitAll(func(f *pflag.Flag) {
+			if own[f.Name] {
+				return
+			}
+			n++
+			g := cmd.Flags().Lookup(f.Name)
+			if g == nil {
+				t.Errorf("%s has no --%s", name, f.Name)
+			} else if g.Shorthand != f.Shorthand || g.DefValue != f.DefValue || g.Usage != f.Usage {
+				t.Errorf("%s: --%s is %q %q %q, with build %q %q %q", name, f.Name, g.Shorthand, g.DefValue, g.Usage, f.Shorthand, f.DefValue, f.Usage)
+			}
+		})
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !own[f.Name] && build.Flags().Lookup(f.Name) == nil {
+				t.Errorf("build has no --%s", f.Name)
+			}
+		})
+		if n < 30 {
+			t.Errorf("%s: only %d flags were compared", name, n)
+		}
+	}
+}
