@@ -240,7 +240,7 @@ func TestOutputOnMount(t *testing.T) {
 func TestOutputConcurrentWriters(t *testing.T) {
 	top := t.TempDir()
 	out := filepath.Join(top, "out")
-	for range 6 {
+	for range 20 {
 		var wg sync.WaitGroup
 		for w := range 8 {
 			wg.Go(func() {
