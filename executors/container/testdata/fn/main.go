@@ -18,6 +18,10 @@ import (
 
 func main() {
 	config, _ := os.ReadFile("/local/functionConfig.yaml")
+	if _, rest, ok := strings.Cut(string(config), "do: "); ok { // that of a tree
+		line, _, _ := strings.Cut(rest, "\n")
+		config = []byte(line)
+	}
 	words := strings.Fields(string(config))
 	if len(words) == 0 {
 		words = []string{"cat"}
