@@ -26,6 +26,8 @@ func (p Policy) Decide(r Request) Decision {
 	x.decide()
 	if len(x.d.Denials) == 0 {
 		x.d.Allowed, x.d.Function = true, x.fn
+	} else {
+		x.d.Warnings = nil // they say why it runs all the same
 	}
 	x.d.Executor = p.Executors[x.d.Runtime]
 	for _, denial := range x.d.Denials {
