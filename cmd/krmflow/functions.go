@@ -33,6 +33,7 @@ type functionFlags struct {
 	networkName                          string
 	mounts, env                          []string
 	strictTrust, unverified, unsandboxed bool
+	preferExec                           bool
 	allowErrorResults                    bool
 	timeout                              time.Duration
 	memory, output                       int64
@@ -57,6 +58,7 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.unverified, "allow-unverified", false, "allow catalog entries without a digest")
 	fs.BoolVar(&f.unsandboxed, "allow-unsandboxed", false, "run programs without a sandbox")
 	fs.BoolVar(&f.allowErrorResults, "allow-error-results", false, "accept functions that report errors and end well")
+	fs.BoolVar(&f.preferExec, "prefer-exec", false, "run the program of a catalog entry that has a container as well")
 	fs.StringVar(&f.runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
 	registerExecutors(cmd, f)
 	fs.StringVar(&f.listVersion, "resource-list-version", "v1", "version of the ResourceList that functions get: v1, v1beta1 or v1alpha1")
@@ -76,6 +78,9 @@ func (f *functionFlags) functions(image func(string) trust.Image) (planner.Funct
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
 		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust,
 		Limits: krm.Limits{Timeout: f.timeout, Memory: f.memory, Output: f.output, Procs: f.procs},
+	}
+	if f.preferExec {
+		policy.Prefer = krm.RuntimeExec
 	}
 	if err := f.parseExecutors(); err != nil {
 		return planner.Functions{}, err
