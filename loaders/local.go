@@ -272,27 +272,36 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 }
 
 func readAll(f *os.File, as string) ([]byte, error) {
-	info, err := f.Stat()
+	size, err := regularSize(f, as, krm.MaxFile)
 	if err != nil {
-		return nil, pathError(err, as, "")
+		return nil, err
 	}
-	switch {
-	case info.IsDir():
-		return nil, fmt.Errorf("%q is a directory, not a file", as)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%q is not a regular file", as)
-	case info.Size() > krm.MaxFile:
-		return nil, fmt.Errorf("%q is larger than %d MiB", as, krm.MaxFile>>20)
-	}
-	if info.Size() == 0 {
+	if size == 0 {
 		return readUnsized(f, as)
 	}
-	data := make([]byte, info.Size())
+	data := make([]byte, size)
 	n, err := io.ReadFull(f, data)
 	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
 		return nil, pathError(err, as, "")
 	}
 	return data[:n], nil
+}
+
+// regularSize returns the size of a regular file and refuses anything else, and what is larger than limit.
+func regularSize(f *os.File, as string, limit int64) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, pathError(err, as, "")
+	}
+	switch {
+	case info.IsDir():
+		return 0, fmt.Errorf("%q is a directory, not a file", as)
+	case !info.Mode().IsRegular():
+		return 0, fmt.Errorf("%q is not a regular file", as)
+	case info.Size() > limit:
+		return 0, fmt.Errorf("%q is larger than %d MiB", as, limit>>20)
+	}
+	return info.Size(), nil
 }
 
 // readUnsized reads a file that says it is empty, as all files in /proc do. Some of those never end.
@@ -367,39 +376,4 @@ func (l *Local) ReadFile(abs string) (*krm.Source, string, error) {
 	defer dir.Close()
 	src, err := l.Read(dir, filepath.Base(real))
 	return src, real, err
-}
-
-// A Program is a file that a function is made of.
-type Program struct {
-	// Real and Root are the file and the directory that it has to lie below, without symbolic links.
-	Real, Root string
-	// Digest is that of the file, zero if it lies elsewhere: then it is not read.
-	Digest krm.Digest
-}
-
-// Program reads the program at an absolute path below root, if that is below root as well once symbolic links are
-// followed, whatever the layers may read.
-func (l *Local) Program(path, root string) (Program, error) {
-	realRoot, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return Program{}, pathError(err, l.Name(root), root)
-	}
-	rel, err := filepath.Rel(root, path)
-	if err != nil {
-		return Program{}, err
-	}
-	dir := &Dir{Real: realRoot, Name: l.Name(realRoot)}
-	defer dir.Close()
-	restricted := Local{cwd: l.cwd, absolute: l.absolute, files: map[string]file{}, dirs: map[string]string{}}
-	p := Program{Root: realRoot}
-	src, err := restricted.Read(dir, rel)
-	var outside *RestrictedError
-	switch {
-	case err == nil:
-		p.Digest = src.Digest()
-	case !errors.As(err, &outside):
-		return Program{}, err
-	}
-	p.Real, err = filepath.EvalSymlinks(filepath.Join(realRoot, rel))
-	return p, err
 }

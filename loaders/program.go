@@ -1,0 +1,64 @@
+package loaders
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// MaxProgram is the size in bytes up to which programs are accepted.
+const MaxProgram = 1 << 30
+
+// A Program is a file that a function is made of.
+type Program struct {
+	// Real and Root are the file and the directory that it has to lie below, without symbolic links.
+	Real, Root string
+	// Digest is that of the file, zero if it lies elsewhere: then it is not read.
+	Digest krm.Digest
+}
+
+// Program hashes the program at an absolute path below root, if that is below root as well once symbolic links are
+// followed, whatever the layers may read. It is not kept: programs are larger than configuration.
+func (l *Local) Program(path, root string) (Program, error) {
+	realRoot, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return Program{}, pathError(err, l.Name(root), root)
+	}
+	rel, err := filepath.Rel(root, path)
+	if err != nil {
+		return Program{}, err
+	}
+	p := Program{Root: realRoot}
+	full := filepath.Join(realRoot, rel)
+	dir := &Dir{Real: realRoot, Name: l.Name(realRoot)}
+	defer dir.Close()
+	p.Digest, err = (&Local{cwd: l.cwd, absolute: l.absolute}).hash(dir, full, rel)
+	var outside *RestrictedError
+	if err != nil && !errors.As(err, &outside) {
+		return Program{}, err
+	}
+	p.Real, err = filepath.EvalSymlinks(full)
+	return p, err
+}
+
+// hash returns the digest of a file in d.
+func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, err error) {
+	f, err := l.open(d, abs, as)
+	if err != nil {
+		return digest, err
+	}
+	defer f.Close()
+	size, err := regularSize(f, as, MaxProgram)
+	if err != nil {
+		return digest, err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, size)); err != nil {
+		return digest, pathError(err, as, "")
+	}
+	h.Sum(digest[:0])
+	return digest, nil
+}
