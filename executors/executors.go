@@ -55,4 +55,5 @@ const (
 	Failed       = krm.FunctionFailed
 	Timeout      = krm.FunctionTimeout
 	Limit        = krm.FunctionLimit
+	Retrieval    = krm.FunctionRetrieval
 )

@@ -16,7 +16,7 @@ const chunk = 1 << 20
 func toWire(f krm.Function) *wire.Function {
 	w := &wire.Function{
 		Name: f.Name, Node: f.Node, Runtime: string(f.Runtime), Unverified: f.Unverified,
-		Program: f.Program, Root: f.Root, Args: f.Args, Dir: f.Dir, Image: f.Image,
+		Program: f.Program, Root: f.Root, Bin: f.Bin, Args: f.Args, Dir: f.Dir, Image: f.Image,
 		Network: f.Network, Env: f.Env, AsCurrentUser: f.AsCurrentUser, Unsandboxed: f.Unsandboxed,
 		Limits: &wire.Limits{
 			TimeoutNs: int64(f.Limits.Timeout), Output: f.Limits.Output, Memory: f.Limits.Memory, Procs: int64(f.Limits.Procs),
@@ -37,7 +37,7 @@ func fromWire(w *wire.Function) krm.Function {
 	l := w.GetLimits()
 	f := krm.Function{
 		Name: w.GetName(), Node: w.GetNode(), Runtime: krm.Runtime(w.GetRuntime()), Unverified: w.GetUnverified(),
-		Program: w.GetProgram(), Root: w.GetRoot(), Args: w.GetArgs(), Dir: w.GetDir(), Image: w.GetImage(),
+		Program: w.GetProgram(), Root: w.GetRoot(), Bin: w.GetBin(), Args: w.GetArgs(), Dir: w.GetDir(), Image: w.GetImage(),
 		Network: w.GetNetwork(), Env: w.GetEnv(), AsCurrentUser: w.GetAsCurrentUser(), Unsandboxed: w.GetUnsandboxed(),
 		Limits: krm.Limits{
 			Timeout: time.Duration(l.GetTimeoutNs()), Output: l.GetOutput(), Memory: l.GetMemory(), Procs: int(l.GetProcs()),
@@ -58,7 +58,11 @@ func errToWire(err error) *wire.Error {
 	case err == nil:
 		return nil
 	case errors.As(err, &e):
-		return &wire.Error{Code: wire.Code(e.Code), Msg: err.Error(), Stderr: e.Stderr}
+		code := wire.Code(e.Code)
+		if e.Code == Retrieval {
+			code = wire.Code_RETRIEVAL
+		}
+		return &wire.Error{Code: code, Msg: err.Error(), Stderr: e.Stderr}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &wire.Error{Code: wire.Code_CANCELLED, Msg: err.Error()}
 	}
@@ -72,6 +76,8 @@ func errFromWire(w *wire.Error) error {
 		return nil
 	case code == wire.Code_CANCELLED:
 		return context.Canceled
+	case code == wire.Code_RETRIEVAL:
+		return &Error{Code: Retrieval, Msg: w.GetMsg(), Stderr: w.GetStderr()}
 	case code < 0 || code > wire.Code(Limit): // of a newer executor
 		return &Error{Code: Failed, Msg: w.GetMsg(), Stderr: w.GetStderr()}
 	default:

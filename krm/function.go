@@ -25,8 +25,10 @@ type Function struct {
 	// Program and Root are for RuntimeExec: the real path of the file and the directory that it must not leave. Args
 	// follow the program's name; Dir is the working directory.
 	Program, Root string
-	Args          []string
-	Dir           string
+	// Bin is what the program is called when it runs, the name of its file if empty.
+	Bin  string
+	Args []string
+	Dir  string
 	// Image is for RuntimeContainer: the reference as it was written, without digest.
 	Image string
 
@@ -70,7 +72,7 @@ type FunctionOutput struct {
 type FunctionCode int
 
 const (
-	// FunctionInternal is a fault of the executor or of the machine.
+	// FunctionInternal is a fault of the executor.
 	FunctionInternal FunctionCode = iota
 	// FunctionInvalid means that the function can never run as it is: no such file, no interpreter, another architecture.
 	FunctionInvalid
@@ -78,12 +80,14 @@ const (
 	FunctionDenied
 	// FunctionVerification means that it is not what was agreed on: another digest.
 	FunctionVerification
-	// FunctionFailed means that it ran and failed, or that its executor crashed while it ran.
+	// FunctionFailed means that it ran and failed, that this machine could not run it, or that its executor crashed meanwhile.
 	FunctionFailed
 	// FunctionTimeout means that it was stopped because its time was over.
 	FunctionTimeout
 	// FunctionLimit means that it was stopped because it used too much of something else.
 	FunctionLimit
+	// FunctionRetrieval means that what it runs could not be fetched.
+	FunctionRetrieval
 )
 
 // A FunctionError is why a function could not be prepared or executed.

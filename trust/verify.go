@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,7 +160,7 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	if !ok {
 		return
 	}
-	x.fn.Program, x.fn.Root, x.fn.Digest = found.Real, dir, found.Digest
+	x.fn.Program, x.fn.Root, x.fn.Digest, x.fn.Bin = found.Real, dir, found.Digest, binName(p.Bin)
 	if in := x.r.Inline; in != nil {
 		x.fn.Args = in.Exec.Args
 	}
@@ -169,6 +170,15 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	case p.Pin.Digest != found.Digest:
 		x.mismatch(e, p.URI, p.Pin.Digest, found.Digest)
 	}
+}
+
+// binName returns what a program that is a file of its own is called by its entry, "" for what is no name of a file.
+func binName(bin string) string {
+	name := path.Base(filepath.ToSlash(bin))
+	if name == "." || name == ".." || name == "/" || strings.ContainsRune(name, 0) {
+		return ""
+	}
+	return name
 }
 
 func isArchive(uri string) bool {

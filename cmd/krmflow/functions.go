@@ -19,10 +19,11 @@ import (
 
 // The exit codes that concern functions.
 const (
-	exitTrust    = 3 // a function is not trusted: a human has to decide
-	exitVerified = 4 // something is not what it was said to be
-	exitFunction = 5 // a function failed
-	exitLimit    = 6 // a function used too much of something
+	exitTrust     = 3 // a function is not trusted: a human has to decide
+	exitVerified  = 4 // something is not what it was said to be
+	exitFunction  = 5 // a function failed
+	exitLimit     = 6 // a function used too much of something
+	exitRetrieval = 7 // something could not be fetched
 )
 
 // functionFlags say which functions may run, and how.
@@ -208,6 +209,8 @@ func functionExit(err error) int {
 		return exitLimit
 	case krm.FunctionFailed, krm.FunctionTimeout:
 		return exitFunction
+	case krm.FunctionRetrieval:
+		return exitRetrieval
 	case krm.FunctionInvalid:
 		return exitInput
 	}

@@ -96,8 +96,8 @@ func newCommand(a *app) *cobra.Command {
 but plans the whole build as a graph first, prints that plan on request, and runs it in parallel.
 
 Exit codes: 0 done, 1 the input is wrong, 2 the command line is wrong, 3 a function is not trusted, 4 something is not what it was
-said to be, 5 a function failed, 6 a function used too much, 9 another run writes the output, 10 --check found a difference,
-70 a bug of krmflow, 74 the output could not be written, 130 and 143 interrupted.`,
+said to be, 5 a function failed, 6 a function used too much, 7 something could not be fetched, 9 another run writes
+the output, 10 --check found a difference, 70 a bug of krmflow, 74 the output could not be written, 130 and 143 interrupted.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,

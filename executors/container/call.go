@@ -163,7 +163,7 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 	case err != nil:
 		return out, c.explain(err, out)
 	case removed != nil:
-		return out, c.failed(executors.Internal, out, "its container was not removed: %v", removed)
+		return out, c.failed(executors.Failed, out, "its container was not removed: %v", removed)
 	}
 	return out, nil
 }
@@ -214,13 +214,13 @@ func (c *call) failed(code executors.Code, out executors.Output, format string, 
 func (c *call) explain(err error, out executors.Output) error {
 	var exit *osexec.ExitError
 	if !errors.As(err, &exit) {
-		return c.failed(executors.Internal, out, "%s: %v", c.engine.Name, err)
+		return c.failed(executors.Failed, out, "%s: %v", c.engine.Name, err)
 	}
 	code := exit.ExitCode()
 	said := complaint(string(out.Stderr), err)
 	switch {
 	case code == 125:
-		return c.failed(executors.Internal, out, "%s could not start the container: %s", c.engine.Name, said)
+		return c.failed(executors.Failed, out, "%s could not start the container: %s", c.engine.Name, said)
 	case code == 126:
 		return c.failed(executors.Failed, out, "the command of the image cannot be executed: %s", said)
 	case code == 127:
@@ -232,7 +232,7 @@ func (c *call) explain(err error, out executors.Output) error {
 	case code > 128 && code < 128+65:
 		return c.failed(executors.Failed, out, "it died (signal: %s)", syscall.Signal(code-128))
 	case code < 0:
-		return c.failed(executors.Internal, out, "%s died: %v", c.engine.Name, err)
+		return c.failed(executors.Failed, out, "%s died: %v", c.engine.Name, err)
 	}
 	return c.failed(executors.Failed, out, "exit code %d", code)
 }

@@ -135,11 +135,11 @@ func (x *Executor) Execute(ctx context.Context, f krm.Function, list []byte) (ex
 	f.Limits = executors.Bounded(f.Limits)
 	c := &call{engine: x.Engine, function: f, image: id, unset: x.unset()}
 	if err := c.makeDir(); err != nil {
-		return executors.Output{}, fail(f, executors.Internal, "%v", err)
+		return executors.Output{}, fail(f, executors.Failed, "%v", err)
 	}
 	defer os.RemoveAll(c.dir)
 	if err := x.reaper.add(c.name, c.dir); err != nil {
-		return executors.Output{}, fail(f, executors.Internal, "%v", err)
+		return executors.Output{}, fail(f, executors.Failed, "%v", err)
 	}
 	defer x.reaper.done(c.name)
 	return c.run(ctx, list)

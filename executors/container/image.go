@@ -146,7 +146,7 @@ func (e Engine) obtain(ctx context.Context, f krm.Function, ref reference) (stri
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fail(f, executors.Internal, "image %s: %v", f.Image, err)
+		return fail(f, executors.Failed, "image %s: %v", f.Image, err)
 	}
 	names := []string{ref.String()}
 	if digest := f.Digest; digest != (krm.Digest{}) {
@@ -208,7 +208,7 @@ func absent(f krm.Function, other found, why string) error {
 	if strings.Contains(lower, "manifest unknown") || strings.Contains(lower, "manifest for") && strings.Contains(lower, "not found") {
 		return fail(f, executors.Verification, "the registry has no image %s with the digest that was allowed\n  want %s\n  %s", f.Image, f.Digest, why)
 	}
-	return fail(f, executors.Invalid, "image %s cannot be pulled: %s", f.Image, why)
+	return fail(f, executors.Retrieval, "image %s cannot be pulled: %s", f.Image, why)
 }
 
 func mismatch(f krm.Function, im found) *executors.Error {

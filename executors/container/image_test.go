@@ -88,7 +88,7 @@ func TestLocalImages(t *testing.T) {
 	f.Digest[0] ^= 1
 	refused(t, x.Prepare(t.Context(), f), executors.Verification, "want "+f.Digest.String(), "got  sha256:")
 	f.Image = "localhost/nothing:v2"
-	refused(t, x.Prepare(t.Context(), f), executors.Invalid, "localhost/nothing:v2", "there is no such image on this machine")
+	refused(t, x.Prepare(t.Context(), f), executors.Retrieval, "localhost/nothing:v2", "there is no such image on this machine")
 }
 
 // What the store knows is every digest that an image can be verified by; a digest in the name decides before the tag.
@@ -170,7 +170,7 @@ func TestRegistry(t *testing.T) {
 	l.must(t, "untag", name+":tag")
 	defer l.run("tag", "localhost/fn:v2", name+":tag")
 	start := time.Now()
-	refused(t, l.executor(t).Prepare(t.Context(), f), executors.Invalid, "example.com/v1 Fn/fn", name+":tag", l.engine.Name)
+	refused(t, l.executor(t).Prepare(t.Context(), f), executors.Retrieval, "example.com/v1 Fn/fn", name+":tag", l.engine.Name)
 	if took := time.Since(start); took > 15*time.Second {
 		t.Errorf("it took %s", took)
 	}

@@ -116,7 +116,7 @@ func (c *call) env() []string {
 
 // argv is what the function sees as its arguments.
 func (c *call) argv() []string {
-	name := c.f.Program
+	name := filepath.Join(filepath.Dir(c.f.Program), c.p.name)
 	if c.path != "" {
 		name = c.path
 	}
@@ -294,7 +294,7 @@ func (c *call) notStarted(err error) error {
 	if c.path != "" && strings.Contains(err.Error(), "permission denied") {
 		hint = "\n  is TMPDIR on a file system that executes nothing?"
 	}
-	return c.fail(executors.Internal, "cannot be started: %v%s", err, hint)
+	return c.fail(executors.Failed, "cannot be started: %v%s", err, hint)
 }
 
 // size prints a number of bytes.

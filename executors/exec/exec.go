@@ -33,8 +33,8 @@ var _ executors.Executor = (*Executor)(nil)
 
 // A key says which program a function runs.
 type key struct {
-	root, program string
-	digest        krm.Digest
+	root, program, bin string
+	digest             krm.Digest
 }
 
 // An entry is a program that is being read, or was.
@@ -65,7 +65,7 @@ func (x *Executor) Prepare(ctx context.Context, f krm.Function) error {
 
 // program returns f's program, read and verified.
 func (x *Executor) program(f krm.Function) (*program, error) {
-	k := key{f.Root, f.Program, f.Digest}
+	k := key{f.Root, f.Program, f.Bin, f.Digest}
 	x.mu.Lock()
 	e := x.programs[k]
 	if e == nil {
@@ -132,7 +132,7 @@ func invalid(format string, args ...any) error {
 
 // named makes err one of f's.
 func named(f krm.Function, err error) error {
-	code := executors.Internal
+	code := executors.Failed
 	if r, ok := err.(*refusal); ok {
 		code = r.code
 	}

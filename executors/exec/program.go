@@ -23,7 +23,7 @@ const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 // A program is a function's executable, verified, and what it needs to run.
 type program struct {
 	*sealed.Program
-	name   string // last element of its path
+	name   string // what it is called when it runs
 	script bool
 	needs  []string // files of the machine that it is started with: interpreters, dynamic linkers
 }
@@ -35,6 +35,9 @@ func load(f krm.Function) (*program, error) {
 		return nil, err
 	}
 	p := &program{Program: content, name: filepath.Base(f.Program)}
+	if f.Bin != "" {
+		p.name = filepath.Base(f.Bin)
+	}
 	if f.Digest != (krm.Digest{}) && p.Digest != f.Digest {
 		err = &refusal{executors.Verification, fmt.Sprintf("%s does not match its digest; it was not run\n  want %s\n  got  %s",
 			f.Program, f.Digest, p.Digest)}

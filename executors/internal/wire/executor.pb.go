@@ -35,6 +35,7 @@ const (
 	Code_TIMEOUT      Code = 5
 	Code_LIMIT        Code = 6
 	Code_CANCELLED    Code = 7 // the caller's context ended
+	Code_RETRIEVAL    Code = 8
 )
 
 // Enum value maps for Code.
@@ -48,6 +49,7 @@ var (
 		5: "TIMEOUT",
 		6: "LIMIT",
 		7: "CANCELLED",
+		8: "RETRIEVAL",
 	}
 	Code_value = map[string]int32{
 		"INTERNAL":     0,
@@ -58,6 +60,7 @@ var (
 		"TIMEOUT":      5,
 		"LIMIT":        6,
 		"CANCELLED":    7,
+		"RETRIEVAL":    8,
 	}
 )
 
@@ -375,6 +378,7 @@ type Function struct {
 	Unsandboxed   bool                   `protobuf:"varint,15,opt,name=unsandboxed,proto3" json:"unsandboxed,omitempty"`
 	Limits        *Limits                `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"`
 	Config        []byte                 `protobuf:"bytes,17,opt,name=config,proto3" json:"config,omitempty"`
+	Bin           string                 `protobuf:"bytes,18,opt,name=bin,proto3" json:"bin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -526,6 +530,13 @@ func (x *Function) GetConfig() []byte {
 		return x.Config
 	}
 	return nil
+}
+
+func (x *Function) GetBin() string {
+	if x != nil {
+		return x.Bin
+	}
+	return ""
 }
 
 type Mount struct {
@@ -684,7 +695,7 @@ const file_executor_proto_rawDesc = "" +
 	"\x05Error\x12.\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1a.krmflow.executors.v1.CodeR\x04code\x12\x10\n" +
 	"\x03msg\x18\x02 \x01(\tR\x03msg\x12\x16\n" +
-	"\x06stderr\x18\x03 \x01(\fR\x06stderr\"\xe7\x03\n" +
+	"\x06stderr\x18\x03 \x01(\fR\x06stderr\"\xf9\x03\n" +
 	"\bFunction\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
@@ -705,7 +716,8 @@ const file_executor_proto_rawDesc = "" +
 	"\x0fas_current_user\x18\x0e \x01(\bR\rasCurrentUser\x12 \n" +
 	"\vunsandboxed\x18\x0f \x01(\bR\vunsandboxed\x124\n" +
 	"\x06limits\x18\x10 \x01(\v2\x1c.krmflow.executors.v1.LimitsR\x06limits\x12\x16\n" +
-	"\x06config\x18\x11 \x01(\fR\x06config\"c\n" +
+	"\x06config\x18\x11 \x01(\fR\x06config\x12\x10\n" +
+	"\x03bin\x18\x12 \x01(\tR\x03bin\"c\n" +
 	"\x05Mount\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x12\n" +
@@ -716,7 +728,7 @@ const file_executor_proto_rawDesc = "" +
 	"timeout_ns\x18\x01 \x01(\x03R\ttimeoutNs\x12\x16\n" +
 	"\x06output\x18\x02 \x01(\x03R\x06output\x12\x16\n" +
 	"\x06memory\x18\x03 \x01(\x03R\x06memory\x12\x14\n" +
-	"\x05procs\x18\x04 \x01(\x03R\x05procs*r\n" +
+	"\x05procs\x18\x04 \x01(\x03R\x05procs*\x81\x01\n" +
 	"\x04Code\x12\f\n" +
 	"\bINTERNAL\x10\x00\x12\v\n" +
 	"\aINVALID\x10\x01\x12\n" +
@@ -727,7 +739,8 @@ const file_executor_proto_rawDesc = "" +
 	"\x06FAILED\x10\x04\x12\v\n" +
 	"\aTIMEOUT\x10\x05\x12\t\n" +
 	"\x05LIMIT\x10\x06\x12\r\n" +
-	"\tCANCELLED\x10\a2\xbe\x01\n" +
+	"\tCANCELLED\x10\a\x12\r\n" +
+	"\tRETRIEVAL\x10\b2\xbe\x01\n" +
 	"\bExecutor\x12V\n" +
 	"\aPrepare\x12$.krmflow.executors.v1.PrepareRequest\x1a%.krmflow.executors.v1.PrepareResponse\x12Z\n" +
 	"\aExecute\x12$.krmflow.executors.v1.ExecuteRequest\x1a%.krmflow.executors.v1.ExecuteResponse(\x010\x01B4Z2github.com/krmflow/krmflow/executors/internal/wireb\x06proto3"
