@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -20,6 +21,9 @@ func main() {
 	if strings.Contains(string(config), "fail: true") {
 		fmt.Fprintln(os.Stderr, "told to fail")
 		os.Exit(7)
+	}
+	if strings.Contains(string(config), "hang: true") {
+		time.Sleep(time.Hour)
 	}
 	data := map[string]string{
 		"user":   fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
