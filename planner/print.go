@@ -2,6 +2,7 @@ package planner
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -197,7 +198,20 @@ func (p *Plan) Drift(before []byte) ([]string, error) {
 		}
 	}
 	compare("file", old.files(), now.files())
-	compare("node", old.nodes(), now.nodes())
+	nodes, functions := now.nodes(), now.functions()
+	compare("node", old.nodes(), nodes)
+	for _, n := range old.Nodes {
+		if _, ok := nodes[n.ID]; ok {
+			a, b := n.Function.fields(), functions[n.ID].fields()
+			for name := range a {
+				b[name] = cmp.Or(b[name], "nothing")
+			}
+			for name := range b {
+				a[name] = cmp.Or(a[name], "nothing")
+			}
+			compare("node "+n.ID+":", a, b)
+		}
+	}
 	return drift, nil
 }
 
@@ -209,12 +223,35 @@ func (d *planDoc) files() map[string]string {
 	return m
 }
 
-// nodes returns what decides about each node, as text.
+// nodes returns what each node does, without its function.
 func (d *planDoc) nodes() map[string]string {
 	m := map[string]string{}
 	for _, n := range d.Nodes {
-		text, _ := json.Marshal([]any{n.Verb, n.Inputs, n.Function}) // strings and numbers only
-		m[n.ID] = string(text)
+		m[n.ID] = n.Verb + " <- " + strings.Join(n.Inputs, ", ")
+	}
+	return m
+}
+
+// functions returns the functions by their nodes.
+func (d *planDoc) functions() map[string]*functionDoc {
+	m := map[string]*functionDoc{}
+	for _, n := range d.Nodes {
+		m[n.ID] = n.Function
+	}
+	return m
+}
+
+// fields returns everything that is known about a function, by the names of the JSON form.
+func (f *functionDoc) fields() map[string]string {
+	m := map[string]string{}
+	if f == nil {
+		return m
+	}
+	text, _ := json.Marshal(f) // strings and numbers only
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal(text, &values)
+	for name, value := range values {
+		m[name] = string(value)
 	}
 	return m
 }

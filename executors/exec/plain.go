@@ -38,7 +38,7 @@ func (c *call) startPlain() (process, error) {
 	})
 }
 
-func (p *plain) load(limit int64) proc.Load { return proc.Measure(p.cmd.Process.Pid, limit) }
+func (p *plain) load(limit int64) proc.Load { return proc.Measure(p.cmd.Process.Pid, true, limit) }
 
 func (p *plain) terminate() { proc.Signal(p.cmd.Process.Pid, syscall.SIGTERM) }
 

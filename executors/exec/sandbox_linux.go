@@ -84,11 +84,8 @@ func (c *call) startSandboxed() (process, error) {
 	return b, nil
 }
 
-func (b *boxed) load(limit int64) proc.Load {
-	l := proc.Measure(b.cmd.Process.Pid, limit)
-	l.Threads -= box.Threads
-	return l
-}
+// load leaves the sandbox's own process out.
+func (b *boxed) load(limit int64) proc.Load { return proc.Measure(b.cmd.Process.Pid, false, limit) }
 
 func (b *boxed) terminate() { b.cmd.Process.Signal(syscall.SIGTERM) }
 

@@ -28,11 +28,11 @@ func KillAll(func(pid int) bool) {}
 // KillBelow does nothing.
 func KillBelow(int) {}
 
-// A Load is what a process and its descendants use at a moment.
+// A Load is what processes use at a moment.
 type Load struct {
 	Threads int
 	Memory  int64
 }
 
 // Measure returns nothing: the machine's own limits have to do.
-func Measure(int, int64) Load { return Load{} }
+func Measure(int, bool, int64) Load { return Load{} }

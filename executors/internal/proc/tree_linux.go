@@ -8,18 +8,22 @@ import (
 	"strings"
 )
 
-// A Load is what a process and its descendants use at a moment.
+// A Load is what processes use at a moment.
 type Load struct {
 	Threads int
 	Memory  int64 // bytes in RAM; what processes share counts once if that decides about being above the limit
 }
 
-// Measure returns the load of pid and its descendants. Finding out what they share takes time, so that is only done if
-// they would use more than limit bytes without it.
-func Measure(pid int, limit int64) Load {
+// Measure returns the load of the descendants of pid and, with self, of pid. Finding out what they share takes time, so that
+// is only done if they would use more than limit bytes without it.
+func Measure(pid int, self bool, limit int64) Load {
+	pids, threads := tree(pid)
+	if !self {
+		pids, threads = pids[1:], threads[1:]
+	}
 	var l Load
-	pids := tree(pid, &l.Threads)
-	for _, p := range pids {
+	for i, p := range pids {
+		l.Threads += threads[i]
 		l.Memory += resident(p)
 	}
 	if l.Memory <= limit {
@@ -32,25 +36,26 @@ func Measure(pid int, limit int64) Load {
 	return l
 }
 
-// tree returns pid and its descendants and adds their threads to n.
-func tree(pid int, n *int) []int {
-	all := []int{pid}
-	for i := 0; i < len(all); i++ {
-		tasks, _ := os.ReadDir(procFile(all[i], "task"))
-		*n += len(tasks)
+// tree returns pid and its descendants, and how many threads each of them has.
+func tree(pid int) (pids, threads []int) {
+	pids = []int{pid}
+	for i := 0; i < len(pids); i++ {
+		tasks, _ := os.ReadDir(procFile(pids[i], "task"))
+		threads = append(threads, len(tasks))
 		for _, t := range tasks {
-			data, err := os.ReadFile(filepath.Join(procFile(all[i], "task"), t.Name(), "children"))
+			data, err := os.ReadFile(filepath.Join(procFile(pids[i], "task"), t.Name(), "children"))
 			if os.IsNotExist(err) && i == 0 && exists(pid) {
-				return append([]int{pid}, descendants(pid)...) // a kernel that does not list children
+				pids = append([]int{pid}, descendants(pid)...) // a kernel that does not list children
+				return pids, make([]int, len(pids))
 			}
 			for _, f := range strings.Fields(string(data)) {
 				if child, err := strconv.Atoi(f); err == nil {
-					all = append(all, child)
+					pids = append(pids, child)
 				}
 			}
 		}
 	}
-	return all
+	return pids, threads
 }
 
 func exists(pid int) bool {
