@@ -52,8 +52,8 @@ func New() *Executor {
 
 // Prepare implements [executors.Executor].
 func (x *Executor) Prepare(ctx context.Context, f krm.Function) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if !f.Unsandboxed && !x.isolation().Enough() {
 		return &executors.Error{Code: executors.Denied, Msg: f.Name + ": this machine cannot isolate a program\n" +
