@@ -95,7 +95,7 @@ func (c *call) args() []string {
 		"run", "--rm", "--interactive", "--name", c.name, "--label", ownerLabel + "=" + owner(),
 		"--pull", "never", "--log-driver", "none",
 		"--network", network, "--hostname", "function",
-		"--user", c.user(), "--cap-drop", "all", "--security-opt", "no-new-privileges",
+		"--cap-drop", "all", "--security-opt", "no-new-privileges",
 		"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777",
 		"--pids-limit", strconv.Itoa(f.Limits.Procs), "--memory", memory, "--memory-swap", memory,
 		"--env-file", filepath.Join(c.dir, "env"),
@@ -103,10 +103,8 @@ func (c *call) args() []string {
 	}
 	if c.engine.Name == "podman" {
 		args = append(args, "--http-proxy=false", "--read-only-tmpfs=false", "--systemd=false")
-		if f.AsCurrentUser && os.Geteuid() != 0 {
-			args = append(args, "--userns", "keep-id")
-		}
 	}
+	args = append(args, c.user(os.Getuid(), os.Getgid())...)
 	if c.unset {
 		args = append(args, "--unsetenv", "TERM", "--unsetenv", "container")
 	}
@@ -116,11 +114,16 @@ func (c *call) args() []string {
 	return append(args, "--", c.image)
 }
 
-func (c *call) user() string {
-	if c.function.AsCurrentUser && os.Getuid() >= 0 {
-		return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+// user returns the options for who the function is; uid and gid are those of this process, negative where there are none.
+func (c *call) user(uid, gid int) []string {
+	if !c.function.AsCurrentUser || uid < 0 {
+		return []string{"--user", "65534:65534"}
 	}
-	return "65534:65534"
+	args := []string{"--user", fmt.Sprintf("%d:%d", uid, gid)}
+	if c.engine.Name == "podman" && uid != 0 {
+		args = append(args, "--userns", "keep-id") // without root, the ids of a container are others outside
+	}
+	return args
 }
 
 func mountOption(m krm.Mount) string {

@@ -186,6 +186,27 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+func TestUser(t *testing.T) {
+	for _, tt := range []struct {
+		engine string
+		asked  bool
+		uid    int
+		want   string
+	}{
+		{"podman", false, 1000, "--user 65534:65534"},
+		{"podman", true, 1000, "--user 1000:100 --userns keep-id"},
+		{"podman", true, 0, "--user 0:100"},
+		{"podman", true, -1, "--user 65534:65534"},
+		{"docker", false, 1000, "--user 65534:65534"},
+		{"docker", true, 1000, "--user 1000:100"},
+	} {
+		c := &call{engine: Engine{Name: tt.engine}, function: krm.Function{AsCurrentUser: tt.asked}}
+		if got := strings.Join(c.user(tt.uid, 100), " "); got != tt.want {
+			t.Errorf("%+v: %s", tt, got)
+		}
+	}
+}
+
 func TestOwner(t *testing.T) {
 	if owner() == "" || gone(owner()) {
 		t.Errorf("%q counts as gone", owner())
