@@ -62,7 +62,8 @@ func (p *parser) parse(s string) (v Value, ok bool) {
 	if !p.next() {
 		return
 	}
-	if p.col < 0 && strings.HasPrefix(p.s[p.i:], "---") {
+	explicit := p.col < 0 && strings.HasPrefix(p.s[p.i:], "---")
+	if explicit {
 		p.i += 3
 		p.blanks()
 		if !p.atLineEnd() || !p.next() {
@@ -70,7 +71,8 @@ func (p *parser) parse(s string) (v Value, ok bool) {
 		}
 	}
 	if p.col < 0 {
-		return OmittedNull, p.atEnd()
+		// An end without a start is no document.
+		return OmittedNull, (explicit || p.i == len(p.s)) && p.atEnd()
 	}
 	if v, ok = p.node(-1); !ok {
 		return
