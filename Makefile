@@ -8,10 +8,11 @@ FUZZTIME ?= 1m
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/krmflow ./cmd/krmflow
 
-# -race where goroutines meet: the walk of a graph, the shared layers and the output folder.
+# -race where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions.
 test:
 	$(GO) test ./...
-	$(GO) test -race ./graph ./scheduler ./cmd/krmflow
+	$(GO) test -race ./graph ./scheduler ./executors
+	$(GO) test -race -run 'TestScript/(render_(folder|interrupted|locked|roots)|function_(chain|results|stopped))' ./cmd/krmflow
 
 check: test vulncheck
 	$(GO) vet ./...
