@@ -17,10 +17,19 @@ type Warn func(format string, args ...any)
 type Env struct {
 	// Read returns a file that the configuration names, subject to the load restrictions of the layer.
 	Read func(path string) (*krm.Source, error)
+	// Parsed is called, unless it is nil, with each text that was read as YAML: it may have warnings. The text of an inline
+	// patch has no File.
+	Parsed func(src *krm.Source)
 	// Schema is the schema of the layer; nil is Kubernetes' own.
 	Schema *krm.Schema
 	// Folder is the name, without its parents, of the layer's folder.
 	Folder string
+}
+
+func (e Env) parsed(src *krm.Source) {
+	if e.Parsed != nil {
+		e.Parsed(src)
+	}
 }
 
 // A Builtin is a configured built-in: a [Transformer] or a [Generator].

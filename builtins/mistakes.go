@@ -3,6 +3,8 @@ package builtins
 import (
 	"errors"
 	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
 )
 
 // notGiven is the error of a configuration without something that it needs.
@@ -27,6 +29,12 @@ func labelled(label string, err error) error {
 	}
 	many, ok := err.(interface{ Unwrap() []error })
 	if !ok {
+		var at *krm.Error
+		if errors.As(err, &at) && at.Pos.File != "" {
+			e := *at // the place stays in front
+			e.Msg, e.Err = label+": "+at.Msg, err
+			return &e
+		}
 		return fmt.Errorf("%s: %w", label, err)
 	}
 	var errs []error

@@ -54,8 +54,9 @@ func (t *PatchTransformer) Configure(env Env) error {
 func (t *PatchTransformer) configure(env Env, src *krm.Source) error {
 	docs, err := src.Documents(env.Schema)
 	if err != nil {
-		return t.configureJSON(src, err)
+		return t.configureJSON(env, src, err)
 	}
+	env.parsed(src)
 	if t.Target != nil && len(docs) > 1 {
 		return errors.New("a patch with a target must be one document")
 	}
@@ -70,7 +71,7 @@ func (t *PatchTransformer) configure(env Env, src *krm.Source) error {
 }
 
 // configureJSON reads a text that is no strategic merge patch because of mergeErr.
-func (t *PatchTransformer) configureJSON(src *krm.Source, mergeErr error) error {
+func (t *PatchTransformer) configureJSON(env Env, src *krm.Source, mergeErr error) error {
 	var err error
 	if t.json, err = parseJSONPatch(src); err != nil {
 		if text := strings.TrimSpace(string(src.Data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
@@ -78,6 +79,7 @@ func (t *PatchTransformer) configureJSON(src *krm.Source, mergeErr error) error 
 		}
 		return labelled("neither a strategic merge patch nor a JSON patch", mergeErr)
 	}
+	env.parsed(src)
 	if t.Target == nil {
 		return errors.New("a JSON patch needs a target")
 	}
@@ -174,16 +176,22 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	}
 	var errs []error
 	for i, path := range t.Paths {
-		docs, err := krm.ParseDocuments([]byte(path), "", env.Schema)
+		docs, err := readInline(env, path)
 		if err != nil { // it is no patch, so it should be a file
 			docs, err = readDocuments(env, path)
 		}
-		errs = append(errs, labelled(fmt.Sprintf("paths[%d]", i), err))
+		label := ""
+		if len(t.Paths) > 1 {
+			label = fmt.Sprintf("paths[%d]", i)
+		}
+		errs = append(errs, labelled(label, err))
 		t.add(docs)
 	}
-	docs, err := krm.ParseDocuments([]byte(t.Patches), "", env.Schema)
-	errs = append(errs, labelled("patches", err))
-	t.add(docs)
+	if t.Patches != "" {
+		docs, err := readInline(env, t.Patches)
+		errs = append(errs, labelled("patches", err))
+		t.add(docs)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -198,7 +206,19 @@ func readDocuments(env Env, path string) ([]*krm.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return src.Documents(env.Schema)
+	return documentsOf(env, src)
+}
+
+func readInline(env Env, text string) ([]*krm.Resource, error) {
+	return documentsOf(env, &krm.Source{Data: []byte(text)})
+}
+
+func documentsOf(env Env, src *krm.Source) ([]*krm.Resource, error) {
+	docs, err := src.Documents(env.Schema)
+	if err == nil {
+		env.parsed(src)
+	}
+	return docs, err
 }
 
 func (t *PatchStrategicMergeTransformer) add(docs []*krm.Resource) {
@@ -244,10 +264,14 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 			return err
 		}
 	}
-	if t.patch, err = parseJSONPatch(src); err == nil && len(t.patch) == 0 {
-		err = errors.New("the patch is empty")
+	if t.patch, err = parseJSONPatch(src); err != nil {
+		return err
 	}
-	return err
+	env.parsed(src)
+	if len(t.patch) == 0 {
+		return errors.New("the patch is empty")
+	}
+	return nil
 }
 
 // Transform applies the patch to all resources that the target selects.

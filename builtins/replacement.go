@@ -120,6 +120,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 	if err != nil {
 		return err
 	}
+	env.parsed(src)
 	decoding := krm.Decoding{AllowUnknown: true, ScalarsAsText: true}
 	switch doc.Type() {
 	case krm.Map:

@@ -196,7 +196,7 @@ func TestStrict(t *testing.T) {
 		{"duplicate key, quoted", "a: 1\n\"a\": 3\n", `the key "a" occurs twice`},
 		{"two documents", "a: 1\n---\nb: 1\n", "f:3: the file has a second document"},
 		{"two documents, the separator at the end", "a: 1\n--- b", "f:2: the file has a second document"},
-		{"two documents, an end marker", "a: 1\n...\nb: 1\n", "f:2: "},
+		{"two documents, an end marker", "a: 1\n...\nb: 1\n", "f:3: found more text after the end of the document"},
 		{"a foreign tag", "a: !foo 1\n", "f:1: the tag !foo is not allowed"},
 		{"a Python tag", "a: !!python/object:x {}\n", "is not allowed"},
 		{"!!binary", "a: !!binary aGk=\n", "the tag !!binary is not allowed"},

@@ -28,12 +28,13 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	if len(pc.text) > maxSlow {
 		return Value{}, c.errorf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
 	}
-	root, err := parseNode(pc.text)
+	d := yaml.NewDecoder(strings.NewReader(pc.text))
+	root, err := decodeNode(d)
 	if err != nil {
 		if p.reason != "" {
 			return Value{}, c.reason(pc)
 		}
-		line, what := explain(err)
+		line, what := explain(pc.text, err)
 		return Value{}, c.errorf(line, "%s", what)
 	}
 	if root == nil || len(root.Content) == 0 {
@@ -41,6 +42,8 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	}
 	if p.first {
 		s.warnSecond(pc.text, secondDocument(pc.text, root.Content[0].Line))
+	} else if line := nextLine(d, pc.text); line > 0 {
+		s.warn(c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
 	}
 	c.secret = mayBeSecret(kindOf(root.Content[0]))
 	done, err := c.convert(root.Content[0], 0)
@@ -58,13 +61,32 @@ func kindOf(n *yaml.Node) string {
 }
 
 // parseNode returns the first document of text, nil if there is none.
-func parseNode(text string) (root *yaml.Node, err error) {
+func parseNode(text string) (*yaml.Node, error) {
+	return decodeNode(yaml.NewDecoder(strings.NewReader(text)))
+}
+
+// nextLine returns where the part of text that d has not read starts, 0 if nothing is left of it.
+func nextLine(d *yaml.Decoder, text string) int {
+	root, err := decodeNode(d)
+	switch {
+	case err != nil:
+		line, _ := explain(text, err)
+		return line
+	case root == nil || len(root.Content) == 0 || isOmitted(root.Content[0]):
+		return 0
+	}
+	return root.Content[0].Line
+}
+
+func isOmitted(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Style == 0 && n.Value == "" }
+
+// decodeNode returns the next document of d, nil if there is none.
+func decodeNode(d *yaml.Decoder) (root *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("yaml: %v", r)
 		}
 	}()
-	d := yaml.NewDecoder(strings.NewReader(text))
 	root = new(yaml.Node)
 	if err := d.Decode(root); err != nil {
 		if errors.Is(err, io.EOF) {

@@ -5,19 +5,28 @@ import (
 	"strings"
 )
 
-// explain turns an error of yaml/v3 into a line of the document and plain words.
-func explain(err error) (line int, what string) {
+// explain turns what yaml/v3 says about text into a line of it and plain words.
+func explain(text string, err error) (line int, what string) {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	line = 1
+	named := false // yaml/v3 names no first line
 	if rest, ok := strings.CutPrefix(msg, "line "); ok {
-		if number, text, ok := strings.Cut(rest, ": "); ok {
+		if number, rest, ok := strings.Cut(rest, ": "); ok {
 			line, _ = strconv.Atoi(number)
-			msg = text
+			msg, named = rest, true
 		}
+	}
+	if rest, ok := strings.CutPrefix(msg, "unknown anchor '"); ok {
+		name, _, _ := strings.Cut(rest, "'")
+		before, _, _ := strings.Cut(text, "*"+name)
+		return 1 + strings.Count(before, "\n"), "the alias *" + name + " refers to an anchor that does not exist"
 	}
 	for _, e := range explanations {
 		if strings.HasPrefix(msg, e.theirs) {
-			return line + e.lines, e.ours
+			if named {
+				line += e.lines
+			}
+			return line, e.ours
 		}
 	}
 	return line, "this is not valid YAML: " + msg
@@ -42,7 +51,7 @@ var explanations = [...]struct {
 	{"did not find expected ',' or '}'", 1, "expected a comma or } in this mapping"},
 	{"did not find expected node content", 1, "expected a value"},
 	{"exceeded max depth", 0, tooDeep},
-	{"unknown anchor", 0, "an alias refers to an anchor that does not exist"},
+	{"did not find expected <document start>", 1, "found more text after the end of the document"},
 	{"block sequence entries are not allowed", 0, "a list item cannot start here"},
 	{"found unknown escape character", 0, "found an unknown escape sequence in double quotes"},
 	{"found undefined tag handle", 1, "found a tag whose prefix is not declared"},

@@ -27,8 +27,12 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 			return done, err
 		}
 		if first, ok := lines[key]; ok {
+			twice := Errorf(Pos{c.source.File, c.line + k.Line}, "", "the key %q occurs twice in one mapping; the first is on line %d", key, c.line+first)
 			if !c.parser.first {
-				return done, c.errorf(k.Line, "the key %q occurs twice in one mapping; the first is on line %d", key, c.line+first)
+				return done, twice
+			}
+			if c.source.repeated == nil {
+				c.source.repeated = twice
 			}
 			c.source.warn(c.line+k.Line, "", "the key %q occurs twice in one mapping; this value replaces that on line %d", key, c.line+first)
 		}

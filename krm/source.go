@@ -35,6 +35,7 @@ type Source struct {
 	valueOnce sync.Once
 	value     Value
 	valueErr  error
+	repeated  *Error // about the first key that occurs twice in value
 
 	mu       sync.Mutex
 	warnings []*Error
@@ -115,6 +116,15 @@ func (s *Source) documents() ([]document, error) {
 func (s *Source) Value() (Value, error) {
 	s.valueOnce.Do(func() { s.value, s.valueErr = s.readValue() })
 	return s.value, s.valueErr
+}
+
+// Repeated returns an error about the first key that occurs twice in a mapping of [Source.Value], of which the last value
+// counts; nil if there is none.
+func (s *Source) Repeated() error {
+	if _, err := s.Value(); err != nil || s.repeated == nil {
+		return nil
+	}
+	return s.repeated
 }
 
 // Warnings returns what earlier calls of [Source.Documents] and [Source.Value] found that is accepted, but probably not

@@ -162,7 +162,15 @@ func (s *Source) readDocuments() ([]document, error) {
 	return docs, err
 }
 
-func (s *Source) warnEmpty() { s.warn(0, "", "the file holds no resource") }
+func (s *Source) warnEmpty() { s.warn(0, "", "the %s holds no resource", s.what()) }
+
+// what says what s is: the text of a field has no file.
+func (s *Source) what() string {
+	if s.File == "" {
+		return "text"
+	}
+	return "file"
+}
 
 // firstLine returns how many lines of s stand in front of the first that is neither blank, comment nor marker.
 func firstLine(s string) int {
@@ -386,7 +394,7 @@ func (s *Source) warnSecond(text string, i int) {
 	for n, l := range strings.Split(text[i:], "\n") {
 		l = strings.TrimSpace(l)
 		if l != "" && l[0] != '#' && l != "---" && l != "..." {
-			s.warn(line+n, "", "the file has a second document, which is ignored")
+			s.warn(line+n, "", "the %s has a second document, which is ignored", s.what())
 			return
 		}
 	}

@@ -79,7 +79,7 @@ func checkStrict(file string, pc piece) (err error) {
 		if err := d.Decode(&root); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			line, what := explain(err)
+			line, what := explain(pc.text, err)
 			return Errorf(at(line), "", "%s", what)
 		}
 		if n > 0 {

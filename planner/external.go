@@ -115,6 +115,7 @@ func (s *steps) configDocuments(path []any, text string) ([]*krm.Resource, *krm.
 			s.errorAt(s.k.src, path, err)
 			return nil, nil
 		}
+		s.sourceWarnings(path, src)
 		for _, r := range rs {
 			r.Origin = s.fileOrigin(text)
 		}
@@ -191,7 +192,7 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	for _, de := range errs {
 		s.fail(&krm.Error{Pos: d.r.Pos, Field: de.Field(), Msg: de.Msg, Hints: de.Hints})
 	}
-	for _, err := range mistakes(e.builtin.Configure(s.env())) {
+	for _, err := range mistakes(e.builtin.Configure(s.env(d.path))) {
 		if len(errs) == 0 || !builtins.IsMissing(err) {
 			s.fail(s.configureError(d, err))
 		}

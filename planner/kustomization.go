@@ -100,9 +100,7 @@ func (b *build) decode(src *krm.Source) *kustomizationFile {
 		b.errorAt(src, nil, err)
 		return nil
 	}
-	for _, w := range src.Warnings() {
-		b.c.plan.Warnings = append(b.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
-	}
+	b.c.warnings(src.Warnings()...)
 	k := &kustomizationFile{src: src}
 	for _, e := range krm.Decode(v, &k.kustomization) {
 		b.fail(&krm.Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints})
@@ -194,8 +192,8 @@ func (b *build) checkKind(k *kustomizationFile, v krm.Value) {
 	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
 		b.fail(krm.Errorf(k.src.Locate(0, "apiVersion"), "apiVersion", "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
 	}
-	if k.empty(v) {
-		b.fail(krm.Errorf(krm.Pos{File: k.src.File}, "", "the %s is empty", k.Kind))
+	if k.unread == nil && k.empty(v) {
+		b.fail(krm.Errorf(krm.Pos{File: k.src.File, Line: 1}, "", "the %s is empty", k.Kind))
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *steps) patchesStrategicMerge() {
 		path := []any{"patchesStrategicMerge", i}
 		t := &builtins.PatchStrategicMergeTransformer{Paths: []string{p}}
 		last := i == len(s.k.PatchesStrategicMerge)-1
-		switch err := t.Configure(s.env()); {
+		switch err := t.Configure(s.env(path)); {
 		case errors.Is(err, builtins.ErrEmptyPatch) && !(last && empty == i):
 			empty++
 			if !last {
@@ -86,7 +86,7 @@ func (s *steps) patchesStrategicMerge() {
 
 // configure validates a built-in and reports whether it can be used.
 func (s *steps) configure(path []any, b builtins.Builtin) bool {
-	if err := b.Configure(s.env()); err != nil {
+	if err := b.Configure(s.env(path)); err != nil {
 		s.errorAt(s.k.src, path, err)
 		return false
 	}

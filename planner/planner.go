@@ -104,7 +104,18 @@ func Compile(dirs []string, o Options) *Plan {
 		}
 	}
 	c.plan.Files = c.files.Sources()
+	c.plan.Warnings = once(c.plan.Warnings)
 	return c.plan
+}
+
+// once returns warnings without those that were there before: several layers may read one file.
+func once(warnings []Warning) []Warning {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(warnings, func(w Warning) bool {
+		text := w.String()
+		defer func() { seen[text] = true }()
+		return seen[text]
+	})
 }
 
 // compiler holds what the roots of one plan share.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -72,8 +73,10 @@ func (s *steps) read(path string) (*krm.Source, error) {
 	return s.c.files.Read(s.dir, path)
 }
 
-func (s *steps) env() builtins.Env {
-	return builtins.Env{Read: s.read, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
+// env is what the built-in that is configured at path may use.
+func (s *steps) env(path []any) builtins.Env {
+	parsed := func(src *krm.Source) { s.sourceWarnings(path, src) }
+	return builtins.Env{Read: s.read, Parsed: parsed, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
 }
 
 // openapi makes the layer's schema the one in effect, unless one is chosen already.
@@ -106,6 +109,7 @@ func (s *steps) openapi() {
 			s.errorAt(s.k.src, []any{"openapi", "path"}, err)
 			return
 		}
+		s.sourceWarnings(nil, src)
 		s.schemaSet = true
 	case version != "":
 		if version != krm.BuiltinSchemaVersion {
@@ -186,7 +190,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.errorAt(s.k.src, path, err)
 		return -1, nil
 	}
-	s.sourceWarnings(src)
+	s.sourceWarnings(path, src)
 	n := 0
 	for kind := range kinds {
 		s.loaded = s.loaded || !krm.KnowsScope(kind)
@@ -210,10 +214,16 @@ func (s *steps) readUnlessDir(path string) (*krm.Source, error) {
 	return src, err
 }
 
-// sourceWarnings reports what a file has that is rendered, but probably not meant.
-func (s *steps) sourceWarnings(src *krm.Source) {
+// sourceWarnings reports what a text has that is accepted, but probably not meant. What the layer's own file holds at path
+// is known by that place.
+func (s *steps) sourceWarnings(path []any, src *krm.Source) {
 	for _, w := range src.Warnings() {
-		s.c.plan.Warnings = append(s.c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+		switch {
+		case w.Pos.File != "":
+			s.c.warnings(w)
+		case !s.k.isUnread(path):
+			s.warn(s.k.src, path, "%s", w.Msg)
+		}
 	}
 }
 
@@ -266,7 +276,7 @@ func (s *steps) configurations() {
 	s.mergeConfig([]any{"configurations"}, config)
 	for i, text := range s.k.CRDs {
 		path := []any{"crds", i}
-		if crds, err := s.crds(text); err != nil {
+		if crds, err := s.crds(path, text); err != nil {
 			s.errorAt(s.k.src, path, err)
 		} else {
 			s.mergeConfig(path, crds)
@@ -274,7 +284,7 @@ func (s *steps) configurations() {
 	}
 }
 
-func (s *steps) crds(text string) (*builtins.Config, error) {
+func (s *steps) crds(path []any, text string) (*builtins.Config, error) {
 	src, err := s.read(text)
 	if err != nil {
 		return nil, err
@@ -283,6 +293,12 @@ func (s *steps) crds(text string) (*builtins.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if bytes.HasPrefix(src.Data, []byte("{")) { // kustomize then reads it as JSON, and that strictly
+		if err := src.Repeated(); err != nil {
+			return nil, err
+		}
+	}
+	s.sourceWarnings(path, src)
 	return builtins.CRDConfig(v)
 }
 
@@ -307,6 +323,11 @@ func (s *steps) decodeFile(path []any, text string, into any) bool {
 		s.errorAt(s.k.src, path, err)
 		return false
 	}
+	if err := src.Repeated(); err != nil {
+		s.fail(err)
+		return false
+	}
+	s.sourceWarnings(path, src)
 	errs := krm.Decoding{ScalarsAsText: true}.Decode(v, into)
 	for _, e := range errs {
 		s.fail(&krm.Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints})
