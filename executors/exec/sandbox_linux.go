@@ -42,7 +42,8 @@ func (c *call) startSandboxed() (process, error) {
 	defer theirs.Close()
 	iso := c.x.isolation()
 	cmd := &osexec.Cmd{
-		Path: "/proc/self/exe", Args: box.Args(), Env: c.env(), Dir: "/",
+		// The function's own variables could make the sandbox's process load what nobody has verified, before it gives up its rights.
+		Path: "/proc/self/exe", Args: box.Args(), Env: []string{}, Dir: "/",
 		Stdin: c.theirs[0], Stdout: c.theirs[1], Stderr: c.theirs[2], ExtraFiles: []*os.File{theirs},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
@@ -71,7 +72,7 @@ func (c *call) startSandboxed() (process, error) {
 	}
 	b.group = newGroup(cmd.Process.Pid, c.f.Limits.Procs)
 	spec := box.Spec{
-		Path: c.path, Args: c.argv(), Dir: c.f.Dir, Rules: c.rules(), Network: c.f.Network != "", Limits: limits(c.f.Limits),
+		Path: c.path, Args: c.argv(), Env: c.env(), Dir: c.f.Dir, Rules: c.rules(), Network: c.f.Network != "", Limits: limits(c.f.Limits),
 		Landlock: iso.Landlock, Seccomp: iso.Seccomp, Init: iso.UserNS,
 	}
 	if iso.UserNS && iso.Landlock >= 2 { // Linux 5.19: processes are counted per namespace

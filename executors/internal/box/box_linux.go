@@ -35,6 +35,7 @@ func init() {
 type Spec struct {
 	Path     string // of a script; empty for a program that descriptor 4 holds
 	Args     []string
+	Env      []string // all of it: the box has none
 	Dir      string
 	Landlock int  // version to use, 0 for none
 	Seccomp  bool // refuse sockets
@@ -216,7 +217,7 @@ func (s *Spec) start() (pid int, err error) {
 		}
 	}
 	pid, err = syscall.ForkExec(path, s.Args, &syscall.ProcAttr{
-		Dir: s.Dir, Env: os.Environ(), Files: []uintptr{0, 1, 2},
+		Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
