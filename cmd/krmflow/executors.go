@@ -117,7 +117,7 @@ func (p *pool) close() {
 }
 
 func executorCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions", Args: atMost(0)}
+	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions"}
 	list := &cobra.Command{
 		Use: "list", Short: "List the executors and what isolates functions on this machine", Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {

@@ -111,6 +111,13 @@ the output, 10 --check found a difference, 70 a bug of krmflow, 74 the output co
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a))
+	root.InitDefaultCompletionCmd(os.Args[1:]...)
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() {
+			c.Args = noSuchCommand
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }
 
