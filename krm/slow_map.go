@@ -122,6 +122,8 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	}
 	v, err := c.scalar(k)
 	switch {
+	case err != nil && depth == 0 && !c.parser.yaml11 && k.Style == 0:
+		return k.Value, nil // .nan and .inf are names here, as other numbers are
 	case err != nil:
 		return "", err
 	case v.typ == String && depth > 0 && !c.parser.yaml11 && k.ShortTag() != "!!str":
