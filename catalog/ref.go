@@ -392,9 +392,12 @@ func (r Ref) Pinned(d krm.Digest) string {
 	return r.String()
 }
 
-// Shown returns r with the text that messages show.
+// Shown returns r with the text that messages show; credentials and a pin in it do not count.
 func (r Ref) Shown(text string) Ref {
-	r.shown = text
+	if rest, _, err := cutPin(text); err == nil {
+		text = rest
+	}
+	r.shown = redact(text)
 	return r
 }
 

@@ -32,21 +32,34 @@ type run struct {
 	env     []string
 	sealed  *sealed.Program // of a third party
 
-	stdin          *os.File // the end that the host holds
-	stdout, stderr tailPipe
-	pid            int
-	done           chan struct{} // closed when the process has ended
-	cleared        chan struct{} // closed when what it left behind has ended, too
-	state          string        // how it ended; read it after done
-	started        atomic.Bool
+	stdin   *os.File // the end that the host holds
+	stdout  *os.File
+	stderr  tailPipe
+	pid     int
+	done    chan struct{} // closed when the process has ended
+	cleared chan struct{} // closed when what it left behind has ended, too
+	state   string        // how it ended; read it after done
+	started atomic.Bool
 }
 
 // A tailPipe is the reading end of a pipe; what was written to it as an io.Writer are the first lines, for messages.
 type tailPipe struct {
 	file *os.File
+	over chan struct{} // closed when everything was read
+	once sync.Once
 	mu   sync.Mutex
 	head []byte
 }
+
+func (t *tailPipe) Read(p []byte) (int, error) {
+	n, err := t.file.Read(p)
+	if err != nil {
+		t.once.Do(func() { close(t.over) })
+	}
+	return n, err
+}
+
+func (t *tailPipe) Close() error { return t.file.Close() }
 
 func (t *tailPipe) Write(p []byte) (int, error) {
 	t.mu.Lock()
@@ -55,8 +68,12 @@ func (t *tailPipe) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line returns the first line.
+// line returns the first line of a process that has ended. Its last words may still be on their way.
 func (t *tailPipe) line() string {
+	select {
+	case <-t.over:
+	case <-time.After(grace / 4):
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	line, _, _ := strings.Cut(strings.TrimLeft(string(t.head), "\r\n"), "\n")
@@ -64,7 +81,10 @@ func (t *tailPipe) line() string {
 }
 
 func newRun(p Program, dir string) *run {
-	return &run{program: p, dir: dir, env: append(p.Env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir), done: make(chan struct{}), cleared: make(chan struct{})}
+	return &run{
+		program: p, dir: dir, env: append(p.Env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir),
+		stderr: tailPipe{over: make(chan struct{})}, done: make(chan struct{}), cleared: make(chan struct{}),
+	}
 }
 
 // Verify returns an error unless the program of a third party has its digest. [Start] verifies it, too: this is for those
@@ -147,7 +167,7 @@ func (r *run) Start(context.Context) error {
 		return err
 	}
 	ends = []*os.File{in, out, errw}
-	r.stdin, r.stdout.file, r.stderr.file = hostIn, hostOut, hostErr
+	r.stdin, r.stdout, r.stderr.file = hostIn, hostOut, hostErr
 	cmd := &osexec.Cmd{
 		Path: path, Args: args, Env: r.env, Dir: r.dir, Stdin: in, Stdout: out, Stderr: errw,
 		SysProcAttr: proc.Detached(syscall.SIGTERM),
@@ -255,13 +275,13 @@ func (r *run) kill() {
 		}
 	}
 	// Somebody may have inherited the other ends.
-	r.stdout.file.SetReadDeadline(time.Now().Add(grace / 4))
+	r.stdout.SetReadDeadline(time.Now().Add(grace / 4))
 	r.stderr.file.SetReadDeadline(time.Now().Add(grace / 4))
 }
 
 // release gives the files back.
 func (r *run) release() {
-	for _, f := range []*os.File{r.stdin, r.stdout.file, r.stderr.file} {
+	for _, f := range []*os.File{r.stdin, r.stdout, r.stderr.file} {
 		if f != nil {
 			f.Close()
 		}
@@ -309,8 +329,8 @@ func (r *run) describe(err error) string {
 // The rest of go-plugin's Runner.
 
 func (r *run) Diagnose(context.Context) string { return "" }
-func (r *run) Stdout() io.ReadCloser           { return r.stdout.file }
-func (r *run) Stderr() io.ReadCloser           { return r.stderr.file }
+func (r *run) Stdout() io.ReadCloser           { return r.stdout }
+func (r *run) Stderr() io.ReadCloser           { return &r.stderr }
 func (r *run) Name() string                    { return r.program.Kind }
 func (r *run) ID() string                      { return strconv.Itoa(r.pid) }
 

@@ -25,12 +25,12 @@ func (g GVK) APIVersion() string {
 	return g.Group + "/" + g.Version
 }
 
-// String returns apiVersion and kind, without empty parts.
+// String returns apiVersion and kind, without empty parts, in one line.
 func (g GVK) String() string {
 	if v := g.APIVersion(); v != "" {
-		return v + " " + g.Kind
+		return OneLine(v + " " + g.Kind)
 	}
-	return g.Kind
+	return OneLine(g.Kind)
 }
 
 // Selects reports whether g, whose empty fields match anything, matches o.
@@ -71,12 +71,12 @@ func (id ID) Key() ID {
 	return id
 }
 
-// String returns the form that messages show: apiVersion kind namespace/name.
+// String returns the form that messages show, in one line: apiVersion kind namespace/name.
 func (id ID) String() string {
 	if id.Namespace != "" && id.Namespace != ClusterScope {
-		return id.GVK.String() + " " + id.Namespace + "/" + id.Name
+		return OneLine(id.GVK.String() + " " + id.Namespace + "/" + id.Name)
 	}
-	return id.GVK.String() + " " + id.Name
+	return OneLine(id.GVK.String() + " " + id.Name)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"fmt"
 	"strings"
 )
 
@@ -93,7 +94,8 @@ func ParseResults(data []byte) []Result {
 	return d.results(docs[0].value.Get("results"))
 }
 
-// results reads a list of results, or the older form in which it is the field items.
+// results reads a list of results, or the older form in which it is the field items. What cannot be read counts as an error:
+// it may be one.
 func (d *wireDecoder) results(v Value) []Result {
 	path := "results"
 	if v.Type() == Map && v.Get("items").Exists() {
@@ -103,14 +105,17 @@ func (d *wireDecoder) results(v Value) []Result {
 		return nil
 	}
 	if v.Type() != Seq {
-		d.warn(path, "must be a list, not %s; the results are not shown", v.Type().article())
-		return nil
+		msg := fmt.Sprintf("%s cannot be read: it must be a list, not %s", path, v.Type().article())
+		return []Result{{Message: msg, Severity: SeverityError}}
 	}
 	results := make([]Result, 0, v.Len())
 	for i, x := range v.Items() {
 		if x.Type() != Map {
-			d.warn(printPath([]any{path, i}), "must be a mapping, not %s", x.Type().article())
-			results = append(results, Result{Message: x.Text(), Severity: SeverityError})
+			msg := x.Text()
+			if x.Type() != String {
+				msg = fmt.Sprintf("%s cannot be read: it must be a mapping, not %s", printPath([]any{path, i}), x.Type().article())
+			}
+			results = append(results, Result{Message: msg, Severity: SeverityError})
 			continue
 		}
 		results = append(results, readResult(x))

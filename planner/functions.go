@@ -47,7 +47,13 @@ func (c *compiler) catalogs() []trust.Trusted {
 	if c.trusted == nil {
 		c.trusted = []trust.Trusted{}
 		for _, text := range c.o.Functions.Trusted {
-			c.trusted = append(c.trusted, c.trustedRef(text))
+			t := c.trustedRef(text)
+			twice := func(other trust.Trusted) bool {
+				return t.Err == nil && other.Ref.Same(t.Ref) && other.Ref.Pin == t.Ref.Pin
+			}
+			if !slices.ContainsFunc(c.trusted, twice) {
+				c.trusted = append(c.trusted, t)
+			}
 		}
 	}
 	return c.trusted
@@ -56,7 +62,7 @@ func (c *compiler) catalogs() []trust.Trusted {
 // trustedRef returns the catalog that a flag names, not read yet.
 func (c *compiler) trustedRef(text string) trust.Trusted {
 	ref, err := catalog.ParseRef(text)
-	t := trust.Trusted{Ref: ref, By: "flag"}
+	t := trust.Trusted{Ref: ref.Shown(text), By: "flag"}
 	if err == nil {
 		err = ref.Supported()
 	}
@@ -183,7 +189,7 @@ func (c *compiler) readable() (list []*catalog.Catalog) {
 }
 
 // layerCatalogs returns the trusted catalogs in the order in which this layer searches them, and those that it names
-// and nobody trusts. What a layer names decides about order, never about trust.
+// and nobody trusts. What a layer names decides about order, never about trust, but a pin of its own counts.
 func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 	trusted := s.c.catalogs()
 	taken := make([]bool, len(trusted))
@@ -204,12 +210,12 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 				found = true
 				if !taken[j] {
 					taken[j] = true
-					search = append(search, t)
+					search = append(search, s.pinned(t, ref.Shown(text), i))
 				}
 			}
 		}
 		if !found {
-			named = append(named, trust.Named{Ref: ref.Shown(text), Pos: s.k.src.Locate(0, "catalogs", i), Flag: s.c.files.Name(ref.Location)})
+			named = append(named, trust.Named{Ref: ref.Shown(text), Pos: s.k.src.Locate(0, "catalogs", i), Flag: ref.Shown(s.c.files.Name(ref.Location)).String()})
 		}
 	}
 	for j, t := range trusted {
@@ -218,6 +224,21 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 		}
 	}
 	return search, named
+}
+
+// pinned returns a trusted catalog, denied if it is not the one that item i of the field pins.
+func (s *steps) pinned(t trust.Trusted, ref catalog.Ref, i int) trust.Trusted {
+	if ref.Pin.IsZero() || t.Catalog == nil || t.Catalog.Digest == ref.Pin {
+		return t
+	}
+	_, denial := s.c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: t.Catalog.Digest})
+	denial.Err.Pos, denial.Err.Field = s.k.src.Locate(0, "catalogs", i), krm.FieldPath([]any{"catalogs", i})
+	text := denial.Err.Error()
+	if s.c.mispinned[text] == nil {
+		s.c.mispinned[text] = denial // once, for all functions of the layer
+	}
+	t.Catalog, t.Denial = nil, s.c.mispinned[text]
+	return t
 }
 
 // checkCatalogs reports what is wrong with the catalogs field, and warns about catalogs that nobody trusts.

@@ -131,6 +131,8 @@ type compiler struct {
 	trusted      []trust.Trusted
 	catalogsRead bool
 	images       map[string]trust.Image
+	// mispinned are the denials of trusted catalogs that are not what a layer pins.
+	mispinned map[string]*trust.Denial
 	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
@@ -159,6 +161,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		labels:      map[labelsKey]builtins.FieldSpecs{},
 
 		legacyPlaces:  map[string]bool{},
+		mispinned:     map[string]*trust.Denial{},
 		schemaChecked: map[*catalog.Entry]bool{},
 	}
 }

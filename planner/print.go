@@ -241,7 +241,7 @@ func (d *planDoc) functions() map[string]*functionDoc {
 	return m
 }
 
-// fields returns everything that is known about a function, by the names of the JSON form.
+// fields returns what is known about a function, by the names of the JSON form.
 func (f *functionDoc) fields() map[string]string {
 	m := map[string]string{}
 	if f == nil {
@@ -253,6 +253,8 @@ func (f *functionDoc) fields() map[string]string {
 	for name, value := range values {
 		m[name] = string(value)
 	}
+	delete(m, "denials") // allowed says it, and they are reported themselves
+	delete(m, "exit")
 	return m
 }
 

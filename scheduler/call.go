@@ -88,7 +88,7 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 		}
 		report.Results, report.Removed = reply.Results, reply.Removed
 		for _, w := range reply.Warnings {
-			report.Warnings = append(report.Warnings, w.Msg)
+			report.Warnings = append(report.Warnings, (&krm.Error{Field: w.Field, Msg: w.Msg}).Error())
 		}
 	}
 	if r.o.Call != nil {

@@ -40,7 +40,7 @@ func functionName(id krm.ID) string {
 	if id.Name == "" {
 		return id.GVK.String()
 	}
-	return id.GVK.String() + "/" + id.Name
+	return krm.OneLine(id.GVK.String() + "/" + id.Name)
 }
 
 // deny records a reason against the function; allow are the flags that would lift it.

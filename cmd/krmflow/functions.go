@@ -75,6 +75,11 @@ func (f *functionFlags) functions(image func(string) trust.Image) (planner.Funct
 	if !ok {
 		return planner.Functions{}, usageError(fmt.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
 	}
+	for _, text := range f.trusted {
+		if _, err := parseRefFlag(trust.FlagTrust, text); err != nil {
+			return planner.Functions{}, err
+		}
+	}
 	policy := trust.Policy{
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
 		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust,
@@ -226,8 +231,8 @@ func (l *logger) report(r scheduler.CallReport) {
 		for _, x := range r.Results {
 			l.z.Info().Str("node", name).Interface("result", x).Msg("result")
 		}
+		l.warnings += len(r.Warnings)
 		for _, w := range r.Warnings {
-			l.warnings++
 			l.z.Warn().Str("node", name).Msg(w)
 		}
 		for _, id := range r.Removed {
@@ -239,13 +244,14 @@ func (l *logger) report(r scheduler.CallReport) {
 		return
 	}
 	for _, x := range r.Results {
-		fmt.Fprintf(l.w, "%s: %s\n", name, x)
+		// The lines of a message belong together: none must look like another message.
+		fmt.Fprintf(l.w, "%s: %s\n", name, strings.ReplaceAll(strings.TrimRight(x.String(), "\n"), "\n", "\n  "))
 	}
+	l.warnings += len(r.Warnings)
 	if l.quiet {
 		return
 	}
 	for _, w := range r.Warnings {
-		l.warnings++
 		fmt.Fprintf(l.w, "Warning: %s: %s\n", name, w)
 	}
 	for _, id := range r.Removed {

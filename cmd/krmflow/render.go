@@ -46,7 +46,7 @@ removed; files that krmflow did not write are never touched.`,
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(a.denied(plan), drift(plan, f.plan)); err != nil {
+			if err := errors.Join(drift(plan, f.plan), a.denied(plan)); err != nil {
 				return err
 			}
 			sink, err := a.sink(cmd.Context(), f, dirs, plan)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/krm"
@@ -33,13 +31,10 @@ func (f *functionFlags) parseExecutors() error {
 		case twice:
 			return usageError(fmt.Errorf("--executor %s: there is another executor for %s", text, name))
 		}
-		ref, err := catalog.ParseRef(place)
-		var bad *catalog.RefError
+		ref, err := parseRefFlag("--executor "+name, place)
 		switch {
-		case errors.As(err, &bad) && bad.Pin:
-			return &exitError{exitVerified, fmt.Errorf("--executor %s: %w", name, err)}
 		case err != nil:
-			return usageError(fmt.Errorf("--executor %s: %w", name, err))
+			return err
 		case ref.Remote():
 			return usageError(fmt.Errorf("--executor %s: %s is not the path of a program", name, ref.Show()))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
@@ -33,6 +34,19 @@ func (l *catalogList) register(cmd *cobra.Command) {
 	for _, name := range []string{"alpha-trusted-plugin-catalog", "enable-star"} {
 		_ = fs.MarkHidden(name) // fails for flags that do not exist
 	}
+}
+
+// parseRefFlag reads the value of a flag that names a file and its digest. A digest that cannot be one is as bad as a wrong one.
+func parseRefFlag(flag, text string) (catalog.Ref, error) {
+	ref, err := catalog.ParseRef(text)
+	var bad *catalog.RefError
+	switch {
+	case errors.As(err, &bad) && bad.Pin:
+		return ref, &exitError{exitVerified, fmt.Errorf("%s: %w", flag, err)}
+	case err != nil:
+		return ref, usageError(fmt.Errorf("%s: %w", flag, err))
+	}
+	return ref, nil
 }
 
 // outdatedFlags returns a warning for each flag that is set and has a newer spelling or no effect any more. The notices that
