@@ -112,6 +112,7 @@ the output, 10 --check found a difference, 70 a bug of krmflow, 74 the output co
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a))
 	if len(os.Args) > 1 && os.Args[1] == "completion" { // its texts take a tenth of the time of a small build
+		root.SetOut(a.stdout) // which the command takes over now
 		root.InitDefaultCompletionCmd()
 	}
 	for _, c := range root.Commands() {
