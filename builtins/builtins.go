@@ -17,19 +17,30 @@ type Warn func(format string, args ...any)
 type Env struct {
 	// Read returns a file that the configuration names, subject to the load restrictions of the layer.
 	Read func(path string) (*krm.Source, error)
-	// Parsed is called, unless it is nil, with each text that was read as YAML: it may have warnings. The text of an inline
-	// patch has no File.
-	Parsed func(src *krm.Source)
+	// Warn is called, unless it is nil, with what is accepted of a text that the configuration names or holds, but probably
+	// not meant. What an inline text holds has no place.
+	Warn func(*krm.Error)
 	// Schema is the schema of the layer; nil is Kubernetes' own.
 	Schema *krm.Schema
 	// Folder is the name, without its parents, of the layer's folder.
 	Folder string
 }
 
+// parsed passes the warnings of a text on.
 func (e Env) parsed(src *krm.Source) {
-	if e.Parsed != nil {
-		e.Parsed(src)
+	if e.Warn != nil {
+		for _, w := range src.Warnings() {
+			e.Warn(w)
+		}
 	}
+}
+
+// ignored returns what takes the fields of a file that are unknown and ignored.
+func (e Env) ignored(src *krm.Source) func(*krm.DecodeError) {
+	if e.Warn == nil {
+		return nil
+	}
+	return func(field *krm.DecodeError) { e.Warn(field.In(src)) }
 }
 
 // A Builtin is a configured built-in: a [Transformer] or a [Generator].

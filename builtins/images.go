@@ -63,7 +63,7 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 
 // nearName returns the end of a message that names what the user may have meant.
 func nearName(name string, candidates []string) string {
-	if near := krm.Nearest(name, candidates); near != "" {
+	if near := krm.Nearest(name, candidates); name != "" && near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

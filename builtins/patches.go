@@ -102,7 +102,7 @@ func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 		return fmt.Errorf("target: %w", err)
 	}
 	if len(found) == 0 {
-		warn("the target (%s) matches no resource", t.Target)
+		warn("the target (%s) matches no resource%s", t.Target, t.Target.near(list))
 	}
 	if err := applyToSet(t.schema, t.merge[0], found, list, warn); err != nil {
 		return err

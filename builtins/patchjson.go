@@ -17,7 +17,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		return err
 	}
 	if len(found) == 0 {
-		warn("the target (%s) matches no resource", target)
+		warn("the target (%s) matches no resource%s", target, target.near(list))
 		return nil
 	}
 	anyChanged := false

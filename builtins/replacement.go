@@ -121,7 +121,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 		return err
 	}
 	env.parsed(src)
-	decoding := krm.Decoding{AllowUnknown: true, ScalarsAsText: true}
+	decoding := krm.Decoding{AllowUnknown: true, ScalarsAsText: true, Ignored: env.ignored(src)}
 	switch doc.Type() {
 	case krm.Map:
 		var r Replacement
@@ -147,7 +147,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 func asErrors(src *krm.Source, mistakes []*krm.DecodeError) []error {
 	var errs []error
 	for _, m := range mistakes {
-		errs = append(errs, &krm.Error{Pos: src.Locate(0, m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints})
+		errs = append(errs, m.In(src))
 	}
 	return errs
 }

@@ -45,7 +45,7 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 			}
 		}
 		if found == 0 {
-			warn("targets[%d] selects nothing: %s", i, t.sel)
+			warn("targets[%d] selects nothing: %s%s", i, t.sel, t.sel.near(list))
 		}
 	}
 	return nil
@@ -129,7 +129,11 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 	}
 	if at < 0 {
 		err := krm.Errorf(krm.Pos{}, "source", "%s selects nothing", s)
-		err.Hints = krm.DidYouMean(s.Name, s.otherNames(list))
+		if names := s.otherNames(list); names != nil {
+			err.Hints = krm.DidYouMean(s.Name, names)
+		} else {
+			err.Hints = krm.DidYouMean(s.Kind, kindsOf(list))
+		}
 		return 0, err
 	}
 	return at, nil
@@ -146,6 +150,14 @@ func (s *ReplacementSource) otherNames(list *krm.List) []string {
 		}
 	}
 	return names
+}
+
+func kindsOf(list *krm.List) []string {
+	var kinds []string
+	for _, r := range list.All() {
+		kinds = append(kinds, r.ID().Kind)
+	}
+	return kinds
 }
 
 func describe(r *krm.Resource) string {

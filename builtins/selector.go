@@ -129,6 +129,26 @@ func (s *Selector) Select(list *krm.List) ([]int, error) {
 	return found, nil
 }
 
+// near returns the end of a message about a selector that selects nothing: what the user may have meant.
+func (s *Selector) near(list *krm.List) string {
+	var kinds, names []string
+	rest := *s
+	rest.name = pattern{any: true}
+	for _, r := range list.All() {
+		if id := r.ID(); s.kind.match(id.Kind) {
+			if ok, err := rest.Match(r); ok && err == nil {
+				names = append(names, id.Name)
+			}
+		} else if !slices.Contains(kinds, id.Kind) {
+			kinds = append(kinds, id.Kind)
+		}
+	}
+	if names == nil {
+		return nearName(s.kind.literal, kinds)
+	}
+	return nearName(s.name.literal, names)
+}
+
 // String returns the conditions as messages show them.
 func (s *Selector) String() string {
 	text := ""

@@ -73,11 +73,9 @@ func readTargets(env Env, path string) ([]ValueAddTarget, error) {
 	var file struct {
 		Targets []ValueAddTarget `json:"targets,omitempty"`
 	}
-	d := krm.Decoding{AllowUnknown: true, ScalarsAsText: true}
-	if errs := d.Decode(v, &file); len(errs) > 0 {
-		return nil, fmt.Errorf("%s: %w", src.File, errs[0])
-	}
-	return file.Targets, nil
+	env.parsed(src)
+	d := krm.Decoding{AllowUnknown: true, ScalarsAsText: true, Ignored: env.ignored(src)}
+	return file.Targets, errors.Join(asErrors(src, d.Decode(v, &file))...)
 }
 
 // Transform fails if a field holds no scalar, or its path leads through one. Resources that a target's namespace makes

@@ -16,6 +16,8 @@ type Var struct {
 	Name     string      `json:"name"`
 	ObjRef   VarObject   `json:"objref"`
 	FieldRef VarFieldRef `json:"fieldref,omitempty"`
+	// Pos is where the var is defined, for messages.
+	Pos krm.Pos `json:"-"`
 }
 
 // A VarObject identifies the resource that a var takes its value from, by its present name or one that it had before. An
@@ -92,7 +94,7 @@ func RecordVars(list *krm.List, vars []Var) error {
 			r.RefVars = append(r.RefVars, v.Name)
 			list.Set(found[0], r)
 		default:
-			err := krm.Errorf(krm.Pos{}, "", "var %q fits %d resources", v.Name, len(found))
+			err := krm.Errorf(v.Pos, "", "var %q fits %d resources", v.Name, len(found))
 			for _, i := range found {
 				err.Hint("%s", list.At(i).ID())
 			}
@@ -162,6 +164,17 @@ func ResolveVars(list *krm.List, vars VarSet, specs FieldSpecs, warn Warn) error
 	return nil
 }
 
+// namesOf returns the names of the resources of a kind.
+func namesOf(kind string, list *krm.List) []string {
+	var names []string
+	for _, r := range list.All() {
+		if id := r.ID(); id.Kind == kind {
+			names = append(names, id.Name)
+		}
+	}
+	return names
+}
+
 // lookUp finds the values of vars. The first resource in the list that a var was recorded for has it.
 func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 	sources := map[string]*krm.Resource{}
@@ -175,11 +188,13 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 	for _, v := range vars {
 		r := sources[v.Name]
 		if r == nil {
-			return fmt.Errorf("var %q: there is no resource %s", v.Name, v.ObjRef.ID())
+			err := krm.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID())
+			err.Hints = krm.DidYouMean(v.ObjRef.Name, namesOf(v.ObjRef.Kind, list))
+			return err
 		}
 		value, err := newVarValue(r.Value(), v.FieldRef.path())
 		if err != nil {
-			return krm.Errorf(r.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err)
+			return krm.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err)
 		}
 		e.values[v.Name] = value
 	}

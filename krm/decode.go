@@ -22,6 +22,11 @@ func (e *DecodeError) Error() string {
 	return (&Error{Field: e.Field(), Msg: e.Msg, Hints: e.Hints}).Error()
 }
 
+// In returns the mistake with its place in src, a file that was read by [Source.Value].
+func (e *DecodeError) In(src *Source) *Error {
+	return &Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints}
+}
+
 // printPath returns the form in which messages show a path of keys (string) and indexes (int).
 func printPath(path []any) string {
 	var b strings.Builder
@@ -48,6 +53,8 @@ type Decoding struct {
 	// AllowUnknown ignores fields that do not exist: kustomize does it for the configuration of built-in transformers
 	// and generators.
 	AllowUnknown bool
+	// Ignored, if it is not nil, is called with each field that AllowUnknown ignores.
+	Ignored func(*DecodeError)
 	// ScalarsAsText accepts a number or boolean where a string is wanted: kustomize does it for all configuration
 	// files except Kustomizations, but not in a field of an embedded struct or one with the tag `decode:"text"`.
 	ScalarsAsText bool
@@ -83,13 +90,18 @@ type step struct {
 }
 
 func (d *decoder) fail(hints []string, format string, args ...any) {
+	d.errs = append(d.errs, d.mistake(hints, format, args...))
+}
+
+// mistake returns an error at the present path.
+func (d *decoder) mistake(hints []string, format string, args ...any) *DecodeError {
 	path := make([]any, len(d.path))
 	for i, s := range d.path {
 		if path[i] = s.key; s.index >= 0 {
 			path[i] = s.index
 		}
 	}
-	d.errs = append(d.errs, &DecodeError{path, fmt.Sprintf(format, args...), hints})
+	return &DecodeError{path, fmt.Sprintf(format, args...), hints}
 }
 
 // mismatch reports that the value has the wrong type.
@@ -157,6 +169,8 @@ func (d *decoder) structure(v Value, into reflect.Value) {
 			d.ScalarsAsText = asText
 		} else if !d.AllowUnknown {
 			d.fail(DidYouMean(f.Key, table.names), "unknown field %q", f.Key)
+		} else if d.Ignored != nil {
+			d.Ignored(d.mistake(DidYouMean(f.Key, table.names), "unknown field %q is ignored", f.Key))
 		}
 		d.path = d.path[:len(d.path)-1]
 	}

@@ -24,16 +24,21 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 	} else if doc > 0 {
 		return pos
 	}
+	pos.Line = s.lineOf(part, pc, path)
+	return pos
+}
+
+// lineOf returns the line of the field at path in a part of the file, 0 if that cannot be parsed.
+func (s *Source) lineOf(part int, pc piece, path []any) int {
 	if s.located.Add(1) <= 8 {
 		if line := traceLine(pc.text, path); line > 0 {
-			pos.Line = pc.line - 1 + line
-			return pos
+			return pc.line - 1 + line
 		}
 	}
 	if root := s.treeOf(part, pc.text); root != nil && len(root.Content) > 0 {
-		pos.Line = pc.line - 1 + lineAt(root.Content[0], path)
+		return pc.line - 1 + lineAt(root.Content[0], path)
 	}
-	return pos
+	return 0
 }
 
 // treeOf returns the nodes of a part of the file. The last one is kept: somebody may want to know many places of one

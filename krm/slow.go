@@ -305,6 +305,6 @@ func quotedStyle(n *yaml.Node) bool {
 // tagged warns about an explicit tag: it does not reach the output.
 func (c *converter) tagged(n *yaml.Node) {
 	if n.Style&yaml.TaggedStyle != 0 {
-		c.source.warn(c.line+n.Line, "", "the tag %s is dropped", n.ShortTag())
+		c.source.warnForm(c.line+n.Line, "the tag %s is dropped", n.ShortTag())
 	}
 }

@@ -115,7 +115,11 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 		k = k.Alias
 	}
 	if k.Kind != yaml.ScalarNode {
-		return "", c.errorf(k.Line, "the key of a mapping is itself a list or mapping")
+		err := Errorf(Pos{c.source.File, c.line + k.Line}, "", "the key of a mapping is itself a list or mapping")
+		if k.Kind == yaml.MappingNode && k.Style&yaml.FlowStyle != 0 {
+			err.Hint("if {{ is meant for a template engine, use what it makes of this file")
+		}
+		return "", err
 	}
 	if len(k.Value) > maxKey {
 		return "", c.errorf(k.Line, "the key is longer than 1024 characters")

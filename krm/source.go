@@ -2,6 +2,7 @@ package krm
 
 import (
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -39,6 +40,7 @@ type Source struct {
 
 	mu       sync.Mutex
 	warnings []*Error
+	forms    map[*Error]bool // those of warnForm
 
 	piecesOnce sync.Once
 	cut        []piece // kept if somebody asks for single documents
@@ -135,22 +137,44 @@ func (s *Source) Warnings() []*Error {
 	return s.warnings
 }
 
+// Losses returns those of [Source.Warnings] that are about text that is ignored, and not about values that leave in another
+// form than they are written: a function gets its configuration as it is written.
+func (s *Source) Losses() []*Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.warnings), func(w *Error) bool { return s.forms[w] })
+}
+
 // maxWarnings is how many warnings a file can have: who sees them all?
 const maxWarnings = 100
 
 func (s *Source) warn(line int, field, format string, args ...any) {
+	s.add(Errorf(Pos{s.File, line}, field, format, args...), false)
+}
+
+// warnForm warns about a value that leaves in another form than it is written.
+func (s *Source) warnForm(line int, format string, args ...any) {
+	s.add(Errorf(Pos{s.File, line}, "", format, args...), true)
+}
+
+func (s *Source) add(w *Error, form bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.warnings) == maxWarnings {
 		return
 	}
-	w := Errorf(Pos{s.File, line}, field, format, args...)
 	for _, old := range s.warnings {
 		if old.Pos == w.Pos && old.Msg == w.Msg {
 			return // read as documents and as a value
 		}
 	}
 	s.warnings = append(s.warnings, w)
+	if form {
+		if s.forms == nil {
+			s.forms = map[*Error]bool{}
+		}
+		s.forms[w] = true
+	}
 }
 
 // ParseDocuments returns the resources in data as [Source.Documents] does; file stands for the text in messages.

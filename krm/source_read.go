@@ -216,17 +216,17 @@ func mayBeSecret(kind string) bool { return kind == "Secret" || strings.HasSuffi
 func (s *Source) warnValue(line int, v Value, secret bool) {
 	switch {
 	case secret && v.typ == String:
-		s.warn(line, "", "a string is written without quotes, and some readers of YAML take it for something else")
+		s.warnForm(line, "a string is written without quotes, and some readers of YAML take it for something else")
 		return
 	case secret:
-		s.warn(line, "", "the value is %s and leaves in another form", v.typ.article())
+		s.warnForm(line, "the value is %s and leaves in another form", v.typ.article())
 		return
 	case v.typ == String:
-		s.warn(line, "", "the string %s is written without quotes, and some readers of YAML take that for something else", v.Text())
+		s.warnForm(line, "the string %s is written without quotes, and some readers of YAML take that for something else", v.Text())
 		return
 	}
 	out := string(AppendYAML(nil, v))
-	s.warn(line, "", "%s is %s and leaves as %s", v.Text(), v.typ.article(), strings.TrimSuffix(out, "\n"))
+	s.warnForm(line, "%s is %s and leaves as %s", v.Text(), v.typ.article(), strings.TrimSuffix(out, "\n"))
 }
 
 // isWrapper reports whether a document that is alone in its file is replaced by its items.
@@ -266,17 +266,16 @@ func (s *Source) checkDocuments(docs []document) ([]document, error) {
 }
 
 func (s *Source) checkDocument(d document) error {
-	pos := Pos{s.File, d.line}
 	kind := d.value.Get("kind").Text()
 	switch {
 	case d.value.typ != Map:
-		return Errorf(pos, d.place(), "the document is %s, not a Kubernetes object", d.value.typ.article())
+		return s.errorIn(d, "the document is %s, not a Kubernetes object", d.value.typ.article())
 	case kind == "":
-		return Errorf(pos, d.place(), "the object has no kind")
+		return s.errorIn(d, "the object has no kind")
 	case strings.HasSuffix(kind, "List"):
 	case d.value.At("metadata", "name").Text() == "":
 		if s.unnamed == nil {
-			s.unnamed = Errorf(pos, d.place(), "the %s has no metadata.name", kind)
+			s.unnamed = s.errorIn(d, "the %s has no metadata.name", kind)
 		}
 	}
 	if v := d.value.Get("apiVersion"); !v.Exists() {
@@ -285,6 +284,15 @@ func (s *Source) checkDocument(d document) error {
 		s.warn(d.line, d.place(), "the apiVersion of the %s is %s, not a string", kind, v.typ.article())
 	}
 	return nil
+}
+
+// errorIn returns an error about d. For the line of an item of a List the text is read again.
+func (s *Source) errorIn(d document, format string, args ...any) *Error {
+	pos := Pos{s.File, d.line}
+	if pieces, err := s.pieces(); err == nil && len(d.path) > 0 {
+		pos.Line = s.lineOf(d.piece, pieces[d.piece], d.path)
+	}
+	return Errorf(pos, d.place(), format, args...)
 }
 
 // place says which object of its file d is, "" for the first document.

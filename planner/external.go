@@ -2,6 +2,7 @@ package planner
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -44,13 +45,18 @@ func (s *steps) external(field string, texts []string, role krm.Role) []*entry {
 	var inline, files []document
 	for i, text := range texts {
 		path := []any{field, i}
-		if rs, src := s.inline(path, text); rs != nil {
+		rs, src, err := s.inline(path, text)
+		if err != nil && strings.Contains(text, "\n") {
+			s.errorAt(s.k.src, path, errors.New(krm.AsError(err).Msg))
+			continue
+		}
+		if err == nil {
 			for n, r := range rs {
 				inline = append(inline, document{r, path, src, n, true})
 			}
 			continue
 		}
-		rs, src := s.configDocuments(path, text)
+		rs, src = s.configDocuments(path, text)
 		for n, r := range rs {
 			files = append(files, document{r, path, src, n, false})
 		}
@@ -76,25 +82,25 @@ func (s *steps) external(field string, texts []string, role krm.Role) []*entry {
 	return entries
 }
 
-// inline returns the documents that an entry holds itself, nil if it is no YAML of resources but a path, with
-// their text.
-func (s *steps) inline(path []any, text string) ([]*krm.Resource, *krm.Source) {
+// inline returns the documents that an entry holds itself, with their text. The error says why it is no YAML of
+// resources: a text of one line then is a path.
+func (s *steps) inline(path []any, text string) ([]*krm.Resource, *krm.Source, error) {
 	src := &krm.Source{File: s.k.src.File, Data: []byte(text)}
 	rs, err := src.Configs(s.schema)
 	if err != nil {
-		return nil, nil
+		return nil, nil, err
 	}
 	at := s.k.src.Locate(0, path...)
+	for _, w := range src.Losses() {
+		s.warnText(path, &krm.Error{Msg: w.Msg})
+	}
 	for _, r := range rs {
 		r.Pos = at
 		if s.tracking {
 			r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.src.File))}
 		}
 	}
-	if rs == nil {
-		rs = []*krm.Resource{}
-	}
-	return rs, src
+	return rs, src, nil
 }
 
 // configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
@@ -115,7 +121,7 @@ func (s *steps) configDocuments(path []any, text string) ([]*krm.Resource, *krm.
 			s.errorAt(s.k.src, path, err)
 			return nil, nil
 		}
-		s.sourceWarnings(path, src)
+		s.c.warnings(src.Losses()...)
 		for _, r := range rs {
 			r.Origin = s.fileOrigin(text)
 		}
@@ -178,19 +184,24 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 		return e
 	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
-		err := krm.Errorf(d.r.Pos, "kind", "there is no built-in %q", id.Kind)
-		err.Hints = krm.DidYouMean(id.Kind, builtins.Kinds())
-		s.fail(err)
+		what := fmt.Sprintf("there is no built-in %q", id.Kind)
+		s.fail(d.mistake(&krm.DecodeError{Path: []any{"kind"}, Msg: what, Hints: krm.DidYouMean(id.Kind, builtins.Kinds())}))
 		return nil
 	}
+	s.configWarnings(d)
 	before := len(s.errs)
 	if id.Name == "" {
-		s.fail(krm.Errorf(d.r.Pos, "", "the %s has no metadata.name", id.Kind))
+		s.fail(d.mistake(&krm.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
 	}
 	// kustomize ignores fields that it does not know here.
-	errs := krm.Decoding{AllowUnknown: true, ScalarsAsText: true}.Decode(d.r.Value(), e.builtin)
+	ignored := func(de *krm.DecodeError) {
+		if len(de.Path) > 1 || !isObjectField(de.Path[0]) {
+			s.c.warnings(d.mistake(de))
+		}
+	}
+	errs := krm.Decoding{AllowUnknown: true, Ignored: ignored, ScalarsAsText: true}.Decode(d.r.Value(), e.builtin)
 	for _, de := range errs {
-		s.fail(&krm.Error{Pos: d.r.Pos, Field: de.Field(), Msg: de.Msg, Hints: de.Hints})
+		s.fail(d.mistake(de))
 	}
 	for _, err := range mistakes(e.builtin.Configure(s.env(d.path))) {
 		if len(errs) == 0 || !builtins.IsMissing(err) {
@@ -199,6 +210,31 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	}
 	if len(s.errs) > before {
 		return nil
+	}
+	return e
+}
+
+// configWarnings adds what the text of a built-in's configuration has that is accepted, but probably not meant.
+func (s *steps) configWarnings(d document) {
+	if d.src == nil {
+		return
+	}
+	for _, w := range d.src.Warnings() {
+		if d.inline {
+			w = &krm.Error{Msg: w.Msg}
+		}
+		s.warnText(d.path, w)
+	}
+}
+
+// isObjectField reports whether every object has the field, whatever else it holds.
+func isObjectField(key any) bool { return key == "apiVersion" || key == "kind" || key == "metadata" }
+
+// mistake returns a mistake in d with its place. That of an inline document is known by the field that holds it.
+func (d document) mistake(m *krm.DecodeError) *krm.Error {
+	e := &krm.Error{Pos: d.locate(m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints}
+	if d.inline {
+		e.Field = strings.TrimSuffix(krm.FieldPath(d.path)+": "+e.Field, ": ")
 	}
 	return e
 }

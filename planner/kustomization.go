@@ -103,7 +103,7 @@ func (b *build) decode(src *krm.Source) *kustomizationFile {
 	b.c.warnings(src.Warnings()...)
 	k := &kustomizationFile{src: src}
 	for _, e := range krm.Decode(v, &k.kustomization) {
-		b.fail(&krm.Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints})
+		b.fail(e.In(src))
 		if k.unread == nil {
 			k.unread = map[string]bool{}
 		}

@@ -75,8 +75,8 @@ func (s *steps) read(path string) (*krm.Source, error) {
 
 // env is what the built-in that is configured at path may use.
 func (s *steps) env(path []any) builtins.Env {
-	parsed := func(src *krm.Source) { s.sourceWarnings(path, src) }
-	return builtins.Env{Read: s.read, Parsed: parsed, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
+	warn := func(w *krm.Error) { s.warnText(path, w) }
+	return builtins.Env{Read: s.read, Warn: warn, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
 }
 
 // openapi makes the layer's schema the one in effect, unless one is chosen already.
@@ -109,7 +109,7 @@ func (s *steps) openapi() {
 			s.errorAt(s.k.src, []any{"openapi", "path"}, err)
 			return
 		}
-		s.sourceWarnings(nil, src)
+		s.c.warnings(src.Warnings()...)
 		s.schemaSet = true
 	case version != "":
 		if version != krm.BuiltinSchemaVersion {
@@ -190,7 +190,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.errorAt(s.k.src, path, err)
 		return -1, nil
 	}
-	s.sourceWarnings(path, src)
+	s.c.warnings(src.Warnings()...)
 	n := 0
 	for kind := range kinds {
 		s.loaded = s.loaded || !krm.KnowsScope(kind)
@@ -214,16 +214,13 @@ func (s *steps) readUnlessDir(path string) (*krm.Source, error) {
 	return src, err
 }
 
-// sourceWarnings reports what a text has that is accepted, but probably not meant. What the layer's own file holds at path
-// is known by that place.
-func (s *steps) sourceWarnings(path []any, src *krm.Source) {
-	for _, w := range src.Warnings() {
-		switch {
-		case w.Pos.File != "":
-			s.c.warnings(w)
-		case !s.k.isUnread(path):
-			s.warn(s.k.src, path, "%s", w.Msg)
-		}
+// warnText adds a warning about a text. One that the layer's own file holds at path is known by that place.
+func (s *steps) warnText(path []any, w *krm.Error) {
+	switch {
+	case w.Pos.File != "":
+		s.c.warnings(w)
+	case !s.k.isUnread(path):
+		s.warn(s.k.src, path, "%s", w.Msg)
 	}
 }
 
@@ -276,7 +273,7 @@ func (s *steps) configurations() {
 	s.mergeConfig([]any{"configurations"}, config)
 	for i, text := range s.k.CRDs {
 		path := []any{"crds", i}
-		if crds, err := s.crds(path, text); err != nil {
+		if crds, err := s.crds(text); err != nil {
 			s.errorAt(s.k.src, path, err)
 		} else {
 			s.mergeConfig(path, crds)
@@ -284,7 +281,7 @@ func (s *steps) configurations() {
 	}
 }
 
-func (s *steps) crds(path []any, text string) (*builtins.Config, error) {
+func (s *steps) crds(text string) (*builtins.Config, error) {
 	src, err := s.read(text)
 	if err != nil {
 		return nil, err
@@ -298,7 +295,7 @@ func (s *steps) crds(path []any, text string) (*builtins.Config, error) {
 			return nil, err
 		}
 	}
-	s.sourceWarnings(path, src)
+	s.c.warnings(src.Warnings()...)
 	return builtins.CRDConfig(v)
 }
 
@@ -327,10 +324,10 @@ func (s *steps) decodeFile(path []any, text string, into any) bool {
 		s.fail(err)
 		return false
 	}
-	s.sourceWarnings(path, src)
+	s.c.warnings(src.Warnings()...)
 	errs := krm.Decoding{ScalarsAsText: true}.Decode(v, into)
 	for _, e := range errs {
-		s.fail(&krm.Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints})
+		s.fail(e.In(src))
 	}
 	return len(errs) == 0
 }
@@ -377,6 +374,9 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 func (s *steps) varsStep() {
 	if len(s.k.Vars) == 0 {
 		return
+	}
+	for i := range s.k.Vars {
+		s.k.Vars[i].Pos = s.k.src.Locate(0, "vars", i)
 	}
 	vars, err := s.vars.Merge(s.k.Vars)
 	if err != nil {

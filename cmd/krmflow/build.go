@@ -34,11 +34,11 @@ krmflow build can take its place in scripts.`,
 				}
 			}
 			var result *krm.List
-			err = a.run(cmd.Context(), plan, func(_ graph.Root, list *krm.List) error {
+			err = a.run(cmd.Context(), plan, a.log.node, func(_ graph.Root, list *krm.List) error {
 				result = list
 				return nil
 			})
-			if err != nil {
+			if err := errors.Join(err, a.strictError()); err != nil {
 				return err
 			}
 			if output != "" {
@@ -53,8 +53,8 @@ krmflow build can take its place in scripts.`,
 	return cmd
 }
 
-// run runs the plan and calls root with each root's list. It returns all failures as one error.
-func (a *app) run(ctx context.Context, plan *planner.Plan, root func(graph.Root, *krm.List) error) error {
+// run runs the plan and calls event after each node and root with each root's list. It returns all failures as one error.
+func (a *app) run(ctx context.Context, plan *planner.Plan, event func(scheduler.Event), root func(graph.Root, *krm.List) error) error {
 	if err := a.denied(plan); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *app) run(ctx context.Context, plan *planner.Plan, root func(graph.Root,
 	errs := scheduler.Run(ctx, plan.Graph, scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
-		Event:     a.log.node,
+		Event:     event,
 		Warn:      a.log.warnNode,
 		Root:      root,
 		Executor:  pool.get,
@@ -71,8 +71,5 @@ func (a *app) run(ctx context.Context, plan *planner.Plan, root func(graph.Root,
 
 		AllowErrorResults: a.allowErrorResults,
 	})
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return a.strictError()
+	return errors.Join(errs...)
 }

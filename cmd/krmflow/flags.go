@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/planner"
@@ -68,7 +69,7 @@ func (f *flags) validate() error {
 		{"log-level", f.logLevel, []string{"debug", "info", "warn", "error"}},
 		{"log-format", f.logFormat, []string{"text", "json"}},
 	} {
-		if c.value != "" && !contains(c.legal, c.value) {
+		if c.value != "" && !slices.Contains(c.legal, c.value) {
 			return usageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
 		}
 	}
@@ -76,15 +77,6 @@ func (f *flags) validate() error {
 		return usageError(fmt.Errorf("--jobs must be at least 1"))
 	}
 	return nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // plannerOptions returns what the flags mean for the planner.

@@ -47,7 +47,7 @@ func interruptible(ctx context.Context, f func() error) error {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- krm.Panicked("the planner", p)
+				done <- krm.Panicked("krmflow", p)
 			}
 		}()
 		done <- f()

@@ -49,7 +49,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 // run runs one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	collectSeldom()
-	human := krm.SanitisingWriter(stderr)
+	status := &statusWriter{w: stderr}
+	human := krm.SanitisingWriter(status)
 	end := reporter{human, wantsJSON(args)}
 	defer func() {
 		if p := recover(); p != nil {
@@ -59,7 +60,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	ctx, release := untilSignal()
 	defer release()
 	out := &stdoutWriter{ctx: ctx, w: stdout}
-	cmd := newCommand(&app{stdin: stdin, stdout: out, stderr: human})
+	cmd := newCommand(&app{stdin: stdin, stdout: out, stderr: human, status: status})
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
 	cmd.SetErr(human)
@@ -81,6 +82,7 @@ func collectSeldom() {
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	status         *statusWriter // below stderr
 	flags
 	functionFlags
 	rootFlags
@@ -115,13 +117,31 @@ the output, 10 --check found a difference, 70 a bug of krmflow, 74 the output co
 		root.SetOut(a.stdout) // which the command takes over now
 		root.InitDefaultCompletionCmd()
 	}
+	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
-		if c.HasSubCommands() {
+		switch {
+		case c.Name() == "help":
+			c.Args = noSuchTopic
+		case c.HasSubCommands():
 			c.Args = noSuchCommand
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
+		for _, shell := range c.Commands() {
+			if c.Name() == "completion" {
+				shell.Args = atMost(0)
+			}
+		}
 	}
 	return root
+}
+
+// noSuchTopic refuses arguments of help that are no command.
+func noSuchTopic(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		found, rest = cmd.Root(), args
+	}
+	return noSuchCommand(found, rest)
 }
 
 // noSuchCommand refuses a first argument that is no command.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
@@ -102,7 +103,7 @@ func planCommand(a *app) *cobra.Command {
 its configuration in one line and the file and field it comes from. Nothing is executed and nothing is written.`,
 		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !contains([]string{"text", "json", "dot"}, output) {
+			if !slices.Contains([]string{"text", "json", "dot"}, output) {
 				return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
 			}
 			_, plan, err := a.planRoots(cmd, args)

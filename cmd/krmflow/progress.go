@@ -2,28 +2,67 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/krmflow/krmflow/graph"
 )
 
 // progressDelay is how long a run may take before it shows progress: nobody wants to see that of a short one.
 const progressDelay = time.Second
 
+// A statusWriter passes what is written to a terminal on, but first removes the status line that it shows: nothing else is
+// ever behind it on its line.
+type statusWriter struct {
+	mu    sync.Mutex
+	w     io.Writer
+	shown bool
+}
+
+func (s *statusWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	return s.w.Write(p)
+}
+
+// show replaces the status line; empty text removes it.
+func (s *statusWriter) show(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	if text != "" {
+		fmt.Fprint(s.w, text)
+		s.shown = true
+	}
+}
+
+func (s *statusWriter) clear() {
+	if s.shown {
+		fmt.Fprint(s.w, "\r\x1b[K")
+		s.shown = false
+	}
+}
+
 // progress shows how many roots are done: on a terminal one line that is written over, elsewhere a line now and then.
 type progress struct {
-	a             *app
-	total, failed int
-	terminal      bool
+	a        *app
+	g        *graph.Graph
+	unknown  int // roots that could not be planned: they have failed, and are not in g
+	terminal bool
 
 	mu    sync.Mutex
 	count int
+	bad   map[*graph.Node]bool
 	quit  chan struct{}
 	ended sync.WaitGroup
 }
 
-func (a *app) progress(total, failed int) *progress {
-	p := &progress{a: a, total: total, failed: failed, quit: make(chan struct{})}
+// progress starts to show how g is run.
+func (a *app) progress(g *graph.Graph, unknown int) *progress {
+	p := &progress{a: a, g: g, unknown: unknown, bad: map[*graph.Node]bool{}, quit: make(chan struct{})}
 	if a.quiet || a.log.json {
 		close(p.quit)
 		return p
@@ -35,14 +74,43 @@ func (a *app) progress(total, failed int) *progress {
 	return p
 }
 
+// done says that a root has ended well.
 func (p *progress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count++
 }
 
+// fail says that a node has failed, and so the roots that need it.
+func (p *progress) fail(n *graph.Node) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bad[n] = true
+}
+
+func (p *progress) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	total, failed := len(p.g.Roots)+p.unknown, p.unknown
+	if len(p.bad) > 0 {
+		bad := make([]bool, len(p.g.Nodes))
+		for i, n := range p.g.Nodes {
+			bad[i] = p.bad[n]
+			for _, in := range n.Inputs {
+				bad[i] = bad[i] || bad[in]
+			}
+		}
+		for _, r := range p.g.Roots {
+			if bad[r.Node] {
+				failed++
+			}
+		}
+	}
+	return fmt.Sprintf("%d of %d roots done, %d running, %d failed", p.count, total, total-p.count-failed, failed)
+}
+
 func (p *progress) show() {
-	every, shown := 100*time.Millisecond, false
+	every := 100 * time.Millisecond
 	if !p.terminal {
 		every = 5 * time.Second
 	}
@@ -51,20 +119,14 @@ func (p *progress) show() {
 	for {
 		select {
 		case <-p.quit:
-			if shown && p.terminal {
-				fmt.Fprint(os.Stderr, "\r\x1b[K")
-			}
+			p.a.status.show("")
 			return
 		case <-timer.C:
-			p.mu.Lock()
-			text := fmt.Sprintf("%d of %d roots done, %d running, %d failed", p.count, p.total, p.total-p.count, p.failed)
-			p.mu.Unlock()
 			if p.terminal {
-				fmt.Fprint(os.Stderr, "\r\x1b[K"+text)
+				p.a.status.show(p.String())
 			} else {
-				fmt.Fprintln(p.a.stderr, text)
+				fmt.Fprintln(p.a.stderr, p)
 			}
-			shown = true
 			timer.Reset(every)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
@@ -34,9 +35,10 @@ func renderCommand(a *app) *cobra.Command {
 		Use:   "apply-render [DIR...]",
 		Short: "Render directories to a folder, a file or stdout",
 		Long: `Plan the directories and, if all of them can be planned, render them. A folder receives one file per
-resource, each root below its own relative path if there are several. The folder changes in one step when everything is
-rendered: a run that is killed leaves what was there. Files that an earlier run wrote and that are no longer made are
-removed; files that krmflow did not write are never touched.`,
+resource, each root below its own path if there are several: relative to DIR with -R DIR, else to the working directory,
+or to the deepest folder that holds all of them. The folder changes in one step when everything is rendered: a run that is
+killed leaves what was there. Files that an earlier run wrote and that are no longer made are removed; files that krmflow
+did not write are never touched.`,
 		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {
@@ -202,11 +204,17 @@ func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to 
 	for _, d := range dirs {
 		byName[d.name] = d
 	}
-	p := a.progress(len(plan.Graph.Roots), len(plan.Failed))
+	p := a.progress(plan.Graph, len(plan.Failed))
 	defer p.stop()
 	var mu sync.Mutex
 	done := map[string]bool{}
-	runErr := a.run(ctx, plan, func(r graph.Root, list *krm.List) error {
+	event := func(e scheduler.Event) {
+		a.log.node(e)
+		if e.Err != nil {
+			p.fail(e.Node)
+		}
+	}
+	runErr := a.run(ctx, plan, event, func(r graph.Root, list *krm.List) error {
 		if err := to.put(byName[r.Dir], list); err != nil {
 			return err
 		}
