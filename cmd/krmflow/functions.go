@@ -75,6 +75,16 @@ func (f *functionFlags) functions(image func(string) trust.Image) (planner.Funct
 	if !ok {
 		return planner.Functions{}, usageError(fmt.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
 	}
+	for _, l := range []struct {
+		flag string
+		ok   bool
+	}{
+		{"fn-timeout", f.timeout > 0}, {"fn-memory", f.memory > 0}, {"max-fn-output", f.output > 0}, {"fn-max-procs", f.procs > 0},
+	} {
+		if !l.ok {
+			return planner.Functions{}, usageError(fmt.Errorf("--%s must be more than 0", l.flag))
+		}
+	}
 	for _, text := range f.trusted {
 		if _, err := parseRefFlag(trust.FlagTrust, text); err != nil {
 			return planner.Functions{}, err

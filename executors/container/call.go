@@ -160,7 +160,7 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 	case ctx.Err() != nil:
 		return out, context.Cause(ctx)
 	case context.Cause(running) == errOutput:
-		return executors.Output{Stderr: out.Stderr}, c.failed(executors.Limit, out, "it printed more than %s", size(f.Limits.Output))
+		return executors.Output{Stderr: out.Stderr}, c.failed(executors.Limit, out, "wrote more than %s to stdout, stopped\n  --max-fn-output sets how much a function may write", size(f.Limits.Output))
 	case limited.Err() != nil:
 		return out, c.failed(executors.Timeout, out, "still running after %s, stopped\n  --fn-timeout sets how long a function may take", f.Limits.Timeout)
 	case err != nil:

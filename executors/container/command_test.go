@@ -118,7 +118,7 @@ func TestCommand(t *testing.T) {
 		want     string
 	}{
 		{"hang", "--fn-timeout=1s", 5, "still running after 1s, stopped"},
-		{"flood", "--max-fn-output=1048576", 6, "it printed more than 1 MiB"},
+		{"flood", "--max-fn-output=1048576", 6, "wrote more than 1 MiB to stdout, stopped"},
 		{"memory", "--fn-memory=67108864", 6, "needs more than 64 MiB of memory"},
 		{"fail", "--quiet", 5, "exit code 3"},
 	} {

@@ -123,7 +123,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"fail", krm.Limits{}, executors.Failed, "example.com/v1 Fn/fn: exit code 3", 0},
 		{"hang", krm.Limits{Timeout: 2 * time.Second}, executors.Timeout, "example.com/v1 Fn/fn: still running after 2s, stopped\n  --fn-timeout sets how long a function may take", 4 * time.Second},
-		{"flood", krm.Limits{Output: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it printed more than 64 MiB", 0},
+		{"flood", krm.Limits{Output: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write", 0},
 		{"memory", krm.Limits{Memory: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it was killed (signal: killed), which happens to who needs more than 64 MiB of memory\n" +
 			"  --fn-memory sets how much a function may use", 0},
 	} {

@@ -266,7 +266,7 @@ func (c *call) settle(reading *sync.WaitGroup) {
 func (c *call) verdict(end ended) (executors.Output, error) {
 	select {
 	case <-c.overfull:
-		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped", size(c.f.Limits.Output))
+		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped\n  --max-fn-output sets how much a function may write", size(c.f.Limits.Output))
 	default:
 	}
 	out := executors.Output{List: c.out.data(), Stderr: c.tail.data()}

@@ -5,8 +5,8 @@
 // file, a script from a copy that is made for the call.
 //
 // A call on Linux is isolated: its program is started by a small process of this binary that gives up what the function must
-// not have. Any binary that imports this package is one when it is started as "krmflow executor sandbox". What this machine can isolate is [Probe]'s answer; where it is too little a function is refused
-// unless it may run unsandboxed.
+// not have. Any binary that imports this package is one when it is started as "krmflow executor sandbox". What this machine
+// can isolate is [Probe]'s answer; where it is too little a function is refused unless it may run unsandboxed.
 package exec
 
 import (
