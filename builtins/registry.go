@@ -1,5 +1,7 @@
 package builtins
 
+import "github.com/krmflow/krmflow/krm"
+
 // New returns a new, unconfigured built-in of a kind that documents of `apiVersion: builtin` may have, nil for any other
 // kind. SortOrderTransformer is not among them: kustomize knows it only as the field sortOptions.
 func New(kind string) Builtin {
@@ -41,4 +43,10 @@ var kinds = [...]struct {
 	{"SecretGenerator", func() Builtin { return new(SecretGenerator) }},
 	{"SuffixTransformer", func() Builtin { return new(SuffixTransformer) }},
 	{"ValueAddTransformer", func() Builtin { return new(ValueAddTransformer) }},
+}
+
+// Decoding returns how kustomize reads the configuration document of a built-in.
+func Decoding(kind string) krm.Decoding {
+	exact := kind == "PrefixTransformer" || kind == "SuffixTransformer"
+	return krm.Decoding{AllowUnknown: true, ScalarsAsText: true, Exact: exact}
 }

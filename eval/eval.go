@@ -111,7 +111,7 @@ func validate(op graph.Validate, list *krm.List, warn builtins.Warn) (*krm.List,
 		return nil, err
 	}
 	if err := builtins.SameResources(list, checked); err != nil {
-		return nil, fmt.Errorf("a validator must not change resources: %w", err)
+		return nil, err
 	}
 	return list, nil
 }

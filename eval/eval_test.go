@@ -106,7 +106,7 @@ func TestRunErrors(t *testing.T) {
 		{graph.Load{Source: source("a: [")}, nil, "r.yaml:1: "},
 		{graph.Load{Source: source(web + "---\n" + web)}, nil, "duplicate resource v1 Service web (already at r.yaml:1)"},
 		{graph.Merge{}, []string{web, web}, "duplicate resource v1 Service web"},
-		{graph.Validate{Builtin: same}, []string{web}, "a validator must not change resources: "},
+		{graph.Validate{Builtin: same}, []string{web}, "a validator must not change resources, but it changed v1 Service web"},
 		{graph.Call{}, nil, "cannot run a call operation here"},
 	} {
 		var inputs []Input

@@ -58,6 +58,9 @@ type Decoding struct {
 	// ScalarsAsText accepts a number or boolean where a string is wanted: kustomize does it for all configuration
 	// files except Kustomizations, but not in a field of an embedded struct or one with the tag `decode:"text"`.
 	ScalarsAsText bool
+	// Exact accepts no other spelling of a field's name than its own, every scalar as text, yes, on and their like as
+	// booleans, and drops nulls from lists: kustomize does it for prefixes and suffixes.
+	Exact bool
 }
 
 // Decode stores v in the variable that into points to, as encoding/json does with its DisallowUnknownFields: by the names
@@ -155,16 +158,16 @@ func (d *decoder) structure(v Value, into reflect.Value) {
 	}
 	table := fieldsOf(into.Type())
 	fields := v.Fields()
-	if table.ambiguous(fields) {
+	if !d.Exact && table.ambiguous(fields) {
 		// encoding/json sees the keys sorted, which decides between spellings of one name.
 		fields = slices.Clone(fields)
 		slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
 	}
 	for _, f := range fields {
 		d.path = append(d.path, step{f.Key, -1})
-		if sf := table.find(f.Key); sf != nil {
+		if sf := table.find(f.Key); sf != nil && (!d.Exact || sf.name == f.Key) {
 			asText := d.ScalarsAsText
-			d.ScalarsAsText = asText && !sf.exact
+			d.ScalarsAsText = asText && !sf.exact || d.Exact
 			d.value(f.Value, sf.in(into))
 			d.ScalarsAsText = asText
 		} else if !d.AllowUnknown {
@@ -182,6 +185,9 @@ func (d *decoder) slice(v Value, into reflect.Value) {
 		return
 	}
 	items := v.Items()
+	if d.Exact {
+		items = slices.DeleteFunc(slices.Clone(items), Value.IsNull)
+	}
 	list := reflect.MakeSlice(into.Type(), len(items), len(items))
 	for i, x := range items {
 		d.path = append(d.path, step{"", i})
@@ -221,11 +227,14 @@ func (d *decoder) scalar(v Value, into reflect.Value) {
 			d.mismatch("a string", v)
 		}
 	case reflect.Bool:
-		if v.Type() != Bool {
+		switch {
+		case v.Type() == Bool:
+			into.SetBool(v.isTrue())
+		case d.Exact && v.Type() == String && resolve(v.Text(), true).Type() == Bool:
+			into.SetBool(resolve(v.Text(), true).isTrue())
+		default:
 			d.mismatch("true or false", v)
-			return
 		}
-		into.SetBool(v.isTrue())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		n, ok := v.asInt()
 		if !ok || into.OverflowInt(n) {

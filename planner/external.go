@@ -193,13 +193,14 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	if id.Name == "" {
 		s.fail(d.mistake(&krm.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
 	}
-	// kustomize ignores fields that it does not know here.
 	ignored := func(de *krm.DecodeError) {
 		if len(de.Path) > 1 || !isObjectField(de.Path[0]) {
 			s.c.warnings(d.mistake(de))
 		}
 	}
-	errs := krm.Decoding{AllowUnknown: true, Ignored: ignored, ScalarsAsText: true}.Decode(d.r.Value(), e.builtin)
+	decoding := builtins.Decoding(id.Kind)
+	decoding.Ignored = ignored
+	errs := decoding.Decode(d.r.Value(), e.builtin)
 	for _, de := range errs {
 		s.fail(d.mistake(de))
 	}
