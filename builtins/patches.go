@@ -177,7 +177,7 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	var errs []error
 	for i, path := range t.Paths {
 		docs, err := readInline(env, path)
-		if err != nil { // it is no patch, so it should be a file
+		if err != nil && !strings.Contains(path, "\n") { // it is no patch, so it should be a file
 			docs, err = readDocuments(env, path)
 		}
 		label := ""

@@ -228,6 +228,9 @@ func (d *planDoc) nodes() map[string]string {
 	m := map[string]string{}
 	for _, n := range d.Nodes {
 		m[n.ID] = n.Verb + " <- " + strings.Join(n.Inputs, ", ")
+		if n.Function == nil {
+			m[n.ID] += ": " + n.Summary // what flags change shows there alone
+		}
 	}
 	return m
 }
