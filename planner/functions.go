@@ -49,7 +49,7 @@ func (c *compiler) catalogs() []trust.Trusted {
 		for _, text := range c.o.Functions.Trusted {
 			t := c.trustedRef(text)
 			twice := func(other trust.Trusted) bool {
-				return t.Err == nil && other.Ref.Same(t.Ref) && other.Ref.Pin == t.Ref.Pin
+				return t.Err == nil && other.Ref.Same(t.Ref) && other.Ref.Pin == t.Ref.Pin && other.Path == t.Path
 			}
 			if !slices.ContainsFunc(c.trusted, twice) {
 				c.trusted = append(c.trusted, t)
@@ -71,6 +71,7 @@ func (c *compiler) trustedRef(text string) trust.Trusted {
 		return t
 	}
 	t.Ref = ref.In(c.o.Cwd)
+	t.Path = t.Ref.Location
 	if real, err := filepath.EvalSymlinks(t.Ref.Location); err == nil {
 		t.Ref = t.Ref.At(real)
 	}
@@ -100,15 +101,31 @@ func (c *compiler) readCatalog(t *trust.Trusted) {
 		t.Err = err
 		return
 	}
-	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: src.Digest(), InTree: c.inTree(real)})
-	c.warnings(warnings...)
-	if denial != nil {
-		c.deny(Denial{"", denial.Err, denial.Exit})
-		t.Denial = denial
+	if !c.decideCatalog(t, src.Digest()) {
 		return
 	}
 	if t.Catalog, t.Err = catalog.Parse(src, t.Ref); t.Err == nil {
 		c.warnings(t.Catalog.Notices...)
+	}
+}
+
+// decideCatalog reports whether a catalog may be used, as far as the layers are known by now.
+func (c *compiler) decideCatalog(t *trust.Trusted, digest krm.Digest) bool {
+	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, InTree: c.passesTree(t)})
+	c.warnings(warnings...)
+	if denial != nil {
+		c.deny(Denial{"", denial.Err, denial.Exit})
+		t.Denial = denial
+	}
+	return denial == nil
+}
+
+// decideCatalogs decides once more when all layers are known: a catalog may lie in one that was loaded after its first use.
+func (c *compiler) decideCatalogs() {
+	for i := range c.trusted {
+		if t := &c.trusted[i]; t.Catalog != nil {
+			c.decideCatalog(t, t.Catalog.Digest)
+		}
 	}
 }
 
@@ -126,7 +143,21 @@ func (c *compiler) deny(d Denial) {
 	}
 }
 
-// inTree reports whether a file lies in a directory that is rendered: who may change that may change the catalog.
+// passesTree reports whether a catalog lies in a directory that is rendered, or is found through a symbolic link there: who
+// may change that may change what is trusted.
+func (c *compiler) passesTree(t *trust.Trusted) bool {
+	if c.inTree(t.Ref.Location) {
+		return true
+	}
+	for path := t.Path; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil && c.inTree(filepath.Join(real, filepath.Base(path))) {
+			return true
+		}
+	}
+	return false
+}
+
+// inTree reports whether a path lies in a directory that is rendered.
 func (c *compiler) inTree(real string) bool {
 	for dir := range c.kusts {
 		if krm.Within(real, dir) {

@@ -94,7 +94,9 @@ type Request struct {
 // A Trusted is a catalog that the user trusts.
 type Trusted struct {
 	// Ref is where it really is, without symbolic links: see [catalog.Ref.At].
-	Ref     catalog.Ref
+	Ref catalog.Ref
+	// Path is where the user said that it is: absolute, with symbolic links.
+	Path    string
 	Catalog *catalog.Catalog // nil if it could not be read
 	Err     error            // why
 	// Denial is set instead of Err if the catalog must not be read.
