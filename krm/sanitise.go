@@ -23,7 +23,7 @@ func Sanitise(s string) string {
 		switch {
 		case !unsafeRune(r, n):
 			b.WriteString(s[i : i+n])
-		case n == 1:
+		case n == 1 && r != 0x7f: // DEL is the one that JSON does not escape, which knows no \x
 			writeHex(&b, 'x', uint32(s[i]), 2)
 		default:
 			writeHex(&b, 'u', uint32(r), 4)

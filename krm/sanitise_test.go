@@ -12,7 +12,7 @@ func TestSanitise(t *testing.T) {
 		"plain": "plain",
 		"two\nlines\tand ünïcode 漢 \U0001f600 \ufffd": "two\nlines\tand ünïcode 漢 \U0001f600 \ufffd",
 		"\x1b[31mred\x07\r\x00":                       `\x1b[31mred\x07\x0d\x00`,
-		"a\x7fb":                                      `a\x7fb`,
+		"a\x7fb":                                      `a\u007fb`,
 		"csi \u009b31m":                               `csi \u009b31m`,
 		"user\u202enimda":                             `user\u202enimda`,
 		"\u2066a\u2069\u2028\u2029\u202a":             `\u2066a\u2069\u2028\u2029\u202a`,

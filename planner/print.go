@@ -134,7 +134,8 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 	for _, x := range p.Warnings {
 		doc.Warnings = append(doc.Warnings, messageDoc{x.Pos.File, x.Pos.Line, x.Field, x.Msg, x.Hints})
 	}
-	enc := json.NewEncoder(w)
+	// What it escapes is what JSON calls so, too: the document is the same, also on a terminal.
+	enc := json.NewEncoder(krm.SanitisingWriter(w))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(doc)
