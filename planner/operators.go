@@ -291,9 +291,9 @@ func replacementSummary(r builtins.Replacement) string {
 	case r.Path != "":
 		return r.Path
 	case r.Source != nil:
-		return fmt.Sprintf("%s -> %d targets", strings.TrimSpace(r.Source.String()), len(r.Targets))
+		return strings.TrimSpace(r.Source.String()) + " -> " + count(len(r.Targets), "target")
 	}
-	return fmt.Sprintf("%d targets", len(r.Targets))
+	return count(len(r.Targets), "target")
 }
 
 func finishSummary(f *builtins.Finish) string {
@@ -303,7 +303,7 @@ func finishSummary(f *builtins.Finish) string {
 	}
 	out := "hashes, references, order " + order
 	if n := len(f.Vars); n > 0 {
-		out += fmt.Sprintf(", %d vars", n)
+		out += ", " + count(n, "var")
 	}
 	for _, m := range []struct {
 		on   bool
