@@ -2,7 +2,30 @@
 
 package executors
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // alive reports whether there is a process with this number.
 func alive(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }
+
+// hold marks a directory as in use until the file is closed or this process has ended, however that happens. Processes that
+// share the directory need not see each other by their numbers: one of them may be in a container.
+func hold(dir string) *os.File {
+	f, err := os.Open(dir)
+	if err == nil {
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // a file system without locks: numbers have to do
+	}
+	return f
+}
+
+// held reports whether somebody holds a directory.
+func held(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == syscall.EWOULDBLOCK
+}

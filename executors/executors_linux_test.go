@@ -251,6 +251,50 @@ func TestHostKilled(t *testing.T) {
 	}
 }
 
+// What a run has left behind goes with the next one; what a run that cannot be seen from here still uses does not.
+func TestSweep(t *testing.T) {
+	dir := filepath.Join(os.TempDir(), "krmflow-run-2147483000-1") // there is no such process
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	next := func() (kept bool) {
+		x, err := executors.Start(t.Context(), executors.Program{Kind: "exec"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		if own, _ := filepath.Glob(filepath.Join(os.TempDir(), fmt.Sprintf("krmflow-run-%d-*", os.Getpid()))); len(own) != 1 || !locked(t, own[0]) {
+			t.Errorf("its own directory is not held: %v", own)
+		}
+		_, err = os.Stat(dir)
+		return err == nil
+	}
+	other, err := os.Open(dir)
+	if err == nil {
+		err = syscall.Flock(int(other.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !next() {
+		t.Error("it is gone although it is in use")
+	}
+	other.Close()
+	if next() {
+		t.Error("it is still there")
+	}
+}
+
+func locked(t *testing.T, dir string) bool {
+	t.Helper()
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == syscall.EWOULDBLOCK
+}
+
 // What is no executor is an error soon, and leaves nothing behind.
 func TestBadExecutors(t *testing.T) {
 	data, err := os.ReadFile("/proc/self/exe")

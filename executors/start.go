@@ -51,6 +51,7 @@ type Process struct {
 	client *plugin.Client
 	rpc    wire.ExecutorClient
 	dir    string
+	held   *os.File // dir, so that no other run takes it for abandoned
 	close  func() error
 }
 
@@ -65,7 +66,7 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("executor %s: %w", p.Kind, err)
 	}
-	x := &Process{kind: p.Kind, dir: dir, run: newRun(p, dir)}
+	x := &Process{kind: p.Kind, dir: dir, held: hold(dir), run: newRun(p, dir)}
 	x.close = sync.OnceValue(x.end)
 	defer func() {
 		if err != nil {
@@ -117,7 +118,7 @@ func sweep(base string) {
 	dirs, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
 	for _, dir := range dirs {
 		var pid int
-		if _, err := fmt.Sscanf(filepath.Base(dir), runPrefix+"%d-", &pid); err == nil && pid != os.Getpid() && !alive(pid) {
+		if _, err := fmt.Sscanf(filepath.Base(dir), runPrefix+"%d-", &pid); err == nil && pid != os.Getpid() && !alive(pid) && !held(dir) {
 			os.RemoveAll(dir)
 		}
 	}
@@ -200,7 +201,9 @@ func (x *Process) end() error {
 		x.client.Kill()
 	}
 	x.run.release()
-	return os.RemoveAll(x.dir)
+	err := os.RemoveAll(x.dir)
+	x.held.Close() // only now that there is nothing left to take
+	return err
 }
 
 // bind is what go-plugin calls to have the executor started; cmd has the environment that the executor needs.
