@@ -89,6 +89,9 @@ func compareKustomize(t *testing.T, text string) {
 	if !ok {
 		return
 	}
+	if strings.Contains(text, ">+") && strings.Contains(text, "#") {
+		return // a comment behind a folded text that keeps its line ends gives kustomize one more
+	}
 	if gerr != nil && strings.Contains(gerr.Error(), "occurs twice") && strings.Contains(text, "<<") {
 		return // kustomize does not look for it in mappings of which a merge key takes nothing
 	}
