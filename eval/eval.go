@@ -47,6 +47,8 @@ func Run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
 		return transform(op, Take(inputs), warn)
 	case graph.Validate:
 		return validate(op, Take(inputs), warn)
+	case graph.Discard:
+		return Take(inputs), nil
 	case graph.Finish:
 		return finish(op, Take(inputs), warn)
 	}

@@ -28,8 +28,19 @@ type Node struct {
 	Summary string
 	// Origin is where it was configured.
 	Origin Origin
-	// Layer names the Kustomization or Component that the node belongs to; nodes of a layer are drawn together.
+	// Layer names the Kustomization, Component or Composition that the node belongs to; nodes of a layer are drawn together.
 	Layer string
+	// Item says which item of a Composition the node is made from, nil for all other nodes.
+	Item *Item
+}
+
+// An Item is an entry of the consolidated list of a Composition.
+type Item struct {
+	Kind, Name string
+	// Place is its place in the final order, from 1, and Of the number of items.
+	Place, Of int
+	// Changes are the overrides that changed it, in the order in which they did.
+	Changes []Origin
 }
 
 // An Origin is a place in a configuration file.
@@ -56,7 +67,12 @@ func (o Origin) File() string {
 }
 
 // Field returns the path within the file as messages show it: "patches[1].path".
-func (o Origin) Field() string { return krm.FieldPath(o.Path) }
+func (o Origin) Field() string {
+	if o.Source == nil {
+		return krm.FieldPath(o.Path)
+	}
+	return o.Source.Field(o.Path)
+}
 
 // A Root is a result that was asked for.
 type Root struct {

@@ -2,7 +2,7 @@ package graph
 
 import "github.com/krmflow/krmflow/krm"
 
-// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Call] and [Finish]. Ops are plain
+// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Discard], [Call] and [Finish]. Ops are plain
 // data; package eval runs them all but Call, for which the scheduler needs an executor.
 type Op interface {
 	// Verb is the word that plans and logs use.
@@ -39,6 +39,9 @@ type Transform struct {
 // Validate checks its input, which must come out unchanged.
 type Validate struct{ Builtin Builtin }
 
+// Discard yields its first input unchanged. The others are only computed, because they must not fail.
+type Discard struct{}
+
 // Call runs a function: as a generator, whose resources are added to its input, as a transformer, which replaces it, or as
 // a validator, which must not change it.
 type Call struct {
@@ -65,5 +68,6 @@ func (Merge) Verb() string     { return "merge" }
 func (Generate) Verb() string  { return "generate" }
 func (Transform) Verb() string { return "transform" }
 func (Validate) Verb() string  { return "validate" }
+func (Discard) Verb() string   { return "discard" }
 func (Call) Verb() string      { return "call" }
 func (Finish) Verb() string    { return "finish" }

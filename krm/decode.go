@@ -24,7 +24,7 @@ func (e *DecodeError) Error() string {
 
 // In returns the mistake with its place in src, a file that was read by [Source.Value].
 func (e *DecodeError) In(src *Source) *Error {
-	return &Error{Pos: src.Locate(0, e.Path...), Field: e.Field(), Msg: e.Msg, Hints: e.Hints}
+	return &Error{Pos: src.Locate(0, e.Path...), Field: src.Field(e.Path), Msg: e.Msg, Hints: e.Hints}
 }
 
 // printPath returns the form in which messages show a path of keys (string) and indexes (int).
@@ -65,7 +65,7 @@ type Decoding struct {
 
 // Decode stores v in the variable that into points to, as encoding/json does with its DisallowUnknownFields: by the names
 // in `json:` tags, exact or else without regard to case, embedded structs inline, null leaves a variable as it is. It
-// supports structs, pointers, slices, maps with string keys, scalars, any, and Value, which takes the value as it is.
+// supports structs, pointers, slices, maps with string keys, scalars, any, Value, which takes the value as it is, and TextOrMap.
 //
 // Decode goes on after a mistake and returns all of them, in the order of the document. It panics only if into points to
 // a type that it does not support. It is safe for concurrent use.
@@ -77,6 +77,20 @@ func (d Decoding) Decode(v Value, into any) []*DecodeError {
 	run.path = run.room[:0]
 	run.value(v, reflect.ValueOf(into).Elem())
 	return run.errs
+}
+
+// TextOrMap is what [Decode] makes of a string or a mapping: Map is None for a string.
+type TextOrMap struct {
+	Text string
+	Map  Value
+}
+
+func (d *decoder) textOrMap(v Value, into *TextOrMap) {
+	if v.Type() == Map {
+		into.Map = v
+		return
+	}
+	d.value(v, reflect.ValueOf(&into.Text).Elem())
 }
 
 type decoder struct {
@@ -123,6 +137,10 @@ func (d *decoder) mismatch(want string, v Value) {
 func (d *decoder) value(v Value, into reflect.Value) {
 	if into.Type() == reflect.TypeFor[Value]() {
 		*into.Addr().Interface().(*Value) = v
+		return
+	}
+	if into.Type() == reflect.TypeFor[TextOrMap]() {
+		d.textOrMap(v, into.Addr().Interface().(*TextOrMap))
 		return
 	}
 	if v.IsNull() {

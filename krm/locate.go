@@ -8,6 +8,9 @@ import (
 // existing parent if the field does not exist. doc counts the resources of an earlier call of [Source.Documents]; a file
 // that was read by [Source.Value] alone has only document 0. It parses the document again, so it is meant for messages.
 func (s *Source) Locate(doc int, path ...any) Pos {
+	if len(s.parts) > 0 {
+		return s.locatePart(path)
+	}
 	pos := Pos{File: s.File}
 	text, err := s.readText()
 	if err != nil {

@@ -50,6 +50,8 @@ type Source struct {
 	treeMu   sync.Mutex
 	tree     *yaml.Node // of treePart, made when there are many such calls
 	treePart int
+
+	parts []part // of the files that this is a part of: see Source.Part
 }
 
 // Digest returns the SHA-256 of Data.

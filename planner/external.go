@@ -21,10 +21,17 @@ type document struct {
 	src    *krm.Source
 	n      int
 	inline bool // the text stands in the layer's file
+	// item is set instead of path, src and n for an item of a Composition.
+	item *item
+	// composition is set with path alone for the reference to a Composition.
+	composition string
 }
 
 // locate returns where a field of the document is.
 func (d document) locate(path ...any) krm.Pos {
+	if d.item != nil {
+		return d.item.locate(path)
+	}
 	if d.src == nil || d.inline {
 		return d.r.Pos
 	}
@@ -41,31 +48,28 @@ func (d document) configText(config krm.Value) []byte {
 
 // external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
 // come before those of files and folders, and no two may have the same identity.
-func (s *steps) external(field string, texts []string, role krm.Role) []*entry {
+func (s *steps) external(field string, values []krm.TextOrMap, role krm.Role) []*entry {
 	var inline, files []document
-	for i, text := range texts {
+	for i, v := range values {
 		path := []any{field, i}
-		rs, src, err := s.inline(path, text)
-		if err != nil && strings.Contains(text, "\n") {
-			s.errorAt(s.k.src, path, errors.New(krm.AsError(err).Msg))
-			continue
-		}
-		if err == nil {
-			for n, r := range rs {
-				inline = append(inline, document{r, path, src, n, true})
+		if v.Map.Exists() {
+			if d := s.mapping(path, v.Map); d != nil {
+				inline = append(inline, *d)
 			}
 			continue
 		}
-		rs, src = s.configDocuments(path, text)
-		for n, r := range rs {
-			files = append(files, document{r, path, src, n, false})
-		}
+		in, others := s.documents(path, v.Text)
+		inline, files = append(inline, in...), append(files, others...)
 	}
 	docs := append(inline, files...)
 	list := krm.NewList()
 	count := map[string]int{}
 	var entries []*entry
 	for _, d := range docs {
+		if d.composition != "" {
+			entries = append(entries, &entry{path: d.path, composition: d.composition})
+			continue
+		}
 		if err := list.Append(d.r); err != nil {
 			s.errorAt(s.k.src, d.path, err)
 			continue
@@ -80,6 +84,43 @@ func (s *steps) external(field string, texts []string, role krm.Role) []*entry {
 		}
 	}
 	return entries
+}
+
+// mapping returns the document that an entry is itself, not as a text (KX-10).
+func (s *steps) mapping(path []any, v krm.Value) *document {
+	if v.Get("kind").Text() == "" {
+		s.errorAt(s.k.src, path, errors.New("the object has no kind"))
+		return nil
+	}
+	d := document{r: krm.NewResource(v, s.schema), path: path, inline: true}
+	d.r.Pos = s.k.src.Locate(0, path...)
+	if s.tracking {
+		d.r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.src.File))}
+	}
+	return &d
+}
+
+// documents returns the documents that an entry holds as a text, or those that it names.
+func (s *steps) documents(path []any, text string) (inline, files []document) {
+	rs, src, err := s.inline(path, text)
+	switch {
+	case err == nil:
+		for n, r := range rs {
+			inline = append(inline, document{r: r, path: path, src: src, n: n, inline: true})
+		}
+		return inline, nil
+	case strings.Contains(text, "\n"):
+		s.errorAt(s.k.src, path, errors.New(krm.AsError(err).Msg))
+		return nil, nil
+	}
+	if in := s.compositionAt(text); in != "" {
+		return nil, []document{{path: path, composition: in}}
+	}
+	rs, src = s.configDocuments(path, text)
+	for n, r := range rs {
+		files = append(files, document{r: r, path: path, src: src, n: n})
+	}
+	return nil, files
 }
 
 // inline returns the documents that an entry holds itself, with their text. The error says why it is no YAML of
@@ -142,7 +183,7 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 	}
 	for _, n := range g.Nodes {
 		if call, ok := n.Op.(graph.Call); ok {
-			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, krm.Errorf(s.k.src.Locate(0, path...), krm.FieldPath(path),
+			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, krm.Errorf(s.k.src.Locate(0, path...), s.k.src.Field(path),
 				"the configuration in %q is made by a function (%s), so it cannot be planned: nothing runs that the plan does not name",
 				text, call.Function.Name), trust.ExitTrust})
 			return nil
@@ -178,14 +219,18 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	id := d.r.ID()
 	e := &entry{path: d.path, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
+		if id.Group == kustomizeGroup && id.Kind == compositionKind {
+			err := s.configureError(d, errors.New("a Composition must be in a file of its own called composition.yaml"))
+			s.fail(krm.AsError(err).Hint("name that file, or its directory, here"))
+			return nil
+		}
 		if s.function(d, role, e); e.call == nil {
 			return nil
 		}
 		return e
 	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
-		what := fmt.Sprintf("there is no built-in %q", id.Kind)
-		s.fail(d.mistake(&krm.DecodeError{Path: []any{"kind"}, Msg: what, Hints: krm.DidYouMean(id.Kind, builtins.Kinds())}))
+		s.fail(s.unknownBuiltin(d))
 		return nil
 	}
 	s.configWarnings(d)
@@ -203,6 +248,9 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	errs := decoding.Decode(d.r.Value(), e.builtin)
 	for _, de := range errs {
 		s.fail(d.mistake(de))
+	}
+	if d.item != nil {
+		useDefaultFields(e.builtin, d.r.Value())
 	}
 	for _, err := range mistakes(e.builtin.Configure(s.env(d.path))) {
 		if len(errs) == 0 || !builtins.IsMissing(err) {
@@ -234,10 +282,26 @@ func isObjectField(key any) bool { return key == "apiVersion" || key == "kind" |
 // mistake returns a mistake in d with its place. That of an inline document is known by the field that holds it.
 func (d document) mistake(m *krm.DecodeError) *krm.Error {
 	e := &krm.Error{Pos: d.locate(m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints}
-	if d.inline {
+	switch {
+	case d.item != nil:
+		e.Field = d.item.src.Field(m.Path)
+	case d.inline:
 		e.Field = strings.TrimSuffix(krm.FieldPath(d.path)+": "+e.Field, ": ")
 	}
 	return e
+}
+
+// unknownBuiltin says that there is no built-in of a document's kind.
+func (s *steps) unknownBuiltin(d document) error {
+	kind, kinds := d.r.ID().Kind, builtins.Kinds()
+	if d.item != nil {
+		kinds = builtinKinds()
+	}
+	err := d.mistake(&krm.DecodeError{Path: []any{"kind"}, Msg: fmt.Sprintf("there is no built-in %q", kind), Hints: krm.DidYouMean(kind, kinds)})
+	if d.item != nil {
+		err.Hint("built-ins are: %s", strings.Join(kinds, ", "))
+	}
+	return err
 }
 
 // configureError gives an error of a built-in the place of its document.
@@ -248,7 +312,7 @@ func (s *steps) configureError(d document, err error) error {
 	}
 	e := krm.Errorf(d.r.Pos, "", "%w", err)
 	if d.r.Pos.File == s.k.src.File {
-		e.Field = krm.FieldPath(d.path)
+		e.Field = s.k.src.Field(d.path)
 	}
 	e.Hints = hints(err)
 	return e

@@ -164,6 +164,11 @@ func (c *compiler) inTree(real string) bool {
 			return true
 		}
 	}
+	for dir := range c.composed {
+		if krm.Within(real, dir) {
+			return true
+		}
+	}
 	return slices.ContainsFunc(c.dirs, func(name string) bool {
 		dir, err := c.files.Root(name)
 		return err == nil && krm.Within(real, dir.Real)
@@ -219,17 +224,33 @@ func (c *compiler) readable() (list []*catalog.Catalog) {
 	return list
 }
 
+// catalogRef is an entry of a catalogs field.
+type catalogRef struct {
+	text string
+	dir  string // absolute, where a relative path starts
+	src  *krm.Source
+	path []any
+}
+
+// ownCatalogs returns the catalogs field of a Kustomization or Component.
+func (s *steps) ownCatalogs() (list []catalogRef) {
+	for i, text := range s.k.Catalogs {
+		list = append(list, catalogRef{text, s.dir.Real, s.k.src, []any{"catalogs", i}})
+	}
+	return list
+}
+
 // layerCatalogs returns the trusted catalogs in the order in which this layer searches them, and those that it names
 // and nobody trusts. What a layer names decides about order, never about trust, but a pin of its own counts.
 func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 	trusted := s.c.catalogs()
 	taken := make([]bool, len(trusted))
-	for i, text := range s.k.Catalogs {
-		ref, err := catalog.ParseRef(text)
+	for _, c := range s.catalogs {
+		ref, err := catalog.ParseRef(c.text)
 		if err != nil {
 			continue // reported when the layer was compiled
 		}
-		ref = ref.In(s.dir.Real)
+		ref = ref.In(c.dir)
 		if !ref.Remote() {
 			if real, err := filepath.EvalSymlinks(ref.Location); err == nil {
 				ref = ref.At(real)
@@ -241,12 +262,12 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 				found = true
 				if !taken[j] {
 					taken[j] = true
-					search = append(search, s.pinned(t, ref.Shown(text), i))
+					search = append(search, s.pinned(t, ref.Shown(c.text), c))
 				}
 			}
 		}
 		if !found {
-			named = append(named, trust.Named{Ref: ref.Shown(text), Pos: s.k.src.Locate(0, "catalogs", i), Flag: ref.Shown(s.c.files.Name(ref.Location)).String()})
+			named = append(named, trust.Named{Ref: ref.Shown(c.text), Pos: c.src.Locate(0, c.path...), Flag: ref.Shown(s.c.files.Name(ref.Location)).String()})
 		}
 	}
 	for j, t := range trusted {
@@ -257,13 +278,13 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 	return search, named
 }
 
-// pinned returns a trusted catalog, denied if it is not the one that item i of the field pins.
-func (s *steps) pinned(t trust.Trusted, ref catalog.Ref, i int) trust.Trusted {
+// pinned returns a trusted catalog, denied if it is not the one that an entry of a catalogs field pins.
+func (s *steps) pinned(t trust.Trusted, ref catalog.Ref, at catalogRef) trust.Trusted {
 	if ref.Pin.IsZero() || t.Catalog == nil || t.Catalog.Digest == ref.Pin {
 		return t
 	}
 	_, denial := s.c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: t.Catalog.Digest})
-	denial.Err.Pos, denial.Err.Field = s.k.src.Locate(0, "catalogs", i), krm.FieldPath([]any{"catalogs", i})
+	denial.Err.Pos, denial.Err.Field = at.src.Locate(0, at.path...), at.src.Field(at.path)
 	text := denial.Err.Error()
 	if s.c.mispinned[text] == nil {
 		s.c.mispinned[text] = denial // once, for all functions of the layer
@@ -274,15 +295,15 @@ func (s *steps) pinned(t trust.Trusted, ref catalog.Ref, i int) trust.Trusted {
 
 // checkCatalogs reports what is wrong with the catalogs field, and warns about catalogs that nobody trusts.
 func (s *steps) checkCatalogs() {
-	for i, text := range s.k.Catalogs {
-		path := []any{"catalogs", i}
-		if _, err := catalog.ParseRef(text); err != nil {
-			s.errorAt(s.k.src, path, err)
-		} else if slices.Index(s.k.Catalogs, text) < i {
-			s.warn(s.k.src, path, "%q is listed twice", text)
+	for i, c := range s.catalogs {
+		first := slices.IndexFunc(s.catalogs, func(o catalogRef) bool { return o.text == c.text && o.src == c.src })
+		if _, err := catalog.ParseRef(c.text); err != nil {
+			s.errorAt(c.src, c.path, err)
+		} else if first < i {
+			s.warn(c.src, c.path, "%q is listed twice", c.text)
 		}
 	}
-	if len(s.k.Catalogs) > 0 {
+	if len(s.catalogs) > 0 {
 		_, named := s.layerCatalogs()
 		for _, n := range named {
 			s.c.warnings(n.Warning())
@@ -295,7 +316,7 @@ func (s *steps) checkCatalogs() {
 func (s *steps) function(d document, role krm.Role, e *entry) {
 	policy := s.c.o.Functions.Policy
 	req := trust.Request{
-		ID: d.r.ID(), Pos: d.r.Pos, Node: s.prefix + "#" + krm.FieldPath(e.path), Config: d.r.Value(), Dir: s.dir.Real,
+		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real,
 		OS: runtime.GOOS, Arch: runtime.GOARCH,
 	}
 	if f := s.c.o.Functions.Isolation; f != nil {

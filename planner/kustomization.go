@@ -13,6 +13,7 @@ import (
 const (
 	kustomizationVersion = "kustomize.config.k8s.io/v1beta1"
 	componentVersion     = "kustomize.config.k8s.io/v1alpha1"
+	compositionKind      = "Composition"
 )
 
 // FileNames are the names of kustomization files. A directory may hold only one of them.
@@ -26,6 +27,8 @@ type kustomizationFile struct {
 	errs []error
 	// unread are the fields, or entries of lists, that could not be read as they are written.
 	unread map[string]bool
+	// composed is what a Composition comes to, nil for a Kustomization or Component.
+	composed *composed
 	// resourcePaths and imagePaths are the fields that each entry of Resources and Images was written in: deprecated
 	// fields are merged into them.
 	resourcePaths, imagePaths [][]any
@@ -37,7 +40,7 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 		b.failOnce(k.errs)
 		return k
 	}
-	src, err := b.findFile(dir)
+	src, composition, err := b.layerFile(dir)
 	if err != nil {
 		if from != nil {
 			b.errorAt(from.src, from.path, inDirectory(dir, err))
@@ -47,12 +50,37 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 		return nil
 	}
 	before := len(b.errs)
-	k := b.decode(src)
+	var k *kustomizationFile
+	if composition {
+		k = &kustomizationFile{src: src, composed: b.compose(dir, src)}
+		k.Kind = compositionKind
+	} else {
+		k = b.decode(src)
+	}
 	if k != nil {
 		k.errs = slices.Clone(b.errs[before:])
 		b.c.kusts[dir.Real] = k
 	}
 	return k
+}
+
+// layerFile returns the file that makes dir a layer, and whether that is a Composition. There may be only one (CO-03).
+func (b *build) layerFile(dir *loaders.Dir) (src *krm.Source, composition bool, err error) {
+	src, err = b.findFile(dir)
+	var none *noFileError
+	if err != nil && !errors.As(err, &none) {
+		return nil, false, err
+	}
+	c, cerr := b.findComposition(dir, src != nil)
+	switch {
+	case cerr != nil:
+		return nil, false, cerr
+	case c == nil:
+		return src, false, err
+	case src != nil:
+		return nil, false, fmt.Errorf("%s and %s are both present: a directory holds a Kustomization or a Composition, not both", src.File, c.File)
+	}
+	return c, true, nil
 }
 
 // findFile returns the one kustomization file of a directory.
@@ -184,13 +212,13 @@ func (b *build) checkKind(k *kustomizationFile, v krm.Value) {
 		return
 	}
 	if k.Kind != "Kustomization" && k.Kind != "Component" {
-		e := krm.Errorf(k.src.Locate(0, "kind"), "kind", "must be Kustomization or Component, not %q", k.Kind)
+		e := krm.Errorf(k.src.Locate(0, "kind"), k.src.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind)
 		e.Hints = krm.DidYouMean(k.Kind, []string{"Kustomization", "Component"})
 		b.fail(e)
 		return
 	}
 	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
-		b.fail(krm.Errorf(k.src.Locate(0, "apiVersion"), "apiVersion", "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
+		b.fail(krm.Errorf(k.src.Locate(0, "apiVersion"), k.src.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
 	}
 	if k.unread == nil && k.empty(v) {
 		b.fail(krm.Errorf(krm.Pos{File: k.src.File, Line: 1}, "", "the %s is empty", k.Kind))
@@ -202,7 +230,7 @@ func (b *build) check(k *kustomizationFile, v krm.Value) {
 	for i, m := range k.BuildMetadata {
 		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
 		if !slices.Contains(known, m) {
-			w := Warning{k.src.Locate(0, "buildMetadata", i), fmt.Sprintf("buildMetadata[%d]", i), fmt.Sprintf("unknown option %q is ignored", m), krm.DidYouMean(m, known)}
+			w := Warning{k.src.Locate(0, "buildMetadata", i), k.src.Field([]any{"buildMetadata", i}), fmt.Sprintf("unknown option %q is ignored", m), krm.DidYouMean(m, known)}
 			b.c.plan.Warnings = append(b.c.plan.Warnings, w)
 		}
 	}

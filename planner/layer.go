@@ -23,7 +23,7 @@ type layerKey struct {
 	origin   string // path from the root, if origins are tracked
 }
 
-// layer is a compiled Kustomization, or a Component on top of the list of the layer that uses it.
+// layer is a compiled Kustomization or Composition, or a Component or Composition on top of the list of the layer that uses it.
 type layer struct {
 	name   string // path of the kustomization file
 	k      *kustomizationFile
@@ -71,7 +71,7 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 	b.c.plan.Layers++
 	before, loaded := len(b.errs), b.loaded
 	l := b.compile(dir, k, key, parent)
-	l.failed = len(b.errs) > before || len(k.errs) > 0
+	l.failed = len(b.errs) > before || len(k.errs) > 0 || k.composed != nil && k.composed.failed
 	l.schema, l.schemaSet, l.loaded = b.schema, b.schemaSet, b.loaded
 	if parent == nil {
 		key.loaded = loaded && l.schemaSet && !key.set
@@ -109,14 +109,26 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 		s.prefix += "@" + v
 	}
 	l := &layer{name: s.prefix, k: k}
-	s.openapi()
-	s.checkCatalogs()
 	if parent != nil {
 		s.list, s.config, s.vars = parent.list, parent.config, parent.vars
 		s.hasList = true
 	} else {
 		s.config = &builtins.Config{}
 	}
+	if k.composed != nil {
+		s.composition()
+	} else {
+		s.kustomization()
+	}
+	l.out, l.config, l.vars = s.list, s.config, s.vars
+	return l
+}
+
+// kustomization makes the nodes of a Kustomization or Component.
+func (s *steps) kustomization() {
+	s.catalogs = s.ownCatalogs()
+	s.openapi()
+	s.checkCatalogs()
 	s.resources()
 	s.configurations()
 	s.generators()
@@ -124,8 +136,6 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	s.transformers()
 	s.validators()
 	s.varsStep()
-	l.out, l.config, l.vars = s.list, s.config, s.vars
-	return l
 }
 
 // variant returns a short name for what distinguishes this build of a directory from the plain one, "" for the plain one.

@@ -24,10 +24,14 @@ func (s *steps) generators() {
 		s.generate([]any{"secretGenerator", i}, g, g.Name)
 	}
 	for _, e := range s.external("generators", s.k.Generators, krm.GeneratorRole) {
+		if e.composition != "" {
+			s.addComposition(e)
+			continue
+		}
 		if s.call(e) {
 			continue
 		}
-		if g, ok := e.builtin.(builtins.Generator); ok {
+		if g := e.generator(); g != nil {
 			s.then(e.path, graph.Generate{Builtin: g, Schema: s.schema, Origin: e.origin}, e.summary)
 			continue
 		}
@@ -145,6 +149,10 @@ func (s *steps) transformers() {
 		}
 	}
 	for _, e := range s.external("transformers", k.Transformers, krm.TransformerRole) {
+		if e.composition != "" {
+			s.applyComposition(e)
+			continue
+		}
 		if s.call(e) {
 			continue
 		}
@@ -224,6 +232,10 @@ func (k labelsKey) fields(specs builtins.FieldSpecs) (_ builtins.FieldSpecs, err
 // validators appends the layer's validators.
 func (s *steps) validators() {
 	for _, e := range s.external("validators", s.k.Validators, krm.ValidatorRole) {
+		if e.composition != "" {
+			s.checkComposition(e)
+			continue
+		}
 		if s.call(e) {
 			continue
 		}
@@ -340,6 +352,14 @@ type entry struct {
 	// call and decision are set instead of builtin for a function.
 	call     *graph.Call
 	decision *trust.Decision
+	// composition is set instead, with path, for the path of a Composition.
+	composition string
+}
+
+// generator returns the built-in if it is one that makes resources, nil if it is not.
+func (e *entry) generator() builtins.Generator {
+	g, _ := e.builtin.(builtins.Generator)
+	return g
 }
 
 func (e *entry) errorf(format string, args ...any) error {

@@ -128,6 +128,8 @@ type compiler struct {
 	plan   *Plan
 	layers map[layerKey]*layer
 	kusts  map[string]*kustomizationFile
+	// composed are the consolidated Compositions, by directory.
+	composed map[string]*composed
 	// trusted are the catalogs that the user trusts, nil until a function or a layer asks for them.
 	trusted      []trust.Trusted
 	catalogsRead bool
@@ -157,6 +159,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		schemas:     map[schemaKey]*krm.Schema{},
 		schemaNames: map[*krm.Schema]string{},
 		kusts:       map[string]*kustomizationFile{},
+		composed:    map[string]*composed{},
 		images:      map[string]trust.Image{},
 		ids:         map[string]int{},
 		labels:      map[labelsKey]builtins.FieldSpecs{},
@@ -229,7 +232,9 @@ type build struct {
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
 	tracking bool
 	stack    []*frame
-	errs     []error
+	// importing are the directories of the Compositions that are being consolidated, each imported by the one before it.
+	importing []*loaders.Dir
+	errs      []error
 }
 
 // frame is a layer that is being compiled.
@@ -315,7 +320,7 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 
 func (b *build) warn(src *krm.Source, path []any, format string, args ...any) {
 	b.c.plan.Warnings = append(b.c.plan.Warnings, Warning{
-		Pos: src.Locate(0, path...), Field: krm.FieldPath(path), Msg: fmt.Sprintf(format, args...)})
+		Pos: src.Locate(0, path...), Field: src.Field(path), Msg: fmt.Sprintf(format, args...)})
 }
 
 // errorAt records the mistakes in err at a field of a configuration file.
@@ -331,7 +336,7 @@ func placed(src *krm.Source, path []any, err error) error {
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
-	e := krm.Errorf(src.Locate(0, path...), krm.FieldPath(path), "%w", err)
+	e := krm.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
 	e.Hints = hints(err)
 	if at != nil {
 		e.Hints = append(e.Hints, at.Hints...)

@@ -52,8 +52,17 @@ type (
 		Summary string    `json:"summary,omitempty"`
 		Layer   string    `json:"layer"`
 		Origin  originDoc `json:"origin"`
+		Item    *itemDoc  `json:"item,omitempty"`
 		// Function is the decision about the function of a call.
 		Function *functionDoc `json:"function,omitempty"`
+	}
+	// itemDoc is the item of a Composition that a node is made from.
+	itemDoc struct {
+		Kind    string      `json:"kind"`
+		Name    string      `json:"name"`
+		Place   int         `json:"place"`
+		Of      int         `json:"of"`
+		Changes []originDoc `json:"changes,omitempty"`
 	}
 	functionDoc struct {
 		Allowed       bool       `json:"allowed"`
@@ -117,9 +126,7 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		doc.Failed = append(doc.Failed, d)
 	}
 	for _, n := range p.Graph.Nodes {
-		pos := n.Origin.Pos()
-		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer,
-			Origin: originDoc{pos.File, pos.Line, n.Origin.Field()}}
+		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer, Origin: originDocOf(n.Origin), Item: itemDocOf(n.Item)}
 		for _, in := range n.Inputs {
 			d.Inputs = append(d.Inputs, p.Graph.Nodes[in].ID)
 		}
@@ -139,6 +146,22 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(doc)
+}
+
+func originDocOf(o graph.Origin) originDoc {
+	pos := o.Pos()
+	return originDoc{pos.File, pos.Line, o.Field()}
+}
+
+func itemDocOf(item *graph.Item) *itemDoc {
+	if item == nil {
+		return nil
+	}
+	d := &itemDoc{Kind: item.Kind, Name: item.Name, Place: item.Place, Of: item.Of}
+	for _, o := range item.Changes {
+		d.Changes = append(d.Changes, originDocOf(o))
+	}
+	return d
 }
 
 func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
@@ -281,27 +304,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		roots[r.Node] = append(roots[r.Node], r.Dir)
 	}
 	for i, n := range g.Nodes {
-		fmt.Fprintf(&b, "%4d  %-9s %s", i+1, n.Op.Verb(), krm.OneLine(n.ID))
-		if len(n.Inputs) > 0 {
-			b.WriteString("  <-")
-			for _, in := range n.Inputs {
-				fmt.Fprintf(&b, " %d", in+1)
-			}
-		}
-		b.WriteByte('\n')
-		if n.Summary != "" {
-			fmt.Fprintf(&b, "                %s\n", krm.OneLine(n.Summary))
-		}
-		if dec := p.Decisions[n.ID]; dec != nil {
-			for _, note := range dec.Notes() {
-				fmt.Fprintf(&b, "                %s\n", krm.OneLine(note))
-			}
-		}
-		fmt.Fprintf(&b, "                at %s", n.Origin.Pos())
-		if f := n.Origin.Field(); f != "" {
-			fmt.Fprintf(&b, ": %s", krm.OneLine(f))
-		}
-		b.WriteByte('\n')
+		p.writeNode(&b, i, n)
 		for _, dir := range roots[graph.NodeID(i)] {
 			fmt.Fprintf(&b, "                root %s\n", krm.OneLine(dir))
 		}
@@ -311,6 +314,43 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeNode writes node i for people.
+func (p *Plan) writeNode(b *strings.Builder, i int, n *graph.Node) {
+	fmt.Fprintf(b, "%4d  %-9s %s", i+1, n.Op.Verb(), krm.OneLine(n.ID))
+	if len(n.Inputs) > 0 {
+		b.WriteString("  <-")
+		for _, in := range n.Inputs {
+			fmt.Fprintf(b, " %d", in+1)
+		}
+	}
+	b.WriteByte('\n')
+	if n.Summary != "" {
+		fmt.Fprintf(b, "                %s\n", krm.OneLine(n.Summary))
+	}
+	if dec := p.Decisions[n.ID]; dec != nil {
+		for _, note := range dec.Notes() {
+			fmt.Fprintf(b, "                %s\n", krm.OneLine(note))
+		}
+	}
+	fmt.Fprintf(b, "                at %s\n", placeText(n.Origin))
+	if item := n.Item; item != nil {
+		fmt.Fprintf(b, "                item %d of %d", item.Place, item.Of)
+		for _, o := range item.Changes {
+			fmt.Fprintf(b, ", changed at %s", placeText(o))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// placeText returns file, line and field of an origin.
+func placeText(o graph.Origin) string {
+	text := o.Pos().String()
+	if f := o.Field(); f != "" {
+		text += ": " + krm.OneLine(f)
+	}
+	return text
 }
 
 // WriteDOT draws the plan. Roots that cannot be planned are drawn by themselves.

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,6 +19,13 @@ type steps struct {
 	k      *kustomizationFile
 	origin string // path from the root of the build, if origins are tracked
 	prefix string // of node ids
+	// catalogs are what the layer's functions are searched in first.
+	catalogs []catalogRef
+	// label is what node ids have before fields, and item what is planned, if that is an item of a Composition; roots are
+	// then the directories of the overrides that changed it.
+	label string
+	item  *graph.Item
+	roots []*loaders.Dir
 
 	list    graph.NodeID
 	hasList bool
@@ -30,13 +36,26 @@ type steps struct {
 // node appends a node of this layer whose id is made from the field at path.
 func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary string) graph.NodeID {
 	return s.add(&graph.Node{
-		ID:      s.prefix + "#" + krm.FieldPath(path),
+		ID:      s.id(path),
 		Op:      op,
 		Inputs:  inputs,
 		Summary: summary,
 		Origin:  graph.Origin{Source: s.k.src, Path: path},
 		Layer:   s.prefix,
+		Item:    s.item,
 	})
+}
+
+// id returns the id of the node that is made from the field at path.
+func (s *steps) id(path []any) string {
+	field := krm.FieldPath(path)
+	switch {
+	case s.label == "":
+		return s.prefix + "#" + field
+	case field == "":
+		return s.prefix + "#" + s.label
+	}
+	return s.prefix + "#" + s.label + "." + field
 }
 
 // then appends a node that takes the list so far and makes its result the list.
@@ -70,54 +89,32 @@ func (s *steps) read(path string) (*krm.Source, error) {
 	if isRemoteFile(path) {
 		return nil, errRemote(path)
 	}
-	return s.c.files.Read(s.dir, path)
+	dir, path := s.place(path)
+	return s.c.files.Read(dir, path)
+}
+
+// place returns the directory that path starts at, which decides what may be read: that of the layer, or that of an override that
+// brought the path.
+func (s *steps) place(path string) (*loaders.Dir, string) {
+	if len(s.roots) == 0 || filepath.IsAbs(path) {
+		return s.dir, path
+	}
+	abs := filepath.Join(s.dir.Real, path)
+	if krm.Within(abs, s.dir.Real) {
+		return s.dir, path
+	}
+	for _, root := range s.roots {
+		if rel, err := filepath.Rel(root.Real, abs); err == nil && filepath.IsLocal(rel) {
+			return root, rel
+		}
+	}
+	return s.dir, path
 }
 
 // env is what the built-in that is configured at path may use.
 func (s *steps) env(path []any) builtins.Env {
 	warn := func(w *krm.Error) { s.warnText(path, w) }
 	return builtins.Env{Read: s.read, Warn: warn, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
-}
-
-// openapi makes the layer's schema the one in effect, unless one is chosen already.
-func (s *steps) openapi() {
-	if len(s.k.OpenAPI) == 0 {
-		return
-	}
-	file, hasFile := s.k.OpenAPI["path"]
-	var src *krm.Source
-	if hasFile {
-		var err error
-		if src, err = s.read(file); err != nil {
-			s.errorAt(s.k.src, []any{"openapi", "path"}, err)
-			return
-		}
-	}
-	if s.schemaSet {
-		return
-	}
-	version, hasVersion := s.k.OpenAPI["version"]
-	switch {
-	case hasFile && hasVersion:
-		s.errorAt(s.k.src, []any{"openapi"}, errors.New("version and path exclude each other"))
-	case hasFile:
-		v, err := src.Value()
-		if err == nil {
-			s.schema, err = s.c.parseSchema(src, v, s.loaded)
-		}
-		if err != nil {
-			s.errorAt(s.k.src, []any{"openapi", "path"}, err)
-			return
-		}
-		s.c.warnings(src.Warnings()...)
-		s.schemaSet = true
-	case version != "":
-		if version != krm.BuiltinSchemaVersion {
-			s.errorAt(s.k.src, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, krm.BuiltinSchemaVersion))
-			return
-		}
-		s.schemaSet = true
-	}
 }
 
 // resources appends the files and layers that the layer is made from.
@@ -171,6 +168,9 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	if isRemote(text) {
 		s.errorAt(s.k.src, path, errRemote(text))
 		return -1, nil
+	}
+	if dir := s.namedComposition(text); dir != "" {
+		text = dir
 	}
 	src, err := s.readUnlessDir(text)
 	if err == nil && src == nil {
@@ -352,13 +352,13 @@ func (s *steps) components() {
 func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	if k := s.load(dir, &reference{s.k.src, path, text}); k == nil {
 		return
-	} else if k.unread["kind"] || k.Kind != "Component" && k.Kind != "Kustomization" {
+	} else if k.unread["kind"] || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
 		return // loading it has said so
 	} else if k.Kind != "Component" {
 		s.errorAt(s.k.src, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
 		return
 	}
-	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.prefix + "#" + krm.FieldPath(path)}
+	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
 	l := s.layer(dir, filepath.Join(s.origin, text), parent, nil)
 	if l == nil || l.failed {
 		return
@@ -394,26 +394,6 @@ func (s *steps) end(l *layer) {
 		op.Last = true
 		n.Op = op
 	}
-}
-
-// parseSchema returns the schema in a file. onTop is true if kustomize has read its own schema before it meets this one: it then still
-// uses its own schema for the kinds that the file does not define. The same file gives the same schema, so that layers are
-// shared.
-func (c *compiler) parseSchema(src *krm.Source, v krm.Value, onTop bool) (*krm.Schema, error) {
-	key := schemaKey{src, onTop}
-	if schema := c.schemas[key]; schema != nil {
-		return schema, nil
-	}
-	schema, err := krm.ParseSchema(v)
-	if err != nil {
-		return nil, err
-	}
-	if onTop {
-		schema = schema.OnTop()
-	}
-	c.schemas[key] = schema
-	c.schemaNames[schema] = fmt.Sprint(src.Digest(), onTop)
-	return schema, nil
 }
 
 // recordVars is the step that notes which resources vars take their values from.

@@ -43,10 +43,12 @@ type kustomization struct {
 	HelmCharts                  []krm.Value `json:"helmCharts"`
 	HelmChartInflationGenerator []krm.Value `json:"helmChartInflationGenerator"`
 
+	// Other than in kustomize, what these three lists hold may be mappings (KX-10).
+	Generators   []krm.TextOrMap `json:"generators"`
+	Transformers []krm.TextOrMap `json:"transformers"`
+	Validators   []krm.TextOrMap `json:"validators"`
+
 	Configurations []string `json:"configurations"`
-	Generators     []string `json:"generators"`
-	Transformers   []string `json:"transformers"`
-	Validators     []string `json:"validators"`
 	Catalogs       []string `json:"catalogs"`
 	BuildMetadata  []string `json:"buildMetadata"`
 }

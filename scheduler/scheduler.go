@@ -74,6 +74,9 @@ func (e *NodeError) At() *krm.Error {
 	at := *krm.AsError(e.Err)
 	if at.Pos.File == "" {
 		at.Pos = e.Node.Origin.Pos()
+		if i := e.Node.Item; i != nil {
+			at.Msg = fmt.Sprintf("%s/%s, item %d of %d: %s", i.Kind, i.Name, i.Place, i.Of, at.Msg)
+		}
 		if f := e.Node.Origin.Field(); f != "" && at.Field != "" {
 			at.Field = f + ": " + at.Field
 		} else if f != "" {

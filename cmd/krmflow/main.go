@@ -94,7 +94,7 @@ func newCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "krmflow",
 		Short: "Render Kubernetes configuration as a planned, parallel build",
-		Long: `krmflow renders Kustomizations and Components to the bytes that kustomize 5.8 renders,
+		Long: `krmflow renders Kustomizations and Components to the bytes that kustomize 5.8 renders, and Compositions,
 but plans the whole build as a graph first, prints that plan on request, and runs it in parallel.
 
 Exit codes: 0 done, 1 the input is wrong, 2 the command line is wrong, 3 a function is not trusted, 4 something is not what it was
@@ -112,7 +112,7 @@ the output, 10 --check found a difference, 70 a bug of krmflow, 74 the output co
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
-	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a))
+	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a), viewCommand(a))
 	if len(os.Args) > 1 && os.Args[1] == "completion" { // its texts take a tenth of the time of a small build
 		root.SetOut(a.stdout) // which the command takes over now
 		root.InitDefaultCompletionCmd()

@@ -23,7 +23,7 @@ type rootFlags struct {
 }
 
 func (a *app) registerRoots(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&a.recursive, "recursive", "R", false, "every Kustomization at or below the directories (Components are no roots)")
+	cmd.Flags().BoolVarP(&a.recursive, "recursive", "R", false, "every Kustomization and Composition at or below the directories (Components are no roots)")
 	cmd.Flags().BoolVar(&a.keepGoing, "keep-going", false, "go on with the other roots when one fails")
 }
 
@@ -113,7 +113,7 @@ func placeRoots(names []string, base string) (rootDirs, error) {
 	return dirs, nil
 }
 
-// findRoots returns the directories at or below dir that hold a Kustomization, in lexical order. Symbolic links to
+// findRoots returns the directories at or below dir that hold a Kustomization or a Composition, in lexical order. Symbolic links to
 // directories below dir are not followed and directories whose name starts with a dot are left out. What is no directory is
 // returned as it is, so that planning says what is wrong with it.
 func findRoots(ctx context.Context, dir string) ([]string, error) {
@@ -134,7 +134,7 @@ func findRoots(ctx context.Context, dir string) ([]string, error) {
 			return fmt.Errorf("%s: %w", path, err)
 		case d.IsDir() && path != top && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
-		case !d.IsDir() && slices.Contains(planner.FileNames, d.Name()) && !isComponent(path):
+		case !d.IsDir() && isRootFile(path, d.Name()):
 			if parent := filepath.Dir(path); len(found) == 0 || found[len(found)-1] != parent {
 				found = append(found, parent)
 			}
@@ -149,6 +149,18 @@ func findRoots(ctx context.Context, dir string) ([]string, error) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// isRootFile reports whether the directory of a file is a root because of it: it is a Kustomization or a Composition.
+func isRootFile(path, name string) bool {
+	switch {
+	case slices.Contains(planner.FileNames, name):
+		return !isComponent(path)
+	case slices.Contains(planner.CompositionNames, name):
+		data, err := loaders.ReadFile(path)
+		return err == nil && planner.IsComposition(&krm.Source{File: path, Data: data})
+	}
+	return false
 }
 
 // isComponent reports whether a kustomization file says that it is a Component. Files that cannot be read or parsed are

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+func viewCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "view",
+		Short: "Show what files come to, without running anything",
+	}
+	cmd.AddCommand(viewCompositionCommand(a))
+	return cmd
+}
+
+func viewCompositionCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "composition [DIR]",
+		Short: "Print a Composition with its imports, overrides and order worked in",
+		Long: `Print the Composition of a directory as one list: what it imports, overrides and reorders is worked in. Saved as its
+composition.yaml, the output gives the same plan. Nothing is executed.`,
+		Example: "  krmflow view composition staging",
+		Args:    atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return a.viewComposition(cmd, dir)
+		},
+	}
+	a.flags.register(cmd)
+	return cmd
+}
+
+func (a *app) viewComposition(cmd *cobra.Command, dir string) error {
+	if err := a.validate(); err != nil {
+		return err
+	}
+	a.log = a.flags.logger(a.stderr)
+	o := a.plannerOptions(cmd, planner.Functions{})
+	var v krm.Value
+	var plan *planner.Plan
+	err := interruptible(cmd.Context(), func() error {
+		v, plan = planner.Consolidate(dir, o)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range plan.Warnings {
+		a.log.warn(w)
+	}
+	if err := plan.Err(); err != nil {
+		return err
+	}
+	return errors.Join(a.write(krm.AppendYAML(nil, v)), a.strictError())
+}

@@ -1,0 +1,338 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// composed is a consolidated Composition: what it and everything that it imports come to, in the final order.
+type composed struct {
+	items    []*item
+	catalogs []catalogRef
+	dirs     []*loaders.Dir // of all files that took part
+	failed   bool
+	errs     []error
+}
+
+// compose consolidates the Composition in dir (CI-05, CI-06). Mistakes are recorded. Nothing is planned before all of it is
+// known (CE-03).
+func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
+	if c := b.c.composed[dir.Real]; c != nil {
+		b.failOnce(c.errs)
+		return c
+	}
+	b.importing = append(b.importing, dir)
+	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
+	before := len(b.errs)
+	f := b.readComposition(dir, src)
+	c := &composed{catalogs: f.catalogs, dirs: []*loaders.Dir{dir}}
+	var front, back []*item
+	incomplete := f.failed
+	for _, i := range f.imports {
+		in := b.importItems(f, i)
+		if in == nil || in.failed {
+			incomplete = true
+			if in == nil {
+				continue
+			}
+		}
+		c.catalogs = append(c.catalogs, in.catalogs...)
+		c.dirs = append(c.dirs, in.dirs...)
+		if i.append {
+			back = append(back, in.items...)
+		} else {
+			front = append(front, in.items...)
+		}
+	}
+	// What is missing because of a mistake is not to be reported as another one.
+	if !incomplete {
+		front, back = b.override(f, front, back)
+		c.items = slices.Concat(front, f.own, back)
+		b.unique(c.items)
+		if len(b.errs) == before {
+			c.items = b.reorder(f, c.items)
+		}
+	}
+	c.failed = len(b.errs) > before || incomplete
+	c.errs = slices.Clone(b.errs[before:])
+	b.c.composed[dir.Real] = c
+	return c
+}
+
+// importItems consolidates the Composition that an entry of transformersFrom names, nil after recording that there is none.
+func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
+	if isRemote(i.path) {
+		b.errorAt(f.src, i.at, errRemote(i.path))
+		return nil
+	}
+	dir, src, err := b.importFile(f, i.path)
+	if err != nil {
+		b.errorAt(f.src, i.at, err)
+		return nil
+	}
+	for n, on := range b.importing {
+		if on.Real == dir.Real {
+			names := make([]string, 0, len(b.importing)-n+1)
+			for _, d := range b.importing[n:] {
+				names = append(names, d.Name)
+			}
+			b.errorAt(f.src, i.at, fmt.Errorf("cycle: %s", strings.Join(append(names, dir.Name), " -> ")))
+			return nil
+		}
+	}
+	defer dir.Close()
+	return b.compose(dir, src)
+}
+
+// importFile returns the file of a Composition that path names, directly or as its directory (CI-02).
+func (b *build) importFile(f *compositionFile, path string) (*loaders.Dir, *krm.Source, error) {
+	folder, named := compositionPath(path)
+	if !named {
+		folder = path
+		if err := fileNotComposition(path); err != nil && !b.c.files.IsDir(f.dir, path) {
+			return nil, nil, err
+		}
+	}
+	if filepath.IsAbs(path) {
+		return nil, nil, fmt.Errorf("%q must not be an absolute path", path)
+	}
+	dir, err := b.c.files.Sub(f.dir, folder)
+	var missing *loaders.NotFoundError
+	if errors.As(err, &missing) {
+		return nil, nil, &loaders.NotFoundError{Path: path}
+	} else if err != nil {
+		return nil, nil, err
+	}
+	src, composition, err := b.layerFile(dir)
+	var none *noFileError
+	switch {
+	case errors.As(err, &none):
+		return nil, nil, fmt.Errorf("no %s in directory %q", CompositionNames[0], dir.Name)
+	case err != nil:
+		return nil, nil, err
+	case !composition:
+		return nil, nil, fmt.Errorf("cannot import transformers from a Kustomization: %s", src.File)
+	case named && filepath.Base(src.File) != filepath.Base(path):
+		return nil, nil, &loaders.NotFoundError{Path: path}
+	}
+	return dir, src, nil
+}
+
+// fileNotComposition returns an error if path has the form of a file that is no composition file.
+func fileNotComposition(path string) error {
+	base := path[strings.LastIndexByte(path, '/')+1:]
+	switch {
+	case slices.Contains(FileNames, base):
+		return fmt.Errorf("cannot import transformers from a Kustomization: %q", path)
+	case strings.HasSuffix(base, ".yaml"), strings.HasSuffix(base, ".yml"):
+		return fmt.Errorf("%q is no Composition: its file is called %s", path, strings.Join(CompositionNames, " or "))
+	}
+	return nil
+}
+
+// override applies the overrides of f to the imported items (CV-01). Each must be about exactly one of them.
+func (b *build) override(f *compositionFile, front, back []*item) (_, _ []*item) {
+	b.unique(slices.Concat(front, back))
+	for _, o := range f.overrides {
+		at, list := -1, &front
+		for _, l := range []*[]*item{&front, &back} {
+			if i := slices.IndexFunc(*l, func(it *item) bool { return it.id == o.id }); i >= 0 {
+				at, list = i, l
+				break
+			}
+		}
+		if at < 0 {
+			b.errorAt(o.src, nil, noTarget(f, o, slices.Concat(front, back)))
+			continue
+		}
+		changed, err := (*list)[at].apply(o, b.schema)
+		switch {
+		case err != nil:
+			b.errorAt(o.src, nil, fmt.Errorf("cannot be merged into %s, declared at %s: %w", o.id, (*list)[at].src.Locate(0), err))
+		case changed == nil:
+			*list = slices.Delete(slices.Clone(*list), at, at+1)
+		default:
+			*list = slices.Clone(*list)
+			(*list)[at] = changed
+		}
+	}
+	return front, back
+}
+
+// noTarget says that an override is about no imported item, and which one may be meant (CV-05 to CV-08).
+func noTarget(f *compositionFile, o *item, imported []*item) error {
+	err := krm.Errorf(krm.Pos{}, "", "no transformer found for override %s", o.id)
+	if len(f.imports) == 0 {
+		return err.Hint("only imported transformers can be overridden, and this Composition imports none")
+	}
+	for _, it := range f.own {
+		if it.id == o.id {
+			return err.Hint("it is declared in this Composition, at %s: change it there", it.src.Locate(0))
+		}
+	}
+	var names []string
+	for _, it := range imported {
+		if it.id.kind == o.id.kind && it.id.name == o.id.name {
+			return err.Hint("the one at %s has apiVersion %s", it.src.Locate(0), it.id.apiVersion)
+		}
+		names = append(names, it.id.String())
+	}
+	err.Hints = append(err.Hints, krm.DidYouMean(o.id.String(), names)...)
+	if len(err.Hints) == 0 {
+		err.Hint("imported are: %s", strings.Join(names, ", "))
+	}
+	return err
+}
+
+// apply returns the item after an override, nil if that deletes it. it is not changed.
+func (it *item) apply(o *item, schema *krm.Schema) (*item, error) {
+	patch := o.rebased(it.dir)
+	base := it.value
+	if patch.Get(krm.PlaceRuntime).Exists() {
+		base = withRuntime(base)
+	}
+	if wanted := patch.Get(krm.PlaceRuntime); wanted.Type() == krm.Map && base.Get(krm.PlaceRuntime).Type() == krm.Map {
+		base = base.With(krm.PlaceRuntime, otherRuntimes(base.Get(krm.PlaceRuntime), wanted))
+	}
+	merged, deleted, err := builtins.MergePatch(schema, base, patch)
+	if err != nil || deleted {
+		return nil, err
+	}
+	changed := *it
+	changed.value = merged
+	changed.src = it.src.Over(merged, o.src)
+	if o.value.Get(krm.PlaceRuntime).Exists() {
+		changed.spelled = o.spelled
+	}
+	changed.changes = append(it.changes[:len(it.changes):len(it.changes)], change{graph.Origin{Source: o.src}, o.dir, o.file})
+	return &changed, nil
+}
+
+// withRuntime returns an item that names its function in annotations, if it does, with the field runtime instead: an override
+// of the field is about the function, however it is spelled.
+func withRuntime(v krm.Value) krm.Value {
+	inline, err := krm.ReadInline(v, nil)
+	if v.Get(krm.PlaceRuntime).Exists() || err != nil || inline == nil {
+		return v
+	}
+	meta := v.Get("metadata").Without("configFn")
+	if annotations := meta.Get("annotations"); annotations.Exists() {
+		for _, key := range []string{krm.PlaceAnnotation, krm.PlaceAnnotation2, krm.PlaceContainer} {
+			annotations = annotations.Without(key)
+		}
+		if meta = meta.With("annotations", annotations); annotations.Len() == 0 {
+			meta = meta.Without("annotations")
+		}
+	}
+	return v.With("metadata", meta).With(krm.PlaceRuntime, inline.Value())
+}
+
+// otherRuntimes returns the runtime of an item without the kinds that an override replaces by another one (CV-11).
+func otherRuntimes(runtime, wanted krm.Value) krm.Value {
+	kinds := []string{"container", "exec", "starlark"}
+	if !slices.ContainsFunc(kinds, func(kind string) bool { return !wanted.Get(kind).IsNull() }) {
+		return runtime
+	}
+	for _, kind := range kinds {
+		if !wanted.Get(kind).Exists() {
+			runtime = runtime.Without(kind)
+		}
+	}
+	return runtime
+}
+
+// unique reports items of the same identity, with both places (CD-02, CD-03).
+func (b *build) unique(items []*item) {
+	seen := map[itemID]*item{}
+	for _, it := range items {
+		first := seen[it.id]
+		if first == nil {
+			seen[it.id] = it
+			continue
+		}
+		err := krm.Errorf(it.src.Locate(0), it.src.Field(nil), "%s is declared twice, the first time at %s", it.id, first.src.Locate(0))
+		if it.src.Locate(0) == first.src.Locate(0) {
+			err.Hint("the same Composition is imported on two ways; render it in a %s to isolate it", accumulatorKind)
+		} else {
+			err.Hint("give each of them a metadata.name of its own")
+		}
+		b.failNew(err)
+	}
+}
+
+// failNew records a mistake unless it is recorded already.
+func (b *build) failNew(err error) {
+	if !slices.ContainsFunc(b.errs, func(known error) bool { return known.Error() == err.Error() }) {
+		b.fail(err)
+	}
+}
+
+// reorder brings items into the order of transformerOrder, which must name each of them exactly once (CD-05 to CD-08).
+func (b *build) reorder(f *compositionFile, items []*item) []*item {
+	if len(f.order) == 0 {
+		return items
+	}
+	before := len(b.errs)
+	var ordered []*item
+	place := map[*item]orderEntry{}
+	for _, o := range f.order {
+		it, err := find(o, items)
+		if err != nil {
+			b.errorAt(f.src, o.at, err)
+			continue
+		}
+		if first, twice := place[it]; twice {
+			b.errorAt(f.src, o.at, fmt.Errorf("%s is named twice, the first time at %s", it.id, f.src.Locate(0, first.at...)))
+			continue
+		}
+		place[it] = o
+		ordered = append(ordered, it)
+	}
+	var missing []string
+	for _, it := range items {
+		if _, ok := place[it]; !ok {
+			missing = append(missing, it.id.String())
+		}
+	}
+	if len(missing) > 0 {
+		b.errorAt(f.src, f.order[0].at[:1], fmt.Errorf("must name every transformer once; missing: %s", strings.Join(missing, ", ")))
+	}
+	if len(b.errs) > before {
+		return items
+	}
+	return ordered
+}
+
+// find returns the one item that an entry of an order names.
+func find(o orderEntry, items []*item) (*item, error) {
+	var found []*item
+	var names []string
+	for _, it := range items {
+		names = append(names, it.id.name)
+		if o.matches(it.id) {
+			found = append(found, it)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		err := krm.Errorf(krm.Pos{}, "", "no transformer is called %q", o.String())
+		if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, o.name) }); i >= 0 && names[i] != o.name {
+			err.Hint("did you mean %q?", names[i])
+		} else if err.Hints = krm.DidYouMean(o.name, names); err.Hints == nil {
+			err.Hint("transformers are: %s", strings.Join(names, ", "))
+		}
+		return nil, err
+	}
+	err := krm.Errorf(krm.Pos{}, "", "%q may be %s or %s", o.String(), found[0].id, found[1].id)
+	return nil, err.Hint("add kind or apiVersion")
+}

@@ -1,0 +1,217 @@
+package planner
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// composition makes the nodes of a Composition: each item takes what the one before it gave (CE-01).
+func (s *steps) composition() {
+	c := s.k.composed
+	if c.failed {
+		return // reading it has said why
+	}
+	defer func() {
+		for _, dir := range c.dirs {
+			dir.Close()
+		}
+	}()
+	s.catalogs = c.catalogs
+	s.checkCatalogs()
+	s.mergeConfig(nil, builtins.DefaultConfig())
+	for i, it := range c.items {
+		s.composed(it, i, len(c.items))
+	}
+	if len(c.items) == 0 {
+		s.then(nil, graph.Merge{}, "no transformers") // CE-10
+	}
+}
+
+// composed makes the nodes of item i of n.
+func (s *steps) composed(it *item, i, n int) {
+	x := &steps{
+		build: s.build, dir: it.dir, roots: it.roots(), k: &kustomizationFile{src: it.src}, origin: s.originOf(it),
+		prefix: s.prefix, label: it.id.kind + "/" + it.id.name, catalogs: s.catalogs,
+		list: s.list, hasList: s.hasList, config: s.config, vars: s.vars,
+		item: &graph.Item{Kind: it.id.kind, Name: it.id.name, Place: i + 1, Of: n, Changes: it.origins()},
+	}
+	before := len(s.c.g.Nodes)
+	switch {
+	case it.id.apiVersion == "builtin" && (it.id.kind == accumulatorKind || it.id.kind == generatorKind):
+		x.accumulate(it)
+	case isKustomization(it.id):
+		x.inlineKustomization(it)
+	case it.id.apiVersion == "builtin" && it.id.kind == helmKind:
+		x.errorAt(it.src, nil, fmt.Errorf("krmflow does not support helm charts yet")) // BT-08
+	case isKustomizeKind(it.id):
+		x.errorAt(it.src, []any{"kind"}, misplacedKind(it.id.kind))
+	default:
+		x.configured(it)
+	}
+	if len(s.c.g.Nodes) == before || s.c.g.Nodes[x.list].Item != x.item {
+		x.then(nil, graph.Merge{}, "") // the plan shows every item
+	}
+	s.list, s.hasList, s.config, s.vars = x.list, x.hasList, x.config, x.vars
+}
+
+// isKustomizeKind reports whether an item is a layer that cannot stand in a list.
+func isKustomizeKind(id itemID) bool {
+	group, _, _ := strings.Cut(id.apiVersion, "/")
+	return group == kustomizeGroup && (id.kind == compositionKind || id.kind == "Component")
+}
+
+func misplacedKind(kind string) error {
+	err := krm.Errorf(krm.Pos{}, "", "a %s cannot be an item", kind)
+	if kind == compositionKind {
+		return err.Hint("import it with transformersFrom, or render it with a %s", accumulatorKind)
+	}
+	return err.Hint("list it under components of an inline Kustomization")
+}
+
+// originOf returns the path of the directory that declares an item from the root of the build.
+func (s *steps) originOf(it *item) string {
+	rel, err := filepath.Rel(s.dir.Real, it.dir.Real)
+	if err != nil {
+		return s.origin
+	}
+	return filepath.Join(s.origin, rel)
+}
+
+// accumulate adds the files, Kustomizations and Compositions that an item names (RA-01 to RA-08).
+func (s *steps) accumulate(it *item) {
+	c := krm.NewCursor(it.value, func(path ...any) krm.Pos { return it.src.Locate(0, path...) })
+	for _, f := range it.value.Fields() {
+		switch f.Key {
+		case "apiVersion", "kind", "metadata", "paths", "files":
+		default:
+			s.warn(it.src, []any{f.Key}, "unknown field %q is ignored", f.Key)
+		}
+	}
+	list := c.Either("paths", "files")
+	if !list.Exists() {
+		c.Field("paths").Errorf("is missing").Hint("it lists files and directories, as resources of a Kustomization does")
+	}
+	var texts []string
+	for _, x := range list.Items() {
+		texts = append(texts, x.Required())
+	}
+	for _, e := range c.Mistakes() {
+		e.Field = it.src.FieldOf(e.Field)
+		s.fail(e)
+	}
+	if len(c.Mistakes()) > 0 {
+		return
+	}
+	var inputs []graph.NodeID
+	for i, text := range texts {
+		path := append(list.Path(), i)
+		id, l := s.resource(path, text)
+		if l != nil {
+			s.absorbLayer(path, l)
+		}
+		if id >= 0 {
+			inputs = append(inputs, id)
+		}
+	}
+	s.list, s.hasList = s.node(nil, graph.Merge{}, append(s.inputs(), inputs...), strings.Join(texts, ", ")), true
+}
+
+// inlineKustomization runs an item that is a Kustomization on what the items before it gave (KT-01 to KT-05).
+func (s *steps) inlineKustomization(it *item) {
+	before := len(s.errs)
+	if s.k = s.decode(it.src); len(s.errs) > before {
+		return
+	}
+	s.kustomization()
+}
+
+// configured runs an item that is a built-in or the configuration of a function.
+func (s *steps) configured(it *item) {
+	r := krm.NewResource(it.value, s.schema)
+	r.Pos = it.src.Locate(0)
+	if s.tracking {
+		r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(it.src.File))}
+	}
+	role := krm.TransformerRole
+	if strings.HasSuffix(it.id.kind, "Validator") {
+		role = krm.ValidatorRole // BT-03
+	}
+	if it.id.apiVersion != "builtin" {
+		r.SetValue(s.ownRuntime(it))
+	}
+	e := s.entry(document{r: r, item: it}, role)
+	switch {
+	case e == nil || s.call(e):
+	case e.generator() != nil:
+		s.then(nil, graph.Generate{Builtin: e.generator(), Schema: s.schema, Origin: e.origin}, e.summary)
+	default:
+		s.then(nil, graph.Transform{Builtin: e.builtin, Origin: e.origin}, e.summary)
+	}
+}
+
+// ownRuntime returns the configuration of a function. If an override brought the paths of its program or mounts, they and
+// the function's directory become those of the overriding file.
+func (s *steps) ownRuntime(it *item) krm.Value {
+	v := it.value
+	if len(s.roots) == 0 {
+		return v
+	}
+	root := s.dir
+	for _, field := range pathFields(it.id) {
+		editPaths(v, field, func(path string) string {
+			if dir, _ := s.place(path); dir != s.dir && !filepath.IsAbs(path) {
+				root = dir
+			}
+			return path
+		})
+	}
+	if root == s.dir {
+		return v
+	}
+	for _, field := range pathFields(it.id) {
+		v = editPaths(v, field, func(path string) string {
+			if path == "" || filepath.IsAbs(path) {
+				return path
+			}
+			rel, err := filepath.Rel(root.Real, filepath.Join(it.dir.Real, path))
+			if err != nil {
+				return path
+			}
+			return rel
+		})
+	}
+	s.dir, s.roots = root, nil
+	return v
+}
+
+// useDefaultFields gives a built-in that names no fields those of the field of a Kustomization that it stands for (BT-05). An
+// empty list means none (BT-06).
+func useDefaultFields(b builtins.Builtin, config krm.Value) {
+	if !config.Get("fieldSpecs").IsNull() {
+		return
+	}
+	d := builtins.DefaultConfig()
+	switch t := b.(type) {
+	case *builtins.PrefixTransformer:
+		t.FieldSpecs = d.NamePrefix
+	case *builtins.SuffixTransformer:
+		t.FieldSpecs = d.NameSuffix
+	case *builtins.PrefixSuffixTransformer:
+		t.FieldSpecs = d.NamePrefix
+	case *builtins.LabelTransformer:
+		t.FieldSpecs = d.CommonLabels
+	case *builtins.AnnotationsTransformer:
+		t.FieldSpecs = d.CommonAnnotations
+	case *builtins.NamespaceTransformer:
+		t.FieldSpecs = d.Namespace
+	case *builtins.ReplicaCountTransformer:
+		t.FieldSpecs = d.Replicas
+	case *builtins.ImageTagTransformer:
+		t.FieldSpecs = d.Images
+	}
+}

@@ -1,0 +1,91 @@
+package planner
+
+import (
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/graph"
+)
+
+// namedComposition returns the directory of the composition file that text names, "" if it names something else.
+func (s *steps) namedComposition(text string) string {
+	folder, named := compositionPath(text)
+	if !named || isRemote(text) {
+		return ""
+	}
+	return s.compositionIn(folder, filepath.Base(text))
+}
+
+// compositionAt returns the directory of the Composition that text names, as that directory or as the file in it (KX-06), ""
+// if it names something else.
+func (s *steps) compositionAt(text string) string {
+	if text == "" || isRemote(text) {
+		return ""
+	}
+	if _, named := compositionPath(text); named {
+		return s.namedComposition(text)
+	}
+	return s.compositionIn(text, "")
+}
+
+// compositionIn returns folder if it holds a Composition, in the file base if that is not empty.
+func (s *steps) compositionIn(folder, base string) string {
+	if filepath.IsAbs(folder) || !s.c.files.IsDir(s.dir, folder) {
+		return ""
+	}
+	dir, err := s.c.files.Sub(s.dir, folder)
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	src, err := s.findComposition(dir, true)
+	if err != nil || src == nil || base != "" && filepath.Base(src.File) != base {
+		return ""
+	}
+	return folder
+}
+
+// addComposition adds what a Composition makes of nothing to the list (KX-01, KX-02).
+func (s *steps) addComposition(e *entry) {
+	l := s.sublayer(e.path, e.composition)
+	if l == nil || l.failed {
+		return
+	}
+	s.end(l)
+	s.absorbLayer(e.path, l)
+	s.merge(e.path, []graph.NodeID{l.out})
+}
+
+// applyComposition makes what a Composition makes of the list the list (KX-03).
+func (s *steps) applyComposition(e *entry) {
+	if l := s.onList(e); l != nil {
+		s.end(l)
+		s.list, s.hasList, s.vars = l.out, true, l.vars
+		s.mergeConfig(e.path, l.config)
+	}
+}
+
+// checkComposition runs a Composition on the list, for its failures alone (KX-04, KX-09).
+func (s *steps) checkComposition(e *entry) {
+	if l := s.onList(e); l != nil {
+		s.list = s.node(e.path, graph.Discard{}, append(s.inputs(), l.out), "the result of "+l.name)
+		s.hasList = true
+	}
+}
+
+// onList compiles the Composition that an entry names on top of the list, nil after recording what is wrong.
+func (s *steps) onList(e *entry) *layer {
+	dir := s.enter(e.path, e.composition)
+	if dir == nil {
+		return nil
+	}
+	defer dir.Close()
+	if !s.hasList {
+		s.then(e.path, graph.Merge{}, "no resources")
+	}
+	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(e.path)}
+	l := s.layer(dir, filepath.Join(s.origin, e.composition), parent, &reference{s.k.src, e.path, e.composition})
+	if l == nil || l.failed {
+		return nil
+	}
+	return l
+}

@@ -1,0 +1,342 @@
+package planner
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+const (
+	compositionVersion = "kustomize.config.k8s.io/v1alpha1"
+	kustomizeGroup     = "kustomize.config.k8s.io"
+)
+
+// CompositionNames are the names of files that hold a Composition. A directory may have one of them, and no kustomization file
+// beside it (CO-02, CO-03).
+var CompositionNames = []string{"composition.yaml", "composition.yml"}
+
+// IsComposition reports whether a file holds a Composition of kustomize. Other tools have objects of that kind, too, in
+// files of the same name (CO-04): only the group tells them apart. A file without apiVersion is one of kustomize.
+func IsComposition(src *krm.Source) bool {
+	docs, err := src.Configs(nil)
+	if err != nil {
+		return looksLikeComposition(src.Data)
+	}
+	if len(docs) == 0 {
+		return false
+	}
+	v := docs[0].Value()
+	return isComposition(v.Get("apiVersion").Text(), v.Get("kind").Text())
+}
+
+func isComposition(apiVersion, kind string) bool {
+	if apiVersion == "" {
+		return kind == "Composition"
+	}
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return group == kustomizeGroup && kind != "Kustomization" && kind != "Component"
+}
+
+// looksLikeComposition tells by its lines what a file says it is that cannot be parsed.
+func looksLikeComposition(text []byte) bool {
+	var apiVersion, kind string
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte("apiVersion:")); ok && apiVersion == "" {
+			apiVersion = strings.Trim(string(bytes.TrimSpace(rest)), `"'`)
+		} else if rest, ok := bytes.CutPrefix(line, []byte("kind:")); ok && kind == "" {
+			kind = strings.Trim(string(bytes.TrimSpace(rest)), `"'`)
+		}
+	}
+	return apiVersion != "" && kind == "Composition" && isComposition(apiVersion, kind)
+}
+
+// compositionPath returns the directory of path if that has the name of a file that holds a Composition.
+func compositionPath(path string) (dir string, ok bool) {
+	i := strings.LastIndexByte(path, '/')
+	if !slices.Contains(CompositionNames, path[i+1:]) {
+		return "", false
+	}
+	if i < 0 {
+		return ".", true
+	}
+	return path[:i+1], true
+}
+
+// findComposition returns the one file in dir that holds a Composition, nil if there is none. Unless other tools may have
+// put their files there, what has the name of one is meant to be one.
+func (b *build) findComposition(dir *loaders.Dir, others bool) (*krm.Source, error) {
+	var found *krm.Source
+	for _, name := range CompositionNames {
+		src, err := b.c.files.Read(dir, name)
+		var missing *loaders.NotFoundError
+		switch {
+		case errors.As(err, &missing):
+		case others && (err != nil || !IsComposition(src)):
+		case err != nil:
+			return nil, err
+		case found != nil:
+			return nil, fmt.Errorf("%s and %s are both present, only one may be", found.File, src.File)
+		default:
+			found = src
+		}
+	}
+	return found, nil
+}
+
+// compositionFile is a decoded composition file. What it holds is as it is written, with names and spellings completed.
+type compositionFile struct {
+	src       *krm.Source
+	dir       *loaders.Dir
+	imports   []compositionImport
+	overrides []*item
+	own       []*item
+	order     []orderEntry
+	catalogs  []catalogRef
+	failed    bool
+}
+
+// compositionImport is an entry of transformersFrom.
+type compositionImport struct {
+	path   string
+	append bool
+	at     []any // of path
+}
+
+// orderEntry is an entry of transformerOrder; an empty kind or apiVersion stands for any.
+type orderEntry struct {
+	name, kind, apiVersion string
+	at                     []any
+}
+
+func (o orderEntry) String() string {
+	return strings.TrimSpace(strings.TrimSpace(o.apiVersion+" "+o.kind) + " " + o.name)
+}
+
+func (o orderEntry) matches(id itemID) bool {
+	return o.name == id.name && (o.kind == "" || o.kind == id.kind) && (o.apiVersion == "" || o.apiVersion == id.apiVersion)
+}
+
+// The fields of a Composition, and their older spelling (CO-09).
+var compositionFields = [2]struct{ from, overrides, items, order string }{
+	{"transformersFrom", "transformerOverrides", "transformers", "transformerOrder"},
+	{"modulesFrom", "moduleOverrides", "modules", "moduleOrder"},
+}
+
+// compositionReader decodes one composition file.
+type compositionReader struct {
+	*build
+	f *compositionFile
+}
+
+// readComposition decodes the file that holds the Composition of dir. Mistakes are recorded.
+func (b *build) readComposition(dir *loaders.Dir, src *krm.Source) *compositionFile {
+	f := &compositionFile{src: src, dir: dir}
+	doc, err := src.Strict()
+	if err != nil {
+		b.errorAt(src, nil, err)
+		f.failed = true
+		return f
+	}
+	before := len(b.errs)
+	r := compositionReader{b, f}
+	c := krm.NewCursor(doc.Value, doc.Locate)
+	r.read(c)
+	for _, e := range c.Mistakes() {
+		b.fail(e)
+	}
+	f.failed = len(b.errs) > before
+	return f
+}
+
+func (r *compositionReader) read(c krm.Cursor) {
+	if !c.Exists() {
+		c.Errorf("the file is empty").Hint("a Composition says at least kind: %s", compositionKind)
+		return
+	}
+	names := compositionFields[0]
+	known := []string{"apiVersion", "kind", "catalogs"}
+	if r.spelling(c) == 1 {
+		names = compositionFields[1]
+	}
+	for _, n := range compositionFields {
+		known = append(known, n.from, n.overrides, n.items, n.order)
+	}
+	if !c.Known(known...) {
+		return
+	}
+	r.head(c)
+	for _, x := range c.Field(names.from).Items() {
+		r.importEntry(x)
+	}
+	for _, x := range c.Field(names.overrides).Items() {
+		if o := r.item(x, r.f.src.Part(x.Value(), 0, x.Path()...), true); o != nil {
+			r.f.overrides = append(r.f.overrides, o)
+		}
+	}
+	for _, x := range c.Field(names.items).Items() {
+		r.entry(x)
+	}
+	for _, x := range c.Field(names.order).Items() {
+		r.orderEntry(x)
+	}
+	r.catalogs(c.Field("catalogs"))
+}
+
+// spelling returns which of compositionFields the file uses. Both are a mistake.
+func (r *compositionReader) spelling(c krm.Cursor) int {
+	var found [2]string
+	for i, n := range compositionFields {
+		for _, key := range []string{n.from, n.overrides, n.items, n.order} {
+			if found[i] == "" && c.Value().Get(key).Exists() {
+				found[i] = key
+			}
+		}
+	}
+	if found[0] != "" && found[1] != "" {
+		c.Field(found[1]).Errorf("modules is an older word for transformers; a file must not use both (it has %s, too)", found[0])
+	}
+	if found[0] == "" && found[1] != "" {
+		return 1
+	}
+	return 0
+}
+
+// head checks what the file says that it is (CO-05, CO-06, GR-12).
+func (r *compositionReader) head(c krm.Cursor) {
+	if v := c.Field("apiVersion"); v.Exists() {
+		if text := v.Text(); v.Value().Type() == krm.String && text != compositionVersion {
+			e := v.Errorf("must be %s for a Composition, not %q", compositionVersion, text)
+			if text == kustomizeGroup+"/v1beta1" {
+				e.Hint("there is no %s of Composition yet", text)
+			}
+		}
+	}
+	k := c.Field("kind")
+	if kind := k.Required(); kind != "" && kind != "Composition" {
+		e := k.Errorf("must be Composition, not %q", kind)
+		e.Hints = krm.DidYouMean(kind, []string{"Composition"})
+	}
+}
+
+// importEntry reads an entry of transformersFrom (CO-10 to CO-12).
+func (r *compositionReader) importEntry(c krm.Cursor) {
+	if !c.Known("path", "importMode") {
+		return
+	}
+	i := compositionImport{path: c.Field("path").Required(), at: c.Field("path").Path()}
+	if mode := c.Field("importMode"); mode.Exists() {
+		switch text := mode.Text(); {
+		case mode.Value().Type() != krm.String || text == "prepend":
+		case text == "append":
+			i.append = true
+		default:
+			e := mode.Errorf("must be prepend or append, not %q", text)
+			e.Hints = krm.DidYouMean(text, []string{"prepend", "append"})
+		}
+	}
+	if i.path != "" {
+		r.f.imports = append(r.f.imports, i)
+	}
+}
+
+// orderEntry reads an entry of transformerOrder (CO-21).
+func (r *compositionReader) orderEntry(c krm.Cursor) {
+	if !c.Known("name", "kind", "apiVersion") {
+		return
+	}
+	o := orderEntry{name: c.Field("name").Required(), at: c.Path()}
+	if x := c.Field("kind"); x.Exists() {
+		o.kind = x.Required()
+	}
+	if x := c.Field("apiVersion"); x.Exists() {
+		o.apiVersion = x.Required()
+	}
+	if o.name != "" {
+		r.f.order = append(r.f.order, o)
+	}
+}
+
+func (r *compositionReader) catalogs(c krm.Cursor) {
+	for _, x := range c.Items() {
+		text := x.Required()
+		if text == "" {
+			continue
+		}
+		if _, err := catalog.ParseRef(text); err != nil {
+			x.Errorf("%v", err).Hints = hints(err)
+			continue
+		}
+		r.f.catalogs = append(r.f.catalogs, catalogRef{text, r.f.dir.Real, r.f.src, x.Path()})
+	}
+}
+
+// entry reads an entry of transformers: a mapping, the text of one or more of them, or the path of a file that holds them
+// (CO-22, CO-23).
+func (r *compositionReader) entry(c krm.Cursor) {
+	switch c.Value().Type() {
+	case krm.Map:
+		r.own(r.item(c, r.f.src.Part(c.Value(), 0, c.Path()...), false))
+		return
+	case krm.String:
+	default:
+		c.Errorf("must be a mapping, or the path of a file that holds one")
+		return
+	}
+	text := c.Required()
+	if text == "" {
+		return
+	}
+	if rs, err := (&krm.Source{File: r.f.src.File, Data: []byte(text)}).Configs(r.schema); err == nil {
+		for _, x := range rs {
+			part := r.f.src.Part(x.Value(), 0, c.Path()...)
+			r.document(x.Value(), part)
+		}
+		return
+	}
+	if isRemote(text) {
+		c.Errorf("%v", errRemote(text))
+		return
+	}
+	if r.c.files.IsDir(r.f.dir, text) {
+		c.Errorf("%q is a directory", text).Hint("list the files; a Composition is imported by transformersFrom, resources are added by ResourceAccumulator")
+		return
+	}
+	src, err := r.c.files.Read(r.f.dir, text)
+	if err != nil {
+		c.Errorf("%v", err).Hints = hints(err)
+		return
+	}
+	rs, err := src.Configs(r.schema)
+	if err != nil {
+		r.fail(placed(r.f.src, c.Path(), err))
+		return
+	}
+	if len(rs) == 0 {
+		c.Errorf("%s holds no transformer", src.File)
+	}
+	for n, x := range rs {
+		r.document(x.Value(), src.Part(x.Value(), n))
+	}
+}
+
+// document reads an item that is a document of its own.
+func (r *compositionReader) document(v krm.Value, part *krm.Source) {
+	c := krm.NewCursor(v, func(path ...any) krm.Pos { return part.Locate(0, path...) })
+	it := r.item(c, part, false)
+	for _, e := range c.Mistakes() {
+		r.fail(e)
+	}
+	r.own(it)
+}
+
+func (r *compositionReader) own(it *item) {
+	if it != nil {
+		r.f.own = append(r.f.own, it)
+	}
+}

@@ -1,0 +1,321 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// item is an entry of a Composition's transformers, or of its overrides.
+type item struct {
+	id    itemID
+	value krm.Value // with apiVersion and name completed, and the function named in the field runtime
+	src   *krm.Source
+	// dir is the directory of the Composition that declares it, where its paths start, and file the name of its file.
+	dir  *loaders.Dir
+	file string
+	// changes are the overrides that were applied, in that order.
+	changes []change
+	// spelled is the field that names the function in the file.
+	spelled string
+}
+
+// change is an override that was applied to an item.
+type change struct {
+	at   graph.Origin
+	dir  *loaders.Dir // of the Composition that has it: the override may bring paths that start there
+	file string
+}
+
+// itemID tells the items of a Composition apart.
+type itemID struct{ apiVersion, kind, name string }
+
+func (id itemID) String() string { return id.apiVersion + " " + id.kind + "/" + id.name }
+
+// The kinds of built-ins that exist in Compositions alone (RA-01, RA-07).
+const (
+	accumulatorKind = "ResourceAccumulator"
+	generatorKind   = "ResourceGenerator"
+	helmKind        = "HelmChartInflationGenerator"
+)
+
+// builtinKind reports whether kind is that of a built-in that may stand in a Composition.
+func builtinKind(kind string) bool {
+	return kind == accumulatorKind || kind == generatorKind || kind == helmKind || builtins.New(kind) != nil
+}
+
+func builtinKinds() []string {
+	kinds := append(builtins.Kinds(), accumulatorKind, generatorKind)
+	slices.Sort(kinds)
+	return kinds
+}
+
+// item reads an item, or an override of one, that stands at c. It returns nil if it cannot be told what it is.
+func (r *compositionReader) item(c krm.Cursor, part *krm.Source, override bool) *item {
+	v := c.Value()
+	if v.Type() != krm.Map {
+		c.Errorf("must be a mapping")
+		return nil
+	}
+	it := &item{src: part, dir: r.f.dir, file: filepath.Base(r.f.src.File)}
+	it.id.kind = c.Field("kind").Required()
+	if it.id.kind == "" {
+		return nil
+	}
+	if it.id.apiVersion = r.itemVersion(c, it.id.kind, override); it.id.apiVersion == "" {
+		return nil
+	}
+	name, ok := r.itemName(c, it.id.kind, override)
+	if !ok {
+		return nil
+	}
+	it.id.name = name
+	v = v.With("apiVersion", krm.Str(it.id.apiVersion)).WithAt(krm.Str(name), "metadata", "name")
+	r.runtime(c, part, override)
+	it.spelled = krm.PlaceRuntime
+	if old := v.Get(krm.PlaceProvider); old.Exists() && !v.Get(krm.PlaceRuntime).Exists() {
+		v = v.Without(krm.PlaceProvider).With(krm.PlaceRuntime, old)
+		it.spelled = krm.PlaceProvider
+	}
+	it.value = v
+	if !override {
+		r.declaration(c, it)
+	}
+	return it
+}
+
+// itemVersion returns the apiVersion of an item, "" after recording that it has none (CO-13, CO-14, BT-10).
+func (r *compositionReader) itemVersion(c krm.Cursor, kind string, override bool) string {
+	f := c.Field("apiVersion")
+	if !f.Exists() {
+		assumed := ""
+		switch {
+		case builtinKind(kind):
+			assumed = "builtin"
+		case kind == "Kustomization":
+			assumed = kustomizationVersion
+		default:
+			f.Required()
+			return ""
+		}
+		if !override {
+			pos := c.Pos()
+			r.c.plan.Warnings = append(r.c.plan.Warnings, Warning{pos, krm.FieldPath(c.Path()),
+				fmt.Sprintf("the %s has no apiVersion and is taken to be %s", kind, assumed), nil})
+		}
+		return assumed
+	}
+	text := f.Required()
+	if text != "" && !isAPIVersion(text) {
+		f.Errorf("%q is no apiVersion: builtin, VERSION or GROUP/VERSION in lower case", text)
+		return ""
+	}
+	return text
+}
+
+// itemName returns the name of an item, by default its kind in kebab case (CO-15 to CO-17, CD-01).
+func (r *compositionReader) itemName(c krm.Cursor, kind string, override bool) (string, bool) {
+	meta := c.Field("metadata")
+	if meta.Exists() {
+		known := []string{"name", "namespace", "labels", "annotations", "configFn"}
+		if override {
+			known = append(known, "$patch")
+		}
+		if !meta.Known(known...) {
+			return "", false
+		}
+		meta.Field("namespace").Text()
+		meta.Field("labels").StringMap()
+		meta.Field("annotations").StringMap()
+	}
+	f := meta.Field("name")
+	if !f.Exists() {
+		name := kebab(kind)
+		if !isName(name) {
+			c.Errorf("needs a metadata.name: none can be made from the kind %q", kind)
+			return "", false
+		}
+		return name, true
+	}
+	name := f.Required()
+	switch lower := strings.ToLower(name); {
+	case name == "":
+		return "", false
+	case !isName(lower):
+		f.Errorf("%q is no name: up to 253 letters, digits, - and ., with a letter or digit at both ends", name)
+		return "", false
+	case lower != name && !override:
+		r.c.plan.Warnings = append(r.c.plan.Warnings, Warning{f.Pos(), krm.FieldPath(f.Path()),
+			fmt.Sprintf("%q has capital letters; names are in lower case", name), nil})
+	}
+	return name, true
+}
+
+// runtime checks the field that names the function (CO-19, CO-20). An override may say a part of it.
+func (r *compositionReader) runtime(c krm.Cursor, part *krm.Source, override bool) {
+	for _, key := range []string{krm.PlaceRuntime, krm.PlaceProvider} {
+		f := c.Field(key)
+		if f.Value().Get("deferFailure").Exists() {
+			f.Known("container", "exec", "starlark")
+		}
+		if !override || !f.Exists() || !f.Known("container", "exec", "starlark", "$patch") {
+			continue
+		}
+		for _, kind := range []string{"container", "exec"} {
+			if x := f.Field(kind); x.Exists() && x.Value().Type() != krm.Map {
+				x.Known()
+			}
+		}
+	}
+	if override {
+		return
+	}
+	_, err := krm.ReadInline(c.Value(), func(in ...any) krm.Pos { return part.Locate(0, in...) })
+	var conflict *krm.InlineConflict
+	if err == nil || errors.As(err, &conflict) {
+		return // which function is meant is for a human to decide
+	}
+	for _, e := range mistakes(err) {
+		at := *krm.AsError(e)
+		at.Field = part.FieldOf(at.Field)
+		r.fail(&at)
+	}
+}
+
+// The annotations with which a consolidated Composition says where an item comes from. They are no part of the item.
+const (
+	declaredIn   = "krmflow.dev/declared-in"
+	overriddenIn = "krmflow.dev/overridden-in"
+)
+
+// declaration takes over what annotations say about where an item comes from: its paths start there. What they name must be
+// a Composition, so that they reach no further than an import.
+func (r *compositionReader) declaration(c krm.Cursor, it *item) {
+	annotations := it.value.At("metadata", "annotations")
+	rest := annotations
+	if text := annotations.Get(declaredIn).Text(); text != "" {
+		rest = rest.Without(declaredIn)
+		if src, dir := r.named(c, declaredIn, text); src != nil {
+			it.dir, it.file = dir, filepath.Base(src.File)
+		}
+	}
+	if text := annotations.Get(overriddenIn).Text(); text != "" {
+		rest = rest.Without(overriddenIn)
+		for path := range strings.SplitSeq(text, ",") {
+			if src, dir := r.named(c, overriddenIn, path); src != nil {
+				it.changes = append(it.changes, change{graph.Origin{Source: src}, dir, filepath.Base(src.File)})
+			}
+		}
+	}
+	switch {
+	case rest.Same(annotations):
+	case rest.Len() == 0:
+		it.value = it.value.With("metadata", it.value.Get("metadata").Without("annotations"))
+	default:
+		it.value = it.value.WithAt(rest, "metadata", "annotations")
+	}
+}
+
+// named returns the composition file that an annotation names.
+func (r *compositionReader) named(c krm.Cursor, key, path string) (*krm.Source, *loaders.Dir) {
+	at := c.Field("metadata").Field("annotations").Field(key)
+	text, ok := compositionPath(path)
+	if !ok {
+		at.Errorf("%q is no composition file", path)
+		return nil, nil
+	}
+	dir, err := r.c.files.Sub(r.f.dir, text)
+	if err == nil && dir.Real == r.f.dir.Real {
+		return r.f.src, r.f.dir
+	}
+	var src *krm.Source
+	if err == nil {
+		src, err = r.findComposition(dir, true)
+	}
+	switch {
+	case err != nil:
+		at.Errorf("%v", err)
+	case src == nil:
+		at.Errorf("there is no Composition in %q", path)
+	}
+	return src, dir
+}
+
+// roots returns the other directories in which the item may read what an override has named.
+func (it *item) roots() (dirs []*loaders.Dir) {
+	for _, by := range it.changes {
+		if by.dir.Real != it.dir.Real {
+			dirs = append(dirs, by.dir)
+		}
+	}
+	return dirs
+}
+
+// origins returns where the changes stand.
+func (it *item) origins() (list []graph.Origin) {
+	for _, by := range it.changes {
+		list = append(list, by.at)
+	}
+	return list
+}
+
+// locate returns where a field of the item is.
+func (it *item) locate(path []any) krm.Pos {
+	if len(path) > 0 && path[0] == krm.PlaceRuntime && it.spelled == krm.PlaceProvider {
+		path = append([]any{krm.PlaceProvider}, path[1:]...)
+	}
+	return it.src.Locate(0, path...)
+}
+
+// kebab returns a kind in kebab case; a run of capitals is one word: HTTPLoadBalancer is http-load-balancer.
+func kebab(kind string) string {
+	upper := func(i int) bool { return i < len(kind) && kind[i] >= 'A' && kind[i] <= 'Z' }
+	lower := func(i int) bool { return i < len(kind) && kind[i] >= 'a' && kind[i] <= 'z' }
+	var b strings.Builder
+	for i := range len(kind) {
+		if upper(i) && i > 0 && kind[i-1] != '-' && (!upper(i-1) || lower(i+1)) {
+			b.WriteByte('-')
+		}
+		b.WriteString(strings.ToLower(kind[i : i+1]))
+	}
+	return b.String()
+}
+
+// isName reports whether text is a name as Kubernetes' objects have it (DNS-1123 subdomain).
+func isName(text string) bool {
+	if len(text) > 253 {
+		return false
+	}
+	for part := range strings.SplitSeq(text, ".") {
+		if !isWord(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func isWord(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c != '-' || i == 0 || i == len(text)-1) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// isAPIVersion reports whether text is VERSION or GROUP/VERSION; builtin looks like a version.
+func isAPIVersion(text string) bool {
+	group, version, ok := strings.Cut(text, "/")
+	if !ok {
+		return isWord(text)
+	}
+	return isName(group) && isWord(version)
+}

@@ -1,0 +1,69 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// openapi makes the layer's schema the one in effect, unless one is chosen already.
+func (s *steps) openapi() {
+	if len(s.k.OpenAPI) == 0 {
+		return
+	}
+	file, hasFile := s.k.OpenAPI["path"]
+	var src *krm.Source
+	if hasFile {
+		var err error
+		if src, err = s.read(file); err != nil {
+			s.errorAt(s.k.src, []any{"openapi", "path"}, err)
+			return
+		}
+	}
+	if s.schemaSet {
+		return
+	}
+	version, hasVersion := s.k.OpenAPI["version"]
+	switch {
+	case hasFile && hasVersion:
+		s.errorAt(s.k.src, []any{"openapi"}, errors.New("version and path exclude each other"))
+	case hasFile:
+		v, err := src.Value()
+		if err == nil {
+			s.schema, err = s.c.parseSchema(src, v, s.loaded)
+		}
+		if err != nil {
+			s.errorAt(s.k.src, []any{"openapi", "path"}, err)
+			return
+		}
+		s.c.warnings(src.Warnings()...)
+		s.schemaSet = true
+	case version != "":
+		if version != krm.BuiltinSchemaVersion {
+			s.errorAt(s.k.src, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, krm.BuiltinSchemaVersion))
+			return
+		}
+		s.schemaSet = true
+	}
+}
+
+// parseSchema returns the schema in a file. onTop is true if kustomize has read its own schema before it meets this one: it then still
+// uses its own schema for the kinds that the file does not define. The same file gives the same schema, so that layers are
+// shared.
+func (c *compiler) parseSchema(src *krm.Source, v krm.Value, onTop bool) (*krm.Schema, error) {
+	key := schemaKey{src, onTop}
+	if schema := c.schemas[key]; schema != nil {
+		return schema, nil
+	}
+	schema, err := krm.ParseSchema(v)
+	if err != nil {
+		return nil, err
+	}
+	if onTop {
+		schema = schema.OnTop()
+	}
+	c.schemas[key] = schema
+	c.schemaNames[schema] = fmt.Sprint(src.Digest(), onTop)
+	return schema, nil
+}
