@@ -239,7 +239,7 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 		s.fail(d.mistake(&krm.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
 	}
 	ignored := func(de *krm.DecodeError) {
-		if len(de.Path) > 1 || !isObjectField(de.Path[0]) {
+		if !isObjectField(de.Path[0]) {
 			s.c.warnings(d.mistake(de))
 		}
 	}
