@@ -154,6 +154,10 @@ func (b *build) override(f *compositionFile, front, back []*item) (_, _ []*item)
 			continue
 		}
 		changed, err := (*list)[at].apply(o, b.schema)
+		if outside := b.leaving(o); outside != nil {
+			b.errorAt(o.src, nil, outside)
+			continue
+		}
 		switch {
 		case err != nil:
 			b.errorAt(o.src, nil, fmt.Errorf("cannot be merged into %s, declared at %s: %w", o.id, (*list)[at].src.Locate(0), err))

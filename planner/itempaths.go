@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -49,6 +50,27 @@ func (o *item) rebased(to *loaders.Dir) krm.Value {
 	return v
 }
 
+// leaving returns an error if an override names a file outside the directory of its Composition. What another one declares is no
+// reason to read there (CI-11), and no flag lifts that for programs.
+func (b *build) leaving(o *item) (err error) {
+	builtin := o.id.apiVersion == "builtin" || isKustomization(o.id)
+	if builtin && b.c.o.Unrestricted {
+		return nil
+	}
+	for _, field := range pathFields(o.id) {
+		editPaths(o.value, field, func(text string) string {
+			_, path, ok := relativePath(text)
+			if ok && !filepath.IsLocal(path) && !(builtin && b.c.files.IsDir(o.dir, path)) {
+				if err = error(&loaders.RestrictedError{Path: path, Root: o.dir.Name}); !builtin {
+					err = errors.New(err.Error()) // without the hint
+				}
+			}
+			return text
+		})
+	}
+	return err
+}
+
 // editPaths returns v with the paths at field replaced by what edit returns for them.
 func editPaths(v krm.Value, field []string, edit func(string) string) krm.Value {
 	if len(field) == 0 {
@@ -74,22 +96,26 @@ func editPaths(v krm.Value, field []string, edit func(string) string) krm.Value 
 	return v
 }
 
-// rebase returns the path to the same file from another directory. What is no relative path stays as it is: URLs, absolute
-// paths, and texts of YAML where a path may stand, too. In key=path only the path changes.
-func rebase(text string, from, to *loaders.Dir) string {
-	if text == "" || filepath.IsAbs(text) || isRemote(text) || onePath(text) == "" {
-		return text
+// relativePath returns the path in a text that may hold one; in key=path, key is what stands before it with the sign. URLs, absolute
+// paths, and texts of YAML where a path may stand, too, are none.
+func relativePath(text string) (key, path string, ok bool) {
+	if text == "" || isRemote(text) || onePath(text) == "" {
+		return "", "", false
 	}
-	key, path, keyed := strings.Cut(text, "=")
-	if !keyed {
-		key, path = "", text
+	i := strings.IndexByte(text, '=') + 1
+	key, path = text[:i], text[i:]
+	return key, path, path != "" && !filepath.IsAbs(path) && !filepath.IsAbs(text)
+}
+
+// rebase returns the path to the same file from another directory; what is no relative path stays as it is.
+func rebase(text string, from, to *loaders.Dir) string {
+	key, path, ok := relativePath(text)
+	if !ok {
+		return text
 	}
 	rel, err := filepath.Rel(to.Real, filepath.Join(from.Real, path))
-	if err != nil || path == "" || filepath.IsAbs(path) {
+	if err != nil {
 		return text
 	}
-	if keyed {
-		return key + "=" + rel
-	}
-	return rel
+	return key + rel
 }

@@ -145,7 +145,7 @@ func findRoots(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: no Kustomization at or below this directory", dir)
+		return nil, fmt.Errorf("%s: no Kustomization or Composition at or below this directory", dir)
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
