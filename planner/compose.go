@@ -44,8 +44,7 @@ func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 				continue
 			}
 		}
-		c.catalogs = append(c.catalogs, in.catalogs...)
-		c.dirs = append(c.dirs, in.dirs...)
+		c.absorb(in)
 		if i.append {
 			back = append(back, in.items...)
 		} else {
@@ -65,6 +64,23 @@ func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 	c.errs = slices.Clone(b.errs[before:])
 	b.c.composed[dir.Real] = c
 	return c
+}
+
+// absorb takes over what an import brings besides items, each only once: a Composition may be imported on many ways.
+func (c *composed) absorb(in *composed) {
+	for _, dir := range in.dirs {
+		if !slices.ContainsFunc(c.dirs, func(known *loaders.Dir) bool { return known.Real == dir.Real }) {
+			c.dirs = append(c.dirs, dir)
+		}
+	}
+	for _, ref := range in.catalogs {
+		same := func(known catalogRef) bool {
+			return known.src == ref.src && krm.FieldPath(known.path) == krm.FieldPath(ref.path)
+		}
+		if !slices.ContainsFunc(c.catalogs, same) {
+			c.catalogs = append(c.catalogs, ref)
+		}
+	}
 }
 
 // importItems consolidates the Composition that an entry of transformersFrom names, nil after recording that there is none.
