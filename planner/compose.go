@@ -17,7 +17,6 @@ import (
 type composed struct {
 	items    []*item
 	catalogs []catalogRef
-	dirs     []*loaders.Dir // of all files that took part
 	failed   bool
 	errs     []error
 }
@@ -33,7 +32,8 @@ func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
 	before := len(b.errs)
 	f := b.readComposition(dir, src)
-	c := &composed{catalogs: f.catalogs, dirs: []*loaders.Dir{dir}}
+	dir.Close() // imports may be deep
+	c := &composed{catalogs: f.catalogs}
 	var front, back []*item
 	incomplete := f.failed
 	for _, i := range f.imports {
@@ -66,13 +66,8 @@ func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 	return c
 }
 
-// absorb takes over what an import brings besides items, each only once: a Composition may be imported on many ways.
+// absorb takes over the catalogs of an import, each only once: a Composition may be imported on many ways.
 func (c *composed) absorb(in *composed) {
-	for _, dir := range in.dirs {
-		if !slices.ContainsFunc(c.dirs, func(known *loaders.Dir) bool { return known.Real == dir.Real }) {
-			c.dirs = append(c.dirs, dir)
-		}
-	}
 	for _, ref := range in.catalogs {
 		same := func(known catalogRef) bool {
 			return known.src == ref.src && krm.FieldPath(known.path) == krm.FieldPath(ref.path)

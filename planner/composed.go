@@ -16,11 +16,6 @@ func (s *steps) composition() {
 	if c.failed {
 		return // reading it has said why
 	}
-	defer func() {
-		for _, dir := range c.dirs {
-			dir.Close()
-		}
-	}()
 	s.catalogs = c.catalogs
 	s.checkCatalogs()
 	s.mergeConfig(nil, builtins.DefaultConfig())
@@ -34,6 +29,12 @@ func (s *steps) composition() {
 
 // composed makes the nodes of item i of n.
 func (s *steps) composed(it *item, i, n int) {
+	defer func() {
+		it.dir.Close()
+		for _, dir := range it.roots() {
+			dir.Close()
+		}
+	}()
 	x := &steps{
 		build: s.build, dir: it.dir, roots: it.roots(), k: &kustomizationFile{src: it.src}, origin: s.originOf(it),
 		prefix: s.prefix, label: it.id.kind + "/" + it.id.name, catalogs: s.catalogs,

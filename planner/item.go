@@ -232,18 +232,18 @@ func (r *compositionReader) named(c krm.Cursor, key, path string) (*krm.Source, 
 		return nil, nil
 	}
 	dir, err := r.c.files.Sub(r.f.dir, text)
-	if err == nil && dir.Real == r.f.dir.Real {
+	if err != nil {
+		at.Errorf("%v", err)
+		return nil, nil
+	}
+	if dir.Real == r.f.dir.Real {
 		return r.f.src, r.f.dir
 	}
-	var src *krm.Source
-	if err == nil {
-		src, err = r.findComposition(dir, true)
-	}
-	switch {
-	case err != nil:
-		at.Errorf("%v", err)
-	case src == nil:
+	defer dir.Close()
+	src, err := r.findComposition(dir, true)
+	if err != nil || src == nil || filepath.Base(src.File) != filepath.Base(path) {
 		at.Errorf("there is no Composition in %q", path)
+		return nil, nil
 	}
 	return src, dir
 }
