@@ -214,6 +214,16 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 	return rs
 }
 
+// unusedFunction warns about a built-in that names a function in an annotation or in metadata: as in kustomize, it does not
+// run. The fields are unknown to a built-in anyway.
+func (s *steps) unusedFunction(d document) {
+	in, _ := krm.ReadInline(d.r.Value(), d.locate)
+	if in == nil || len(in.Deprecated()) == 0 {
+		return
+	}
+	s.c.warnings(krm.Errorf(in.Pos, "", "%s is ignored: %s is a built-in, and %s does not run", in.Deprecated()[0], d.r.ID().Kind, in))
+}
+
 // entry configures the built-in that a document stands for.
 func (s *steps) entry(d document, role krm.Role) *entry {
 	id := d.r.ID()
@@ -234,6 +244,7 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 		return nil
 	}
 	s.configWarnings(d)
+	s.unusedFunction(d)
 	before := len(s.errs)
 	if id.Name == "" {
 		s.fail(d.mistake(&krm.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
