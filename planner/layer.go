@@ -68,6 +68,9 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 			return l // an earlier root uses this one as a base
 		}
 	}
+	if !b.count(k) {
+		return nil
+	}
 	b.c.plan.Layers++
 	before, loaded := len(b.errs), b.loaded
 	l := b.compile(dir, k, key, parent)
@@ -79,6 +82,19 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 		l.errs = append(slices.Clone(k.errs), b.errs[before:]...)
 	}
 	return l
+}
+
+// maxLayers bounds the layers of a root. One that goes on top of a list is compiled for every use: a chain in which each uses
+// the next one twice would fill the memory.
+const maxLayers = 1 << 16
+
+// count counts a layer that is to be compiled, and reports false if there are too many of them.
+func (b *build) count(k *kustomizationFile) bool {
+	b.layers++
+	if b.layers == maxLayers+1 {
+		b.errorAt(k.src, nil, fmt.Errorf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
+	}
+	return b.layers <= maxLayers
 }
 
 // reuse returns the layer that was compiled for key, nil if there is none.

@@ -234,6 +234,7 @@ type build struct {
 	stack    []*frame
 	// importing are the directories of the Compositions that are being consolidated, each imported by the one before it.
 	importing []*loaders.Dir
+	layers    int // that have been compiled
 	errs      []error
 }
 
