@@ -239,9 +239,8 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 	tag := n.ShortTag()
 	if n.Style&yaml.TaggedStyle == 0 {
 		if n.Style != 0 {
-			v = QuotedStr(n.Value)
+			v = c.text(n)
 			c.noteAmbiguous(n, v)
-			v.warped = n.Style == yaml.FoldedStyle && !c.parser.yaml11 && refold(n.Value) != n.Value
 			return v, nil
 		}
 		if tag == "!!str" && !c.parser.yaml11 || n.Value == "<<" {
@@ -290,12 +289,22 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 		}
 		return Str(jsonText(string(data))), nil
 	default:
-		return Str(n.Value).WithQuotes(quotedStyle(n)), nil
+		if !quotedStyle(n) {
+			return Str(n.Value), nil
+		}
+		return c.text(n), nil
 	}
 	if v.typ != want {
 		return v, c.errorf(n.Line, "the value is not what its tag %s says", tag)
 	}
 	return v, nil
+}
+
+// text returns the value of a scalar that is no plain one.
+func (c *converter) text(n *yaml.Node) Value {
+	v := QuotedStr(n.Value)
+	v.warped = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11 && refold(n.Value) != n.Value
+	return v
 }
 
 func quotedStyle(n *yaml.Node) bool {
