@@ -3,10 +3,13 @@ KUSTOMIZE_VERSION = v5.8.2
 TOOLS = $(CURDIR)/.tools
 FUZZTIME ?= 1m
 
-.PHONY: build test check vulncheck bench fuzz kustomize golden generate
+.PHONY: build test check vulncheck bench profile fuzz kustomize golden generate
+
+# The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree.
+PROFILE = bench/render.pgo
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/krmflow ./cmd/krmflow
+	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PROFILE) -o bin/krmflow ./cmd/krmflow
 
 # -race where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions.
 test:
@@ -32,6 +35,11 @@ bench: build kustomize
 	$(GO) build -o $(TOOLS)/kyaml-function ./testdata/functions/kyaml
 	bin/krmflow bench --kustomize $(TOOLS)/kustomize --function $(TOOLS)/kyaml-function
 	$(GO) test -run '^$$' -bench . -benchmem ./krm ./builtins ./bench ./executors ./executors/exec
+
+# Records the profile anew, without the paths of this machine. It need not be exact: do so after large changes of krm, builtins or planner.
+profile:
+	d=$$(mktemp -d) && $(GO) test -trimpath -c -o $$d/bench ./bench && \
+	  $$d/bench -test.run '^$$' -test.bench 'Stages/.*/(plan|transform|emit)' -test.cpuprofile $(PROFILE); rm -rf $$d
 
 fuzz:
 	for p in krm builtins planner; do \

@@ -102,9 +102,20 @@ func compareKustomize(t *testing.T, text string) {
 		checkMessage(t, text, gerr)
 		return
 	}
-	if got := string(NewList(rs...).AppendYAML(nil)); got != want {
+	if got := string(NewList(rs...).AppendYAML(nil)); got != want && !varies(text, want) {
 		t.Fatalf("%q:\nwe print %q\nkustomize prints %q", text, got, want)
 	}
+}
+
+// varies reports whether kustomize prints now this, now that: keys such as 1, "01" and 0A have no order, and it sorts them as
+// they come out of a Go map.
+func varies(text, want string) bool {
+	for range 100 {
+		if again, _, _ := safeOracle(text); again != want {
+			return true
+		}
+	}
+	return false
 }
 
 // deliberate reports whether we refuse what kustomize may accept.
