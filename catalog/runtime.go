@@ -108,7 +108,7 @@ func (r *reader) platform(c krm.Cursor, full bool) Platform {
 		return p
 	}
 	if location := c.Either("uri", "path"); location.Exists() {
-		p.URI = location.Required()
+		p.URI = location.Line()
 	} else {
 		c.Field("uri").Required()
 	}

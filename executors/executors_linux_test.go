@@ -44,6 +44,8 @@ func TestMain(m *testing.M) {
 		executors.Serve("exec", exec.New())
 	case "env": // answers with its environment
 		executors.Serve("env", echo{})
+	case "boundless": // keeps to no limit
+		executors.Serve("boundless", boundless{})
 	case "host":
 		host()
 	case "garbage":
@@ -71,6 +73,37 @@ type echo struct{}
 func (echo) Prepare(context.Context, krm.Function) error { return nil }
 func (echo) Execute(context.Context, krm.Function, []byte) (executors.Output, error) {
 	return executors.Output{List: []byte(strings.Join(os.Environ(), "\n"))}, nil
+}
+
+type boundless struct{ echo }
+
+func (boundless) Execute(context.Context, krm.Function, []byte) (executors.Output, error) {
+	return executors.Output{List: make([]byte, 64<<20), Stderr: make([]byte, 8<<20)}, nil
+}
+
+// TestBoundless checks that what an executor answers is bounded on this side, too.
+func TestBoundless(t *testing.T) {
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := executors.Start(t.Context(), executors.Program{Kind: "boundless", Path: "/proc/self/exe", Digest: krm.DigestOf(self), Env: []string{"ROLE=boundless"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone(t, time.Second)
+	defer x.Close()
+	f := krm.Function{Name: "f", Limits: krm.Limits{Output: 1 << 20}}
+	out, err := x.Execute(t.Context(), f, nil)
+	var e *executors.Error
+	if !errors.As(err, &e) || e.Code != executors.Limit || !strings.Contains(e.Msg, "f: executor boundless answered with more than 1048576 bytes") || out.List != nil {
+		t.Errorf("%d bytes, %v", len(out.List), err)
+	}
+	f.Limits.Output = 64 << 20
+	out, err = x.Execute(t.Context(), f, nil)
+	if err != nil || len(out.List) != 64<<20 || len(out.Stderr) != executors.StderrTail {
+		t.Errorf("%d bytes, %d of stderr, %v", len(out.List), len(out.Stderr), err)
+	}
 }
 
 func root() string { return filepath.Join(os.TempDir(), "root") }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
+	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/wire"
 	"google.golang.org/grpc"
@@ -86,7 +87,7 @@ func hostGone(term <-chan os.Signal) {
 // removeRunDir removes what the host would have removed.
 func removeRunDir() {
 	if dir := os.Getenv("TMPDIR"); strings.HasPrefix(filepath.Base(dir), runPrefix) {
-		os.RemoveAll(dir)
+		dirs.RemoveAll(dir)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
+	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/wire"
 	"github.com/krmflow/krmflow/krm"
@@ -115,11 +116,11 @@ func runBase() string {
 
 // sweep removes what runs have left behind that were killed together with their executors.
 func sweep(base string) {
-	dirs, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
-	for _, dir := range dirs {
+	list, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
+	for _, dir := range list {
 		var pid int
 		if _, err := fmt.Sscanf(filepath.Base(dir), runPrefix+"%d-", &pid); err == nil && pid != os.Getpid() && !alive(pid) && !held(dir) {
-			os.RemoveAll(dir)
+			dirs.RemoveAll(dir)
 		}
 	}
 }
@@ -135,7 +136,8 @@ func (x *Process) Prepare(ctx context.Context, f krm.Function) error {
 
 // Execute implements [Executor].
 func (x *Process) Execute(ctx context.Context, f krm.Function, list []byte) (Output, error) {
-	limit := Bounded(f.Limits).Timeout + overtime
+	limits := Bounded(f.Limits)
+	limit := limits.Timeout + overtime
 	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not answer within %v", f.Name, x.kind, limit)}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, stuck)
 	defer cancel()
@@ -161,9 +163,14 @@ func (x *Process) Execute(ctx context.Context, f krm.Function, list []byte) (Out
 		if err != nil {
 			return Output{}, x.failure(ctx, f, err)
 		}
+		// An executor of a third party may not keep to the limits.
+		if int64(len(out.List)+len(resp.GetList())) > limits.Output {
+			return Output{}, &Error{Code: Limit, Msg: fmt.Sprintf("%s: executor %s answered with more than %d bytes, stopped\n"+
+				"  --max-fn-output sets how much a function may write", f.Name, x.kind, limits.Output)}
+		}
 		out.List = append(out.List, resp.GetList()...)
 		if resp.GetDone() {
-			out.Stderr = resp.GetStderr()
+			out.Stderr = resp.GetStderr()[max(0, len(resp.GetStderr())-StderrTail):]
 			return out, x.cancelled(ctx, errFromWire(resp.GetError()))
 		}
 	}
@@ -201,7 +208,7 @@ func (x *Process) end() error {
 		x.client.Kill()
 	}
 	x.run.release()
-	err := os.RemoveAll(x.dir)
+	err := dirs.RemoveAll(x.dir)
 	x.held.Close() // only now that there is nothing left to take
 	return err
 }

@@ -1,6 +1,10 @@
 package krm
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
 
 // A Cursor reads a configuration value field by field and collects every mistake on the way: unknown keys, values of the
 // wrong type, missing fields. Keys are case-sensitive and nothing is converted. A null counts as absent.
@@ -120,6 +124,16 @@ func (c Cursor) Required() string {
 	s := c.Text()
 	if s == "" && c.v.Type() == String {
 		c.Errorf("must not be empty")
+	}
+	return s
+}
+
+// Line returns a text that must be there, not empty and one line without control characters: a path, which messages and plans
+// show.
+func (c Cursor) Line() string {
+	s := c.Required()
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		c.Errorf("%q contains a control character", s)
 	}
 	return s
 }

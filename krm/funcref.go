@@ -176,9 +176,9 @@ func readInline(c Cursor) *InlineFunction {
 func ReadStarlark(c Cursor) string {
 	if c.Value().Type() == Map {
 		c.Known("path", "name", "url", "sha256")
-		return c.Field("path").Required()
+		return c.Field("path").Line()
 	}
-	return c.Required()
+	return c.Line()
 }
 
 // image reads the reference of an image.
@@ -223,10 +223,7 @@ func readInlineExec(c Cursor) *InlineExec {
 	if !c.Known("path", "args", "envs", "env") {
 		return x
 	}
-	x.Path = c.Field("path").Required()
-	if strings.ContainsRune(x.Path, 0) {
-		c.Field("path").Errorf("contains a NUL character")
-	}
+	x.Path = c.Field("path").Line()
 	x.Args = c.Field("args").Strings()
 	x.Env = readEnv(c.Either("envs", "env"))
 	return x

@@ -224,6 +224,9 @@ func (c *converter) sequence(n *yaml.Node, depth int) (done converted, err error
 		}
 		items[i] = item.value
 		done.add(item)
+		if done.size > maxAlias {
+			return done, nil // as in a mapping
+		}
 	}
 	done.value = SeqOf(items...)
 	return done, nil

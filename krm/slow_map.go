@@ -2,6 +2,7 @@ package krm
 
 import (
 	"strconv"
+	"unsafe"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -44,6 +45,9 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 		done.add(v)
 		done.size += len(key)
 		m.set(key, v.value)
+		if done.size > maxAlias {
+			return done, nil // [converter.convert] refuses it: there is no use in going on
+		}
 	}
 	if merge != nil {
 		if err := c.merge(merge, &m, &done, depth); err != nil {
@@ -88,6 +92,7 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int)
 		done.add(x)
 		for _, f := range x.value.Fields() {
 			if _, ok := m.pos[f.Key]; !ok {
+				done.size += int(unsafe.Sizeof(f)) // a copy, unlike the value of an alias
 				if f.Value.typ == Null && f.Value.marked {
 					f.Value.warped = c.flow > 0 && !c.parser.yaml11
 				}

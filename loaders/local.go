@@ -130,6 +130,9 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", e.Path) }
 
+// Is makes it one of [fs.ErrNotExist].
+func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // Hints returns the line that suggests a similar name, if there is one.
 func (e *NotFoundError) Hints() []string { return nearNames(e.Path, e.abs) }
 

@@ -45,8 +45,7 @@ func functionName(id krm.ID) string {
 
 // deny records a reason against the function; allow are the flags that would lift it.
 func (x *decider) deny(exit int, allow []string, format string, args ...any) *krm.Error {
-	err := krm.Errorf(x.r.Pos, "", format, args...)
-	err.Msg = x.fn.Name + ": " + err.Msg
+	err := x.errorf(format, args)
 	x.d.Denials = append(x.d.Denials, Denial{Exit: exit, Err: err, Allow: allow})
 	if len(allow) > 0 {
 		err.Hint("to allow it add %s", strings.Join(allow, " "))
@@ -54,9 +53,20 @@ func (x *decider) deny(exit int, allow []string, format string, args ...any) *kr
 	return err
 }
 
-func (x *decider) warn(format string, args ...any) {
+// errorf returns an error about the function. What it shows of names and paths stays on its line.
+func (x *decider) errorf(format string, args []any) *krm.Error {
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			args[i] = krm.OneLine(s)
+		}
+	}
 	err := krm.Errorf(x.r.Pos, "", format, args...)
 	err.Msg = x.fn.Name + ": " + err.Msg
+	return err
+}
+
+func (x *decider) warn(format string, args ...any) {
+	err := x.errorf(format, args)
 	x.d.Warnings = append(x.d.Warnings, err)
 }
 

@@ -3,6 +3,7 @@ package trust
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +58,8 @@ func request(t *testing.T, inline string, catalogs ...Trusted) Request {
 				"/w/out.sh":  {Real: "/bin/sh", Digest: digest(hexA)},
 				"/w/gone.sh": {Err: errors.New("no such file")},
 				"/w/raw.sh":  {Real: "/w/raw.sh"},
-				"/w/ksops":   {Err: errors.New("no such file")},
+				"/w/ksops":   {Err: fmt.Errorf("gone: %w", fs.ErrNotExist)},
+				"/w/pipe":    {Err: errors.New("not a regular file")},
 			},
 			Images: map[string]Image{"e/f:v1": {Digests: []krm.Digest{digest(hexA)}}, "e/f:v2": {Digests: []krm.Digest{digest(hexB)}},
 				"e/f:v2@sha256:" + hexA: {Digests: []krm.Digest{digest(hexB)}}, "e/g:v1": {Err: errors.New("the store has none")}},
@@ -145,6 +147,7 @@ func TestDecide(t *testing.T) {
 		{"a program that was not examined never runs", Policy{}, "", []string{"{exec: {path: other.sh, sha256: " + hexA + "}}"}, 4, []string{"was not examined"}},
 		{"a program that was not hashed never runs", Policy{AllowUnverified: true}, "", []string{"{exec: {path: raw.sh}}"}, 4, []string{"was not hashed"}},
 		{"a missing program", Policy{}, "", []string{"{exec: {path: gone.sh, sha256: " + hexA + "}}"}, 1, []string{"gone.sh cannot be used: no such file"}},
+		{"a program that is there and none is not looked for", alphaExec, "{exec: {path: pipe}}", nil, 1, []string{"not a regular file\nallow"}},
 		{"inline absolute", alphaExec, "{exec: {path: /w/fn.sh}}", nil, 3, []string{"absolute path"}},
 		{"inline escaping", alphaExec, "{exec: {path: ../x}}", nil, 3, []string{"outside /w", "no load restrictor"}},
 		{"inline, a link out", alphaExec, "{exec: {path: out.sh}}", nil, 3, []string{"leads to /bin/sh"}},

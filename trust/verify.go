@@ -1,6 +1,8 @@
 package trust
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -123,7 +125,10 @@ func (x *decider) found(root, path string) (Program, bool) {
 		x.deny(ExitVerified, nil, "the program %s was not examined", path)
 	case p.Err != nil:
 		err := x.deny(ExitInput, nil, "the program %s cannot be used: %v", path, p.Err)
-		if !strings.Contains(path, "/") {
+		if with, ok := p.Err.(interface{ Hints() []string }); ok {
+			err.Hints = append(err.Hints, with.Hints()...)
+		}
+		if errors.Is(p.Err, fs.ErrNotExist) && !strings.Contains(path, "/") {
 			err.Hint("PATH is not searched: %s is a path in %s", path, root)
 		}
 	case !below(p.Real, root):

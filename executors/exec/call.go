@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -89,7 +91,7 @@ func (c *call) close() {
 		}
 	}
 	if c.dir != "" {
-		removeAll(c.dir)
+		dirs.RemoveAll(c.dir)
 	}
 }
 
@@ -111,7 +113,22 @@ func (c *call) env() []string {
 	if runtime.GOOS == "windows" {
 		env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "TEMP="+filepath.Join(c.dir, "tmp"))
 	}
-	return append(env, c.f.Env...)
+	return lastOfEach(append(env, c.f.Env...))
+}
+
+// lastOfEach returns env with one value for each variable, the last one: what a program makes of two is its own business.
+func lastOfEach(env []string) []string {
+	seen := map[string]bool{}
+	list := make([]string, 0, len(env))
+	for _, item := range slices.Backward(env) {
+		name, _, _ := strings.Cut(item, "=")
+		if !seen[name] {
+			seen[name] = true
+			list = append(list, item)
+		}
+	}
+	slices.Reverse(list)
+	return list
 }
 
 // argv is what the function sees as its arguments.

@@ -38,13 +38,14 @@ func load(f krm.Function) (*program, error) {
 	if f.Bin != "" {
 		p.name = filepath.Base(f.Bin)
 	}
+	shown := krm.OneLine(f.Program)
 	if f.Digest != (krm.Digest{}) && p.Digest != f.Digest {
 		err = &refusal{executors.Verification, fmt.Sprintf("%s does not match its digest; it was not run\n  want %s\n  got  %s",
-			f.Program, f.Digest, p.Digest)}
+			shown, f.Digest, p.Digest)}
 	} else if f.Digest == (krm.Digest{}) && !f.Unverified {
-		err = &refusal{executors.Denied, fmt.Sprintf("%s has no digest to verify it\n  it is %s", f.Program, p.Digest)}
+		err = &refusal{executors.Denied, fmt.Sprintf("%s has no digest to verify it\n  it is %s", shown, p.Digest)}
 	} else if err = p.inspect(); err != nil {
-		err = invalid("%s %v", f.Program, err)
+		err = invalid("%s %v", shown, err)
 	}
 	if err != nil {
 		p.Close()
@@ -56,8 +57,9 @@ func load(f krm.Function) (*program, error) {
 // read takes over the content of f's program, which must be a regular executable file below f's root.
 func read(f krm.Function) (*sealed.Program, error) {
 	rel, err := filepath.Rel(f.Root, f.Program)
+	shown := krm.OneLine(f.Program)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, invalid("%s is not below %s", f.Program, f.Root)
+		return nil, invalid("%s is not below %s", shown, krm.OneLine(f.Root))
 	}
 	root, err := os.OpenRoot(f.Root)
 	if err != nil {
@@ -66,7 +68,7 @@ func read(f krm.Function) (*sealed.Program, error) {
 	defer root.Close()
 	// The path is the real one: a link at its end was put there since.
 	if info, err := root.Lstat(rel); err == nil && info.Mode().Type() == fs.ModeSymlink {
-		return nil, invalid("%s became a symbolic link", f.Program)
+		return nil, invalid("%s became a symbolic link", shown)
 	}
 	file, err := root.OpenFile(rel, openFlags, 0)
 	if err != nil {
@@ -74,7 +76,7 @@ func read(f krm.Function) (*sealed.Program, error) {
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return nil, invalid("%s: %v", f.Program, err)
+		return nil, invalid("%s: %v", shown, err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -82,17 +84,17 @@ func read(f krm.Function) (*sealed.Program, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return nil, invalid("%s is a directory, not a program", f.Program)
+		return nil, invalid("%s is a directory, not a program", shown)
 	case !info.Mode().IsRegular():
-		return nil, invalid("%s is not a regular file", f.Program)
+		return nil, invalid("%s is not a regular file", shown)
 	case info.Size() == 0:
-		return nil, invalid("%s is empty", f.Program)
+		return nil, invalid("%s is empty", shown)
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		return nil, invalid("%s is not executable (mode %04o)\n  chmod +x makes it so", f.Program, info.Mode().Perm())
+		return nil, invalid("%s is not executable (mode %04o)\n  chmod +x makes it so", shown, info.Mode().Perm())
 	}
 	content, err := sealed.Read(file, maxProgram)
 	if err != nil {
-		return nil, invalid("%s: %v", f.Program, err)
+		return nil, invalid("%s: %v", shown, err)
 	}
 	return content, nil
 }
