@@ -350,7 +350,7 @@ func TestBadExecutors(t *testing.T) {
 		start := time.Now()
 		_, err := executors.Start(t.Context(), program(role))
 		var e *executors.Error
-		if !errors.As(err, &e) || e.Code != executors.Failed || !strings.Contains(e.Msg, want) || !strings.HasPrefix(e.Msg, "executor third: "+path) ||
+		if !errors.As(err, &e) || e.Code != executors.Invalid || !strings.Contains(e.Msg, want) || !strings.HasPrefix(e.Msg, "executor third: "+path) ||
 			len(e.Msg) > 500 || time.Since(start) > 3*time.Second+slack {
 			t.Errorf("%s: %v after %v", role, err, time.Since(start))
 		}

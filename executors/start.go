@@ -102,7 +102,11 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 		return nil, context.Cause(ctx)
 	}
 	x.run.kill()
-	return nil, &Error{Code: Failed, Msg: x.run.describe(err)}
+	code := Invalid
+	if p.Path == "" {
+		code = Internal
+	}
+	return nil, &Error{Code: code, Msg: x.run.describe(err)}
 }
 
 // runBase returns where run directories go: where temporary files do, unless the path of a socket there would be too long.
