@@ -20,6 +20,16 @@ func hold(dir string) *os.File {
 	return f
 }
 
+// private reports whether dir is a directory that this user alone can enter: nobody else has made it, or has anything in it.
+func private(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
 // held reports whether somebody holds a directory.
 func held(dir string) bool {
 	f, err := os.Open(dir)

@@ -15,5 +15,8 @@ func alive(pid int) bool {
 // hold does nothing: a directory that is in use cannot be removed.
 func hold(string) *os.File { return nil }
 
+// private returns true: the directory for temporary files is the user's own.
+func private(string) bool { return true }
+
 // held returns false.
 func held(string) bool { return false }

@@ -290,6 +290,11 @@ func TestSweep(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	foreign := filepath.Join(os.TempDir(), "krmflow-run-2147483000-2") // others may enter it: no run has made it like that
+	if err := errors.Join(os.Mkdir(foreign, 0o700), os.Chmod(foreign, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(foreign)
 	next := func() (kept bool) {
 		x, err := executors.Start(t.Context(), executors.Program{Kind: "exec"})
 		if err != nil {
@@ -315,6 +320,9 @@ func TestSweep(t *testing.T) {
 	other.Close()
 	if next() {
 		t.Error("it is still there")
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("the directory of somebody else: %v", err)
 	}
 }
 

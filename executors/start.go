@@ -123,7 +123,7 @@ func sweep(base string) {
 	list, _ := filepath.Glob(filepath.Join(base, runPrefix+"*"))
 	for _, dir := range list {
 		var pid int
-		if _, err := fmt.Sscanf(filepath.Base(dir), runPrefix+"%d-", &pid); err == nil && pid != os.Getpid() && !alive(pid) && !held(dir) {
+		if _, err := fmt.Sscanf(filepath.Base(dir), runPrefix+"%d-", &pid); err == nil && pid != os.Getpid() && !alive(pid) && private(dir) && !held(dir) {
 			dirs.RemoveAll(dir)
 		}
 	}

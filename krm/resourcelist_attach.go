@@ -9,6 +9,9 @@ import (
 const (
 	needsHashAnnotation = "kustomize.config.k8s.io/needs-hash"
 	behaviorAnnotation  = "kustomize.config.k8s.io/behavior"
+
+	// kustomizeID is what kustomize finds resources by after a transformer; it takes it from those of the input, too.
+	kustomizeID = "kustomize.config.k8s.io/id"
 )
 
 // attach makes resources of the items and gives them back what the build knows about them.
@@ -114,7 +117,7 @@ func (d *wireDecoder) cleanAnnotations(v, kept Value) Value {
 	}
 	fields := make([]Field, 0, old.Len())
 	for _, f := range old.Fields() {
-		if d.steers(f.Key) && (f.Key == idAnnotation || !kept.Get(f.Key).Exists()) {
+		if d.steers(f.Key) && (f.Key == idAnnotation || f.Key == kustomizeID || !kept.Get(f.Key).Exists()) {
 			continue
 		}
 		fields = append(fields, Field{f.Key, annotationText(f.Value)})
@@ -129,7 +132,7 @@ func (d *wireDecoder) steers(key string) bool {
 	switch key {
 	case needsHashAnnotation, behaviorAnnotation:
 		return d.Role == GeneratorRole
-	case "kustomize.config.k8s.io/id":
+	case kustomizeID:
 		return d.Role == TransformerRole
 	}
 	return isInternal(key)

@@ -362,11 +362,14 @@ items:
 			t.Errorf("role %d: %+v", role, r)
 		}
 	}
-	// What a resource had before, it keeps.
-	list := listOf(t, "apiVersion: v1\nkind: X\nmetadata: {name: x, annotations: {internal.config.kubernetes.io/helm-generated: 'true'}}\n")
+	// What a resource had before, it keeps, but for the one that kustomize takes from it.
+	list := listOf(t, "apiVersion: v1\nkind: X\nmetadata: {name: x, annotations: {internal.config.kubernetes.io/helm-generated: 'true', kustomize.config.k8s.io/id: '7'}}\n")
 	reply, err := DecodeResourceList(EncodeResourceList(list, Value{}, call), list, call)
-	if err != nil || !reply.List.At(0).Annotations().Get("internal.config.kubernetes.io/helm-generated").Exists() {
-		t.Errorf("the mark of Helm is lost: %v", err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(AppendYAML(nil, reply.List.At(0).Annotations())); got != "internal.config.kubernetes.io/helm-generated: \"true\"\n" {
+		t.Errorf("annotations are\n%s", got)
 	}
 }
 

@@ -3,30 +3,38 @@ package dirs
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // RemoveAll removes a directory with all that is in it, whatever a function has made there: directories that cannot be
-// read, and ones that are nested deeper than this process can have open at a time. Nobody may write to it any more.
+// read, and ones that are nested deeper than this process can have open at a time. It changes nothing outside of dir, even if
+// somebody puts links into it meanwhile.
 func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	r := remover{top: dir, todo: []string{dir}}
+	os.Chmod(dir, 0o700)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	r := remover{root: root, todo: []string{"."}}
 	for len(r.todo) > 0 {
 		next := r.todo[len(r.todo)-1]
 		r.todo = r.todo[:len(r.todo)-1]
 		r.empty(next)
 	}
+	root.Close()
 	r.note(os.Remove(dir))
 	return r.err
 }
 
 // A remover empties directories one after the other. Those below them come to the top first, so that no path gets long.
 type remover struct {
-	top   string
-	todo  []string // directories in top, and top
+	root  *os.Root
+	todo  []string // directories in the root, and the root
 	moved int
 	err   error // the first
 }
@@ -37,36 +45,47 @@ func (r *remover) note(err error) {
 	}
 }
 
-// empty removes what is in dir, and dir unless it is the top.
+// empty removes what is in dir, and dir unless it is the root.
 func (r *remover) empty(dir string) {
-	os.Chmod(dir, 0o700)
-	entries, err := os.ReadDir(dir)
-	r.note(err)
-	for _, e := range entries {
+	for _, e := range r.entries(dir) {
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case !e.IsDir():
-			r.note(os.Remove(path))
-		case dir == r.top:
+			r.note(r.root.Remove(path))
+		case dir == ".":
 			r.todo = append(r.todo, path)
 		default:
-			os.Chmod(path, 0o700) // to move it takes the right to write to it
+			r.root.Chmod(path, 0o700) // to move it takes the right to write to it
 			name := r.free()
-			r.note(os.Rename(path, name))
+			r.note(r.root.Rename(path, name))
 			r.todo = append(r.todo, name)
 		}
 	}
-	if dir != r.top {
-		r.note(os.Remove(dir))
+	if dir != "." {
+		r.note(r.root.Remove(dir))
 	}
 }
 
-// free returns a path in the top that nobody has.
+// entries lists dir, which need not be readable.
+func (r *remover) entries(dir string) []fs.DirEntry {
+	r.root.Chmod(dir, 0o700)
+	f, err := r.root.Open(dir)
+	if err != nil {
+		r.note(err)
+		return nil
+	}
+	defer f.Close()
+	list, err := f.ReadDir(-1)
+	r.note(err)
+	return list
+}
+
+// free returns a name in the root that nobody has.
 func (r *remover) free() string {
 	for {
 		r.moved++
-		name := filepath.Join(r.top, fmt.Sprintf("removed-%d", r.moved))
-		if _, err := os.Lstat(name); os.IsNotExist(err) {
+		name := fmt.Sprintf("removed-%d", r.moved)
+		if _, err := r.root.Lstat(name); os.IsNotExist(err) {
 			return name
 		}
 	}
