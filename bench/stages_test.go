@@ -77,12 +77,12 @@ func BenchmarkStages(b *testing.B) {
 			b.Run("parse", func(b *testing.B) {
 				b.ReportAllocs()
 				size := int64(0)
-				for _, src := range p.Files {
+				for _, src := range p.Files() {
 					size += int64(len(src.Data))
 				}
 				b.SetBytes(size)
 				for b.Loop() {
-					for _, src := range p.Files {
+					for _, src := range p.Files() {
 						_, _ = (&krm.Source{File: src.File, Data: src.Data}).Documents(nil) // a Kustomization has no name
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -37,6 +38,18 @@ type pathPart struct {
 	key, value string
 	re         *regexp.Regexp // value as a pattern, nil if it is plain text
 	err        error          // what is wrong with the part; it matters only if a resource gets there
+}
+
+// fieldPaths are the paths that have been parsed: large trees repeat a few of them over and over.
+var fieldPaths sync.Map // text -> *fieldPath
+
+func fieldPathOf(text string) *fieldPath {
+	if p, ok := fieldPaths.Load(text); ok {
+		return p.(*fieldPath)
+	}
+	p := parseFieldPath(text)
+	fieldPaths.Store(text, &p)
+	return &p
 }
 
 func parseFieldPath(text string) fieldPath {
@@ -189,7 +202,7 @@ func lookupIndex(v krm.Value, i int) (krm.Value, valueStep, error) {
 }
 
 // lookup returns the value at p, None if there is none.
-func (p fieldPath) lookup(v krm.Value) (krm.Value, error) {
+func (p *fieldPath) lookup(v krm.Value) (krm.Value, error) {
 	var err error
 	for i := range p.parts {
 		if v, _, err = p.parts[i].lookup(v); err != nil || !v.Exists() {

@@ -3,6 +3,7 @@ package builtins
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
@@ -77,7 +78,7 @@ type ReplacementTransformer struct {
 type replacement struct {
 	label   string // for messages
 	source  *ReplacementSource
-	field   fieldPath
+	field   *fieldPath
 	value   sourceValue // the constant, if source is nil
 	targets []replacementTarget
 }
@@ -85,7 +86,7 @@ type replacement struct {
 type replacementTarget struct {
 	sel    *Selector
 	reject []*Selector
-	fields []fieldPath
+	fields []*fieldPath
 	opts   FieldOptions
 }
 
@@ -96,7 +97,7 @@ func (t *ReplacementTransformer) Configure(env Env) error {
 	for i, r := range t.Replacements {
 		label := ""
 		if len(t.Replacements) > 1 {
-			label = fmt.Sprintf("replacements[%d]", i)
+			label = "replacements[" + strconv.Itoa(i) + "]"
 		}
 		if r.Path == "" {
 			errs = append(errs, t.add(label, r))
@@ -136,7 +137,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 		}
 		var errs []error
 		for i, r := range rs {
-			errs = append(errs, t.add(fmt.Sprintf("%s: [%d]", src.File, i), r))
+			errs = append(errs, t.add(src.File+": ["+strconv.Itoa(i)+"]", r))
 		}
 		return errors.Join(errs...)
 	}
@@ -172,7 +173,7 @@ func (r *Replacement) compile() (replacement, error) {
 		errs = append(errs, errors.New("source and sourceValue exclude each other"))
 	case r.Source != nil:
 		c.source = r.Source
-		c.field = parseFieldPath(orDefault(r.Source.FieldPath))
+		c.field = fieldPathOf(orDefault(r.Source.FieldPath))
 	default:
 		c.value = constantValue(*r.SourceValue)
 	}
@@ -218,10 +219,10 @@ func (t *ReplacementTarget) compile() (replacementTarget, error) {
 		c.reject = append(c.reject, &reject)
 	}
 	for _, path := range t.FieldPaths {
-		c.fields = append(c.fields, parseFieldPath(path))
+		c.fields = append(c.fields, fieldPathOf(path))
 	}
 	if len(c.fields) == 0 {
-		c.fields = []fieldPath{parseFieldPath(defaultFieldPath)}
+		c.fields = []*fieldPath{fieldPathOf(defaultFieldPath)}
 	}
 	if t.Options != nil {
 		c.opts = *t.Options

@@ -94,7 +94,7 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 
 // replacesState reports whether path leads to all annotations or to all metadata. kustomize keeps what it knows of a resource
 // in annotations, and forgets it with them.
-func replacesState(path fieldPath) bool {
+func replacesState(path *fieldPath) bool {
 	return path.text == "metadata" || path.text == "metadata.annotations"
 }
 

@@ -352,11 +352,11 @@ func FuzzReplacementDocument(f *testing.F) {
 		c := copier{value: constantValue(value), opts: FieldOptions{Create: create}}
 		parts := parseFieldPath("doc." + path)
 		object := krm.MapOf(krm.Field{Key: "doc", Value: krm.Str(text)})
-		first, _, err := c.apply(object, parts)
+		first, _, err := c.apply(object, &parts)
 		if object.Len() != 1 || object.Get("doc").Text() != text {
 			t.Fatalf("%q at %q: the object was changed", text, path)
 		}
-		if second, _, err2 := c.apply(object, parts); !first.Equal(second) || (err == nil) != (err2 == nil) {
+		if second, _, err2 := c.apply(object, &parts); !first.Equal(second) || (err == nil) != (err2 == nil) {
 			t.Errorf("%q at %q: first %v, %v, then %v, %v", text, path, first, err, second, err2)
 		}
 	})

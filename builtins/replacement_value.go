@@ -62,7 +62,7 @@ func (c *copier) create() krm.Type {
 }
 
 // apply returns v, an object, with the value in the fields at path; lost is true if kustomize loses all of the change.
-func (c *copier) apply(v krm.Value, path fieldPath) (edited krm.Value, lost bool, err error) {
+func (c *copier) apply(v krm.Value, path *fieldPath) (edited krm.Value, lost bool, err error) {
 	if edited, ok := c.embedded(v, path.parts); ok {
 		return edited, false, nil
 	}
@@ -83,7 +83,7 @@ func (c *copier) apply(v krm.Value, path fieldPath) (edited krm.Value, lost bool
 
 // embedded writes into the document within the first text that path leads through, if there is one.
 func (c *copier) embedded(v krm.Value, path []pathPart) (krm.Value, bool) {
-	var steps []valueStep
+	steps := make([]valueStep, 0, 8)
 	field := v
 	for i := range len(path) - 1 {
 		next, step, err := path[i].lookup(field)

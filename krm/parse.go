@@ -386,7 +386,7 @@ func (p *parser) closeMap(base int) (Value, bool) {
 
 // unique reports whether no two fields have the same key. Sorted keys, few keys and many keys each have their way.
 func unique(fields []Field) bool {
-	sorted := true
+	sorted := len(fields) > 6
 	for i := 1; i < len(fields) && sorted; i++ {
 		sorted = fields[i-1].Key < fields[i].Key
 	}

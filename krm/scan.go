@@ -30,10 +30,17 @@ var class = [256]uint8{
 func simpleText(s string) bool {
 	var classes, bits uint8
 	i := 0
-	for ; i+4 <= len(s); i += 4 {
-		a, b, c, d := s[i], s[i+1], s[i+2], s[i+3]
-		classes |= class[a] | class[b] | class[c] | class[d]
-		bits |= a | b | c | d
+	for ; i+8 <= len(s); i += 8 {
+		// The high bit of each byte that is a control character or beyond ASCII.
+		x := load64(s[i:])
+		odd := (^((x | highBits) - lowBits*' ') | (x + lowBits) | x) & highBits
+		if odd == 0 || odd == equal(x, '\n') {
+			continue
+		}
+		for j := i; j < i+8; j++ {
+			classes |= class[s[j]]
+			bits |= s[j]
+		}
 	}
 	for ; i < len(s); i++ {
 		classes |= class[s[i]]
@@ -43,6 +50,23 @@ func simpleText(s string) bool {
 		return false
 	}
 	return bits < 0x80 || firstOdd(s) < 0
+}
+
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+func load64(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// equal sets the high bit of each byte of x that is c, and no other one.
+func equal(x uint64, c byte) uint64 {
+	x ^= lowBits * uint64(c)
+	return ^((x&^highBits + ^uint64(highBits)) | x) & highBits
 }
 
 // firstOdd returns the position of the first character that YAML does not allow or that is a line break or byte order
@@ -169,7 +193,9 @@ type odd struct {
 func (p *parser) resolved(s string, start int) (Value, bool) {
 	if s == "" || hint[s[0]] == 0 {
 		v := Str(s)
-		p.noteAmbiguous(v, start)
+		if len(s) <= 2 {
+			p.noteAmbiguous(v, start)
+		}
 		return v, s != "<<"
 	}
 	v := resolve(s, p.yaml11)

@@ -3,6 +3,7 @@ package krm
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -114,7 +115,7 @@ func (s *Source) pieces() ([]piece, error) {
 
 // findSeparator returns where the line end before a separator and the line after it are, -1 if there is none.
 func findSeparator(s string) (start, end int) {
-	start = strings.Index(s, "\n---")
+	start = beforeDashes(s)
 	if start < 0 {
 		return -1, -1
 	}
@@ -123,6 +124,23 @@ func findSeparator(s string) (start, end int) {
 		return -1, -1
 	}
 	return start, start + 1 + n + 1
+}
+
+// beforeDashes returns where the first line end is that three dashes follow, -1 if there is none. Lines are too short for
+// [strings.Index] to be fast.
+func beforeDashes(s string) int {
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		for ends := equal(load64(s[i:]), '\n'); ends != 0; ends &= ends - 1 {
+			if at := i + bits.TrailingZeros64(ends)/8; at+4 <= len(s) && s[at+1:at+4] == "---" {
+				return at
+			}
+		}
+	}
+	if n := strings.Index(s[i:], "\n---"); n >= 0 {
+		return i + n
+	}
+	return -1
 }
 
 func (s *Source) readDocuments() ([]document, error) {

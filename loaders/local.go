@@ -171,9 +171,9 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 
 // Read returns the file that the layer in d refers to as path. The same file is read only once per run.
 func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
-	abs := path
-	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(d.Real, path)
+	abs := filepath.Join(d.Real, path)
+	if filepath.IsAbs(path) {
+		abs = filepath.Clean(path)
 	}
 	l.mu.Lock()
 	known := l.files[abs]
@@ -196,7 +196,7 @@ func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
 }
 
 func (l *Local) read(d *Dir, abs, as string) ([]byte, error) {
-	if rel, err := filepath.Rel(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
+	if rel, err := relative(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
 		// The common case. A symbolic link that stays inside is followed.
 		data, err := d.readBeneath(rel)
 		switch {
@@ -242,7 +242,7 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 		}
 		d.root = root
 	}
-	if rel, err := filepath.Rel(d.Real, abs); err == nil && filepath.IsLocal(rel) {
+	if rel, err := relative(d.Real, abs); err == nil && filepath.IsLocal(rel) {
 		// A symbolic link that stays inside is followed, any other path is looked at below.
 		f, err := d.root.OpenFile(rel, openFlags, 0)
 		if err == nil {
@@ -363,10 +363,18 @@ func (l *Local) Sources() []*krm.Source {
 
 // Name returns the absolute path real relative to the working directory.
 func (l *Local) Name(real string) string {
-	if rel, err := filepath.Rel(l.cwd, real); err == nil {
+	if rel, err := relative(l.cwd, real); err == nil {
 		return rel
 	}
 	return real
+}
+
+// relative is [filepath.Rel] of two clean paths. Nearly all files are below dir, where nothing needs to be looked at twice.
+func relative(dir, path string) (string, error) {
+	if rel, ok := strings.CutPrefix(path, dir); ok && len(rel) > 1 && os.IsPathSeparator(rel[0]) {
+		return rel[1:], nil
+	}
+	return filepath.Rel(dir, path)
 }
 
 // ReadFile returns the file at an absolute path that the user named, wherever it is, and its path without symbolic links.

@@ -63,11 +63,14 @@ type Plan struct {
 	Decisions map[string]*trust.Decision
 	// Catalogs are the trusted catalogs that were read, in the order of the flags.
 	Catalogs []trust.Trusted
-	// Files are all files that were read, sorted by name.
-	Files []*krm.Source
 	// Layers and Shared count the Kustomizations and Components in the plan and how often one was reused.
 	Layers, Shared int
+
+	files *loaders.Local
 }
+
+// Files returns all files that were read, sorted by name.
+func (p *Plan) Files() []*krm.Source { return p.files.Sources() }
 
 // A RootError holds the mistakes of one root.
 type RootError struct {
@@ -104,7 +107,6 @@ func Compile(dirs []string, o Options) *Plan {
 			c.plan.Catalogs = append(c.plan.Catalogs, t)
 		}
 	}
-	c.plan.Files = c.files.Sources()
 	c.plan.Warnings = once(c.plan.Warnings)
 	return c.plan
 }
@@ -150,11 +152,12 @@ func newCompiler(dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValue(probe) // it starts processes
 	}
+	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted)
 	return &compiler{
 		o:           o,
-		files:       loaders.NewLocal(o.Cwd, dirs, o.Unrestricted),
+		files:       files,
 		g:           &graph.Graph{},
-		plan:        &Plan{Decisions: map[string]*trust.Decision{}},
+		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files},
 		layers:      map[layerKey]*layer{},
 		schemas:     map[schemaKey]*krm.Schema{},
 		schemaNames: map[*krm.Schema]string{},

@@ -181,7 +181,7 @@ func TestPlanHoldsBytes(t *testing.T) {
 		t.Errorf("the run saw what was written after the plan: %v\n%s", err, out.String())
 	}
 	got := map[string]string{}
-	for _, f := range plan.Files {
+	for _, f := range plan.Files() {
 		if _, twice := got[f.File]; twice {
 			t.Errorf("%s is listed twice", f.File)
 		}

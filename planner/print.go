@@ -135,7 +135,7 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		}
 		doc.Nodes = append(doc.Nodes, d)
 	}
-	for _, f := range p.Files {
+	for _, f := range p.Files() {
 		doc.Files = append(doc.Files, fileDoc{f.File, f.Digest().String()})
 	}
 	for _, x := range p.Warnings {
@@ -291,7 +291,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	g := p.Graph
 	var b strings.Builder
 	fmt.Fprintf(&b, "plan: %s, %s, %s (%d reused), %s", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
-		count(p.Layers, "layer"), p.Shared, count(len(p.Files), "file"))
+		count(p.Layers, "layer"), p.Shared, count(len(p.Files()), "file"))
 	if n := len(p.Failed); n > 0 {
 		fmt.Fprintf(&b, "; %s failed", count(n, "root"))
 	}

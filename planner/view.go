@@ -22,7 +22,6 @@ func Consolidate(name string, o Options) (krm.Value, *Plan) {
 	if len(b.errs) > 0 {
 		c.plan.Failed = append(c.plan.Failed, RootError{name, distinct(b.errs)})
 	}
-	c.plan.Files = c.files.Sources()
 	return v, c.plan
 }
 

@@ -148,7 +148,7 @@ func refuseInput(output string, plan *planner.Plan) error {
 	if err != nil {
 		return nil // writing will say so
 	}
-	for _, src := range plan.Files {
+	for _, src := range plan.Files() {
 		if filepath.Base(src.File) != base {
 			continue
 		}
@@ -254,12 +254,17 @@ func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to 
 type stream struct {
 	dirs rootDirs
 	done func(write func(io.Writer) error, perm fs.FileMode) error
+	only *krm.List // of the only root
 	mu   sync.Mutex
 	text map[string]pieces
 	perm fs.FileMode // of a file with all texts: narrow if one holds a Secret
 }
 
 func (s *stream) put(d rootDir, list *krm.List) error {
+	if len(s.dirs) == 1 {
+		s.only, s.perm = list, krm.FilePerm(list)
+		return nil
+	}
 	var text pieces
 	if err := list.WriteYAML(&text); err != nil {
 		return err
@@ -287,6 +292,9 @@ func (s *stream) abort()             {}
 
 func (s *stream) commit() error {
 	return s.done(func(w io.Writer) error {
+		if s.only != nil {
+			return s.only.WriteYAML(w)
+		}
 		b := bufio.NewWriter(w)
 		first := true
 		for _, d := range s.dirs {
