@@ -33,7 +33,9 @@ func printPath(path []any) string {
 	for _, p := range path {
 		switch p := p.(type) {
 		case int:
-			fmt.Fprintf(&b, "[%d]", p)
+			b.WriteByte('[')
+			b.WriteString(strconv.Itoa(p))
+			b.WriteByte(']')
 		case string:
 			if b.Len() > 0 {
 				b.WriteByte('.')

@@ -315,8 +315,9 @@ func (b *build) sortOptions(l *layer) *builtins.SortOptions {
 
 // add appends a node and makes sure that its id is unique.
 func (b *build) add(n *graph.Node) graph.NodeID {
-	b.c.ids[n.ID]++
-	if k := b.c.ids[n.ID]; k > 1 {
+	k := b.c.ids[n.ID] + 1
+	b.c.ids[n.ID] = k
+	if k > 1 {
 		n.ID = fmt.Sprintf("%s~%d", n.ID, k)
 	}
 	return b.c.g.Add(n)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -197,7 +198,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		n++
 	}
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}
-	return s.node(path, op, nil, fmt.Sprintf("%s (%d)", src.File, n)), nil
+	return s.node(path, op, nil, src.File+" ("+strconv.Itoa(n)+")"), nil
 }
 
 // readUnlessDir returns the file at path, nil if it is a directory. What has the name of a file is opened without a look
