@@ -65,8 +65,8 @@ func resolveNumber(s string, yaml11 bool) Value {
 	if !numberBytes(s) {
 		return Str(s)
 	}
-	switch s[1:] {
-	case ".inf", ".Inf", ".INF":
+	switch s {
+	case "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF":
 		return Value{}
 	}
 	if _, ok := parseTimestamp(s); ok {
