@@ -77,6 +77,10 @@ func (echo) Execute(context.Context, krm.Function, []byte) (executors.Output, er
 
 type boundless struct{ echo }
 
+func (boundless) Prepare(context.Context, krm.Function) error {
+	return errors.New(strings.Repeat("no ", 12<<20))
+}
+
 func (boundless) Execute(context.Context, krm.Function, []byte) (executors.Output, error) {
 	return executors.Output{List: make([]byte, 64<<20), Stderr: make([]byte, 8<<20)}, nil
 }
@@ -103,6 +107,10 @@ func TestBoundless(t *testing.T) {
 	out, err = x.Execute(t.Context(), f, nil)
 	if err != nil || len(out.List) != 64<<20 || len(out.Stderr) != executors.StderrTail {
 		t.Errorf("%d bytes, %d of stderr, %v", len(out.List), len(out.Stderr), err)
+	}
+	err = x.Prepare(t.Context(), f)
+	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.Contains(e.Msg, "f: executor boundless: ") || !strings.Contains(e.Msg, "larger than max") {
+		t.Errorf("a message of 32 MiB: %.200v", err)
 	}
 }
 

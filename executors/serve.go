@@ -168,6 +168,7 @@ func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
 		}
 		out.List = out.List[n:]
 	}
+	out.Stderr = out.Stderr[max(0, len(out.Stderr)-StderrTail):]
 	return stream.Send(&wire.ExecuteResponse{Stderr: out.Stderr, Error: errToWire(err), Done: true})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/wire"
 	"github.com/krmflow/krmflow/krm"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -29,6 +30,8 @@ const (
 	// socketRoom is how much longer the path of a socket is than that of the directory for temporary files. The kernel takes
 	// 104 bytes, or little more.
 	socketRoom = 80
+	// maxMessage bounds one message of an executor, which go-plugin does not: lists come in pieces of 1 MiB.
+	maxMessage = 16 << 20
 )
 
 // A Program says which executor to start.
@@ -131,7 +134,7 @@ func sweep(base string) {
 
 // Prepare implements [Executor].
 func (x *Process) Prepare(ctx context.Context, f krm.Function) error {
-	resp, err := x.rpc.Prepare(ctx, &wire.PrepareRequest{Function: toWire(f)})
+	resp, err := x.rpc.Prepare(ctx, &wire.PrepareRequest{Function: toWire(f)}, grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
 		return x.failure(ctx, f, err)
 	}
@@ -145,7 +148,7 @@ func (x *Process) Execute(ctx context.Context, f krm.Function, list []byte) (Out
 	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not answer within %v", f.Name, x.kind, limit)}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, stuck)
 	defer cancel()
-	stream, err := x.rpc.Execute(ctx)
+	stream, err := x.rpc.Execute(ctx, grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
 		return Output{}, x.failure(ctx, f, err)
 	}
