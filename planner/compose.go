@@ -201,7 +201,7 @@ func noTarget(f *compositionFile, o *item, imported []*item) error {
 		names = append(names, it.id.String())
 	}
 	err.Hints = append(err.Hints, krm.DidYouMean(o.id.String(), names)...)
-	if len(err.Hints) == 0 {
+	if len(err.Hints) == 0 && len(names) > 0 {
 		err.Hint("imported are: %s", strings.Join(names, ", "))
 	}
 	return err

@@ -292,10 +292,17 @@ func (r *compositionReader) entry(c krm.Cursor) {
 	if text == "" {
 		return
 	}
-	if rs, err := (&krm.Source{File: r.f.src.File, Data: []byte(text)}).Configs(r.schema); err == nil {
+	rs, err := (&krm.Source{File: r.f.src.File, Data: []byte(text)}).Configs(r.schema)
+	switch {
+	case err == nil:
 		for _, x := range rs {
-			part := r.f.src.Part(x.Value(), 0, c.Path()...)
-			r.document(x.Value(), part)
+			r.document(x.Value(), r.f.src.Part(x.Value(), 0, c.Path()...))
+		}
+		return
+	case strings.Contains(text, "\n"): // no path
+		for _, e := range mistakes(err) {
+			at := krm.AsError(e)
+			c.Errorf("line %d of the text: %s", at.Pos.Line, at.Msg).Hints = at.Hints
 		}
 		return
 	}
@@ -312,8 +319,7 @@ func (r *compositionReader) entry(c krm.Cursor) {
 		c.Errorf("%v", err).Hints = hints(err)
 		return
 	}
-	rs, err := src.Configs(r.schema)
-	if err != nil {
+	if rs, err = src.Configs(r.schema); err != nil {
 		r.fail(placed(r.f.src, c.Path(), err))
 		return
 	}

@@ -54,8 +54,8 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 	if composition {
 		k = &kustomizationFile{src: src, composed: b.compose(dir, src)}
 		k.Kind = compositionKind
-	} else {
-		k = b.decode(src)
+	} else if k = b.decode(src); k != nil && len(b.errs) == before && k.empty() {
+		b.fail(krm.Errorf(krm.Pos{File: src.File, Line: 1}, "", "the %s is empty", k.Kind))
 	}
 	if k != nil {
 		k.errs = slices.Clone(b.errs[before:])
@@ -220,9 +220,6 @@ func (b *build) checkKind(k *kustomizationFile, v krm.Value) {
 	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
 		b.fail(krm.Errorf(k.src.Locate(0, "apiVersion"), k.src.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
 	}
-	if k.unread == nil && k.empty(v) {
-		b.fail(krm.Errorf(krm.Pos{File: k.src.File, Line: 1}, "", "the %s is empty", k.Kind))
-	}
 }
 
 func (b *build) check(k *kustomizationFile, v krm.Value) {
@@ -240,7 +237,8 @@ func (b *build) check(k *kustomizationFile, v krm.Value) {
 }
 
 // empty reports whether the file says nothing but what it is. kustomize counts empty lists and mappings as something.
-func (k *kustomizationFile) empty(v krm.Value) bool {
+func (k *kustomizationFile) empty() bool {
+	v, _ := k.src.Value()
 	for _, f := range v.Fields() {
 		switch field := strings.ToLower(f.Key); {
 		case field == "apiversion" || field == "kind" || f.Value.IsNull():
