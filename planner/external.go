@@ -224,6 +224,14 @@ func (s *steps) unusedFunction(d document) {
 	s.c.warnings(krm.Errorf(in.Pos, "", "%s is ignored: %s is a built-in, and %s does not run", in.Deprecated()[0], d.r.ID().Kind, in))
 }
 
+// unusedEnv warns about the older form of envs in a generator that is a document: as in kustomize, it is not read.
+func (s *steps) unusedEnv(d document, e *entry) {
+	if e.generator() != nil && d.r.Value().Get("env").Text() != "" {
+		m := krm.DecodeError{Path: []any{"env"}, Msg: "is ignored, only the field of a Kustomization knows it", Hints: []string{"list the file in envs"}}
+		s.c.warnings(d.mistake(&m))
+	}
+}
+
 // entry configures the built-in that a document stands for.
 func (s *steps) entry(d document, role krm.Role) *entry {
 	id := d.r.ID()
@@ -245,6 +253,7 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	}
 	s.configWarnings(d)
 	s.unusedFunction(d)
+	s.unusedEnv(d, e)
 	before := len(s.errs)
 	if id.Name == "" {
 		s.fail(d.mistake(&krm.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))

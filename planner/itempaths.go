@@ -74,6 +74,11 @@ func (b *build) leaving(o *item) (err error) {
 // editPaths returns v with the paths at field replaced by what edit returns for them.
 func editPaths(v krm.Value, field []string, edit func(string) string) krm.Value {
 	if len(field) == 0 {
+		if v.Type() == krm.Map { // a configuration that stands where its file could be named
+			for _, f := range pathFields(itemID{apiVersion: v.Get("apiVersion").Text(), kind: v.Get("kind").Text()}) {
+				v = editPaths(v, f, edit)
+			}
+		}
 		if v.Type() != krm.String {
 			return v
 		}
