@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/krm"
@@ -32,7 +34,10 @@ func (f *functionFlags) parseExecutors() error {
 			return usageError(fmt.Errorf("--executor %s: there is another executor for %s", text, name))
 		}
 		ref, err := parseRefFlag("--executor "+name, place)
+		var bad *catalog.RefError
 		switch {
+		case errors.As(err, &bad) && !bad.Pin:
+			return usageError(fmt.Errorf("--executor %s: %s; expected NAME=PATH@sha256:HEX", name, bad.Msg))
 		case err != nil:
 			return err
 		case ref.Remote():
