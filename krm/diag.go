@@ -94,11 +94,12 @@ func (e *Error) Unwrap() error { return e.Err }
 // Nearest returns the candidate that s is most likely a misspelling of, "" if none is near.
 func Nearest(s string, candidates []string) string {
 	best, bestDist := "", max(1, len(s)/3)+1
+	lower := strings.ToLower(s)
 	for _, c := range candidates {
 		if c == s {
 			continue
 		}
-		if d := editDistance(strings.ToLower(s), strings.ToLower(c), bestDist); d < bestDist {
+		if d := editDistance(lower, strings.ToLower(c), bestDist); d < bestDist {
 			best, bestDist = c, d
 		}
 	}
@@ -118,7 +119,18 @@ func editDistance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}
-	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	var short [3 * 24]int // on the stack: there may be thousands of candidates for each of thousands of mistakes
+	n, space := len(b)+1, short[:]
+	if 3*n > len(space) {
+		space = make([]int, 3*n)
+	}
+	prev2, prev, row := space[:n], space[n:2*n], space[2*n:3*n]
 	for j := range prev {
 		prev[j] = j
 	}

@@ -279,13 +279,6 @@ func (b *build) unique(items []*item) {
 		} else {
 			err.Hint("give each of them a metadata.name of its own")
 		}
-		b.failNew(err)
-	}
-}
-
-// failNew records a mistake unless it is recorded already.
-func (b *build) failNew(err error) {
-	if !slices.ContainsFunc(b.errs, func(known error) bool { return known.Error() == err.Error() }) {
 		b.fail(err)
 	}
 }
@@ -329,9 +322,7 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 // find returns the one item that an entry of an order names.
 func find(o orderEntry, items []*item) (*item, error) {
 	var found []*item
-	var names []string
 	for _, it := range items {
-		names = append(names, it.id.name)
 		if o.matches(it.id) {
 			found = append(found, it)
 		}
@@ -340,6 +331,10 @@ func find(o orderEntry, items []*item) (*item, error) {
 	case 1:
 		return found[0], nil
 	case 0:
+		var names []string
+		for _, it := range items {
+			names = append(names, it.id.name)
+		}
 		err := krm.Errorf(krm.Pos{}, "", "no transformer is called %q", o.String())
 		if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, o.name) }); i >= 0 && names[i] != o.name {
 			err.Hint("did you mean %q?", names[i])
