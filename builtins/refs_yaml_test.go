@@ -9,7 +9,7 @@ import (
 // docs parses YAML documents into resources.
 func docs(t testing.TB, text string) []*krm.Resource {
 	t.Helper()
-	rs, err := krm.ParseDocuments([]byte(text), "", nil)
+	rs, err := (&krm.Source{Data: []byte(text)}).Documents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestReplacementRecorded(t *testing.T) {
 
 func buildReplaced(t *testing.T, resources []byte, config string) (string, error) {
 	t.Helper()
-	rs, err := krm.ParseDocuments(resources, "resources.yaml", nil)
+	rs, err := (&krm.Source{File: "resources.yaml", Data: resources}).Documents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // resourceList makes a list of the documents in text.
 func resourceList(t testing.TB, text string) *krm.List {
 	t.Helper()
-	rs, err := krm.ParseDocuments([]byte(text), "r.yaml", nil)
+	rs, err := (&krm.Source{File: "r.yaml", Data: []byte(text)}).Documents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

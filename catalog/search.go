@@ -72,29 +72,3 @@ func hints(gvk krm.GVK, catalogs []*Catalog) []string {
 	}
 	return list
 }
-
-// Order returns trusted catalogs in the order in which a layer searches them: those that are compiled in, then those that
-// the layer names, in its order, then the rest in the order of the flags. What the layer names and nobody trusts takes no
-// part.
-func Order(compiledIn, trusted []*Catalog, named []Ref) []*Catalog {
-	var list []*Catalog
-	add := func(c *Catalog) {
-		if !slices.Contains(list, c) {
-			list = append(list, c)
-		}
-	}
-	for _, c := range compiledIn {
-		add(c)
-	}
-	for _, ref := range named {
-		for _, c := range trusted {
-			if c.Ref.Same(ref) {
-				add(c)
-			}
-		}
-	}
-	for _, c := range trusted {
-		add(c)
-	}
-	return list
-}

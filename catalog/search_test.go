@@ -54,20 +54,6 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Compiled-in catalogs come first, then the layer's own in listed order, then the remaining trusted ones in flag order.
-func TestOrder(t *testing.T) {
-	text := run("{container: {image: a}}")
-	in, a, b, c := at(t, "/in", text), at(t, "/a", text), at(t, "/b", text), at(t, "/c", text)
-	untrusted, _ := ParseRef("/evil")
-	var got []string
-	for _, x := range Order([]*Catalog{in}, []*Catalog{a, b, c, in}, []Ref{untrusted, c.Ref, b.Ref}) {
-		got = append(got, x.Ref.Location)
-	}
-	if s := strings.Join(got, " "); s != "/in /c /b /a" {
-		t.Error(s)
-	}
-}
-
 func TestSelect(t *testing.T) {
 	item := func(os, arch, uri string) string {
 		return "{os: '" + os + "', arch: '" + arch + "', path: " + uri + "}"

@@ -129,7 +129,7 @@ func kustomizeBuild(t *testing.T, dir, field, script string) string {
 // build does what the plan of that tree does, with the function called by hand.
 func build(t *testing.T, dir string, generator bool) string {
 	t.Helper()
-	rs, err := krm.ParseDocuments([]byte(kustomizeBase), "a.yaml", nil)
+	rs, err := (&krm.Source{File: "a.yaml", Data: []byte(kustomizeBase)}).Documents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func build(t *testing.T, dir string, generator bool) string {
 	if err := prefix.Transform(list, nil); err != nil {
 		t.Fatal(err)
 	}
-	config, err := krm.ParseDocuments([]byte("apiVersion: x/v1\nkind: T\nmetadata:\n  name: t\n"), "fn.yaml", nil)
+	config, err := (&krm.Source{File: "fn.yaml", Data: []byte("apiVersion: x/v1\nkind: T\nmetadata:\n  name: t\n")}).Documents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ var call = WireOptions{Name: "x/v1 T/t", Seed: DigestOf([]byte("seed")), Pos: Po
 
 func listOf(t *testing.T, yaml string) *List {
 	t.Helper()
-	rs, err := ParseDocuments([]byte(yaml), "in.yaml", nil)
+	rs, err := (&Source{File: "in.yaml", Data: []byte(yaml)}).Documents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -506,7 +506,7 @@ func TestResourceListKeepsTrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rs, err := ParseDocuments(data, file, nil)
+		rs, err := (&Source{File: file, Data: data}).Documents(nil)
 		if err != nil {
 			continue
 		}
@@ -541,7 +541,7 @@ func numbersAsNames(l *List) bool {
 }
 
 func FuzzDecodeResourceList(f *testing.F) {
-	list, err := ParseDocuments([]byte(threeMaps), "in.yaml", nil)
+	list, err := (&Source{File: "in.yaml", Data: []byte(threeMaps)}).Documents(nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -577,7 +577,7 @@ func BenchmarkResourceList(b *testing.B) {
 	rs := make([]*Resource, 10000)
 	for i := range rs {
 		r := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c%d\n  labels: {a: b}\ndata:\n  text: |\n%s", i, strings.Repeat("    line of text that is about sixty characters long, as they are\n", 29))
-		parsed, err := ParseDocuments([]byte(r), "x", nil)
+		parsed, err := (&Source{File: "x", Data: []byte(r)}).Documents(nil)
 		if err != nil {
 			b.Fatal(err)
 		}

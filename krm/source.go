@@ -178,8 +178,3 @@ func (s *Source) add(w *Error, form bool) {
 		s.forms[w] = true
 	}
 }
-
-// ParseDocuments returns the resources in data as [Source.Documents] does; file stands for the text in messages.
-func ParseDocuments(data []byte, file string, schema *Schema) ([]*Resource, error) {
-	return (&Source{File: file, Data: data}).Documents(schema)
-}

@@ -40,7 +40,7 @@ list:
 - a
 `
 	for _, start := range []string{"", "anchor: &a b\nalias: *a\n"} {
-		docs, err := ParseDocuments([]byte(start+text), "", nil)
+		docs, err := (&Source{Data: []byte(start + text)}).Documents(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ list:
 }
 
 func TestListItemsAreQuoted(t *testing.T) {
-	docs, err := ParseDocuments([]byte("kind: List\nitems:\n- {kind: ConfigMapList, items: [{kind: A, metadata: {name: a}, x: , y: a}]}\n"), "", nil)
+	docs, err := (&Source{Data: []byte("kind: List\nitems:\n- {kind: ConfigMapList, items: [{kind: A, metadata: {name: a}, x: , y: a}]}\n")}).Documents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestSetStr(t *testing.T) {
 }
 
 func TestBooleanKeepsItsSpelling(t *testing.T) {
-	docs, err := ParseDocuments([]byte("kind: K\nmetadata: {name: n}\na: True\nb: FALSE\n"), "", nil)
+	docs, err := (&Source{Data: []byte("kind: K\nmetadata: {name: n}\na: True\nb: FALSE\n")}).Documents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
