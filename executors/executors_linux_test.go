@@ -46,6 +46,8 @@ func TestMain(m *testing.M) {
 		executors.Serve("env", echo{})
 	case "boundless": // keeps to no limit
 		executors.Serve("boundless", boundless{})
+	case "stuck": // gets nothing ready
+		executors.Serve("stuck", stuck{})
 	case "host":
 		host()
 	case "garbage":
@@ -111,6 +113,30 @@ func TestBoundless(t *testing.T) {
 	err = x.Prepare(t.Context(), f)
 	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.Contains(e.Msg, "f: executor boundless: ") || !strings.Contains(e.Msg, "larger than max") {
 		t.Errorf("a message of 32 MiB: %.200v", err)
+	}
+}
+
+type stuck struct{ echo }
+
+func (stuck) Prepare(context.Context, krm.Function) error { select {} }
+
+// TestStuck checks that an executor which does not get a function ready is not waited for without end.
+func TestStuck(t *testing.T) {
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := executors.Start(t.Context(), executors.Program{Kind: "stuck", Path: "/proc/self/exe", Digest: krm.DigestOf(self),
+		Env: []string{"ROLE=stuck"}, Patience: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone(t, time.Second)
+	defer x.Close()
+	err = x.Prepare(t.Context(), krm.Function{Name: "f"})
+	var e *executors.Error
+	if !errors.As(err, &e) || e.Code != executors.Timeout || e.Msg != "f: executor stuck did not get it ready within 200ms" {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package executors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,11 +47,17 @@ type Program struct {
 	// Linger is how long processes that it leaves behind when it crashes may take to end by themselves: executors that
 	// leave one to clean up set it. The others are killed at once.
 	Linger time.Duration
+	// Patience is how long it may take to obtain one function; 0 means [DefaultPatience].
+	Patience time.Duration
 }
+
+// DefaultPatience leaves time to pull a large image.
+const DefaultPatience = 15 * time.Minute
 
 // A Process is an executor that runs as a process of its own. Its errors are those of the executor, or say that it crashed.
 type Process struct {
 	kind   string
+	limit  time.Duration // of Prepare
 	run    *run
 	client *plugin.Client
 	rpc    wire.ExecutorClient
@@ -70,7 +77,7 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("executor %s: %w", p.Kind, err)
 	}
-	x := &Process{kind: p.Kind, dir: dir, held: hold(dir), run: newRun(p, dir)}
+	x := &Process{kind: p.Kind, limit: cmp.Or(p.Patience, DefaultPatience), dir: dir, held: hold(dir), run: newRun(p, dir)}
 	x.close = sync.OnceValue(x.end)
 	defer func() {
 		if err != nil {
@@ -134,6 +141,9 @@ func sweep(base string) {
 
 // Prepare implements [Executor].
 func (x *Process) Prepare(ctx context.Context, f krm.Function) error {
+	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not get it ready within %v", f.Name, x.kind, x.limit)}
+	ctx, cancel := context.WithTimeoutCause(ctx, x.limit, stuck)
+	defer cancel()
 	resp, err := x.rpc.Prepare(ctx, &wire.PrepareRequest{Function: toWire(f)}, grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
 		return x.failure(ctx, f, err)
