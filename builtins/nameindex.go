@@ -128,14 +128,15 @@ func (x *nameIndex) candidates(q query, from reach, r *krm.Resource) []int32 {
 	if !ok {
 		return nil
 	}
-	const few = 8
+	const few = 16
 	if c.n <= few {
-		return fitting(x.items, x.filter(x.all(c), q, from), r)
+		own := x.all(c)
+		return fitting(x.items, x.filter(own[:0], own, q, from), r)
 	}
 	key := resultKey{q, from}
 	found := x.results[key]
 	if found == nil {
-		found = &group{pos: x.filter(x.part(c, q, from), q, from)}
+		found = &group{pos: x.filter(nil, x.part(c, q, from), q, from)}
 		if x.results == nil {
 			x.results = map[resultKey]*group{}
 		}
@@ -196,8 +197,9 @@ func merge(a, b []int32) []int32 {
 	return slices.Compact(union)
 }
 
-// filter returns the resources of list that are of the kinds and in the namespaces that q wants, and in reach.
-func (x *nameIndex) filter(list []int32, q query, from reach) []int32 {
+// filter appends to dst the resources of list that are of the kinds and in the namespaces that q wants, and in reach. If all
+// are, it returns list itself.
+func (x *nameIndex) filter(dst, list []int32, q query, from reach) []int32 {
 	accept := func(i int32) bool {
 		r := x.items[i]
 		return wasSelected(r, q.target) && (q.role == krm.GVK{} || wasSelected(r, q.role)) && from.includes(r) &&
@@ -205,7 +207,7 @@ func (x *nameIndex) filter(list []int32, q query, from reach) []int32 {
 	}
 	for _, i := range list {
 		if !accept(i) {
-			return keep(list, accept)
+			return keep(dst, list, accept)
 		}
 	}
 	return list

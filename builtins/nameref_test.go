@@ -208,9 +208,9 @@ func randomCase(t testing.TB, rnd *rand.Rand, size int) *refCase {
 }
 
 func TestNameReferencesLikeKustomize(t *testing.T) {
-	for seed := range uint64(120) {
+	for seed := range uint64(240) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		if randomCase(t, rnd, 2+rnd.IntN(30)).compare(t, sampleRefs()) {
+		if randomCase(t, rnd, 2+rnd.IntN(30)*(1+rnd.IntN(3))).compare(t, sampleRefs()) {
 			t.Fatalf("seed %d", seed)
 		}
 	}

@@ -13,11 +13,11 @@ func fitting(items []*krm.Resource, pos []int32, r *krm.Resource) []int32 {
 	if len(pos) <= 1 {
 		return pos
 	}
-	near := keep(pos, func(i int32) bool { return nearAffixes(items[i], r) })
+	near := keep(nil, pos, func(i int32) bool { return nearAffixes(items[i], r) })
 	if len(near) <= 1 {
 		return near
 	}
-	return keep(near, func(i int32) bool { return sameAffixes(items[i], r) })
+	return keep(nil, near, func(i int32) bool { return sameAffixes(items[i], r) })
 }
 
 func nearAffixes(a, b *krm.Resource) bool {
@@ -40,14 +40,13 @@ func sameEnd(a, b []string) bool {
 	return slices.Equal(a, b[len(b)-len(a):])
 }
 
-func keep(pos []int32, ok func(int32) bool) []int32 {
-	var kept []int32
+func keep(dst, pos []int32, ok func(int32) bool) []int32 {
 	for _, i := range pos {
 		if ok(i) {
-			kept = append(kept, i)
+			dst = append(dst, i)
 		}
 	}
-	return kept
+	return dst
 }
 
 // A group is a long list of candidates that many references have in common, with an index by prefixes and suffixes: a base
@@ -69,7 +68,7 @@ func (g *group) fitting(items []*krm.Resource, r *krm.Resource) []int32 {
 	}
 	if len(r.Prefixes) == 0 && len(r.Suffixes) == 0 {
 		// All are near, so only what is as bare as r can remain.
-		return keep(g.prefixes[affixKey{}], func(i int32) bool { return sameAffixes(items[i], r) })
+		return keep(nil, g.prefixes[affixKey{}], func(i int32) bool { return sameAffixes(items[i], r) })
 	}
 	near := g.pos
 	if len(r.Prefixes) > 0 {
@@ -80,9 +79,9 @@ func (g *group) fitting(items []*krm.Resource, r *krm.Resource) []int32 {
 			near = bySuffix
 		}
 	}
-	near = keep(near, func(i int32) bool { return nearAffixes(items[i], r) })
+	near = keep(nil, near, func(i int32) bool { return nearAffixes(items[i], r) })
 	if len(near) > 1 {
-		near = keep(near, func(i int32) bool { return sameAffixes(items[i], r) })
+		near = keep(nil, near, func(i int32) bool { return sameAffixes(items[i], r) })
 	}
 	slices.Sort(near)
 	return near

@@ -75,7 +75,16 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 // makes the next ones come earlier: the peak of large runs counts more than the little time that they take.
 func collectSeldom() {
 	debug.SetGCPercent(300)
-	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(100) })
+	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(collectOften) })
+}
+
+const collectOften = 100
+
+// collectSooner is for runs of many roots, which will reach that anyway: the first collection comes at 8 MB.
+func collectSooner() {
+	if debug.SetGCPercent(200) == collectOften {
+		debug.SetGCPercent(collectOften)
+	}
 }
 
 // app is what the commands share: the streams and the flags.

@@ -200,6 +200,9 @@ func writeFailure(err error) error {
 // render runs the plan into the sink.
 func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to sink) error {
 	defer to.abort()
+	if len(dirs) > 1 {
+		collectSooner()
+	}
 	byName := map[string]rootDir{}
 	for _, d := range dirs {
 		byName[d.name] = d
@@ -252,62 +255,68 @@ func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to 
 
 // stream is one YAML stream of all roots, in the order they were given.
 type stream struct {
-	dirs rootDirs
-	done func(write func(io.Writer) error, perm fs.FileMode) error
-	only *krm.List // of the only root
-	mu   sync.Mutex
-	text map[string]pieces
-	perm fs.FileMode // of a file with all texts: narrow if one holds a Secret
+	dirs  rootDirs
+	done  func(write func(io.Writer) error, perm fs.FileMode) error
+	only  *krm.List // of the only root
+	spool spool
+	mu    sync.Mutex
+	texts map[string][]section
 }
 
 func (s *stream) put(d rootDir, list *krm.List) error {
 	if len(s.dirs) == 1 {
-		s.only, s.perm = list, krm.FilePerm(list)
+		s.only = list
 		return nil
 	}
-	var text pieces
+	text := sections{spool: &s.spool}
 	if err := list.WriteYAML(&text); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.text == nil {
-		s.text, s.perm = map[string]pieces{}, 0o666
+	if s.texts == nil {
+		s.texts = map[string][]section{}
 	}
-	s.perm &= krm.FilePerm(list)
-	s.text[d.name] = text
+	s.texts[d.name] = text.list
 	return nil
 }
 
-// pieces are a text that nobody needs in one piece.
-type pieces [][]byte
+// sections takes a text that nobody needs in one piece.
+type sections struct {
+	spool *spool
+	list  []section
+}
 
-func (p *pieces) Write(text []byte) (int, error) {
-	*p = append(*p, bytes.Clone(text))
+func (s *sections) Write(text []byte) (int, error) {
+	s.list = append(s.list, s.spool.keep(text))
 	return len(text), nil
 }
 
 func (s *stream) keep(rootDir) error { return nil }
-func (s *stream) abort()             {}
+func (s *stream) abort()             { s.spool.close() }
 
 func (s *stream) commit() error {
-	return s.done(func(w io.Writer) error {
-		if s.only != nil {
-			return s.only.WriteYAML(w)
-		}
-		b := bufio.NewWriter(w)
-		first := true
-		for _, d := range s.dirs {
-			for i, text := range s.text[d.name] {
-				if i == 0 && !first {
-					b.WriteString("---\n")
-				}
-				first = false
-				b.Write(text)
+	if s.only != nil {
+		return s.done(s.only.WriteYAML, krm.FilePerm(s.only))
+	}
+	return s.done(s.writeAll, 0o666)
+}
+
+func (s *stream) writeAll(w io.Writer) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	first := true
+	for _, d := range s.dirs {
+		for i, x := range s.texts[d.name] {
+			if i == 0 && !first {
+				b.WriteString("---\n")
+			}
+			first = false
+			if err := s.spool.writeTo(b, x); err != nil {
+				return err
 			}
 		}
-		return b.Flush() // says what went wrong before, too
-	}, s.perm)
+	}
+	return b.Flush() // says what went wrong before, too
 }
 
 // folderSink writes one file per resource.
