@@ -11,7 +11,6 @@ import (
 type fieldTable struct {
 	names  []string // in the order of declaration, for messages
 	fields []tableField
-	byName map[string]int
 }
 
 type tableField struct {
@@ -26,15 +25,14 @@ func fieldsOf(t reflect.Type) *fieldTable {
 	if x, ok := fieldTables.Load(t); ok {
 		return x.(*fieldTable)
 	}
-	x := &fieldTable{byName: map[string]int{}}
+	x := &fieldTable{}
 	x.add(t, nil)
 	// A field hides those of the same name that are embedded more deeply.
 	slices.SortStableFunc(x.fields, func(a, b tableField) int { return len(a.index) - len(b.index) })
 	x.fields = slices.DeleteFunc(x.fields, func(f tableField) bool {
-		if _, hidden := x.byName[f.name]; hidden {
+		if slices.Contains(x.names, f.name) {
 			return true
 		}
-		x.byName[f.name] = len(x.names)
 		x.names = append(x.names, f.name)
 		return false
 	})
@@ -68,7 +66,7 @@ func (x *fieldTable) add(t reflect.Type, index []int) {
 func (x *fieldTable) ambiguous(fields []Field) bool {
 	exact := true
 	for i := range fields {
-		if _, ok := x.byName[fields[i].Key]; !ok {
+		if !slices.Contains(x.names, fields[i].Key) {
 			exact = false
 			break
 		}
@@ -89,7 +87,7 @@ func (x *fieldTable) ambiguous(fields []Field) bool {
 }
 
 func (x *fieldTable) find(key string) *tableField {
-	if i, ok := x.byName[key]; ok {
+	if i := slices.Index(x.names, key); i >= 0 {
 		return &x.fields[i]
 	}
 	for i := range x.fields {
