@@ -33,6 +33,7 @@ const (
 type pathPart struct {
 	kind  partKind
 	text  string
+	named bool // text is the name of a field, whoever looks at it
 	index int
 	// key and value are those of [key=value].
 	key, value string
@@ -62,7 +63,7 @@ func parseFieldPath(text string) fieldPath {
 }
 
 func parsePart(s string) pathPart {
-	p := pathPart{text: s}
+	p := pathPart{text: s, named: s != "" && s[0] > '9' && strings.TrimSpace(s) == s}
 	if n, ok := asIndex(s); ok && n >= 0 {
 		p.kind, p.index = indexPart, n
 		return p
@@ -148,6 +149,9 @@ type valueStep struct {
 // lookup follows one part, by the rules for sources: [key=value] is the first item with exactly that value, - the last
 // item. It returns None if there is no such value.
 func (p *pathPart) lookup(v krm.Value) (krm.Value, valueStep, error) {
+	if p.named && p.kind == keyPart {
+		return lookupField(v, p.text)
+	}
 	switch text := strings.TrimSpace(p.text); {
 	case text == "":
 		return v, valueStep{index: -1}, nil
@@ -167,11 +171,15 @@ func (p *pathPart) lookup(v krm.Value) (krm.Value, valueStep, error) {
 			}
 			return lookupIndex(v, n)
 		}
-		if v.Type() != krm.Map && !v.IsNull() {
-			return v, valueStep{}, wrongType(krm.Map, v.Type())
-		}
-		return v.Get(text), valueStep{key: text}, nil
+		return lookupField(v, text)
 	}
+}
+
+func lookupField(v krm.Value, name string) (krm.Value, valueStep, error) {
+	if v.Type() != krm.Map && !v.IsNull() {
+		return v, valueStep{}, wrongType(krm.Map, v.Type())
+	}
+	return v.Get(name), valueStep{key: name}, nil
 }
 
 func (p *pathPart) lookupItem(v krm.Value) (krm.Value, valueStep, error) {

@@ -143,12 +143,7 @@ func (*valueTree) field(v krm.Value, key string) (krm.Value, bool) {
 
 func (*valueTree) items(v krm.Value) []krm.Value { return v.Items() }
 
-func (*valueTree) withField(v krm.Value, key string, x krm.Value) krm.Value {
-	if v.Get(key).Same(x) {
-		return v
-	}
-	return v.With(key, x)
-}
+func (*valueTree) withField(v krm.Value, key string, x krm.Value) krm.Value { return v.With(key, x) }
 
 func (*valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
 	old := v.Items()

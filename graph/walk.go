@@ -70,7 +70,7 @@ func (w *walk) work() {
 	for w.await() {
 		id := heap.Pop(&w.ready).(NodeID)
 		if len(w.ready) > 0 {
-			w.share()
+			w.share(w.ready[0])
 		}
 		w.running++
 		w.mu.Unlock()
@@ -98,9 +98,12 @@ func (w *walk) await() bool {
 	}
 }
 
-// share finds somebody else for a node that is ready.
-func (w *walk) share() {
+// share finds somebody else for id, which is ready. What a file holds is known since it was planned: to hand that over costs
+// more than to do it.
+func (w *walk) share(id NodeID) {
+	_, known := w.g.Nodes[id].Op.(Load)
 	switch {
+	case known:
 	case w.idle > 0:
 		w.changed.Signal()
 	case w.started+1 < w.jobs:

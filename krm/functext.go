@@ -33,7 +33,7 @@ func (s *Source) FunctionConfigText(doc int) []byte {
 
 // meansConfig reports whether text is one document with the value want.
 func meansConfig(text string, want Value) bool {
-	v, err := (&Source{}).parsePiece(&parser{}, piece{text, 1})
+	v, err := (&Source{}).parsePiece(&parser{}, piece{text: text, line: 1})
 	return err == nil && v.Equal(want)
 }
 

@@ -16,7 +16,7 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 	if err != nil {
 		return pos
 	}
-	pc, part := piece{text, 1}, -1 // the whole file
+	pc, part := piece{text: text, line: 1}, -1 // the whole file
 	if s.docsRead.Load() && doc < len(s.docs) {
 		docs := s.docs
 		if pieces, err := s.pieces(); err == nil {

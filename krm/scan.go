@@ -31,10 +31,8 @@ func simpleText(s string) bool {
 	var classes, bits uint8
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
-		// The high bit of each byte that is a control character or beyond ASCII.
 		x := load64(s[i:])
-		odd := (^((x | highBits) - lowBits*' ') | (x + lowBits) | x) & highBits
-		if odd == 0 || odd == equal(x, '\n') {
+		if odd := oddBytes(x); odd == 0 || odd == equal(x, '\n') {
 			continue
 		}
 		for j := i; j < i+8; j++ {
@@ -61,6 +59,12 @@ func load64(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// oddBytes sets the high bit of each byte of x that is a control character, line ends and tabs included, and of some of those
+// beyond ASCII; it is 0 only if there are neither.
+func oddBytes(x uint64) uint64 {
+	return (^((x | highBits) - lowBits*' ') | (x + lowBits) | x) & highBits
 }
 
 // equal sets the high bit of each byte of x that is c, and no other one.

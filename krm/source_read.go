@@ -20,8 +20,9 @@ type document struct {
 
 // piece is a part of a file between document separators. Only its first YAML document counts.
 type piece struct {
-	text string
-	line int // of its start
+	text  string
+	line  int  // of its start
+	plain bool // text is known to be printable ASCII: see simpleText
 }
 
 // source text, ready to be parsed: valid line ends, no byte order mark.
@@ -87,16 +88,16 @@ func (s *Source) split(text string) ([]piece, error) {
 	var pieces []piece
 	line := 1
 	for rest := text; ; {
-		start, end := findSeparator(rest)
+		start, end, plain := findSeparator(rest)
 		if start < 0 {
-			return append(pieces, piece{rest, line}), nil
+			return append(pieces, piece{rest, line, plain}), nil
 		}
 		here := line + strings.Count(rest[:start+1], "\n")
 		if c := strings.TrimSpace(rest[start+4 : end]); c != "" && c[0] != '#' {
 			return nil, Errorf(Pos{s.File, here}, "", "found text behind the document separator ---").
 				Hint("start the document on the next line")
 		}
-		pieces = append(pieces, piece{rest[:start+1], line})
+		pieces = append(pieces, piece{rest[:start+1], line, plain})
 		line = here + 1
 		rest = rest[end:]
 	}
@@ -113,34 +114,39 @@ func (s *Source) pieces() ([]piece, error) {
 	return s.cut, s.cutErr
 }
 
-// findSeparator returns where the line end before a separator and the line after it are, -1 if there is none.
-func findSeparator(s string) (start, end int) {
-	start = beforeDashes(s)
-	if start < 0 {
-		return -1, -1
-	}
-	n := strings.IndexByte(s[start+1:], '\n')
-	if n < 0 {
-		return -1, -1
-	}
-	return start, start + 1 + n + 1
-}
-
-// beforeDashes returns where the first line end is that three dashes follow, -1 if there is none. Lines are too short for
-// [strings.Index] to be fast.
-func beforeDashes(s string) int {
+// findSeparator returns where the line end before a separator and the line after it are, -1 if there is none, and whether
+// what it has passed is known to be printable ASCII. Lines are too short for [strings.Index] to be fast.
+func findSeparator(s string) (start, end int, plain bool) {
+	plain = true
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
-		for ends := equal(load64(s[i:]), '\n'); ends != 0; ends &= ends - 1 {
-			if at := i + bits.TrailingZeros64(ends)/8; at+4 <= len(s) && s[at+1:at+4] == "---" {
-				return at
+		x := load64(s[i:])
+		odd := oddBytes(x)
+		if odd == 0 {
+			continue
+		}
+		ends := equal(x, '\n')
+		plain = plain && odd == ends
+		for ; ends != 0; ends &= ends - 1 {
+			if at := i + bits.TrailingZeros64(ends)/8; strings.HasPrefix(s[at+1:], "---") {
+				return separatorAt(s, at, plain)
 			}
 		}
 	}
+	plain = plain && simpleText(s[i:])
 	if n := strings.Index(s[i:], "\n---"); n >= 0 {
-		return i + n
+		return separatorAt(s, i+n, plain)
 	}
-	return -1
+	return -1, -1, plain
+}
+
+// separatorAt is what findSeparator returns if three dashes follow the line end at start; the last line of a text is none.
+func separatorAt(s string, start int, plain bool) (int, int, bool) {
+	n := strings.IndexByte(s[start+1:], '\n')
+	if n < 0 {
+		return -1, -1, false
+	}
+	return start, start + 1 + n + 1, plain
 }
 
 func (s *Source) readDocuments() ([]document, error) {
@@ -207,7 +213,7 @@ func firstLine(s string) int {
 
 // parsePiece returns the first document of a piece.
 func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
-	if simpleText(pc.text) {
+	if pc.plain || simpleText(pc.text) {
 		if v, ok := p.parse(pc.text); ok {
 			s.warnOdd(p, pc, mayBeSecret(v.Get("kind").Text()))
 			return v, nil
@@ -398,7 +404,7 @@ func (s *Source) readValue() (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	pc := piece{text, 1}
+	pc := piece{text: text, line: 1}
 	p := newParser()
 	defer p.release()
 	p.yaml11, p.first = true, true

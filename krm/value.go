@@ -182,8 +182,8 @@ func (v Value) At(path ...string) Value {
 	return v
 }
 
-// With returns v with the field key set to x: in its place if it exists, else at the end. A Value that is no mapping is
-// replaced by a mapping of one field.
+// With returns v with the field key set to x: in its place if it exists, else at the end; v itself if x is there already. A
+// Value that is no mapping is replaced by a mapping of one field.
 func (v Value) With(key string, x Value) Value {
 	i := v.index(key)
 	if i < 0 {
@@ -191,6 +191,9 @@ func (v Value) With(key string, x Value) Value {
 		copy(fields, v.Fields())
 		fields[len(fields)-1] = Field{key, x}
 		return MapOf(fields...)
+	}
+	if v.Fields()[i].Value.Same(x) {
+		return v
 	}
 	fields := append([]Field(nil), v.Fields()...)
 	fields[i].Value = x

@@ -21,8 +21,9 @@ func (e signalError) Error() string {
 }
 
 // untilSignal returns a context that the first SIGINT or SIGTERM ends; a second one ends the process at once. SIGPIPE is
-// taken as well: a reader that went away shows as an error of the write. The function releases the signals.
-func untilSignal() (context.Context, func()) {
+// taken as well: a reader that went away shows as an error of the write. The signals are the process's until it ends: to give
+// each back would wake two threads.
+func untilSignal() (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
@@ -34,10 +35,7 @@ func untilSignal() (context.Context, func()) {
 			}
 		}
 	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-	}
+	return ctx, cancel
 }
 
 // interruptible calls f and returns its error, or why ctx ended if that comes first. f may wait for something that never

@@ -57,8 +57,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 			code = end.report(krm.Panicked("krmflow", p))
 		}
 	}()
-	ctx, release := untilSignal()
-	defer release()
+	ctx, cancel := untilSignal()
+	defer cancel(nil)
 	out := &stdoutWriter{ctx: ctx, w: stdout}
 	cmd := newCommand(&app{stdin: stdin, stdout: out, stderr: human, status: status})
 	cmd.SetArgs(args)
