@@ -14,18 +14,19 @@ const maxDepth = 1000
 //
 // A parser reads one document after the other, of many files, and reuses its stacks and slabs.
 type parser struct {
-	s      string // the document
-	i      int    // position of the next byte
-	line   int    // position where the current line starts
-	col    int    // column of the token at i, -1 at the end of the document
-	breaks int    // line ends that the last next passed
-	passed bool   // whether the last next passed a comment
-	multi  bool   // whether the last quoted scalar has several lines
-	yaml11 bool   // y, yes, on ... are booleans
-	first  bool   // further documents in s are ignored
-	odd    []odd  // values that leave in another form than they are written, or that some readers misunderstand
-	depth  int
-	reason string // why the parser gave up at i, if the document is wrong for certain
+	s       string // the document
+	i       int    // position of the next byte
+	line    int    // position where the current line starts
+	col     int    // column of the token at i, -1 at the end of the document
+	breaks  int    // line ends that the last next passed
+	passed  bool   // whether the last next passed a comment
+	multi   bool   // whether the last quoted scalar has several lines
+	yaml11  bool   // y, yes, on ... are booleans
+	anyKeys bool   // keys need not be strings
+	first   bool   // further documents in s are ignored
+	odd     []odd  // values that leave in another form than they are written, or that some readers misunderstand
+	depth   int
+	reason  string // why the parser gave up at i, if the document is wrong for certain
 
 	fields []Field // stack of the mappings that are open
 	items  []Value // stack of the lists that are open

@@ -32,6 +32,7 @@ type Source struct {
 	docs     []document
 	docsErr  error
 	unnamed  error // that a resource has no name; a configuration needs none
+	numbered bool  // docsErr is about a key that is no string, which a patch may have
 
 	valueOnce sync.Once
 	value     Value
@@ -79,6 +80,19 @@ func (s *Source) Configs(schema *Schema) ([]*Resource, error) {
 	return s.resources(s.docs, schema), nil
 }
 
+// Patches returns the objects in the file as [Source.Documents] does, but takes the keys of mappings for strings, as kustomize
+// does when it merges: a field 80 is the resource's field "80". It warns about each.
+func (s *Source) Patches(schema *Schema) ([]*Resource, error) {
+	docs, err := s.documents()
+	if s.numbered {
+		docs, err = s.readDocuments(true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.resources(docs, schema), nil
+}
+
 func (s *Source) resources(docs []document, schema *Schema) []*Resource {
 	rs := make([]Resource, len(docs))
 	ptrs := make([]*Resource, len(docs))
@@ -106,7 +120,7 @@ func (s *Source) Kinds() (iter.Seq[GVK], error) {
 
 func (s *Source) documents() ([]document, error) {
 	s.docsOnce.Do(func() {
-		s.docs, s.docsErr = s.readDocuments()
+		s.docs, s.docsErr = s.readDocuments(false)
 		s.docsRead.Store(true)
 	})
 	if s.docsErr == nil && s.unnamed != nil {

@@ -149,7 +149,8 @@ func separatorAt(s string, start int, plain bool) (int, int, bool) {
 	return start, start + 1 + n + 1, plain
 }
 
-func (s *Source) readDocuments() ([]document, error) {
+// readDocuments reads the documents, with keys of any scalar type if anyKeys is true.
+func (s *Source) readDocuments(anyKeys bool) ([]document, error) {
 	text, err := s.readText()
 	if err != nil {
 		return nil, err
@@ -165,6 +166,7 @@ func (s *Source) readDocuments() ([]document, error) {
 	docs := make([]document, 0, len(pieces))
 	p := newParser()
 	defer p.release()
+	p.anyKeys = anyKeys
 	for i, pc := range pieces {
 		v, err := s.parsePiece(p, pc)
 		if err != nil {
