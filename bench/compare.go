@@ -27,7 +27,8 @@ type Options struct {
 	Function string
 	// Dirs are roots to measure instead of generated trees, each by itself.
 	Dirs []string
-	// Runs is how many times each program builds a tree; 0 means 5.
+	// Runs is how many times each program builds a tree, after a first time whose output is compared and whose cost is not
+	// counted; 0 means 5.
 	Runs int
 	// Budget is the time after which kustomize builds a tree no more, though once at least; 0 means a minute.
 	Budget time.Duration

@@ -34,7 +34,7 @@ Without a kustomize on PATH krmflow is measured alone.`,
 	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
 	fs.StringArrayVar(&o.Trees, "tree", nil, "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
 	fs.StringVar(&o.Function, "function", "", "program that copies a ResourceList, to measure one more tree with calls of it")
-	fs.IntVarP(&o.Runs, "runs", "n", 5, "how often each program builds a tree")
+	fs.IntVarP(&o.Runs, "runs", "n", 5, "how often each program builds a tree, after a first time whose output is compared")
 	fs.DurationVar(&o.Budget, "budget", 0, "time after which kustomize builds a tree no more (default 1m)")
 	fs.Int64Var(&o.Seed, "seed", 1, "seed of the generated trees")
 	fs.StringVar(&o.Keep, "keep", "", "folder to make the generated trees in and to leave them")
