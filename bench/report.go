@@ -119,7 +119,7 @@ func (r *Report) notes(w io.Writer) error {
 	var notes []string
 	for _, row := range r.Rows {
 		if f := row.Kustomize; f != nil && f.Runs < r.Runs {
-			notes = append(notes, fmt.Sprintf("%s: kustomize ran %d times only, because it takes long", row.Tree, f.Runs))
+			notes = append(notes, fmt.Sprintf("%s: runs of kustomize: %d, because they take long", row.Tree, f.Runs))
 		}
 		if f := row.Krmflow; f != nil && f.PeakFloor {
 			notes = append(notes, fmt.Sprintf("%s: a peak marked ≤ may be smaller: it is not above that of the measuring process", row.Tree))
