@@ -94,9 +94,9 @@ func small() map[string]struct {
 		"overlays":     {Overlays(2, 20), 57},
 		"chain":        {Chain(30, 20), 20},
 		"diamond":      {Diamond(4, 50), 200},
-		"replacements": {Replacements(20), 20},
-		"crds":         {CRDs(400 << 10), 2},
-		"nested":       {Nested(125), 125},
+		"replacements": {Replacements(20), 20}, "replacement files": {ReplacementFiles(20), 20},
+		"crds":   {CRDs(400 << 10), 2},
+		"nested": {Nested(125), 125},
 	}
 }
 

@@ -66,30 +66,49 @@ func (p *plot) apps(folder string, n, generated int) (apps []app, files []string
 	return apps, files
 }
 
-// Replacements is n resources and as many replacements: each app's ConfigMap is the source of two values of its Deployment.
+// Replacements is n resources and as many replacements in the kustomization file: each app's ConfigMap is the source of two
+// values of its Deployment.
 func Replacements(n int) Tree {
 	return Tree{
 		Name: fmt.Sprintf("replacements-%d", n), Title: fmt.Sprintf("%d replacements, %d resources", n, n), Roots: []string{"."},
-		fill: func(p *plot) {
-			var files, lists []string
-			for i := range n / 2 {
-				a := p.app(fmt.Sprintf("svc-%03d", i))
-				for _, name := range p.write(a.name, a, []kind{{"deployment", deployment}, {"configmap", configMap}}) {
-					files = append(files, path.Join(a.name, name))
-				}
-				lists = append(lists, a.name+"/replacements.yaml")
-				p.file(a.name+"/replacements.yaml", func(out printf) { replacements(a, out) })
-			}
-			p.file("kustomization.yaml", func(out printf) {
-				header(out, "Kustomization")
-				list(out, "resources", files)
-				out("replacements:\n")
-				for _, name := range lists {
-					out("- path: %s\n", name)
-				}
-			})
-		},
+		fill: func(p *plot) { plantReplacements(p, n, false) },
 	}
+}
+
+// ReplacementFiles is [Replacements] with the replacements of each app in a file of their own.
+func ReplacementFiles(n int) Tree {
+	t := Replacements(n)
+	t.Name += "-files"
+	t.Title += ", half as many files of replacements"
+	t.fill = func(p *plot) { plantReplacements(p, n, true) }
+	return t
+}
+
+func plantReplacements(p *plot, n int, inFiles bool) {
+	var apps []app
+	var files []string
+	for i := range n / 2 {
+		a := p.app(fmt.Sprintf("svc-%03d", i))
+		apps = append(apps, a)
+		for _, name := range p.write(a.name, a, []kind{{"deployment", deployment}, {"configmap", configMap}}) {
+			files = append(files, path.Join(a.name, name))
+		}
+		if inFiles {
+			p.file(a.name+"/replacements.yaml", func(out printf) { replacements(a, out) })
+		}
+	}
+	p.file("kustomization.yaml", func(out printf) {
+		header(out, "Kustomization")
+		list(out, "resources", files)
+		out("replacements:\n")
+		for _, a := range apps {
+			if inFiles {
+				out("- path: %s/replacements.yaml\n", a.name)
+			} else {
+				replacements(a, out)
+			}
+		}
+	})
 }
 
 func replacements(a app, out printf) {

@@ -38,6 +38,7 @@ func Trees() []Tree {
 		Chain(30, 100),
 		Diamond(4, 200),
 		Replacements(400),
+		ReplacementFiles(400),
 		CRDs(5 << 20),
 		Nested(1000),
 		Functions(5, 200),
