@@ -140,7 +140,9 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	case v.typ == String:
 		return v.Text(), nil
 	case v.typ == Null || depth > 0 && !c.parser.yaml11 && !c.parser.anyKeys:
-		c.source.numbered = c.source.numbered || v.typ != Null
+		if v.typ != Null {
+			c.source.badKey = true
+		}
 		return "", c.errorf(k.Line, "the key %s is %s, not a string; put it in quotes", k.Value, v.typ.article())
 	}
 	c.source.warn(c.line+k.Line, "", "the key %s is %s, not a string; put it in quotes", k.Value, v.typ.article())

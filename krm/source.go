@@ -32,7 +32,7 @@ type Source struct {
 	docs     []document
 	docsErr  error
 	unnamed  error // that a resource has no name; a configuration needs none
-	numbered bool  // docsErr is about a key that is no string, which a patch may have
+	badKey   bool  // docsErr is about a key that is no string, which a patch may have
 
 	valueOnce sync.Once
 	value     Value
@@ -84,7 +84,7 @@ func (s *Source) Configs(schema *Schema) ([]*Resource, error) {
 // does when it merges: a field 80 is the resource's field "80". It warns about each.
 func (s *Source) Patches(schema *Schema) ([]*Resource, error) {
 	docs, err := s.documents()
-	if s.numbered {
+	if s.badKey {
 		docs, err = s.readDocuments(true)
 	}
 	if err != nil {
