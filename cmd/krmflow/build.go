@@ -29,9 +29,12 @@ krmflow build can take its place in scripts.`,
 				return err
 			}
 			if output != "" {
-				if err := errors.Join(refuseInput(output, plan), writeFailure(krm.BuildCheck(output))); err != nil {
+				if err := errors.Join(a.refuseInput(output, plan), writeFailure(krm.BuildCheck(output))); err != nil {
 					return err
 				}
+			}
+			if err := a.strictPlan(plan); err != nil {
+				return err
 			}
 			var result *krm.List
 			err = a.run(cmd.Context(), plan, a.log.node, func(_ graph.Root, list *krm.List) error {

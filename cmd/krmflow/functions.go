@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -182,11 +183,22 @@ func (a *app) denied(plan *planner.Plan) error {
 	return &exitError{code, errors.Join(errs...)}
 }
 
+// calls yields the functions of g.
+func calls(g *graph.Graph) iter.Seq2[graph.Call, *graph.Node] {
+	return func(yield func(graph.Call, *graph.Node) bool) {
+		for _, n := range g.Nodes {
+			if call, ok := n.Op.(graph.Call); ok && !yield(call, n) {
+				return
+			}
+		}
+	}
+}
+
 // needsRuntime returns an error if the plan has containers and nothing on this machine can run them.
 func (a *app) needsRuntime(plan *planner.Plan) error {
 	var names []string
-	for _, n := range plan.Graph.Nodes {
-		if call, ok := n.Op.(graph.Call); ok && call.Function.Runtime == krm.RuntimeContainer {
+	for call, n := range calls(plan.Graph) {
+		if call.Function.Runtime == krm.RuntimeContainer {
 			names = append(names, "  "+n.ID+": "+call.Function.Name)
 		}
 	}

@@ -75,6 +75,14 @@ func (a *app) strictError() error {
 	return nil
 }
 
+// strictPlan is strictError before a plan runs that has functions: none may run if what is known by then makes the run fail.
+func (a *app) strictPlan(plan *planner.Plan) error {
+	for range calls(plan.Graph) {
+		return a.strictError()
+	}
+	return nil
+}
+
 // planRoots plans the directories that the arguments stand for.
 func (a *app) planRoots(cmd *cobra.Command, args []string) (rootDirs, *planner.Plan, error) {
 	dirs, err := a.roots(cmd.Context(), args)

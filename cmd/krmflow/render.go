@@ -44,11 +44,14 @@ did not write are never touched.`,
 			if f.output == "" {
 				return usageError(errors.New("--output must not be empty; - means stdout"))
 			}
+			if f.plan == "" && cmd.Flags().Changed("plan") {
+				return usageError(errors.New("--plan must not be empty"))
+			}
 			dirs, plan, err := a.planRoots(cmd, args)
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(drift(plan, f.plan), a.denied(plan)); err != nil {
+			if err := errors.Join(drift(plan, f.plan), a.denied(plan), a.strictPlan(plan)); err != nil {
 				return err
 			}
 			sink, err := a.sink(cmd.Context(), f, dirs, plan)
@@ -111,7 +114,7 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 	info, err := os.Stat(f.output)
 	folder := err == nil && info.IsDir() || strings.HasSuffix(f.output, "/") || len(dirs) > 1 || a.recursive
 	if !folder {
-		return fileSink(ctx, f, dirs, plan)
+		return a.fileSink(ctx, f, dirs, plan)
 	}
 	if ext := filepath.Ext(f.output); info == nil && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
 		e := krm.Errorf(krm.Pos{}, "", "several roots are written to a folder, and %s looks like a file", f.output)
@@ -125,8 +128,8 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 }
 
 // fileSink opens an output that is one file.
-func fileSink(ctx context.Context, f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, error) {
-	if err := refuseInput(f.output, plan); err != nil {
+func (a *app) fileSink(ctx context.Context, f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, error) {
+	if err := a.refuseInput(f.output, plan, f.plan); err != nil {
 		return nil, err
 	}
 	if err := krm.CheckFile(f.output); err != nil && !f.check {
@@ -141,18 +144,27 @@ func fileSink(ctx context.Context, f renderFlags, dirs rootDirs, plan *planner.P
 	}}, nil
 }
 
-// refuseInput refuses to replace a file that the plan was made from.
-func refuseInput(output string, plan *planner.Plan) error {
+// refuseInput refuses to replace a file that the plan was made from, a program that it runs, or one of others.
+func (a *app) refuseInput(output string, plan *planner.Plan, others ...string) error {
 	dir, base := filepath.Split(output)
 	folder, err := os.Stat(filepath.Clean(dir))
 	if err != nil {
 		return nil // writing will say so
 	}
 	for _, src := range plan.Files() {
-		if filepath.Base(src.File) != base {
+		others = append(others, src.File)
+	}
+	for call := range calls(plan.Graph) {
+		others = append(others, call.Function.Program)
+	}
+	for _, p := range a.thirdParty {
+		others = append(others, p.Path)
+	}
+	for _, file := range others {
+		if filepath.Base(file) != base {
 			continue
 		}
-		if info, err := os.Stat(filepath.Dir(src.File)); err == nil && os.SameFile(info, folder) {
+		if info, err := os.Stat(filepath.Dir(file)); err == nil && os.SameFile(info, folder) {
 			return writeFailure(&krm.RefusedError{Path: output, Reason: "is an input of this run"})
 		}
 	}
