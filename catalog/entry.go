@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -37,6 +38,8 @@ type Container struct {
 	// Text is the image as it is written and Image the same taken apart.
 	Text  string
 	Image krm.Image
+	// wrong says what is wrong with a digest in Text, which then is not in Image.
+	wrong error
 	// Pin is the digest beside the image.
 	Pin Pin
 	// Network, Storage and WritableStorage say what the function requires and is therefore granted.
@@ -74,9 +77,9 @@ func (e *Entry) Pos() krm.Pos { return e.Catalog.doc.Locate(e.path...) }
 func (e *Entry) String() string { return fmt.Sprintf("catalog %s, entry %d", e.Catalog.Ref, e.Index+1) }
 
 // Digest returns the digest that the catalog demands of the image, zero if there is none. That the two places for it
-// disagree is an error.
+// disagree is an error, and so is one that is no digest.
 func (c *Container) Digest() (krm.Digest, error) {
-	if err := c.Pin.Err(); err != nil {
+	if err := cmp.Or(c.wrong, c.Pin.Err()); err != nil {
 		return krm.Digest{}, err
 	}
 	switch a, b := c.Image.Digest, c.Pin.Digest; {

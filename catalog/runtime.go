@@ -1,6 +1,9 @@
 package catalog
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -26,11 +29,16 @@ func (r *reader) container(c krm.Cursor) *Container {
 		return x
 	}
 	if x.Text = c.Field("image").Required(); x.Text != "" {
-		m, err := krm.ParseImage(x.Text)
-		if err != nil {
-			c.Field("image").Errorf("%v", err)
+		var err error
+		if x.Image, err = krm.ParseImage(x.Text); err != nil {
+			name, digest, pinned := strings.Cut(x.Text, "@")
+			image, nameErr := krm.ParseImage(name)
+			if !pinned || nameErr != nil {
+				c.Field("image").Errorf("%v", cmp.Or(nameErr, err))
+			}
+			_, digestErr := krm.ParseDigest(digest)
+			x.Image, x.wrong = image, cmp.Or(digestErr, err) // as with a pin that is not valid
 		}
-		x.Image = m
 	}
 	x.Pin = r.pin(c.Field("sha256"))
 	x.Network = isTrue(c.Field("requireNetwork").Bool())
