@@ -274,7 +274,7 @@ func (b *build) unique(items []*item) {
 			continue
 		}
 		err := krm.Errorf(it.src.Locate(0), it.src.Field(nil), "%s is declared twice, the first time at %s", it.id, first.src.Locate(0))
-		if it.src.Locate(0) == first.src.Locate(0) {
+		if it.src.Locate(0) == first.src.Locate(0) && it.src.Field(nil) == first.src.Field(nil) {
 			err.Hint("the same Composition is imported on two ways; render it in a %s to isolate it", accumulatorKind)
 		} else {
 			err.Hint("give each of them a metadata.name of its own")

@@ -98,7 +98,7 @@ type compositionFile struct {
 	own       []*item
 	order     []orderEntry
 	catalogs  []catalogRef
-	failed    bool
+	failed    bool // what items there are is not known, so that nothing can be said about overrides and order
 }
 
 // compositionImport is an entry of transformersFrom.
@@ -143,18 +143,19 @@ func (b *build) readComposition(dir *loaders.Dir, src *krm.Source) *compositionF
 		f.failed = true
 		return f
 	}
-	before := len(b.errs)
 	r := compositionReader{b, f}
 	c := krm.NewCursor(doc.Value, doc.Locate)
 	r.read(c)
 	for _, e := range c.Mistakes() {
 		b.fail(e)
 	}
-	f.failed = len(b.errs) > before
 	return f
 }
 
 func (r *compositionReader) read(c krm.Cursor) {
+	count := func() int { return len(c.Mistakes()) + len(r.errs) }
+	before := count()
+	r.f.failed = true
 	if !c.Exists() {
 		c.Errorf("the file is empty").Hint("a Composition says at least kind: %s", compositionKind)
 		return
@@ -174,14 +175,17 @@ func (r *compositionReader) read(c krm.Cursor) {
 	for _, x := range c.Field(names.from).Items() {
 		r.importEntry(x)
 	}
+	failed := count() > before
 	for _, x := range c.Field(names.overrides).Items() {
 		if o := r.item(x, r.f.src.Part(x.Value(), 0, x.Path()...), true); o != nil {
 			r.f.overrides = append(r.f.overrides, o)
 		}
 	}
+	before = count()
 	for _, x := range c.Field(names.items).Items() {
 		r.entry(x)
 	}
+	r.f.failed = failed || count() > before
 	for _, x := range c.Field(names.order).Items() {
 		r.orderEntry(x)
 	}

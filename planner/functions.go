@@ -234,7 +234,12 @@ type catalogRef struct {
 
 // ownCatalogs returns the catalogs field of a Kustomization or Component.
 func (s *steps) ownCatalogs() (list []catalogRef) {
+	file, _ := s.k.src.Value()
+	entries := file.Get("catalogs").Items()
 	for i, text := range s.k.Catalogs {
+		if text == "" && i < len(entries) && entries[i].Type() != krm.String {
+			continue // reported as what it is
+		}
 		list = append(list, catalogRef{text, s.dir.Real, s.k.src, []any{"catalogs", i}})
 	}
 	return list

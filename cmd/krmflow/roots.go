@@ -53,12 +53,13 @@ func (a *app) roots(ctx context.Context, args []string) (rootDirs, error) {
 	names := args
 	if a.recursive {
 		names = nil
+		var errs []error
 		for _, dir := range args {
 			found, err := findRoots(ctx, dir)
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, found...)
+			names, errs = append(names, found...), append(errs, err)
+		}
+		if err := errors.Join(errs...); err != nil {
+			return nil, err
 		}
 	}
 	base := "."
