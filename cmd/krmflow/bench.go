@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -44,6 +45,12 @@ Without a kustomize on PATH krmflow is measured alone.`,
 
 // checkBench refuses what cannot be measured before anything is.
 func checkBench(o *bench.Options, dirs []string) error {
+	if o.Runs < 1 {
+		return usageError(errors.New("--runs must be at least 1"))
+	}
+	if len(o.Trees) > 0 && len(dirs) > 0 {
+		return usageError(errors.New("--tree and directories exclude each other: either generated trees are measured or yours"))
+	}
 	for _, tree := range o.Trees {
 		if names := treeNames(o); !slices.Contains(names, tree) {
 			e := krm.Errorf(krm.Pos{}, "", "no tree is called %q; there are %s", tree, strings.Join(names, ", "))

@@ -16,8 +16,8 @@ func buildCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Render one directory as kustomize build does",
-		Long: `Render one directory to stdout. The flags are those of kustomize build and mean the same, so that
-krmflow build can take its place in scripts.`,
+		Long: `Render one directory to stdout, or with -o to a file or folder. The flags are those of kustomize build and mean the
+same, so that krmflow build can take its place in scripts.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."

@@ -29,18 +29,24 @@ type flags struct {
 	stackTrace                   bool
 }
 
-// register adds the flags to a command.
-func (f *flags) register(cmd *cobra.Command) {
+// registerReading adds those of the flags to a command that concern what it reads and what it says.
+func (f *flags) registerReading(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
 		"'LoadRestrictionsNone' lets layers read files outside their own directory")
-	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
-	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
 	fs.BoolVar(&f.strict, "strict", false, "treat every warning as an error")
-	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many nodes to run at the same time")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no warnings")
 	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
 	fs.StringVar(&f.logFormat, "log-format", "text", "form of logs on stderr: text or json")
+}
+
+// register adds the flags to a command.
+func (f *flags) register(cmd *cobra.Command) {
+	f.registerReading(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
+	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
+	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many nodes to run at the same time")
 
 	const helm = " (helm charts are not supported yet)"
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "enable the helm chart generator"+helm)

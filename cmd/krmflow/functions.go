@@ -43,7 +43,6 @@ type functionFlags struct {
 	runtime, listVersion                 string
 	executors                            []string
 	thirdParty                           map[krm.Runtime]executors.Program // what executors says
-	mountErr                             error
 }
 
 func (f *functionFlags) register(cmd *cobra.Command) {
@@ -59,7 +58,7 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.strictTrust, "strict-trust", false, "deny what is otherwise a warning about trust")
 	fs.BoolVar(&f.unverified, "allow-unverified", false, "allow catalog entries without a digest")
 	fs.BoolVar(&f.unsandboxed, "allow-unsandboxed", false, "run programs without a sandbox")
-	fs.BoolVar(&f.allowErrorResults, "allow-error-results", false, "accept functions that report errors and end well")
+	fs.BoolVar(&f.allowErrorResults, "allow-error-results", false, "accept results of severity error from functions that exit 0")
 	fs.BoolVar(&f.preferExec, "prefer-exec", false, "run the program of a catalog entry that has a container as well")
 	fs.StringVar(&f.runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
 	registerExecutors(cmd, f)
@@ -109,12 +108,14 @@ func (f *functionFlags) functions(image func(string) trust.Image) (planner.Funct
 	for _, text := range f.mounts {
 		m, err := parseMount(text)
 		if err != nil {
-			f.mountErr = usageError(err) // counts if there is a function
-			continue
+			return planner.Functions{}, usageError(err)
 		}
 		policy.Mounts = append(policy.Mounts, m)
 	}
 	for _, text := range f.env {
+		if text == "" || text[0] == '=' {
+			return planner.Functions{}, usageError(errors.New("--env: the name is missing; expected NAME or NAME=VALUE"))
+		}
 		if !strings.Contains(text, "=") {
 			text += "=" + os.Getenv(text)
 		}
@@ -150,9 +151,12 @@ func parseMount(text string) (krm.Mount, error) {
 		case "dst", "target", "destination":
 			m.Dest = value
 		case "rw":
+			if value != "true" && value != "false" {
+				return m, fmt.Errorf("--mount %s: rw is true or false, not %q", text, value)
+			}
 			m.Writable = value == "true"
 		default:
-			return m, fmt.Errorf("--mount %s: unknown part %q", text, key)
+			return m, fmt.Errorf("--mount %s: unknown part %q; expected type=bind,src=DIR,dst=DIR[,rw=true]", text, key)
 		}
 	}
 	if m.Dest == "" || m.Source == "" && m.Type != "tmpfs" {
@@ -204,9 +208,6 @@ func (a *app) needsRuntime(plan *planner.Plan) error {
 	}
 	if len(names) == 0 {
 		return nil
-	}
-	if a.mountErr != nil {
-		return a.mountErr
 	}
 	if _, ok := a.thirdParty[krm.RuntimeContainer]; ok {
 		return nil

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,9 +40,19 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.err }
 
 // usageError is a mistake in the command line.
-func usageError(err error) error {
-	e := *krm.AsError(err)
-	return &exitError{exitUsage, e.Hint("run 'krmflow --help' for usage")}
+func usageError(err error) error { return &exitError{exitUsage, err} }
+
+// seeUsage adds to a mistake in the command line where the usage of the command stands.
+func seeUsage(cmd *cobra.Command, err error) error {
+	var usage *exitError
+	if !errors.As(err, &usage) || usage.code != exitUsage {
+		return err
+	}
+	if cmd.Name() == "help" {
+		cmd = cmd.Root()
+	}
+	e := *krm.AsError(usage.err)
+	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -64,11 +75,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
 	cmd.SetErr(human)
-	err := cmd.ExecuteContext(ctx)
+	used, err := cmd.ExecuteContextC(ctx)
 	if out.err != nil {
 		err = writeFailure(fmt.Errorf("cannot write to stdout: %w", out.err))
 	}
-	return end.report(err)
+	return end.report(seeUsage(used, err))
 }
 
 // collectSeldom lets the heap grow to 12 MB before anything is collected, which most runs never reach. The first collection
@@ -103,8 +114,8 @@ func newCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "krmflow",
 		Short: "Render Kubernetes configuration as a planned, parallel build",
-		Long: `krmflow renders Kustomizations and Components to the bytes that kustomize 5.8 renders, and Compositions,
-but plans the whole build as a graph first, prints that plan on request, and runs it in parallel.
+		Long: `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
+whole build as a graph first, prints that plan on request, and runs it in parallel.
 
 Exit codes: 0 done, 1 the input is wrong, 2 the command line is wrong, 3 a function is not trusted, 4 something is not what it was
 said to be, 5 a function failed, 6 a function used too much, 7 something could not be fetched, 9 another run writes
@@ -172,9 +183,12 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 // atMost returns an argument check whose failure is a usage error.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := cobra.MaximumNArgs(n)(cmd, args); err != nil {
-			return usageError(err)
+		if len(args) <= n {
+			return nil
 		}
-		return nil
+		if n == 0 {
+			return usageError(fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0]))
+		}
+		return usageError(fmt.Errorf("%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]))
 	}
 }

@@ -65,7 +65,7 @@ func TestReportJSON(t *testing.T) {
 		}
 		got = append(got, o.Message+"|"+o.File+"|"+o.Field+"|"+strings.Join(o.Hints, ";"))
 	}
-	want := []string{"one\x7f\u0085\u202e\ufffd|||run 'krmflow --help' for usage", "two\nforged|f|x[0]|do", "three|||hint"}
+	want := []string{"one\x7f\u0085\u202e\ufffd|||", "two\nforged|f|x[0]|do", "three|||hint"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // catalogList is the value of the flag --trusted-plugin-catalog in all its spellings. They add up in the order in which they
@@ -93,5 +95,25 @@ func flagError(err error) error {
 			err = fmt.Errorf("%w\n  %s", err, hint)
 		}
 	}
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		err = badValue(value)
+	}
 	return usageError(err)
+}
+
+// badValue says what a value of a flag is not. What the parsers say is about Go's types.
+func badValue(err *pflag.InvalidValueError) error {
+	flag := err.GetFlag()
+	switch kind := flag.Value.Type(); {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("--%s: %q is too large", flag.Name, err.GetValue())
+	case strings.HasPrefix(kind, "int"):
+		return fmt.Errorf("--%s: %q is no number", flag.Name, err.GetValue())
+	case kind == "duration":
+		return fmt.Errorf("--%s: %q is no length of time such as 90s or 5m", flag.Name, err.GetValue())
+	case kind == "bool":
+		return fmt.Errorf("--%s: %q is neither true nor false", flag.Name, err.GetValue())
+	}
+	return fmt.Errorf("--%s: %w", flag.Name, err.Unwrap())
 }

@@ -22,7 +22,7 @@ func viewCompositionCommand(a *app) *cobra.Command {
 		Use:   "composition [DIR]",
 		Short: "Print a Composition with its imports, overrides and order worked in",
 		Long: `Print the Composition of a directory as one list: what it imports, overrides and reorders is worked in. Saved as its
-composition.yaml, the output gives the same plan. Nothing is executed.`,
+composition.yaml, the output gives the same plan, but for the places (file and line) that it shows. Nothing is executed.`,
 		Example: "  krmflow view composition staging",
 		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,7 +33,7 @@ composition.yaml, the output gives the same plan. Nothing is executed.`,
 			return a.viewComposition(cmd, dir)
 		},
 	}
-	a.flags.register(cmd)
+	a.flags.registerReading(cmd)
 	return cmd
 }
 
