@@ -81,7 +81,9 @@ func parsePart(s string) pathPart {
 	if p.key, p.value, ok = strings.Cut(inner, "="); !ok {
 		p.err = fmt.Errorf("%s must be of the form [key=value]", s)
 	} else if regexp.QuoteMeta(p.value) != p.value {
-		p.re, p.err = regexp.Compile(p.value)
+		if p.re, p.err = regexp.Compile(p.value); p.err != nil {
+			p.err = patternError(p.err)
+		}
 	}
 	return p
 }

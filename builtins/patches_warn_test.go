@@ -66,7 +66,7 @@ func TestPatchErrors(t *testing.T) {
 	}{
 		{&PatchTransformer{}, "one of path and patch must be given"},
 		{&PatchTransformer{Patch: object, Path: "p"}, "path and patch cannot both be given"},
-		{&PatchTransformer{Patch: object, Target: &Selector{Name: "("}}, "target.name: error parsing regexp: missing closing ): `(`"},
+		{&PatchTransformer{Patch: object, Target: &Selector{Name: "("}}, "target.name: no regular expression: missing closing ): `(`"},
 		{&PatchTransformer{Patch: object, Target: &Selector{LabelSelector: "("}}, "target: labelSelector \"(\": found '(', expected a key"},
 		{&PatchTransformer{Patch: "{kind: A}"}, "neither a strategic merge patch nor a JSON patch: the A has no metadata.name"},
 		{&PatchTransformer{Patch: "- {op: 1}"}, "a JSON patch needs a target"},

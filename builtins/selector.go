@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -186,10 +187,15 @@ func compilePattern(text string) (pattern, error) {
 	}
 	// The pattern alone first, so that messages quote what the user wrote.
 	if _, err := regexp.Compile(text); err != nil {
-		return pattern{}, err
+		return pattern{}, patternError(err)
 	}
 	re, err := regexp.Compile("^(?:" + text + ")$")
 	return pattern{re: re}, err
+}
+
+// patternError says what is wrong with a regular expression.
+func patternError(err error) error {
+	return fmt.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 }
 
 func (p *pattern) match(text string) bool {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -74,7 +75,7 @@ func (c *schemaChecker) keyword(f krm.Field, path []any) {
 		want = krm.Seq
 	case "pattern":
 		if _, err := regexp.Compile(v.Text()); err != nil {
-			c.fail(path, "the pattern %q cannot be used: %v", v.Text(), err)
+			c.fail(path, "the pattern %q cannot be used: %s", v.Text(), strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
 		want = krm.String
 	case "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":

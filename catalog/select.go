@@ -45,10 +45,10 @@ func (e *Entry) Select(os, arch string, prefer krm.Runtime) (Selection, error) {
 		return Selection{}, fmt.Errorf("%w: no %s/%s build of %s in catalog %s, which offers %s", ErrNoPlatform, os, arch, e.GVK,
 			e.Catalog.Ref, offered(e.Exec))
 	case e.Starlark != "":
-		return Selection{}, fmt.Errorf("%w: %s is the starlark script %s; use a container that runs the script, for instance StarlarkRun",
-			ErrStarlark, e.GVK, e.Starlark)
+		return Selection{}, fmt.Errorf("%w: the entry is the script %s; use a container that runs the script, for instance StarlarkRun",
+			ErrStarlark, e.Starlark)
 	}
-	return Selection{}, fmt.Errorf("%s: %w", e.GVK, ErrNoRuntime)
+	return Selection{}, ErrNoRuntime
 }
 
 // bestPlatform returns the program for os and arch: the one that names more of them, the first among equals.

@@ -64,11 +64,7 @@ func ReadInline(config Value, locate func(path ...any) Pos) (*InlineFunction, er
 	}
 	r := inlineReader{root: NewCursor(config, locate)}
 	meta := r.root.Field("metadata")
-	for _, key := range []string{PlaceProvider, PlaceRuntime} {
-		if c := meta.Field(key); c.Exists() {
-			c.Errorf("a function is not named in metadata").Hint("move it to the top of the document, as %s:", PlaceRuntime)
-		}
-	}
+	Misplaced(meta)
 	r.field(PlaceRuntime, r.root.Field(PlaceRuntime))
 	r.field(PlaceProvider, r.root.Field(PlaceProvider))
 	annotations := meta.Field("annotations")
@@ -81,6 +77,17 @@ func ReadInline(config Value, locate func(path ...any) Pos) (*InlineFunction, er
 		r.add(PlaceContainer, c, &InlineFunction{Container: &InlineContainer{Image: image(c)}})
 	}
 	return r.result()
+}
+
+// Misplaced reports whether a configuration's metadata names a function, where none is looked for, and says so (PR-21).
+func Misplaced(meta Cursor) (found bool) {
+	for _, key := range []string{PlaceProvider, PlaceRuntime} {
+		if c := meta.Field(key); c.Exists() {
+			c.Errorf("a function is not named in metadata").Hint("move it beside metadata, as %s:", PlaceRuntime)
+			found = true
+		}
+	}
+	return found
 }
 
 type inlineReader struct {

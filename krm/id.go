@@ -76,7 +76,7 @@ func (id ID) String() string {
 	if id.Namespace != "" && id.Namespace != ClusterScope {
 		return OneLine(id.GVK.String() + " " + id.Namespace + "/" + id.Name)
 	}
-	return OneLine(id.GVK.String() + " " + id.Name)
+	return OneLine(strings.TrimSuffix(id.GVK.String()+" "+id.Name, " "))
 }
 
 func sortedKeys[V any](m map[string]V) []string {

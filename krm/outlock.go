@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -102,7 +103,11 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 		return nil, &LockedError{out, readPID(f)}
 	}
 	if err != nil {
-		return nil, &RefusedError{Path: out, Reason: "cannot lock it: " + name + ": " + withoutPath(err).Error()}
+		file := filepath.Join(out, "..", name)
+		if name == lockSuffix { // inside
+			file = filepath.Join(out, name)
+		}
+		return nil, &RefusedError{Path: out, Reason: "cannot lock it: " + showPath(file) + ": " + withoutPath(err).Error()}
 	}
 	l := &outputLock{dir, name, f}
 	if err = f.Truncate(0); err == nil {

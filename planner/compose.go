@@ -331,11 +331,17 @@ func find(o orderEntry, items []*item) (*item, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		var names []string
+		var names, namesakes []string
 		for _, it := range items {
 			names = append(names, it.id.name)
+			if it.id.name == o.name {
+				namesakes = append(namesakes, it.id.String())
+			}
 		}
 		err := krm.Errorf(krm.Pos{}, "", "no transformer is called %q", o.String())
+		if len(namesakes) > 0 {
+			return nil, err.Hint("did you mean %s?", strings.Join(namesakes, " or "))
+		}
 		if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, o.name) }); i >= 0 && names[i] != o.name {
 			err.Hint("did you mean %q?", names[i])
 		} else if err.Hints = krm.DidYouMean(o.name, names); err.Hints == nil {

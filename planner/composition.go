@@ -160,6 +160,9 @@ func (r *compositionReader) read(c krm.Cursor) {
 		c.Errorf("the file is empty").Hint("a Composition says at least kind: %s", compositionKind)
 		return
 	}
+	if r.foreign(c.Field("apiVersion")) {
+		return
+	}
 	names := compositionFields[0]
 	known := []string{"apiVersion", "kind", "catalogs"}
 	if r.spelling(c) == 1 {
@@ -190,6 +193,17 @@ func (r *compositionReader) read(c krm.Cursor) {
 		r.orderEntry(x)
 	}
 	r.catalogs(c.Field("catalogs"))
+}
+
+// foreign reports whether the file belongs to another tool, as its apiVersion tells (CO-04), and says so.
+func (r *compositionReader) foreign(c krm.Cursor) bool {
+	group, _, ok := strings.Cut(c.Value().Text(), "/")
+	if !ok || group == kustomizeGroup {
+		return false
+	}
+	c.Errorf("%q is another tool's: there is no Kustomization or Composition in directory %q", c.Text(), r.f.dir.Name).
+		Hint("the apiVersion of a Composition is %s", compositionVersion)
+	return true
 }
 
 // spelling returns which of compositionFields the file uses. Both are a mistake.

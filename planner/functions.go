@@ -321,7 +321,7 @@ func (s *steps) checkCatalogs() {
 func (s *steps) function(d document, role krm.Role, e *entry) {
 	policy := s.c.o.Functions.Policy
 	req := trust.Request{
-		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real,
+		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real, Name: s.dir.Name,
 		OS: runtime.GOOS, Arch: runtime.GOARCH,
 	}
 	if f := s.c.o.Functions.Isolation; f != nil {

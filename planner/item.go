@@ -128,7 +128,7 @@ func (r *compositionReader) itemName(c krm.Cursor, kind string, override bool) (
 		if override {
 			known = append(known, "$patch")
 		}
-		if !meta.Known(known...) {
+		if krm.Misplaced(meta) || !meta.Known(known...) {
 			return "", false
 		}
 		meta.Field("namespace").Text()

@@ -105,11 +105,11 @@ func (b *build) findFile(dir *loaders.Dir) (*krm.Source, error) {
 	return found, nil
 }
 
-// noFileError says that a directory has no kustomization file.
+// noFileError says that a directory has no file that makes it a layer.
 type noFileError struct{ dir string }
 
 func (e *noFileError) Error() string {
-	return fmt.Sprintf("no %s, %s or %s in directory %q", FileNames[0], FileNames[1], FileNames[2], e.dir)
+	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(FileNames, ", "), CompositionNames[0], e.dir)
 }
 
 // inDirectory adds the directory to an error about one of its files.

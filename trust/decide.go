@@ -161,7 +161,7 @@ func (x *decider) unknown() {
 	err.Hint("it is needed by %s", x.r.Node)
 	last := &x.d.Denials[len(x.d.Denials)-1]
 	for _, n := range x.r.Named {
-		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, n.flag())
+		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, n.advice())
 		last.Allow = append(last.Allow, n.flag())
 	}
 	if len(x.r.Named) == 0 {
@@ -209,7 +209,7 @@ func (x *decider) catalogued(e *catalog.Entry) {
 		if errors.Is(err, catalog.ErrNoPlatform) {
 			exit = ExitTrust
 		}
-		x.deny(exit, nil, "%v", err)
+		x.deny(exit, nil, "%v", err).Hint("the entry is at %s", e.Pos())
 		return
 	}
 	x.d.Runtime, x.d.Reason, x.fn.Runtime = sel.Runtime, sel.Reason, sel.Runtime

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/krm"
@@ -73,9 +74,18 @@ func (x *decider) execDifferences(in *krm.InlineExec, e *catalog.Entry) []string
 	}
 	var diffs []string
 	if uri := sel.Platform.URI; !x.sameProgram(in.Path, e, uri) {
-		diffs = append(diffs, fmt.Sprintf("the configuration names program %s, the entry %s", in.Path, uri))
+		diffs = append(diffs, x.twoPrograms(in.Path, e, uri))
 	}
 	return append(diffs, envDifference(in.Env)...)
+}
+
+// twoPrograms says that the configuration and the entry name different programs. Paths that read the same start in different
+// places, and are shown from there.
+func (x *decider) twoPrograms(path string, e *catalog.Entry, uri string) string {
+	if filepath.Clean(path) == filepath.Clean(uri) && !e.Catalog.Ref.Remote() {
+		path, uri = filepath.Join(x.r.Name, path), filepath.Join(filepath.Dir(e.Catalog.Ref.Show()), uri)
+	}
+	return fmt.Sprintf("the configuration names program %s, the entry %s", path, uri)
 }
 
 // sameProgram reports whether a path of the configuration and the entry's lead to one file.

@@ -72,7 +72,8 @@ type Request struct {
 	// Config is the configuration. It only helps to explain a denial.
 	Config krm.Value
 	// Dir is the directory of the layer that declares the configuration: absolute, without symbolic links.
-	Dir string
+	// Name is the same as messages show it.
+	Dir, Name string
 	// Remote is true if the configuration comes from a fetched tree.
 	Remote bool
 
@@ -121,9 +122,17 @@ func (n Named) flag() string {
 	return FlagTrust + "=" + value
 }
 
+// advice is the flag as a hint shows it.
+func (n Named) advice() string {
+	if n.Ref.Remote() {
+		return n.flag() + " (remote catalogs are not supported yet)"
+	}
+	return n.flag()
+}
+
 // Warning returns the notice that the layer names a catalog that is not trusted.
 func (n Named) Warning() *krm.Error {
-	return krm.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", n.flag())
+	return krm.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", n.advice())
 }
 
 // Facts are what the caller found out about this machine.
