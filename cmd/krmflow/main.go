@@ -16,12 +16,12 @@ import (
 
 // The exit codes of krmflow.
 const (
-	exitInput    = 1   // the input or configuration is wrong
+	exitInput    = 1   // the input or configuration is wrong, or the output cannot be used
 	exitUsage    = 2   // the command line is wrong
 	exitChanged  = 10  // --check: the output would change
 	exitLocked   = 9   // another run writes to the output
 	exitInternal = 70  // a bug of krmflow
-	exitOutput   = 74  // the output could not be written
+	exitOutput   = 74  // the output was lost while it was written
 	exitSignal   = 128 // plus the number of the signal that ended the run
 )
 
@@ -117,9 +117,10 @@ func newCommand(a *app) *cobra.Command {
 		Long: `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
 whole build as a graph first, prints that plan on request, and runs it in parallel.
 
-Exit codes: 0 done, 1 the input is wrong, 2 the command line is wrong, 3 a function is not trusted, 4 something is not what it was
-said to be, 5 a function failed, 6 a function used too much, 7 something could not be fetched, 9 another run writes
-the output, 10 --check found a difference, 70 a bug of krmflow, 74 the output could not be written, 130 and 143 interrupted.`,
+Exit codes: 0 done, 1 the input is wrong or the output folder or file cannot be used, 2 the command line is wrong, 3 a function is
+not trusted, 4 something is not what it was said to be, 5 a function failed, 6 a function used too much, 7 something could not be
+fetched, 9 another run writes the output, 10 --check found a difference, 70 a bug of krmflow, 74 the output was lost while it was
+written (no space, stdout gone), 130 and 143 interrupted.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
