@@ -26,7 +26,7 @@ type call struct {
 	function krm.Function
 	image    string
 	name     string // of the container
-	unset    bool   // the engine can leave out its own variables
+	can      abilities
 	dir      string // private, with what the container finds below /local and its environment
 }
 
@@ -91,21 +91,26 @@ func (c *call) args() []string {
 	if network == "" {
 		network = "none"
 	}
-	args := []string{
-		"run", "--rm", "--interactive", "--name", c.name, "--label", ownerLabel + "=" + owner(),
-		"--pull", "never", "--log-driver", "none",
+	streams := []string{"--interactive", "--log-driver", "none"}
+	if c.can.pass {
+		// On the way through podman's socket, output is lost when a function ends before it has read all of its input.
+		streams = []string{"--log-driver", "passthrough"}
+	}
+	args := append([]string{"run", "--rm"}, streams...)
+	args = append(args,
+		"--name", c.name, "--label", ownerLabel+"="+owner(), "--pull", "never",
 		"--network", network, "--hostname", "function",
 		"--cap-drop", "all", "--security-opt", "no-new-privileges",
 		"--read-only", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777",
 		"--pids-limit", strconv.Itoa(f.Limits.Procs), "--memory", memory, "--memory-swap", memory,
 		"--env-file", filepath.Join(c.dir, "env"),
-		"--volume", filepath.Join(c.dir, "local") + ":/local:ro,Z",
-	}
+		"--volume", filepath.Join(c.dir, "local")+":/local:ro,Z",
+	)
 	if c.engine.Name == "podman" {
 		args = append(args, "--http-proxy=false", "--read-only-tmpfs=false", "--systemd=false")
 	}
 	args = append(args, c.user(os.Getuid(), os.Getgid())...)
-	if c.unset {
+	if c.can.unset {
 		args = append(args, "--unsetenv", "TERM", "--unsetenv", "container")
 	}
 	for _, m := range f.Mounts {

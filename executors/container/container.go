@@ -31,7 +31,7 @@ type Options struct {
 type Executor struct {
 	Options
 	sweep  func()
-	unset  func() bool // see [Engine.unsets]
+	can    func() abilities
 	reaper reaper
 
 	mu     sync.Mutex
@@ -54,7 +54,7 @@ type image struct {
 func New(o Options) *Executor {
 	x := &Executor{Options: o, images: map[imageKey]*image{}, reaper: reaper{command: o.Reaper, engine: o.Engine}}
 	x.sweep = sync.OnceFunc(func() { go o.Engine.sweep() })
-	x.unset = sync.OnceValue(o.Engine.unsets)
+	x.can = sync.OnceValue(o.Engine.abilities)
 	return x
 }
 
@@ -133,7 +133,7 @@ func (x *Executor) Execute(ctx context.Context, f krm.Function, list []byte) (ex
 	}
 	x.sweep()
 	f.Limits = executors.Bounded(f.Limits)
-	c := &call{engine: x.Engine, function: f, image: id, unset: x.unset()}
+	c := &call{engine: x.Engine, function: f, image: id, can: x.can()}
 	if err := c.makeDir(); err != nil {
 		return executors.Output{}, fail(f, executors.Failed, "%v", err)
 	}

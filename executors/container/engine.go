@@ -114,15 +114,23 @@ func complaint(stderr string, err error) string {
 	return line
 }
 
-// unsets reports whether the engine can leave out variables that it sets on its own: podman can since 4.2.
-func (e Engine) unsets() bool {
+// abilities are what not every engine can do.
+type abilities struct {
+	unset bool // leave out variables that it sets on its own: podman since 4.2
+	pass  bool // give a container its own standard streams: podman since 4.0, but not as the client of another machine
+}
+
+// abilities asks the engine for its options.
+func (e Engine) abilities() (can abilities) {
 	if e.Name != "podman" {
-		return false
+		return can
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
 	usage, err := e.output(ctx, "run", "--help")
-	return err == nil && strings.Contains(usage, "--unsetenv ")
+	can.unset = err == nil && strings.Contains(usage, "--unsetenv ")
+	can.pass = can.unset && strings.Contains(usage, "--preserve-fds ") // which a client of another machine has not
+	return can
 }
 
 // removeTimeout bounds the removal of a container.
