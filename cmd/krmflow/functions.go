@@ -180,9 +180,13 @@ func (a *app) denied(plan *planner.Plan) error {
 	}
 	code := 0
 	var errs []error
+	said := map[string]bool{} // a base that is planned in two variants is denied twice
 	for _, d := range plan.Denied {
 		code = max(code, d.Exit)
-		errs = append(errs, d.Err)
+		if text := d.Err.Error(); !said[text] {
+			said[text] = true
+			errs = append(errs, d.Err)
+		}
 	}
 	return &exitError{code, errors.Join(errs...)}
 }
