@@ -18,9 +18,8 @@ func benchCommand(a *app) *cobra.Command {
 		Use:   "bench [DIR...]",
 		Short: "Measure krmflow against kustomize on generated or real trees",
 		Long: `Build trees with krmflow and with kustomize in turn, whole processes, compare their output byte for byte, and print
-the medians of CPU and wall time and the peak memory with their ratios. Without directories the trees are generated:
-` + "  " + strings.Join(treeNames(&o), ", ") + `.
-Without a kustomize on PATH krmflow is measured alone.`,
+the medians of CPU and wall time and the peak memory with their ratios. Without directories the trees are generated; a
+--tree that does not exist lists them. Without a kustomize on PATH krmflow is measured alone.`,
 		Example: "  krmflow bench\n  krmflow bench --tree overlays-100\n  krmflow bench overlays/prod",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkBench(&o, args); err != nil {
@@ -33,7 +32,7 @@ Without a kustomize on PATH krmflow is measured alone.`,
 	fs := cmd.Flags()
 	fs.StringVar(&o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH)")
 	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
-	fs.StringArrayVar(&o.Trees, "tree", nil, "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
+	fs.Var((*repeated)(&o.Trees), "tree", "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
 	fs.StringVar(&o.Function, "function", "", "program that copies a ResourceList, to measure one more tree with calls of it")
 	fs.IntVarP(&o.Runs, "runs", "n", 5, "how often each program builds a tree, after a first time whose output is compared")
 	fs.DurationVar(&o.Budget, "budget", 0, "time after which kustomize builds a tree no more (default 1m)")

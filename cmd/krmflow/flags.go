@@ -51,7 +51,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	const helm = " (helm charts are not supported yet)"
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "enable the helm chart generator"+helm)
 	fs.StringVar(&f.helmCommand, "helm-command", "helm", "helm program"+helm)
-	fs.StringArrayVar(&f.helmAPIVersions, "helm-api-versions", nil, "Kubernetes API versions for helm"+helm)
+	fs.Var((*repeated)(&f.helmAPIVersions), "helm-api-versions", "Kubernetes API versions for helm"+helm)
 	fs.StringVar(&f.helmKubeVersion, "helm-kube-version", "", "Kubernetes version for helm"+helm)
 	fs.BoolVar(&f.helmDebug, "helm-debug", false, "debug output of helm"+helm)
 	fs.BoolVar(&f.stackTrace, "stack-trace", false, "accepted for compatibility; errors say where they are")
@@ -63,6 +63,18 @@ func (f *flags) register(cmd *cobra.Command) {
 		_ = fs.MarkHidden(name) // fails for flags that do not exist
 	}
 }
+
+// repeated is the value of a flag that may be given several times. That of pflag writes each default as CSV, for which it makes
+// a buffer: more than all other flags take at the start.
+type repeated []string
+
+func (r *repeated) Set(text string) error {
+	*r = append(*r, text)
+	return nil
+}
+
+func (r *repeated) String() string { return strings.Join(*r, " ") }
+func (r *repeated) Type() string   { return "stringArray" }
 
 // validate checks the values that the parser cannot check.
 func (f *flags) validate() error {

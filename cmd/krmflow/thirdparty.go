@@ -14,7 +14,7 @@ import (
 
 // registerExecutors adds the flag by which a program of a third party takes the place of one of krmflow's executors.
 func registerExecutors(cmd *cobra.Command, f *functionFlags) {
-	cmd.Flags().StringArrayVar(&f.executors, "executor", nil,
+	cmd.Flags().Var((*repeated)(&f.executors), "executor",
 		"NAME=PATH@sha256:HEX: the program that runs the functions of the runtime NAME, exec or container, in place of krmflow's own executor")
 }
 
