@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -59,6 +60,34 @@ func TestWalkOrder(t *testing.T) {
 		if len(errs) > 0 || len(done) != len(g.Nodes) {
 			t.Fatalf("%d of %d nodes visited, errors %v", len(done), len(g.Nodes), errs)
 		}
+	}
+}
+
+// A visit that takes long keeps nobody from what is ready beside it, wherever that stands in the Graph.
+func TestWalkAtTheSameTime(t *testing.T) {
+	for i, ops := range [][]Op{{Call{}, Call{}}, {Call{}, Load{}, Call{}}, {Load{}, Call{}, Load{}, Load{}, Call{}}} {
+		g := &Graph{}
+		var calls sync.WaitGroup
+		for _, op := range ops {
+			g.Add(&Node{ID: fmt.Sprint(len(g.Nodes)), Op: op})
+			if _, ok := op.(Call); ok {
+				calls.Add(1)
+			}
+		}
+		Walk(t.Context(), g, 2, false, func(_ NodeID, n *Node) error {
+			if _, ok := n.Op.(Call); !ok {
+				return nil
+			}
+			calls.Done()
+			all := make(chan struct{})
+			go func() { calls.Wait(); close(all) }()
+			select {
+			case <-all:
+			case <-time.After(10 * time.Second):
+				t.Errorf("case %d: one call waits for the other", i)
+			}
+			return nil
+		})
 	}
 }
 

@@ -69,8 +69,8 @@ func (w *walk) work() {
 	defer w.mu.Unlock()
 	for w.await() {
 		id := heap.Pop(&w.ready).(NodeID)
-		if len(w.ready) > 0 {
-			w.share(w.ready[0])
+		if len(w.ready) > 0 && !isLoad(w.g.Nodes[id]) {
+			w.share()
 		}
 		w.running++
 		w.mu.Unlock()
@@ -98,12 +98,16 @@ func (w *walk) await() bool {
 	}
 }
 
-// share finds somebody else for id, which is ready. What a file holds is known since it was planned: to hand that over costs
-// more than to do it.
-func (w *walk) share(id NodeID) {
-	_, known := w.g.Nodes[id].Op.(Load)
+// isLoad reports whether a visit is over at once, since the file was read when it was planned: to hand what else is ready to
+// somebody else would take longer.
+func isLoad(n *Node) bool {
+	_, load := n.Op.(Load)
+	return load
+}
+
+// share finds somebody else for a node that is ready.
+func (w *walk) share() {
 	switch {
-	case known:
 	case w.idle > 0:
 		w.changed.Signal()
 	case w.started+1 < w.jobs:

@@ -16,6 +16,29 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
+// The function gets the streams of a podman that can pass them on; one that cannot, and docker, carry its input and output.
+func TestStreams(t *testing.T) {
+	const unset, fds = "      --unsetenv stringArray   Unset\n", "      --preserve-fds uint   Pass\n"
+	for _, tt := range []struct{ engine, usage, want string }{
+		{"podman", unset + fds, "--rm --log-driver passthrough --name"},
+		{"podman", unset, "--rm --interactive --log-driver none --name"}, // the client of another machine
+		{"podman", fds, "--rm --interactive --log-driver none --name"},   // an old one
+		{"docker", unset + fds, "--rm --interactive --log-driver none --name"},
+	} {
+		e := Engine{tt.engine, filepath.Join(t.TempDir(), tt.engine)}
+		if err := os.WriteFile(e.Path, []byte("#!/bin/sh\ncat <<'END'\n"+tt.usage+"END\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c := &call{engine: e, name: "krmflow-0", can: e.abilities()}
+		if args := strings.Join(c.args(), " "); !strings.Contains(args, tt.want) {
+			t.Errorf("%s with %q: %s", tt.engine, tt.usage, args)
+		}
+		if c.can.unset != (tt.engine == "podman" && strings.Contains(tt.usage, unset)) {
+			t.Errorf("%s with %q: %+v", tt.engine, tt.usage, c.can)
+		}
+	}
+}
+
 // A site is a tree with a function, and the whole program to render it.
 type site struct {
 	*lab
