@@ -26,12 +26,12 @@ var imports = map[string][]string{
 	"scheduler": {"krm", "builtins", "eval", "graph"},
 	"bench":     {},
 
-	"executors/exec": {"krm", "executors", "executors/internal/box", "executors/internal/dirs", "executors/internal/proc",
+	"executors/exec": {"krm", "executors", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
 		"executors/internal/sealed"},
 	"executors/container": {"krm", "executors"},
 
 	"executors/executortest":    {"krm", "executors"},
-	"executors/internal/box":    {"executors/internal/proc"},
+	"executors/internal/sandbox":    {"executors/internal/proc"},
 	"executors/internal/dirs":   {},
 	"executors/internal/proc":   {},
 	"executors/internal/sealed": {"krm"},

@@ -66,7 +66,7 @@ func processesWith(words ...string) (list []string) {
 	return list
 }
 
-// struck is a program that runs krmflow until a function has made the file "started" in its home, then sends a signal and
+// struck is a program that runs krmflow until a function has started "sleep 71.09", then sends a signal and
 // fails with 99 if krmflow does not end in 2 s: struck INT|TERM|KILL|EXECUTOR krmflow [ARG...]. INT goes to the process group,
 // as from a terminal; EXECUTOR kills the executor. Otherwise it ends with the code of krmflow, or 128 and the signal that ended it.
 func struck() {
@@ -78,7 +78,7 @@ func struck() {
 	}
 	victim, sig := cmd.Process.Pid, syscall.SIGKILL
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if started, _ := filepath.Glob(os.Getenv("TMPDIR") + "/krmflow-run-*/krmflow-fn-*/home/started"); len(started) > 0 {
+		if len(processesWith("sleep 71.09")) > 0 {
 			break
 		}
 		if time.Since(begin) > 10*time.Second {

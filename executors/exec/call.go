@@ -34,7 +34,7 @@ type call struct {
 	x    *Executor
 	f    krm.Function
 	p    *program
-	dir  string // private, with home, tmp and bin in it
+	dir  string // private, with bin and own in it
 	path string // of the script's copy, "" for a program that runs from memory
 
 	stdin, stdout, stderr *os.File // the ends of this side
@@ -57,8 +57,8 @@ func newCall(x *Executor, f krm.Function, p *program) (c *call, err error) {
 	if c.dir, err = os.MkdirTemp("", "krmflow-fn-"); err != nil {
 		return nil, err
 	}
-	for _, sub := range []string{"home", "tmp"} {
-		if err := os.Mkdir(filepath.Join(c.dir, sub), 0o700); err != nil {
+	for _, dir := range []string{c.own(), c.home(), c.tmp()} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
 		}
 	}
@@ -81,6 +81,15 @@ func newCall(x *Executor, f krm.Function, p *program) (c *call, err error) {
 	c.out.limit, c.out.full = f.Limits.Output, func() { close(c.overfull) }
 	return c, err
 }
+
+// own is the directory with all that the function may write. A sandbox may mount a file system of the function's own there.
+func (c *call) own() string { return filepath.Join(c.dir, "own") }
+
+// ownDirs are the directories in [call.own]: home and tmp.
+var ownDirs = []string{"home", "tmp"}
+
+func (c *call) home() string { return filepath.Join(c.own(), ownDirs[0]) }
+func (c *call) tmp() string  { return filepath.Join(c.own(), ownDirs[1]) }
 
 // close removes the call's files.
 func (c *call) close() {
@@ -108,10 +117,10 @@ func (c *call) closeTheirs() {
 func (c *call) env() []string {
 	env := []string{
 		"PATH=" + searchPath, "LANG=C.UTF-8", "TZ=UTC",
-		"HOME=" + filepath.Join(c.dir, "home"), "TMPDIR=" + filepath.Join(c.dir, "tmp"),
+		"HOME=" + c.home(), "TMPDIR=" + c.tmp(),
 	}
 	if runtime.GOOS == "windows" {
-		env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "TEMP="+filepath.Join(c.dir, "tmp"))
+		env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "TEMP="+c.tmp())
 	}
 	return lastOfEach(append(env, c.f.Env...))
 }
@@ -150,11 +159,11 @@ type process interface {
 
 // ended is how a function ended.
 type ended struct {
-	err    error // it could not be started
-	code   int
-	signal syscall.Signal // if it was ended by one
-	// crowded is true if it was refused a process.
-	crowded bool
+	err       error // it could not be started
+	code      int
+	signal    syscall.Signal // if it was ended by one
+	crowded   bool           // it was refused a process
+	exhausted bool           // it was refused memory
 }
 
 // run runs the function with list as its input.
@@ -235,6 +244,10 @@ func (c *call) look(p process) error {
 	if l.Memory <= c.f.Limits.Memory {
 		return nil
 	}
+	return c.exhausted()
+}
+
+func (c *call) exhausted() error {
 	return c.fail(executors.Limit, "used more than %s of memory, stopped\n  --fn-memory sets how much a function may use", size(c.f.Limits.Memory))
 }
 
@@ -288,6 +301,8 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 	}
 	out := executors.Output{List: c.out.data(), Stderr: c.tail.data()}
 	switch {
+	case end.exhausted: // whatever the function makes of the end of one of its processes
+		return out, c.exhausted()
 	case (c.crowded || end.crowded) && (end.err != nil || end.signal != 0 || end.code != 0):
 		return out, c.fail(executors.Limit, "failed when it had %d processes\n  --fn-max-procs sets how many a function may have", c.f.Limits.Procs)
 	case end.err != nil:

@@ -165,6 +165,10 @@ func fake(name string, args []string) int {
 			all = append(all, b)
 		}
 		fmt.Println(len(all))
+	case "hoard":
+		var max int64
+		fmt.Sscan(args[1], &max)
+		fmt.Println(hoard(args[0], max))
 	case "kill":
 		syscall.Kill(os.Getppid(), syscall.SIGKILL)
 		time.Sleep(50 * time.Millisecond)

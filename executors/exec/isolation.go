@@ -5,35 +5,45 @@ import (
 	"strings"
 )
 
-// An Isolation says what this machine can keep a function from. The zero value is nothing.
+// An Isolation says what this machine keeps a function from, and by which means of the kernel. The zero value is nothing.
 type Isolation struct {
-	Landlock int  // version of the kernel's landlock: files, and from 4 on TCP
+	Landlock int  // version of the kernel's landlock: files, from 3 on their length, from 4 on TCP, from 6 on signals
 	UserNS   bool // user, process and IPC namespaces without privileges: no orphans, no signals to others
-	NetNS    bool // a network of its own, without any interface that is up
-	Seccomp  bool // no sockets at all
+	MountNS  bool // a mount namespace in which all but the function's own files is read-only; takes UserNS
+	NetNS    bool // a network of its own, without any interface that is up; takes UserNS
+	Seccomp  bool // only the system calls that programs need
+	// Refused is what was refused when a sandbox of this kind tried it on this machine, for instance "read write metadata
+	// truncate connect signal".
+	Refused string
+	enough  bool
 }
 
-// Enough reports whether functions may run here without a special permission: something must keep them from the user's files
-// or from the user's processes and network.
-func (i Isolation) Enough() bool { return i.Landlock > 0 || i.UserNS }
+// Enough reports whether functions may run here without a special permission: it was tried, and a function can neither read
+// nor change files of the user, nor reach sockets.
+func (i Isolation) Enough() bool { return i.enough }
 
-// String returns the form that plans show, for instance "landlock7+userns+pidns+netns+seccomp", or "none".
+// String returns the form that plans show, for instance "landlock7+userns+pidns+mntns+netns+seccomp (refuses read write metadata
+// truncate connect signal)", or "none".
 func (i Isolation) String() string {
+	if !i.enough {
+		return "none"
+	}
+	return i.means() + " (refuses " + i.Refused + ")"
+}
+
+// means returns the names of what isolates, joined by "+".
+func (i Isolation) means() string {
 	var parts []string
 	if i.Landlock > 0 {
 		parts = append(parts, "landlock"+strconv.Itoa(i.Landlock))
 	}
-	if i.UserNS {
-		parts = append(parts, "userns", "pidns")
-	}
-	if i.NetNS {
-		parts = append(parts, "netns")
-	}
-	if i.Seccomp {
-		parts = append(parts, "seccomp")
-	}
-	if len(parts) == 0 || !i.Enough() {
-		return "none"
+	for _, m := range []struct {
+		have bool
+		name string
+	}{{i.UserNS, "userns+pidns"}, {i.MountNS, "mntns"}, {i.NetNS, "netns"}, {i.Seccomp, "seccomp"}} {
+		if m.have {
+			parts = append(parts, m.name)
+		}
 	}
 	return strings.Join(parts, "+")
 }

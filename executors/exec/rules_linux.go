@@ -4,43 +4,48 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/krmflow/krmflow/executors/internal/box"
+	"github.com/krmflow/krmflow/executors/internal/sandbox"
 )
 
 // allowed collects what a call may do with files.
-type allowed []box.Rule
+type allowed []sandbox.Rule
 
 func (a *allowed) add(access uint64, paths ...string) {
 	for _, path := range paths {
-		*a = append(*a, box.Rule{Path: path, Access: access})
+		*a = append(*a, sandbox.Rule{Path: path, Access: access})
 	}
 }
 
 // rules returns the files that a call may use: what programs of the machine consist of, the devices without a device behind
-// them, the call's own directories and what was granted. The tree that is rendered is not among them.
-func (c *call) rules() []box.Rule {
+// them, the call's own directories and what was granted. The tree that is rendered is not among them. With counted, memory that no
+// process has mapped is counted as the function's.
+func (c *call) rules(counted bool) []sandbox.Rule {
 	var a allowed
-	a.add(box.ReadExec,
+	a.add(sandbox.ReadExec,
 		"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 		"/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec", "/usr/share",
 		"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/local/lib64", "/usr/local/libexec", "/usr/local/share",
 		"/nix/store", "/gnu/store")
-	a.add(box.ReadOnly,
+	a.add(sandbox.ReadOnly,
 		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives", "/etc/localtime",
 		"/etc/locale.alias", "/etc/ssl/openssl.cnf",
 		"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/sys/vm/overcommit_memory",
 		"/proc/sys/kernel/osrelease", "/proc/sys/kernel/cap_last_cap", "/sys/devices/system/cpu",
 		"/dev/random", "/dev/urandom")
-	a.add(box.ReadWrite, "/dev/null", "/dev/zero", "/dev/full")
-	a.add(box.All, filepath.Join(c.dir, "home"), filepath.Join(c.dir, "tmp"))
+	a.add(sandbox.ReadWrite, "/dev/null", "/dev/full")
+	if counted {
+		// A shared mapping of it is memory that stays when it is unmapped.
+		a.add(sandbox.ReadWrite, "/dev/zero")
+	}
+	a.add(sandbox.All, c.home(), c.tmp())
 	if c.path != "" {
-		a.add(box.ReadExec, c.path)
+		a.add(sandbox.ReadExec, c.path)
 	}
 	for _, path := range c.p.needs {
 		a.interpreter(path)
 	}
 	if c.f.Network != "" {
-		a.add(box.ReadOnly,
+		a.add(sandbox.ReadOnly,
 			"/etc/resolv.conf", "/run/systemd/resolve", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf",
 			"/etc/services", "/etc/protocols", "/etc/ssl", "/etc/pki", "/etc/ca-certificates")
 	}
@@ -48,9 +53,9 @@ func (c *call) rules() []box.Rule {
 		switch {
 		case m.Type != "bind" || m.Source == "":
 		case m.Writable:
-			a.add(box.All&^box.ReadExec|box.ReadOnly, m.Source)
+			a.add(sandbox.All&^sandbox.ReadExec|sandbox.ReadOnly, m.Source)
 		default:
-			a.add(box.ReadOnly, m.Source)
+			a.add(sandbox.ReadOnly, m.Source)
 		}
 	}
 	return a
@@ -58,11 +63,11 @@ func (c *call) rules() []box.Rule {
 
 // interpreter allows what a program cannot start without and, if that is outside the usual places, what it consists of.
 func (a *allowed) interpreter(path string) {
-	a.add(box.ReadExec, path)
+	a.add(sandbox.ReadExec, path)
 	bin := filepath.Dir(path)
 	prefix := filepath.Dir(bin)
 	if filepath.Base(bin) == "bin" && prefix != "/" && !strings.HasPrefix(path, "/usr/") {
-		a.add(box.ReadExec, bin, filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"))
-		a.add(box.ReadOnly, filepath.Join(prefix, "pyvenv.cfg"))
+		a.add(sandbox.ReadExec, bin, filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"))
+		a.add(sandbox.ReadOnly, filepath.Join(prefix, "pyvenv.cfg"))
 	}
 }

@@ -1,6 +1,6 @@
 // Package box is the process between an executor and a function that is a program: it gives up every right that the function
 // must not have, starts the function, waits for its end, ends whatever the function has left behind, and reports.
-package box
+package sandbox
 
 import (
 	"bytes"
@@ -20,10 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Args is the command line that makes a process of this binary a box.
+// Args is the command line that makes a process of this binary a sandbox.
 func Args() []string { return []string{"krmflow", "executor", "sandbox"} }
 
-// A box is wanted for every call of a function. It begins here, before packages that it does not need are initialised: that
+// A sandbox is wanted for every call of a function. It begins here, before packages that it does not need are initialised: that
 // would take four times as long as everything that it does.
 func init() {
 	if len(os.Args) == 3 && slices.Equal(os.Args, Args()) {
@@ -31,18 +31,21 @@ func init() {
 	}
 }
 
-// A Spec is what the executor tells the box about the function, as JSON in one line on descriptor 3.
+// A Spec is what the executor tells the sandbox about the function, as JSON in one line on descriptor 3.
 type Spec struct {
 	Path     string // of a script; empty for a program that descriptor 4 holds
 	Args     []string
-	Env      []string // all of it: the box has none
+	Env      []string // all of it: the sandbox has none
 	Dir      string
-	Landlock int  // version to use, 0 for none
-	Seccomp  bool // refuse sockets
-	Init     bool // the box is the first process of its namespace
-	Network  bool // the function may use the network
+	Landlock int     // version to use, 0 for none
+	Seccomp  bool    // refuse system calls
+	Init     bool    // the sandbox is the first process of its namespace
+	Mounts   *Mounts // nil without a mount namespace
+	Network  bool    // the function may use the network
+	Counted  bool    // memory that belongs to no single process is counted, too
 	Rules    []Rule
 	Limits   []Limit
+	Try      *Trial // instead of a function
 }
 
 // A Limit is one of setrlimit(2).
@@ -51,11 +54,12 @@ type Limit struct {
 	Max      uint64
 }
 
-// A Report is what the box answers when the function has ended.
+// A Report is what the sandbox answers when the function has ended.
 type Report struct {
-	Error  string // the function did not start
-	Status uint32 // as wait(2) returns it
-	Left   int    // processes that a function has left behind that failed
+	Error   string // the function did not start
+	Status  uint32 // as wait(2) returns it
+	Left    int    // processes that a function has left behind that failed
+	Refused Refused
 }
 
 // The descriptors that a sandbox process starts with, besides the function's standard ones.
@@ -64,7 +68,7 @@ const (
 	programFD = 4
 )
 
-// Threads is about how many threads the box has: they count as processes.
+// Threads is about how many threads the sandbox process has: they count as processes.
 const Threads = 12
 
 // takeThreads lets the runtime start the threads that it may need. Later the function may have taken what this process could
@@ -84,7 +88,7 @@ func takeThreads() {
 	over.Wait()
 }
 
-// main returns the exit code of the box.
+// main returns the exit code of the sandbox process.
 func main() int {
 	var st unix.Stat_t
 	if err := unix.Fstat(controlFD, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFSOCK {
@@ -93,6 +97,8 @@ func main() int {
 	}
 	proc.CloseOnExec()
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	// When the machine runs out of memory, the function goes first, and not what waits for it.
+	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	control := os.NewFile(controlFD, "control")
 	line, err := readLine(control)
 	var s Spec
@@ -100,7 +106,11 @@ func main() int {
 		err = json.Unmarshal(line, &s)
 	}
 	var r Report
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.Try != nil:
+		r.Refused, err = s.try()
+	default:
 		takeThreads()
 		r, err = s.run(control)
 	}
@@ -197,24 +207,8 @@ func (s *Spec) start() (pid int, err error) {
 	if path == "" {
 		path = fmt.Sprintf("/proc/self/fd/%d", programFD)
 	}
-	for _, l := range s.Limits {
-		// Package syscall's own function, because it restores a child's number of files otherwise.
-		if err := syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Max, Max: l.Max}); err != nil && err != syscall.EPERM {
-			return 0, os.NewSyscallError("setrlimit", err)
-		}
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return 0, os.NewSyscallError("prctl", err)
-	}
-	if s.Landlock > 0 {
-		if err := restrictFiles(s.Landlock, s.Rules, s.Network); err != nil {
-			return 0, err
-		}
-	}
-	if s.Seccomp {
-		if err := restrictCalls(s.Network); err != nil {
-			return 0, err
-		}
+	if err := s.restrict(); err != nil {
+		return 0, err
 	}
 	pid, err = syscall.ForkExec(path, s.Args, &syscall.ProcAttr{
 		Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2},
@@ -224,4 +218,45 @@ func (s *Spec) start() (pid int, err error) {
 		return 0, &os.PathError{Op: "exec", Path: s.Args[0], Err: err}
 	}
 	return pid, nil
+}
+
+// restrict takes from this thread and its future children what the function must not have. The package comment has the order.
+func (s *Spec) restrict() error {
+	if s.Mounts != nil {
+		if err := s.Mounts.make(); err != nil {
+			return err
+		}
+	}
+	for _, l := range s.Limits {
+		// Package syscall's own function, because it restores a child's number of files otherwise.
+		if err := syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Max, Max: l.Max}); err != nil && err != syscall.EPERM {
+			return os.NewSyscallError("setrlimit", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	if s.Landlock > 0 {
+		if err := restrictFiles(s.Landlock, s.Rules, s.Network); err != nil {
+			return err
+		}
+	}
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	if s.Seccomp {
+		return restrictCalls(s)
+	}
+	return nil
+}
+
+// dropCapabilities gives up all capabilities: those of a namespace of its own, and root's.
+func dropCapabilities() error {
+	unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	// A program of root gets back what is in the bounding set, unless it is empty.
+	for c := uintptr(0); unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) == nil; c++ {
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return os.NewSyscallError("capset", unix.Capset(&head, &none[0]))
 }

@@ -1,4 +1,4 @@
-package box
+package sandbox
 
 import (
 	"fmt"

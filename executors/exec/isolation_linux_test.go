@@ -1,0 +1,80 @@
+package exec_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// What counts as isolation is what was refused when it was tried: with every kernel that is older than this one in some way.
+func TestTry(t *testing.T) {
+	here := exec.Probe()
+	if !here.Enough() {
+		t.Skip("isolation is ", here)
+	}
+	for _, test := range []struct {
+		exec.Isolation
+		want   string
+		enough bool
+	}{
+		{exec.Isolation{}, "", false},
+		{exec.Isolation{Seccomp: true}, "metadata truncate connect", false},
+		{exec.Isolation{UserNS: true, NetNS: true, Seccomp: true}, "metadata truncate connect signal", false},
+		{exec.Isolation{UserNS: true, NetNS: true, MountNS: true, Seccomp: true}, "write metadata truncate connect signal", false},
+		{exec.Isolation{Landlock: 1}, "read write", false},
+		{exec.Isolation{Landlock: 2, UserNS: true, NetNS: true}, "read write signal", false},
+		{exec.Isolation{Landlock: 3}, "read write truncate", false},
+		{exec.Isolation{Landlock: 2, UserNS: true, NetNS: true, MountNS: true}, "read write metadata truncate signal", false},
+		{exec.Isolation{Landlock: 1, Seccomp: true}, "read write metadata truncate connect", true},
+		{exec.Isolation{Landlock: 1, UserNS: true, Seccomp: true}, "read write metadata truncate connect signal", true},
+		{here, "read write metadata truncate connect signal", true},
+	} {
+		if test.Landlock > here.Landlock || test.MountNS && !here.MountNS || test.UserNS && !here.UserNS {
+			continue
+		}
+		got := exec.Try(test.Isolation)
+		if got.Refused != test.want || got.Enough() != test.enough {
+			t.Errorf("%+v: refused %q, enough %v", test.Isolation, got.Refused, got.Enough())
+		}
+		if none := got.String() == "none"; none == test.enough {
+			t.Errorf("%+v: %s", test.Isolation, got)
+		}
+	}
+}
+
+// X22: memory is bounded, whoever has it: a process, several, or none at all any more.
+func TestHoard(t *testing.T) {
+	r := self(t)
+	const limit = 128 << 20
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		for _, how := range []string{"private", "memfd", "sysv", "shared", "zero", "files"} {
+			f := set(r.fn("hoard", how, fmt.Sprint(4*limit)))
+			if f.Unsandboxed || how == "files" && !x.Isolation().MountNS { // the files are on a disk
+				continue
+			}
+			f.Limits.Memory = limit
+			out, err := x.Execute(t.Context(), f, []byte(input))
+			// Either the function was ended, or it was not given that much.
+			var n int64
+			if _, scan := fmt.Sscan(string(out.List), &n); code(err) != executors.Limit && (err != nil || scan != nil || n > limit) {
+				t.Errorf("%s: %q, %v", how, out.List, err)
+			}
+		}
+	})
+}
+
+// A function's files are its own, bounded, and end with it: with a mount namespace they never were on a disk.
+func TestOwnFiles(t *testing.T) {
+	r := self(t)
+	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+		f := set(r.script(t, "files", "#!/bin/sh\nmkdir -p $HOME/a/b && echo x >$TMPDIR/x && mv $TMPDIR/x $HOME/a && cat $HOME/a/x\n"))
+		out, err := x.Execute(t.Context(), f, []byte(input))
+		if err != nil || strings.TrimSpace(string(out.List)) != "x" {
+			t.Errorf("%q, %v", out.List, err)
+		}
+	})
+}
