@@ -71,9 +71,7 @@ var _ Executor = (*Process)(nil)
 // Start starts an executor and waits until it can be called. Close it to end it.
 func Start(ctx context.Context, p Program) (_ *Process, err error) {
 	proc.Adopt()
-	base := runBase()
-	sweep(base)
-	dir, err := os.MkdirTemp(base, fmt.Sprintf("%s%d-", runPrefix, os.Getpid()))
+	dir, err := NewRunDir()
 	if err != nil {
 		return nil, fmt.Errorf("executor %s: %w", p.Kind, err)
 	}
@@ -126,6 +124,14 @@ func runBase() string {
 		return "/tmp"
 	}
 	return base
+}
+
+// NewRunDir makes a private directory for the temporary files of this run and removes those of runs that were killed. Its path
+// is short enough for sockets in it.
+func NewRunDir() (string, error) {
+	base := runBase()
+	sweep(base)
+	return os.MkdirTemp(base, fmt.Sprintf("%s%d-", runPrefix, os.Getpid()))
 }
 
 // sweep removes what runs have left behind that were killed together with their executors.

@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
+	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/spf13/cobra"
 )
@@ -54,9 +55,10 @@ func (f *functionFlags) parseExecutors() error {
 
 // executorList returns what executor list prints.
 func (f *functionFlags) executorList() string {
-	iso := isolation()
-	if iso == "" {
-		iso = "none: --allow-unsandboxed is needed"
+	iso := exec.Probe()
+	how := "isolation " + iso.String()
+	if !iso.Enough() {
+		how += ": --allow-unsandboxed is needed"
 	}
 	engine := "none: install podman or docker"
 	if e, err := container.Detect(""); err == nil {
@@ -67,7 +69,7 @@ func (f *functionFlags) executorList() string {
 		runtime krm.Runtime
 		runs    string
 		how     string
-	}{{krm.RuntimeExec, "programs", "isolation " + iso}, {krm.RuntimeContainer, "images", "runtime " + engine}} {
+	}{{krm.RuntimeExec, "programs", how}, {krm.RuntimeContainer, "images", "runtime " + engine}} {
 		if p, ok := f.thirdParty[x.runtime]; ok {
 			x.how = "executor " + p.Path + " " + p.Digest.String()
 		}

@@ -56,7 +56,7 @@ func (x *Executor) Prepare(ctx context.Context, f krm.Function) error {
 		return context.Cause(ctx)
 	}
 	if !f.Unsandboxed && !x.isolation().Enough() {
-		return &executors.Error{Code: executors.Denied, Msg: f.Name + ": this machine cannot isolate a program\n" +
+		return &executors.Error{Code: executors.Denied, Msg: f.Name + ": this machine cannot isolate a program: " + x.isolation().Missing + "\n" +
 			"  --allow-unsandboxed runs it with all rights that you have"}
 	}
 	_, err := x.program(f)

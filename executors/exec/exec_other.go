@@ -4,8 +4,8 @@ package exec
 
 import "github.com/krmflow/krmflow/krm"
 
-// Probe returns the zero Isolation: only Linux has a sandbox for functions.
-func Probe() Isolation { return Isolation{} }
+// Probe returns no isolation: only Linux has a sandbox for functions.
+func Probe() Isolation { return Isolation{Missing: "only Linux has one"} }
 
 func (c *call) start() (process, error) { return c.startPlain() }
 func noNewPrivileges()                  {}

@@ -15,6 +15,8 @@ type Isolation struct {
 	// Refused is what was refused when a sandbox of this kind tried it on this machine, for instance "read write metadata
 	// truncate connect signal".
 	Refused string
+	// Missing says what else functions could do, or why it could not be tried.
+	Missing string
 	enough  bool
 }
 
@@ -23,10 +25,10 @@ type Isolation struct {
 func (i Isolation) Enough() bool { return i.enough }
 
 // String returns the form that plans show, for instance "landlock7+userns+pidns+mntns+netns+seccomp (refuses read write metadata
-// truncate connect signal)", or "none".
+// truncate connect signal)", or "none" and why.
 func (i Isolation) String() string {
 	if !i.enough {
-		return "none"
+		return "none (" + i.Missing + ")"
 	}
 	return i.means() + " (refuses " + i.Refused + ")"
 }

@@ -40,7 +40,7 @@ func TestTry(t *testing.T) {
 		if got.Refused != test.want || got.Enough() != test.enough {
 			t.Errorf("%+v: refused %q, enough %v", test.Isolation, got.Refused, got.Enough())
 		}
-		if none := got.String() == "none"; none == test.enough {
+		if none := strings.HasPrefix(got.String(), "none ("); none == test.enough {
 			t.Errorf("%+v: %s", test.Isolation, got)
 		}
 	}

@@ -7,9 +7,11 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -54,17 +56,20 @@ func canClone(flags uintptr) bool {
 
 // Try returns i with what a sandbox of that kind was refused on this machine. Where it cannot be tried, that is nothing.
 func Try(i Isolation) Isolation {
-	i.Refused, i.enough = "", false
+	i.Refused, i.Missing, i.enough = "", "", false
 	r, err := try(i)
-	if err == nil {
-		i.Refused = r.String()
-		i.enough = r.Read && r.Write && r.Metadata && r.Truncate && r.Connect
+	if err != nil {
+		i.Missing = "it cannot be tried: " + err.Error()
+		return i
 	}
+	refused, open := r.Words()
+	i.Refused, i.Missing = strings.Join(refused, " "), "a function could "+strings.Join(open, " ")
+	i.enough = r.Read && r.Write && r.Metadata && r.Truncate && r.Connect
 	return i
 }
 
 func try(i Isolation) (sandbox.Refused, error) {
-	dir, err := os.MkdirTemp("", "krmflow-try-")
+	dir, err := executors.NewRunDir()
 	if err != nil {
 		return sandbox.Refused{}, err
 	}
@@ -98,6 +103,12 @@ func try(i Isolation) (sandbox.Refused, error) {
 	}
 	if report.Error != "" {
 		return sandbox.Refused{}, errors.New(report.Error)
+	}
+	// A file that is gone cannot be read, whatever the sandbox is worth.
+	for _, path := range []string{t.Hidden, t.Readable, t.Stream, t.Datagram} {
+		if _, err := os.Lstat(path); err != nil {
+			return sandbox.Refused{}, err
+		}
 	}
 	return report.Refused, nil
 }

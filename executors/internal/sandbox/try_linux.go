@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"runtime"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,7 +60,7 @@ func (t *Trial) reads() bool {
 
 func (t *Trial) writes() bool {
 	return opens(t.Hidden, unix.O_WRONLY) || opens(t.Readable, unix.O_RDWR) || opens(t.Hidden+".new", unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY) ||
-		unix.Rename(t.Hidden, t.Hidden+".new") == nil || unix.Link(t.Readable, t.Hidden+".new") == nil || unix.Unlink(t.Hidden) == nil
+		unix.Rename(t.Hidden, t.Hidden+".new") == nil || unix.Link(t.Readable, t.Hidden+".new") == nil
 }
 
 func (t *Trial) changes() bool {
@@ -120,19 +119,17 @@ func dials(kind int) bool {
 	return !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENETUNREACH)
 }
 
-// All reports whether nothing got through.
-func (r Refused) All() bool { return r == Refused{true, true, true, true, true, true} }
-
-// String lists what was refused, for instance "read write metadata truncate connect signal".
-func (r Refused) String() string {
-	var words []string
+// Words lists what was refused, and what was not, for instance "read", "write", "metadata", "truncate", "connect", "signal".
+func (r Refused) Words() (refused, open []string) {
 	for _, w := range []struct {
 		refused bool
 		word    string
 	}{{r.Read, "read"}, {r.Write, "write"}, {r.Metadata, "metadata"}, {r.Truncate, "truncate"}, {r.Connect, "connect"}, {r.Signal, "signal"}} {
 		if w.refused {
-			words = append(words, w.word)
+			refused = append(refused, w.word)
+		} else {
+			open = append(open, w.word)
 		}
 	}
-	return strings.Join(words, " ")
+	return refused, open
 }
