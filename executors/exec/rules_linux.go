@@ -3,6 +3,7 @@ package exec
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/executors/internal/sandbox"
 )
@@ -32,6 +33,7 @@ func (c *call) rules(counted bool) []sandbox.Rule {
 		"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/sys/vm/overcommit_memory",
 		"/proc/sys/kernel/osrelease", "/proc/sys/kernel/cap_last_cap", "/sys/devices/system/cpu",
 		"/dev/random", "/dev/urandom")
+	a.add(sandbox.ReadOnly, javaFiles()...)
 	a.add(sandbox.ReadWrite, "/dev/null", "/dev/full")
 	if counted {
 		// A shared mapping of it is memory that stays when it is unmapped.
@@ -60,6 +62,13 @@ func (c *call) rules(counted bool) []sandbox.Rule {
 	}
 	return a
 }
+
+// javaFiles are the files in /etc that a Java virtual machine of Debian does not start without.
+var javaFiles = sync.OnceValue(func() []string {
+	security, _ := filepath.Glob("/etc/java-*/security")
+	machines, _ := filepath.Glob("/etc/java-*/*.cfg")
+	return append(security, machines...)
+})
 
 // interpreter allows what a program cannot start without and, if that is outside the usual places, what it consists of.
 func (a *allowed) interpreter(path string) {
