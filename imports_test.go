@@ -30,12 +30,12 @@ var imports = map[string][]string{
 		"executors/internal/sealed"},
 	"executors/container": {"krm", "executors"},
 
-	"executors/executortest":    {"krm", "executors"},
-	"executors/internal/sandbox":    {"executors/internal/proc"},
-	"executors/internal/dirs":   {},
-	"executors/internal/proc":   {},
-	"executors/internal/sealed": {"krm"},
-	"executors/internal/wire":   {},
+	"executors/executortest":     {"krm", "executors"},
+	"executors/internal/sandbox": {"executors/internal/proc"},
+	"executors/internal/dirs":    {},
+	"executors/internal/proc":    {},
+	"executors/internal/sealed":  {"krm"},
+	"executors/internal/wire":    {},
 
 	"krm/internal/schemagen": {"krm"},
 	"cmd/krmflow": {"krm", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "scheduler",

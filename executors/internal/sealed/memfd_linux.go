@@ -28,8 +28,9 @@ func create() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "krmflow-program"), nil
 }
 
-// seal makes the content of f final.
+// seal makes the content of f final and keeps it executable: a program can open the file that it runs from.
 func seal(f *os.File) error {
+	unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_EXEC) // since Linux 6.3
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
 	return os.NewSyscallError("fcntl", err)
 }
