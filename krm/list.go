@@ -53,7 +53,7 @@ func (l *List) buildCur() *index {
 	if l.cur == nil {
 		l.cur = newIndex(len(l.items))
 		for i := range l.items {
-			l.cur.add(l.items, i, -1)
+			l.cur.add(l.items[i].id, i)
 		}
 	}
 	return l.cur
@@ -63,18 +63,18 @@ func (l *List) buildAny() *index {
 	if l.any == nil {
 		l.any = newIndex(len(l.items))
 		for i := range l.items {
-			l.any.addAll(l.items, i)
+			l.any.addAll(l.items[i], i)
 		}
 	}
 	return l.any
 }
 
 // Find returns the positions of the resources whose current identity is id, in order.
-func (l *List) Find(id ID) []int { return l.buildCur().find(l.items, id.Key()) }
+func (l *List) Find(id ID) []int { return l.buildCur().find(id) }
 
 // FindAny returns the positions of the resources that have id as their current or a previous identity, in order of
 // position.
-func (l *List) FindAny(id ID) []int { return l.buildAny().find(l.items, id.Key()) }
+func (l *List) FindAny(id ID) []int { return l.buildAny().find(id) }
 
 // A DuplicateError says that two resources of one list have the same identity.
 type DuplicateError struct {
@@ -93,14 +93,14 @@ func (e *DuplicateError) Error() string {
 // Append adds r at the end; a resource of the same current identity is a [DuplicateError].
 func (l *List) Append(r *Resource) error {
 	cur := l.buildCur()
-	if i := cur.first(l.items, r.id.Key()); i >= 0 {
+	if i, ok := cur.first[r.id.Key()]; ok {
 		return &DuplicateError{r.id, l.items[i].Pos, r.Pos}
 	}
 	at := len(l.items)
 	l.items = append(l.items, r)
-	cur.add(l.items, at, -1)
+	cur.add(r.id, at)
 	if l.any != nil {
-		l.any.addAll(l.items, at)
+		l.any.addAll(r, at)
 	}
 	if l.names != nil {
 		l.addNames(r, at)
@@ -181,7 +181,7 @@ func (l *List) CheckUnique() error {
 	if l.unique || len(l.items) < 2 {
 		return nil
 	}
-	if !l.buildCur().duplicates {
+	if len(l.buildCur().more) == 0 {
 		l.unique = true
 		return nil
 	}
