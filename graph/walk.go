@@ -69,7 +69,7 @@ func (w *walk) work() {
 	defer w.mu.Unlock()
 	for w.await() {
 		id := heap.Pop(&w.ready).(NodeID)
-		if len(w.ready) > 0 && !isLoad(w.g.Nodes[id]) {
+		if len(w.ready) > 0 {
 			w.share()
 		}
 		w.running++
@@ -96,13 +96,6 @@ func (w *walk) await() bool {
 		w.changed.Wait()
 		w.idle--
 	}
-}
-
-// isLoad reports whether a visit is over at once, since the file was read when it was planned: to hand what else is ready to
-// somebody else would take longer.
-func isLoad(n *Node) bool {
-	_, load := n.Op.(Load)
-	return load
 }
 
 // share finds somebody else for a node that is ready.

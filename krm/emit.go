@@ -2,7 +2,6 @@ package krm
 
 import (
 	"io"
-	"slices"
 	"sync"
 )
 
@@ -201,25 +200,12 @@ func (e *emitter) sorted(fields []Field) []Field {
 			base := len(e.fields)
 			e.fields = append(e.fields, fields...)
 			fields = e.fields[base:]
-			sortKeys(fields)
+			// Some keys have no order among themselves: then the steps of the sort decide, which are those of the package that kustomize uses.
+			sortFields(fields, compareKeys)
 			break
 		}
 	}
 	return fields
-}
-
-// sortKeys is [slices.SortFunc], which sorts as few fields as nearly all mappings have in the same way, but for a call of a
-// function for each comparison. The way counts: some keys have no order among themselves.
-func sortKeys(fields []Field) {
-	if len(fields) > 12 {
-		slices.SortFunc(fields, func(a, b Field) int { return compareKeys(a.Key, b.Key) })
-		return
-	}
-	for i := 1; i < len(fields); i++ {
-		for j := i; j > 0 && compareKeys(fields[j].Key, fields[j-1].Key) < 0; j-- {
-			fields[j], fields[j-1] = fields[j-1], fields[j]
-		}
-	}
 }
 
 // column returns the number of characters on the current line.

@@ -134,10 +134,8 @@ written (no space, stdout gone), 130 and 143 interrupted.`,
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a), viewCommand(a))
-	if len(os.Args) > 1 && os.Args[1] == "completion" { // its texts take a tenth of the time of a small build
-		root.SetOut(a.stdout) // which the command takes over now
-		root.InitDefaultCompletionCmd()
-	}
+	root.SetOut(a.stdout) // which the next command takes over now
+	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		switch {
