@@ -31,6 +31,23 @@ func versionOf(info *debug.BuildInfo) string {
 	return info.Main.Version
 }
 
+// commit returns the line that says which commit this program was built from, empty if nobody knows: what "go install" gets from
+// a module proxy has it in its version.
+func commit(info *debug.BuildInfo) string {
+	setting := map[string]string{}
+	for _, s := range info.Settings {
+		setting[s.Key] = s.Value
+	}
+	if setting["vcs.revision"] == "" {
+		return ""
+	}
+	line := "commit " + setting["vcs.revision"] + " of " + setting["vcs.time"]
+	if setting["vcs.modified"] == "true" {
+		line += ", with changes"
+	}
+	return line + "\n"
+}
+
 func versionCommand(a *app) *cobra.Command {
 	var short bool
 	cmd := &cobra.Command{
@@ -41,8 +58,12 @@ func versionCommand(a *app) *cobra.Command {
 			if short {
 				return a.print(moduleVersion() + "\n")
 			}
-			return a.print(fmt.Sprintf("krmflow %s\nrenders as kustomize %s\n%s %s/%s\n",
-				moduleVersion(), planner.KustomizeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH))
+			built := ""
+			if info, ok := debug.ReadBuildInfo(); ok {
+				built = commit(info)
+			}
+			return a.print(fmt.Sprintf("krmflow %s\n%srenders as kustomize %s\n%s %s/%s\n",
+				moduleVersion(), built, planner.KustomizeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH))
 		},
 	}
 	cmd.Flags().BoolVar(&short, "short", false, "print the version number alone")

@@ -24,3 +24,18 @@ func TestVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestCommit(t *testing.T) {
+	info := &debug.BuildInfo{}
+	if got := commit(info); got != "" {
+		t.Errorf("%q, want nothing: nobody knows", got)
+	}
+	info.Settings = []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123abcd"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}}
+	if got, want := commit(info), "commit 0123abcd of 2026-01-02T03:04:05Z\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	info.Settings = append(info.Settings, debug.BuildSetting{Key: "vcs.modified", Value: "true"})
+	if got, want := commit(info), "commit 0123abcd of 2026-01-02T03:04:05Z, with changes\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
