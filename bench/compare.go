@@ -25,12 +25,16 @@ type Options struct {
 	Trees []string
 	// Function is a program; if it is not empty the trees have one more, of [FunctionsOf] it.
 	Function string
-	// Dirs are roots to measure instead of generated trees, each by itself.
-	Dirs []string
+	// Dirs are roots to measure instead of generated trees: each by itself, or all of them with one command of krmflow if Together
+	// is true. A Composition is built by krmflow alone.
+	Dirs     []string
+	Together bool
+	// Flags are given to both programs for Dirs, and KrmflowFlags to krmflow alone.
+	Flags, KrmflowFlags []string
 	// Runs is how many times each program builds a tree, after a first time whose output is compared and whose cost is not
 	// counted; 0 means 5.
 	Runs int
-	// Budget is the time after which kustomize builds a tree no more, though once at least; 0 means a minute.
+	// Budget is how long kustomize may take for a tree, all runs together; then it is stopped. 0 means a minute.
 	Budget time.Duration
 	// Seed varies the generated trees.
 	Seed int64
@@ -131,6 +135,7 @@ type subject struct {
 	size        int      // resources of a flat tree whose growth is measured; krmflow builds it alone
 	roots       []string // folders as the programs get them
 	files       bool     // build into a folder, with one file per resource
+	alone       bool     // kustomize cannot build it
 	flags, ours []string // of both programs, and of krmflow alone
 	plant       func() error
 }
@@ -139,7 +144,14 @@ type subject struct {
 func (o *Options) subjects(dir string) ([]subject, error) {
 	var list []subject
 	for _, d := range o.Dirs {
-		list = append(list, subject{name: d, title: d, roots: []string{d}})
+		s := subject{name: d, title: d, roots: []string{d}, alone: isComposition(d), flags: o.Flags, ours: o.KrmflowFlags}
+		if o.Together && len(list) > 0 {
+			all := &list[0]
+			all.roots, all.alone = append(all.roots, d), all.alone || s.alone
+			all.title = fmt.Sprintf("%s and %d more roots", all.name, len(all.roots)-1)
+			continue
+		}
+		list = append(list, s)
 	}
 	if len(list) > 0 {
 		return list, nil
@@ -161,6 +173,16 @@ func (o *Options) subjects(dir string) ([]subject, error) {
 		}
 	}
 	return list, nil
+}
+
+// isComposition reports whether krmflow builds a directory from a Composition.
+func isComposition(dir string) bool {
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	return (exists("composition.yaml") || exists("composition.yml")) &&
+		!exists("kustomization.yaml") && !exists("kustomization.yml") && !exists("Kustomization")
 }
 
 func (o *Options) generated(dir string, t Tree, size int) subject {

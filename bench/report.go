@@ -33,7 +33,9 @@ type Row struct {
 	Krmflow   *Figure `json:"krmflow,omitempty"`
 	Kustomize *Figure `json:"kustomize,omitempty"`
 	Same      bool    `json:"same"` // the outputs were compared, after every run, and equal
-	Error     string  `json:"error,omitempty"`
+	// Stopped is true if kustomize took longer than it may.
+	Stopped bool   `json:"kustomize_stopped,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // A Figure holds medians of whole processes.
@@ -118,8 +120,11 @@ func (r *Report) text(w io.Writer) error {
 func (r *Report) notes(w io.Writer) error {
 	var notes []string
 	for _, row := range r.Rows {
-		if f := row.Kustomize; f != nil && f.Runs < r.Runs {
-			notes = append(notes, fmt.Sprintf("%s: runs of kustomize: %d, because they take long", row.Tree, f.Runs))
+		switch f := row.Kustomize; {
+		case row.Stopped && f == nil:
+			notes = append(notes, fmt.Sprintf("%s: kustomize was stopped: a single run took longer than --budget", row.Tree))
+		case row.Stopped:
+			notes = append(notes, fmt.Sprintf("%s: runs of kustomize: %d, then its --budget was used up", row.Tree, f.Runs))
 		}
 		if f := row.Krmflow; f != nil && f.PeakFloor {
 			notes = append(notes, fmt.Sprintf("%s: a peak marked ≤ may be smaller: it is not above that of the measuring process", row.Tree))

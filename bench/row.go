@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 )
 
 // A comparison measures one row after the other.
@@ -35,10 +34,10 @@ func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 		return row, err
 	}
 	defer os.RemoveAll(work)
-	against := c.o.Kustomize != "" && s.size == 0
+	against := c.o.Kustomize != "" && s.size == 0 && !s.alone
 	var a, b []Sample
 	first := func(program string) string { return filepath.Join(work, program+"-0") }
-	start := time.Now()
+	left := c.o.Budget
 	for i := range c.o.Runs + 1 {
 		out := func(program string) string {
 			switch {
@@ -54,12 +53,21 @@ func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 			return row, err
 		}
 		a = append(a, sample)
-		if !against || i > 0 && time.Since(start) > c.o.Budget {
+		if !against || left <= 0 {
 			continue
 		}
-		if sample, err = c.kustomize(ctx, s, out("kustomize")); err != nil {
+		bounded, cancel := context.WithTimeout(ctx, left)
+		sample, err = c.kustomize(bounded, s, out("kustomize"))
+		over := bounded.Err() != nil && ctx.Err() == nil
+		cancel()
+		if over {
+			left = 0
+			continue
+		}
+		if err != nil {
 			return row, err
 		}
+		left -= sample.Wall
 		b = append(b, sample)
 		if i == 0 || s.files {
 			if err := same(out("krmflow"), out("kustomize")); err != nil {
@@ -69,9 +77,10 @@ func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 		row.Same = true
 	}
 	row.Krmflow = figure(counted(a))
-	if against {
+	if len(b) > 0 {
 		row.Kustomize = figure(counted(b))
 	}
+	row.Stopped = against && left <= 0
 	row.Resources, row.Bytes, err = weigh(first("krmflow"))
 	return row, err
 }
@@ -91,7 +100,7 @@ func (c *comparison) krmflow(ctx context.Context, s subject, out string) (Sample
 	case s.files:
 		return Run(ctx, nil, c.o.Krmflow, append([]string{"apply-render", "-o", out + "/"}, s.roots...)...)
 	case len(s.roots) > 1:
-		return runTo(ctx, out, c.o.Krmflow, append([]string{"apply-render"}, s.roots...)...)
+		return runTo(ctx, out, c.o.Krmflow, slices.Concat([]string{"apply-render"}, s.flags, s.ours, s.roots)...)
 	}
 	return runTo(ctx, out, c.o.Krmflow, slices.Concat([]string{"build"}, s.flags, s.ours, s.roots)...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/bench"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func benchCommand(a *app) *cobra.Command {
@@ -19,27 +20,68 @@ func benchCommand(a *app) *cobra.Command {
 		Short: "Measure krmflow against kustomize on generated or real trees",
 		Long: `Build trees with krmflow and with kustomize in turn, whole processes, compare their output byte for byte, and print
 the medians of CPU and wall time and the peak memory with their ratios. Without directories the trees are generated; a
---tree that does not exist lists them. Without a kustomize on PATH krmflow is measured alone.`,
-		Example: "  krmflow bench\n  krmflow bench --tree overlays-100\n  krmflow bench overlays/prod",
+--tree that does not exist lists them. Without a kustomize on PATH, and for Compositions, krmflow is measured alone.
+
+With -R all roots below the directories are built by one command of krmflow and one after the other by kustomize. The flags about
+functions are those of build; kustomize gets those that it has, too.`,
+		Example: "  krmflow bench\n  krmflow bench --tree overlays-100\n  krmflow bench overlays/prod\n  krmflow bench -R overlays --budget 5m",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkBench(&o, args); err != nil {
 				return err
 			}
-			o.Dirs, o.Log = args, a.stderr
+			o.Dirs, o.Together, o.Log = args, a.recursive, a.stderr
+			if len(args) > 0 {
+				roots, err := a.roots(cmd.Context(), args)
+				if err != nil {
+					return err
+				}
+				o.Dirs = roots.names()
+				o.Flags, o.KrmflowFlags = buildFlags(cmd)
+			}
 			return bench.Compare(cmd.Context(), a.stdout, o)
 		},
 	}
+	a.functionFlags.register(cmd)
 	fs := cmd.Flags()
+	fs.BoolVarP(&a.recursive, "recursive", "R", false, "measure every Kustomization and Composition at or below the directories together")
 	fs.StringVar(&o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH)")
 	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
 	fs.Var((*repeated)(&o.Trees), "tree", "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
 	fs.StringVar(&o.Function, "function", "", "program that copies a ResourceList, to measure one more tree with calls of it")
 	fs.IntVarP(&o.Runs, "runs", "n", 5, "how often each program builds a tree, after a first time whose output is compared")
-	fs.DurationVar(&o.Budget, "budget", 0, "time after which kustomize builds a tree no more (default 1m)")
+	fs.DurationVar(&o.Budget, "budget", 0, "how long kustomize may take for a tree, all runs together (default 1m)")
 	fs.Int64Var(&o.Seed, "seed", 1, "seed of the generated trees")
 	fs.StringVar(&o.Keep, "keep", "", "folder to make the generated trees in and to leave them")
 	fs.BoolVar(&o.JSON, "json", false, "print one JSON document")
 	return cmd
+}
+
+// buildFlags returns the flags about functions that cmd was given as both programs take them, and as krmflow alone does.
+func buildFlags(cmd *cobra.Command) (both, ours []string) {
+	known := &cobra.Command{}
+	new(functionFlags).register(known)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if known.Flags().Lookup(f.Name) == nil {
+			return
+		}
+		values := []string{f.Value.String()}
+		switch list := f.Value.(type) {
+		case *repeated:
+			values = *list
+		case *catalogList:
+			values = *list
+		}
+		for _, value := range values {
+			flag := "--" + f.Name + "=" + value
+			switch f.Name {
+			case "enable-alpha-plugins", "enable-exec", "network", "network-name", "mount", "env", "as-current-user":
+				both = append(both, flag)
+			default:
+				ours = append(ours, flag)
+			}
+		}
+	})
+	return both, ours
 }
 
 // checkBench refuses what cannot be measured before anything is.
