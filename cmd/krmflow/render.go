@@ -105,7 +105,7 @@ type sink interface {
 
 // sink opens the output. What must not be written to is refused here, before anything is rendered.
 func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, error) {
-	if f.output == "-" {
+	if f.output == "-" || f.output == devStdout {
 		if f.check {
 			return nil, usageError(errors.New("--check needs -o with a folder or file"))
 		}
