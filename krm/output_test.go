@@ -352,6 +352,15 @@ func TestOutputSymlinks(t *testing.T) {
 	if _, err := tryWriteOut(out, OutputOptions{}, roots); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("planted lock: %v", err)
 	}
+	os.Remove(out + lockSuffix)
+	if err := os.Link(victim, out+lockSuffix); err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range []bool{false, true} {
+		if _, err := tryWriteOut(out, OutputOptions{Check: check}, roots); err == nil || !strings.Contains(err.Error(), "out.krmflow-lock: is not a file that krmflow left") {
+			t.Errorf("lock with a second name: %v", err)
+		}
+	}
 	if got, _ := os.ReadFile(victim); string(got) != string(content) {
 		t.Errorf("victim is now %q", got)
 	}
