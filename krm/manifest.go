@@ -1,10 +1,11 @@
 package krm
 
 import (
-	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -17,13 +18,34 @@ const (
 	// manifestName has no ending that tools which apply whole folders would take for an object.
 	manifestName   = ".krmflow-manifest"
 	manifestHeader = "krmflow-manifest 1"
+	// maxManifest is how many bytes a manifest may have: room for a quarter of a million files.
+	maxManifest = 32 << 20
 	// reservedPrefix begins every name that krmflow uses for itself; no file of a render starts with a dot.
 	reservedPrefix = ".krmflow-"
 )
 
-// A manifest records what a run wrote: root folder -> file name -> digest of the content. Roots are slash-separated and
-// may lie inside one another; "." is the output folder itself.
-type manifest map[string]map[string]Digest
+// A manifest records what a run wrote: root folder -> file name -> record. Roots are slash-separated and may lie inside one
+// another; "." is the output folder itself. No root is without files.
+type manifest map[string]map[string]record
+
+// A record stands for the content of a file.
+type record struct {
+	sum Digest
+	// secret is true for a file with a Secret: sum is that of the path and the content then, so that it is in no list of
+	// digests. It still lets one test a guess: manifests with such records are for their owner alone, as these files are.
+	secret bool
+}
+
+// recordOf returns the record of a file at path, relative to the output folder.
+func recordOf(path string, data []byte, secret bool) record {
+	if !secret {
+		return record{sum: DigestOf(data)}
+	}
+	h := sha256.New()
+	io.WriteString(h, path+"\x00")
+	h.Write(data)
+	return record{Digest(h.Sum(nil)), true}
+}
 
 // encode returns the text of m. Equal manifests have equal text.
 func (m manifest) encode() []byte {
@@ -40,8 +62,11 @@ func (m manifest) encode() []byte {
 		b = strconv.AppendQuote(b, root)
 		b = append(b, '\n')
 		for _, name := range sortedKeys(m[root]) {
-			sum := m[root][name]
-			b = hex.AppendEncode(b, sum[:])
+			rec := m[root][name]
+			if rec.secret {
+				b = append(b, "secret "...)
+			}
+			b = hex.AppendEncode(b, rec.sum[:])
 			b = append(b, ' ')
 			b = strconv.AppendQuote(b, name)
 			b = append(b, '\n')
@@ -51,13 +76,25 @@ func (m manifest) encode() []byte {
 	return fmt.Appendf(b, "files %d\n", n)
 }
 
-// parseManifest reads what encode wrote. It accepts nothing that could name a file outside the folder, because the files
-// of a manifest are replaced and removed.
-func parseManifest(data []byte) (manifest, error) {
+// perm returns the permissions of the file that holds m, before the umask.
+func (m manifest) perm() fs.FileMode {
+	for _, files := range m {
+		for _, rec := range files {
+			if rec.secret {
+				return secretPerm
+			}
+		}
+	}
+	return 0o666
+}
+
+// parseManifest reads what encode wrote. It accepts nothing that could name a file outside the folder or one that krmflow would
+// not write, because the files of a manifest are replaced and removed.
+func parseManifest(text string) (manifest, error) {
 	m := manifest{}
-	var files map[string]Digest
-	n, end := 0, -1
-	for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+	var root string
+	i, n, end := 0, 0, -1
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		word, rest, _ := strings.Cut(line, " ")
 		var err error
 		switch {
@@ -67,16 +104,19 @@ func parseManifest(data []byte) (manifest, error) {
 			}
 		case end >= 0:
 			err = errors.New("text after the last line")
+		case (word == "root" || word == "files") && root != "" && m[root] == nil:
+			err = errors.New("a folder without files")
 		case word == "root":
-			files, err = m.addRoot(rest)
+			root, err = m.readRoot(rest)
 		case word == "files":
 			end, err = strconv.Atoi(rest)
 		default:
-			err = addFile(files, word, rest)
+			err = m.addFile(root, line)
 			n++
 		}
+		i++
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+1, err)
+			return nil, fmt.Errorf("line %d: %w", i, err)
 		}
 	}
 	if end != n {
@@ -85,39 +125,45 @@ func parseManifest(data []byte) (manifest, error) {
 	return m, nil
 }
 
-func (m manifest) addRoot(quoted string) (map[string]Digest, error) {
+func (m manifest) readRoot(quoted string) (string, error) {
 	root, err := strconv.Unquote(quoted)
 	if err != nil || validRoot(root) != nil {
-		return nil, fmt.Errorf("bad folder %q", quoted)
+		return "", errors.New("bad folder")
 	}
 	if m[root] != nil {
-		return nil, fmt.Errorf("folder %q twice", root)
+		return "", errors.New("a folder for the second time")
 	}
-	m[root] = map[string]Digest{}
-	return m[root], nil
+	return root, nil
 }
 
-func addFile(files map[string]Digest, sum, quoted string) error {
+// addFile reads the line of a file of root.
+func (m manifest) addFile(root, line string) error {
+	var rec record
+	line, rec.secret = strings.CutPrefix(line, "secret ")
+	sum, quoted, _ := strings.Cut(line, " ")
+	if len(sum) != hex.EncodedLen(len(rec.sum)) {
+		return errors.New("bad digest")
+	}
+	if _, err := hex.Decode(rec.sum[:], []byte(sum)); err != nil {
+		return errors.New("bad digest")
+	}
 	name, err := strconv.Unquote(quoted)
-	if err != nil || !validFileName(name) || files == nil {
-		return fmt.Errorf("bad file name %q", quoted)
+	if err != nil || !validFileName(name) || root == "" {
+		return errors.New("bad file name")
 	}
-	var d Digest
-	if len(sum) != hex.EncodedLen(len(d)) {
-		return fmt.Errorf("bad digest %q", sum)
+	if _, twice := m[root][name]; twice {
+		return errors.New("a file for the second time")
 	}
-	if _, err := hex.Decode(d[:], []byte(sum)); err != nil {
-		return fmt.Errorf("bad digest %q", sum)
+	if m[root] == nil {
+		m[root] = map[string]record{}
 	}
-	if _, twice := files[name]; twice {
-		return fmt.Errorf("file %q twice", name)
-	}
-	files[name] = d
+	m[root][name] = rec
 	return nil
 }
 
+// validFileName reports whether name may be one of [FileNames].
 func validFileName(name string) bool {
-	return name != "" && name[0] != '.' && !strings.ContainsAny(name, "/\x00") && filepath.IsLocal(name)
+	return len(name) <= maxFileName && strings.HasSuffix(name, fileExt) && name[0] != '.' && !strings.ContainsAny(name, "/\x00") && filepath.IsLocal(name)
 }
 
 // validRoot returns an error if root is no folder at or below the output folder.
@@ -139,20 +185,31 @@ func validRoot(root string) error {
 // readManifest returns the manifest of a folder; the error is fs.ErrNotExist if there is none.
 func readManifest(dir *os.Root) (manifest, error) {
 	info, err := dir.Lstat(manifestName)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a regular file")
+	case info.Size() > maxManifest:
+		return nil, fmt.Errorf("it is larger than %d MiB", maxManifest>>20)
 	}
-	data, err := dir.ReadFile(manifestName)
+	d, err := openFolder(dir, ".")
 	if err != nil {
 		return nil, err
 	}
-	if bytes.IndexByte(data, 0) >= 0 {
-		return nil, errors.New("it is not text")
+	defer d.close()
+	data := make([]byte, info.Size())
+	n, _, err := d.read(manifestName, data)
+	if err != nil {
+		return nil, err
 	}
-	return parseManifest(data)
+	return parseManifest(string(data[:n]))
+}
+
+// badManifest refuses a folder whose manifest cannot be read: nobody knows then which files are krmflow's.
+func badManifest(dir string, err error) error {
+	return &RefusedError{Path: path.Join(dir, manifestName), Reason: fmt.Sprintf("bad manifest: %v", withoutPath(err)),
+		Hint: "it tells which files krmflow wrote: restore it, or remove the folder"}
 }
 
 // folders returns every folder that holds files of m or leads to one, without the output folder itself.
@@ -166,10 +223,16 @@ func (m manifest) folders() map[string]bool {
 	return dirs
 }
 
+// lists reports whether m has a file at path.
+func (m manifest) lists(file string) bool {
+	_, ok := m[path.Dir(file)][path.Base(file)]
+	return ok
+}
+
 // conflict returns the path of a folder of m that is also the path of one of its files, "" if there is none.
 func (m manifest) conflict() string {
 	for dir := range m.folders() {
-		if _, clash := m[path.Dir(dir)][path.Base(dir)]; clash {
+		if m.lists(dir) {
 			return dir
 		}
 	}

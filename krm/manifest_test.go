@@ -8,19 +8,19 @@ import (
 
 func TestManifestRoundTrip(t *testing.T) {
 	m := manifest{
-		".":       {"v1_configmap_x.yaml": DigestOf([]byte("x")), "line\nbreak.yaml": {}, "quote\".yaml": {}, "\xff.yaml": {}},
-		"a/b c":   {"x.yaml": {1}},
-		"a/b\n/x": {"x.yaml": {2}},
+		".":       {"v1_configmap_x.yaml": recordOf("v1_configmap_x.yaml", []byte("x"), false), "line\nbreak.yaml": {}, "quote\".yaml": {}, "\xff.yaml": {}},
+		"a/b c":   {"x.yaml": {sum: Digest{1}}},
+		"a/b\n/x": {"x.yaml": {sum: Digest{2}, secret: true}},
 	}
-	text := m.encode()
+	text := string(m.encode())
 	got, err := parseManifest(text)
 	if err != nil || !reflect.DeepEqual(got, m) {
 		t.Errorf("%v %v\n%s", got, err, text)
 	}
-	lines := strings.SplitAfter(string(text), "\n")
+	lines := strings.SplitAfter(text, "\n")
 	for i := range lines[:len(lines)-1] {
 		without := strings.Join(lines[:i], "") + strings.Join(lines[i+1:], "")
-		if _, err := parseManifest([]byte(without)); err == nil && !strings.HasPrefix(lines[i], "root ") {
+		if _, err := parseManifest(without); err == nil && !strings.HasPrefix(lines[i], "root ") {
 			t.Errorf("accepted without line %d", i+1)
 		}
 	}
@@ -29,14 +29,20 @@ func TestManifestRoundTrip(t *testing.T) {
 func TestManifestRefuses(t *testing.T) {
 	const sum = "0000000000000000000000000000000000000000000000000000000000000000"
 	good := "krmflow-manifest 1\nroot \"a\"\n" + sum + " \"x.yaml\"\nfiles 1\n"
-	if _, err := parseManifest([]byte(good)); err != nil {
+	if _, err := parseManifest(good); err != nil {
 		t.Fatal(err)
+	}
+	if m, err := parseManifest("krmflow-manifest 1\nroot \".\"\nfiles 0\n"); err == nil {
+		t.Errorf("accepted a folder without files: %v", m)
 	}
 	for old, new := range map[string]string{
 		`"x.yaml"`:          `"../x.yaml"`,
 		`"x.yaml`:           `"a/x.yaml`,
 		`x.yaml"`:           `x\x00.yaml"`,
 		` "x`:               ` ".x`,
+		`x.yaml`:            `x.yml`,
+		`"x`:                `"` + strings.Repeat("x", maxFileName),
+		sum + " ":           "secret secret " + sum + " ",
 		`"a"`:               `".."`,
 		`root "a`:           `root "/a`,
 		`t "a`:              `t "a/../../b`,
@@ -55,20 +61,20 @@ func TestManifestRefuses(t *testing.T) {
 		if old == "1\n" {
 			bad = good + "root \"b\"\n"
 		}
-		if m, err := parseManifest([]byte(bad)); err == nil {
+		if m, err := parseManifest(bad); err == nil {
 			t.Errorf("accepted %q: %v", bad, m)
 		}
 	}
 }
 
 func FuzzManifest(f *testing.F) {
-	f.Add([]byte(manifest{"a": {"x.yaml": {}}}.encode()))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Add(string(manifest{"a": {"x.yaml": {}, "y.yaml": {secret: true}}}.encode()))
+	f.Fuzz(func(t *testing.T, data string) {
 		m, err := parseManifest(data)
 		if err != nil {
 			return
 		}
-		again, err := parseManifest(m.encode())
+		again, err := parseManifest(string(m.encode()))
 		if err != nil || !reflect.DeepEqual(m, again) {
 			t.Errorf("%q: %v", data, err)
 		}

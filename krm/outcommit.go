@@ -82,8 +82,12 @@ func (o *Output) commit() error {
 			m[root] = st.files
 		}
 	}
-	if err := o.checkPaths(m); err != nil {
-		return err
+	if dir := m.conflict(); dir != "" {
+		return o.refuse("%s would be a folder of one root and a file of another", showPath(dir))
+	}
+	text := m.encode()
+	if len(text) > maxManifest {
+		return o.refuse("has more files than %s can list in %d MiB", manifestName, maxManifest>>20)
 	}
 	stage, err := o.staging()
 	if err != nil {
@@ -94,7 +98,7 @@ func (o *Output) commit() error {
 			return err
 		}
 	}
-	if err := finishStage(stage, m); err != nil {
+	if err := finishStage(stage, text, m.perm()); err != nil {
 		return err
 	}
 	o.closeStage()
@@ -104,6 +108,9 @@ func (o *Output) commit() error {
 	if err := o.rescan(); err != nil {
 		return err
 	}
+	if err := o.checkLosses(m); err != nil {
+		return err
+	}
 	if o.inside {
 		return o.commitJournal(o.out, journalName)
 	}
@@ -111,39 +118,16 @@ func (o *Output) commit() error {
 }
 
 // finishStage adds the manifest and brings everything to the disk.
-func finishStage(stage *os.Root, m manifest) error {
+func finishStage(stage *os.Root, text []byte, perm fs.FileMode) error {
 	dir, err := openFolder(stage, ".")
 	if err != nil {
 		return err
 	}
 	defer dir.close()
-	if err := dir.create(manifestName, m.encode(), 0o666); err != nil {
+	if err := dir.create(manifestName, text, perm); err != nil {
 		return err
 	}
 	return syncTree(stage)
-}
-
-// checkPaths refuses a tree in which a folder and a file have one path, or that needs a path of a file of others.
-func (o *Output) checkPaths(m manifest) error {
-	if dir := m.conflict(); dir != "" {
-		return o.refuse("%s would be a folder of one root and a file of another", showPath(dir))
-	}
-	if len(o.foreign) == 0 {
-		return nil
-	}
-	for dir := range m.folders() {
-		if mode, ok := o.foreign[dir]; ok && !mode.IsDir() {
-			return o.refuse("%s is a file that krmflow did not write, and a folder is needed there", showPath(dir))
-		}
-	}
-	for root, files := range m {
-		for name := range files {
-			if p := path.Join(root, name); o.foreign[p].IsDir() {
-				return o.refuse("%s is a folder that krmflow did not make, and a file is needed there", showPath(p))
-			}
-		}
-	}
-	return nil
 }
 
 // rescan refuses if files of others came into the folder while the run was rendering: an exchange would remove them.
@@ -159,13 +143,10 @@ func (o *Output) rescan() error {
 	if !os.SameFile(now, then) {
 		return o.refuse("was replaced by something else while krmflow was running")
 	}
-	if o.opts.Force && o.inside {
-		return nil
-	}
 	if err := o.scan(); err != nil {
 		return err
 	}
-	if len(o.foreign) > 0 {
+	if len(o.foreign) > 0 && !(o.opts.Force && o.inside) {
 		return o.refuseForeign(true)
 	}
 	return nil

@@ -4,6 +4,7 @@ package krm
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -195,6 +196,42 @@ func TestOutputJournalSteps(t *testing.T) {
 		}
 		if done == len(steps) {
 			return
+		}
+	}
+}
+
+// TestOutputJournalLosesNothing completes runs in folders where somebody changed or made a file since they were killed, or where
+// the journal is not krmflow's: what would be lost stops it, each time, until it is out of the way.
+func TestOutputJournalLosesNothing(t *testing.T) {
+	next := map[string]*List{".": NewList(configMap("x", "2"), configMap("new", "1"))}
+	for name, damage := range map[string]func(out string){
+		"v1_configmap_x.yaml":   func(out string) { write(t, filepath.Join(out, "v1_configmap_x.yaml"), "edited") },
+		"v1_configmap_old.yaml": func(out string) { write(t, filepath.Join(out, "v1_configmap_old.yaml"), "edited") },
+		"v1_configmap_new.yaml": func(out string) { write(t, filepath.Join(out, "v1_configmap_new.yaml"), "mine") },
+		manifestName:            func(out string) { write(t, filepath.Join(out, manifestName), "edited") },
+	} {
+		out, staged := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
+		writeOut(t, out, OutputOptions{}, map[string]*List{".": NewList(configMap("x", "1"), configMap("old", "1"))})
+		writeOut(t, staged, OutputOptions{}, next)
+		if err := os.Rename(staged, filepath.Join(out, journalName)); err != nil {
+			t.Fatal(err)
+		}
+		damage(out)
+		before := fmt.Sprint(tree(t, out))
+		for range 2 {
+			_, err := tryWriteOut(out, OutputOptions{Force: true}, next)
+			var refused *RefusedError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if after := fmt.Sprint(tree(t, out)); after != before {
+				t.Errorf("%s: %s", name, after)
+			}
+		}
+		if name != manifestName {
+			os.Remove(filepath.Join(out, name))
+			writeOut(t, out, OutputOptions{}, next)
+			wantNames(t, out, "v1_configmap_new.yaml", "v1_configmap_x.yaml")
 		}
 	}
 }

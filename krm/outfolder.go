@@ -82,6 +82,8 @@ func (d *folder) take(from *folder, name string) error {
 	return d.root.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
+var errNotRegular = errors.New("not a regular file")
+
 func notRegular(name string) error {
-	return &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	return &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
 }

@@ -2,6 +2,7 @@ package krm
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -19,15 +20,16 @@ func (o *Output) commitJournal(dir *os.Root, name string) error {
 		return err
 	}
 	o.stageName = ""
-	if err := rollForward(o.out); err != nil {
+	if err := rollForward(o.out, o.dir); err != nil {
 		return fmt.Errorf("the next run will complete this one, which stopped half-way: %w", withoutPath(err))
 	}
 	return nil
 }
 
 // rollForward carries out the journal in out, if there is one. It may stop anywhere and start again: removed files may
-// be missing, moved ones are no longer in the journal, and the manifest moves last.
-func rollForward(out *os.Root) error {
+// be missing, moved ones are no longer in the journal, and the manifest moves last. It loses nothing that others wrote, also if the
+// journal is not krmflow's: then it is refused. Messages call the folder dir.
+func rollForward(out *os.Root, dir string) error {
 	info, err := out.Lstat(journalName)
 	if notExist(err) || err == nil && !info.IsDir() {
 		return nil // anything but a folder is not ours, and is found by the scan
@@ -40,10 +42,13 @@ func rollForward(out *os.Root) error {
 		return err
 	}
 	next, err := readManifest(journal)
-	if err == nil {
-		err = carryOut(out, journal, next)
-	} else if notExist(err) {
+	switch {
+	case err == nil:
+		err = carryOut(out, journal, next, dir)
+	case notExist(err): // it moved already
 		err = nil
+	default:
+		err = badManifest(path.Join(dir, journalName), err)
 	}
 	journal.Close() // before the folder goes: some systems do not remove what is open
 	if err != nil {
@@ -52,30 +57,61 @@ func rollForward(out *os.Root) error {
 	return out.RemoveAll(journalName)
 }
 
-func carryOut(out, journal *os.Root, next manifest) error {
+func carryOut(out, journal *os.Root, next manifest, dir string) error {
 	old, err := readManifest(out)
-	if err != nil {
-		old = manifest{} // nothing is ours to remove
+	if err != nil && !notExist(err) {
+		return badManifest(dir, err)
+	}
+	var lost []string
+	put := make(map[string][]string, len(next))
+	for root, files := range next {
+		put[root] = waiting(journal, root, files)
+		lost = append(lost, losses(out, root, old[root], files, put[root])...)
+	}
+	for root, files := range old {
+		if next[root] == nil {
+			lost = append(lost, losses(out, root, files, nil, nil)...)
+		}
+	}
+	if err := refuseLosses(dir, lost); err != nil {
+		return err
 	}
 	if err := removeStale(out, old, next); err != nil {
 		return err
 	}
-	for _, root := range sortedKeys(next) {
-		if err := moveFiles(out, journal, root, next[root]); err != nil {
+	for _, root := range sortedKeys(put) {
+		if err := moveFiles(out, root, put[root]); err != nil {
 			return err
 		}
 	}
 	return out.Rename(path.Join(journalName, manifestName), manifestName)
 }
 
+// waiting returns which files of a root are in the journal. The others were moved already, or are kept.
+func waiting(journal *os.Root, root string, files map[string]record) []string {
+	if checkPlain(journal, root) != nil {
+		return nil
+	}
+	var names []string
+	for name := range files {
+		if info, err := journal.Lstat(path.Join(root, name)); err == nil && info.Mode().IsRegular() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // removeStale removes the files of old that are not in next, and the folders that this leaves empty.
 func removeStale(out *os.Root, old, next manifest) error {
 	for root, files := range old {
+		if checkPlain(out, root) != nil {
+			continue
+		}
 		for name := range files {
 			if _, stays := next[root][name]; stays {
 				continue
 			}
-			if err := out.Remove(path.Join(root, name)); err != nil && !notExist(err) {
+			if err := removeFile(out, path.Join(root, name)); err != nil {
 				return err
 			}
 		}
@@ -84,38 +120,39 @@ func removeStale(out *os.Root, old, next manifest) error {
 	gone := sortedKeys(old.folders())
 	slices.SortStableFunc(gone, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	for _, dir := range gone {
-		if !stay[dir] {
+		if !stay[dir] && checkPlain(out, dir) == nil {
 			out.Remove(dir) // fails if files of others are in it, and then it must stay
 		}
 	}
 	return nil
 }
 
-func moveFiles(out, journal *os.Root, root string, files map[string]Digest) error {
-	info, err := journal.Lstat(root)
-	if notExist(err) || err == nil && !info.IsDir() {
+// removeFile removes a file or a link, if there is one.
+func removeFile(out *os.Root, file string) error {
+	info, err := out.Lstat(file)
+	if err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0) {
+		err = out.Remove(file)
+	}
+	if notExist(err) {
 		return nil
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// moveFiles moves files of root from the journal.
+func moveFiles(out *os.Root, root string, names []string) error {
+	if len(names) == 0 {
+		return nil
 	}
-	if root != "." {
-		if err := out.MkdirAll(root, 0o777); err != nil {
-			return err
-		}
+	err := checkPlain(out, root)
+	if notExist(err) {
+		err = out.MkdirAll(root, 0o777)
 	}
-	for name := range files {
-		file := path.Join(root, name)
-		info, err := journal.Lstat(file)
-		if notExist(err) || err == nil && !info.Mode().IsRegular() {
-			continue // moved already, or a kept entry that somebody replaced by a link
-		}
-		if err != nil {
-			return err
-		}
-		if err := out.Rename(path.Join(journalName, file), file); err != nil {
-			return err
+	for _, name := range names {
+		if err == nil {
+			file := path.Join(root, name)
+			err = out.Rename(path.Join(journalName, file), file)
 		}
 	}
-	return nil
+	return err
 }

@@ -14,12 +14,15 @@ import (
 // errBusy is what tryLock returns while another process holds the lock.
 var errBusy = errors.New("locked")
 
-// openLocked opens the file name in dir, creates it with perm if need be, and locks it, waiting for at most wait. The
-// lock dies with the process. It is safe against symbolic links, which it refuses, and against the holder before
-// removing or renaming the file. If fresh is set, a file that a dead process left is replaced by a new one.
+// errNotLeft is about a file that has a name of krmflow's own and was not made by krmflow, so that it must not be removed.
+var errNotLeft = errors.New("is not a file that krmflow left")
+
+// openLocked creates the file name in dir with perm and locks it; while another process holds it, it waits for at most wait. The
+// lock dies with the process; a file that a dead process left is replaced by a new one and never written to: it may have a second
+// name. It is safe against symbolic links, which it refuses, and against the holder before removing or renaming the file.
 //
 // If the lock is held, the error is errBusy and the file is returned open and unlocked.
-func openLocked(dir *os.Root, name string, perm fs.FileMode, wait time.Duration, fresh bool) (*os.File, error) {
+func openLocked(dir *os.Root, name string, perm fs.FileMode, wait time.Duration) (*os.File, error) {
 	deadline := time.Now().Add(wait)
 	pause := time.Millisecond
 	for {
@@ -30,25 +33,35 @@ func openLocked(dir *os.Root, name string, perm fs.FileMode, wait time.Duration,
 		err = tryLock(f)
 		switch {
 		case err == nil && isFile(dir, name, f):
-			if created || !fresh {
+			if created {
 				return f, nil
 			}
-			if err := dir.Remove(name); err != nil {
-				f.Close()
-				return nil, err
-			}
+			err = removeLeft(dir, name, f)
 		case errors.Is(err, errBusy):
 			if !time.Now().Before(deadline) {
 				return f, errBusy
 			}
+			err = nil
 			time.Sleep(pause)
 			pause = min(2*pause, 50*time.Millisecond)
-		case err != nil:
-			f.Close()
-			return nil, err
 		}
 		f.Close()
+		if err != nil {
+			return nil, err
+		}
 	}
+}
+
+// removeLeft removes the file name in dir, which is f, if a process of ours can have left it.
+func removeLeft(dir *os.Root, name string, f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !oursAlone(info) {
+		return &fs.PathError{Op: "remove", Path: name, Err: errNotLeft}
+	}
+	return dir.Remove(name)
 }
 
 // openRegular opens or creates a regular file. It asks before it opens: opening follows links, creating never does.
@@ -97,7 +110,7 @@ type outputLock struct {
 
 // lockOutput takes the lock file name in dir and writes the process id into it; out is what messages name.
 func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock, error) {
-	f, err := openLocked(dir, name, 0o600, wait, false)
+	f, err := openLocked(dir, name, 0o600, wait)
 	if errors.Is(err, errBusy) {
 		defer f.Close()
 		return nil, &LockedError{out, readPID(f)}
@@ -110,10 +123,7 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 		return nil, &RefusedError{Path: out, Reason: "cannot lock it: " + showPath(file) + ": " + withoutPath(err).Error()}
 	}
 	l := &outputLock{dir, name, f}
-	if err = f.Truncate(0); err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
-	}
-	if err != nil {
+	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {
 		l.release()
 		return nil, writeError(out, err)
 	}
@@ -123,7 +133,9 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 // release removes the lock file while it is still locked: who waits for it notices and starts again.
 func (l *outputLock) release() {
 	if l != nil {
-		l.dir.Remove(l.name)
+		if isFile(l.dir, l.name, l.f) {
+			l.dir.Remove(l.name)
+		}
 		l.f.Close()
 	}
 }

@@ -3,6 +3,7 @@
 package krm
 
 import (
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -19,4 +20,10 @@ func tryLock(f *os.File) error {
 		}
 		return err
 	}
+}
+
+// oursAlone reports whether a file is this user's and has one name.
+func oursAlone(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 1 && int(st.Uid) == os.Geteuid()
 }

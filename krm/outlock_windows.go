@@ -2,6 +2,7 @@ package krm
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -17,3 +18,6 @@ func tryLock(f *os.File) error {
 	}
 	return err
 }
+
+// oursAlone would report whether a file is this user's and has one name.
+func oursAlone(fs.FileInfo) bool { return true }

@@ -3,6 +3,7 @@ package krm
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -216,7 +217,12 @@ func (o *Output) settle() error {
 		o.pending = err == nil && info.IsDir()
 		return nil
 	}
-	if err := rollForward(o.out); err != nil {
+	err := rollForward(o.out, o.dir)
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return err
+	case err != nil:
 		return &WriteError{path.Join(o.dir, journalName), fmt.Errorf("cannot complete the run that was interrupted: %w", withoutPath(err))}
 	}
 	sweep(o.out, "")
@@ -251,12 +257,8 @@ func (o *Output) readState() error {
 	switch {
 	case err == nil:
 		o.old = m
-	case notExist(err):
-	case o.opts.Force:
-		o.inside = true
-	default:
-		return &RefusedError{Path: path.Join(o.dir, manifestName), Reason: fmt.Sprintf("bad manifest: %v", withoutPath(err)),
-			Hint: "with --force the files in the folder are taken for files of others and stay"}
+	case !notExist(err):
+		return badManifest(o.dir, err)
 	}
 	if err := o.scan(); err != nil {
 		return err
@@ -286,7 +288,7 @@ func (o *Output) refuseForeign(hasManifest bool) error {
 		Hint: "choose another folder, or keep them beside the output with --force"}
 }
 
-// scan walks the folder and records what the manifest does not list.
+// scan walks the folder and records what the manifest does not list, or lists as what it is not.
 func (o *Output) scan() error {
 	o.foreign = map[string]fs.FileMode{}
 	return o.scanFolder(".", o.old.folders())
@@ -302,7 +304,6 @@ func (o *Output) scanFolder(dir string, known map[string]bool) error {
 			continue
 		}
 		name := path.Join(dir, e.Name())
-		_, listed := o.old[dir][e.Name()]
 		switch {
 		case e.IsDir() && known[name]:
 			if err := checkWritable(filepath.Join(o.path, filepath.FromSlash(name))); err != nil && !o.opts.Check {
@@ -311,7 +312,7 @@ func (o *Output) scanFolder(dir string, known map[string]bool) error {
 			if err := o.scanFolder(name, known); err != nil {
 				return err
 			}
-		case e.IsDir() || !listed:
+		case !e.Type().IsRegular() && e.Type()&fs.ModeSymlink == 0, !o.old.lists(name):
 			o.foreign[name] = e.Type()
 		}
 	}

@@ -159,13 +159,13 @@ func TestOutputUnchangedWritesNothing(t *testing.T) {
 	if !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
 		t.Error("the folder was written")
 	}
-	// A file that somebody edited is different although the manifest says otherwise.
-	write(t, filepath.Join(out, "v1_configmap_a.yaml"), "edited")
+	// A file that somebody removed is made again.
+	os.Remove(filepath.Join(out, "v1_configmap_a.yaml"))
 	if c := writeOut(t, out, OutputOptions{}, roots); len(c.Changed) != 1 || c.Unchanged != 1 {
-		t.Errorf("changes after an edit: %+v", c)
+		t.Errorf("changes after a file was removed: %+v", c)
 	}
 	if got := tree(t, out)["v1_configmap_a.yaml"]; !strings.Contains(got, "v: is-1") {
-		t.Errorf("edited file is now %q", got)
+		t.Errorf("the file is now %q", got)
 	}
 }
 
@@ -290,24 +290,143 @@ func TestOutputRefusesForeignFiles(t *testing.T) {
 func TestOutputForce(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	write(t, filepath.Join(out, "mine.txt"), "mine")
-	write(t, filepath.Join(out, "v1_configmap_x.yaml"), "by another tool")
 	write(t, filepath.Join(out, "sub", "mine.txt"), "mine")
-	writeOut(t, out, OutputOptions{Force: true}, map[string]*List{
-		".": NewList(configMap("x", "1"), configMap("y", "1")), "sub": NewList(configMap("x", "1"))})
-	got := tree(t, out)
-	if got["mine.txt"] != "mine" || got["sub/mine.txt"] != "mine" || !strings.Contains(got["v1_configmap_x.yaml"], "v: is-1") {
-		t.Errorf("tree: %q", got)
-	}
+	roots := map[string]*List{".": NewList(configMap("x", "1"), configMap("y", "1")), "sub": NewList(configMap("x", "1"))}
+	writeOut(t, out, OutputOptions{Force: true}, roots)
 	writeOut(t, out, OutputOptions{Force: true}, map[string]*List{".": NewList(configMap("x", "1"))})
 	wantNames(t, out, "mine.txt", "sub/", "sub/mine.txt", "v1_configmap_x.yaml")
+
+	// What has the name of a resource, or is in the way of a folder, is no more touched than the rest.
+	for _, name := range []string{"v1_configmap_y.yaml", "v1_configmap_y.yaml/mine.txt", "new"} {
+		write(t, filepath.Join(out, name), "mine")
+		roots["new"] = roots["sub"]
+		before := fmt.Sprint(tree(t, out))
+		_, err := tryWriteOut(out, OutputOptions{Force: true}, roots)
+		var refused *RefusedError
+		first, _, _ := strings.Cut(name, "/")
+		if !errors.As(err, &refused) || fmt.Sprint(refused.Names) != "["+first+"]" {
+			t.Errorf("with %s: %v", name, err)
+		}
+		if after := fmt.Sprint(tree(t, out)); after != before {
+			t.Errorf("with %s: %s", name, after)
+		}
+		os.RemoveAll(filepath.Join(out, first))
+	}
+	// A folder of krmflow's own that holds a file of others cannot become a file.
+	nested := map[string]*List{"v1_configmap_x.yaml": NewList(configMap("x", "1"))}
+	writeOut(t, out, OutputOptions{Force: true}, nested)
+	write(t, filepath.Join(out, "v1_configmap_x.yaml", "mine.txt"), "mine")
+	if _, err := tryWriteOut(out, OutputOptions{Force: true}, roots); err == nil || !strings.Contains(err.Error(), "\n  v1_configmap_x.yaml/mine.txt\n") {
+		t.Errorf("file in the place of a folder: %v", err)
+	}
 
 	os.RemoveAll(filepath.Join(out, "sub"))
 	if err := os.Symlink(t.TempDir(), filepath.Join(out, "sub")); err != nil {
 		t.Fatal(err)
 	}
 	_, err := tryWriteOut(out, OutputOptions{Force: true}, map[string]*List{"sub": NewList(configMap("x", "1"))})
-	if err == nil || !strings.Contains(err.Error(), "sub") {
+	if err == nil || !strings.Contains(err.Error(), "\n  sub\n") {
 		t.Errorf("root at a planted link: %v", err)
+	}
+}
+
+// TestOutputLosesNothing changes files that krmflow wrote: they are not replaced and not removed, unless they are what the render
+// makes.
+func TestOutputLosesNothing(t *testing.T) {
+	edited, gone := "a/v1_configmap_x.yaml", "b/v1_configmap_y.yaml"
+	for _, force := range []bool{false, true} {
+		for _, name := range []string{edited, gone, "a/v1_secret_s.yaml"} {
+			out := filepath.Join(t.TempDir(), "out")
+			if force {
+				write(t, filepath.Join(out, "mine.txt"), "mine")
+			}
+			opts := OutputOptions{Force: force}
+			secret := object("v1", "Secret", "", "s", "1")
+			writeOut(t, out, opts, map[string]*List{"a": NewList(configMap("x", "1"), secret), "b": NewList(configMap("x", "1"), configMap("y", "1"))})
+			write(t, filepath.Join(out, name), "edited")
+			roots := map[string]*List{"a": NewList(configMap("x", "2"))}
+			before := fmt.Sprint(tree(t, out))
+			_, err := tryWriteOut(out, opts, roots)
+			var refused *RefusedError
+			if !errors.As(err, &refused) || fmt.Sprint(refused.Names) != fmt.Sprint([]string{name}) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if after := fmt.Sprint(tree(t, out)); after != before {
+				t.Errorf("%s: %s", name, after)
+			}
+			opts.Check = true
+			if c := writeOut(t, out, opts, roots); c.None() {
+				t.Errorf("%s: check sees no change", name)
+			}
+			opts.Check = false
+			if name == edited {
+				write(t, filepath.Join(out, name), string(AppendFile(nil, configMap("x", "2").Value())))
+			} else {
+				os.Remove(filepath.Join(out, name))
+			}
+			writeOut(t, out, opts, roots)
+		}
+	}
+}
+
+// TestOutputForeignManifest has manifests that somebody else wrote: the files that they list stay.
+func TestOutputForeignManifest(t *testing.T) {
+	roots := map[string]*List{".": NewList(configMap("x", "1"))}
+	for _, digest := range []string{DigestOf([]byte("mine")).String()[len("sha256:"):], "secret " + strings.Repeat("0", 64)} {
+		for _, force := range []bool{false, true} {
+			top := t.TempDir()
+			out := filepath.Join(top, "out")
+			write(t, filepath.Join(out, "notes.yaml"), "my notes")
+			write(t, filepath.Join(out, "real", "linked.yaml"), "mine")
+			if err := os.Symlink("real", filepath.Join(out, "link")); err != nil {
+				t.Skip(err)
+			}
+			write(t, filepath.Join(out, manifestName), "krmflow-manifest 1\nroot \".\"\n"+digest+" \"notes.yaml\"\nroot \"link\"\n"+digest+" \"linked.yaml\"\nfiles 2\n")
+			before := fmt.Sprint(tree(t, top))
+			_, err := tryWriteOut(out, OutputOptions{Force: force}, roots)
+			var refused *RefusedError
+			if !errors.As(err, &refused) {
+				t.Errorf("digest %s, force %v: %v", digest, force, err)
+			}
+			if after := fmt.Sprint(tree(t, top)); after != before {
+				t.Errorf("digest %s, force %v: %s", digest, force, after)
+			}
+			os.Remove(filepath.Join(out, "notes.yaml"))
+			if force {
+				writeOut(t, out, OutputOptions{Force: true}, roots)
+				wantNames(t, out, "link", "real/", "real/linked.yaml", "v1_configmap_x.yaml")
+			}
+		}
+	}
+}
+
+// TestOutputBadManifest takes away what tells krmflow's files from others: nothing is written, and nothing stale stays unnoticed.
+func TestOutputBadManifest(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	opts := OutputOptions{Force: true}
+	writeOut(t, out, opts, map[string]*List{".": NewList(configMap("x", "1"))})
+	file := filepath.Join(out, manifestName)
+	for name, damage := range map[string]func() error{
+		"cut":   func() error { return os.Truncate(file, 40) },
+		"huge":  func() error { return os.Truncate(file, 8<<30) },
+		"empty": func() error { return os.Truncate(file, 0) },
+		"link": func() error {
+			return errors.Join(os.Rename(file, file+"2"), os.Symlink(file+"2", file))
+		},
+	} {
+		good, err := os.ReadFile(file)
+		if err := errors.Join(err, damage()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = tryWriteOut(out, opts, map[string]*List{".": NewList(configMap("y", "1"))})
+		var refused *RefusedError
+		if !errors.As(err, &refused) || refused.Path != file {
+			t.Errorf("%s: %v", name, err)
+		}
+		os.Remove(file + "2")
+		os.Remove(file)
+		write(t, file, string(good))
+		wantNames(t, out, "v1_configmap_x.yaml")
 	}
 }
 
@@ -352,6 +471,15 @@ func TestOutputSymlinks(t *testing.T) {
 	if _, err := tryWriteOut(out, OutputOptions{}, roots); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("planted lock: %v", err)
 	}
+	os.Remove(out + lockSuffix)
+	if err := os.Link(victim, out+lockSuffix); err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range []bool{false, true} {
+		if _, err := tryWriteOut(out, OutputOptions{Check: check}, roots); err == nil || !strings.Contains(err.Error(), "out.krmflow-lock: is not a file that krmflow left") {
+			t.Errorf("lock with a second name: %v", err)
+		}
+	}
 	if got, _ := os.ReadFile(victim); string(got) != string(content) {
 		t.Errorf("victim is now %q", got)
 	}
@@ -383,6 +511,16 @@ func TestOutputModes(t *testing.T) {
 	wantMode(t, out, info.Mode().Perm())
 	wantMode(t, filepath.Join(out, "v1_secret_s.yaml"), 0o600)
 	wantMode(t, filepath.Join(out, "v1_configmap_x.yaml"), info.Mode().Perm()&0o666)
+	// So is what lets one test a guess of their content, in which the plain digest does not stand.
+	wantMode(t, filepath.Join(out, manifestName), 0o600)
+	files := tree(t, out)
+	listed, _ := os.ReadFile(filepath.Join(out, manifestName))
+	for name, secret := range map[string]bool{"v1_secret_s.yaml": true, "v1_configmap_x.yaml": false} {
+		sum := DigestOf([]byte(files[name])).String()[len("sha256:"):]
+		if strings.Contains(string(listed), sum) == secret {
+			t.Errorf("%s: %s", name, listed)
+		}
+	}
 
 	// A folder's own mode stays; a Secret that others can read is written again.
 	os.Chmod(out, 0o710)
@@ -390,6 +528,9 @@ func TestOutputModes(t *testing.T) {
 	writeOut(t, out, OutputOptions{}, roots)
 	wantMode(t, out, 0o710)
 	wantMode(t, filepath.Join(out, "v1_secret_s.yaml"), 0o600)
+	roots["."] = NewList(configMap("x", "1"))
+	writeOut(t, out, OutputOptions{}, roots)
+	wantMode(t, filepath.Join(out, manifestName), info.Mode().Perm()&0o666)
 }
 
 func wantMode(t *testing.T, path string, want fs.FileMode) {

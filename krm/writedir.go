@@ -17,8 +17,8 @@ type OutputOptions struct {
 	Context context.Context
 	// Inputs are the folders that are rendered; the output may not be one of them, inside one or above one.
 	Inputs []string
-	// Force allows a folder that holds files that krmflow did not write. They stay, unless the render has files of the
-	// same names.
+	// Force allows a folder that holds files that krmflow did not write. They stay; a render that has files of the same
+	// names is refused.
 	Force bool
 	// Check only compares: nothing is written, and [Output.Check] takes the place of [Output.Commit].
 	Check bool
@@ -30,6 +30,9 @@ type OutputOptions struct {
 // the run writes is collected beside the folder and takes its place in one step at [Output.Commit]; until then, and if
 // the process dies at any moment, the folder holds what it held before. Files that are the same already are kept, so a
 // run that changes nothing writes nothing.
+//
+// A file that was changed since krmflow wrote it, or that it never wrote, is neither replaced nor removed: a commit that would
+// have to is refused. A symbolic link has no content that could be lost; one in the place of a file is replaced, never followed.
 //
 // [Output.Put] and [Output.Keep] are safe for concurrent use; every other method must be called when they have returned.
 // A root that is neither put nor kept loses the files of earlier runs.
@@ -61,7 +64,7 @@ type Output struct {
 
 // rootState is what one root will consist of. It is owned by the call of Put or Keep that registered it.
 type rootState struct {
-	files          map[string]Digest
+	files          map[string]record
 	same           []string // on disk already; the others are in the staging folder
 	added, changed []string
 	kept           bool
@@ -156,7 +159,7 @@ func (o *Output) put(root string, st *rootState, l *List) error {
 	}
 	w.o, w.root = o, root
 	defer w.close()
-	st.files = make(map[string]Digest, len(names))
+	st.files = make(map[string]record, len(names))
 	for i, r := range l.All() {
 		if ctx := o.opts.Context; ctx != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -178,12 +181,12 @@ func (w *rootWriter) close() {
 
 func (w *rootWriter) put(st *rootState, name string, r *Resource) error {
 	w.buf = AppendFile(w.buf[:0], r.Value())
-	sum := DigestOf(w.buf)
 	perm := filePerm(r)
-	st.files[name] = sum
+	rec := recordOf(path.Join(w.root, name), w.buf, perm == secretPerm)
+	st.files[name] = rec
 	was, had := w.o.old[w.root][name]
 	switch {
-	case had && was == sum && w.onDisk(name, perm):
+	case had && was == rec && w.onDisk(name, perm):
 		st.same = append(st.same, name)
 		return nil
 	case had:
@@ -197,10 +200,13 @@ func (w *rootWriter) put(st *rootState, name string, r *Resource) error {
 	return writeError(path.Join(w.o.dir, w.root, name), w.write(name, perm))
 }
 
+// secretPerm are the permissions of files with Secrets: they are for their owner alone.
+const secretPerm fs.FileMode = 0o600
+
 // filePerm returns the permissions of the file of r, before the umask.
 func filePerm(r *Resource) fs.FileMode {
 	if r.ID().Kind == "Secret" {
-		return 0o600
+		return secretPerm
 	}
 	return 0o666
 }
@@ -218,7 +224,7 @@ func (w *rootWriter) onDisk(name string, perm fs.FileMode) bool {
 		w.cmp = make([]byte, need+need/4)
 	}
 	n, has, err := w.old.read(name, w.cmp[:len(w.buf)+1])
-	if perm == 0o600 && has&0o077 != 0 && runtime.GOOS != "windows" {
+	if perm == secretPerm && has&0o077 != 0 && runtime.GOOS != "windows" {
 		return false
 	}
 	return err == nil && string(w.cmp[:n]) == string(w.buf)

@@ -13,8 +13,8 @@ import (
 
 // WriteFileAtomic makes data the content of the file at path: a reader sees the old content or the new one, also after a
 // crash. perm is what a new file gets, before the umask; a file whose permissions are narrower keeps them. A symbolic
-// link is replaced, not followed; a device or pipe (/dev/stdout) is written to. The error is a [*RefusedError] for a
-// folder, else a [*WriteError].
+// link is replaced, not followed; a device, a pipe or a stream of the process (/dev/fd/3) is written to. The error is a
+// [*RefusedError] for a folder, a [*LockedError] while another run writes the file, else a [*WriteError].
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	return writeFile(path, data, perm, true)
 }
@@ -52,7 +52,8 @@ func CheckFile(path string) error {
 	return nil
 }
 
-// checkFile refuses what names no file. It reports whether path is to be written to as it is, and not replaced.
+// checkFile refuses what names no file. It reports whether path is to be written to as it is, and not replaced: a link is
+// not, whatever it leads to, unless it stands for a stream.
 func checkFile(path string) (through bool, err error) {
 	if path == "" {
 		return false, &RefusedError{Path: path, Reason: "the output file has no name"}
@@ -61,7 +62,11 @@ func checkFile(path string) (through bool, err error) {
 	if err == nil && info.IsDir() || os.IsPathSeparator(path[len(path)-1]) {
 		return false, &RefusedError{Path: path, Reason: "is a folder, not a file"}
 	}
-	return err == nil && !info.Mode().IsRegular() || isStream(path), nil
+	if isStream(path) {
+		return true, nil
+	}
+	info, err = os.Lstat(path)
+	return err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0, nil
 }
 
 func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
@@ -77,24 +82,38 @@ func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
 		return writeError(path, err)
 	}
 	defer dir.Close()
-	err = replaceFile(dir, filepath.Base(path), data, perm, durable)
-	if errors.Is(err, errBusy) {
+	name := filepath.Base(path)
+	err = replaceFile(dir, name, data, perm, durable)
+	switch {
+	case errors.Is(err, errBusy):
 		return &LockedError{Path: path}
+	case errors.Is(err, errNotLeft):
+		return &RefusedError{Path: filepath.Join(filepath.Dir(path), tempNameOf(name)), Reason: errNotLeft.Error()}
 	}
 	return writeError(path, err)
 }
 
-// isStream reports whether path is a link that stands for a stream of the process: /dev/stdout must not be replaced,
-// also if the stream goes to a regular file.
+// isStream reports whether path names an open file of a process: such a link must not be replaced, also if it leads to a
+// regular file. Other links in these folders may be anybody's.
 func isStream(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0 && (strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/"))
+	path = filepath.Clean(path)
+	dir := filepath.Dir(path)
+	return path == "/dev/stdout" || path == "/dev/stderr" || dir == "/dev/fd" ||
+		strings.HasPrefix(dir, "/proc/") && filepath.Base(dir) == "fd"
 }
 
 func writeThrough(path string, data []byte) error {
+	before, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
+	}
+	defer f.Close()
+	if after, err := f.Stat(); err != nil || !isStream(path) && !os.SameFile(before, after) {
+		return errors.New("it was replaced while krmflow was opening it")
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
@@ -104,7 +123,7 @@ func writeThrough(path string, data []byte) error {
 // locked: two runs take turns, and what a killed run left is replaced by the next one.
 func replaceFile(dir *os.Root, name string, data []byte, perm fs.FileMode, durable bool) error {
 	temp := tempNameOf(name)
-	f, err := openLocked(dir, temp, perm, defaultWait, true)
+	f, err := openLocked(dir, temp, perm, defaultWait)
 	if errors.Is(err, errBusy) {
 		f.Close()
 		return err

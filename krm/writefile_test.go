@@ -93,6 +93,44 @@ func TestWriteFileAtomicStreams(t *testing.T) {
 	}
 }
 
+// TestWriteFileAtomicLinks plants links where the file and the one beside it must be: none is followed, and what they lead to is
+// neither written nor emptied.
+func TestWriteFileAtomicLinks(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "out.yaml")
+	for _, target := range []string{"/dev/null", "/dev/full", "nowhere"} {
+		if err := os.Symlink(target, file); err != nil {
+			t.Skip(err)
+		}
+		if err := WriteFileAtomic(file, []byte("new"), 0o666); err != nil {
+			t.Errorf("link to %s: %v", target, err)
+		}
+		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("the link to %s was not replaced: %v %v", target, info, err)
+		}
+		os.Remove(file)
+	}
+	victim, temp := filepath.Join(dir, "victim"), filepath.Join(dir, tempNameOf("out.yaml"))
+	write(t, victim, "keep")
+	var refused *RefusedError
+	if err := os.Link(victim, temp); err != nil {
+		t.Skip(err)
+	}
+	if err := WriteFileAtomic(file, []byte("new"), 0o666); !errors.As(err, &refused) || refused.Path != temp {
+		t.Errorf("a second name of a file: %v", err)
+	}
+	os.Remove(temp)
+	if err := os.Symlink("victim", temp); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFileAtomic(file, []byte("new"), 0o666); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a link: %v", err)
+	}
+	if got := tree(t, dir); got["victim"] != "keep" || len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestWriteFileAtomicConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x")

@@ -24,6 +24,9 @@ same, so that krmflow build can take its place in scripts.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
+			if output == devStdout {
+				output = ""
+			}
 			plan, err := a.plan(cmd, []string{dir})
 			if err != nil {
 				return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -58,6 +59,9 @@ func interruptible(ctx context.Context, f func() error) error {
 	}
 }
 
+// devStdout is a name of stdout. To open it by that name would hide that it is closed.
+const devStdout = "/dev/stdout"
+
 // stdoutWriter writes to w until ctx ends and remembers that something was lost: the parser of the command line does
 // not say so when it prints a help text.
 type stdoutWriter struct {
@@ -76,4 +80,11 @@ func (s *stdoutWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// closedWriter stands for a stdout that is closed.
+type closedWriter struct{}
+
+func (closedWriter) Write([]byte) (int, error) {
+	return 0, errors.New("it was closed when krmflow started")
 }

@@ -55,7 +55,13 @@ func seeUsage(cmd *cobra.Command, err error) error {
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	var stdout io.Writer = os.Stdout
+	if stdoutClosed() {
+		stdout = closedWriter{}
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, stdout, os.Stderr))
+}
 
 // run runs one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {

@@ -38,7 +38,7 @@ func renderCommand(a *app) *cobra.Command {
 resource, each root below its own path if there are several: relative to DIR with -R DIR, else to the working directory,
 or to the deepest folder that holds all of them. The folder changes in one step when everything is rendered: a run that is
 killed leaves what was there. Files that an earlier run wrote and that are no longer made are removed; files that krmflow
-did not write are never touched.`,
+did not write, or that were changed since, are never touched: if the render needs their place, it is refused.`,
 		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {
@@ -66,7 +66,7 @@ did not write are never touched.`,
 	a.registerRoots(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
-	fs.BoolVar(&f.force, "force", false, "write to a folder that holds files krmflow did not write; they stay, and a run that is killed is completed by the next one")
+	fs.BoolVar(&f.force, "force", false, "write to a folder that holds files krmflow did not write; they stay: a render that needs their names is refused, and a run that is killed is completed by the next one")
 	fs.StringVar(&f.plan, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	fs.BoolVar(&f.check, "check", false, "write nothing, exit with 10 if the output would change")
 	return cmd
@@ -105,7 +105,7 @@ type sink interface {
 
 // sink opens the output. What must not be written to is refused here, before anything is rendered.
 func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, error) {
-	if f.output == "-" {
+	if f.output == "-" || f.output == devStdout {
 		if f.check {
 			return nil, usageError(errors.New("--check needs -o with a folder or file"))
 		}

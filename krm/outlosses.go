@@ -1,0 +1,116 @@
+package krm
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// checkLosses refuses to make the folder m if that needs the place of something of others, or would lose what they wrote.
+func (o *Output) checkLosses(m manifest) error {
+	names := o.taken(m)
+	for root, st := range o.roots {
+		names = append(names, losses(o.out, root, o.old[root], st.files, slices.Concat(st.added, st.changed))...)
+	}
+	for root, files := range o.old {
+		if o.roots[root] == nil {
+			names = append(names, losses(o.out, root, files, nil, nil)...)
+		}
+	}
+	return refuseLosses(o.dir, names)
+}
+
+func refuseLosses(dir string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return &RefusedError{Path: dir, Reason: "files would be replaced or removed that krmflow did not write, or that were changed since", Names: names,
+		Hint: "remove them or move them away: no flag does"}
+}
+
+// taken returns what others have where m has a folder or a file and that cannot be replaced. Links to take a file's place are
+// not among it, and regular files are up to [losses].
+func (o *Output) taken(m manifest) []string {
+	var names []string
+	folders := m.folders()
+	for name, mode := range o.foreign {
+		link := mode&fs.ModeSymlink != 0
+		taken := folders[name] && !mode.IsDir() || m.lists(name) && !mode.IsRegular() && !link
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			taken = taken || m.lists(dir)
+		}
+		if taken {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// losses returns the paths in out of the files of root that would be lost, because they have neither the content that old
+// records nor the one that they will get. It looks at those that put names and at those of old that are not in next.
+func losses(out *os.Root, root string, old, next map[string]record, put []string) []string {
+	if checkPlain(out, root) != nil {
+		return nil // nothing is there, or it is not ours
+	}
+	dir, err := openFolder(out, root)
+	if err != nil {
+		return []string{root}
+	}
+	defer dir.close()
+	names := slices.Clip(put)
+	for name := range old {
+		if _, stays := next[name]; !stays {
+			names = append(names, name)
+		}
+	}
+	var lost []string
+	var buf []byte
+	for _, name := range names {
+		file := path.Join(root, name)
+		buf, err = dir.readWhole(name, buf)
+		was, listed := old[name]
+		will, stays := next[name]
+		switch {
+		case notExist(err), errors.Is(err, errNotRegular):
+		case err == nil && listed && recordOf(file, buf, was.secret) == was:
+		case err == nil && stays && recordOf(file, buf, will.secret) == will:
+		default:
+			lost = append(lost, file)
+		}
+	}
+	return lost
+}
+
+// readWhole appends the content of a regular file to buf[:0]. Files that are larger than any that krmflow writes are errors.
+func (d *folder) readWhole(name string, buf []byte) ([]byte, error) {
+	const most = 256 << 20
+	info, err := d.root.Lstat(name)
+	switch {
+	case err != nil:
+		return buf, err
+	case !info.Mode().IsRegular():
+		return buf, notRegular(name)
+	case info.Size() > most:
+		return buf, &fs.PathError{Op: "read", Path: name, Err: errors.New("too large")}
+	}
+	buf = slices.Grow(buf[:0], int(info.Size())+1) // one byte more than needed shows a file that grows
+	n, _, err := d.read(name, buf[:cap(buf)])
+	return buf[:n], err
+}
+
+// checkPlain returns an error if one of the folders that lead to root in dir, or root itself, is anything else, such as a link.
+func checkPlain(dir *os.Root, root string) error {
+	if up := path.Dir(root); up != "." {
+		if err := checkPlain(dir, up); err != nil {
+			return err
+		}
+	}
+	info, err := dir.Lstat(root)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: root, Err: errors.New("not a folder")}
+	}
+	return err
+}
