@@ -88,6 +88,11 @@ func parsePart(s string) pathPart {
 	return p
 }
 
+// isAnnotation reports whether p leads to an annotation of the object.
+func (p *fieldPath) isAnnotation() bool {
+	return len(p.parts) == 3 && p.parts[0].text == "metadata" && p.parts[1].text == "annotations"
+}
+
 // asIndex returns the number that s is. Most parts are names, and making an error of each costs more than the rest.
 func asIndex(s string) (int, bool) {
 	if s == "" || s[0] > '9' {

@@ -101,6 +101,9 @@ func jsonText(v krm.Value) string {
 
 // rewritten returns v with the quotes that it has after a way through JSON: only those that are needed.
 func rewritten(v krm.Value) krm.Value {
+	if v.IsUntyped() {
+		v = v.Reread()
+	}
 	switch v.Type() {
 	case krm.Null:
 		return v.Reread()

@@ -3,6 +3,7 @@ package builtins
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
@@ -48,6 +49,11 @@ func (v sourceValue) whole() krm.Value {
 type copier struct {
 	value sourceValue
 	opts  FieldOptions
+	path  *fieldPath // the fields that are being written
+	// asText makes strings of the scalars that are set, as annotations all become in the end.
+	asText bool
+	// wrong says that the text of a scalar is no longer of its type. It is a mistake unless another replacement mends it.
+	wrong error
 }
 
 // create returns what is made at the end of a path that leads nowhere: something of the value's kind, or None.
@@ -66,6 +72,7 @@ func (c *copier) apply(v krm.Value, path *fieldPath) (edited krm.Value, lost boo
 	if edited, ok := c.embedded(v, path.parts); ok {
 		return edited, false, nil
 	}
+	c.path, c.asText = path, path.isAnnotation()
 	e := editor[krm.Value]{tree: &valueTree{copier: c}, create: c.create()}
 	edited, count, err := e.edit(v, path.parts)
 	problem := "unable to find field"
@@ -192,20 +199,43 @@ func (t *valueTree) set(v krm.Value) (krm.Value, error) {
 	if !v.Exists() {
 		text = t.freshText
 	}
-	x, ok := withText(v, t.text(text))
-	if !ok {
-		return v, fmt.Errorf("its type is %s, and the value has another one", v.Type())
+	text = t.text(text)
+	x, ok := withText(v, text)
+	switch {
+	case ok:
+		return x, nil
+	case t.asText:
+		return krm.SetStr(text), nil
 	}
-	return x, nil
+	err := fmt.Errorf("its type is %s, and the value has another one", v.Type())
+	if v.Type() == krm.Null {
+		return v, err
+	}
+	t.wrong = fmt.Errorf("unable to find field %q: %w", t.path.text, err)
+	return krm.Number(v.Type(), text), nil
+}
+
+// hasWrongText reports whether v holds a scalar whose text is not of its type.
+func hasWrongText(v krm.Value) bool {
+	switch v.Type() {
+	case krm.Map:
+		return slices.ContainsFunc(v.Fields(), func(f krm.Field) bool { return hasWrongText(f.Value) })
+	case krm.Seq:
+		return slices.ContainsFunc(v.Items(), hasWrongText)
+	case krm.Bool, krm.Int, krm.Float, krm.Time:
+		_, ok := withText(v, v.Text())
+		return !ok
+	}
+	return false
 }
 
 // withText returns a scalar of v's type with another text; ok is false if the text has another type. None takes the
 // type of the text.
 func withText(v krm.Value, text string) (x krm.Value, ok bool) {
-	if v.Type() == krm.String {
+	if v.Type() == krm.String && !v.IsUntyped() {
 		return sameOr(v, text), true
 	}
-	if v.Exists() && v.SourceText() == text {
+	if v.Type() == krm.Null && v.SourceText() == text {
 		return v, true
 	}
 	if !v.Exists() || v.IsUntyped() {
@@ -224,5 +254,5 @@ func sameOr(v krm.Value, text string) krm.Value {
 	if v.Text() == text {
 		return v
 	}
-	return krm.Str(text).WithQuotes(v.Quoted())
+	return krm.Str(text).WithStyleOf(v)
 }

@@ -78,19 +78,7 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 	if d, _, _ := mapDirective(patch); d == replaceDirective {
 		merged = r.Value()
 	}
-	id := r.ID()
-	if !p.allowKind {
-		merged = setText(merged, id.Kind, "kind")
-	}
-	if !p.allowName {
-		merged = setText(merged, id.Name, "metadata", "name")
-	}
-	if id.Namespace != "" {
-		merged = setText(merged, id.Namespace, "metadata", "namespace")
-	} else if meta := merged.Get("metadata"); meta.Get("namespace").Exists() {
-		merged = merged.With("metadata", meta.Without("namespace"))
-	}
-	merged = orSame(merged, r.Value())
+	merged = p.restore(orSame(merged, r.Value()), r.ID())
 	if merged.Same(r.Value()) && !p.allowName && !p.allowKind && !p.wipesState {
 		return r, nil
 	}
@@ -105,12 +93,30 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 	return c, nil
 }
 
-// setText sets a string, and leaves alone one that has the same text.
+// restore returns v, which a patch was merged into, with what the patch may not change of the identity id.
+func (p *smPatch) restore(v krm.Value, id krm.ID) krm.Value {
+	if !p.allowKind {
+		v = setText(v, id.Kind, "kind")
+	}
+	if !p.allowName {
+		v = setText(v, id.Name, "metadata", "name")
+	}
+	if id.Namespace != "" {
+		return setText(v, id.Namespace, "metadata", "namespace")
+	}
+	if meta := v.Get("metadata"); meta.Get("namespace").Exists() {
+		return v.With("metadata", meta.Without("namespace"))
+	}
+	return v
+}
+
+// setText sets a text that has no type of its own.
 func setText(v krm.Value, text string, path ...string) krm.Value {
-	if v.At(path...).Text() == text {
+	old := v.At(path...)
+	if old.Text() == text && (old.Quoted() || old.IsUntyped()) {
 		return v
 	}
-	return v.WithAt(krm.Str(text), path...)
+	return v.WithAt(sameStyle(old, text), path...)
 }
 
 // forget removes what kustomize keeps in annotations.
@@ -125,7 +131,9 @@ func (p *smPatch) applyTo(schema *krm.Schema, list *krm.List, i int, toSet bool)
 	r := list.At(i)
 	patch := p.value
 	if toSet {
-		patch = setText(patch, r.ID().APIVersion(), "apiVersion")
+		if version := r.ID().APIVersion(); patch.Get("apiVersion").Text() != version {
+			patch = patch.With("apiVersion", krm.Untyped(version))
+		}
 	}
 	c, err := p.apply(schema, r, patch)
 	switch {
@@ -136,7 +144,7 @@ func (p *smPatch) applyTo(schema *krm.Schema, list *krm.List, i int, toSet bool)
 		return true, true, nil
 	}
 	list.Set(i, c)
-	return true, false, nil
+	return p.allowName || p.allowKind || p.wipesState || !c.Value().Equal(r.Value()), false, nil
 }
 
 // deletedResource takes the place of a deleted one until the list is swept.

@@ -117,7 +117,7 @@ func mergeScalar(dest, patch krm.Value) krm.Value {
 	if dest.Equal(patch) {
 		return dest
 	}
-	return patch.WithQuotes(dest.Quoted())
+	return patch.WithStyleOf(dest)
 }
 
 func (m *merger) mergeMap(dest, patch krm.Value, n krm.Node) (krm.Value, error) {

@@ -1,5 +1,7 @@
 package krm
 
+import "strings"
+
 // flow parses a list or mapping in brackets and moves behind the closing bracket.
 func (p *parser) flow() (v Value, ok bool) {
 	if !p.enter() {
@@ -145,7 +147,16 @@ func (p *parser) flowNode() (Value, bool) {
 	if c := byteAt(p.s, p.i); colon || c == '[' || c == '{' || c == '?' {
 		return Value{}, false
 	}
-	return p.resolved(p.s[start:end], start)
+	v, ok := p.resolved(p.s[start:end], start)
+	return inBrackets(v, p.yaml11), ok
+}
+
+// inBrackets returns a plain scalar as it comes back from kustomize, which puts what has a colon in quotes there.
+func inBrackets(v Value, yaml11 bool) Value {
+	if v.typ == Time && !yaml11 && strings.IndexByte(v.Text(), ':') >= 0 {
+		return Str(v.Text())
+	}
+	return v
 }
 
 func (p *parser) startsFlowPlain() bool {

@@ -178,8 +178,11 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		done, err = c.sequence(n, depth)
 	default:
 		done.value, err = c.scalar(n)
+		if c.flow > 0 {
+			done.value = inBrackets(done.value, c.parser.yaml11)
+		}
 		if done.value.typ == Null && done.value.marked {
-			done.value.warped = c.flow > 0 && !c.parser.yaml11
+			done.value.warped = c.flow > 0 && !c.parser.yaml11 && n.Style&yaml.TaggedStyle == 0
 		}
 		done.size = len(n.Value) + 8
 	}
@@ -306,7 +309,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 // text returns the value of a scalar that is no plain one.
 func (c *converter) text(n *yaml.Node) Value {
 	v := QuotedStr(n.Value)
-	v.warped = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11 && refold(n.Value) != n.Value
+	v.warped = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11
 	return v
 }
 

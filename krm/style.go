@@ -32,20 +32,34 @@ func (v Value) Quoted() bool { return v.typ == String && v.marked }
 // WithQuotes returns the string v as written with or without quotes. Other values are returned unchanged.
 func (v Value) WithQuotes(quoted bool) Value {
 	if v.typ == String {
-		v.marked = quoted
+		v.marked, v.warped = quoted, v.warped && v.marked && quoted
+	}
+	return v
+}
+
+// WithStyleOf returns the string v as old was written: plain, in quotes or as a block scalar. Other values are returned
+// unchanged.
+func (v Value) WithStyleOf(old Value) Value {
+	if v.typ == String {
+		v.marked, v.warped = old.Quoted(), old.IsFolded()
 	}
 	return v
 }
 
 // Untyped returns what [Plain] does, for a text that a step writes without a type. As long as nothing gives it one, it
-// also counts as a string.
+// also counts as a string, and another text in its place may have another type.
 func Untyped(text string) Value {
 	v := Plain(text)
-	if v.typ > Null && v.typ < String {
+	switch {
+	case v.typ == String:
+		v.warped = true
+	case v.typ > Null:
 		v.marked = true
 	}
 	return v
 }
 
-// IsUntyped reports whether v was made by [Untyped] and is no string.
-func (v Value) IsUntyped() bool { return v.marked && v.typ > Null && v.typ < String }
+// IsUntyped reports whether v was made by [Untyped].
+func (v Value) IsUntyped() bool {
+	return v.typ == String && v.warped && !v.marked || v.marked && v.typ > Null && v.typ < String
+}

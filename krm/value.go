@@ -54,7 +54,8 @@ type Value struct {
 	// marked: a string that was written in quotes, a null that was written as nothing, any other scalar that has its type
 	// from its text alone: see style.go.
 	marked bool
-	// warped: the output shows another text than the value has: see warp.go.
+	// warped: the output may show another text than the value has, see warp.go; of a string without quotes, that it is one
+	// because of its text alone, see style.go.
 	warped bool
 }
 

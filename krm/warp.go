@@ -9,8 +9,19 @@ import "strings"
 // emptyText is the null that is written as nothing inside of brackets. It is printed as the empty string.
 var emptyText = Value{typ: Null, marked: true, warped: true}
 
-// tildeNull is the null that is written as ~, which annotations show.
-var tildeNull = Value{typ: Null, warped: true}
+// Nulls that are not written as null, which annotations show.
+var (
+	tildeNull = nullOf("~")
+	titleNull = nullOf("Null")
+	upperNull = nullOf("NULL")
+)
+
+// nullOf returns the null that is written as text. It has no length, so that it equals other nulls.
+func nullOf(text string) Value {
+	v := scalar(Null, text+"\x00")
+	v.n, v.warped = 0, true
+	return v
+}
 
 // SourceText returns the text of a scalar, and of null what the file has: nothing, ~ or null.
 func (v Value) SourceText() string {
@@ -19,8 +30,12 @@ func (v Value) SourceText() string {
 		return v.Text()
 	case v.marked:
 		return ""
-	case v.warped:
+	case v.warped && v.p == tildeNull.p:
 		return "~"
+	case v.warped && v.p == titleNull.p:
+		return "Null"
+	case v.warped && v.p == upperNull.p:
+		return "NULL"
 	}
 	return "null"
 }
@@ -33,11 +48,16 @@ func (v Value) Reread() Value {
 		return QuotedStr("")
 	case v.typ == Null:
 		return NullValue
-	case v.typ == String && v.warped:
+	case v.IsFolded():
 		return Str(refold(v.Text()))
+	case v.IsUntyped():
+		v.marked, v.warped = false, false
 	}
 	return v
 }
+
+// IsFolded reports whether v is a string that was written as a folded block scalar.
+func (v Value) IsFolded() bool { return v.typ == String && v.marked && v.warped }
 
 func nullText(v Value) string {
 	if v == emptyText {
@@ -62,7 +82,7 @@ func (e *emitter) output(v Value) string {
 
 // outputText returns the text of a string as the output shows it.
 func (v Value) outputText() string {
-	if v.warped {
+	if v.IsFolded() {
 		return refold(v.Text())
 	}
 	return v.Text()

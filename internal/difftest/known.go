@@ -1,0 +1,47 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A listed difference is one of docs/differences.md.
+type listed struct {
+	what  string
+	holds func(t tree, kind string, p pair) bool
+}
+
+// allListed decide about reduced trees, so that one difference cannot hide another one.
+var allListed = []listed{
+	{"integers keep their digits", func(_ tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "output: ") && withoutDigits(p.kustomize.stdout) == withoutDigits(p.krmflow.stdout)
+	}},
+	{"annotations that kustomize keeps its own notes in", func(_ tree, _ string, p pair) bool {
+		return strings.Contains(p.kustomize.stdout+p.kustomize.stderr, "internal.config.kubernetes.io/")
+	}},
+	{"any text is printed as it is", func(_ tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "only kustomize refuses") && rereadError.MatchString(p.kustomize.stderr)
+	}},
+	{"names of fields that are numbers", func(_ tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "unsupported type: map[interface {}]interface {}")
+	}},
+	{"a key that occurs twice", func(_ tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "only krmflow refuses") && strings.Contains(p.krmflow.stderr, "occurs twice in one mapping")
+	}},
+}
+
+var (
+	longNumber  = regexp.MustCompile(`-?[0-9]{16,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
+	rereadError = regexp.MustCompile(`yaml: line [0-9]+: (found a tab character where an indentation space is expected|control characters are not allowed)`)
+)
+
+func withoutDigits(text string) string { return longNumber.ReplaceAllString(text, "N") }
+
+func knownAs(t tree, kind string, p pair) string {
+	for _, l := range allListed {
+		if l.holds(t, kind, p) {
+			return l.what
+		}
+	}
+	return ""
+}
