@@ -101,6 +101,9 @@ type refFixer struct {
 // fix returns the value of r with the references at the fields of trees updated.
 func (x *nameIndex) fix(r *krm.Resource, trees []*fieldTree[refSpec]) (krm.Value, error) {
 	v := r.Value()
+	if text := v.Get("apiVersion").Text(); text != r.ID().APIVersion() {
+		return v, krm.Errorf(r.Pos, "apiVersion", "%s: %q is no apiVersion", r.ID(), text)
+	}
 	from, err := reachOf(r)
 	if err != nil {
 		return v, krm.Errorf(r.Pos, "subjects", "%s: %w", r.ID(), err)

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -45,6 +46,9 @@ func (r *replacement) apply(list *krm.List, warn Warn, doubtful func(int, error)
 	for i := range r.targets {
 		t := &r.targets[i]
 		found := 0
+		if err := t.checkSelectors(list); err != nil {
+			return fmt.Errorf("targets[%d]: %w", i, err)
+		}
 		for _, pos := range t.candidates(list) {
 			ok, err := t.selects(list.At(pos))
 			if err != nil {
@@ -228,6 +232,35 @@ func candidates(list *krm.List, name string) []int {
 
 func (t *replacementTarget) candidates(list *krm.List) []int {
 	return candidates(list, t.sel.name.literal)
+}
+
+// checkSelectors returns what is wrong with a label or annotation selector that kustomize asks about any resource: it does
+// so before it looks at names.
+func (t *replacementTarget) checkSelectors(list *krm.List) error {
+	wrong := func(s *Selector) bool { return s.labelErr != nil || s.annotationErr != nil }
+	if !wrong(t.sel) && !slices.ContainsFunc(t.reject, wrong) {
+		return nil
+	}
+	for _, r := range list.All() {
+		if ok, err := t.sel.matchesLabels(r); err != nil || !ok {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for _, s := range t.reject {
+			if s.AnnotationSelector == "" && s.LabelSelector == "" {
+				continue
+			}
+			if rejected, err := s.matchesLabels(r); rejected || err != nil {
+				if err != nil {
+					return err
+				}
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // selects reports whether r is a target: one of its identities, its labels and its annotations are selected, and neither

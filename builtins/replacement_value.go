@@ -155,11 +155,11 @@ func (*valueTree) withField(v krm.Value, key string, x krm.Value) krm.Value { re
 func (*valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
 	old := v.Items()
 	if len(old) != len(items) {
-		return krm.SeqOf(items...)
+		return v.WithItems(items...)
 	}
 	for i := range items {
 		if !items[i].Same(old[i]) {
-			return krm.SeqOf(items...)
+			return v.WithItems(items...)
 		}
 	}
 	return v

@@ -67,7 +67,11 @@ func wipesState(patch krm.Value) bool {
 
 // apply returns r changed by the patch: r itself if nothing changes, nil if the patch deletes it.
 func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*krm.Resource, error) {
-	merged, deleted, err := MergePatch(schema, r.Value(), patch)
+	old := r.Value()
+	if annotations := patch.At("metadata", "annotations"); annotations.Exists() && annotations.Type() != krm.Map && hasState(r) {
+		old = withAnnotations(old) // kustomize has its own there at this time
+	}
+	merged, deleted, err := MergePatch(schema, old, patch)
 	if err != nil {
 		return nil, resourceError(r, err)
 	}
@@ -79,6 +83,9 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 		merged = r.Value()
 	}
 	merged = p.restore(orSame(merged, r.Value()), r.ID())
+	if patch.Get("apiVersion").IsOmitted() && !merged.Get("apiVersion").Exists() {
+		merged = merged.With("apiVersion", krm.NullValue) // what kustomize sets of a resource without one
+	}
 	if merged.Same(r.Value()) && !p.allowName && !p.allowKind && !p.wipesState {
 		return r, nil
 	}

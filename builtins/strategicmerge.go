@@ -78,7 +78,7 @@ func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
 	case dest.IsNull():
 		v, err := m.add(patch, n)
 		if dest.Exists() {
-			v = v.WithQuotes(false)
+			v = v.WithStyleOf(dest)
 		}
 		return v, err
 	case patch.IsNull():
@@ -86,12 +86,21 @@ func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
 	case shape(dest) != shape(patch):
 		return krm.Value{}, fmt.Errorf("a %s cannot take the place of a %s", patch.Type(), dest.Type())
 	case dest.Type() == krm.Map:
-		return m.mergeMap(dest, patch, m.node(n, dest, patch))
+		v, err := m.mergeMap(dest, patch, m.node(n, dest, patch))
+		return v.WithStyleOf(keepsStyle(dest, patch)), err
 	case dest.Type() == krm.Seq:
 		v, err := m.mergeSeq(dest, patch, n)
-		return orSame(v, dest), err
+		return orSame(v.WithStyleOf(keepsStyle(dest, patch)), dest), err
 	}
 	return mergeScalar(dest, patch), nil
+}
+
+// keepsStyle returns which of a mapping or list and its patch decides whether the result is in brackets.
+func keepsStyle(dest, patch krm.Value) krm.Value {
+	if dest.Len() == 0 {
+		return patch
+	}
+	return dest
 }
 
 // orSame returns old if v holds the same data.
@@ -161,7 +170,7 @@ func (m *merger) addFields(dest, merged, patch krm.Value, n krm.Node) (krm.Value
 	if len(added) == 0 {
 		return merged, nil
 	}
-	return krm.MapOf(slices.Concat(merged.Fields(), added)...), nil
+	return merged.WithFields(slices.Concat(merged.Fields(), added)...), nil
 }
 
 // lookup returns a function that finds the fields of a mapping, fast also if there are thousands.
@@ -196,7 +205,7 @@ func (m *merger) eachField(v krm.Value, f func(krm.Field) (krm.Value, error)) (k
 	if changed == nil {
 		return v, nil
 	}
-	return krm.MapOf(changed...), nil
+	return v.WithFields(changed...), nil
 }
 
 // add returns patch as it is put where nothing was. Unlike deeper ones, a wrong directive at this level is no error.

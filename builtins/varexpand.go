@@ -71,7 +71,7 @@ func (e *expander) editMap(v krm.Value) krm.Value {
 	if changed == nil {
 		return v
 	}
-	return krm.MapOf(changed...)
+	return v.WithFields(changed...)
 }
 
 func (e *expander) editSeq(v krm.Value) (krm.Value, error) {

@@ -1,7 +1,5 @@
 package krm
 
-import "strings"
-
 // flow parses a list or mapping in brackets and moves behind the closing bracket.
 func (p *parser) flow() (v Value, ok bool) {
 	if !p.enter() {
@@ -13,6 +11,7 @@ func (p *parser) flow() (v Value, ok bool) {
 		v, ok = p.flowMap()
 	}
 	p.depth--
+	v.marked = ok && !p.yaml11
 	if p.trace != nil && v.Len() > 0 {
 		p.trace.flow = true
 	}
@@ -81,7 +80,7 @@ func (p *parser) flowMap() (v Value, ok bool) {
 		if !ok || !p.flowSpace() {
 			return v, false
 		}
-		v = p.emptyText()
+		v = OmittedNull
 		if c := p.s[p.i]; c != ',' && c != '}' {
 			if v, ok = p.flowNode(); !ok || !p.flowSpace() {
 				return v, false
@@ -98,13 +97,6 @@ func (p *parser) flowMap() (v Value, ok bool) {
 	}
 	p.i++
 	return p.closeMap(base)
-}
-
-func (p *parser) emptyText() Value {
-	if p.yaml11 {
-		return OmittedNull
-	}
-	return emptyText
 }
 
 // flowKey parses a key with its colon, all on one line.
@@ -147,16 +139,7 @@ func (p *parser) flowNode() (Value, bool) {
 	if c := byteAt(p.s, p.i); colon || c == '[' || c == '{' || c == '?' {
 		return Value{}, false
 	}
-	v, ok := p.resolved(p.s[start:end], start)
-	return inBrackets(v, p.yaml11), ok
-}
-
-// inBrackets returns a plain scalar as it comes back from kustomize, which puts what has a colon in quotes there.
-func inBrackets(v Value, yaml11 bool) Value {
-	if v.typ == Time && !yaml11 && strings.IndexByte(v.Text(), ':') >= 0 {
-		return Str(v.Text())
-	}
-	return v
+	return p.resolved(p.s[start:end], start)
 }
 
 func (p *parser) startsFlowPlain() bool {

@@ -36,7 +36,7 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 		for i, f := range v.Fields() {
 			if x := mapScalars(f.Value, fn); x != f.Value {
 				if w == v {
-					w = MapOf(append([]Field(nil), v.Fields()...)...)
+					w = v.WithFields(append([]Field(nil), v.Fields()...)...)
 				}
 				w.Fields()[i].Value = x
 			}
@@ -47,7 +47,7 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 		for i, item := range v.Items() {
 			if x := mapScalars(item, fn); x != item {
 				if w == v {
-					w = SeqOf(append([]Value(nil), v.Items()...)...)
+					w = v.WithItems(append([]Value(nil), v.Items()...)...)
 				}
 				w.Items()[i] = x
 			}
@@ -107,7 +107,7 @@ func (s *spreader) relink(old, v Value) Value {
 		}
 		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
 			if w == v {
-				w = MapOf(append([]Field(nil), v.Fields()...)...)
+				w = v.WithFields(append([]Field(nil), v.Fields()...)...)
 			}
 			w.Fields()[i].Value = x
 		}
@@ -119,7 +119,7 @@ func (s *spreader) relink(old, v Value) Value {
 		}
 		if x := s.relink(old.itemCounterpart(i, v), item); x != item {
 			if w == v {
-				w = SeqOf(append([]Value(nil), v.Items()...)...)
+				w = v.WithItems(append([]Value(nil), v.Items()...)...)
 			}
 			w.Items()[i] = x
 		}

@@ -37,13 +37,40 @@ func (v Value) WithQuotes(quoted bool) Value {
 	return v
 }
 
-// WithStyleOf returns the string v as old was written: plain, in quotes or as a block scalar. Other values are returned
-// unchanged.
+// WithStyleOf returns the string, list or mapping v as old was written: plain, in quotes or as a block scalar; in brackets or
+// not. Other values are returned unchanged.
 func (v Value) WithStyleOf(old Value) Value {
-	if v.typ == String {
+	switch v.typ {
+	case String:
 		v.marked, v.warped = old.Quoted(), old.IsFolded()
+	case Seq, Map:
+		v.marked = old.InBrackets()
 	}
 	return v
+}
+
+// InBrackets reports whether v is a list or mapping that was written in brackets. What kustomize puts into it is written in
+// brackets, too, where some scalars come back as others.
+func (v Value) InBrackets() bool { return v.typ >= Seq && v.marked }
+
+// AsBlock returns the list or mapping v as a program writes it: only an empty one is in brackets.
+func (v Value) AsBlock() Value {
+	v.marked = v.n == 0
+	return v
+}
+
+// WithFields returns a mapping of fields, in brackets if v is. It takes ownership of the slice; keys must be unique.
+func (v Value) WithFields(fields ...Field) Value {
+	w := MapOf(fields...)
+	w.marked = v.InBrackets()
+	return w
+}
+
+// WithItems returns a list of items, in brackets if v is. It takes ownership of the slice.
+func (v Value) WithItems(items ...Value) Value {
+	w := SeqOf(items...)
+	w.marked = v.InBrackets()
+	return w
 }
 
 // Untyped returns what [Plain] does, for a text that a step writes without a type. As long as nothing gives it one, it

@@ -6,9 +6,6 @@ import "strings"
 // parser marks them as warped, so that the emitters can write what kustomize would print; until then they are what the
 // file says. Configuration does not go that way: nothing in a [Source.Value] is warped.
 
-// emptyText is the null that is written as nothing inside of brackets. It is printed as the empty string.
-var emptyText = Value{typ: Null, marked: true, warped: true}
-
 // Nulls that are not written as null, which annotations show.
 var (
 	tildeNull = nullOf("~")
@@ -41,11 +38,12 @@ func (v Value) SourceText() string {
 }
 
 // Reread returns a scalar as it comes back when kustomize has written and read it, which some of its steps do long before it
-// prints.
-func (v Value) Reread() Value {
+// prints. brackets says whether it stands in brackets.
+func (v Value) Reread(brackets bool) Value {
+	if brackets {
+		v = v.comesBack()
+	}
 	switch {
-	case v == emptyText:
-		return QuotedStr("")
 	case v.typ == Null:
 		return NullValue
 	case v.IsFolded():
@@ -59,18 +57,30 @@ func (v Value) Reread() Value {
 // IsFolded reports whether v is a string that was written as a folded block scalar.
 func (v Value) IsFolded() bool { return v.typ == String && v.marked && v.warped }
 
-func nullText(v Value) string {
-	if v == emptyText {
+// comesBack returns a scalar that stands in brackets as it comes back: kustomize puts what is nothing, and what has a colon, in
+// quotes there.
+func (v Value) comesBack() Value {
+	switch {
+	case v.typ == Null && v.marked && !v.warped:
+		return QuotedStr("")
+	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0:
+		return QuotedStr(v.Text())
+	}
+	return v
+}
+
+func (e *emitter) null(v Value) string {
+	if !e.straight && e.brackets > 0 && v.comesBack().typ == String {
 		return `""`
 	}
 	return "null"
 }
 
-func (e *emitter) null(v Value) string {
-	if e.straight {
-		return "null"
+func (e *emitter) time(v Value) string {
+	if !e.straight && e.brackets > 0 && v.comesBack().typ == String {
+		return v.Text()
 	}
-	return nullText(v)
+	return timeText(v.Text())
 }
 
 func (e *emitter) output(v Value) string {

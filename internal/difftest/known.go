@@ -19,6 +19,12 @@ var allListed = []listed{
 	{"annotations that kustomize keeps its own notes in", func(_ tree, _ string, p pair) bool {
 		return strings.Contains(p.kustomize.stdout+p.kustomize.stderr, "internal.config.kubernetes.io/")
 	}},
+	{"names that are null", func(_ tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "only krmflow refuses") && strings.Contains(p.krmflow.stderr, "is missing") && strings.Contains(p.kustomize.stdout, ": null")
+	}},
+	{"annotations that kustomize keeps its own notes in", func(t tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "field 'metadata/annotations'")
+	}},
 	{"any text is printed as it is", func(_ tree, kind string, p pair) bool {
 		return strings.HasPrefix(kind, "only kustomize refuses") && rereadError.MatchString(p.kustomize.stderr)
 	}},
