@@ -25,6 +25,9 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 		if kind := r.ID().Kind; kind != "ConfigMap" && kind != "Secret" {
 			warn("%s: the content hash in the name differs from kustomize's for this kind", r.ID())
 		}
+		if r.ID().Name == "" {
+			return krm.Errorf(r.Pos, "", "%s: metadata.name is missing", r.ID())
+		}
 		buf = appendHashed(buf[:0], r.Value())
 		r = r.Copy()
 		r.PushID()

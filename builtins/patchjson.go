@@ -117,6 +117,10 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 		if text := jsonText(v); text != v.Text() {
 			return krm.BoolValue(text == "true")
 		}
+	case krm.Float:
+		if text := jsonText(v); text != v.Text() {
+			return krm.Number(krm.Float, text)
+		}
 	case krm.Time:
 		return krm.QuotedStr(strings.Trim(string(krm.AppendJSON(nil, v)), `"`))
 	case krm.String:

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -12,7 +13,7 @@ func sameStyle(old krm.Value, text string) krm.Value {
 	if old.Quoted() {
 		return krm.Str(text).WithStyleOf(old)
 	}
-	if old.Type() == krm.String && krm.Plain(old.Text()).Type() != krm.String {
+	if old.Type() == krm.String && (krm.Plain(old.Text()).Type() != krm.String || strings.Contains(old.Text(), "\n")) {
 		return krm.QuotedStr(text)
 	}
 	return krm.Untyped(text)

@@ -30,6 +30,16 @@ func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
 	return p
 }
 
+// checkMetadata returns an error if the patch r has a list for labels or annotations: nothing could be merged into it.
+func checkMetadata(r *krm.Resource) error {
+	for _, field := range []string{"labels", "annotations"} {
+		if v := r.Value().At("metadata", field); v.Type() == krm.Seq {
+			return krm.Errorf(r.Pos, "", "metadata.%s must be a mapping, and is a list", field)
+		}
+	}
+	return nil
+}
+
 // textFields returns v with the metadata field key as kustomize writes it back after reading it: all values are strings,
 // a null as well, and anything but a mapping with fields is gone.
 func textFields(v krm.Value, key string, text func(krm.Value) string) krm.Value {
@@ -66,7 +76,11 @@ func wipesState(patch krm.Value) bool {
 }
 
 // apply returns r changed by the patch: r itself if nothing changes, nil if the patch deletes it.
-func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*krm.Resource, error) {
+func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, toSet bool) (*krm.Resource, error) {
+	patch := p.value
+	if toSet {
+		patch = setText(patch, r.ID().APIVersion(), "apiVersion")
+	}
 	old := r.Value()
 	if annotations := patch.At("metadata", "annotations"); annotations.Exists() && annotations.Type() != krm.Map && hasState(r) {
 		old = withAnnotations(old) // kustomize has its own there at this time
@@ -82,10 +96,7 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 	if d, _, _ := mapDirective(patch); d == replaceDirective {
 		merged = r.Value()
 	}
-	merged = p.restore(orSame(merged, r.Value()), r.ID())
-	if patch.Get("apiVersion").IsOmitted() && !merged.Get("apiVersion").Exists() {
-		merged = merged.With("apiVersion", krm.NullValue) // what kustomize sets of a resource without one
-	}
+	merged = p.restore(orSame(merged, r.Value()), r.ID(), toSet)
 	if merged.Same(r.Value()) && !p.allowName && !p.allowKind && !p.wipesState {
 		return r, nil
 	}
@@ -101,7 +112,10 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 }
 
 // restore returns v, which a patch was merged into, with what the patch may not change of the identity id.
-func (p *smPatch) restore(v krm.Value, id krm.ID) krm.Value {
+func (p *smPatch) restore(v krm.Value, id krm.ID, toSet bool) krm.Value {
+	if toSet {
+		v = setText(v, id.APIVersion(), "apiVersion")
+	}
 	if !p.allowKind {
 		v = setText(v, id.Kind, "kind")
 	}
@@ -136,13 +150,7 @@ func forget(r *krm.Resource) {
 // newSMPatch: the patch takes the apiVersion of its target then.
 func (p *smPatch) applyTo(schema *krm.Schema, list *krm.List, i int, toSet bool) (changed, deleted bool, err error) {
 	r := list.At(i)
-	patch := p.value
-	if toSet {
-		if version := r.ID().APIVersion(); patch.Get("apiVersion").Text() != version {
-			patch = patch.With("apiVersion", krm.Untyped(version))
-		}
-	}
-	c, err := p.apply(schema, r, patch)
+	c, err := p.apply(schema, r, toSet)
 	switch {
 	case err != nil || c == r:
 		return false, false, err

@@ -74,7 +74,8 @@ func (m *merger) node(n krm.Node, values ...krm.Value) krm.Node {
 func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
 	switch {
 	case !patch.Exists():
-		return m.keep(dest, n)
+		v, err := m.keep(dest, n)
+		return v.SetAgain(), err
 	case dest.IsNull():
 		v, err := m.add(patch, n)
 		if dest.Exists() {
@@ -123,7 +124,7 @@ func mergeScalar(dest, patch krm.Value) krm.Value {
 	if dest.Quoted() && patch.Type() != krm.String {
 		patch = krm.QuotedStr(patch.Text())
 	}
-	if dest.Equal(patch) {
+	if dest.Equal(patch) && !dest.IsLinked() {
 		return dest
 	}
 	return patch.WithStyleOf(dest)
@@ -223,7 +224,10 @@ func (m *merger) add(patch krm.Value, n krm.Node) (krm.Value, error) {
 	if d == deleteDirective {
 		return krm.Value{}, nil
 	}
-	return m.eachField(patch, func(f krm.Field) (krm.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
+	return m.eachField(patch, func(f krm.Field) (krm.Value, error) {
+		v, err := m.settle(f.Value, n.Field(f.Key))
+		return v.SetAgain(), err
+	})
 }
 
 // settle returns patch as it is put below something that was added or replaced: directives are obeyed, nulls dropped.
@@ -254,7 +258,7 @@ func (m *merger) keep(dest krm.Value, n krm.Node) (krm.Value, error) {
 		n = m.node(n, dest)
 		return m.eachField(dest, func(f krm.Field) (krm.Value, error) {
 			if f.Value.IsScalar() {
-				return f.Value, nil
+				return f.Value.SetAgain(), nil
 			}
 			return m.keep(f.Value, n.Field(f.Key))
 		})

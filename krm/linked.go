@@ -1,6 +1,10 @@
 package krm
 
-import "unsafe"
+import (
+	"slices"
+	"strings"
+	"unsafe"
+)
 
 // Linked returns a string value that is one node wherever it stands in a resource: if a step changes it in one place,
 // [Resource.SetValue] changes it in all. Values from different calls are different nodes.
@@ -101,7 +105,8 @@ func (s *spreader) relink(old, v Value) Value {
 	}
 	w := v
 	fields := old.Fields()
-	for i, f := range v.Fields() {
+	for _, i := range v.sortedKeys() {
+		f := v.Fields()[i]
 		if i < len(fields) && fields[i].Value == f.Value && fields[i].Key == f.Key {
 			continue
 		}
@@ -125,6 +130,17 @@ func (s *spreader) relink(old, v Value) Value {
 		}
 	}
 	return w
+}
+
+// sortedKeys returns the positions of the fields of v in the order in which kustomize visits them: the last one that changes a
+// linked value counts.
+func (v Value) sortedKeys() []int {
+	order := make([]int, len(v.Fields()))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.Fields()[a].Key, v.Fields()[b].Key) })
+	return order
 }
 
 // change notes that old became v in one place. If it became something else in a place before, the last one counts.

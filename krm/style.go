@@ -25,6 +25,15 @@ func SetStr(s string) Value {
 	return v.WithQuotes(s[0] == '{' || s[0] == '[' || resolve(s, true).typ != String)
 }
 
+// SetAgain returns a scalar as kyaml leaves it when it puts a field into the place where it is: strings that YAML 1.1 would
+// read as something else are in quotes then.
+func (v Value) SetAgain() Value {
+	if v.typ == String && !v.marked && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.warped && !v.linked {
+		v.marked = SetStr(v.Text()).marked
+	}
+	return v
+}
+
 // Quoted reports whether v is a string that was written in quotes or as a block scalar. A number or boolean that a merge
 // puts into its place becomes a string.
 func (v Value) Quoted() bool { return v.typ == String && v.marked }
@@ -42,7 +51,8 @@ func (v Value) WithQuotes(quoted bool) Value {
 func (v Value) WithStyleOf(old Value) Value {
 	switch v.typ {
 	case String:
-		v.marked, v.warped = old.Quoted(), old.IsFolded()
+		untyped := v.IsUntyped() && !old.Quoted()
+		v.marked, v.warped = old.Quoted(), old.IsFolded() || untyped
 	case Seq, Map:
 		v.marked = old.InBrackets()
 	}

@@ -25,6 +25,13 @@ var allListed = []listed{
 	{"annotations that kustomize keeps its own notes in", func(t tree, kind string, p pair) bool {
 		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "field 'metadata/annotations'")
 	}},
+	{"lists for labels and annotations in patches", func(_ tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "only krmflow refuses") && strings.Contains(p.krmflow.stderr, "must be a mapping, and is a list")
+	}},
+	{"hashes of other kinds", func(_ tree, kind string, p pair) bool {
+		return strings.Contains(p.krmflow.stderr, "the content hash in the name differs") &&
+			nameHash.ReplaceAllString(p.krmflow.stdout, "H") == nameHash.ReplaceAllString(p.kustomize.stdout, "H")
+	}},
 	{"any text is printed as it is", func(_ tree, kind string, p pair) bool {
 		return strings.HasPrefix(kind, "only kustomize refuses") && rereadError.MatchString(p.kustomize.stderr)
 	}},
@@ -37,7 +44,8 @@ var allListed = []listed{
 }
 
 var (
-	longNumber  = regexp.MustCompile(`-?[0-9]{16,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
+	nameHash    = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
+	longNumber  = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
 	rereadError = regexp.MustCompile(`yaml: line [0-9]+: (found a tab character where an indentation space is expected|control characters are not allowed)`)
 )
 
