@@ -117,6 +117,10 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 		if text := jsonText(v); text != v.Text() {
 			return krm.BoolValue(text == "true")
 		}
+	case krm.Int:
+		if text := v.Text(); text[0] < '1' || text[0] > '9' || strings.Contains(text, "_") {
+			return krm.Number(krm.Int, string(krm.AppendJSON(nil, v)))
+		}
 	case krm.Float:
 		if text := jsonText(v); text != v.Text() {
 			return krm.Number(krm.Float, text)

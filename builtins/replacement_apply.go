@@ -10,29 +10,15 @@ import (
 // Transform applies the replacements in order. It warns of targets that select nothing and of changes that kustomize
 // loses.
 func (t *ReplacementTransformer) Transform(list *krm.List, warn Warn) error {
-	var doubts []doubt
 	for i := range t.compiled {
-		r := &t.compiled[i]
-		err := r.apply(list, warn, func(pos int, err error) { doubts = append(doubts, doubt{pos, labelled(r.label, err)}) })
-		if err != nil {
-			return labelled(r.label, err)
-		}
-	}
-	for _, d := range doubts {
-		if hasWrongText(list.At(d.pos).Value()) {
-			return d.err
+		if err := t.compiled[i].apply(list, warn); err != nil {
+			return labelled(t.compiled[i].label, err)
 		}
 	}
 	return nil
 }
 
-// A doubt is a mistake in the resource at a position, unless a later replacement mends it.
-type doubt struct {
-	pos int
-	err error
-}
-
-func (r *replacement) apply(list *krm.List, warn Warn, doubtful func(int, error)) error {
+func (r *replacement) apply(list *krm.List, warn Warn) error {
 	c, from := copier{value: r.value}, -1
 	if r.source != nil {
 		var err error
@@ -60,10 +46,6 @@ func (r *replacement) apply(list *krm.List, warn Warn, doubtful func(int, error)
 			found++
 			if err := r.write(list, pos, pos == from, t, &c, warn); err != nil {
 				return fmt.Errorf("targets[%d]: %w", i, err)
-			}
-			if c.wrong != nil {
-				doubtful(pos, fmt.Errorf("targets[%d]: %s: %w", i, list.At(pos).ID(), c.wrong))
-				c.wrong = nil
 			}
 		}
 		if found == 0 {

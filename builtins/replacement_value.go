@@ -3,7 +3,6 @@ package builtins
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
@@ -49,11 +48,8 @@ func (v sourceValue) whole() krm.Value {
 type copier struct {
 	value sourceValue
 	opts  FieldOptions
-	path  *fieldPath // the fields that are being written
 	// asText makes strings of the scalars that are set, as annotations all become in the end.
 	asText bool
-	// wrong says that the text of a scalar is no longer of its type. It is a mistake unless another replacement mends it.
-	wrong error
 }
 
 // create returns what is made at the end of a path that leads nowhere: something of the value's kind, or None.
@@ -72,7 +68,7 @@ func (c *copier) apply(v krm.Value, path *fieldPath) (edited krm.Value, lost boo
 	if edited, ok := c.embedded(v, path.parts); ok {
 		return edited, false, nil
 	}
-	c.path, c.asText = path, path.isAnnotation()
+	c.asText = path.isAnnotation()
 	e := editor[krm.Value]{tree: &valueTree{copier: c}, create: c.create()}
 	edited, count, err := e.edit(v, path.parts)
 	problem := "unable to find field"
@@ -207,26 +203,7 @@ func (t *valueTree) set(v krm.Value) (krm.Value, error) {
 	case t.asText:
 		return krm.SetStr(text), nil
 	}
-	err := fmt.Errorf("its type is %s, and the value has another one", v.Type())
-	if v.Type() == krm.Null {
-		return v, err
-	}
-	t.wrong = fmt.Errorf("unable to find field %q: %w", t.path.text, err)
-	return krm.Number(v.Type(), text), nil
-}
-
-// hasWrongText reports whether v holds a scalar whose text is not of its type.
-func hasWrongText(v krm.Value) bool {
-	switch v.Type() {
-	case krm.Map:
-		return slices.ContainsFunc(v.Fields(), func(f krm.Field) bool { return hasWrongText(f.Value) })
-	case krm.Seq:
-		return slices.ContainsFunc(v.Items(), hasWrongText)
-	case krm.Bool, krm.Int, krm.Float, krm.Time:
-		_, ok := withText(v, v.Text())
-		return !ok
-	}
-	return false
+	return v, fmt.Errorf("its type is %s, and the value has another one", v.Type())
 }
 
 // withText returns a scalar of v's type with another text; ok is false if the text has another type. None takes the

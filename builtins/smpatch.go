@@ -82,6 +82,9 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, toSet bool) (*krm.R
 		patch = setText(patch, r.ID().APIVersion(), "apiVersion")
 	}
 	old := r.Value()
+	if v := old.Get("apiVersion"); toSet && (v.Type() == krm.Seq || v.Type() == krm.Map) {
+		return nil, resourceError(r, errNotScalar(v))
+	}
 	if annotations := patch.At("metadata", "annotations"); annotations.Exists() && annotations.Type() != krm.Map && hasState(r) {
 		old = withAnnotations(old) // kustomize has its own there at this time
 	}
