@@ -137,7 +137,7 @@ func splitFieldPath(path string) []string {
 
 // matches reports whether an item's text matches the value of a [key=value]. The pattern is not anchored.
 func (p *pathPart) matches(v krm.Value) bool {
-	if p.re == nil && v.IsScalar() {
+	if p.re == nil && v.IsScalar() && !strings.ContainsAny(p.value, `'"`) {
 		return strings.Contains(v.Text(), p.value)
 	}
 	text := yamlForm(v)

@@ -65,6 +65,9 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 		if replacesState(path) && hasState(edited) {
 			before = withAnnotations(before)
 		}
+		if isSource {
+			r.readMade(edited, before, path, c)
+		}
 		v, lost, err := c.apply(before, path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", old.ID(), err)
@@ -94,6 +97,24 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 		list.Set(pos, edited)
 	}
 	return nil
+}
+
+// readMade reads a list or mapping once more when the fields at path have been made in old, whose object is v: if they are
+// within, the copy has them, too.
+func (r *replacement) readMade(old *krm.Resource, v krm.Value, path *fieldPath, c *copier) {
+	if c.create() != krm.Map && c.create() != krm.Seq {
+		return
+	}
+	probe := copier{value: c.value, opts: c.opts, probe: true}
+	made, _, err := probe.apply(v, path)
+	if err != nil || made.Same(v) {
+		return
+	}
+	res := old.Copy()
+	res.SetValue(made)
+	if x, err := r.read(res); err == nil {
+		c.value = x
+	}
 }
 
 // replacesState reports whether path leads to all annotations or to all metadata. kustomize keeps what it knows of a resource

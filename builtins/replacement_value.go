@@ -48,6 +48,8 @@ func (v sourceValue) whole() krm.Value {
 type copier struct {
 	value sourceValue
 	opts  FieldOptions
+	// probe makes the fields that are missing, and leaves all others as they are.
+	probe bool
 	// asText makes strings of the scalars that are set, as annotations all become in the end.
 	asText bool
 }
@@ -185,6 +187,9 @@ func (t *valueTree) within(v krm.Value, path []pathPart) (int, error) {
 
 // set replaces only the text of a scalar, which keeps its type; a list or mapping is replaced as a whole.
 func (t *valueTree) set(v krm.Value) (krm.Value, error) {
+	if t.probe {
+		return v, nil
+	}
 	if t.typ(v) == krm.Map || t.typ(v) == krm.Seq {
 		if t.opts.Delimiter != "" {
 			return v, errDelimiter

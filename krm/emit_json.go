@@ -22,7 +22,7 @@ func AppendJSON(dst []byte, v Value) []byte {
 func (e *emitter) json(v Value) {
 	switch v.typ {
 	case String:
-		e.dst = appendJSONString(e.dst, v.outputText())
+		e.dst = appendJSONString(e.dst, e.output(v))
 	case Time:
 		e.dst = appendJSONString(e.dst, e.time(v))
 	case Bool, Int, Float:

@@ -57,13 +57,13 @@ func (v Value) Reread(brackets bool) Value {
 // IsFolded reports whether v is a string that was written as a folded block scalar.
 func (v Value) IsFolded() bool { return v.typ == String && v.marked && v.warped }
 
-// comesBack returns a scalar that stands in brackets as it comes back: kustomize puts what is nothing, and what has a colon, in
-// quotes there.
+// comesBack returns a scalar that stands in brackets as it comes back: kustomize puts what is nothing, what has a colon and
+// folded text in quotes there.
 func (v Value) comesBack() Value {
 	switch {
 	case v.typ == Null && v.marked && !v.warped:
 		return QuotedStr("")
-	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0:
+	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0, v.IsFolded():
 		return QuotedStr(v.Text())
 	}
 	return v
@@ -84,7 +84,7 @@ func (e *emitter) time(v Value) string {
 }
 
 func (e *emitter) output(v Value) string {
-	if e.straight {
+	if e.straight || e.brackets > 0 {
 		return v.Text()
 	}
 	return v.outputText()

@@ -45,6 +45,12 @@ var allListed = []listed{
 	{"names of fields that are no strings, and wrong tags", func(_ tree, kind string, p pair) bool {
 		return strings.HasPrefix(kind, "only krmflow refuses") && notString.MatchString(p.krmflow.stderr)
 	}},
+	{"names with commas", func(_ tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "number of previous names, number of previous namespaces")
+	}},
+	{"texts in the place of numbers in quotes", func(_ tree, kind string, p pair) bool {
+		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "` as a !!int")
+	}},
 	{"any text is printed as it is", func(_ tree, kind string, p pair) bool {
 		return strings.HasPrefix(kind, "only kustomize refuses") && rereadError.MatchString(p.kustomize.stderr)
 	}},

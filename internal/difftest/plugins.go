@@ -84,8 +84,8 @@ func (g *generator) fieldPath(o *node) string {
 			name = "*"
 		case s.item != nil && len(s.item.fields) > 0 && g.chance(0.7):
 			f := s.item.fields[0]
-			name = "[" + f.key + "=" + f.value.scalar + "]"
-		case s.item != nil && s.item.kind == 's' && g.chance(0.3):
+			name = "[" + f.key + "=" + strings.TrimLeft(f.value.scalar, "!") + "]"
+		case s.item != nil && s.item.kind == 's' && s.item.scalar != "" && s.item.scalar[0] != '!' && g.chance(0.3):
 			name = "[=" + s.item.scalar + "]"
 		case strings.Contains(name, ".") && g.chance(0.5):
 			name = "[" + s.name + "]"
