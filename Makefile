@@ -2,8 +2,10 @@ GO ?= go
 KUSTOMIZE_VERSION = v5.8.2
 TOOLS = $(CURDIR)/.tools
 FUZZTIME ?= 1m
+DIFFTREES ?= 500
+SEED ?= 1
 
-.PHONY: build test check vulncheck bench profile fuzz kustomize golden generate
+.PHONY: build test check vulncheck bench profile fuzz difftest kustomize golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -47,6 +49,10 @@ fuzz:
 	    $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) ./$$p || exit 1; \
 	  done; \
 	done
+
+# Whole random trees, side by side with kustomize: for hours by hand, with another SEED each time.
+difftest: build kustomize
+	$(GO) run ./internal/difftest -krmflow bin/krmflow -kustomize $(TOOLS)/kustomize -trees $(DIFFTREES) -seed $(SEED)
 
 # Records the golden files of testdata/kustomize anew.
 golden: kustomize

@@ -37,6 +37,7 @@ var imports = map[string][]string{
 	"executors/internal/sealed":  {"krm"},
 	"executors/internal/wire":    {},
 
+	"internal/difftest":      {},
 	"krm/internal/schemagen": {"krm"},
 	"cmd/krmflow": {"krm", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "scheduler",
 		"trust"},

@@ -88,6 +88,11 @@ func parsePart(s string) pathPart {
 	return p
 }
 
+// isAnnotation reports whether p leads to an annotation of the object.
+func (p *fieldPath) isAnnotation() bool {
+	return len(p.parts) == 3 && p.parts[0].text == "metadata" && p.parts[1].text == "annotations"
+}
+
 // asIndex returns the number that s is. Most parts are names, and making an error of each costs more than the rest.
 func asIndex(s string) (int, bool) {
 	if s == "" || s[0] > '9' {
@@ -132,7 +137,7 @@ func splitFieldPath(path string) []string {
 
 // matches reports whether an item's text matches the value of a [key=value]. The pattern is not anchored.
 func (p *pathPart) matches(v krm.Value) bool {
-	if p.re == nil && v.IsScalar() {
+	if p.re == nil && v.IsScalar() && !strings.ContainsAny(p.value, `'"`) {
 		return strings.Contains(v.Text(), p.value)
 	}
 	text := yamlForm(v)

@@ -122,7 +122,7 @@ func (t *fieldTree[S]) walkFields(v krm.Value, create krm.Type, visit func([]S, 
 	if !copied {
 		return v, nil
 	}
-	return krm.MapOf(fields...), nil
+	return v.WithFields(fields...), nil
 }
 
 func indexField(fields []krm.Field, key string) int {

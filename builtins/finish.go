@@ -132,7 +132,7 @@ func (f *Finish) annotations(r *krm.Resource, old krm.Value) krm.Value {
 		if f.removes(a.Key) || a.Key == originAnnotation && origin != "" || a.Key == transformationsAnnotation && transformations != "" {
 			continue
 		}
-		if a.Value.Type() != krm.String {
+		if a.Value.Type() != krm.String || a.Value.IsFolded() {
 			a.Value = krm.Str(a.Value.SourceText())
 		}
 		fields = append(fields, a)
@@ -146,7 +146,9 @@ func (f *Finish) annotations(r *krm.Resource, old krm.Value) krm.Value {
 	return krm.MapOf(fields...)
 }
 
-func (f *Finish) unclean(a krm.Field) bool { return a.Value.Type() != krm.String || f.removes(a.Key) }
+func (f *Finish) unclean(a krm.Field) bool {
+	return a.Value.Type() != krm.String || a.Value.IsFolded() || f.removes(a.Key)
+}
 
 // removes reports whether an annotation is not for the user's eyes: kustomize uses these during a build or for functions,
 // and strips them from input, too.

@@ -3,6 +3,7 @@ package builtins
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -23,6 +24,9 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 		}
 		if kind := r.ID().Kind; kind != "ConfigMap" && kind != "Secret" {
 			warn("%s: the content hash in the name differs from kustomize's for this kind", r.ID())
+		}
+		if r.ID().Name == "" {
+			return krm.Errorf(r.Pos, "", "%s: metadata.name is missing", r.ID())
 		}
 		buf = appendHashed(buf[:0], r.Value())
 		r = r.Copy()
@@ -89,10 +93,21 @@ func appendOptionalData(b []byte, field string, v krm.Value) []byte {
 	return append(appendData(b, x), ',')
 }
 
+// asFloats returns the mapping v with its integers as the floating point numbers that kustomize makes of them for the hash.
+func asFloats(v krm.Value) krm.Value {
+	for _, f := range v.Fields() {
+		if f.Value.Type() == krm.Int && len(f.Value.Text()) > 15 {
+			n, _ := strconv.ParseFloat(string(krm.AppendJSON(nil, f.Value)), 64)
+			v = v.With(f.Key, krm.Number(krm.Float, strconv.FormatFloat(n, 'f', -1, 64)))
+		}
+	}
+	return v
+}
+
 func appendData(b []byte, x krm.Value) []byte {
 	switch x.Type() {
 	case krm.Map:
-		return krm.AppendJSON(b, x)
+		return krm.AppendJSON(b, asFloats(x))
 	case krm.Seq:
 		return append(b, "null"...)
 	}

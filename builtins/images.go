@@ -119,7 +119,7 @@ func (u *imageUpdate) containers(v krm.Value) (krm.Value, error) {
 // withField returns changed with field i set to x; changed is copied if it is still v.
 func withField(v, changed krm.Value, i int, x krm.Value) krm.Value {
 	if changed.Same(v) {
-		changed = krm.MapOf(append([]krm.Field(nil), v.Fields()...)...)
+		changed = v.WithFields(append([]krm.Field(nil), v.Fields()...)...)
 	}
 	changed.Fields()[i].Value = x
 	return changed

@@ -116,7 +116,7 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 			fields[i].Value = p.set
 		}
 	}
-	return krm.MapOf(fields...), nil
+	return m.WithFields(fields...), nil
 }
 
 func (e *entries) has(m krm.Value) bool {

@@ -57,7 +57,7 @@ func mapItems(v krm.Value, f func(krm.Value) (krm.Value, error)) (krm.Value, err
 	if changed == nil {
 		return v, nil
 	}
-	return krm.SeqOf(changed...), nil
+	return v.WithItems(changed...), nil
 }
 
 // mergeItems merges two lists. The items of the patch come first, also those that were there before; if there are

@@ -101,6 +101,10 @@ type refFixer struct {
 // fix returns the value of r with the references at the fields of trees updated.
 func (x *nameIndex) fix(r *krm.Resource, trees []*fieldTree[refSpec]) (krm.Value, error) {
 	v := r.Value()
+	if version := v.Get("apiVersion"); version.Exists() && version.SourceText() != r.ID().APIVersion() {
+		text := version.SourceText()
+		return v, krm.Errorf(r.Pos, "apiVersion", "%s: %q is no apiVersion", r.ID(), text)
+	}
 	from, err := reachOf(r)
 	if err != nil {
 		return v, krm.Errorf(r.Pos, "subjects", "%s: %w", r.ID(), err)

@@ -67,7 +67,7 @@ const helmGenerated = "internal.config.kubernetes.io/helm-generated"
 
 func (t *NamespaceTransformer) setter() *namespaceSetter {
 	return &namespaceSetter{
-		namespace: krm.Str(t.Metadata.Namespace),
+		namespace: krm.SetStr(t.Metadata.Namespace),
 		unsetOnly: t.UnsetOnly,
 		subjects:  t.SetRoleBindingSubjects,
 		fields:    t.fields,
@@ -121,6 +121,9 @@ func (s *namespaceSetter) setMetadata(v krm.Value) (krm.Value, error) {
 		return v, errors.New("metadata is no mapping")
 	}
 	old := meta.Get("namespace")
+	if s.unsetOnly && old.SourceText() != "" {
+		return v, nil // here null counts as a namespace
+	}
 	ns, err := s.set(old)
 	if err != nil {
 		return v, fmt.Errorf("metadata.namespace: %w", err)
@@ -136,7 +139,7 @@ func (s *namespaceSetter) set(old krm.Value) (krm.Value, error) {
 	switch {
 	case !old.IsNull() && !old.IsScalar():
 		return old, errNotScalar(old)
-	case s.unsetOnly && old.SourceText() != "", old.Type() == krm.String && old.Text() == s.namespace.Text():
+	case s.unsetOnly && old.Text() != "", old.Type() == krm.String && old.Text() == s.namespace.Text():
 		return old, nil
 	}
 	return s.namespace, nil

@@ -65,6 +65,9 @@ func (t *PatchTransformer) configure(env Env, src *krm.Source) error {
 		options = *t.Options
 	}
 	for _, r := range docs {
+		if err := checkMetadata(r); err != nil {
+			return err
+		}
 		t.merge = append(t.merge, newSMPatch(r, options, t.Target != nil))
 	}
 	return nil
@@ -217,6 +220,9 @@ func documentsOf(env Env, src *krm.Source) ([]*krm.Resource, error) {
 	docs, err := src.Patches(env.Schema)
 	if err == nil {
 		env.parsed(src)
+	}
+	for _, r := range docs {
+		err = errors.Join(err, checkMetadata(r))
 	}
 	return docs, err
 }

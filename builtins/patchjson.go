@@ -101,24 +101,41 @@ func jsonText(v krm.Value) string {
 
 // rewritten returns v with the quotes that it has after a way through JSON: only those that are needed.
 func rewritten(v krm.Value) krm.Value {
+	return rewrittenIn(v, false)
+}
+
+// rewrittenIn is rewritten for what stands in brackets or not.
+func rewrittenIn(v krm.Value, brackets bool) krm.Value {
+	if brackets || v.IsUntyped() {
+		v = v.Reread(brackets)
+	}
+	brackets = brackets || v.InBrackets()
 	switch v.Type() {
 	case krm.Null:
-		return v.Reread()
+		return v.Reread(false)
 	case krm.Bool:
 		if text := jsonText(v); text != v.Text() {
 			return krm.BoolValue(text == "true")
 		}
+	case krm.Int:
+		if text := v.Text(); text[0] < '1' || text[0] > '9' || strings.Contains(text, "_") {
+			return krm.Number(krm.Int, string(krm.AppendJSON(nil, v)))
+		}
+	case krm.Float:
+		if text := jsonText(v); text != v.Text() {
+			return krm.Number(krm.Float, text)
+		}
 	case krm.Time:
 		return krm.QuotedStr(strings.Trim(string(krm.AppendJSON(nil, v)), `"`))
 	case krm.String:
-		v = v.Reread()
+		v = v.Reread(false)
 		if quoted := needsQuotes(v.Text()); quoted != v.Quoted() {
 			return v.WithQuotes(quoted)
 		}
 	case krm.Seq:
 		var items []krm.Value
 		for i, x := range v.Items() {
-			if y := rewritten(x); !y.Same(x) {
+			if y := rewrittenIn(x, brackets); !y.Same(x) {
 				if items == nil {
 					items = slices.Clone(v.Items())
 				}
@@ -128,10 +145,11 @@ func rewritten(v krm.Value) krm.Value {
 		if items != nil {
 			return krm.SeqOf(items...)
 		}
+		return v.AsBlock()
 	case krm.Map:
 		var fields []krm.Field
 		for i, f := range v.Fields() {
-			if y := rewritten(f.Value); !y.Same(f.Value) {
+			if y := rewrittenIn(f.Value, brackets); !y.Same(f.Value) {
 				if fields == nil {
 					fields = slices.Clone(v.Fields())
 				}
@@ -141,6 +159,7 @@ func rewritten(v krm.Value) krm.Value {
 		if fields != nil {
 			return krm.MapOf(fields...)
 		}
+		return v.AsBlock()
 	}
 	return v
 }

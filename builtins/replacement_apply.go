@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -31,6 +32,9 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 	for i := range r.targets {
 		t := &r.targets[i]
 		found := 0
+		if err := t.checkSelectors(list); err != nil {
+			return fmt.Errorf("targets[%d]: %w", i, err)
+		}
 		for _, pos := range t.candidates(list) {
 			ok, err := t.selects(list.At(pos))
 			if err != nil {
@@ -61,6 +65,9 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 		if replacesState(path) && hasState(edited) {
 			before = withAnnotations(before)
 		}
+		if isSource {
+			r.readMade(edited, before, path, c)
+		}
 		v, lost, err := c.apply(before, path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", old.ID(), err)
@@ -90,6 +97,24 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 		list.Set(pos, edited)
 	}
 	return nil
+}
+
+// readMade reads a list or mapping once more when the fields at path have been made in old, whose object is v: if they are
+// within, the copy has them, too.
+func (r *replacement) readMade(old *krm.Resource, v krm.Value, path *fieldPath, c *copier) {
+	if c.create() != krm.Map && c.create() != krm.Seq {
+		return
+	}
+	probe := copier{value: c.value, opts: c.opts, probe: true}
+	made, _, err := probe.apply(v, path)
+	if err != nil || made.Same(v) {
+		return
+	}
+	res := old.Copy()
+	res.SetValue(made)
+	if x, err := r.read(res); err == nil {
+		c.value = x
+	}
 }
 
 // replacesState reports whether path leads to all annotations or to all metadata. kustomize keeps what it knows of a resource
@@ -210,6 +235,35 @@ func candidates(list *krm.List, name string) []int {
 
 func (t *replacementTarget) candidates(list *krm.List) []int {
 	return candidates(list, t.sel.name.literal)
+}
+
+// checkSelectors returns what is wrong with a label or annotation selector that kustomize asks about any resource: it does
+// so before it looks at names.
+func (t *replacementTarget) checkSelectors(list *krm.List) error {
+	wrong := func(s *Selector) bool { return s.labelErr != nil || s.annotationErr != nil }
+	if !wrong(t.sel) && !slices.ContainsFunc(t.reject, wrong) {
+		return nil
+	}
+	for _, r := range list.All() {
+		if ok, err := t.sel.matchesLabels(r); err != nil || !ok {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for _, s := range t.reject {
+			if s.AnnotationSelector == "" && s.LabelSelector == "" {
+				continue
+			}
+			if rejected, err := s.matchesLabels(r); rejected || err != nil {
+				if err != nil {
+					return err
+				}
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // selects reports whether r is a target: one of its identities, its labels and its annotations are selected, and neither

@@ -48,6 +48,10 @@ func (v sourceValue) whole() krm.Value {
 type copier struct {
 	value sourceValue
 	opts  FieldOptions
+	// probe makes the fields that are missing, and leaves all others as they are.
+	probe bool
+	// asText makes strings of the scalars that are set, as annotations all become in the end.
+	asText bool
 }
 
 // create returns what is made at the end of a path that leads nowhere: something of the value's kind, or None.
@@ -66,6 +70,7 @@ func (c *copier) apply(v krm.Value, path *fieldPath) (edited krm.Value, lost boo
 	if edited, ok := c.embedded(v, path.parts); ok {
 		return edited, false, nil
 	}
+	c.asText = path.isAnnotation()
 	e := editor[krm.Value]{tree: &valueTree{copier: c}, create: c.create()}
 	edited, count, err := e.edit(v, path.parts)
 	problem := "unable to find field"
@@ -148,11 +153,11 @@ func (*valueTree) withField(v krm.Value, key string, x krm.Value) krm.Value { re
 func (*valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
 	old := v.Items()
 	if len(old) != len(items) {
-		return krm.SeqOf(items...)
+		return v.WithItems(items...)
 	}
 	for i := range items {
 		if !items[i].Same(old[i]) {
-			return krm.SeqOf(items...)
+			return v.WithItems(items...)
 		}
 	}
 	return v
@@ -182,6 +187,9 @@ func (t *valueTree) within(v krm.Value, path []pathPart) (int, error) {
 
 // set replaces only the text of a scalar, which keeps its type; a list or mapping is replaced as a whole.
 func (t *valueTree) set(v krm.Value) (krm.Value, error) {
+	if t.probe {
+		return v, nil
+	}
 	if t.typ(v) == krm.Map || t.typ(v) == krm.Seq {
 		if t.opts.Delimiter != "" {
 			return v, errDelimiter
@@ -192,20 +200,24 @@ func (t *valueTree) set(v krm.Value) (krm.Value, error) {
 	if !v.Exists() {
 		text = t.freshText
 	}
-	x, ok := withText(v, t.text(text))
-	if !ok {
-		return v, fmt.Errorf("its type is %s, and the value has another one", v.Type())
+	text = t.text(text)
+	x, ok := withText(v, text)
+	switch {
+	case ok:
+		return x, nil
+	case t.asText:
+		return krm.SetStr(text), nil
 	}
-	return x, nil
+	return v, fmt.Errorf("its type is %s, and the value has another one", v.Type())
 }
 
 // withText returns a scalar of v's type with another text; ok is false if the text has another type. None takes the
 // type of the text.
 func withText(v krm.Value, text string) (x krm.Value, ok bool) {
-	if v.Type() == krm.String {
+	if v.Type() == krm.String && !v.IsUntyped() {
 		return sameOr(v, text), true
 	}
-	if v.Exists() && v.SourceText() == text {
+	if v.Type() == krm.Null && v.SourceText() == text {
 		return v, true
 	}
 	if !v.Exists() || v.IsUntyped() {
@@ -224,5 +236,5 @@ func sameOr(v krm.Value, text string) krm.Value {
 	if v.Text() == text {
 		return v
 	}
-	return krm.Str(text).WithQuotes(v.Quoted())
+	return krm.Str(text).WithStyleOf(v)
 }

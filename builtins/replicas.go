@@ -43,7 +43,10 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		case old.Text() == count.Text():
 			return old, nil
 		}
-		return sameStyle(old, count.Text()), nil
+		if old.Quoted() {
+			return krm.QuotedStr(count.Text()), nil
+		}
+		return count, nil
 	}
 	for i, r := range list.All() {
 		v := r.Value()

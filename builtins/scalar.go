@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -9,7 +10,10 @@ import (
 // sameStyle returns text in the style of old: kustomize replaces the text of a scalar and keeps its quotes or their
 // absence, so that an unquoted text may turn into a number.
 func sameStyle(old krm.Value, text string) krm.Value {
-	if old.Quoted() || old.Type() == krm.String && krm.Plain(old.Text()).Type() != krm.String {
+	if old.Quoted() {
+		return krm.Str(text).WithStyleOf(old)
+	}
+	if old.Type() == krm.String && (krm.Plain(old.Text()).Type() != krm.String || strings.Contains(old.Text(), "\n")) {
 		return krm.QuotedStr(text)
 	}
 	return krm.Untyped(text)

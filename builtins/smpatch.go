@@ -30,6 +30,16 @@ func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
 	return p
 }
 
+// checkMetadata returns an error if the patch r has a list for labels or annotations: nothing could be merged into it.
+func checkMetadata(r *krm.Resource) error {
+	for _, field := range []string{"labels", "annotations"} {
+		if v := r.Value().At("metadata", field); v.Type() == krm.Seq {
+			return krm.Errorf(r.Pos, "", "metadata.%s must be a mapping, and is a list", field)
+		}
+	}
+	return nil
+}
+
 // textFields returns v with the metadata field key as kustomize writes it back after reading it: all values are strings,
 // a null as well, and anything but a mapping with fields is gone.
 func textFields(v krm.Value, key string, text func(krm.Value) string) krm.Value {
@@ -66,8 +76,19 @@ func wipesState(patch krm.Value) bool {
 }
 
 // apply returns r changed by the patch: r itself if nothing changes, nil if the patch deletes it.
-func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*krm.Resource, error) {
-	merged, deleted, err := MergePatch(schema, r.Value(), patch)
+func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, toSet bool) (*krm.Resource, error) {
+	patch := p.value
+	if toSet {
+		patch = setText(patch, r.ID().APIVersion(), "apiVersion")
+	}
+	old := r.Value()
+	if v := old.Get("apiVersion"); toSet && (v.Type() == krm.Seq || v.Type() == krm.Map) {
+		return nil, resourceError(r, errNotScalar(v))
+	}
+	if annotations := patch.At("metadata", "annotations"); annotations.Exists() && annotations.Type() != krm.Map && hasState(r) {
+		old = withAnnotations(old) // kustomize has its own there at this time
+	}
+	merged, deleted, err := MergePatch(schema, old, patch)
 	if err != nil {
 		return nil, resourceError(r, err)
 	}
@@ -78,19 +99,7 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 	if d, _, _ := mapDirective(patch); d == replaceDirective {
 		merged = r.Value()
 	}
-	id := r.ID()
-	if !p.allowKind {
-		merged = setText(merged, id.Kind, "kind")
-	}
-	if !p.allowName {
-		merged = setText(merged, id.Name, "metadata", "name")
-	}
-	if id.Namespace != "" {
-		merged = setText(merged, id.Namespace, "metadata", "namespace")
-	} else if meta := merged.Get("metadata"); meta.Get("namespace").Exists() {
-		merged = merged.With("metadata", meta.Without("namespace"))
-	}
-	merged = orSame(merged, r.Value())
+	merged = p.restore(orSame(merged, r.Value()), r.ID(), toSet)
 	if merged.Same(r.Value()) && !p.allowName && !p.allowKind && !p.wipesState {
 		return r, nil
 	}
@@ -105,12 +114,33 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, patch krm.Value) (*
 	return c, nil
 }
 
-// setText sets a string, and leaves alone one that has the same text.
+// restore returns v, which a patch was merged into, with what the patch may not change of the identity id.
+func (p *smPatch) restore(v krm.Value, id krm.ID, toSet bool) krm.Value {
+	if toSet {
+		v = setText(v, id.APIVersion(), "apiVersion")
+	}
+	if !p.allowKind {
+		v = setText(v, id.Kind, "kind")
+	}
+	if !p.allowName {
+		v = setText(v, id.Name, "metadata", "name")
+	}
+	if id.Namespace != "" {
+		return setText(v, id.Namespace, "metadata", "namespace")
+	}
+	if meta := v.Get("metadata"); meta.Get("namespace").Exists() {
+		return v.With("metadata", meta.Without("namespace"))
+	}
+	return v
+}
+
+// setText sets a text that has no type of its own.
 func setText(v krm.Value, text string, path ...string) krm.Value {
-	if v.At(path...).Text() == text {
+	old := v.At(path...)
+	if old.Text() == text && (old.Quoted() || old.IsUntyped()) {
 		return v
 	}
-	return v.WithAt(krm.Str(text), path...)
+	return v.WithAt(sameStyle(old, text), path...)
 }
 
 // forget removes what kustomize keeps in annotations.
@@ -123,11 +153,7 @@ func forget(r *krm.Resource) {
 // newSMPatch: the patch takes the apiVersion of its target then.
 func (p *smPatch) applyTo(schema *krm.Schema, list *krm.List, i int, toSet bool) (changed, deleted bool, err error) {
 	r := list.At(i)
-	patch := p.value
-	if toSet {
-		patch = setText(patch, r.ID().APIVersion(), "apiVersion")
-	}
-	c, err := p.apply(schema, r, patch)
+	c, err := p.apply(schema, r, toSet)
 	switch {
 	case err != nil || c == r:
 		return false, false, err
@@ -136,7 +162,7 @@ func (p *smPatch) applyTo(schema *krm.Schema, list *krm.List, i int, toSet bool)
 		return true, true, nil
 	}
 	list.Set(i, c)
-	return true, false, nil
+	return p.allowName || p.allowKind || p.wipesState || !c.Value().Equal(r.Value()), false, nil
 }
 
 // deletedResource takes the place of a deleted one until the list is swept.

@@ -74,11 +74,12 @@ func (m *merger) node(n krm.Node, values ...krm.Value) krm.Node {
 func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
 	switch {
 	case !patch.Exists():
-		return m.keep(dest, n)
+		v, err := m.keep(dest, n)
+		return v.SetAgain(), err
 	case dest.IsNull():
 		v, err := m.add(patch, n)
 		if dest.Exists() {
-			v = v.WithQuotes(false)
+			v = v.WithStyleOf(dest)
 		}
 		return v, err
 	case patch.IsNull():
@@ -86,12 +87,21 @@ func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
 	case shape(dest) != shape(patch):
 		return krm.Value{}, fmt.Errorf("a %s cannot take the place of a %s", patch.Type(), dest.Type())
 	case dest.Type() == krm.Map:
-		return m.mergeMap(dest, patch, m.node(n, dest, patch))
+		v, err := m.mergeMap(dest, patch, m.node(n, dest, patch))
+		return v.WithStyleOf(keepsStyle(dest, patch)), err
 	case dest.Type() == krm.Seq:
 		v, err := m.mergeSeq(dest, patch, n)
-		return orSame(v, dest), err
+		return orSame(v.WithStyleOf(keepsStyle(dest, patch)), dest), err
 	}
 	return mergeScalar(dest, patch), nil
+}
+
+// keepsStyle returns which of a mapping or list and its patch decides whether the result is in brackets.
+func keepsStyle(dest, patch krm.Value) krm.Value {
+	if dest.Len() == 0 {
+		return patch
+	}
+	return dest
 }
 
 // orSame returns old if v holds the same data.
@@ -114,10 +124,10 @@ func mergeScalar(dest, patch krm.Value) krm.Value {
 	if dest.Quoted() && patch.Type() != krm.String {
 		patch = krm.QuotedStr(patch.Text())
 	}
-	if dest.Equal(patch) {
+	if dest.Equal(patch) && !dest.IsLinked() {
 		return dest
 	}
-	return patch.WithQuotes(dest.Quoted())
+	return patch.WithStyleOf(dest)
 }
 
 func (m *merger) mergeMap(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
@@ -161,7 +171,7 @@ func (m *merger) addFields(dest, merged, patch krm.Value, n krm.Node) (krm.Value
 	if len(added) == 0 {
 		return merged, nil
 	}
-	return krm.MapOf(slices.Concat(merged.Fields(), added)...), nil
+	return merged.WithFields(slices.Concat(merged.Fields(), added)...), nil
 }
 
 // lookup returns a function that finds the fields of a mapping, fast also if there are thousands.
@@ -196,7 +206,7 @@ func (m *merger) eachField(v krm.Value, f func(krm.Field) (krm.Value, error)) (k
 	if changed == nil {
 		return v, nil
 	}
-	return krm.MapOf(changed...), nil
+	return v.WithFields(changed...), nil
 }
 
 // add returns patch as it is put where nothing was. Unlike deeper ones, a wrong directive at this level is no error.
@@ -214,7 +224,10 @@ func (m *merger) add(patch krm.Value, n krm.Node) (krm.Value, error) {
 	if d == deleteDirective {
 		return krm.Value{}, nil
 	}
-	return m.eachField(patch, func(f krm.Field) (krm.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
+	return m.eachField(patch, func(f krm.Field) (krm.Value, error) {
+		v, err := m.settle(f.Value, n.Field(f.Key))
+		return v.SetAgain(), err
+	})
 }
 
 // settle returns patch as it is put below something that was added or replaced: directives are obeyed, nulls dropped.
@@ -245,7 +258,7 @@ func (m *merger) keep(dest krm.Value, n krm.Node) (krm.Value, error) {
 		n = m.node(n, dest)
 		return m.eachField(dest, func(f krm.Field) (krm.Value, error) {
 			if f.Value.IsScalar() {
-				return f.Value, nil
+				return f.Value.SetAgain(), nil
 			}
 			return m.keep(f.Value, n.Field(f.Key))
 		})

@@ -215,7 +215,7 @@ func addToItem(v krm.Value, step string, index int, rest []string, fn EditFunc) 
 			if err != nil {
 				return v, err
 			}
-			return krm.SeqOf(append(slices.Clip(v.Items()), item)...), nil
+			return v.WithItems(append(slices.Clip(v.Items()), item)...), nil
 		}
 	case index >= v.Len():
 		return v, nil

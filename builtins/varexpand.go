@@ -71,7 +71,7 @@ func (e *expander) editMap(v krm.Value) krm.Value {
 	if changed == nil {
 		return v
 	}
-	return krm.MapOf(changed...)
+	return v.WithFields(changed...)
 }
 
 func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
@@ -85,13 +85,16 @@ func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
 
 // expand replaces the vars in a string, and makes strings of scalars that have no type.
 func (e *expander) expand(v krm.Value) krm.Value {
-	if v.IsUntyped() {
+	if v.IsUntyped() && v.Type() != krm.String {
 		return krm.Str(v.Text())
 	}
 	if v.Type() != krm.String {
 		return v
 	}
 	s := v.Text()
+	if v.IsFolded() {
+		v = krm.Str(s) // kustomize writes it anew, whatever is in it
+	}
 	at := strings.IndexByte(s, '$')
 	if at < 0 {
 		return v

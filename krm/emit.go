@@ -74,15 +74,16 @@ type emitter struct {
 	ended  bool    // the last text has ended its line itself
 	// straight writes values as they are, not as they come back from kustomize's second step.
 	straight bool
+	brackets int // how many of the open lists and mappings were written in brackets: what they hold comes back in another way
 }
 
 func (e *emitter) document(v Value) {
 	e.line = len(e.dst)
 	switch {
 	case v.typ == Map && v.n > 0:
-		e.mapping(v.Fields(), 0, false)
+		e.mapping(v, 0, false)
 	case v.typ == Seq && v.n > 0:
-		e.seq(v.Items(), 0, false)
+		e.seq(v, 0, false)
 	default:
 		e.scalar(v, 2)
 		e.newline()
@@ -108,10 +109,14 @@ func (e *emitter) newline() {
 	e.line = len(e.dst)
 }
 
-// mapping writes fields at column indent; inline if the first key continues the line.
-func (e *emitter) mapping(fields []Field, indent int, inline bool) {
+// mapping writes the mapping v at column indent; inline if the first key continues the line.
+func (e *emitter) mapping(v Value, indent int, inline bool) {
+	if v.marked {
+		e.brackets++
+		defer func() { e.brackets-- }()
+	}
 	base := len(e.fields)
-	fields = e.sorted(fields)
+	fields := e.sorted(v.Fields())
 	for i := range fields {
 		if i > 0 || !inline {
 			e.indent(indent)
@@ -130,11 +135,11 @@ func (e *emitter) field(key string, v Value, indent int) {
 	case v.typ == Map && v.n > 0:
 		e.dst = append(e.dst, ':')
 		e.newline()
-		e.mapping(v.Fields(), indent+2, false)
+		e.mapping(v, indent+2, false)
 	case v.typ == Seq && v.n > 0:
 		e.dst = append(e.dst, ':')
 		e.newline()
-		e.seq(v.Items(), indent, false)
+		e.seq(v, indent, false)
 	default:
 		e.dst = append(e.dst, ": "...)
 		e.scalar(v, indent+2)
@@ -156,17 +161,21 @@ func (e *emitter) complexField(key string, v Value, indent int) {
 func (e *emitter) nested(v Value, indent int) {
 	switch {
 	case v.typ == Map && v.n > 0:
-		e.mapping(v.Fields(), indent, true)
+		e.mapping(v, indent, true)
 	case v.typ == Seq && v.n > 0:
-		e.seq(v.Items(), indent, true)
+		e.seq(v, indent, true)
 	default:
 		e.scalar(v, indent)
 		e.newline()
 	}
 }
 
-func (e *emitter) seq(items []Value, indent int, inline bool) {
-	for i, v := range items {
+func (e *emitter) seq(v Value, indent int, inline bool) {
+	if v.marked {
+		e.brackets++
+		defer func() { e.brackets-- }()
+	}
+	for i, v := range v.Items() {
 		if i > 0 || !inline {
 			e.indent(indent)
 		}
@@ -183,7 +192,7 @@ func (e *emitter) scalar(v Value, indent int) {
 	case Bool, Int, Float:
 		e.dst = appendLiteral(e.dst, v, false)
 	case Time:
-		e.text(timeText(v.Text()), indent)
+		e.text(e.time(v), indent)
 	case Map:
 		e.dst = append(e.dst, "{}"...)
 	case Seq:

@@ -22,11 +22,24 @@ func AppendJSON(dst []byte, v Value) []byte {
 func (e *emitter) json(v Value) {
 	switch v.typ {
 	case String:
-		e.dst = appendJSONString(e.dst, v.outputText())
+		e.dst = appendJSONString(e.dst, e.output(v))
 	case Time:
-		e.dst = appendJSONString(e.dst, timeText(v.Text()))
+		e.dst = appendJSONString(e.dst, e.time(v))
 	case Bool, Int, Float:
 		e.dst = appendLiteral(e.dst, v, true)
+	case Seq, Map:
+		if v.marked {
+			e.brackets++
+			defer func() { e.brackets-- }()
+		}
+		e.jsonNode(v)
+	default:
+		e.dst = append(e.dst, e.null(v)...)
+	}
+}
+
+func (e *emitter) jsonNode(v Value) {
+	switch v.typ {
 	case Seq:
 		e.dst = append(e.dst, '[')
 		for i, x := range v.Items() {
@@ -38,8 +51,6 @@ func (e *emitter) json(v Value) {
 		e.dst = append(e.dst, ']')
 	case Map:
 		e.jsonMap(v.Fields())
-	default:
-		e.dst = append(e.dst, nullText(v)...)
 	}
 }
 

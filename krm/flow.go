@@ -11,6 +11,7 @@ func (p *parser) flow() (v Value, ok bool) {
 		v, ok = p.flowMap()
 	}
 	p.depth--
+	v.marked = ok && !p.yaml11
 	if p.trace != nil && v.Len() > 0 {
 		p.trace.flow = true
 	}
@@ -79,7 +80,7 @@ func (p *parser) flowMap() (v Value, ok bool) {
 		if !ok || !p.flowSpace() {
 			return v, false
 		}
-		v = p.emptyText()
+		v = OmittedNull
 		if c := p.s[p.i]; c != ',' && c != '}' {
 			if v, ok = p.flowNode(); !ok || !p.flowSpace() {
 				return v, false
@@ -96,13 +97,6 @@ func (p *parser) flowMap() (v Value, ok bool) {
 	}
 	p.i++
 	return p.closeMap(base)
-}
-
-func (p *parser) emptyText() Value {
-	if p.yaml11 {
-		return OmittedNull
-	}
-	return emptyText
 }
 
 // flowKey parses a key with its colon, all on one line.

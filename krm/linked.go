@@ -1,6 +1,10 @@
 package krm
 
-import "unsafe"
+import (
+	"slices"
+	"strings"
+	"unsafe"
+)
 
 // Linked returns a string value that is one node wherever it stands in a resource: if a step changes it in one place,
 // [Resource.SetValue] changes it in all. Values from different calls are different nodes.
@@ -36,7 +40,7 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 		for i, f := range v.Fields() {
 			if x := mapScalars(f.Value, fn); x != f.Value {
 				if w == v {
-					w = MapOf(append([]Field(nil), v.Fields()...)...)
+					w = v.WithFields(append([]Field(nil), v.Fields()...)...)
 				}
 				w.Fields()[i].Value = x
 			}
@@ -47,7 +51,7 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 		for i, item := range v.Items() {
 			if x := mapScalars(item, fn); x != item {
 				if w == v {
-					w = SeqOf(append([]Value(nil), v.Items()...)...)
+					w = v.WithItems(append([]Value(nil), v.Items()...)...)
 				}
 				w.Items()[i] = x
 			}
@@ -101,13 +105,14 @@ func (s *spreader) relink(old, v Value) Value {
 	}
 	w := v
 	fields := old.Fields()
-	for i, f := range v.Fields() {
+	for _, i := range v.sortedKeys() {
+		f := v.Fields()[i]
 		if i < len(fields) && fields[i].Value == f.Value && fields[i].Key == f.Key {
 			continue
 		}
 		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
 			if w == v {
-				w = MapOf(append([]Field(nil), v.Fields()...)...)
+				w = v.WithFields(append([]Field(nil), v.Fields()...)...)
 			}
 			w.Fields()[i].Value = x
 		}
@@ -119,12 +124,23 @@ func (s *spreader) relink(old, v Value) Value {
 		}
 		if x := s.relink(old.itemCounterpart(i, v), item); x != item {
 			if w == v {
-				w = SeqOf(append([]Value(nil), v.Items()...)...)
+				w = v.WithItems(append([]Value(nil), v.Items()...)...)
 			}
 			w.Items()[i] = x
 		}
 	}
 	return w
+}
+
+// sortedKeys returns the positions of the fields of v in the order in which kustomize visits them: the last one that changes a
+// linked value counts.
+func (v Value) sortedKeys() []int {
+	order := make([]int, len(v.Fields()))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.Fields()[a].Key, v.Fields()[b].Key) })
+	return order
 }
 
 // change notes that old became v in one place. If it became something else in a place before, the last one counts.

@@ -44,8 +44,12 @@ func resolveWord(s string, yaml11 bool) Value {
 		return scalar(Bool, s)
 	case "~":
 		return tildeNull
-	case "null", "Null", "NULL":
+	case "null":
 		return NullValue
+	case "Null":
+		return titleNull
+	case "NULL":
+		return upperNull
 	}
 	if yaml11 {
 		switch s {

@@ -143,10 +143,8 @@ func (d *wireDecoder) steers(key string) bool {
 func rewritten(v Value) Value {
 	switch v.Type() {
 	case String:
-		if v.warped {
-			w := Str(v.outputText())
-			w.warped, w.marked = true, v.marked
-			return w
+		if v.IsFolded() {
+			return Str(v.outputText()).WithStyleOf(v)
 		}
 	case Seq:
 		for i, x := range v.Items() {

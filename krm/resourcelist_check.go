@@ -72,7 +72,7 @@ func unchanged(before, after Value, path []any) (field []any, same bool) {
 func sameScalar(before, after Value) bool {
 	switch before.typ {
 	case Null:
-		return after.typ == Null || before == emptyText && after.typ == String && after.n == 0
+		return after.typ == Null || before.IsOmitted() && after.typ == String && after.n == 0
 	case String:
 		return after.typ == String && before.outputText() == after.Text()
 	case Time:

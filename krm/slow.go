@@ -135,7 +135,6 @@ type converter struct {
 	source *Source
 	parser *parser
 	line   int // lines in front of the document
-	flow   int // how many of the open lists and mappings are in brackets
 	path   []any
 	secret bool // messages must not show values
 	known  map[*yaml.Node]converted
@@ -167,10 +166,6 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 	if n.Anchor != "" {
 		c.known[n] = converted{open: true}
 	}
-	if n.Style&yaml.FlowStyle != 0 {
-		c.flow++
-		defer func() { c.flow-- }()
-	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		done, err = c.mapping(n, depth)
@@ -178,9 +173,6 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		done, err = c.sequence(n, depth)
 	default:
 		done.value, err = c.scalar(n)
-		if done.value.typ == Null && done.value.marked {
-			done.value.warped = c.flow > 0 && !c.parser.yaml11
-		}
 		done.size = len(n.Value) + 8
 	}
 	if err == nil && done.size > maxAlias {
@@ -229,6 +221,7 @@ func (c *converter) sequence(n *yaml.Node, depth int) (done converted, err error
 		}
 	}
 	done.value = SeqOf(items...)
+	done.value.marked = n.Style&yaml.FlowStyle != 0 && !c.parser.yaml11
 	return done, nil
 }
 
@@ -297,6 +290,9 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 		}
 		return c.text(n), nil
 	}
+	if v.typ == Null {
+		v.warped = true // it is null in brackets, too
+	}
 	if v.typ != want {
 		return v, c.errorf(n.Line, "the value is not what its tag %s says", tag)
 	}
@@ -306,7 +302,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 // text returns the value of a scalar that is no plain one.
 func (c *converter) text(n *yaml.Node) Value {
 	v := QuotedStr(n.Value)
-	v.warped = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11 && refold(n.Value) != n.Value
+	v.warped = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11
 	return v
 }
 

@@ -55,6 +55,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 		}
 	}
 	done.value = MapOf(m.fields...)
+	done.value.marked = n.Style&yaml.FlowStyle != 0 && !c.parser.yaml11
 	return done, nil
 }
 
@@ -93,9 +94,6 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int)
 		for _, f := range x.value.Fields() {
 			if _, ok := m.pos[f.Key]; !ok {
 				done.size += int(unsafe.Sizeof(f)) // a copy, unlike the value of an alias
-				if f.Value.typ == Null && f.Value.marked {
-					f.Value.warped = c.flow > 0 && !c.parser.yaml11
-				}
 				m.set(f.Key, f.Value)
 			}
 		}

@@ -25,6 +25,15 @@ func SetStr(s string) Value {
 	return v.WithQuotes(s[0] == '{' || s[0] == '[' || resolve(s, true).typ != String)
 }
 
+// SetAgain returns a scalar as kyaml leaves it when it puts a field into the place where it is: strings that YAML 1.1 would
+// read as something else are in quotes then.
+func (v Value) SetAgain() Value {
+	if v.typ == String && !v.marked && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.warped && !v.linked {
+		v.marked = SetStr(v.Text()).marked
+	}
+	return v
+}
+
 // Quoted reports whether v is a string that was written in quotes or as a block scalar. A number or boolean that a merge
 // puts into its place becomes a string.
 func (v Value) Quoted() bool { return v.typ == String && v.marked }
@@ -32,20 +41,62 @@ func (v Value) Quoted() bool { return v.typ == String && v.marked }
 // WithQuotes returns the string v as written with or without quotes. Other values are returned unchanged.
 func (v Value) WithQuotes(quoted bool) Value {
 	if v.typ == String {
-		v.marked = quoted
+		v.marked, v.warped = quoted, v.warped && v.marked && quoted
 	}
 	return v
 }
 
+// WithStyleOf returns the string, list or mapping v as old was written: plain, in quotes or as a block scalar; in brackets or
+// not. Other values are returned unchanged.
+func (v Value) WithStyleOf(old Value) Value {
+	switch v.typ {
+	case String:
+		untyped := v.IsUntyped() && !old.Quoted()
+		v.marked, v.warped = old.Quoted(), old.IsFolded() || untyped
+	case Seq, Map:
+		v.marked = old.InBrackets()
+	}
+	return v
+}
+
+// InBrackets reports whether v is a list or mapping that was written in brackets. What kustomize puts into it is written in
+// brackets, too, where some scalars come back as others.
+func (v Value) InBrackets() bool { return v.typ >= Seq && v.marked }
+
+// AsBlock returns the list or mapping v as a program writes it: only an empty one is in brackets.
+func (v Value) AsBlock() Value {
+	v.marked = v.n == 0
+	return v
+}
+
+// WithFields returns a mapping of fields, in brackets if v is. It takes ownership of the slice; keys must be unique.
+func (v Value) WithFields(fields ...Field) Value {
+	w := MapOf(fields...)
+	w.marked = v.InBrackets()
+	return w
+}
+
+// WithItems returns a list of items, in brackets if v is. It takes ownership of the slice.
+func (v Value) WithItems(items ...Value) Value {
+	w := SeqOf(items...)
+	w.marked = v.InBrackets()
+	return w
+}
+
 // Untyped returns what [Plain] does, for a text that a step writes without a type. As long as nothing gives it one, it
-// also counts as a string.
+// also counts as a string, and another text in its place may have another type.
 func Untyped(text string) Value {
 	v := Plain(text)
-	if v.typ > Null && v.typ < String {
+	switch {
+	case v.typ == String:
+		v.warped = true
+	case v.typ > Null:
 		v.marked = true
 	}
 	return v
 }
 
-// IsUntyped reports whether v was made by [Untyped] and is no string.
-func (v Value) IsUntyped() bool { return v.marked && v.typ > Null && v.typ < String }
+// IsUntyped reports whether v was made by [Untyped].
+func (v Value) IsUntyped() bool {
+	return v.typ == String && v.warped && !v.marked || v.marked && v.typ > Null && v.typ < String
+}

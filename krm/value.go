@@ -51,10 +51,11 @@ type Value struct {
 	typ Type
 	// linked marks a string that stands for one node in several places: see [Linked].
 	linked bool
-	// marked: a string that was written in quotes, a null that was written as nothing, any other scalar that has its type
-	// from its text alone: see style.go.
+	// marked: a string that was written in quotes, a null that was written as nothing, a list or mapping that was written in
+	// brackets, any other scalar that has its type from its text alone: see style.go.
 	marked bool
-	// warped: the output shows another text than the value has: see warp.go.
+	// warped: the output may show another text than the value has, see warp.go; of a string without quotes, that it is one
+	// because of its text alone, see style.go.
 	warped bool
 }
 
@@ -190,14 +191,14 @@ func (v Value) With(key string, x Value) Value {
 		fields := make([]Field, v.fieldCount()+1)
 		copy(fields, v.Fields())
 		fields[len(fields)-1] = Field{key, x}
-		return MapOf(fields...)
+		return v.WithFields(fields...)
 	}
 	if v.Fields()[i].Value.Same(x) {
 		return v
 	}
 	fields := append([]Field(nil), v.Fields()...)
 	fields[i].Value = x
-	return MapOf(fields...)
+	return v.WithFields(fields...)
 }
 
 func (v Value) fieldCount() int { return len(v.Fields()) }
@@ -218,14 +219,14 @@ func (v Value) Without(key string) Value {
 	}
 	fields := make([]Field, 0, v.n-1)
 	fields = append(fields, v.Fields()[:i]...)
-	return MapOf(append(fields, v.Fields()[i+1:]...)...)
+	return v.WithFields(append(fields, v.Fields()[i+1:]...)...)
 }
 
 // WithItem returns the list v with item i replaced by x.
 func (v Value) WithItem(i int, x Value) Value {
 	items := append([]Value(nil), v.Items()...)
 	items[i] = x
-	return SeqOf(items...)
+	return v.WithItems(items...)
 }
 
 // EditItems returns the list v with each item replaced by what edit returns for it, and v itself if that changes nothing.
@@ -248,7 +249,7 @@ func (v Value) EditItems(edit func(Value) (Value, error)) (Value, error) {
 	if changed == nil {
 		return v, nil
 	}
-	return SeqOf(changed...), nil
+	return v.WithItems(changed...), nil
 }
 
 // Same reports whether v and w are the same node in memory: a constant-time test that an edit changed nothing.
@@ -308,13 +309,13 @@ func (v Value) Clone() Value {
 		for i, x := range v.Items() {
 			items[i] = x.Clone()
 		}
-		return SeqOf(items...)
+		return v.WithItems(items...)
 	case Map:
 		fields := make([]Field, v.n)
 		for i, f := range v.Fields() {
 			fields[i] = Field{strings.Clone(f.Key), f.Value.Clone()}
 		}
-		return MapOf(fields...)
+		return v.WithFields(fields...)
 	case None, Null:
 		return v
 	}

@@ -6,11 +6,19 @@ import "strings"
 // parser marks them as warped, so that the emitters can write what kustomize would print; until then they are what the
 // file says. Configuration does not go that way: nothing in a [Source.Value] is warped.
 
-// emptyText is the null that is written as nothing inside of brackets. It is printed as the empty string.
-var emptyText = Value{typ: Null, marked: true, warped: true}
+// Nulls that are not written as null, which annotations show.
+var (
+	tildeNull = nullOf("~")
+	titleNull = nullOf("Null")
+	upperNull = nullOf("NULL")
+)
 
-// tildeNull is the null that is written as ~, which annotations show.
-var tildeNull = Value{typ: Null, warped: true}
+// nullOf returns the null that is written as text. It has no length, so that it equals other nulls.
+func nullOf(text string) Value {
+	v := scalar(Null, text+"\x00")
+	v.n, v.warped = 0, true
+	return v
+}
 
 // SourceText returns the text of a scalar, and of null what the file has: nothing, ~ or null.
 func (v Value) SourceText() string {
@@ -19,42 +27,64 @@ func (v Value) SourceText() string {
 		return v.Text()
 	case v.marked:
 		return ""
-	case v.warped:
+	case v.warped && v.p == tildeNull.p:
 		return "~"
+	case v.warped && v.p == titleNull.p:
+		return "Null"
+	case v.warped && v.p == upperNull.p:
+		return "NULL"
 	}
 	return "null"
 }
 
 // Reread returns a scalar as it comes back when kustomize has written and read it, which some of its steps do long before it
-// prints.
-func (v Value) Reread() Value {
+// prints. brackets says whether it stands in brackets.
+func (v Value) Reread(brackets bool) Value {
+	if brackets {
+		v = v.comesBack()
+	}
 	switch {
-	case v == emptyText:
-		return QuotedStr("")
 	case v.typ == Null:
 		return NullValue
-	case v.typ == String && v.warped:
+	case v.IsFolded():
 		return Str(refold(v.Text()))
+	case v.IsUntyped():
+		v.marked, v.warped = false, false
 	}
 	return v
 }
 
-func nullText(v Value) string {
-	if v == emptyText {
+// IsFolded reports whether v is a string that was written as a folded block scalar.
+func (v Value) IsFolded() bool { return v.typ == String && v.marked && v.warped }
+
+// comesBack returns a scalar that stands in brackets as it comes back: kustomize puts what is nothing, what has a colon and
+// folded text in quotes there.
+func (v Value) comesBack() Value {
+	switch {
+	case v.typ == Null && v.marked && !v.warped:
+		return QuotedStr("")
+	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0, v.IsFolded():
+		return QuotedStr(v.Text())
+	}
+	return v
+}
+
+func (e *emitter) null(v Value) string {
+	if !e.straight && e.brackets > 0 && v.comesBack().typ == String {
 		return `""`
 	}
 	return "null"
 }
 
-func (e *emitter) null(v Value) string {
-	if e.straight {
-		return "null"
+func (e *emitter) time(v Value) string {
+	if !e.straight && e.brackets > 0 && v.comesBack().typ == String {
+		return v.Text()
 	}
-	return nullText(v)
+	return timeText(v.Text())
 }
 
 func (e *emitter) output(v Value) string {
-	if e.straight {
+	if e.straight || e.brackets > 0 {
 		return v.Text()
 	}
 	return v.outputText()
@@ -62,7 +92,7 @@ func (e *emitter) output(v Value) string {
 
 // outputText returns the text of a string as the output shows it.
 func (v Value) outputText() string {
-	if v.warped {
+	if v.IsFolded() {
 		return refold(v.Text())
 	}
 	return v.Text()

@@ -1,0 +1,205 @@
+// Difftest builds whole random trees with krmflow and with kustomize and compares what they print and whether they fail. It
+// reduces each kind of difference to a few lines.
+//
+//	make difftest DIFFTREES=20000 SEED=7
+//
+// It exits with 1 if there is a difference that docs/differences.md does not list.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+func main() {
+	var c campaign
+	flag.StringVar(&c.krmflow, "krmflow", "bin/krmflow", "the krmflow to test")
+	flag.StringVar(&c.kustomize, "kustomize", ".tools/kustomize", "the kustomize to compare with")
+	flag.Uint64Var(&c.seed, "seed", 1, "seed of all trees")
+	flag.Uint64Var(&c.first, "first", 0, "number of the first tree")
+	flag.Uint64Var(&c.trees, "trees", 500, "number of trees")
+	flag.IntVar(&c.jobs, "jobs", 2, "trees at a time")
+	flag.IntVar(&c.each, "each", 2, "differences of one kind that are reduced")
+	flag.BoolVar(&c.why, "why", false, "say why trees are refused by both, too")
+	print := flag.Bool("print", false, "print the first tree and do nothing else")
+	file := flag.String("file", "", "compare the tree of this txtar file instead of random ones")
+	flag.Parse()
+	if *print {
+		fmt.Print(generate(c.seed, c.first))
+		return
+	}
+	if *file != "" {
+		data, err := os.ReadFile(*file)
+		if err != nil {
+			fatal(err)
+		}
+		c.fixed, c.trees, c.jobs = parseTree(string(data)), 1, 1
+	}
+	if err := c.run(); err != nil {
+		fatal(err)
+	}
+	if c.report() {
+		os.Exit(1)
+	}
+}
+
+func fatal(err error) {
+	fmt.Fprintln(os.Stderr, "difftest:", err)
+	os.Exit(2)
+}
+
+// A campaign is a run over many trees.
+type campaign struct {
+	krmflow, kustomize string
+	seed, first, trees uint64
+	jobs, each         int
+	fixed              tree
+	why                bool
+
+	mu       sync.Mutex
+	next     uint64
+	rendered int            // trees that both programs render
+	refused  int            // trees that neither does
+	reasons  map[string]int // why kustomize refuses them
+	count    map[string]int // differences before they are reduced, by kind
+	listed   map[string]int
+	found    map[string]finding // by the kind that they have when they are reduced
+}
+
+type finding struct {
+	number uint64
+	tree   tree
+	pair   pair
+	count  int
+}
+
+func (c *campaign) run() error {
+	c.count, c.listed, c.reasons, c.found = map[string]int{}, map[string]int{}, map[string]int{}, map[string]finding{}
+	scratch, err := os.MkdirTemp("", "difftest")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	errs := make(chan error)
+	for i := range c.jobs {
+		p := &programs{c.kustomize, c.krmflow, filepath.Join(scratch, fmt.Sprint(i), "k")}
+		go func() { errs <- c.work(p) }()
+	}
+	for range c.jobs {
+		if e := <-errs; e != nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// work compares one tree after the other.
+func (c *campaign) work(p *programs) error {
+	for {
+		c.mu.Lock()
+		number := c.first + c.next
+		c.next++
+		c.mu.Unlock()
+		if number >= c.first+c.trees {
+			return nil
+		}
+		t := c.fixed
+		if t == nil {
+			t = generate(c.seed, number)
+		}
+		both, err := p.run(t)
+		if err != nil {
+			return err
+		}
+		kind := both.difference()
+		if !c.worthReducing(kind, both) {
+			continue
+		}
+		r := reducer{left: 600, holds: func(t tree) bool {
+			both, err := p.run(t)
+			return err == nil && both.difference() == kind
+		}}
+		if c.fixed == nil {
+			t = r.reduce(t)
+		}
+		if both, err = p.run(t); err != nil {
+			return err
+		}
+		c.add(number, t, both)
+	}
+}
+
+// worthReducing counts a tree and reports whether its difference must be looked at.
+func (c *campaign) worthReducing(kind string, both pair) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case kind != "":
+		c.count[kind]++
+		return c.count[kind] <= c.each
+	case both.kustomize.failed:
+		c.refused++
+		c.reasons[message(both.kustomize.stderr)]++
+	default:
+		c.rendered++
+	}
+	return false
+}
+
+func (c *campaign) add(number uint64, t tree, both pair) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kind := both.difference()
+	if name := knownAs(t, kind, both); name != "" {
+		c.listed[name]++
+		return
+	}
+	f, ok := c.found[kind]
+	if !ok || len(t.String()) < len(f.tree.String()) {
+		f.number, f.tree, f.pair = number, t, both
+	}
+	f.count++
+	c.found[kind] = f
+}
+
+// report prints what was found, and returns whether there is anything that is not listed.
+func (c *campaign) report() bool {
+	for _, kind := range slices.Sorted(maps.Keys(c.found)) {
+		f := c.found[kind]
+		fmt.Printf("======== %s\n(tree %d, %d trees)\n%s", kind, f.number, c.count[kind], f.tree)
+		f.pair.print()
+	}
+	for reason, n := range c.reasons {
+		if c.why {
+			fmt.Printf("%6d refused by both: %s\n", n, reason)
+		}
+	}
+	total := 0
+	for _, n := range c.count {
+		total += n
+	}
+	fmt.Printf("%d trees from seed %d: %d rendered alike, %d refused by both, %d differ\n", c.trees, c.seed, c.rendered, c.refused, total)
+	for _, name := range slices.Sorted(maps.Keys(c.listed)) {
+		fmt.Printf("  listed: %s\n", name)
+	}
+	fmt.Printf("%d kinds of differences that are not listed\n", len(c.found))
+	return len(c.found) > 0
+}
+
+func (p pair) print() {
+	for _, a := range []struct {
+		name string
+		answer
+	}{{"kustomize", p.kustomize}, {"krmflow", p.krmflow}} {
+		text := a.stdout
+		if a.failed {
+			text = a.stderr[:min(len(a.stderr), 600)] + "\n"
+		}
+		fmt.Printf("---- %s\n%s", a.name, text)
+	}
+}
