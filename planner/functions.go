@@ -272,7 +272,7 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 			}
 		}
 		if !found {
-			named = append(named, trust.Named{Ref: ref.Shown(c.text), Pos: c.src.Locate(0, c.path...), Flag: ref.Shown(s.c.files.Name(ref.Location)).String()})
+			named = append(named, trust.Named{Ref: ref.Shown(c.text), Pos: c.src.Locate(0, c.path...), Flag: ref.Shown(catalog.PathText(s.c.files.Name(ref.Location))).String()})
 		}
 	}
 	for j, t := range trusted {
