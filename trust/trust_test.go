@@ -496,10 +496,12 @@ func TestDecideCatalog(t *testing.T) {
 		warn   bool
 		want   string
 	}{
-		{"the pin matches", true, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexA), Digest: digest(hexA), InTree: true}, 0, false, ""},
+		{"the pin matches", true, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexA), Digest: digest(hexA), Shares: "tree"}, 0, false, ""},
 		{"the pin does not match the bytes", false, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexB), Digest: digest(hexA)}, 4, false, "want sha256:" + hexB + "\n  got  sha256:" + hexA},
-		{"a catalog inside the rendered tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), InTree: true}, 0, true, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
-		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), InTree: true}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"a catalog inside the rendered tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 0, true, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"a catalog beside it", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 0, true, "lies in the repository that is rendered and is not pinned: whoever changes the repository can"},
+		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
 		{"a catalog outside", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA)}, 0, false, ""},
 		{"a remote catalog without pin", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 0, true, "https://h/c.yaml#sha256=" + hexA},
 		{"the same, strict", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 3, false, hexA},
