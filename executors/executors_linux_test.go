@@ -57,6 +57,13 @@ func TestMain(m *testing.M) {
 		executors.Serve("stuck", stuck{})
 	case "host":
 		host()
+	case "host of leaves":
+		x, err := executors.Start(context.Background(), executors.Program{Kind: "leaves"})
+		if err == nil {
+			_, err = x.Execute(context.Background(), krm.Function{}, nil)
+		}
+		fmt.Println(err)
+		time.Sleep(time.Minute)
 	case "garbage":
 		fmt.Fprintln(os.Stderr, "first words\nsecond words")
 		fmt.Println("hello")
@@ -412,6 +419,25 @@ func TestHostKilled(t *testing.T) {
 		cmd.Wait()
 		gone(t, time.Second)
 	}
+}
+
+// What an executor has left in the background ends with it when its host is killed, too.
+func TestHostOfDaemonKilled(t *testing.T) {
+	cmd := osexec.Command("/proc/self/exe")
+	cmd.Env = []string{"ROLE=host of leaves", "TMPDIR=" + os.TempDir()}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	gone(t, time.Second)
 }
 
 // What a run has left behind goes with the next one; what a run that cannot be seen from here still uses does not.

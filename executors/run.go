@@ -191,10 +191,10 @@ func (r *run) Start(context.Context) error {
 		processes.Delete(r.pid)
 		r.state = cmd.ProcessState.String()
 		close(r.done)
-		if !cmd.ProcessState.Success() {
+		if !cmd.ProcessState.Success() || r.program.Path != "" { // krmflow's own clean up when they end well
 			lingering(r.program.Linger)
+			orphans()
 		}
-		orphans()
 		close(r.cleared)
 	}()
 	err = <-result

@@ -39,7 +39,7 @@ const (
 
 // Serve makes this process an executor of functions of the given kind, for the host that has started it: see [Start]. It
 // returns when the host has no more use for it, after ex, if it is an [io.Closer], was closed. If the host goes away
-// without a word, all calls are cancelled and the process ends.
+// without a word, all calls are cancelled and the process ends, with all that it has started, unless an io.Closer sees to that.
 func Serve(kind string, ex Executor) {
 	proc.Adopt()
 	// A host that is gone does not read: that must not end this process before it has cleaned up. Ignoring the signal would
@@ -59,6 +59,9 @@ func Serve(kind string, ex Executor) {
 		hostGone(term)
 		time.AfterFunc(grace, func() { os.Exit(1) })
 		end()
+		if _, ok := ex.(io.Closer); !ok {
+			proc.KillAll(func(int) bool { return false })
+		}
 		removeRunDir()
 		os.Exit(0)
 	}()

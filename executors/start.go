@@ -45,8 +45,8 @@ type Program struct {
 	Digest krm.Digest
 	// Env is its whole environment, NAME=value, besides what go-plugin needs. Nothing else is inherited.
 	Env []string
-	// Linger is how long processes that it leaves behind when it crashes may take to end by themselves: executors that
-	// leave one to clean up set it. The others are killed at once.
+	// Linger is how long processes that it leaves behind may take to end by themselves: executors that leave one to clean up
+	// when they crash set it. The others are killed at once.
 	Linger time.Duration
 	// Patience is how long it may take to obtain one function; 0 means [DefaultPatience].
 	Patience time.Duration
