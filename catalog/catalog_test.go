@@ -276,6 +276,7 @@ spec:
     maintainers: [all@example.com]
     tags: [mutator, namespace]
     allowRemoteConfig: true
+    allowArgs: true
     versions:
     - name: v1
       schema: {openAPIV3Schema: {type: object}}
@@ -291,15 +292,15 @@ spec:
       runtime: {container: {image: x}}
 `)
 	e, v2 := c.Entries[0], c.Entries[1]
-	got := fmt.Sprint(c.Name, c.Labels, e.Description, e.Publisher, e.Home, e.Definition, e.Maintainers, v2.Maintainers, e.Tags, e.AllowRemoteConfig,
+	got := fmt.Sprint(c.Name, c.Labels, e.Description, e.Publisher, e.Home, e.Definition, e.Maintainers, v2.Maintainers, e.Tags, e.AllowRemoteConfig, v2.AllowArgs,
 		e.Idempotent, v2.Idempotent, e.Usage, e.Examples, e.License, e.Schema.Get("type").Text(), e.Container.Network, e.Container.Storage,
 		e.Container.WritableStorage, v2.Container.Network, e.Exec[0].Bin, e.Exec[0].OS, e.Exec[0].Arch, e.Exec[0].URI)
-	want := "example-co-functions map[author:ExampleCo] d p h https://example.com/definition [v1@example.com] [all@example.com] [mutator namespace] true " +
+	want := "example-co-functions map[author:ExampleCo] d p h https://example.com/definition [v1@example.com] [all@example.com] [mutator namespace] true true " +
 		"true false u [e1 e2] Apache-2.0 object true true true false b windows arm64 https://e.co/f.tar.gz"
 	if strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	if e.Pos() != (krm.Pos{File: "catalog.yaml", Line: 18}) || v2.Pos().Line != 28 || e.Index != 0 || v2.Index != 0 {
+	if e.Pos() != (krm.Pos{File: "catalog.yaml", Line: 19}) || v2.Pos().Line != 29 || e.Index != 0 || v2.Index != 0 {
 		t.Errorf("positions %v %v", e.Pos(), v2.Pos())
 	}
 	if c.Digest.IsZero() || e.String() != "catalog /t/catalog.yaml, entry 1" {
@@ -366,7 +367,7 @@ func TestValue(t *testing.T) {
 		run("{exec: {platforms: [{bin: b, os: windows, arch: arm64, uri: 'https://e.co/f.tar.gz', sha256: " + strings.ToUpper(hexB) + "}]}}"),
 		run("{exec: {path: p, sha256: short}, starlark: {path: s}}"),
 		"metadata: {name: n, labels: {author: ExampleCo}}\n" + list("    description: d\n    publisher: p\n    home: h\n    definition: f\n    maintainers: [m]\n    tags: [a, b]\n"+
-			"    allowRemoteConfig: true\n    versions:\n    - {name: v1, idempotent: true, usage: u, examples: [e], license: MIT, schema: {openAPIV3Schema: {type: object}}}\n"+
+			"    allowRemoteConfig: true\n    allowArgs: true\n    versions:\n    - {name: v1, idempotent: true, usage: u, examples: [e], license: MIT, schema: {openAPIV3Schema: {type: object}}}\n"+
 			"    - {name: v2, runtime: {container: {image: x, sha256: ''}}}\n"),
 	}
 	files, _ := filepath.Glob("testdata/*.yaml")

@@ -22,6 +22,8 @@ type Entry struct {
 
 	// AllowRemoteConfig lets configurations from fetched trees use an entry with capabilities or local programs.
 	AllowRemoteConfig bool
+	// AllowArgs lets a configuration give arguments to the program.
+	AllowArgs bool
 	// Idempotent is true if the catalog declares it.
 	Idempotent bool
 	// Schema is the OpenAPI v3 schema of the configuration, None if there is none.
@@ -95,7 +97,7 @@ func (c *Container) Digest() (krm.Digest, error) {
 // function reads an item of krmFunctions: one entry for each of its versions.
 func (r *reader) function(c krm.Cursor, index int) {
 	if !c.Known("group", "names", "kind", "description", "publisher", "home", "maintainers", "tags", "versions", "runtime",
-		"provider", "definition", "allowRemoteConfig") {
+		"provider", "definition", "allowRemoteConfig", "allowArgs") {
 		return
 	}
 	shared := r.shared(c, index)
@@ -152,6 +154,7 @@ func (r *reader) shared(c krm.Cursor, index int) Entry {
 	e.Maintainers = c.Field("maintainers").Strings()
 	e.Tags = c.Field("tags").Strings()
 	e.AllowRemoteConfig = isTrue(c.Field("allowRemoteConfig").Bool())
+	e.AllowArgs = isTrue(c.Field("allowArgs").Bool())
 	return e
 }
 
@@ -214,7 +217,7 @@ func (r *reader) schema(c krm.Cursor, e *Entry) {
 // module reads an item of modules, the older form: it has one version.
 func (r *reader) module(c krm.Cursor, index int) {
 	if !c.Known("apiVersion", "kind", "description", "definition", "provider", "runtime", "publisher", "home", "maintainers",
-		"tags", "allowRemoteConfig") {
+		"tags", "allowRemoteConfig", "allowArgs") {
 		return
 	}
 	e := r.shared(c, index)

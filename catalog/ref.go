@@ -29,9 +29,6 @@ type Ref struct {
 	Location string
 	// Pin is the sha256 that the content must have (of the manifest for OCI), zero for none.
 	Pin krm.Digest
-	// GuessedHost is true for "example.com/catalog.yaml": it means https, unless there is such a local path, which would
-	// be an ambiguity that the user must resolve.
-	GuessedHost bool
 
 	shown string // what messages show; Location if empty
 }
@@ -57,7 +54,8 @@ const refForms = "a catalog is PATH, https://HOST/PATH, oci://REGISTRY/REPOSITOR
 	"each with #sha256=DIGEST if it is pinned"
 
 // ParseRef reads a reference: PATH, https://HOST/PATH, oci://REGISTRY/REPOSITORY[:TAG][@sha256:HEX] or a path in a git
-// repository, with a pin #sha256=HEX or @sha256:HEX. Paths stay as they are: see [Ref.In]. The error is a [*RefError].
+// repository, with a pin #sha256=HEX or @sha256:HEX. Paths stay as they are: see [Ref.In]. What could be a path or an address
+// is refused, whether there is such a path or not: see [PathText]. The error is a [*RefError].
 func ParseRef(text string) (Ref, error) {
 	fail := func(format string, args ...any) (Ref, error) {
 		return Ref{}, &RefError{Ref: text, Msg: fmt.Sprintf(format, args...), Hints: []string{refForms}}
@@ -137,6 +135,9 @@ func lastPin(text string) (at int, digits string) {
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
 func parseLocation(text string) (Ref, error) {
+	if _, tail, ok := strings.Cut(text, "#"); ok && IsAddress(text) {
+		return Ref{}, fmt.Errorf("#%s is no pin", tail)
+	}
 	switch {
 	case text == "":
 		return Ref{}, fmt.Errorf("the reference is only a pin")
@@ -153,12 +154,18 @@ func parseLocation(text string) (Ref, error) {
 		scheme, _, _ := strings.Cut(text, ":")
 		return Ref{}, fmt.Errorf("%s is not supported", scheme)
 	}
-	if first, _, ok := strings.Cut(text, "/"); ok && looksLikeHost(first) {
-		ref, err := parseWeb("https://" + text)
-		ref.GuessedHost = true
-		return ref, err
+	if PathText(text) != text {
+		return Ref{}, fmt.Errorf("could be a file or an address: write ./%s or https://%[1]s", text)
 	}
 	return Ref{Scheme: Local, Location: filepath.Clean(text), shown: text}, nil
+}
+
+// PathText returns path as [ParseRef] reads it as a path: with ./ in front if its first part could be the name of a host.
+func PathText(path string) string {
+	if first, _, ok := strings.Cut(path, "/"); ok && looksLikeHost(first) {
+		return "./" + path
+	}
+	return path
 }
 
 // looksLikeHost recognises the first segment of example.com/x: labels with a top-level domain of letters.
@@ -206,8 +213,6 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("the address has no host")
 	case u.User != nil && u.Scheme != "ssh":
 		return nil, fmt.Errorf("the address contains credentials; they are never sent")
-	case u.Fragment != "":
-		return nil, fmt.Errorf("#%s is no pin", u.Fragment)
 	}
 	for segment := range strings.SplitSeq(u.Path, "/") {
 		if segment == "." || segment == ".." {
@@ -335,11 +340,7 @@ func (r Ref) Supported() error {
 	if !r.Remote() {
 		return nil
 	}
-	err := &RefError{Ref: r.Location, Msg: "remote catalogs are not supported yet"}
-	if r.GuessedHost {
-		err.Hints = []string{fmt.Sprintf("for a local file write ./%s", strings.TrimPrefix(r.Location, "https://"))}
-	}
-	return err
+	return &RefError{Ref: r.Location, Msg: "remote catalogs are not supported yet"}
 }
 
 // Dir returns the directory of a local catalog: its programs are below it. It is "" for remote catalogs.

@@ -21,7 +21,7 @@ func TestParseRef(t *testing.T) {
 		{"https://h/c.yaml?publisher=a#sha256=" + hexA, "https", "https://h/c.yaml?publisher=a", hexA},
 		{"https://h/c.yaml@sha256:" + hexA, "https", "https://h/c.yaml", hexA},
 		{"http://h/c.yaml", "http", "http://h/c.yaml", ""},
-		{"company.com/foo.json", "https", "https://company.com/foo.json", ""},
+		{"./company.com/foo.json", "file", "company.com/foo.json", ""},
 		{"oci://ghcr.io/e/catalog:v1", "oci", "oci://ghcr.io/e/catalog:v1", ""},
 		{"oci://ghcr.io/e/catalog@sha256:" + hexA, "oci", "oci://ghcr.io/e/catalog:latest", hexA},
 		{"oci://ghcr.io/e/catalog:v1@sha256:" + hexA, "oci", "oci://ghcr.io/e/catalog:v1", hexA},
@@ -50,7 +50,7 @@ func TestParseRefMistakes(t *testing.T) {
 	for _, text := range []string{"", "s3::https://b/c", "gcs::x", "hg::x", "file:///etc/x", "smb://h/x", "ftp://h/c", "https://", "https://h", "https://h/",
 		"https://h/../c.yaml", "https://h/c.yaml?archive=zip", "https://h/c.yaml?checksum=md5:x", "https://h/c.yaml#frag", "https://u:secret@h/c.yaml",
 		"git+file:///r.git//p", "git::ext::sh -c x//p", "https://h/r.git//../p", "https://h/r.git//p?ref=--upload-pack=x", "https://h/r.git//p?ref=a..b",
-		"https://h/r.git//p?depth=1", "https://h/r.git", "oci://x", "oci://-r/x", "a\nb", "#sha256=" + hexA} {
+		"https://h/r.git//p?depth=1", "https://h/r.git", "git@h/#//p", "git@h:r.git//p#x", "https://h/c.yaml#", "oci://x", "oci://-r/x", "a\nb", "#sha256=" + hexA} {
 		r, err := ParseRef(text)
 		if err == nil {
 			t.Errorf("%q is accepted as %+v", text, r)
@@ -74,6 +74,27 @@ func TestParseRefMistakes(t *testing.T) {
 	}
 }
 
+// What could be a path or an address is neither: nobody may make the name of a host out of that of a directory, or the reverse.
+func TestParseRefAmbiguous(t *testing.T) {
+	for _, text := range []string{"my.dir/catalog.yaml", "company.com/foo.json", "example.co:8443/c.yaml", "h.co/r.git//p.yaml", "a.io/c@sha256:" + hexA} {
+		path, _, _ := strings.Cut(text, "@")
+		_, err := ParseRef(text)
+		want := "could be a file or an address: write ./" + path + " or https://" + path
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+		if got := PathText(path); got != "./"+path {
+			t.Errorf("the path %s is written %s", path, got)
+		}
+	}
+	for _, path := range []string{"catalog.yaml", "dir/c.yaml", "../my.dir/c.yaml", "./my.dir/c.yaml", "/my.dir/c.yaml", "company.com", "v1.2/c.yaml"} {
+		r, err := ParseRef(path)
+		if err != nil || r.Scheme != Local || PathText(path) != path {
+			t.Errorf("%s: %+v, %v, written %s", path, r, err, PathText(path))
+		}
+	}
+}
+
 // A flag value matches an item when both denote the same canonical location; no prefix, substring or case-folded matching.
 func TestRefSame(t *testing.T) {
 	ref := func(text, dir string) Ref {
@@ -87,7 +108,6 @@ func TestRefSame(t *testing.T) {
 		{ref("./app/catalog.yaml", "/w"), ref("catalog.yaml", "/w/app")},
 		{ref("/w/app/catalog.yaml#sha256="+hexA, "/w"), ref("catalog.yaml", "/w/app")},
 		{ref("https://h/c.yaml", ""), ref("https://H:443/c.yaml#sha256="+hexA, "")},
-		{ref("https://h.co/c.yaml", ""), ref("h.co/c.yaml", "/w")},
 		{ref("git::https://h/r.git//p?ref=v1", ""), ref("https://h/r.git/p@v1", "")},
 	}
 	for _, p := range same {
@@ -134,7 +154,7 @@ func TestRefText(t *testing.T) {
 }
 
 func FuzzParseRef(f *testing.F) {
-	for _, s := range []string{"catalog.yaml", "https://h/c?x=1#sha256=" + hexA, "oci://r.io/c@sha256:" + hexA, "git::https://h/r.git//p?ref=v1", "git@h:a/b.git//c"} {
+	for _, s := range []string{"catalog.yaml", "https://h/c?x=1#sha256=" + hexA, "oci://r.io/c@sha256:" + hexA, "git::https://h/r.git//p?ref=v1", "git@h:a/b.git//c", "git@0/#//00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -145,7 +165,7 @@ func FuzzParseRef(f *testing.F) {
 		if r.Location == "" || !r.Same(r) {
 			t.Fatalf("%q: %+v", text, r)
 		}
-		if r.Scheme == Local || r.GuessedHost {
+		if r.Scheme == Local {
 			return
 		}
 		again, err := ParseRef(r.String())

@@ -21,6 +21,7 @@ func TestSearch(t *testing.T) {
 	a := at(t, "/a.yaml", run("{container: {image: a}}"))
 	b := at(t, "/b.yaml", run("{container: {image: b}}"))
 	a2 := at(t, "/a2.yaml", run("{container: {image: docker.io/library/a}}"))
+	args := at(t, "/args.yaml", strings.Replace(run("{container: {image: a}}"), "    versions:", "    allowArgs: true\n    versions:", 1))
 	twice := at(t, "/t.yaml", list("    versions:\n    - name: v1\n      runtime: {container: {image: a}}\n    - name: v1\n      runtime: {container: {image: b}}\n"))
 	fn := krm.GVK{Group: "example.com", Version: "v1", Kind: "Fn"}
 	tests := []struct {
@@ -34,6 +35,7 @@ func TestSearch(t *testing.T) {
 		{"two catalogs define the function: the first wins", fn, []*Catalog{a, b}, "a", 1, ""},
 		{"swapped, the other", fn, []*Catalog{b, a}, "b", 1, ""},
 		{"the same definition twice shadows nothing", fn, []*Catalog{a, a2}, "a", 0, ""},
+		{"the same program with other rights is another definition", fn, []*Catalog{a, args}, "a", 1, ""},
 		{"within a catalog the first entry wins", fn, []*Catalog{twice}, "a", 1, ""},
 		{"group and kind match, version absent: the offer", krm.GVK{Group: "example.com", Version: "v2", Kind: "Fn"}, []*Catalog{a}, "", 0, "catalog /a.yaml offers: v1"},
 		{"another group", krm.GVK{Group: "other.org", Version: "v1", Kind: "Fn"}, []*Catalog{a}, "", 0, "did you mean example.com/v1 Fn (catalog /a.yaml, entry 1)?"},

@@ -85,7 +85,7 @@ func offered(list []Platform) string {
 
 // SameProgram reports whether e and o run the same thing with the same capabilities.
 func (e *Entry) SameProgram(o *Entry) bool {
-	if e.Starlark != o.Starlark || !slices.Equal(e.absolute(), o.absolute()) || (e.Container == nil) != (o.Container == nil) {
+	if e.AllowRemoteConfig != o.AllowRemoteConfig || e.AllowArgs != o.AllowArgs || e.Starlark != o.Starlark || !slices.Equal(e.absolute(), o.absolute()) || (e.Container == nil) != (o.Container == nil) {
 		return false
 	}
 	if e.Container == nil {

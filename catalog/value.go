@@ -98,6 +98,7 @@ func functionValue(entries []*Entry) krm.Value {
 	o.text("definition", e.Definition)
 	o.list("tags", e.Tags)
 	o.flag("allowRemoteConfig", e.AllowRemoteConfig)
+	o.flag("allowArgs", e.AllowArgs)
 	var versions []krm.Value
 	for _, e := range entries {
 		versions = append(versions, e.versionValue())

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -46,10 +47,23 @@ func TestMain(m *testing.M) {
 		executors.Serve("env", echo{})
 	case "boundless": // keeps to no limit
 		executors.Serve("boundless", boundless{})
+	case "panics": // with what it has got
+		executors.Serve("panics", panics{})
+	case "leaves": // a daemon
+		executors.Serve("leaves", leaves{})
+	case "deaf":
+		deaf()
 	case "stuck": // gets nothing ready
 		executors.Serve("stuck", stuck{})
 	case "host":
 		host()
+	case "host of leaves":
+		x, err := executors.Start(context.Background(), executors.Program{Kind: "leaves"})
+		if err == nil {
+			_, err = x.Execute(context.Background(), krm.Function{}, nil)
+		}
+		fmt.Println(err)
+		time.Sleep(time.Minute)
 	case "garbage":
 		fmt.Fprintln(os.Stderr, "first words\nsecond words")
 		fmt.Println("hello")
@@ -89,11 +103,7 @@ func (boundless) Execute(context.Context, krm.Function, []byte) (executors.Outpu
 
 // TestBoundless checks that what an executor answers is bounded on this side, too.
 func TestBoundless(t *testing.T) {
-	self, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := executors.Start(t.Context(), executors.Program{Kind: "boundless", Path: "/proc/self/exe", Digest: krm.DigestOf(self), Env: []string{"ROLE=boundless"}})
+	x, err := executors.Start(t.Context(), self(t, "boundless"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,18 +126,111 @@ func TestBoundless(t *testing.T) {
 	}
 }
 
+// self returns this program as an executor of a third party that plays a role.
+func self(t *testing.T, role string) executors.Program {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return executors.Program{Kind: role, Path: "/proc/self/exe", Digest: krm.DigestOf(data), Env: []string{"ROLE=" + role}}
+}
+
+type panics struct{}
+
+func (panics) Prepare(_ context.Context, f krm.Function) error { panic("with " + string(f.Config)) }
+
+func (panics) Execute(_ context.Context, _ krm.Function, list []byte) (executors.Output, error) {
+	go panic("with " + string(list))
+	select {}
+}
+
+// TestPanics checks that a panic of an executor, in a call or beside it, is an internal error that shows what it was working on
+// only to who asks for it.
+func TestPanics(t *testing.T) {
+	for _, debug := range []string{"", "1"} {
+		t.Setenv("KRMFLOW_DEBUG", debug)
+		x, err := executors.Start(t.Context(), self(t, "panics"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := krm.Function{Name: "f", Node: "k#transformers[0]", Config: []byte("hush")}
+		err = x.Prepare(t.Context(), f)
+		checkPanic(t, err, "f: executor panics panicked\n  ")
+		_, err = x.Execute(t.Context(), f, []byte("hush"))
+		checkPanic(t, err, "executor panics crashed (exit status 2) while running f (k#transformers[0])\n  ")
+		x.Close()
+		gone(t, time.Second)
+	}
+}
+
+func checkPanic(t *testing.T, err error, want string) {
+	t.Helper()
+	hint, debug := "KRMFLOW_DEBUG=1 shows what it said", os.Getenv("KRMFLOW_DEBUG") != ""
+	if debug {
+		hint = "it said: panic: with hush"
+	}
+	var e *executors.Error
+	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.HasPrefix(e.Msg, want+hint) {
+		t.Errorf("debug %v: %v", debug, err)
+	}
+	if shown := strings.Contains(e.Msg, "hush") && strings.Contains(e.Msg, "goroutine "); shown != debug {
+		t.Errorf("debug %v: %v", debug, err)
+	}
+}
+
+type leaves struct{ echo }
+
+func (leaves) Execute(context.Context, krm.Function, []byte) (executors.Output, error) {
+	return executors.Output{}, osexec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 48.12 & sleep 48.12' >/dev/null 2>&1 </dev/null & exit 0").Run()
+}
+
+// TestDaemon checks that what an executor leaves behind that ends well ends with it.
+func TestDaemon(t *testing.T) {
+	other := start(t) // has nothing to do with it
+	x, err := executors.Start(t.Context(), self(t, "leaves"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if _, err := x.Execute(t.Context(), krm.Function{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12", os.TempDir())) < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("there is no daemon")
+		}
+	}
+	x.Close()
+	if left := processes("sleep 48.12", os.TempDir()); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if _, err := other.Execute(t.Context(), function(t)("copy"), nil); err != nil {
+		t.Errorf("another executor: %v", err)
+	}
+	other.Close()
+	gone(t, time.Second)
+}
+
+// deaf greets its host and never answers.
+func deaf() {
+	l, err := net.Listen("unix", filepath.Join(os.Getenv("TMPDIR"), "s"))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("1|1|unix|" + l.Addr().String() + "|grpc|")
+	time.Sleep(time.Minute)
+}
+
 type stuck struct{ echo }
 
 func (stuck) Prepare(context.Context, krm.Function) error { select {} }
 
 // TestStuck checks that an executor which does not get a function ready is not waited for without end.
 func TestStuck(t *testing.T) {
-	self, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := executors.Start(t.Context(), executors.Program{Kind: "stuck", Path: "/proc/self/exe", Digest: krm.DigestOf(self),
-		Env: []string{"ROLE=stuck"}, Patience: 200 * time.Millisecond})
+	p := self(t, "stuck")
+	p.Patience = 200 * time.Millisecond
+	x, err := executors.Start(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,6 +421,25 @@ func TestHostKilled(t *testing.T) {
 	}
 }
 
+// What an executor has left in the background ends with it when its host is killed, too.
+func TestHostOfDaemonKilled(t *testing.T) {
+	cmd := osexec.Command("/proc/self/exe")
+	cmd.Env = []string{"ROLE=host of leaves", "TMPDIR=" + os.TempDir()}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	gone(t, time.Second)
+}
+
 // What a run has left behind goes with the next one; what a run that cannot be seen from here still uses does not.
 func TestSweep(t *testing.T) {
 	dir := filepath.Join(os.TempDir(), "krmflow-run-2147483000-1") // there is no such process
@@ -383,20 +505,26 @@ func TestBadExecutors(t *testing.T) {
 	program := func(role string) executors.Program {
 		return executors.Program{Kind: "third", Path: path, Digest: krm.DigestOf(data), Env: []string{"ROLE=" + role}}
 	}
+	var all sync.WaitGroup
 	for role, want := range map[string]string{
 		"garbage": "does not speak the protocol of executors: Unrecognized remote plugin message: hello (signal: killed)\n  it said: first words",
 		"flood":   "does not speak the protocol",
 		"version": "ncompatible API version with plugin",
 		"exits":   "(exit status 3)\n  it said: no licence",
+		"silent":  "does not speak the protocol of executors: no answer within 8s (signal: killed)",
+		"deaf":    "does not speak the protocol of executors: no answer within 8s (signal: killed)",
 	} {
-		start := time.Now()
-		_, err := executors.Start(t.Context(), program(role))
-		var e *executors.Error
-		if !errors.As(err, &e) || e.Code != executors.Invalid || !strings.Contains(e.Msg, want) || !strings.HasPrefix(e.Msg, "executor third: "+path) ||
-			len(e.Msg) > 500 || time.Since(start) > 3*time.Second+slack {
-			t.Errorf("%s: %v after %v", role, err, time.Since(start))
-		}
+		all.Go(func() {
+			start := time.Now()
+			_, err := executors.Start(t.Context(), program(role))
+			var e *executors.Error
+			if !errors.As(err, &e) || e.Code != executors.Invalid || !strings.Contains(e.Msg, want) || !strings.HasPrefix(e.Msg, "executor third: "+path) ||
+				len(e.Msg) > 500 || time.Since(start) > 10*time.Second+slack {
+				t.Errorf("%s: %v after %v", role, err, time.Since(start))
+			}
+		})
 	}
+	all.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := executors.Start(ctx, program("silent")); !errors.Is(err, context.DeadlineExceeded) {

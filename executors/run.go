@@ -7,6 +7,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,15 +69,19 @@ func (t *tailPipe) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line returns the first line of a process that has ended. Its last words may still be on their way.
-func (t *tailPipe) line() string {
+// text returns the first lines. Those of a process that has ended may still be on their way.
+func (t *tailPipe) text() string {
 	select {
 	case <-t.over:
 	case <-time.After(grace / 4):
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line, _, _ := strings.Cut(strings.TrimLeft(string(t.head), "\r\n"), "\n")
+	return strings.TrimSpace(string(t.head))
+}
+
+func (t *tailPipe) line() string {
+	line, _, _ := strings.Cut(t.text(), "\n")
 	return strings.TrimSpace(line)
 }
 
@@ -186,7 +191,7 @@ func (r *run) Start(context.Context) error {
 		processes.Delete(r.pid)
 		r.state = cmd.ProcessState.String()
 		close(r.done)
-		if !cmd.ProcessState.Success() {
+		if !cmd.ProcessState.Success() || r.program.Path != "" { // krmflow's own clean up when they end well
 			lingering(r.program.Linger)
 			orphans()
 		}
@@ -214,33 +219,31 @@ func (r *run) fork(cmd *execCmd) error {
 	return err
 }
 
+// left reports whether a child of this process is one that it got without having started it, which shows by its session: a
+// process that an executor has left running.
+func left(pid int) bool {
+	sid := proc.Session(pid)
+	_, executor := processes.Load(pid)
+	return sid != 0 && sid != proc.Session(0) && !executor
+}
+
 // lingering waits until what a crashed executor has left behind has ended by itself, at most for d.
 func lingering(d time.Duration) {
-	own := proc.Session(0)
+	running := func(pid int) bool { return left(pid) && !proc.Zombie(pid) }
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		left := false
-		for _, pid := range proc.Adopted() {
-			sid := proc.Session(pid)
-			_, executor := processes.Load(pid)
-			left = left || sid != 0 && sid != own && !executor && !proc.Zombie(pid)
-		}
-		if !left {
+		if !slices.ContainsFunc(proc.Adopted(), running) {
 			return
 		}
 	}
 }
 
-// orphans ends what a crashed executor has left running: children that this process got without having started them, which
-// shows by their sessions.
+// orphans ends what an executor that has ended has left running.
 func orphans() {
 	starting.Lock()
 	defer starting.Unlock()
-	own := proc.Session(0)
-	proc.KillAll(func(pid int) bool {
-		sid := proc.Session(pid)
-		_, executor := processes.Load(pid)
-		return sid == 0 || sid == own || executor
-	})
+	if slices.ContainsFunc(proc.Adopted(), left) {
+		proc.KillAll(func(pid int) bool { return !left(pid) })
+	}
 }
 
 // stop ends the process: it is told by the end of its input, and killed if that does not help. Nothing of it is left then.
@@ -291,17 +294,31 @@ func (r *run) release() {
 	}
 }
 
-// crashed says that the process has ended while f was running.
-func (r *run) crashed(f krm.Function) string {
+// crashed says that the process has ended while f was running. A panic is its own fault, or krmflow's.
+func (r *run) crashed(f krm.Function) *Error {
 	name := f.Name
 	if f.Node != "" {
 		name += " (" + f.Node + ")"
 	}
-	msg := fmt.Sprintf("executor %s crashed (%s) while running %s", r.program.Kind, r.state, name)
-	if line := r.stderr.line(); line != "" {
-		msg += "\n  it said: " + line
+	e := &Error{Code: Failed, Msg: fmt.Sprintf("executor %s crashed (%s) while running %s", r.program.Kind, r.state, name)}
+	if text := r.stderr.text(); strings.Contains(text, "panic: ") || strings.Contains(text, "fatal error: ") {
+		e.Code = Internal
 	}
-	return msg
+	e.Msg += r.said()
+	return e
+}
+
+// said returns what the process has written to stderr, as the end of a message. It knows the functions and their lists by then,
+// so that is for those who ask for it.
+func (r *run) said() string {
+	text := r.stderr.text()
+	switch {
+	case text == "":
+		return ""
+	case os.Getenv("KRMFLOW_DEBUG") == "":
+		return "\n  KRMFLOW_DEBUG=1 shows what it said; look for secrets in it before you pass it on"
+	}
+	return "\n  it said: " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
 // describe says why the executor could not be started.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/wire"
+	"github.com/krmflow/krmflow/krm"
 	"google.golang.org/grpc"
 )
 
@@ -37,7 +39,7 @@ const (
 
 // Serve makes this process an executor of functions of the given kind, for the host that has started it: see [Start]. It
 // returns when the host has no more use for it, after ex, if it is an [io.Closer], was closed. If the host goes away
-// without a word, all calls are cancelled and the process ends.
+// without a word, all calls are cancelled and the process ends, with all that it has started, unless an io.Closer sees to that.
 func Serve(kind string, ex Executor) {
 	proc.Adopt()
 	// A host that is gone does not read: that must not end this process before it has cleaned up. Ignoring the signal would
@@ -46,7 +48,7 @@ func Serve(kind string, ex Executor) {
 	// The kernel says more than once that the host is gone: nobody may take the first time for the last.
 	signal.Reset(syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{kind: kind, ex: ex, ctx: ctx}
+	s := &server{kind: kind, ex: ex, ctx: ctx, stderr: os.Stderr}
 	end := sync.OnceFunc(func() {
 		cancel()
 		s.close()
@@ -57,6 +59,9 @@ func Serve(kind string, ex Executor) {
 		hostGone(term)
 		time.AfterFunc(grace, func() { os.Exit(1) })
 		end()
+		if _, ok := ex.(io.Closer); !ok {
+			proc.KillAll(func(int) bool { return false })
+		}
 		removeRunDir()
 		os.Exit(0)
 	}()
@@ -97,14 +102,18 @@ type server struct {
 	kind string
 	ex   Executor
 	ctx  context.Context // ends when this process should
+	// stderr is this process's own: go-plugin takes os.Stderr for itself.
+	stderr io.Writer
 
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup
 }
 
-// call runs one method of the executor in a context that ends with the process's. A panic is an error of the call.
-func (s *server) call(ctx context.Context, method func(context.Context) error) (err error) {
+// call runs one method of the executor in a context that ends with the process's. A panic is an error of the call. What
+// the executor was working on may be secret, so the error does not tell: like that of a crash, value and stack go to stderr,
+// which the host keeps to itself.
+func (s *server) call(ctx context.Context, f krm.Function, method func(context.Context) error) (err error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -118,7 +127,8 @@ func (s *server) call(ctx context.Context, method func(context.Context) error) (
 	defer context.AfterFunc(s.ctx, cancel)()
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Error{Code: Internal, Msg: fmt.Sprintf("executor %s: internal error: %v", s.kind, p)}
+			fmt.Fprintf(s.stderr, "panic: %v\n\n%s", p, debug.Stack())
+			err = &Error{Code: Internal, Msg: fmt.Sprintf("%s: executor %s panicked", f.Name, s.kind)}
 		}
 	}()
 	return method(ctx)
@@ -136,7 +146,8 @@ func (s *server) close() {
 }
 
 func (s *server) Prepare(ctx context.Context, req *wire.PrepareRequest) (*wire.PrepareResponse, error) {
-	err := s.call(ctx, func(ctx context.Context) error { return s.ex.Prepare(ctx, fromWire(req.GetFunction())) })
+	f := fromWire(req.GetFunction())
+	err := s.call(ctx, f, func(ctx context.Context) error { return s.ex.Prepare(ctx, f) })
 	return &wire.PrepareResponse{Error: errToWire(err)}, nil
 }
 
@@ -157,8 +168,9 @@ func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
 		list = append(list, part.GetList()...)
 	}
 	var out Output
-	err = s.call(stream.Context(), func(ctx context.Context) (err error) {
-		out, err = s.ex.Execute(ctx, fromWire(first.GetFunction()), list)
+	f := fromWire(first.GetFunction())
+	err = s.call(stream.Context(), f, func(ctx context.Context) (err error) {
+		out, err = s.ex.Execute(ctx, f, list)
 		return err
 	})
 	for len(out.List) > 0 { // of a function that failed, too: its results say why

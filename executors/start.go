@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	startTimeout = 10 * time.Second
+	// startTimeout is how long an executor may take until it answers for the first time.
+	startTimeout = 8 * time.Second
 	// overtime is how much longer than its function an executor may take before it counts as stuck.
 	overtime = 30 * time.Second
 	// socketRoom is how much longer the path of a socket is than that of the directory for temporary files. The kernel takes
@@ -44,8 +45,8 @@ type Program struct {
 	Digest krm.Digest
 	// Env is its whole environment, NAME=value, besides what go-plugin needs. Nothing else is inherited.
 	Env []string
-	// Linger is how long processes that it leaves behind when it crashes may take to end by themselves: executors that
-	// leave one to clean up set it. The others are killed at once.
+	// Linger is how long processes that it leaves behind may take to end by themselves: executors that leave one to clean up
+	// when they crash set it. The others are killed at once.
 	Linger time.Duration
 	// Patience is how long it may take to obtain one function; 0 means [DefaultPatience].
 	Patience time.Duration
@@ -92,19 +93,13 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 		RunnerFunc:       x.run.bind,
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
-		StartTimeout:     startTimeout,
+		StartTimeout:     startTimeout + grace, // ends sooner
 		Logger:           hclog.NewNullLogger(),
 		Stderr:           &x.run.stderr,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir},
 	})
-	defer context.AfterFunc(ctx, x.run.kill)()
-	conn, err := x.client.Client()
-	if err == nil {
-		var dispensed any
-		if dispensed, err = conn.Dispense(service); err == nil {
-			x.rpc = dispensed.(wire.ExecutorClient)
-			return x, nil
-		}
+	if err = x.connect(ctx); err == nil {
+		return x, nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -115,6 +110,30 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 		code = Internal
 	}
 	return nil, &Error{Code: code, Msg: x.run.describe(err)}
+}
+
+// connect waits until the executor answers, for a time, and kills it if it does not.
+func (x *Process) connect(ctx context.Context) error {
+	slow := fmt.Errorf("no answer within %v", startTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, slow)
+	defer cancel()
+	defer context.AfterFunc(ctx, x.run.kill)()
+	conn, err := x.client.Client()
+	var dispensed any
+	if err == nil {
+		dispensed, err = conn.Dispense(service)
+	}
+	if err == nil {
+		err = conn.Ping()
+	}
+	switch {
+	case context.Cause(ctx) == slow:
+		return slow
+	case err != nil:
+		return err
+	}
+	x.rpc = dispensed.(wire.ExecutorClient)
+	return nil
 }
 
 // runBase returns where run directories go: where temporary files do, unless the path of a socket there would be too long.
@@ -154,7 +173,7 @@ func (x *Process) Prepare(ctx context.Context, f krm.Function) error {
 	if err != nil {
 		return x.failure(ctx, f, err)
 	}
-	return x.cancelled(ctx, errFromWire(resp.GetError()))
+	return x.refusal(ctx, resp.GetError())
 }
 
 // Execute implements [Executor].
@@ -194,15 +213,21 @@ func (x *Process) Execute(ctx context.Context, f krm.Function, list []byte) (Out
 		out.List = append(out.List, resp.GetList()...)
 		if resp.GetDone() {
 			out.Stderr = resp.GetStderr()[max(0, len(resp.GetStderr())-StderrTail):]
-			return out, x.cancelled(ctx, errFromWire(resp.GetError()))
+			return out, x.refusal(ctx, resp.GetError())
 		}
 	}
 }
 
-// cancelled returns ctx's reason in place of an error that only says that ctx has ended.
-func (x *Process) cancelled(ctx context.Context, err error) error {
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+// refusal returns the error that the executor has answered with: ctx's reason if it only says that ctx has ended, and with
+// what the executor said if it failed itself.
+func (x *Process) refusal(ctx context.Context, answer *wire.Error) error {
+	err := errFromWire(answer)
+	var e *Error
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, &e) && e.Code == Internal:
+		e.Msg += x.run.said()
 	}
 	return err
 }
@@ -215,7 +240,7 @@ func (x *Process) failure(ctx context.Context, f krm.Function, err error) error 
 	if c := status.Code(err); c == codes.Unavailable || c == codes.Canceled || errors.Is(err, io.EOF) {
 		select {
 		case <-x.run.done:
-			return &Error{Code: Failed, Msg: x.run.crashed(f)}
+			return x.run.crashed(f)
 		case <-time.After(grace):
 		}
 	}

@@ -111,7 +111,7 @@ func (c *compiler) readCatalog(t *trust.Trusted) {
 
 // decideCatalog reports whether a catalog may be used, as far as the layers are known by now.
 func (c *compiler) decideCatalog(t *trust.Trusted, digest krm.Digest) bool {
-	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, InTree: c.passesTree(t)})
+	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, Shares: c.shares(t)})
 	c.warnings(warnings...)
 	if denial != nil {
 		c.deny(Denial{"", denial.Err, denial.Exit})
@@ -141,38 +141,6 @@ func (c *compiler) deny(d Denial) {
 	if !slices.ContainsFunc(c.plan.Denied, func(known Denial) bool { return known.Err == d.Err }) {
 		c.plan.Denied = append(c.plan.Denied, d)
 	}
-}
-
-// passesTree reports whether a catalog lies in a directory that is rendered, or is found through a symbolic link there: who
-// may change that may change what is trusted.
-func (c *compiler) passesTree(t *trust.Trusted) bool {
-	if c.inTree(t.Ref.Location) {
-		return true
-	}
-	for path := t.Path; path != filepath.Dir(path); path = filepath.Dir(path) {
-		if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil && c.inTree(filepath.Join(real, filepath.Base(path))) {
-			return true
-		}
-	}
-	return false
-}
-
-// inTree reports whether a path lies in a directory that is rendered.
-func (c *compiler) inTree(real string) bool {
-	for dir := range c.kusts {
-		if krm.Within(real, dir) {
-			return true
-		}
-	}
-	for dir := range c.composed {
-		if krm.Within(real, dir) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(c.dirs, func(name string) bool {
-		dir, err := c.files.Root(name)
-		return err == nil && krm.Within(real, dir.Real)
-	})
 }
 
 // unusedConfigs warns about resources that a trusted catalog defines as configurations of functions: in resources they are
@@ -272,7 +240,7 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 			}
 		}
 		if !found {
-			named = append(named, trust.Named{Ref: ref.Shown(c.text), Pos: c.src.Locate(0, c.path...), Flag: ref.Shown(s.c.files.Name(ref.Location)).String()})
+			named = append(named, trust.Named{Ref: ref.Shown(c.text), Pos: c.src.Locate(0, c.path...), Flag: ref.Shown(catalog.PathText(s.c.files.Name(ref.Location))).String()})
 		}
 	}
 	for j, t := range trusted {

@@ -136,6 +136,8 @@ type compiler struct {
 	trusted      []trust.Trusted
 	catalogsRead bool
 	images       map[string]trust.Image
+	// repositories are those that directories belong to.
+	repositories map[string]string
 	// mispinned are the denials of trusted catalogs that are not what a layer pins.
 	mispinned map[string]*trust.Denial
 	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
@@ -167,6 +169,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		ids:         map[string]int{},
 		labels:      map[labelsKey]builtins.FieldSpecs{},
 
+		repositories:  map[string]string{},
 		legacyPlaces:  map[string]bool{},
 		mispinned:     map[string]*trust.Denial{},
 		schemaChecked: map[*catalog.Entry]bool{},

@@ -76,6 +76,9 @@ func (x *decider) execDifferences(in *krm.InlineExec, e *catalog.Entry) []string
 	if uri := sel.Platform.URI; !x.sameProgram(in.Path, e, uri) {
 		diffs = append(diffs, x.twoPrograms(in.Path, e, uri))
 	}
+	if len(in.Args) > 0 && !e.AllowArgs {
+		diffs = append(diffs, "the configuration gives arguments, the entry does not allow any (allowArgs)")
+	}
 	return append(diffs, envDifference(in.Env)...)
 }
 

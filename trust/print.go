@@ -95,8 +95,9 @@ func (d *Decision) Allow() []string {
 type CatalogRequest struct {
 	Ref    catalog.Ref
 	Digest krm.Digest
-	// InTree is true if the catalog lies in the tree that is rendered: who may change the tree may change the catalog.
-	InTree bool
+	// Shares says what that is rendered holds the catalog, "tree" or "repository", "" for neither: who may change that may change
+	// the catalog.
+	Shares string
 	// BuiltIn is true for catalogs that are compiled in.
 	BuiltIn bool
 }
@@ -118,8 +119,8 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*krm.Error, denial *
 		return nil, nil
 	case r.Ref.Remote():
 		what = "is remote and not pinned"
-	case r.InTree:
-		what = "lies in the tree that is rendered and is not pinned: whoever changes the tree can change what is trusted"
+	case r.Shares != "":
+		what = fmt.Sprintf("lies in the %s that is rendered and is not pinned: whoever changes the %[1]s can change what is trusted", r.Shares)
 	default:
 		return nil, nil
 	}

@@ -344,6 +344,31 @@ func TestIsolation(t *testing.T) {
 	check(t, "a container isolates itself", Policy{}, r, 0, nil)
 }
 
+// Arguments are a capability: a configuration gives them to a catalogued program only if the entry says so.
+func TestArguments(t *testing.T) {
+	entry := func(more string) Trusted {
+		return trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", more)
+	}
+	inline, both := "{exec: {path: fn.sh, args: [-a, '']}}", Policy{AllowUncatalogued: true, AllowExec: true}
+	differs := "the configuration gives arguments, the entry does not allow any (allowArgs); catalog /w/c.yaml, entry 1"
+	check(t, "the entry says nothing", Policy{}, request(t, inline, entry("")), 3,
+		[]string{differs, "allow --enable-alpha-plugins --enable-exec\n"})
+	check(t, "the entry refuses", Policy{}, request(t, inline, entry(", allowArgs: false")), 3, []string{differs})
+	check(t, "an empty argument is one", Policy{}, request(t, "{exec: {path: fn.sh, args: ['']}}", entry("")), 3, []string{differs})
+	check(t, "an empty list is none", Policy{}, request(t, "{exec: {path: fn.sh, args: []}}", entry("")), 0, []string{"verified", "caps none"})
+	d := check(t, "with the flags it is uncatalogued", both, request(t, inline, entry("")), 0, []string{"uncatalogued", differs})
+	if d.Entry != nil || !slices.Equal(d.Function.Args, []string{"-a", ""}) {
+		t.Errorf("entry %v, arguments %q", d.Entry, d.Function.Args)
+	}
+	d = check(t, "the entry allows them", Policy{}, request(t, inline, entry(", allowArgs: true")), 0,
+		[]string{"verified", "caps arguments (granted by catalog /w/c.yaml)", `arguments: ["-a" ""]`})
+	if !slices.Equal(d.Function.Args, []string{"-a", ""}) {
+		t.Errorf("arguments %q", d.Function.Args)
+	}
+	check(t, "the entry allows them, none are given", Policy{}, request(t, "", entry(", allowArgs: true")), 0, []string{"caps none"})
+	check(t, "it allows nothing else", Policy{}, request(t, "{exec: {path: gone.sh, args: [a]}}", entry(", allowArgs: true")), 3, []string{"names program gone.sh"})
+}
+
 // A configuration from a fetched tree cannot use what was catalogued for local use, nor bring its own program.
 func TestRemoteConfiguration(t *testing.T) {
 	remote := func(inline string, c ...Trusted) Request {
@@ -415,7 +440,8 @@ func TestCacheable(t *testing.T) {
 
 func TestFunction(t *testing.T) {
 	p := Policy{NetworkName: "n", AsCurrentUser: true, Limits: krm.Limits{Procs: 7}}
-	d := p.Decide(request(t, "{exec: {path: ln.sh, args: [a]}}", trusted(t, "/w/c.yaml", execA)))
+	c := trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", ", allowArgs: true")
+	d := p.Decide(request(t, "{exec: {path: ln.sh, args: [a]}}", c))
 	got := fmt.Sprintf("%+v", d.Function)
 	want := fmt.Sprintf("%+v", krm.Function{Name: "example.com/v1 Fn/x", Node: "k#transformers[0]", Runtime: krm.RuntimeExec, Digest: digest(hexA),
 		Program: "/w/fn.sh", Root: "/w", Args: []string{"a"}, Dir: "/w", Limits: krm.Limits{Procs: 7}})
@@ -470,10 +496,12 @@ func TestDecideCatalog(t *testing.T) {
 		warn   bool
 		want   string
 	}{
-		{"the pin matches", true, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexA), Digest: digest(hexA), InTree: true}, 0, false, ""},
+		{"the pin matches", true, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexA), Digest: digest(hexA), Shares: "tree"}, 0, false, ""},
 		{"the pin does not match the bytes", false, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexB), Digest: digest(hexA)}, 4, false, "want sha256:" + hexB + "\n  got  sha256:" + hexA},
-		{"a catalog inside the rendered tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), InTree: true}, 0, true, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
-		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), InTree: true}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"a catalog inside the rendered tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 0, true, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "tree"}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
+		{"a catalog beside it", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 0, true, "lies in the repository that is rendered and is not pinned: whoever changes the repository can"},
+		{"the same, strict", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), Shares: "repository"}, 3, false, "pin it: --trusted-plugin-catalog=c.yaml#sha256=" + hexA},
 		{"a catalog outside", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA)}, 0, false, ""},
 		{"a remote catalog without pin", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 0, true, "https://h/c.yaml#sha256=" + hexA},
 		{"the same, strict", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 3, false, hexA},

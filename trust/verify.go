@@ -166,8 +166,9 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 		return
 	}
 	x.fn.Program, x.fn.Root, x.fn.Digest, x.fn.Bin = found.Real, dir, found.Digest, binName(p.Bin)
-	if in := x.r.Inline; in != nil {
+	if in := x.r.Inline; in != nil && len(in.Exec.Args) > 0 {
 		x.fn.Args = in.Exec.Args
+		x.grant("catalog "+e.Catalog.Ref.Show(), "arguments")
 	}
 	switch {
 	case !p.Pin.Given:

@@ -1,0 +1,78 @@
+package planner
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// shares returns what that is rendered holds a catalog, or a symbolic link through which it is found: "repository", "tree" or "". Who
+// may change that may change what is trusted.
+func (c *compiler) shares(t *trust.Trusted) (what string) {
+	rendered, paths := c.rendered(), map[string]bool{t.Ref.Location: true}
+	links(t.Path, paths)
+	for path := range paths {
+		own := c.repository(filepath.Dir(path))
+		for _, dir := range rendered {
+			repo := c.repository(dir)
+			switch {
+			case repo != "" && krm.Within(path, repo), own != "" && krm.Within(dir, own):
+				return "repository"
+			case krm.Within(path, dir):
+				what = "tree"
+			}
+		}
+	}
+	return what
+}
+
+// links notes the symbolic links that an absolute path leads through, and those that they lead through.
+func links(path string, seen map[string]bool) {
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		target, err := os.Readlink(path)
+		if err != nil {
+			continue
+		}
+		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+		link := filepath.Join(dir, filepath.Base(path))
+		if err != nil || seen[link] {
+			continue
+		}
+		seen[link] = true
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(dir, target)
+		}
+		links(target, seen)
+	}
+}
+
+// rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
+func (c *compiler) rendered() []string {
+	dirs := slices.Collect(maps.Keys(c.kusts))
+	dirs = slices.AppendSeq(dirs, maps.Keys(c.composed))
+	for _, name := range c.dirs {
+		if dir, err := c.files.Root(name); err == nil {
+			dirs = append(dirs, dir.Real)
+		}
+	}
+	return dirs
+}
+
+// repository returns the directory of the repository that dir belongs to, "" if it is in none.
+func (c *compiler) repository(dir string) string {
+	if repo, ok := c.repositories[dir]; ok {
+		return repo
+	}
+	repo := ""
+	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		repo = dir
+	} else if up := filepath.Dir(dir); up != dir {
+		repo = c.repository(up)
+	}
+	c.repositories[dir] = repo
+	return repo
+}
