@@ -41,11 +41,12 @@ type outside struct {
 func plant(t *testing.T) *outside {
 	o := &outside{arrived: map[string]int{}, key: 0x6b720000 + os.Getpid()<<4, shm: -1, msg: -1, sem: -1}
 	o.plantFiles(t)
+	o.sweepUp() // what a run that was killed has left
+	t.Cleanup(o.sweepUp)
 	o.abstract = "krmflow-" + filepath.Base(o.tree)
 	o.plantSockets(t)
 	o.plantIPC(t)
 	o.plantVictim(t)
-	t.Cleanup(o.sweepUp)
 	return o
 }
 
@@ -175,7 +176,14 @@ func (o *outside) plantVictim(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	end := func() {
+		o.victim.Kill()
+		o.victim.Wait()
+	}
 	for o.victim == nil || o.victim.Pid < 1000 {
+		if o.victim != nil {
+			end()
+		}
 		cmd := osexec.Command("/bin/sleep", "600")
 		cmd.Env = []string{"PLANTED=yes"}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -183,11 +191,8 @@ func (o *outside) plantVictim(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.victim = cmd.Process
-		t.Cleanup(func() {
-			cmd.Process.Kill()
-			cmd.Wait()
-		})
 	}
+	t.Cleanup(end)
 	for asleep := false; !asleep; {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.victim.Pid))
 		if err != nil {

@@ -13,11 +13,11 @@ func interrupt(nr, a, b, c uint32) uint32
 func bare(nr, stack uintptr) uintptr
 
 func int80(nr, a, b, c uintptr) (r, errno uintptr) {
-	if r := int32(interrupt(uint32(nr), uint32(a), uint32(b), uint32(c))); r < 0 {
-		return 0, uintptr(-r)
-	} else {
-		return uintptr(r), 0
+	answer := int32(interrupt(uint32(nr), uint32(a), uint32(b), uint32(c)))
+	if answer < 0 {
+		return 0, uintptr(-answer)
 	}
+	return uintptr(answer), 0
 }
 
 // compat tries the two other tables that the kernel has for this processor: that of 32-bit programs and x32's.

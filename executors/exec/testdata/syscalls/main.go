@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,9 +122,9 @@ func (s *sweep) report(w io.Writer) error {
 		Severity string `json:"severity"`
 	}
 	var results []result
-	for _, name := range slices.Sorted(mapKeys(s.got)) {
+	for _, name := range slices.Sorted(maps.Keys(s.got)) {
 		var outcomes []string
-		for _, outcome := range slices.Sorted(mapKeys(s.got[name])) {
+		for _, outcome := range slices.Sorted(maps.Keys(s.got[name])) {
 			outcomes = append(outcomes, fmt.Sprintf("%d %s", s.got[name][outcome], outcome))
 		}
 		results = append(results, result{name + ": " + strings.Join(outcomes, ", "), "info"})

@@ -37,17 +37,9 @@ func (s *sweep) system() {
 	for _, path := range read {
 		s.fail("openat", cwd, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	}
-	for _, path := range []string{"/", "/etc", "/etc/passwd", "/etc/shadow", "/usr/bin/env", "/proc/sys/kernel/hostname", "/dev/null", "/dev/urandom", "/sys", "/proc"} {
-		var st unix.Stat_t
-		if unix.Stat(path, &st) != nil {
-			continue
-		}
-		s.fail("chmod", path, int(st.Mode&0o7777))
-		s.fail("fchmodat", cwd, path, int(st.Mode&0o7777))
-		s.fail("chown", path, -1, -1)
-		s.fail("fchownat", cwd, path, -1, -1, 0)
-		s.fail("utimensat", cwd, path, &[2]unix.Timespec{st.Atim, st.Mtim}, 0)
-		s.fail("link", path, filepath.Join(s.home, "linked"))
+	for _, path := range []string{"/", "/etc", "/etc/passwd", "/etc/shadow", "/usr/bin/env", "/proc", "/proc/sys/kernel/hostname", "/sys",
+		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"} {
+		s.unchanged(path)
 	}
 	// The file that the program was started from is also that of the next call.
 	s.fail("chmod", "/proc/self/exe", 0)
@@ -63,6 +55,35 @@ func (s *sweep) system() {
 		s.fail("mknodat", cwd, filepath.Join(s.home, "device"), mode|0o666, int(unix.Mkdev(7, 200)))
 	}
 	s.flush()
+}
+
+// unchanged sets the attributes of a file to what they are, and has a device do what it must not.
+func (s *sweep) unchanged(path string) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return
+	}
+	mode, times := int(st.Mode&0o7777), &[2]unix.Timespec{st.Atim, st.Mtim}
+	s.fail("chmod", path, mode)
+	s.fail("fchmodat", cwd, path, mode)
+	s.fail("chown", path, -1, -1)
+	s.fail("fchownat", cwd, path, -1, -1, 0)
+	s.fail("utimensat", cwd, path, times, 0)
+	s.fail("link", path, filepath.Join(s.home, "linked"))
+	n, ok := s.take("openat", cwd, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if !ok {
+		return
+	}
+	f := fd{n, path}
+	s.fail("fchmod", f, mode)
+	s.fail("fchown", f, -1, -1)
+	s.fail("utimensat", f, nil, times, 0)
+	const linux, addEntropy = 0x541c, 0x40045201
+	for _, request := range []int{unix.TIOCSTI, unix.TIOCSCTTY, linux, addEntropy, unix.FS_IOC_SETFLAGS, unix.BLKRRPART} {
+		s.fail("ioctl", f, request, new([64]byte))
+	}
+	s.free("flock", f, unix.LOCK_EX|unix.LOCK_NB)
+	s.free("fcntl", f, unix.F_SETLEASE, unix.F_RDLCK)
 }
 
 // kernel asks for what concerns the whole machine.

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
-	"iter"
-	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -52,8 +50,6 @@ const (
 	// A call that must not succeed is refused at once. Others may block.
 	patience, impatience = 3 * time.Second, 40 * time.Millisecond
 )
-
-func mapKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
 
 // Arguments that are shown by a name.
 type (
@@ -133,7 +129,9 @@ func (a *attempt) start() error {
 			answer[0], answer[1] = r, uintptr(errno)
 		}
 		unix.RawSyscall(unix.SYS_WRITE, uintptr(p[1]), uintptr(unsafe.Pointer(&answer)), unsafe.Sizeof(answer))
-		unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		for { // it must not go on as the parent, even if it may not end
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
 	}
 	unix.Close(p[1])
 	a.pid, a.pipe = int(pid), p[0]
@@ -189,8 +187,10 @@ func (s *sweep) await(a attempt, limit time.Duration) (ok bool) {
 		s.note(a, unix.ErrnoName(errno), a.grade == deny && !refused)
 	case ws.Exited() && ws.ExitStatus() == executed:
 		s.note(a, "succeeded", a.grade != free)
-	default: // it ended the child, as exit does
-		s.note(a, fmt.Sprintf("ended by %v", unix.SignalName(ws.Signal())), false)
+	case ws.Exited(): // as by exit
+		s.note(a, fmt.Sprint("ended with ", ws.ExitStatus()), false)
+	default:
+		s.note(a, "ended by "+unix.SignalName(ws.Signal()), false)
 	}
 	return false
 }
@@ -236,11 +236,11 @@ func (s *sweep) show(arg any) string {
 	case nil:
 		return "nil"
 	}
-	if text := []rune(fmt.Sprint(arg)); len(text) <= 40 {
-		return string(text)
-	} else {
-		return string(text[:40]) + "…"
+	text := []rune(fmt.Sprint(arg))
+	if len(text) > 40 {
+		text = append(text[:40], '…')
 	}
+	return string(text)
 }
 
 // kept keeps what calls point to where it is.
