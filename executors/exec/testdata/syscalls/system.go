@@ -79,8 +79,12 @@ func (s *sweep) unchanged(path string) {
 	s.fail("fchown", f, -1, -1)
 	s.fail("utimensat", f, nil, times, 0)
 	const linux, addEntropy = 0x541c, 0x40045201
-	for _, request := range []int{unix.TIOCSTI, unix.TIOCSCTTY, linux, addEntropy, unix.FS_IOC_SETFLAGS, unix.BLKRRPART} {
+	for _, request := range []int{unix.TIOCSTI, unix.TIOCSCTTY, linux, addEntropy, unix.BLKRRPART} {
 		s.fail("ioctl", f, request, new([64]byte))
+	}
+	flags := new(int64) // some of them say how the content is kept
+	if _, ok := s.take("ioctl", f, unix.FS_IOC_GETFLAGS, flags); ok {
+		s.fail("ioctl", f, unix.FS_IOC_SETFLAGS, flags)
 	}
 	s.free("flock", f, unix.LOCK_EX|unix.LOCK_NB)
 	s.free("fcntl", f, unix.F_SETLEASE, unix.F_RDLCK)
@@ -182,7 +186,7 @@ func (s *sweep) namespaces() {
 		s.fail("umount2", on, unix.MNT_DETACH)
 		s.fail("mount_setattr", cwd, on, 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}, 32)
 	}
-	s.fail("mount_setattr", cwd, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}, 32)
+	s.fail("mount_setattr", cwd, "/", 0, new(unix.MountAttr), 32)
 	for _, call := range []string{"open_tree", "open_tree_attr"} {
 		if n, ok := s.get(call, cwd, s.tree, unix.OPEN_TREE_CLONE, nil, 0); ok {
 			s.fail("move_mount", fd{n, "copy of the tree"}, "", cwd, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
