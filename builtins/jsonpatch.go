@@ -55,7 +55,7 @@ func parseJSONPatch(src *krm.Source) (jsonPatch, error) {
 		if kind.Type() != krm.String {
 			kind = krm.Value{}
 		}
-		patch = append(patch, jsonOp{kind.Text(), op.Get("path"), op.Get("from"), op.Get("value")})
+		patch = append(patch, jsonOp{kind.Text(), op.Get("path"), op.Get("from"), rewritten(op.Get("value"))})
 	}
 	return patch, errors.Join(errs...)
 }

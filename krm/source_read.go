@@ -385,6 +385,8 @@ func normalized(v Value) Value {
 		return QuotedStr(v.Text()) // neither warped nor linked
 	case Null:
 		return NullValue
+	case Bool:
+		return BoolValue(v.isTrue())
 	case Seq:
 		items := make([]Value, v.n)
 		for i, x := range v.Items() {
