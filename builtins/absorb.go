@@ -114,22 +114,26 @@ func withStrings(v krm.Value, field string, base, over krm.Value) krm.Value {
 
 // withNulls returns the mapping v with nulls as the text that they are written as.
 func withNulls(v krm.Value) krm.Value {
-	for _, f := range v.Fields() {
+	return v.EditFields(func(f krm.Field) krm.Value {
 		if f.Value.IsNull() {
-			v = v.With(f.Key, krm.Str(f.Value.SourceText()))
+			return krm.Str(f.Value.SourceText())
 		}
-	}
-	return v
+		return f.Value
+	})
 }
 
 // encodedStringData returns the data of a Secret as the API server sees it: with stringData over it, encoded.
 func encodedStringData(r *krm.Resource) (krm.Value, error) {
 	data := r.Value().Get("data")
+	encoded := map[string]string{}
 	for _, f := range r.Value().Get("stringData").Fields() {
 		if t := f.Value.Type(); t == krm.Map || t == krm.Seq {
 			return data, krm.Errorf(r.Pos, "stringData."+f.Key, "%s: expected a string, found a %s", r.ID(), t)
 		}
-		data = data.With(f.Key, krm.Str(encodeBase64(f.Value.Text())))
+		encoded[f.Key] = encodeBase64(f.Value.Text())
 	}
-	return data, nil
+	if len(encoded) == 0 {
+		return data, nil
+	}
+	return withStrings(krm.MapOf(), "data", data, krm.StrMap(encoded)).Get("data"), nil
 }

@@ -10,8 +10,13 @@ package builtins
 import "github.com/krmflow/krmflow/krm"
 
 // Warn receives a message about something that the user probably did not mean, for instance a patch that changes nothing.
-// The caller adds file and line.
+// The caller adds file and line, and formats no more messages than somebody will read.
 type Warn func(format string, args ...any)
+
+// A hint is the end of a warning that takes long to find. It is looked for when the message is formatted.
+type hint struct{ find func() string }
+
+func (h hint) String() string { return h.find() }
 
 // Env is what a built-in may use while it is configured.
 type Env struct {

@@ -96,11 +96,11 @@ func (g *ConfigMapGenerator) Configure(env Env) error {
 		return err
 	}
 	text, binary := map[string]string{}, map[string]string{}
-	for _, kv := range pairs {
-		if utf8.ValidString(kv.value) {
+	for i := range pairs {
+		if kv := &pairs[i]; utf8.ValidString(kv.value) {
 			text[kv.key] = kv.value
 		} else {
-			binary[kv.key] = encodeBase64(kv.value)
+			binary[kv.key] = kv.base64()
 		}
 	}
 	if len(text) > 0 {

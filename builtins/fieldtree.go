@@ -134,6 +134,25 @@ func indexField(fields []krm.Field, key string) int {
 	return -1
 }
 
+// fieldFinder returns a function that returns the position of a field of a mapping, -1 if there is none. It will be called so many
+// times: an index pays if there are thousands.
+func fieldFinder(v krm.Value, times int) func(key string) int {
+	fields := v.Fields()
+	if len(fields) <= 16 || times <= 16 {
+		return func(key string) int { return indexField(fields, key) }
+	}
+	index := make(map[string]int, len(fields))
+	for i := range fields {
+		index[fields[i].Key] = i
+	}
+	return func(key string) int {
+		if i, ok := index[key]; ok {
+			return i
+		}
+		return -1
+	}
+}
+
 // start returns what the walk goes on with at a field that holds old: where fields are created, a field that is missing
 // or null counts as empty. A field that the path marks as a list is never made, but becomes an empty list if it is null.
 func (t *fieldTree[S]) start(old krm.Value, create krm.Type) krm.Value {

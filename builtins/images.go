@@ -44,19 +44,20 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 		if seen, known := notes.of(i, r); known && u.skip(seen) {
 			continue
 		}
-		u.seen = u.seen[:0]
+		u.seen, u.gained = u.seen[:0], 0
 		v, err := u.apply(r, t.fields)
 		if err != nil {
 			return resourceError(r, err)
 		}
 		if v.Same(r.Value()) {
-			notes.set(i, r, u.seen)
+			slices.Sort(u.seen)
+			notes.set(i, r, slices.Compact(u.seen))
 		} else {
 			list.Change(i, func(r *krm.Resource) { r.SetValue(v) })
 		}
 	}
 	if !u.matched && warn != nil {
-		warn("no image named %q%s", t.ImageTag.Name, nearName(t.ImageTag.Name, u.otherNames()))
+		warn("no image named %q%s", t.ImageTag.Name, hint{func() string { return nearName(t.ImageTag.Name, notes.names()) }})
 	}
 	return nil
 }
@@ -75,7 +76,7 @@ type imageUpdate struct {
 	pattern imagePattern
 	matched bool
 	seen    []string // the images of one resource
-	others  []string // the images that do not match, while none does
+	gained  gain     // by one resource
 }
 
 func (u *imageUpdate) apply(r *krm.Resource, fields *fieldSet) (krm.Value, error) {
@@ -149,11 +150,8 @@ func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
 	if !v.IsNull() && !v.IsScalar() {
 		return v, fmt.Errorf("image: %w", errNotScalar(v))
 	}
-	if !slices.Contains(u.seen, text) {
-		u.seen = append(u.seen, text)
-	}
+	u.seen = append(u.seen, text)
 	if !u.pattern.match(text) {
-		u.note(text)
 		return v, nil
 	}
 	u.matched = true
@@ -161,34 +159,13 @@ func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
 	if image == text {
 		return v, nil
 	}
-	return sameStyle(v, image), nil
-}
-
-// note remembers an image that does not match, for a message that is only made if none does.
-func (u *imageUpdate) note(image string) {
-	if n := len(u.others); !u.matched && (n == 0 || u.others[n-1] != image) {
-		u.others = append(u.others, image)
-	}
+	w := sameStyle(v, image)
+	return w, u.gained.add(v, w)
 }
 
 // skip reports whether a resource with these images stays as it is.
 func (u *imageUpdate) skip(images []string) bool {
-	if slices.ContainsFunc(images, u.pattern.match) {
-		return false
-	}
-	for _, image := range images {
-		u.note(image)
-	}
-	return true
-}
-
-// otherNames returns the names of the images that do not match, each once.
-func (u *imageUpdate) otherNames() []string {
-	for i, image := range u.others {
-		u.others[i], _, _ = splitImage(image)
-	}
-	slices.Sort(u.others)
-	return slices.Compact(u.others)
+	return !slices.ContainsFunc(images, u.pattern.match)
 }
 
 // update applies img to an image that it matches. A new tag or digest replaces tag and digest.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
@@ -22,8 +21,9 @@ type jsonOp struct {
 	op   string
 	path krm.Value // a string, if the patch is right
 	from krm.Value
-	// value is None if the operation has none.
+	// value is None if the operation has none, and size how much it adds.
 	value krm.Value
+	size  int
 }
 
 // errNoPath says that the place that an operation names does not exist.
@@ -55,7 +55,8 @@ func parseJSONPatch(src *krm.Source) (jsonPatch, error) {
 		if kind.Type() != krm.String {
 			kind = krm.Value{}
 		}
-		patch = append(patch, jsonOp{kind.Text(), op.Get("path"), op.Get("from"), rewritten(op.Get("value"))})
+		value := rewritten(op.Get("value"))
+		patch = append(patch, jsonOp{kind.Text(), op.Get("path"), op.Get("from"), value, value.Size(krm.MaxResource + 1)})
 	}
 	return patch, errors.Join(errs...)
 }
@@ -102,15 +103,20 @@ func fromJSON(x any) krm.Value {
 	return krm.NullValue
 }
 
-// apply returns doc changed by all operations. The error names the operation that failed; then nothing is changed.
-func (p jsonPatch) apply(doc krm.Value) (krm.Value, error) {
-	for i, op := range p {
-		var err error
-		if doc, err = op.apply(doc); err != nil {
-			return krm.Value{}, fmt.Errorf("operation %d (%s): %w", i+1, op.describe(), err)
+// apply returns doc changed by all operations, doc itself if that changes nothing. The error names the operation that failed. It
+// wraps [krm.ErrLimit] if they add more than room bytes.
+func (p jsonPatch) apply(doc krm.Value, room int) (krm.Value, error) {
+	d := newDraft(doc)
+	for i := range p {
+		added, err := p[i].apply(&d)
+		if room -= added; room < 0 && err == nil {
+			err = errTooLarge()
+		}
+		if err != nil {
+			return krm.Value{}, fmt.Errorf("operation %d (%s): %w", i+1, p[i].describe(), err)
 		}
 	}
-	return doc, nil
+	return d.value(), nil
 }
 
 func (o *jsonOp) describe() string {
@@ -120,10 +126,11 @@ func (o *jsonOp) describe() string {
 	return o.op
 }
 
-func (o *jsonOp) apply(doc krm.Value) (krm.Value, error) {
+// apply changes doc and returns the size of what is added.
+func (o *jsonOp) apply(doc *draft) (added int, err error) {
 	path, err := pointer("path", o.path)
 	if err != nil {
-		return doc, err
+		return 0, err
 	}
 	value := o.value
 	if !value.Exists() {
@@ -131,61 +138,64 @@ func (o *jsonOp) apply(doc krm.Value) (krm.Value, error) {
 	}
 	switch o.op {
 	case "add":
-		return edit(doc, path, func(in krm.Value, key string) (krm.Value, error) { return addAt(in, key, value) })
+		return o.size, doc.edit(path, func(in *draft, key string) error { return in.add(key, value) })
 	case "remove":
-		return edit(doc, path, removeAt)
+		return 0, doc.edit(path, (*draft).remove)
 	case "replace":
 		if o.path.Text() == "" {
-			return replaceDocument(value)
+			return o.size, replaceDocument(doc, value)
 		}
-		return edit(doc, path, func(in krm.Value, key string) (krm.Value, error) { return replaceAt(in, key, value) })
+		return o.size, doc.edit(path, func(in *draft, key string) error { return in.replace(key, value) })
 	case "test":
-		return doc, o.test(doc, path, value)
+		return 0, o.test(doc, path, value)
 	case "move", "copy":
 		return o.transfer(doc, path)
 	}
-	return doc, errors.New("op must be add, remove, replace, move, copy or test")
+	return 0, errors.New("op must be add, remove, replace, move, copy or test")
 }
 
-func replaceDocument(value krm.Value) (krm.Value, error) {
+func replaceDocument(doc *draft, value krm.Value) error {
 	if value.Type() != krm.Map {
-		return value, errors.New("the whole object can only be replaced by a mapping")
+		return errors.New("the whole object can only be replaced by a mapping")
 	}
-	return value, nil
+	*doc = newDraft(value)
+	return nil
 }
 
 // transfer moves or copies a value.
-func (o *jsonOp) transfer(doc krm.Value, path []string) (krm.Value, error) {
+func (o *jsonOp) transfer(doc *draft, path []string) (added int, err error) {
 	from, err := pointer("from", o.from)
 	if err != nil {
-		return doc, err
+		return 0, err
 	}
 	var value krm.Value
-	take := func(in krm.Value, key string) (krm.Value, error) {
-		if value, err = getAt(in, key); err != nil || o.op == "copy" {
-			return in, err
+	take := func(in *draft, key string) error {
+		if value, err = in.get(key); err != nil || o.op == "copy" {
+			return err
 		}
-		return removeAt(in, key)
+		return in.remove(key)
 	}
-	if doc, err = edit(doc, from, take); err != nil {
-		return doc, fmt.Errorf("from %s: %w", o.from.Text(), err)
+	if err := doc.edit(from, take); err != nil {
+		return 0, fmt.Errorf("from %s: %w", o.from.Text(), err)
 	}
 	if !value.Exists() {
 		value = krm.NullValue
 	}
-	return edit(doc, path, func(in krm.Value, key string) (krm.Value, error) { return addAt(in, key, value) })
+	if o.op == "copy" {
+		added = value.Size(krm.MaxResource + 1)
+	}
+	return added, doc.edit(path, func(in *draft, key string) error { return in.add(key, value) })
 }
 
-func (o *jsonOp) test(doc krm.Value, path []string, want krm.Value) error {
-	got := doc
-	if o.path.Text() != "" {
-		_, err := edit(doc, path, func(in krm.Value, key string) (_ krm.Value, err error) {
-			got, err = getAt(in, key)
-			return in, err
-		})
-		if err != nil {
-			return err
-		}
+func (o *jsonOp) test(doc *draft, path []string, want krm.Value) error {
+	var got krm.Value
+	if o.path.Text() == "" {
+		got = doc.value()
+	} else if err := doc.edit(path, func(in *draft, key string) (err error) {
+		got, err = in.get(key)
+		return err
+	}); err != nil {
+		return err
 	}
 	if !bytes.Equal(krm.AppendJSON(nil, got), krm.AppendJSON(nil, want)) {
 		return errors.New("the value is another one")
@@ -205,99 +215,4 @@ func pointer(field string, v krm.Value) ([]string, error) {
 		}
 	}
 	return tokens, nil
-}
-
-// edit returns doc with the mapping or list that holds the last token of path replaced by what change returns for it.
-func edit(doc krm.Value, path []string, change func(in krm.Value, key string) (krm.Value, error)) (krm.Value, error) {
-	switch {
-	case len(path) == 0 || doc.Type() != krm.Map && doc.Type() != krm.Seq:
-		return doc, errNoPath
-	case len(path) == 1:
-		return change(doc, path[0])
-	}
-	old, err := getAt(doc, path[0])
-	if err != nil {
-		return doc, errNoPath
-	}
-	x, err := edit(old, path[1:], change)
-	if err != nil || x.Same(old) {
-		return doc, err
-	}
-	return replaceAt(doc, path[0], x)
-}
-
-// index returns the position that token means in a list of n places.
-func index(token string, n int) (int, error) {
-	i, err := strconv.Atoi(token)
-	if err != nil {
-		return 0, fmt.Errorf("%q is no index of a list", token)
-	}
-	if i < 0 {
-		i += n
-	}
-	if i < 0 || i >= n {
-		return 0, fmt.Errorf("index %s is out of range", token)
-	}
-	return i, nil
-}
-
-func getAt(in krm.Value, key string) (krm.Value, error) {
-	if in.Type() == krm.Map {
-		return in.Get(key), nil
-	}
-	i, err := index(key, in.Len())
-	if err != nil {
-		return krm.Value{}, err
-	}
-	return in.Items()[i], nil
-}
-
-func addAt(in krm.Value, key string, x krm.Value) (krm.Value, error) {
-	if in.Type() == krm.Map {
-		return setField(in, key, x), nil
-	}
-	i := in.Len()
-	if key != "-" {
-		var err error
-		if i, err = index(key, in.Len()+1); err != nil {
-			return in, err
-		}
-	}
-	return krm.SeqOf(slices.Insert(slices.Clone(in.Items()), i, x)...), nil
-}
-
-func replaceAt(in krm.Value, key string, x krm.Value) (krm.Value, error) {
-	if in.Type() == krm.Map {
-		return setField(in, key, x), nil
-	}
-	i, err := index(key, in.Len())
-	if err != nil {
-		return in, err
-	}
-	if in.Items()[i].Equal(x) {
-		return in, nil
-	}
-	return in.WithItem(i, x), nil
-}
-
-// setField returns in itself if the field has the value already.
-func setField(in krm.Value, key string, x krm.Value) krm.Value {
-	if old := in.Get(key); old.Exists() && old.Equal(x) {
-		return in
-	}
-	return in.With(key, x)
-}
-
-func removeAt(in krm.Value, key string) (krm.Value, error) {
-	if in.Type() == krm.Map {
-		if !in.Get(key).Exists() {
-			return in, errNoPath
-		}
-		return in.Without(key), nil
-	}
-	i, err := index(key, in.Len())
-	if err != nil {
-		return in, err
-	}
-	return krm.SeqOf(slices.Delete(slices.Clone(in.Items()), i, i+1)...), nil
 }

@@ -12,7 +12,7 @@ func applyJSONText(t *testing.T, doc krm.Value, patch string) (krm.Value, error)
 	if err != nil {
 		return krm.Value{}, err
 	}
-	return p.apply(doc)
+	return p.apply(doc, krm.MaxResource)
 }
 
 func TestJSONPatchErrorsNameTheOperation(t *testing.T) {

@@ -28,11 +28,21 @@ type KeyValueSources struct {
 type keyValue struct {
 	key, value string
 	from       string
+	file       *krm.Source // that value is all of, if it is
+}
+
+// base64 returns the value as Secrets have it.
+func (kv *keyValue) base64() string {
+	if kv.file != nil {
+		return kv.file.Encoded(encodeBase64)
+	}
+	return encodeBase64(kv.value)
 }
 
 // load reads all sources, in kustomize's order. The error joins all mistakes.
 func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 	var errs []error
+	size := 0
 	for i, name := range s.Envs {
 		src, err := env.Read(name)
 		if err == nil {
@@ -52,16 +62,21 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 			errs = append(errs, fmt.Errorf("literals[%d]: must be of the form key=value", i))
 			continue
 		}
-		all = append(all, keyValue{key, unquote(value), fmt.Sprintf("literals[%d]", i)})
+		all = append(all, keyValue{key: key, value: unquote(value), from: fmt.Sprintf("literals[%d]", i)})
 	}
 	for i, text := range s.Files {
 		from := fmt.Sprintf("files[%d]", i)
-		key, value, err := readFileSource(env, text)
+		key, src, err := readFileSource(env, text)
+		if err == nil {
+			if size += len(src.Data); size > krm.MaxResource {
+				return nil, fmt.Errorf("%s: %w", from, errTooLarge()) // one file may be given again and again
+			}
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", from, err))
 			continue
 		}
-		all = append(all, keyValue{key, value, from})
+		all = append(all, keyValue{key, src.Text(), from, src})
 	}
 	return all, errors.Join(append(errs, checkKeys(all)...)...)
 }
@@ -78,16 +93,13 @@ func checkKeys(all []keyValue) (errs []error) {
 	return errs
 }
 
-func readFileSource(env Env, text string) (key, value string, err error) {
+func readFileSource(env Env, text string) (key string, src *krm.Source, err error) {
 	key, name, err := parseFileSource(text)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
-	src, err := env.Read(name)
-	if err != nil {
-		return "", "", err
-	}
-	return key, string(src.Data), nil
+	src, err = env.Read(name)
+	return key, src, err
 }
 
 func parseFileSource(text string) (key, name string, err error) {
@@ -136,7 +148,7 @@ func appendEnvFile(all []keyValue, src *krm.Source) ([]keyValue, error) {
 		if key == "" || key[0] == '#' {
 			continue
 		}
-		all = append(all, keyValue{key, value, pos.String()})
+		all = append(all, keyValue{key: key, value: value, from: pos.String()})
 	}
 	return all, nil
 }

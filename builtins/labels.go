@@ -102,14 +102,14 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 	if e.pairs[0].key == "" { // they are sorted
 		return m, errors.New("a key is empty")
 	}
-	if e.has(m) {
+	find := fieldFinder(m, len(e.pairs))
+	if e.in(m, find) {
 		return m, nil
 	}
 	fields := make([]krm.Field, m.Len(), m.Len()+len(e.pairs))
 	copy(fields, m.Fields())
 	for _, p := range e.pairs {
-		i := slices.IndexFunc(fields, func(f krm.Field) bool { return f.Key == p.key })
-		switch {
+		switch i := find(p.key); {
 		case i < 0:
 			fields = append(fields, krm.Field{Key: p.key, Value: p.added})
 		case !p.in(fields[i].Value):
@@ -119,9 +119,10 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 	return m.WithFields(fields...), nil
 }
 
-func (e *entries) has(m krm.Value) bool {
+// in reports whether m has all pairs already.
+func (e *entries) in(m krm.Value, find func(string) int) bool {
 	for i := range e.pairs {
-		if !e.pairs[i].in(m.Get(e.pairs[i].key)) {
+		if at := find(e.pairs[i].key); at < 0 || !e.pairs[i].in(m.Fields()[at].Value) {
 			return false
 		}
 	}

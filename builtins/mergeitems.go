@@ -31,6 +31,9 @@ func seqDirective(v krm.Value) (directive, krm.Value, error) {
 
 func atItem(i int, err error) error { return atField(strconv.Itoa(i), err) }
 
+// maxItemSteps bounds the steps of an [itemMerge], whose number grows with the square of that of the items.
+const maxItemSteps = 1 << 26
+
 // An itemMerge merges two lists item by item. It is a simulation of kustomize's procedure, which changes both lists
 // while it reads them, because lists with missing or equal keys show every one of its steps.
 type itemMerge struct {
@@ -53,6 +56,9 @@ func (l *itemMerge) run() (krm.Value, error) {
 	ids := l.ids()
 	if len(ids) == 0 {
 		return krm.SeqOf(l.dest...), nil
+	}
+	if len(ids)*(len(l.dest)+len(l.patch)) > maxItemSteps {
+		return krm.Value{}, krm.Limitf("lists of %d and %d items, some of them without their key, take too long to merge", len(l.dest), len(l.patch))
 	}
 	if len(l.keys) > 1 {
 		unifyIDs(ids)

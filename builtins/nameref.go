@@ -223,7 +223,7 @@ func (f *refFixer) ambiguous(name string, found []int32) error {
 	for _, i := range found {
 		ids = append(ids, f.items[i].ID().String())
 	}
-	return fmt.Errorf("%q may refer to several resources: %s", name, strings.Join(ids, ", "))
+	return fmt.Errorf("%q may refer to several resources: %s", name, krm.Some(ids))
 }
 
 func sameName(a, b krm.ID) bool { return a.Name == b.Name }

@@ -155,15 +155,13 @@ func (s *namespaceSetter) setSubjects(v krm.Value) (krm.Value, error) {
 	if subjects.Type() != krm.Seq {
 		return v, fmt.Errorf("subjects: %w", errFound("a list", subjects))
 	}
-	changed := subjects
-	for i, subject := range subjects.Items() {
-		w, err := s.setSubject(subject)
-		if err != nil {
-			return v, fmt.Errorf("subjects[%d]: %w", i, err)
-		}
-		if !w.Same(subject) {
-			changed = changed.WithItem(i, w)
-		}
+	i := -1
+	changed, err := subjects.EditItems(func(subject krm.Value) (krm.Value, error) {
+		i++
+		return s.setSubject(subject)
+	})
+	if err != nil {
+		return v, fmt.Errorf("subjects[%d]: %w", i, err)
 	}
 	if changed.Same(subjects) {
 		return v, nil

@@ -54,7 +54,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	if remember || hasState(r) {
 		v = withAnnotations(v)
 	}
-	v, err := patch.apply(v)
+	v, err := patch.apply(v, r.Room())
 	if err != nil {
 		return v, err
 	}

@@ -49,13 +49,14 @@ func RecordTransformation(list *krm.List, o *krm.Origin) {
 func withTextAnnotations(r *krm.Resource) *krm.Resource {
 	r = r.Copy()
 	annotations := r.Annotations()
-	for _, a := range annotations.Fields() {
+	texts := annotations.EditFields(func(a krm.Field) krm.Value {
 		if a.Value.Type() != krm.String {
-			annotations = annotations.With(a.Key, krm.Str(a.Value.SourceText()))
+			return krm.Str(a.Value.SourceText())
 		}
-	}
-	if !annotations.Same(r.Annotations()) {
-		r.SetValue(r.Value().WithAt(annotations, "metadata", "annotations"))
+		return a.Value
+	})
+	if !texts.Same(annotations) {
+		r.SetValue(r.Value().WithAt(texts, "metadata", "annotations"))
 	}
 	return r
 }

@@ -19,6 +19,22 @@ func sameStyle(old krm.Value, text string) krm.Value {
 	return krm.Untyped(text)
 }
 
+// errTooLarge says that an object would have more than a list may hold.
+func errTooLarge() error {
+	return krm.Limitf("the object would become larger than %d MiB", krm.MaxResource>>20)
+}
+
+// A gain counts the text that a step adds to an object. The fields that it edits may be any number.
+type gain int
+
+// add counts that v takes the place of old.
+func (g *gain) add(old, v krm.Value) error {
+	if *g += gain(len(v.Text()) - len(old.Text())); *g > krm.MaxResource {
+		return errTooLarge()
+	}
+	return nil
+}
+
 func errNotScalar(v krm.Value) error { return errFound("a scalar", v) }
 
 func errFound(want string, v krm.Value) error {

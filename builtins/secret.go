@@ -30,8 +30,8 @@ func (g *SecretGenerator) Configure(env Env) error {
 		return err
 	}
 	data := make(map[string]string, len(pairs))
-	for _, kv := range pairs {
-		data[kv.key] = encodeBase64(kv.value)
+	for i := range pairs {
+		data[pairs[i].key] = pairs[i].base64()
 	}
 	secretType := g.Type
 	if secretType == "" {

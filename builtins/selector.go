@@ -131,7 +131,11 @@ func (s *Selector) Select(list *krm.List) ([]int, error) {
 }
 
 // near returns the end of a message about a selector that selects nothing: what the user may have meant.
-func (s *Selector) near(list *krm.List) string {
+func (s *Selector) near(list *krm.List) hint {
+	return hint{func() string { return s.nearName(list) }}
+}
+
+func (s *Selector) nearName(list *krm.List) string {
 	var kinds, names []string
 	rest := *s
 	rest.name = pattern{any: true}

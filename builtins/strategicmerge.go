@@ -142,9 +142,13 @@ func (m *merger) mergeMap(dest, patch krm.Value, n krm.Node) (krm.Value, error) 
 		v, err := m.eachField(patch, func(f krm.Field) (krm.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
 		return orSame(v, dest), err
 	}
-	inPatch := lookup(patch)
+	inPatch := fieldFinder(patch, dest.Len())
 	merged, err := m.eachField(dest, func(f krm.Field) (krm.Value, error) {
-		return m.merge(f.Value, inPatch(f.Key), n.Field(f.Key))
+		var with krm.Value
+		if i := inPatch(f.Key); i >= 0 {
+			with = patch.Fields()[i].Value
+		}
+		return m.merge(f.Value, with, n.Field(f.Key))
 	})
 	if err != nil {
 		return krm.Value{}, err
@@ -154,10 +158,10 @@ func (m *merger) mergeMap(dest, patch krm.Value, n krm.Node) (krm.Value, error) 
 
 // addFields adds to merged the fields of patch that dest does not have.
 func (m *merger) addFields(dest, merged, patch krm.Value, n krm.Node) (krm.Value, error) {
-	inDest := lookup(dest)
+	inDest := fieldFinder(dest, patch.Len())
 	var added []krm.Field
 	for _, f := range patch.Fields() {
-		if inDest(f.Key).Exists() {
+		if inDest(f.Key) >= 0 {
 			continue
 		}
 		v, err := m.add(f.Value, n.Field(f.Key))
@@ -172,18 +176,6 @@ func (m *merger) addFields(dest, merged, patch krm.Value, n krm.Node) (krm.Value
 		return merged, nil
 	}
 	return merged.WithFields(slices.Concat(merged.Fields(), added)...), nil
-}
-
-// lookup returns a function that finds the fields of a mapping, fast also if there are thousands.
-func lookup(v krm.Value) func(string) krm.Value {
-	if v.Len() <= 16 {
-		return v.Get
-	}
-	index := make(map[string]krm.Value, v.Len())
-	for _, f := range v.Fields() {
-		index[f.Key] = f.Value
-	}
-	return func(key string) krm.Value { return index[key] }
 }
 
 // eachField returns v with each field replaced by what f returns for it, without those for which that is None; v itself

@@ -3,7 +3,6 @@ package builtins
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 type expander struct {
 	values map[string]*varValue
 	warn   Warn
+	added  int // the length of the texts that were put into a resource
 }
 
 // A varValue is what a var stands for.
@@ -51,27 +51,11 @@ func (e *expander) edit(v krm.Value) (krm.Value, error) {
 	case krm.String, krm.Bool, krm.Int, krm.Float, krm.Time:
 		return e.expand(v), nil
 	case krm.Map:
-		return e.editMap(v), nil
+		return v.EditFields(func(f krm.Field) krm.Value { return e.expand(f.Value) }), nil
 	case krm.Seq:
 		return e.editSeq(v)
 	}
 	return v, nil
-}
-
-func (e *expander) editMap(v krm.Value) krm.Value {
-	var changed []krm.Field
-	for i, f := range v.Fields() {
-		if w := e.expand(f.Value); !w.Same(f.Value) {
-			if changed == nil {
-				changed = slices.Clone(v.Fields())
-			}
-			changed[i].Value = w
-		}
-	}
-	if changed == nil {
-		return v
-	}
-	return v.WithFields(changed...)
 }
 
 func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
@@ -140,7 +124,9 @@ func (e *expander) expandOne(b *strings.Builder, s string) string {
 			return s[1:]
 		}
 		if x := e.use(name); x != nil {
-			b.WriteString(x.text)
+			if e.added += len(x.text); e.added <= krm.MaxResource {
+				b.WriteString(x.text)
+			}
 		} else {
 			b.WriteString("$(" + name + ")")
 		}

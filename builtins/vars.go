@@ -142,7 +142,11 @@ func ResolveVars(list *krm.List, vars VarSet, specs FieldSpecs, warn Warn) error
 	}
 	fields := specs.compile()
 	for i, r := range list.All() {
+		e.added = 0
 		v, err := fields.edit(r.Value(), r.ID().GVK, krm.None, e.edit)
+		if e.added > krm.MaxResource {
+			err = errTooLarge()
+		}
 		if err != nil {
 			return krm.Errorf(r.Pos, "", "replacing vars in %s: %w", r.ID(), err)
 		}

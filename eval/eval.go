@@ -34,8 +34,16 @@ func Take(inputs []Input) *krm.List {
 }
 
 // Run runs op and returns the resulting list. It is safe for concurrent use as long as an owned list is passed to one call
-// only.
+// only. The error wraps [krm.ErrLimit] if the list or something in it would become too large.
 func Run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
+	list, err := run(op, inputs, warn)
+	if err == nil {
+		err = list.CheckSize()
+	}
+	return list, err
+}
+
+func run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
 	switch op := op.(type) {
 	case graph.Load:
 		return load(op)
@@ -77,7 +85,7 @@ func merge(inputs []Input) (*krm.List, error) {
 	list := Take(inputs)
 	for _, in := range inputs[min(1, len(inputs)):] {
 		if list.Len()+in.List.Len() > maxResources {
-			return nil, fmt.Errorf("the list would have more than %d resources: some bases are used again and again, by one another", maxResources)
+			return nil, krm.Limitf("the list would have more than %d resources: some bases are used again and again, by one another", maxResources)
 		}
 		for _, r := range in.List.All() {
 			if err := list.Append(r); err != nil {

@@ -2,6 +2,7 @@ package krm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -22,18 +23,22 @@ type cursorRun struct {
 	locate func(path ...any) Pos
 	start  []any
 	errs   []*Error
+	more   MoreError
 }
-
-// maxMistakes is how many mistakes a Cursor collects.
-const maxMistakes = 50
 
 // NewCursor returns a cursor on v, which stands at path in its document; locate tells where a path is.
 func NewCursor(v Value, locate func(path ...any) Pos, path ...any) Cursor {
 	return Cursor{v: v, run: &cursorRun{locate: locate, start: path}}
 }
 
-// Mistakes returns what was found so far by this cursor and all that were derived from it.
-func (c Cursor) Mistakes() []*Error { return c.run.errs }
+// Mistakes returns what was found so far by this cursor and all that were derived from it: [MaxMistakes] and how many more there
+// are.
+func (c Cursor) Mistakes() []*Error {
+	if c.run.more == 0 {
+		return c.run.errs
+	}
+	return append(slices.Clip(c.run.errs), &Error{Msg: c.run.more.Error(), Err: c.run.more})
+}
 
 // Value returns the value at the cursor.
 func (c Cursor) Value() Value { return c.v }
@@ -58,10 +63,12 @@ func (c Cursor) Pos() Pos { return c.run.locate(c.Path()...) }
 // Errorf records a mistake at the cursor and returns it, so that hints can be added.
 func (c Cursor) Errorf(format string, args ...any) *Error {
 	err := &Error{Field: printPath(c.Path()), Msg: fmt.Sprintf(format, args...)}
-	if len(c.run.errs) < maxMistakes {
-		err.Pos = c.Pos()
-		c.run.errs = append(c.run.errs, err)
+	if len(c.run.errs) >= MaxMistakes {
+		c.run.more++
+		return err
 	}
+	err.Pos = c.Pos()
+	c.run.errs = append(c.run.errs, err)
 	return err
 }
 

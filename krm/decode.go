@@ -12,7 +12,8 @@ import (
 type DecodeError struct {
 	Path  []any // keys (string) and indexes (int) that lead to the value
 	Msg   string
-	Hints []string // as [Error.Hints]
+	Hints []string  // as [Error.Hints]
+	More  MoreError // how many mistakes this stands for, if it is no mistake itself but the last one of a long list
 }
 
 // Field returns the path in the form of messages, for instance "patches[2].target.kind".
@@ -24,6 +25,9 @@ func (e *DecodeError) Error() string {
 
 // In returns the mistake with its place in src, a file that was read by [Source.Value].
 func (e *DecodeError) In(src *Source) *Error {
+	if e.More > 0 {
+		return &Error{Pos: Pos{File: src.File}, Msg: e.Msg, Err: e.More}
+	}
 	return &Error{Pos: src.Locate(0, e.Path...), Field: src.Field(e.Path), Msg: e.Msg, Hints: e.Hints}
 }
 
@@ -55,7 +59,7 @@ type Decoding struct {
 	// AllowUnknown ignores fields that do not exist: kustomize does it for the configuration of built-in transformers
 	// and generators.
 	AllowUnknown bool
-	// Ignored, if it is not nil, is called with each field that AllowUnknown ignores.
+	// Ignored, if it is not nil, is called with the first [MaxMistakes] fields that AllowUnknown ignores.
 	Ignored func(*DecodeError)
 	// ScalarsAsText accepts a number or boolean where a string is wanted: kustomize does it for all configuration
 	// files except Kustomizations, but not in a field of an embedded struct or one with the tag `decode:"text"`.
@@ -69,8 +73,8 @@ type Decoding struct {
 // in `json:` tags, exact or else without regard to case, embedded structs inline, null leaves a variable as it is. It
 // supports structs, pointers, slices, maps with string keys, scalars, any, Value, which takes the value as it is, and TextOrMap.
 //
-// Decode goes on after a mistake and returns all of them, in the order of the document. It panics only if into points to
-// a type that it does not support. It is safe for concurrent use.
+// Decode goes on after a mistake and returns all of them, in the order of the document: [MaxMistakes] and how many more there are.
+// It panics only if into points to a type that it does not support. It is safe for concurrent use.
 func Decode(v Value, into any) []*DecodeError { return Decoding{}.Decode(v, into) }
 
 // Decode is like the function [Decode], with the differences that d names.
@@ -78,6 +82,9 @@ func (d Decoding) Decode(v Value, into any) []*DecodeError {
 	run := decoder{Decoding: d}
 	run.path = run.room[:0]
 	run.value(v, reflect.ValueOf(into).Elem())
+	if run.more > 0 {
+		run.errs = append(run.errs, &DecodeError{Msg: run.more.Error(), More: run.more})
+	}
 	return run.errs
 }
 
@@ -100,6 +107,9 @@ type decoder struct {
 	path []step
 	room [12]step
 	errs []*DecodeError
+	more MoreError
+	// ignored counts the calls of Ignored.
+	ignored int
 }
 
 // A step is an element of a path: a key, or an index if the key is empty and index is not negative.
@@ -108,8 +118,12 @@ type step struct {
 	index int
 }
 
-func (d *decoder) fail(hints []string, format string, args ...any) {
-	d.errs = append(d.errs, d.mistake(hints, format, args...))
+func (d *decoder) fail(hints func() []string, format string, args ...any) {
+	if len(d.errs) >= MaxMistakes {
+		d.more++
+		return
+	}
+	d.errs = append(d.errs, d.mistake(hints(), format, args...))
 }
 
 // mistake returns an error at the present path.
@@ -120,18 +134,19 @@ func (d *decoder) mistake(hints []string, format string, args ...any) *DecodeErr
 			path[i] = s.index
 		}
 	}
-	return &DecodeError{path, fmt.Sprintf(format, args...), hints}
+	return &DecodeError{Path: path, Msg: fmt.Sprintf(format, args...), Hints: hints}
 }
 
 // mismatch reports that the value has the wrong type.
 func (d *decoder) mismatch(want string, v Value) {
-	var hints []string
-	switch {
-	case want != "a string" || !v.IsScalar():
-	case v.Type() == Bool:
-		hints = []string{"put it in quotes: y, yes, on and their like are booleans here"}
-	default:
-		hints = []string{"put it in quotes: " + strconv.Quote(v.Text())}
+	hints := func() []string {
+		switch {
+		case want != "a string" || !v.IsScalar():
+			return nil
+		case v.Type() == Bool:
+			return []string{"put it in quotes: y, yes, on and their like are booleans here"}
+		}
+		return []string{"put it in quotes: " + strconv.Quote(v.Text())}
 	}
 	d.fail(hints, "must be %s, not %s", want, v.Type().article())
 }
@@ -191,8 +206,9 @@ func (d *decoder) structure(v Value, into reflect.Value) {
 			d.value(f.Value, sf.in(into))
 			d.ScalarsAsText = asText
 		} else if !d.AllowUnknown {
-			d.fail(DidYouMean(f.Key, table.names), "unknown field %q", f.Key)
-		} else if d.Ignored != nil {
+			d.fail(func() []string { return DidYouMean(f.Key, table.names) }, "unknown field %q", f.Key)
+		} else if d.Ignored != nil && d.ignored < MaxMistakes {
+			d.ignored++
 			d.Ignored(d.mistake(DidYouMean(f.Key, table.names), "unknown field %q is ignored", f.Key))
 		}
 		d.path = d.path[:len(d.path)-1]

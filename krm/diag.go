@@ -91,16 +91,30 @@ func keepHints(s string) string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Nearest returns the candidate that s is most likely a misspelling of, "" if none is near.
+const (
+	maxNearName = 256     // the length of names that are looked at
+	maxNearWork = 1 << 18 // how many letters are compared: thousands of common names
+)
+
+// Nearest returns the candidate that s is most likely a misspelling of, "" if none is near. It gives up when it has looked at
+// some thousand candidates that are alike.
 func Nearest(s string, candidates []string) string {
+	if len(s) > maxNearName {
+		return ""
+	}
 	best, bestDist := "", max(1, len(s)/3)+1
 	lower := strings.ToLower(s)
+	work := 0
 	for _, c := range candidates {
-		if c == s {
+		if c == s || len(c)-len(s) >= bestDist || len(s)-len(c) >= bestDist {
 			continue
 		}
-		if d := editDistance(lower, strings.ToLower(c), bestDist); d < bestDist {
+		d, steps := editDistance(lower, strings.ToLower(c), bestDist)
+		if d < bestDist {
 			best, bestDist = c, d
+		}
+		if work += steps; work > maxNearWork {
+			break
 		}
 	}
 	return best
@@ -114,11 +128,9 @@ func DidYouMean(s string, candidates []string) []string {
 	return nil
 }
 
-// editDistance is the Damerau-Levenshtein distance (optimal string alignment), or limit if it is not below it.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
+// editDistance returns the Damerau-Levenshtein distance (optimal string alignment), or limit if it is not below it, and how many
+// steps that took.
+func editDistance(a, b string, limit int) (d, steps int) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
@@ -147,9 +159,9 @@ func editDistance(a, b string, limit int) int {
 			}
 		}
 		if slices.Min(row) >= limit {
-			return limit
+			return limit, i * n
 		}
 		prev2, prev, row = prev, row, prev2
 	}
-	return prev[len(b)]
+	return prev[len(b)], len(a) * n
 }

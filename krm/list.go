@@ -17,6 +17,9 @@ type List struct {
 	Notes any
 	// maker marks the resources that were copied for this list and that no other list has.
 	maker *maker
+	// size is that of all resources; tooLarge says why there must be no more, if that is so.
+	size     int
+	tooLarge error
 	// unique is true if it is known that no two resources have the same identity.
 	unique bool
 }
@@ -25,7 +28,28 @@ type List struct {
 type maker struct{ _ byte }
 
 // NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
-func NewList(rs ...*Resource) *List { return &List{items: rs, unique: len(rs) < 2} }
+func NewList(rs ...*Resource) *List {
+	l := &List{items: rs, unique: len(rs) < 2}
+	for _, r := range rs {
+		l.weigh(0, r)
+	}
+	return l
+}
+
+// weigh counts r in the place of something of the size old.
+func (l *List) weigh(old int, r *Resource) {
+	l.size += r.size - old
+	switch {
+	case r.size > MaxResource && r.size > old:
+		l.tooLarge = Limitf("%s has become larger than %d MiB", r.id, MaxResource>>20)
+	case l.size > MaxList:
+		l.tooLarge = Limitf("the list has become larger than %d MiB", MaxList>>20)
+	}
+}
+
+// CheckSize returns an error that wraps [ErrLimit] if the list or a resource in it has grown too large. Until then
+// iterations over the list end early: whoever changes one asks in the end.
+func (l *List) CheckSize() error { return l.tooLarge }
 
 // Len returns the number of resources.
 func (l *List) Len() int { return len(l.items) }
@@ -37,7 +61,7 @@ func (l *List) At(i int) *Resource { return l.items[i] }
 func (l *List) All() iter.Seq2[int, *Resource] {
 	return func(yield func(int, *Resource) bool) {
 		for i, r := range l.items {
-			if !yield(i, r) {
+			if l.tooLarge != nil || !yield(i, r) {
 				return
 			}
 		}
@@ -46,7 +70,7 @@ func (l *List) All() iter.Seq2[int, *Resource] {
 
 // Clone returns a list of the same resources that can be changed independently.
 func (l *List) Clone() *List {
-	return &List{items: append([]*Resource(nil), l.items...), unique: l.unique}
+	return &List{items: append([]*Resource(nil), l.items...), size: l.size, tooLarge: l.tooLarge, unique: l.unique}
 }
 
 func (l *List) buildCur() *index {
@@ -98,6 +122,7 @@ func (l *List) Append(r *Resource) error {
 	}
 	at := len(l.items)
 	l.items = append(l.items, r)
+	l.weigh(0, r)
 	cur.add(r.id, at)
 	if l.any != nil {
 		l.any.addAll(r, at)
@@ -112,6 +137,7 @@ func (l *List) Append(r *Resource) error {
 func (l *List) Set(i int, r *Resource) {
 	old := l.items[i]
 	l.items[i] = r
+	l.weigh(old.size, r)
 	l.changed(r, old.id, old.Prev)
 }
 
@@ -127,8 +153,9 @@ func (l *List) Change(i int, change func(r *Resource)) {
 		r.maker = l.maker
 		l.items[i] = r
 	}
-	id, prev := r.id, r.Prev
+	id, prev, size := r.id, r.Prev, r.size
 	change(r)
+	l.weigh(size, r)
 	l.changed(r, id, prev)
 }
 
@@ -159,7 +186,7 @@ func (r *Resource) sameHistory(prev []ID) bool {
 }
 
 // Replace makes rs the resources of the list, without looking for duplicates. It takes ownership of the slice.
-func (l *List) Replace(rs []*Resource) { *l = List{items: rs} }
+func (l *List) Replace(rs []*Resource) { *l = *NewList(rs...) }
 
 // Filter keeps the resources for which keep returns true.
 func (l *List) Filter(keep func(*Resource) bool) {

@@ -11,6 +11,9 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 	if len(s.parts) > 0 {
 		return s.locatePart(path)
 	}
+	if s.same != nil {
+		return Pos{s.File, s.same.Locate(doc, path...).Line}
+	}
 	pos := Pos{File: s.File}
 	text, err := s.readText()
 	if err != nil {

@@ -27,6 +27,8 @@ type parser struct {
 	odd     []odd  // values that leave in another form than they are written, or that some readers misunderstand
 	depth   int
 	reason  string // why the parser gave up at i, if the document is wrong for certain
+	size    int    // of the document that was read last, with aliases counted as copies
+	aliases int    // what aliases have added to the size of the documents so far
 
 	fields []Field // stack of the mappings that are open
 	items  []Value // stack of the lists that are open

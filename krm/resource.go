@@ -8,6 +8,7 @@ type Resource struct {
 	id    ID
 	// scopes decides which kinds have no namespace; nil means Kubernetes' own.
 	scopes *Schema
+	size   int    // of the text that it was read from, and what steps have added: see Value.Size
 	linked bool   // value may hold linked strings
 	maker  *maker // of the list that this is a copy for; no other has it
 
@@ -51,6 +52,9 @@ func NewResource(value Value, schema *Schema) *Resource {
 // Value returns the object.
 func (r *Resource) Value() Value { return r.value }
 
+// Room returns by how many bytes the object may still grow, negative if it has grown too large: see [Value.Size].
+func (r *Resource) Room() int { return MaxResource - r.size }
+
 // Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
 	c := *r
@@ -79,6 +83,12 @@ func (r *Resource) setValue(v Value, linksAdded bool) {
 	if r.linked {
 		v = spread(r.value, v, linksAdded)
 	}
+	r.size = max(0, r.size+growth(r.value, v))
+	r.adopt(v)
+}
+
+// adopt makes v the object.
+func (r *Resource) adopt(v Value) {
 	r.value = v
 	meta := v.Get("metadata")
 	gvk := gvkOf(v)

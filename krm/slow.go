@@ -12,13 +12,18 @@ import (
 )
 
 const (
-	maxSlow  = 16 << 20 // bytes of a document that needs the slow path
-	maxAlias = 64 << 20 // bytes that a document may have once its aliases are expanded
+	maxSlow = 16 << 20 // bytes of a document that needs the slow path
+	// maxValueAlias is the same for a file of configuration, which is decoded: every alias is a copy then.
+	maxValueAlias = 4 << 20
+	maxAlias      = 64 << 20 // bytes that the documents of a file may have once their aliases are expanded
 )
 
 // parseSlow decides about a document that the parser gave up on.
 func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
-	c := converter{source: s, line: pc.line - 1, parser: p, known: map[*yaml.Node]converted{}}
+	c := converter{source: s, line: pc.line - 1, parser: p, taken: p.aliases, known: map[*yaml.Node]converted{}}
+	if p.first {
+		c.taken = maxAlias - min(maxAlias, max(maxValueAlias, 16*len(pc.text)))
+	}
 	if at, what := badCharacter(pc.text); at >= 0 {
 		return Value{}, c.errorf(1+strings.Count(pc.text[:at], "\n"), "%s", what)
 	}
@@ -47,6 +52,10 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	}
 	c.secret = mayBeSecret(kindOf(root.Content[0]))
 	done, err := c.convert(root.Content[0], 0)
+	p.size = max(len(pc.text), done.size)
+	if c.aliased {
+		p.aliases += done.size
+	}
 	return done.value, err
 }
 
@@ -137,7 +146,10 @@ type converter struct {
 	line   int // lines in front of the document
 	path   []any
 	secret bool // messages must not show values
-	known  map[*yaml.Node]converted
+	taken  int  // of maxAlias, by others
+	// aliased is true if there was an alias.
+	aliased bool
+	known   map[*yaml.Node]converted
 }
 
 // converted is a value with its size and depth when aliases count as copies.
@@ -175,8 +187,8 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		done.value, err = c.scalar(n)
 		done.size = len(n.Value) + 8
 	}
-	if err == nil && done.size > maxAlias {
-		err = c.errorf(n.Line, "the aliases of the document expand to more than %d bytes", maxAlias)
+	if limit := maxAlias - c.taken; err == nil && done.size > limit {
+		err = c.errorf(n.Line, "the aliases of the document expand to more than %d bytes", limit)
 	}
 	if n.Anchor != "" {
 		c.known[n] = done
@@ -194,6 +206,7 @@ func (c *converter) child(step any, n *yaml.Node, depth int) (converted, error) 
 
 func (c *converter) alias(n *yaml.Node, depth int) (converted, error) {
 	done, ok := c.known[n.Alias]
+	c.aliased = true
 	switch {
 	case !ok:
 		return c.convert(n.Alias, depth)
@@ -216,7 +229,7 @@ func (c *converter) sequence(n *yaml.Node, depth int) (done converted, err error
 		}
 		items[i] = item.value
 		done.add(item)
-		if done.size > maxAlias {
+		if done.size > maxAlias-c.taken {
 			return done, nil // as in a mapping
 		}
 	}

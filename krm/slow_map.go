@@ -45,7 +45,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 		done.add(v)
 		done.size += len(key)
 		m.set(key, v.value)
-		if done.size > maxAlias {
+		if done.size > maxAlias-c.taken {
 			return done, nil // [converter.convert] refuses it: there is no use in going on
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,6 +20,8 @@ type Source struct {
 	File string
 	// Data is the content. It must not be changed.
 	Data []byte
+
+	same *Source // not nil if this is another name of that file: see Source.As
 
 	digestOnce sync.Once
 	digest     Digest
@@ -53,10 +56,47 @@ type Source struct {
 	treePart int
 
 	parts []part // of the files that this is a part of: see Source.Part
+
+	encodedOnce sync.Once
+	encoded     string
+}
+
+// As returns s under another name: what has several names is read and parsed once.
+func (s *Source) As(name string) *Source {
+	return &Source{File: name, Data: s.Data, same: s.original()}
+}
+
+func (s *Source) original() *Source {
+	if s.same != nil {
+		return s.same
+	}
+	return s
+}
+
+// renamed returns an error about the original as one about s.
+func (s *Source) renamed(err error) error {
+	at, ok := err.(*Error)
+	if s.same == nil || !ok || at.Pos.File != s.same.File {
+		return err
+	}
+	e := *at
+	e.Pos.File = s.File
+	return &e
+}
+
+// Text returns Data as a text. Nothing is copied.
+func (s *Source) Text() string { return unsafe.String(unsafe.SliceData(s.Data), len(s.Data)) }
+
+// Encoded returns encode of the text. It is called once for a file, whoever asks, and should be the same function for all.
+func (s *Source) Encoded(encode func(string) string) string {
+	s = s.original()
+	s.encodedOnce.Do(func() { s.encoded = encode(s.Text()) })
+	return s.encoded
 }
 
 // Digest returns the SHA-256 of Data.
 func (s *Source) Digest() Digest {
+	s = s.original()
 	s.digestOnce.Do(func() { s.digest = DigestOf(s.Data) })
 	return s.digest
 }
@@ -74,21 +114,21 @@ func (s *Source) Documents(schema *Schema) ([]*Resource, error) {
 // Configs returns the objects in the file as [Source.Documents] does, but lets them be without metadata.name: a function
 // may be found by the group, version and kind of its configuration alone.
 func (s *Source) Configs(schema *Schema) ([]*Resource, error) {
-	if _, err := s.documents(); s.docsErr != nil {
+	if _, err := s.documents(); s.original().docsErr != nil {
 		return nil, err
 	}
-	return s.resources(s.docs, schema), nil
+	return s.resources(s.original().docs, schema), nil
 }
 
 // Patches returns the objects in the file as [Source.Documents] does, but takes the keys of mappings for strings, as kustomize
 // does when it merges: a field 80 is the resource's field "80". It warns about each.
 func (s *Source) Patches(schema *Schema) ([]*Resource, error) {
 	docs, err := s.documents()
-	if s.badKey {
-		docs, err = s.readDocuments(true)
+	if from := s.original(); from.badKey {
+		docs, err = from.readDocuments(true)
 	}
 	if err != nil {
-		return nil, err
+		return nil, s.renamed(err)
 	}
 	return s.resources(docs, schema), nil
 }
@@ -100,7 +140,8 @@ func (s *Source) resources(docs []document, schema *Schema) []*Resource {
 		r := &rs[i]
 		r.scopes = schema
 		r.Pos = Pos{s.File, d.line}
-		r.SetValue(d.value)
+		r.size = d.size
+		r.adopt(d.value)
 		ptrs[i] = r
 	}
 	return ptrs
@@ -119,6 +160,10 @@ func (s *Source) Kinds() (iter.Seq[GVK], error) {
 }
 
 func (s *Source) documents() ([]document, error) {
+	if s.same != nil {
+		docs, err := s.same.documents()
+		return docs, s.renamed(err)
+	}
 	s.docsOnce.Do(func() {
 		s.docs, s.docsErr = s.readDocuments(false)
 		s.docsRead.Store(true)
@@ -132,6 +177,10 @@ func (s *Source) documents() ([]document, error) {
 // Value returns the file as one value, as kustomize reads its own configuration: words such as yes and on are booleans
 // (YAML 1.1), only the first document counts. It parses at the first call. The error is an [*Error] with the line.
 func (s *Source) Value() (Value, error) {
+	if s.same != nil {
+		v, err := s.same.Value()
+		return v, s.renamed(err)
+	}
 	s.valueOnce.Do(func() { s.value, s.valueErr = s.readValue() })
 	return s.value, s.valueErr
 }
@@ -139,15 +188,16 @@ func (s *Source) Value() (Value, error) {
 // Repeated returns an error about the first key that occurs twice in a mapping of [Source.Value], of which the last value
 // counts; nil if there is none.
 func (s *Source) Repeated() error {
-	if _, err := s.Value(); err != nil || s.repeated == nil {
+	if _, err := s.Value(); err != nil || s.original().repeated == nil {
 		return nil
 	}
-	return s.repeated
+	return s.renamed(s.original().repeated)
 }
 
 // Warnings returns what earlier calls of [Source.Documents] and [Source.Value] found that is accepted, but probably not
 // what the user means.
 func (s *Source) Warnings() []*Error {
+	s = s.original()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.warnings
@@ -156,6 +206,7 @@ func (s *Source) Warnings() []*Error {
 // Losses returns those of [Source.Warnings] that are about text that is ignored, and not about values that leave in another
 // form than they are written: a function gets its configuration as it is written.
 func (s *Source) Losses() []*Error {
+	s = s.original()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.warnings), func(w *Error) bool { return s.forms[w] })

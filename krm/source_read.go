@@ -14,6 +14,7 @@ import (
 type document struct {
 	value Value
 	line  int
+	size  int   // of its text, with aliases counted as copies
 	piece int   // which piece of the file it is in
 	path  []any // where it is in the piece, if that is a List
 }
@@ -172,7 +173,7 @@ func (s *Source) readDocuments(anyKeys bool) ([]document, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := document{value: v, line: pc.line + firstLine(pc.text), piece: i}
+		d := document{value: v, line: pc.line + firstLine(pc.text), size: p.size, piece: i}
 		if len(pieces) == 1 && isWrapper(v) {
 			docs = unwrap(docs, d)
 		} else {
@@ -217,6 +218,7 @@ func firstLine(s string) int {
 func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	if pc.plain || simpleText(pc.text) {
 		if v, ok := p.parse(pc.text); ok {
+			p.size = len(pc.text)
 			s.warnOdd(p, pc, mayBeSecret(v.Get("kind").Text()))
 			return v, nil
 		}
@@ -271,7 +273,7 @@ func unwrap(docs []document, d document) []document {
 		return append(docs, d)
 	}
 	for i, item := range items.Items() {
-		docs = append(docs, document{item, d.line, d.piece, append(d.path[:len(d.path):len(d.path)], "items", i)})
+		docs = append(docs, document{item, d.line, d.size / items.Len(), d.piece, append(d.path[:len(d.path):len(d.path)], "items", i)})
 	}
 	return docs
 }

@@ -252,6 +252,26 @@ func (v Value) EditItems(edit func(Value) (Value, error)) (Value, error) {
 	return v.WithItems(changed...), nil
 }
 
+// EditFields returns the mapping v with the value of each field replaced by what edit returns, and v itself if that changes
+// nothing.
+func (v Value) EditFields(edit func(Field) Value) Value {
+	var changed []Field
+	for i, f := range v.Fields() {
+		w := edit(f)
+		if w.Same(f.Value) {
+			continue
+		}
+		if changed == nil {
+			changed = append(changed, v.Fields()...)
+		}
+		changed[i].Value = w
+	}
+	if changed == nil {
+		return v
+	}
+	return v.WithFields(changed...)
+}
+
 // Same reports whether v and w are the same node in memory: a constant-time test that an edit changed nothing.
 func (v Value) Same(w Value) bool { return v == w }
 

@@ -5,19 +5,18 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/krmflow/krmflow/krm"
 	"golang.org/x/sys/unix"
 )
 
 // readBeneath reads the regular file rel below d in four system calls, where [os.Root] and [os.File] need twice as many
 // for each folder and file. The kernel sees to it that no symbolic link leads out of d. The error is fs.ErrNotExist if
-// there is no such file; after any other the caller finds out by the portable way what is wrong, if anything: kernels
-// before 5.6 and some sandboxes do not know the call.
-func (d *Dir) readBeneath(rel string) ([]byte, error) {
+// there is no such file, or says that the budget is used up; after any other the caller finds out by the portable way what is
+// wrong, if anything: kernels before 5.6 and some sandboxes do not know the call.
+func (l *Local) readBeneath(d *Dir, rel string, limit int64) (c content, err error) {
 	if d.handle == nil {
 		dir, err := os.OpenFile(d.Real, unix.O_PATH|unix.O_DIRECTORY, 0)
 		if err != nil {
-			return nil, errors.ErrUnsupported
+			return c, errors.ErrUnsupported
 		}
 		d.handle = dir
 	}
@@ -27,16 +26,31 @@ func (d *Dir) readBeneath(rel string) ([]byte, error) {
 	})
 	switch {
 	case err == unix.ENOENT:
-		return nil, fs.ErrNotExist
+		return c, fs.ErrNotExist
 	case err != nil:
-		return nil, errors.ErrUnsupported
+		return c, errors.ErrUnsupported
 	}
 	defer unix.Close(fd)
 	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Size > krm.MaxFile {
-		return nil, errors.ErrUnsupported
+	if err := unix.Fstat(fd, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Size > limit {
+		return c, errors.ErrUnsupported
 	}
-	data := make([]byte, stat.Size)
+	if stat.Size > 0 {
+		c.id = identity{uint64(stat.Dev), stat.Ino, stat.Size, stat.Mtim.Nano()}
+	}
+	if l.isKnown(c.id) {
+		return c, nil
+	}
+	if err := l.budget.take(stat.Size); err != nil {
+		return c, err
+	}
+	c.data, err = readFull(fd, int(stat.Size))
+	return c, err
+}
+
+// readFull reads size bytes, or less if the file ends before.
+func readFull(fd, size int) ([]byte, error) {
+	data := make([]byte, size)
 	for n := 0; n < len(data); {
 		k, err := unix.Read(fd, data[n:])
 		switch {

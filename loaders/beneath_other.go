@@ -5,4 +5,6 @@ package loaders
 import "errors"
 
 // readBeneath leaves everything to the portable way.
-func (d *Dir) readBeneath(string) ([]byte, error) { return nil, errors.ErrUnsupported }
+func (l *Local) readBeneath(*Dir, string, int64) (content, error) {
+	return content{}, errors.ErrUnsupported
+}

@@ -25,10 +25,12 @@ type Local struct {
 	absolute bool
 	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
 	unrestricted bool
+	budget       *Budget
 
 	mu    sync.Mutex
 	files map[string]file
-	dirs  map[string]string // absolute path of a directory -> the same without symbolic links
+	known map[identity]*krm.Source // those that were read, whatever their names are
+	dirs  map[string]string        // absolute path of a directory -> the same without symbolic links
 }
 
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.
@@ -39,13 +41,17 @@ type file struct {
 
 // NewLocal returns a Local for a run that renders roots. Relative paths start at cwd, which must be absolute, or empty if
 // there is none; with unrestricted, layers may name files outside their own directory. Messages show paths relative to
-// cwd unless all roots are absolute: what several roots share has one name.
-func NewLocal(cwd string, roots []string, unrestricted bool) *Local {
+// cwd unless all roots are absolute: what several roots share has one name. What is read counts against budget, nil for no
+// limit.
+func NewLocal(cwd string, roots []string, unrestricted bool, budget *Budget) *Local {
 	if real, err := filepath.EvalSymlinks(cwd); err == nil && cwd != "" {
 		cwd = real
 	}
 	relative := slices.ContainsFunc(roots, func(path string) bool { return !filepath.IsAbs(path) })
-	return &Local{cwd: cwd, absolute: !relative, unrestricted: unrestricted, files: map[string]file{}, dirs: map[string]string{}}
+	return &Local{
+		cwd: cwd, absolute: !relative, unrestricted: unrestricted, budget: budget,
+		files: map[string]file{}, known: map[identity]*krm.Source{}, dirs: map[string]string{},
+	}
 }
 
 // A Dir is an existing directory that layers are loaded from.
@@ -169,8 +175,14 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Read returns the file that the layer in d refers to as path. The same file is read only once per run.
+// Read returns the file that the layer in d refers to as path. The same file is read only once per run, also if it has several
+// names.
 func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
+	return l.ReadUpTo(krm.MaxFile, d, path)
+}
+
+// ReadUpTo is [Local.Read] that refuses files of more than limit bytes.
+func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*krm.Source, error) {
 	abs := filepath.Join(d.Real, path)
 	if filepath.IsAbs(path) {
 		abs = filepath.Clean(path)
@@ -178,10 +190,10 @@ func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
 	l.mu.Lock()
 	known := l.files[abs]
 	l.mu.Unlock()
-	if known.src != nil && (l.unrestricted || known.dir == d.Real) {
+	if known.src != nil && (l.unrestricted || known.dir == d.Real) && int64(len(known.src.Data)) <= limit {
 		return known.src, nil
 	}
-	data, err := l.read(d, abs, path)
+	read, err := l.read(d, abs, path, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -190,38 +202,64 @@ func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
 	if known := l.files[abs]; known.src != nil {
 		return known.src, nil
 	}
-	src := &krm.Source{File: l.name(abs), Data: data}
+	src := &krm.Source{File: l.name(abs), Data: read.data}
+	if first := l.known[read.id]; first != nil {
+		src = first.As(src.File)
+	} else if read.id != (identity{}) {
+		l.known[read.id] = src
+	}
 	l.files[abs] = file{src, d.Real}
 	return src, nil
 }
 
-func (l *Local) read(d *Dir, abs, as string) ([]byte, error) {
+// content is what was read of a file, without the data if it is known.
+type content struct {
+	id   identity
+	data []byte
+}
+
+func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 	if rel, err := relative(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
 		// The common case. A symbolic link that stays inside is followed.
-		data, err := d.readBeneath(rel)
+		c, err := l.readBeneath(d, rel, limit)
 		switch {
-		case err == nil:
-			return data, nil
+		case err == nil, errors.Is(err, krm.ErrLimit):
+			return c, err
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, pathError(err, as, abs)
+			return c, pathError(err, as, abs)
 		}
 	}
 	f, err := l.open(d, abs, as)
 	if err != nil {
-		return nil, err
+		return content{}, err
 	}
 	defer f.Close()
-	return readAll(f, as)
+	id := identify(f)
+	if l.isKnown(id) && id.size <= limit {
+		return content{id: id}, nil
+	}
+	data, err := readAll(f, as, limit)
+	if err == nil {
+		err = l.budget.take(int64(len(data)))
+	}
+	return content{id, data}, err
 }
 
-// ReadFile returns the content of a regular file of at most [krm.MaxFile] bytes and refuses anything else.
-func ReadFile(path string) ([]byte, error) {
+// isKnown reports whether a file was read.
+func (l *Local) isKnown(id identity) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known[id] != nil
+}
+
+// ReadFile returns the content of a regular file of at most limit bytes and refuses anything else.
+func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, openFlags, 0)
 	if err != nil {
 		return nil, pathError(err, path, path)
 	}
 	defer f.Close()
-	return readAll(f, path)
+	return readAll(f, path, limit)
 }
 
 // openFlags let the open of a FIFO return at once; it is refused afterwards because it is not a regular file.
@@ -274,13 +312,13 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 	return f, nil
 }
 
-func readAll(f *os.File, as string) ([]byte, error) {
-	size, err := regularSize(f, as, krm.MaxFile)
+func readAll(f *os.File, as string, limit int64) ([]byte, error) {
+	size, err := regularSize(f, as, limit)
 	if err != nil {
 		return nil, err
 	}
 	if size == 0 {
-		return readUnsized(f, as)
+		return readUnsized(f, as, limit)
 	}
 	data := make([]byte, size)
 	n, err := io.ReadFull(f, data)
@@ -308,11 +346,11 @@ func regularSize(f *os.File, as string, limit int64) (int64, error) {
 }
 
 // readUnsized reads a file that says it is empty, as all files in /proc do. Some of those never end.
-func readUnsized(f *os.File, as string) ([]byte, error) {
+func readUnsized(f *os.File, as string, limit int64) ([]byte, error) {
 	_ = f.SetReadDeadline(time.Now().Add(time.Second)) // fails for files that cannot keep a reader waiting
-	data, err := io.ReadAll(io.LimitReader(f, krm.MaxFile+1))
-	if err == nil && len(data) > krm.MaxFile {
-		err = fmt.Errorf("it is larger than %d MiB", krm.MaxFile>>20)
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("it is larger than %d MiB", limit>>20)
 	}
 	if err != nil {
 		return nil, pathError(err, as, "")

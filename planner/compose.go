@@ -18,19 +18,19 @@ type composed struct {
 	items    []*item
 	catalogs []catalogRef
 	failed   bool
-	errs     []error
+	errs     krm.Mistakes
 }
 
 // compose consolidates the Composition in dir (CI-05, CI-06). Mistakes are recorded. Nothing is planned before all of it is
 // known (CE-03).
 func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 	if c := b.c.composed[dir.Real]; c != nil {
-		b.failOnce(c.errs)
+		b.errs.AddOnce(c.errs)
 		return c
 	}
 	b.importing = append(b.importing, dir)
 	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
-	before := len(b.errs)
+	before := b.errs.Len()
 	f := b.readComposition(dir, src)
 	dir.Close() // imports may be deep
 	c := &composed{catalogs: f.catalogs}
@@ -56,12 +56,12 @@ func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 		front, back = b.override(f, front, back)
 		c.items = slices.Concat(front, f.own, back)
 		b.unique(c.items)
-		if len(b.errs) == before {
+		if b.errs.Len() == before {
 			c.items = b.reorder(f, c.items)
 		}
 	}
-	c.failed = len(b.errs) > before || incomplete
-	c.errs = slices.Clone(b.errs[before:])
+	c.failed = b.errs.Len() > before || incomplete
+	c.errs = b.errs.Since(before)
 	b.c.composed[dir.Real] = c
 	return c
 }
@@ -82,6 +82,10 @@ func (c *composed) absorb(in *composed) {
 func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
 	if isRemote(i.path) {
 		b.errorAt(f.src, i.at, errRemote(i.path))
+		return nil
+	}
+	if len(b.importing) >= maxNested {
+		b.errorAt(f.src, i.at, errNested())
 		return nil
 	}
 	dir, src, err := b.importFile(f, i.path)
@@ -161,7 +165,7 @@ func (b *build) override(f *compositionFile, front, back []*item) (_, _ []*item)
 			}
 		}
 		if at < 0 {
-			b.errorAt(o.src, nil, noTarget(f, o, slices.Concat(front, back)))
+			b.errorLater(o.src, nil, func() error { return noTarget(f, o, slices.Concat(front, back)) })
 			continue
 		}
 		changed, err := (*list)[at].apply(o, b.schema)
@@ -202,7 +206,7 @@ func noTarget(f *compositionFile, o *item, imported []*item) error {
 	}
 	err.Hints = append(err.Hints, krm.DidYouMean(o.id.String(), names)...)
 	if len(err.Hints) == 0 && len(names) > 0 {
-		err.Hint("imported are: %s", strings.Join(names, ", "))
+		err.Hint("imported are: %s", krm.Some(names))
 	}
 	return err
 }
@@ -273,6 +277,10 @@ func (b *build) unique(items []*item) {
 			seen[it.id] = it
 			continue
 		}
+		if b.errs.Full() {
+			b.fail(krm.MoreError(1))
+			continue
+		}
 		err := krm.Errorf(it.src.Locate(0), it.src.Field(nil), "%s is declared twice, the first time at %s", it.id, first.src.Locate(0))
 		if it.src.Locate(0) == first.src.Locate(0) && it.src.Field(nil) == first.src.Field(nil) {
 			err.Hint("the same Composition is imported on two ways; render it in a %s to isolate it", accumulatorKind)
@@ -288,15 +296,16 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 	if len(f.order) == 0 {
 		return items
 	}
-	before := len(b.errs)
+	before := b.errs.Len()
 	var ordered []*item
 	place := map[*item]orderEntry{}
 	for _, o := range f.order {
-		it, err := find(o, items)
-		if err != nil {
-			b.errorAt(f.src, o.at, err)
+		found := find(o, items)
+		if len(found) != 1 {
+			b.errorLater(f.src, o.at, func() error { return notOne(o, items, found) })
 			continue
 		}
+		it := found[0]
 		if first, twice := place[it]; twice {
 			b.errorAt(f.src, o.at, fmt.Errorf("%s is named twice, the first time at %s", it.id, f.src.Locate(0, first.at...)))
 			continue
@@ -311,44 +320,45 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 		}
 	}
 	if len(missing) > 0 {
-		b.errorAt(f.src, f.order[0].at[:1], fmt.Errorf("must name every transformer once; missing: %s", strings.Join(missing, ", ")))
+		b.errorAt(f.src, f.order[0].at[:1], fmt.Errorf("must name every transformer once; missing: %s", krm.Some(missing)))
 	}
-	if len(b.errs) > before {
+	if b.errs.Len() > before {
 		return items
 	}
 	return ordered
 }
 
-// find returns the one item that an entry of an order names.
-func find(o orderEntry, items []*item) (*item, error) {
-	var found []*item
+// find returns the items that an entry of an order names: it should be one.
+func find(o orderEntry, items []*item) (found []*item) {
 	for _, it := range items {
 		if o.matches(it.id) {
 			found = append(found, it)
 		}
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		var names, namesakes []string
-		for _, it := range items {
-			names = append(names, it.id.name)
-			if it.id.name == o.name {
-				namesakes = append(namesakes, it.id.String())
-			}
-		}
-		err := krm.Errorf(krm.Pos{}, "", "no transformer is called %q", o.String())
-		if len(namesakes) > 0 {
-			return nil, err.Hint("did you mean %s?", strings.Join(namesakes, " or "))
-		}
-		if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, o.name) }); i >= 0 && names[i] != o.name {
-			err.Hint("did you mean %q?", names[i])
-		} else if err.Hints = krm.DidYouMean(o.name, names); err.Hints == nil {
-			err.Hint("transformers are: %s", strings.Join(names, ", "))
-		}
-		return nil, err
+	return found
+}
+
+// notOne says that an entry of an order names none of items, or the several in found.
+func notOne(o orderEntry, items, found []*item) error {
+	if len(found) > 0 {
+		err := krm.Errorf(krm.Pos{}, "", "%q may be %s or %s", o.String(), found[0].id, found[1].id)
+		return err.Hint("add kind or apiVersion")
 	}
-	err := krm.Errorf(krm.Pos{}, "", "%q may be %s or %s", o.String(), found[0].id, found[1].id)
-	return nil, err.Hint("add kind or apiVersion")
+	var names, namesakes []string
+	for _, it := range items {
+		names = append(names, it.id.name)
+		if it.id.name == o.name {
+			namesakes = append(namesakes, it.id.String())
+		}
+	}
+	err := krm.Errorf(krm.Pos{}, "", "no transformer is called %q", o.String())
+	if len(namesakes) > 0 {
+		return err.Hint("did you mean %s?", strings.Join(namesakes[:min(3, len(namesakes))], " or "))
+	}
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, o.name) }); i >= 0 && names[i] != o.name {
+		err.Hint("did you mean %q?", names[i])
+	} else if err.Hints = krm.DidYouMean(o.name, names); err.Hints == nil {
+		err.Hint("transformers are: %s", krm.Some(names))
+	}
+	return err
 }

@@ -124,8 +124,8 @@ func (s *steps) accumulate(it *item) {
 
 // inlineKustomization runs an item that is a Kustomization on what the items before it gave (KT-01 to KT-05).
 func (s *steps) inlineKustomization(it *item) {
-	before := len(s.errs)
-	if s.k = s.decode(it.src); len(s.errs) > before {
+	before := s.errs.Len()
+	if s.k = s.decode(it.src); s.errs.Len() > before {
 		return
 	}
 	s.kustomization()

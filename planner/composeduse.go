@@ -83,7 +83,7 @@ func (s *steps) onList(e *entry) *layer {
 		s.then(e.path, graph.Merge{}, "no resources")
 	}
 	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(e.path)}
-	l := s.layer(dir, filepath.Join(s.origin, e.composition), parent, &reference{s.k.src, e.path, e.composition})
+	l := s.nested(dir, filepath.Join(s.origin, e.composition), parent, &reference{s.k.src, e.path, e.composition})
 	if l == nil || l.failed {
 		return nil
 	}

@@ -73,7 +73,7 @@ func compositionPath(path string) (dir string, ok bool) {
 func (b *build) findComposition(dir *loaders.Dir, others bool) (*krm.Source, error) {
 	var found *krm.Source
 	for _, name := range CompositionNames {
-		src, err := b.c.files.Read(dir, name)
+		src, err := b.c.files.ReadUpTo(MaxKustomization, dir, name)
 		var missing *loaders.NotFoundError
 		switch {
 		case errors.As(err, &missing):
@@ -153,7 +153,7 @@ func (b *build) readComposition(dir *loaders.Dir, src *krm.Source) *compositionF
 }
 
 func (r *compositionReader) read(c krm.Cursor) {
-	count := func() int { return len(c.Mistakes()) + len(r.errs) }
+	count := func() int { return len(c.Mistakes()) + r.errs.Len() }
 	before := count()
 	r.f.failed = true
 	if !c.Exists() {

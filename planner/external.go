@@ -254,7 +254,7 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	s.configWarnings(d)
 	s.unusedFunction(d)
 	s.unusedEnv(d, e)
-	before := len(s.errs)
+	before := s.errs.Len()
 	if id.Name == "" {
 		s.fail(d.mistake(&krm.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
 	}
@@ -277,7 +277,7 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 			s.fail(s.configureError(d, err))
 		}
 	}
-	if len(s.errs) > before {
+	if s.errs.Len() > before {
 		return nil
 	}
 	return e
@@ -301,6 +301,9 @@ func isObjectField(key any) bool { return key == "apiVersion" || key == "kind" |
 
 // mistake returns a mistake in d with its place. That of an inline document is known by the field that holds it.
 func (d document) mistake(m *krm.DecodeError) *krm.Error {
+	if m.More > 0 {
+		return &krm.Error{Msg: m.Msg, Err: m.More}
+	}
 	e := &krm.Error{Pos: d.locate(m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints}
 	switch {
 	case d.item != nil:

@@ -132,7 +132,7 @@ func (c *compiler) decideCatalogs() {
 // warnings adds what other packages found to the plan.
 func (c *compiler) warnings(list ...*krm.Error) {
 	for _, w := range list {
-		c.plan.Warnings = append(c.plan.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+		c.warn(Warning{w.Pos, w.Field, w.Msg, w.Hints})
 	}
 }
 

@@ -107,8 +107,7 @@ func (r *compositionReader) itemVersion(c krm.Cursor, kind string, override bool
 		}
 		if !override {
 			pos := c.Pos()
-			r.c.plan.Warnings = append(r.c.plan.Warnings, Warning{pos, krm.FieldPath(c.Path()),
-				fmt.Sprintf("the %s has no apiVersion and is taken to be %s", kind, assumed), nil})
+			r.c.warn(Warning{pos, krm.FieldPath(c.Path()), fmt.Sprintf("the %s has no apiVersion and is taken to be %s", kind, assumed), nil})
 		}
 		return assumed
 	}
@@ -152,8 +151,7 @@ func (r *compositionReader) itemName(c krm.Cursor, kind string, override bool) (
 		f.Errorf("%q is no name: up to 253 letters, digits, - and ., with a letter or digit at both ends", name)
 		return "", false
 	case lower != name && !override:
-		r.c.plan.Warnings = append(r.c.plan.Warnings, Warning{f.Pos(), krm.FieldPath(f.Path()),
-			fmt.Sprintf("%q has capital letters; names are in lower case", name), nil})
+		r.c.warn(Warning{f.Pos(), krm.FieldPath(f.Path()), fmt.Sprintf("%q has capital letters; names are in lower case", name), nil})
 	}
 	return name, true
 }

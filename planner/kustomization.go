@@ -19,12 +19,15 @@ const (
 // FileNames are the names of kustomization files. A directory may hold only one of them.
 var FileNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
+// MaxKustomization is the size in bytes up to which a file that makes a directory a layer is read.
+const MaxKustomization = 4 << 20
+
 // kustomizationFile is a decoded kustomization file with kustomize's fixes of deprecated fields.
 type kustomizationFile struct {
 	kustomization
 	src *krm.Source
 	// errs are the mistakes in the file itself. What can be understood is planned all the same, to find further ones.
-	errs []error
+	errs krm.Mistakes
 	// unread are the fields, or entries of lists, that could not be read as they are written.
 	unread map[string]bool
 	// composed is what a Composition comes to, nil for a Kustomization or Component.
@@ -37,7 +40,7 @@ type kustomizationFile struct {
 // load reads the kustomization file of dir. It returns nil after recording why there is none to go on with.
 func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 	if k := b.c.kusts[dir.Real]; k != nil {
-		b.failOnce(k.errs)
+		b.errs.AddOnce(k.errs)
 		return k
 	}
 	src, composition, err := b.layerFile(dir)
@@ -49,16 +52,16 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 		}
 		return nil
 	}
-	before := len(b.errs)
+	before := b.errs.Len()
 	var k *kustomizationFile
 	if composition {
 		k = &kustomizationFile{src: src, composed: b.compose(dir, src)}
 		k.Kind = compositionKind
-	} else if k = b.decode(src); k != nil && len(b.errs) == before && k.empty() {
+	} else if k = b.decode(src); k != nil && b.errs.Len() == before && k.empty() {
 		b.fail(krm.Errorf(krm.Pos{File: src.File, Line: 1}, "", "the %s is empty", k.Kind))
 	}
 	if k != nil {
-		k.errs = slices.Clone(b.errs[before:])
+		k.errs = b.errs.Since(before)
 		b.c.kusts[dir.Real] = k
 	}
 	return k
@@ -87,7 +90,7 @@ func (b *build) layerFile(dir *loaders.Dir) (src *krm.Source, composition bool, 
 func (b *build) findFile(dir *loaders.Dir) (*krm.Source, error) {
 	var found *krm.Source
 	for _, name := range FileNames {
-		src, err := b.c.files.Read(dir, name)
+		src, err := b.c.files.ReadUpTo(MaxKustomization, dir, name)
 		var missing *loaders.NotFoundError
 		switch {
 		case errors.As(err, &missing):
@@ -132,6 +135,9 @@ func (b *build) decode(src *krm.Source) *kustomizationFile {
 	k := &kustomizationFile{src: src}
 	for _, e := range krm.Decode(v, &k.kustomization) {
 		b.fail(e.In(src))
+		if e.More > 0 {
+			break
+		}
 		if k.unread == nil {
 			k.unread = map[string]bool{}
 		}
@@ -228,7 +234,7 @@ func (b *build) check(k *kustomizationFile, v krm.Value) {
 		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
 		if !slices.Contains(known, m) {
 			w := Warning{k.src.Locate(0, "buildMetadata", i), k.src.Field([]any{"buildMetadata", i}), fmt.Sprintf("unknown option %q is ignored", m), krm.DidYouMean(m, known)}
-			b.c.plan.Warnings = append(b.c.plan.Warnings, w)
+			b.c.warn(w)
 		}
 	}
 	if len(k.HelmCharts) > 0 {

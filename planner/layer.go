@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -31,7 +30,7 @@ type layer struct {
 	config *builtins.Config
 	vars   builtins.VarSet
 	failed bool
-	errs   []error
+	errs   krm.Mistakes
 	// schema is what the layer leaves in effect for what comes after it.
 	schema            *krm.Schema
 	schemaSet, loaded bool
@@ -72,29 +71,47 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 		return nil
 	}
 	b.c.plan.Layers++
-	before, loaded := len(b.errs), b.loaded
+	before, loaded := b.errs.Len(), b.loaded
 	l := b.compile(dir, k, key, parent)
-	l.failed = len(b.errs) > before || len(k.errs) > 0 || k.composed != nil && k.composed.failed
+	l.failed = b.errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.failed
 	l.schema, l.schemaSet, l.loaded = b.schema, b.schemaSet, b.loaded
 	if parent == nil {
 		key.loaded = loaded && l.schemaSet && !key.set
 		b.c.layers[key] = l
-		l.errs = append(slices.Clone(k.errs), b.errs[before:]...)
+		l.errs = k.errs.Since(0)
+		l.errs.AddOnce(b.errs.Since(before))
 	}
 	return l
 }
 
-// maxLayers bounds the layers of a root. One that goes on top of a list is compiled for every use: a chain in which each uses
-// the next one twice would fill the memory.
-const maxLayers = 1 << 16
+// nested compiles a layer that this one uses. What this one has opened is closed before: layers may be deep.
+func (s *steps) nested(dir *loaders.Dir, origin string, parent *onto, from *reference) *layer {
+	s.dir.Close()
+	for _, root := range s.roots {
+		root.Close()
+	}
+	return s.layer(dir, origin, parent, from)
+}
+
+const (
+	// maxLayers bounds the layers of a root. One that goes on top of a list is compiled for every use: a chain in which each
+	// uses the next one twice would fill the memory.
+	maxLayers = 1 << 16
+	// maxNested bounds how deep layers use one another. What each does to all below it grows with the square of that.
+	maxNested = 1000
+	// maxNodes and maxIDs bound the steps of a root, and the bytes of their ids: those of a component repeat the ids of all that
+	// it is nested in.
+	maxNodes = 1 << 17
+	maxIDs   = 32 << 20
+)
 
 // count counts a layer that is to be compiled, and reports false if there are too many of them.
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
-		b.errorAt(k.src, nil, fmt.Errorf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
+		b.errorAt(k.src, nil, krm.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
 	}
-	return b.layers <= maxLayers
+	return b.layers <= maxLayers && !b.crowded
 }
 
 // reuse returns the layer that was compiled for key, nil if there is none.
@@ -108,7 +125,7 @@ func (b *build) reuse(key layerKey) *layer {
 		return nil
 	}
 	b.c.plan.Shared++
-	b.failOnce(l.errs)
+	b.errs.AddOnce(l.errs)
 	b.schema, b.schemaSet, b.loaded = l.schema, l.schemaSet, b.loaded || l.loaded
 	return l
 }
@@ -196,6 +213,10 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 		s.errorAt(s.k.src, path, fmt.Errorf("%q must not be an absolute path", text))
 		return nil
 	}
+	if len(s.stack) >= maxNested {
+		s.errorAt(s.k.src, path, errNested())
+		return nil
+	}
 	dir, err := s.c.files.Sub(s.dir, text)
 	if err != nil {
 		s.errorAt(s.k.src, path, err)
@@ -209,6 +230,8 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 	}
 	return dir
 }
+
+func errNested() error { return krm.Limitf("layers are nested more than %d deep", maxNested) }
 
 // cycle describes how the layers that are being compiled lead back to dir.
 func (b *build) cycle(i int, dir *loaders.Dir) error {
@@ -231,13 +254,4 @@ func ambiguousPath(path string) error {
 		}
 	}
 	return nil
-}
-
-// failOnce records mistakes that were found for another user of the same layer or file.
-func (b *build) failOnce(errs []error) {
-	for _, err := range errs {
-		if !slices.Contains(b.errs, err) {
-			b.errs = append(b.errs, err)
-		}
-	}
 }

@@ -32,6 +32,8 @@ type Options struct {
 	// Reorder is kustomize's --reorder: "legacy" or "none"; ReorderSet tells that the user gave it.
 	Reorder    string
 	ReorderSet bool
+	// Input bounds what is read; nil means no limit.
+	Input *loaders.Budget
 	// ManagedByLabel adds the label app.kubernetes.io/managed-by to everything.
 	ManagedByLabel bool
 	// Functions say which functions may run.
@@ -52,8 +54,10 @@ func (w Warning) String() string {
 
 // A Plan is what a run would do.
 type Plan struct {
-	Graph    *graph.Graph
-	Warnings []Warning
+	Graph *graph.Graph
+	// Warnings are what the user probably did not mean, each once; there are MoreWarnings besides those that are kept.
+	Warnings     []Warning
+	MoreWarnings int
 	// Failed lists the roots that could not be planned, in the order they were given, with all their mistakes. Their
 	// part of the tree is not in the Graph.
 	Failed []RootError
@@ -107,18 +111,29 @@ func Compile(dirs []string, o Options) *Plan {
 			c.plan.Catalogs = append(c.plan.Catalogs, t)
 		}
 	}
-	c.plan.Warnings = once(c.plan.Warnings)
 	return c.plan
 }
 
-// once returns warnings without those that were there before: several layers may read one file.
-func once(warnings []Warning) []Warning {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(warnings, func(w Warning) bool {
-		text := w.String()
-		defer func() { seen[text] = true }()
-		return seen[text]
-	})
+// maxWarnings is how many warnings a plan keeps.
+const maxWarnings = 1000
+
+// warn adds a warning to the plan, unless it is there already: several layers may read one file.
+func (c *compiler) warn(w Warning) {
+	if len(c.plan.Warnings) >= maxWarnings {
+		c.plan.MoreWarnings++
+		return
+	}
+	if text := w.String(); !c.warned[text] {
+		c.warned[text] = true
+		c.plan.Warnings = append(c.plan.Warnings, w)
+	}
+}
+
+// failed records that a root cannot be planned, if b has mistakes.
+func (c *compiler) failed(name string, b *build) {
+	if b.errs.Len() > 0 {
+		c.plan.Failed = append(c.plan.Failed, RootError{name, distinct(b.errs.Errors())})
+	}
 }
 
 // compiler holds what the roots of one plan share.
@@ -143,6 +158,8 @@ type compiler struct {
 	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
+	// warned has the texts of the warnings of the plan.
+	warned map[string]bool
 	// schemas are the schemas that were read, by file.
 	schemas     map[schemaKey]*krm.Schema
 	schemaNames map[*krm.Schema]string // what tells schemas apart in node ids
@@ -154,7 +171,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValue(probe) // it starts processes
 	}
-	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted)
+	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted, o.Input)
 	return &compiler{
 		o:           o,
 		files:       files,
@@ -168,6 +185,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		images:      map[string]trust.Image{},
 		ids:         map[string]int{},
 		labels:      map[labelsKey]builtins.FieldSpecs{},
+		warned:      map[string]bool{},
 
 		repositories:  map[string]string{},
 		legacyPlaces:  map[string]bool{},
@@ -195,9 +213,7 @@ func (c *compiler) root(name string) {
 		defer dir.Close()
 		b.root(name, dir)
 	}
-	if len(b.errs) > 0 {
-		c.plan.Failed = append(c.plan.Failed, RootError{name, distinct(b.errs)})
-	}
+	c.failed(name, b)
 }
 
 // distinct returns errs without those whose text was there before: several layers may have the same mistake in one file.
@@ -241,7 +257,10 @@ type build struct {
 	// importing are the directories of the Compositions that are being consolidated, each imported by the one before it.
 	importing []*loaders.Dir
 	layers    int // that have been compiled
-	errs      []error
+	nodes     int // that were added, and the length of their ids
+	ids       int
+	crowded   bool // there were too many
+	errs      krm.Mistakes
 }
 
 // frame is a layer that is being compiled.
@@ -250,7 +269,7 @@ type frame struct {
 	file string // its kustomization file, for messages
 }
 
-func (b *build) fail(err error) { b.errs = append(b.errs, mistakes(err)...) }
+func (b *build) fail(err error) { b.errs.Add(err) }
 
 // mistakes returns the errors that err joins, none for nil.
 func mistakes(err error) []error {
@@ -277,7 +296,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 	if err := l.k.SortOptions.Validate(); err != nil && !(builtins.IsMissing(err) && l.k.isUnread(path)) {
 		b.errorAt(l.k.src, path, err)
 	}
-	if l.failed || len(b.errs) > 0 {
+	if l.failed || b.errs.Len() > 0 {
 		return
 	}
 	fin := &builtins.Finish{
@@ -316,8 +335,18 @@ func (b *build) sortOptions(l *layer) *builtins.SortOptions {
 	return builtins.LegacyOrder()
 }
 
-// add appends a node and makes sure that its id is unique.
+// add appends a node and makes sure that its id is unique. When there are too many nodes it records that once, and appends no more.
 func (b *build) add(n *graph.Node) graph.NodeID {
+	if b.crowded && len(b.c.g.Nodes) > 0 {
+		return graph.NodeID(len(b.c.g.Nodes) - 1)
+	}
+	b.nodes++
+	b.ids += len(n.ID)
+	if b.nodes > maxNodes || b.ids > maxIDs {
+		b.crowded = true
+		b.errorAt(n.Origin.Source, n.Origin.Path, krm.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
+			krm.Count(maxNodes, "step"), maxIDs>>20))
+	}
 	k := b.c.ids[n.ID] + 1
 	b.c.ids[n.ID] = k
 	if k > 1 {
@@ -327,15 +356,30 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 }
 
 func (b *build) warn(src *krm.Source, path []any, format string, args ...any) {
-	b.c.plan.Warnings = append(b.c.plan.Warnings, Warning{
-		Pos: src.Locate(0, path...), Field: src.Field(path), Msg: fmt.Sprintf(format, args...)})
+	if len(b.c.plan.Warnings) >= maxWarnings {
+		b.c.plan.MoreWarnings++ // there is no use in finding out the line
+		return
+	}
+	b.c.warn(Warning{Pos: src.Locate(0, path...), Field: src.Field(path), Msg: fmt.Sprintf(format, args...)})
 }
 
 // errorAt records the mistakes in err at a field of a configuration file.
 func (b *build) errorAt(src *krm.Source, path []any, err error) {
 	for _, e := range mistakes(err) {
-		b.fail(placed(src, path, e))
+		if !b.errs.Full() {
+			e = placed(src, path, e)
+		}
+		b.fail(e)
 	}
+}
+
+// errorLater is errorAt for an error that takes long to make: only those are made that will be told.
+func (b *build) errorLater(src *krm.Source, path []any, err func() error) {
+	if b.errs.Full() {
+		b.fail(krm.MoreError(1))
+		return
+	}
+	b.errorAt(src, path, err())
 }
 
 // placed gives an error the place of a field, unless it has one of its own.

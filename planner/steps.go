@@ -232,7 +232,7 @@ func (s *steps) sublayer(path []any, text string) *layer {
 		return nil
 	}
 	defer dir.Close()
-	l := s.layer(dir, filepath.Join(s.origin, text), nil, &reference{s.k.src, path, text})
+	l := s.nested(dir, filepath.Join(s.origin, text), nil, &reference{s.k.src, path, text})
 	if l != nil && l.k.Kind == "Component" {
 		s.errorAt(s.k.src, path, fmt.Errorf("%q is a Component, list it under components", text))
 		return nil
@@ -360,7 +360,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 		return
 	}
 	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
-	l := s.layer(dir, filepath.Join(s.origin, text), parent, nil)
+	l := s.nested(dir, filepath.Join(s.origin, text), parent, nil)
 	if l == nil || l.failed {
 		return
 	}

@@ -19,9 +19,7 @@ func Consolidate(name string, o Options) (krm.Value, *Plan) {
 	c.plan.Graph = &graph.Graph{}
 	b := &build{c: c}
 	v := b.consolidated(name)
-	if len(b.errs) > 0 {
-		c.plan.Failed = append(c.plan.Failed, RootError{name, distinct(b.errs)})
-	}
+	c.failed(name, b)
 	return v, c.plan
 }
 

@@ -175,7 +175,7 @@ func writeFile(ctx context.Context, f renderFlags, data []byte, perm fs.FileMode
 	if !f.check {
 		return writeFailure(writeOut(ctx, f.output, func() error { return krm.WriteFileAtomic(f.output, data, perm) }))
 	}
-	old, err := loaders.ReadFile(f.output)
+	old, err := loaders.ReadFile(f.output, krm.MaxFile)
 	var missing *loaders.NotFoundError
 	switch {
 	case err != nil && !errors.As(err, &missing):

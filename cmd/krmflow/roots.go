@@ -158,7 +158,7 @@ func isRootFile(path, name string) bool {
 	case slices.Contains(planner.FileNames, name):
 		return !isComponent(path)
 	case slices.Contains(planner.CompositionNames, name):
-		data, err := loaders.ReadFile(path)
+		data, err := loaders.ReadFile(path, planner.MaxKustomization)
 		return err == nil && planner.IsComposition(&krm.Source{File: path, Data: data})
 	}
 	return false
@@ -167,7 +167,7 @@ func isRootFile(path, name string) bool {
 // isComponent reports whether a kustomization file says that it is a Component. Files that cannot be read or parsed are
 // roots, so that planning reports them.
 func isComponent(path string) bool {
-	data, err := loaders.ReadFile(path)
+	data, err := loaders.ReadFile(path, planner.MaxKustomization)
 	if err != nil {
 		return false
 	}

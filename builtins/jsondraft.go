@@ -1,0 +1,220 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A draft is an object, or a mapping or list in it, while a JSON patch changes it: n operations on a mapping of n fields copy
+// it once, not n times. The value that it was made from stays as it is.
+type draft struct {
+	from    krm.Value
+	parts   []draftPart    // of a mapping or list, once somebody has looked into it
+	index   map[string]int // where the fields of a large mapping are
+	changed bool           // the parts are others than those of from
+	entered bool           // some parts are drafts
+}
+
+// A draftPart is a field or an item. The value of a field that was removed is None: the others keep their places.
+type draftPart struct {
+	key   string
+	value krm.Value
+	draft *draft // what becomes of value, nil as long as nobody changes it
+}
+
+func newDraft(v krm.Value) draft { return draft{from: v} }
+
+// value returns what the draft has come to: what it was made from if nothing has changed.
+func (d *draft) value() krm.Value {
+	if d.entered {
+		d.settle()
+	}
+	if !d.changed {
+		return d.from
+	}
+	d.changed = false
+	if d.from.Type() == krm.Seq {
+		items := make([]krm.Value, len(d.parts))
+		for i := range d.parts {
+			items[i] = d.parts[i].value
+		}
+		d.from = krm.SeqOf(items...)
+		return d.from
+	}
+	fields := make([]krm.Field, 0, len(d.parts))
+	for i := range d.parts {
+		if p := &d.parts[i]; p.value.Exists() {
+			fields = append(fields, krm.Field{Key: p.key, Value: p.value})
+		}
+	}
+	d.from = krm.MapOf(fields...)
+	return d.from
+}
+
+// settle takes over what the parts have come to.
+func (d *draft) settle() {
+	for i := range d.parts {
+		if p := &d.parts[i]; p.draft != nil {
+			v := p.draft.value()
+			d.changed = d.changed || !v.Same(p.value)
+			p.value, p.draft = v, nil
+		}
+	}
+	d.entered = false
+}
+
+// edit calls change with the mapping or list that holds the last token of path.
+func (d *draft) edit(path []string, change func(in *draft, key string) error) error {
+	switch {
+	case len(path) == 0 || d.from.Type() != krm.Map && d.from.Type() != krm.Seq:
+		return errNoPath
+	case len(path) == 1:
+		return change(d, path[0])
+	}
+	p, err := d.part(path[0])
+	if err != nil || p == nil {
+		return errNoPath
+	}
+	if p.draft == nil {
+		p.draft, d.entered = &draft{from: p.value}, true
+	}
+	return p.draft.edit(path[1:], change)
+}
+
+// part returns the field or item that token means, nil if there is no such field.
+func (d *draft) part(token string) (*draftPart, error) {
+	d.open()
+	if d.from.Type() == krm.Map {
+		if i := d.field(token); i >= 0 {
+			return &d.parts[i], nil
+		}
+		return nil, nil
+	}
+	i, err := index(token, len(d.parts))
+	if err != nil {
+		return nil, err
+	}
+	return &d.parts[i], nil
+}
+
+// open makes the parts.
+func (d *draft) open() {
+	if d.parts != nil {
+		return
+	}
+	d.parts = make([]draftPart, 0, d.from.Len()+1)
+	for _, x := range d.from.Items() {
+		d.parts = append(d.parts, draftPart{value: x})
+	}
+	for _, f := range d.from.Fields() {
+		d.parts = append(d.parts, draftPart{key: f.Key, value: f.Value})
+	}
+}
+
+// field returns where a field of a mapping is, -1 if there is none.
+func (d *draft) field(key string) int {
+	const few = 16
+	if len(d.parts) <= few {
+		return slices.IndexFunc(d.parts, func(p draftPart) bool { return p.key == key && p.value.Exists() })
+	}
+	if d.index == nil {
+		d.index = make(map[string]int, len(d.parts))
+		for i := range d.parts {
+			if p := &d.parts[i]; p.value.Exists() {
+				d.index[p.key] = i
+			}
+		}
+	}
+	if i, ok := d.index[key]; ok {
+		return i
+	}
+	return -1
+}
+
+func (d *draft) get(token string) (krm.Value, error) {
+	p, err := d.part(token)
+	if p == nil || err != nil {
+		return krm.Value{}, err
+	}
+	return p.now(), nil
+}
+
+// now returns what the part is at present.
+func (p *draftPart) now() krm.Value {
+	if p.draft != nil {
+		return p.draft.value()
+	}
+	return p.value
+}
+
+func (d *draft) add(token string, x krm.Value) error {
+	if d.from.Type() == krm.Map {
+		return d.replace(token, x)
+	}
+	d.open()
+	i := len(d.parts)
+	if token != "-" {
+		var err error
+		if i, err = index(token, len(d.parts)+1); err != nil {
+			return err
+		}
+	}
+	d.parts = slices.Insert(d.parts, i, draftPart{value: x})
+	d.changed = true
+	return nil
+}
+
+// replace adds a field that does not exist. What has the value already stays.
+func (d *draft) replace(token string, x krm.Value) error {
+	p, err := d.part(token)
+	switch {
+	case err != nil:
+		return err
+	case p == nil:
+		if d.index != nil {
+			d.index[token] = len(d.parts)
+		}
+		d.parts = append(d.parts, draftPart{key: token, value: x})
+		d.changed = true
+	case !p.now().Equal(x):
+		p.value, p.draft = x, nil
+		d.changed = true
+	}
+	return nil
+}
+
+func (d *draft) remove(token string) error {
+	p, err := d.part(token)
+	switch {
+	case err != nil:
+		return err
+	case p == nil:
+		return errNoPath
+	case d.from.Type() == krm.Seq:
+		i, _ := index(token, len(d.parts))
+		d.parts = slices.Delete(d.parts, i, i+1)
+	default:
+		*p = draftPart{key: p.key}
+		delete(d.index, token)
+	}
+	d.changed = true
+	return nil
+}
+
+// index returns the position that token means in a list of n places.
+func index(token string, n int) (int, error) {
+	i, err := strconv.Atoi(token)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no index of a list", token)
+	}
+	if i < 0 {
+		i += n
+	}
+	if i < 0 || i >= n {
+		return 0, fmt.Errorf("index %s is out of range", token)
+	}
+	return i, nil
+}

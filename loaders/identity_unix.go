@@ -1,0 +1,27 @@
+//go:build unix
+
+package loaders
+
+import (
+	"os"
+	"syscall"
+)
+
+// An identity tells files apart, whatever their names are. A file that is changed becomes another one.
+type identity struct {
+	dev, ino   uint64
+	size, time int64 // of the last change, in nanoseconds
+}
+
+// identify returns the identity of an open file, the zero identity if it has none: what does not know its size, as all files in
+// /proc, is always another one.
+func identify(f *os.File) (id identity) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return id
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		id = identity{uint64(stat.Dev), stat.Ino, info.Size(), info.ModTime().UnixNano()}
+	}
+	return id
+}
