@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/executors/internal/box"
+	"golang.org/x/sys/unix"
 )
 
 // allowed collects what a call may do with files.
@@ -44,14 +45,16 @@ func (c *call) rules() []box.Rule {
 			"/etc/resolv.conf", "/run/systemd/resolve", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf",
 			"/etc/services", "/etc/protocols", "/etc/ssl", "/etc/pki", "/etc/ca-certificates")
 	}
-	for _, m := range c.f.Mounts {
-		switch {
-		case m.Type != "bind" || m.Source == "":
-		case m.Writable:
-			a.add(box.All&^box.ReadExec|box.ReadOnly, m.Source)
-		default:
-			a.add(box.ReadOnly, m.Source)
+	for i, m := range c.f.Mounts {
+		var st unix.Stat_t
+		if c.sources[i] == nil || unix.Fstat(int(c.sources[i].Fd()), &st) != nil {
+			continue
 		}
+		r := box.Rule{Path: m.Source, Access: box.ReadOnly, Dev: st.Dev, Ino: st.Ino}
+		if m.Writable {
+			r.Access |= box.All &^ box.ReadExec
+		}
+		a = append(a, r)
 	}
 	return a
 }
