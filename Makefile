@@ -43,10 +43,12 @@ profile:
 	d=$$(mktemp -d) && $(GO) test -trimpath -c -o $$d/bench ./bench && \
 	  $$d/bench -test.run '^$$' -test.bench 'Stages/.*/(plan|transform|emit)' -test.cpuprofile $(PROFILE); rm -rf $$d
 
+# Every fuzz target of every package, for FUZZTIME each. To make inputs smaller that are merely new would take most of it.
 fuzz:
-	for p in krm builtins planner; do \
-	  for t in $$($(GO) test -list '^Fuzz' ./$$p | grep ^Fuzz); do \
-	    $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) ./$$p || exit 1; \
+	for p in $$($(GO) list ./...); do \
+	  targets=$$($(GO) test -list '^Fuzz' $$p) || exit 1; \
+	  for t in $$(echo "$$targets" | grep ^Fuzz); do \
+	    $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s $(FUZZFLAGS) $$p || exit 1; \
 	  done; \
 	done
 

@@ -27,14 +27,15 @@ var imports = map[string][]string{
 	"bench":     {},
 
 	"executors/exec": {"krm", "executors", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
-		"executors/internal/sealed"},
-	"executors/container": {"krm", "executors"},
+		"executors/internal/sealed", "executors/internal/sources"},
+	"executors/container": {"krm", "executors", "executors/internal/sources"},
 
 	"executors/executortest":     {"krm", "executors"},
 	"executors/internal/sandbox": {"executors/internal/proc"},
 	"executors/internal/dirs":    {},
 	"executors/internal/proc":    {},
 	"executors/internal/sealed":  {"krm"},
+	"executors/internal/sources": {},
 	"executors/internal/wire":    {},
 
 	"internal/difftest":      {},

@@ -140,3 +140,34 @@ func TestSchemaBomb(t *testing.T) {
 		t.Error("an integer is no string")
 	}
 }
+
+// FuzzValidate checks configurations against schemas that nobody has looked at.
+func FuzzValidate(f *testing.F) {
+	f.Add([]byte("{type: object, required: [a], properties: {a: {type: string, pattern: '^a+$', maxLength: 3}}, additionalProperties: false}"), []byte("{a: b, c: 1}"))
+	f.Add([]byte("{type: array, items: {oneOf: [{type: integer, minimum: 1, multipleOf: 0.1}, {enum: [a, null]}]}, uniqueItems: true}"), []byte("[1, a, 1e400, a]"))
+	f.Add([]byte("{not: {}, anyOf: [], allOf: x, format: date-time, nullable: true}"), []byte("null"))
+	f.Fuzz(func(t *testing.T, schema, config []byte) {
+		s, err := (&krm.Source{File: "s", Data: schema}).Strict()
+		if err != nil {
+			return
+		}
+		c, err := (&krm.Source{File: "c", Data: config}).Strict()
+		if err != nil {
+			return
+		}
+		for _, w := range CheckSchema(s.Value) {
+			if w.Msg == "" {
+				t.Error("a warning without text")
+			}
+		}
+		errs := (&Entry{Schema: s.Value}).Validate(c.Value)
+		if len(errs) > maxFieldErrors+1 {
+			t.Errorf("%d errors", len(errs))
+		}
+		for _, e := range errs {
+			if e.Msg == "" {
+				t.Error("an error without text")
+			}
+		}
+	})
+}

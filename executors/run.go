@@ -80,6 +80,7 @@ func (t *tailPipe) text() string {
 	return strings.TrimSpace(string(t.head))
 }
 
+// line returns the first of them.
 func (t *tailPipe) line() string {
 	line, _, _ := strings.Cut(t.text(), "\n")
 	return strings.TrimSpace(line)

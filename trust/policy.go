@@ -171,7 +171,7 @@ type Mount struct {
 
 // A Grant is a capability that a function gets.
 type Grant struct {
-	Capability string // "network bridge", "mount data at /data (ro)", "env NAME"
+	Capability string // "network bridge", "mount data at /data (ro)", "env NAME", "arguments"
 	By         string // a catalog or a flag
 }
 

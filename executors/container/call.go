@@ -28,6 +28,7 @@ type call struct {
 	name     string // of the container
 	can      abilities
 	dir      string // private, with what the container finds below /local and its environment
+	sources  []source
 }
 
 // makeDir makes the directory that only this user can enter. What is mounted from it is for the user in the container.
@@ -96,7 +97,11 @@ func (c *call) args() []string {
 		// On the way through podman's socket, output is lost when a function ends before it has read all of its input.
 		streams = []string{"--log-driver", "passthrough"}
 	}
-	args := append([]string{"run", "--rm"}, streams...)
+	command := []string{"run", "--rm"}
+	if c.inSteps() {
+		command = []string{"create"}
+	}
+	args := append(command, streams...)
 	args = append(args,
 		"--name", c.name, "--label", ownerLabel+"="+owner(), "--pull", "never",
 		"--network", network, "--hostname", "function",
@@ -152,15 +157,17 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 	defer stop(nil)
 	stdout := &capped{limit: f.Limits.Output, full: func() { stop(errOutput) }}
 	stderr := &tail{limit: executors.StderrTail}
-	cmd := c.engine.command(context.Background(), c.args()...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(list), stdout, stderr
-	cmd.Dir = c.dir // engines leave notes where they are
-	err := c.wait(running, cmd)
+	run := c.runAtOnce
+	if c.inSteps() {
+		run = c.runInSteps
+	}
+	err := run(running, list, stdout, stderr)
 	var removed error
-	if err != nil { // else --rm has done it
+	if err != nil || c.inSteps() { // else --rm has done it
 		removed = c.engine.remove(c.name)
 	}
 	out := executors.Output{List: stdout.bytes(), Stderr: stderr.bytes()}
+	var known *executors.Error
 	switch {
 	case ctx.Err() != nil:
 		return out, context.Cause(ctx)
@@ -168,6 +175,8 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 		return executors.Output{Stderr: out.Stderr}, c.failed(executors.Limit, out, "wrote more than %s to stdout, stopped\n  --max-fn-output sets how much a function may write", size(f.Limits.Output))
 	case limited.Err() != nil:
 		return out, c.failed(executors.Timeout, out, "still running after %s, stopped\n  --fn-timeout sets how long a function may take", f.Limits.Timeout)
+	case errors.As(err, &known):
+		return executors.Output{}, known // whatever it has seen
 	case err != nil:
 		return out, c.explain(err, out)
 	case removed != nil:
@@ -177,6 +186,23 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 }
 
 var errOutput = errors.New("too much output")
+
+// command returns a command of the engine.
+func (c *call) command(args ...string) *osexec.Cmd {
+	cmd := c.engine.command(context.Background(), args...)
+	cmd.Dir = c.dir // engines leave notes where they are
+	return cmd
+}
+
+// runAtOnce runs the container with one command.
+func (c *call) runAtOnce(ctx context.Context, list []byte, stdout, stderr io.Writer) error {
+	cmd := c.command(c.args()...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(list), stdout, stderr
+	if err := c.wait(ctx, cmd); err != nil {
+		return err
+	}
+	return c.unchanged()
+}
 
 // wait runs cmd until its end or that of ctx. It is the container that is removed then, which ends the engine, too: an
 // engine that is killed while it makes one may leave half of it behind.
@@ -220,7 +246,10 @@ func (c *call) failed(code executors.Code, out executors.Output, format string, 
 
 // explain says what an exit status means. Engines use 125 to 127 for what went wrong before the function ran.
 func (c *call) explain(err error, out executors.Output) error {
-	var exit *osexec.ExitError
+	var exit interface {
+		error
+		ExitCode() int
+	}
 	if !errors.As(err, &exit) {
 		return c.failed(executors.Failed, out, "%s: %v", c.engine.Name, err)
 	}

@@ -138,6 +138,10 @@ func (x *Executor) Execute(ctx context.Context, f krm.Function, list []byte) (ex
 		return executors.Output{}, fail(f, executors.Failed, "%v", err)
 	}
 	defer os.RemoveAll(c.dir)
+	defer c.closeSources()
+	if err := c.openSources(); err != nil {
+		return executors.Output{}, err
+	}
 	if err := x.reaper.add(c.name, c.dir); err != nil {
 		return executors.Output{}, fail(f, executors.Failed, "%v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/krmflow/krmflow/executors/internal/sources"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -68,7 +69,11 @@ func checkMount(m krm.Mount, root string) error {
 		}
 		return nil
 	case "bind":
-		return checkSource(m.Source, root)
+		f, err := openSource(m.Source, root)
+		if err == nil {
+			f.Close()
+		}
+		return err
 	}
 	return fmt.Errorf("%q is no type of mount; expected bind, volume or tmpfs", m.Type)
 }
@@ -88,31 +93,30 @@ func checkDest(dest string) error {
 	return nil
 }
 
-func checkSource(source, root string) error {
+// openSource returns what is to be mounted, unless that must not be.
+func openSource(source, root string) (*os.File, error) {
 	if !filepath.IsAbs(source) || filepath.Clean(source) != source || awkward(source) {
-		return errors.New("the source must be an absolute path without . and .., commas and quotes")
-	}
-	real, err := filepath.EvalSymlinks(source)
-	if err != nil {
-		return err
-	}
-	if real != source {
-		return fmt.Errorf("the source %s is or passes a symbolic link to %s", source, real)
+		return nil, errors.New("the source must be an absolute path without . and .., commas and quotes")
 	}
 	if root != "" && !krm.Within(source, root) {
-		return fmt.Errorf("the source %s is outside of %s", source, root)
+		return nil, fmt.Errorf("the source %s is outside of %s", source, root)
 	}
 	if home, err := os.UserHomeDir(); source == filepath.Dir(source) || err == nil && source == filepath.Clean(home) {
-		return fmt.Errorf("the source %s is too much", source)
+		return nil, fmt.Errorf("the source %s is too much", source)
 	}
-	info, err := os.Stat(source)
+	f, err := sources.Open(source)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !info.IsDir() && !info.Mode().IsRegular() {
-		return fmt.Errorf("the source %s is neither a directory nor a regular file", source)
+	info, err := f.Stat()
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		err = fmt.Errorf("the source %s is neither a directory nor a regular file", source)
 	}
-	return nil
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // awkward reports whether a path cannot stand in the list of options that --mount takes.

@@ -256,6 +256,102 @@ func TestEnvAndMounts(t *testing.T) {
 	}
 }
 
+// What is mounted is what was checked, whatever is put in its place before the engine looks for it.
+func TestReplacedMount(t *testing.T) {
+	l := newLab(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(filepath.Dir(dir), 0o755)
+	os.Chmod(dir, 0o755)
+	for _, tt := range []struct{ when, swap, then string }{
+		{"create", "mv d/data d/old; ln -s ../secret d/data", "the function was not run"},
+		{"init", "mv d/data d/old; ln -s ../secret d/data", "the function was not run"},
+		{"init", "mv d/data d/old; cp -r secret d/data", "the function was not run"},
+		{"init", "mv d e; mkdir d; ln -s ../secret d/data", "the function was not run"},
+		{"init", "mv d/data/file d/data/old; ln secret/file d/data/file", "the function was not run"},
+		// An engine that makes no container without starting it.
+		{"run", "mv d/data d/old; ln -s ../secret d/data", "what the function has made is not used"},
+	} {
+		os.RemoveAll(dir + "/d")
+		os.RemoveAll(dir + "/e")
+		for path, text := range map[string]string{"d/data/file": "data", "secret/file": "hush", "podman": "#!/bin/sh\n" +
+			"if [ $1 = " + tt.when + " ] && [ -z \"$(find " + dir + " -name old)\" ]; then (cd " + dir + "; " + tt.swap + "); fi\nexec " + l.engine.Path + " \"$@\"\n"} {
+			os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755)
+			if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		engine := Engine{"podman", filepath.Join(dir, "podman")}
+		if tt.when == "run" {
+			engine.Name = "docker"
+		}
+		x := New(Options{Engine: engine})
+		f := l.function("read /data/file")
+		f.Mounts = []krm.Mount{{Type: "bind", Source: dir + "/d/data", Dest: "/data"}}
+		if strings.HasPrefix(tt.swap, "mv d/data/file") {
+			f.Config, f.Mounts[0] = []byte("read /data"), krm.Mount{Type: "bind", Source: dir + "/d/data/file", Dest: "/data"}
+		}
+		out, err := x.Execute(t.Context(), f, nil)
+		var e *executors.Error
+		want := "mount /data: the source " + f.Mounts[0].Source + " was replaced after it was checked; " + tt.then
+		if !errors.As(err, &e) || e.Code != executors.Verification || e.Msg != f.Name+": "+want || len(out.List) > 0 {
+			t.Errorf("at %s, %s: %q, %v", tt.when, tt.swap, out.List, err)
+		}
+	}
+}
+
+// With a container that is made first and started later a call ends like any other.
+func TestSteps(t *testing.T) {
+	l := newLab(t)
+	x := l.executor(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := bytes.Repeat([]byte("- a line of a list that is about sixty characters long, as\n"), 5<<20/60)
+	for _, tt := range []struct {
+		config string
+		limits krm.Limits
+		want   []byte
+		err    string
+	}{
+		{"cat", krm.Limits{}, list, ""},
+		{"deaf", krm.Limits{}, []byte("deaf\n"), ""},
+		{"fail", krm.Limits{}, list, "exit code 3"},
+		{"hang", krm.Limits{Timeout: 2 * time.Second}, nil, "still running after 2s, stopped\n  --fn-timeout sets how long a function may take"},
+		{"flood", krm.Limits{Output: 64 << 20}, nil, "wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write"},
+	} {
+		f := l.function(tt.config)
+		f.Limits = tt.limits
+		f.Mounts = []krm.Mount{{Type: "bind", Source: dir, Dest: "/data"}}
+		out, err := x.Execute(t.Context(), f, list)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if tt.err != "" {
+			tt.err = f.Name + ": " + tt.err
+		}
+		if !bytes.Equal(out.List, tt.want) || got != tt.err {
+			t.Errorf("%s: %d bytes, %v", tt.config, len(out.List), err)
+		}
+		if tt.config == "fail" && !strings.Contains(string(out.Stderr), "cannot") {
+			t.Errorf("stderr: %q", out.Stderr)
+		}
+	}
+	f := l.function("hang")
+	f.Mounts = []krm.Mount{{Type: "bind", Source: dir, Dest: "/data"}}
+	for _, after := range []time.Duration{10, 150, 300, 1500} {
+		ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
+		if _, err := x.Execute(ctx, f, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("cancelled after %d ms: %v", after, err)
+		}
+		cancel()
+	}
+}
+
 func TestNetwork(t *testing.T) {
 	l := newLab(t)
 	x := l.executor(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
+	"github.com/krmflow/krmflow/executors/internal/sources"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -37,6 +38,10 @@ type call struct {
 	dir  string // private, with bin and own in it
 	path string // of the script's copy, "" for a program that runs from memory
 
+	// sources are those of the function's bind mounts, nil for other mounts: open, so that the sandbox can tell whether a path
+	// still leads to what was looked at.
+	sources []*os.File
+
 	stdin, stdout, stderr *os.File // the ends of this side
 	theirs                [3]*os.File
 
@@ -49,11 +54,11 @@ type call struct {
 // newCall makes the files that a call needs.
 func newCall(x *Executor, f krm.Function, p *program) (c *call, err error) {
 	c = &call{x: x, f: f, p: p, overfull: make(chan struct{})}
-	defer func() {
+	defer func(half *call) {
 		if err != nil {
-			c.close()
+			half.close()
 		}
-	}()
+	}(c)
 	if c.dir, err = os.MkdirTemp("", "krmflow-fn-"); err != nil {
 		return nil, err
 	}
@@ -61,6 +66,9 @@ func newCall(x *Executor, f krm.Function, p *program) (c *call, err error) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
 		}
+	}
+	if err := c.openSources(); err != nil {
+		return nil, err
 	}
 	if p.script || p.File() == nil {
 		bin := filepath.Join(c.dir, "bin")
@@ -91,10 +99,26 @@ var ownDirs = []string{"home", "tmp"}
 func (c *call) home() string { return filepath.Join(c.own(), ownDirs[0]) }
 func (c *call) tmp() string  { return filepath.Join(c.own(), ownDirs[1]) }
 
+// openSources opens what is granted as bind mounts.
+func (c *call) openSources() error {
+	c.sources = make([]*os.File, len(c.f.Mounts))
+	for i, m := range c.f.Mounts {
+		if m.Type != "bind" || m.Source == "" {
+			continue
+		}
+		f, err := sources.Open(m.Source)
+		if err != nil {
+			return &refusal{executors.Denied, fmt.Sprintf("mount %s: %v", m.Dest, err)}
+		}
+		c.sources[i] = f
+	}
+	return nil
+}
+
 // close removes the call's files.
 func (c *call) close() {
 	c.closeTheirs()
-	for _, f := range []*os.File{c.stdin, c.stdout, c.stderr} {
+	for _, f := range append(c.sources, c.stdin, c.stdout, c.stderr) {
 		if f != nil {
 			f.Close()
 		}

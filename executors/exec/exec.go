@@ -98,7 +98,7 @@ func (x *Executor) Execute(ctx context.Context, f krm.Function, list []byte) (ex
 	}
 	c, err := newCall(x, f, p)
 	if err != nil {
-		return executors.Output{}, &executors.Error{Msg: fmt.Sprintf("%s: %v", f.Name, err)}
+		return executors.Output{}, named(f, err)
 	}
 	defer c.close()
 	return c.run(ctx, list)

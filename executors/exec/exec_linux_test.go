@@ -281,6 +281,12 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 	if got := run(mounted); got != "true "+tree+"\n" {
 		t.Errorf("mounted: %s", got)
 	}
+	link := r.root + "/link.yaml"
+	os.Symlink(tree, link)
+	mounted.Mounts[0].Source = link
+	if got := run(mounted); !strings.Contains(got, "the source "+link+" is or passes a symbolic link to "+tree) {
+		t.Errorf("a link: %s", got)
+	}
 	got = run(r.fn("write", r.root, "/tmp", "/var/tmp", "/dev/shm"))
 	if strings.Count(got, "true") != 2 || strings.Count(got, "true "+os.TempDir()+"/krmflow-fn-") != 2 {
 		t.Errorf("write: %s", got)
@@ -330,6 +336,19 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 	}
 	if got := run(r.fn("kill")); iso.UserNS && got != "alive\n" {
 		t.Errorf("kill: %s", got)
+	}
+}
+
+// A machine without room for temporary files is no bug.
+func TestNoTemporaryFiles(t *testing.T) {
+	x, r := exec.New(), self(t)
+	defer x.Close()
+	x.Isolation() // trying it takes files, too
+	t.Setenv("TMPDIR", filepath.Join(r.root, "none"))
+	_, err := x.Execute(t.Context(), r.fn("cat"), nil)
+	var e *executors.Error
+	if !errors.As(err, &e) || e.Code != executors.Failed || !strings.Contains(e.Msg, "no such file or directory") {
+		t.Error(err)
 	}
 }
 

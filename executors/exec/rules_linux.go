@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/executors/internal/sandbox"
+	"golang.org/x/sys/unix"
 )
 
 // allowed collects what a call may do with files.
@@ -51,14 +52,16 @@ func (c *call) rules(counted bool) []sandbox.Rule {
 			"/etc/resolv.conf", "/run/systemd/resolve", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf",
 			"/etc/services", "/etc/protocols", "/etc/ssl", "/etc/pki", "/etc/ca-certificates")
 	}
-	for _, m := range c.f.Mounts {
-		switch {
-		case m.Type != "bind" || m.Source == "":
-		case m.Writable:
-			a.add(sandbox.All&^sandbox.ReadExec|sandbox.ReadOnly, m.Source)
-		default:
-			a.add(sandbox.ReadOnly, m.Source)
+	for i, m := range c.f.Mounts {
+		var st unix.Stat_t
+		if c.sources[i] == nil || unix.Fstat(int(c.sources[i].Fd()), &st) != nil {
+			continue
 		}
+		r := sandbox.Rule{Path: m.Source, Access: sandbox.ReadOnly, Dev: st.Dev, Ino: st.Ino}
+		if m.Writable {
+			r.Access |= sandbox.All &^ sandbox.ReadExec
+		}
+		a = append(a, r)
 	}
 	return a
 }

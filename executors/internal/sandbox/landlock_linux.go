@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"unsafe"
@@ -24,6 +25,8 @@ const (
 type Rule struct {
 	Path   string
 	Access uint64
+	// Dev and Ino are those of what must be there, 0 for whatever is.
+	Dev, Ino uint64
 }
 
 // Landlock returns the kernel's version of landlock, 0 if it has none.
@@ -84,6 +87,9 @@ func allow(set uintptr, r Rule, handled uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
+	}
+	if r.Ino != 0 && (r.Dev != st.Dev || r.Ino != st.Ino) {
+		return errors.New("it was replaced after it was checked")
 	}
 	beneath := unix.LandlockPathBeneathAttr{Allowed_access: r.Access & handled, Parent_fd: int32(fd)}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {

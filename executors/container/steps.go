@@ -1,0 +1,229 @@
+package container
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/sources"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Engines find the source of a mount by its path, and somebody may have put something else there since it was looked at. What
+// was looked at stays open, so that it can be recognised: see [call.runInSteps], and [call.unchanged] for engines that do not
+// let anybody look.
+
+// A source is the source of a bind mount.
+type source struct {
+	*os.File
+	mount krm.Mount
+}
+
+// openSources opens the sources of the bind mounts.
+func (c *call) openSources() error {
+	for _, m := range c.function.Mounts {
+		if m.Type != "bind" {
+			continue
+		}
+		f, err := openSource(m.Source, c.function.Root)
+		if err != nil {
+			return fail(c.function, executors.Denied, "mount %s: %v", m.Dest, err)
+		}
+		c.sources = append(c.sources, source{f, m})
+	}
+	return nil
+}
+
+func (c *call) closeSources() {
+	for _, s := range c.sources {
+		s.Close()
+	}
+}
+
+// replaced is the error for a source that is not the one that was looked at.
+func (c *call) replaced(s source, then string) error {
+	return fail(c.function, executors.Verification, "mount %s: the source %s was replaced after it was checked; %s", s.mount.Dest, s.mount.Source, then)
+}
+
+// unchanged returns an error if the path of a source leads to something else by now.
+func (c *call) unchanged() error {
+	for _, s := range c.sources {
+		f, err := sources.Open(s.mount.Source)
+		same := err == nil && sameFile(s.File, f)
+		if err == nil {
+			f.Close()
+		}
+		if !same {
+			return c.replaced(s, "what the function has made is not used")
+		}
+	}
+	return nil
+}
+
+func sameFile(a, b *os.File) bool {
+	x, errX := a.Stat()
+	y, errY := b.Stat()
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// inSteps reports whether the container is made first and started when its mounts were looked at.
+func (c *call) inSteps() bool { return len(c.sources) > 0 && c.can.pass }
+
+// An exitCode is that of a function which ended, but not well.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+func (e exitCode) ExitCode() int { return int(e) }
+
+// runInSteps runs the container and returns when the function has ended. Before the function starts it makes sure that what
+// the engine has mounted is what was checked.
+func (c *call) runInSteps(ctx context.Context, list []byte, stdout, stderr io.Writer) error {
+	create := c.command(c.args()...)
+	create.Stderr = stderr
+	if err := c.wait(ctx, create); err != nil {
+		return err
+	}
+	pipes, err := openPipes()
+	if err != nil {
+		return err
+	}
+	defer pipes.close()
+	// The container gets the streams of the process that makes its first process.
+	pipes.carry(list, stdout, stderr, c.name)
+	initialise := c.command("init", c.name)
+	initialise.Stdin, initialise.Stdout, initialise.Stderr = pipes.theirs[0], pipes.theirs[1], pipes.theirs[2]
+	err = c.wait(ctx, initialise)
+	pipes.closeTheirs()
+	if err == nil {
+		err = c.start(ctx)
+	}
+	var code bytes.Buffer
+	if err == nil {
+		wait := c.command("wait", "--interval", "50ms", c.name)
+		wait.Stdout = &code
+		err = c.wait(ctx, wait)
+	}
+	if err != nil {
+		c.engine.remove(c.name)
+	}
+	pipes.settle()
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(code.String()))
+	if err == nil && n != 0 {
+		err = exitCode(n)
+	}
+	return err
+}
+
+// start starts the function in a container that was made, if what is mounted there is what was checked.
+func (c *call) start(ctx context.Context) error {
+	text, err := c.engine.output(ctx, "inspect", "--format", "{{.State.Pid}}", c.name)
+	if err == nil {
+		err = c.examine(strings.TrimSpace(text))
+	}
+	if err == nil {
+		_, err = c.engine.output(ctx, "start", c.name)
+	}
+	var known *executors.Error
+	if err != nil && !errors.As(err, &known) {
+		err = fail(c.function, executors.Failed, "the container could not be started: %v", err)
+	}
+	return err
+}
+
+// examine compares what the first process of a container sees with the sources.
+func (c *call) examine(process string) error {
+	pid, err := strconv.Atoi(process)
+	if err != nil || pid <= 0 {
+		return errors.New("it has no process, so its mounts cannot be checked")
+	}
+	for _, s := range c.sources {
+		f, err := openIn(pid, s.mount.Dest)
+		if err != nil {
+			return fmt.Errorf("the mount %s cannot be checked: %w", s.mount.Dest, err)
+		}
+		same := sameFile(s.File, f)
+		f.Close()
+		if !same {
+			return c.replaced(s, "the function was not run")
+		}
+	}
+	return nil
+}
+
+// pipes are the standard streams of a container.
+type pipes struct {
+	ours, theirs [3]*os.File
+	reading      sync.WaitGroup
+}
+
+func openPipes() (p *pipes, err error) {
+	p = &pipes{}
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		return r, w
+	}
+	p.theirs[0], p.ours[0] = pipe()
+	p.ours[1], p.theirs[1] = pipe()
+	p.ours[2], p.theirs[2] = pipe()
+	if err != nil {
+		p.close()
+	}
+	return p, err
+}
+
+// carry begins to carry input and output. The first line of output that is name, or an id, is the engine's.
+func (p *pipes) carry(list []byte, stdout, stderr io.Writer, name string) {
+	go func() {
+		p.ours[0].Write(list) // a function need not read all of it
+		p.ours[0].Close()
+	}()
+	p.reading.Go(func() {
+		r := bufio.NewReader(p.ours[1])
+		line, _ := r.ReadSlice('\n')
+		first := strings.TrimSpace(string(line))
+		if _, err := krm.ParseDigest(first); first != name && err != nil {
+			stdout.Write(line)
+		}
+		io.Copy(stdout, r)
+	})
+	p.reading.Go(func() { io.Copy(stderr, p.ours[2]) })
+}
+
+// settle waits for the rest of the output: all who could write it have ended.
+func (p *pipes) settle() {
+	late := time.AfterFunc(2*time.Second, func() {
+		p.ours[1].SetReadDeadline(time.Now())
+		p.ours[2].SetReadDeadline(time.Now())
+	})
+	p.reading.Wait()
+	late.Stop()
+}
+
+func (p *pipes) closeTheirs() {
+	for i, f := range p.theirs {
+		f.Close()
+		p.theirs[i] = nil
+	}
+}
+
+func (p *pipes) close() {
+	for _, f := range append(p.theirs[:], p.ours[:]...) {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

@@ -1,0 +1,25 @@
+//go:build !linux
+
+// Package sources opens what functions get to see of the machine.
+package sources
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Open returns what is at an absolute path that no symbolic link is a part of, if that is a file or directory.
+func Open(path string) (*os.File, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	if real != path {
+		return nil, fmt.Errorf("the source %s is or passes a symbolic link to %s", path, real)
+	}
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the source %s is neither a directory nor a regular file", path)
+	}
+	return os.Open(path)
+}
