@@ -54,6 +54,9 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	if remember || hasState(r) {
 		v = withAnnotations(v)
 	}
+	if patch.reads() {
+		v = rewritten(v) // some values are others in this place than in another
+	}
 	v, err := patch.apply(v)
 	if err != nil {
 		return v, err
@@ -71,6 +74,11 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	}
 	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
 	return textFields(rewritten(v), "annotations", jsonText), nil
+}
+
+// reads reports whether p compares, copies or moves values.
+func (p jsonPatch) reads() bool {
+	return slices.ContainsFunc(p, func(o jsonOp) bool { return o.op == "test" || o.op == "copy" || o.op == "move" })
 }
 
 // withAnnotations returns v with at least an empty mapping of annotations, if v has metadata.

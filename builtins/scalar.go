@@ -13,7 +13,7 @@ func sameStyle(old krm.Value, text string) krm.Value {
 	if old.Quoted() {
 		return krm.Str(text).WithStyleOf(old)
 	}
-	if old.Type() == krm.String && (krm.Plain(old.Text()).Type() != krm.String || strings.Contains(old.Text(), "\n")) {
+	if strings.Contains(old.Text(), "\n") {
 		return krm.QuotedStr(text)
 	}
 	return krm.Untyped(text)

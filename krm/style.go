@@ -26,10 +26,15 @@ func SetStr(s string) Value {
 }
 
 // SetAgain returns a scalar as kyaml leaves it when it puts a field into the place where it is: strings that YAML 1.1 would
-// read as something else are in quotes then.
+// read as something else are in quotes then, and so is what has no type.
 func (v Value) SetAgain() Value {
-	if v.typ == String && !v.marked && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.warped && !v.linked {
-		v.marked = SetStr(v.Text()).marked
+	switch {
+	case v.typ == String && !v.marked && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.linked:
+		if SetStr(v.Text()).marked {
+			return QuotedStr(v.Text())
+		}
+	case v.typ > Null && v.typ < String && v.marked:
+		return QuotedStr(v.Text())
 	}
 	return v
 }
