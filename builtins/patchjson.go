@@ -130,7 +130,7 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 			return krm.Number(krm.Int, string(krm.AppendJSON(nil, v)))
 		}
 	case krm.Float:
-		if text := jsonText(v); text != v.Text() {
+		if text := jsonText(v); text != v.Text() && strings.ContainsAny(v.Text(), ".eE") { // integers keep their digits
 			return krm.Number(krm.Float, text)
 		}
 	case krm.Time:
