@@ -140,9 +140,9 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base krm
 	if namespace == "" {
 		namespace = meta.Namespace
 	}
-	fields := []krm.Field{{Key: "name", Value: krm.Str(name)}}
+	fields := []krm.Field{{Key: "name", Value: krm.SetStr(name)}}
 	if namespace != "" {
-		fields = append(fields, krm.Field{Key: "namespace", Value: krm.Str(namespace)})
+		fields = append(fields, krm.Field{Key: "namespace", Value: krm.SetStr(namespace)})
 	}
 	if a.Options != nil && len(a.Options.Labels) > 0 {
 		fields = append(fields, krm.Field{Key: "labels", Value: krm.StrMap(a.Options.Labels)})

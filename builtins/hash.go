@@ -93,12 +93,18 @@ func appendOptionalData(b []byte, field string, v krm.Value) []byte {
 	return append(appendData(b, x), ',')
 }
 
-// asFloats returns the mapping v with its integers as the floating point numbers that kustomize makes of them for the hash.
+// asFloats returns v with its integers as the floating point numbers that kustomize makes of them for the hash.
 func asFloats(v krm.Value) krm.Value {
+	if v.Type() == krm.Int && len(v.Text()) > 15 {
+		n, _ := strconv.ParseFloat(string(krm.AppendJSON(nil, v)), 64)
+		return krm.Number(krm.Float, strconv.FormatFloat(n, 'f', -1, 64))
+	}
 	for _, f := range v.Fields() {
-		if f.Value.Type() == krm.Int && len(f.Value.Text()) > 15 {
-			n, _ := strconv.ParseFloat(string(krm.AppendJSON(nil, f.Value)), 64)
-			v = v.With(f.Key, krm.Number(krm.Float, strconv.FormatFloat(n, 'f', -1, 64)))
+		v = v.With(f.Key, asFloats(f.Value))
+	}
+	for i, item := range v.Items() {
+		if x := asFloats(item); !x.Same(item) {
+			v = v.WithItem(i, x)
 		}
 	}
 	return v

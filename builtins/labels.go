@@ -65,7 +65,7 @@ func newEntries(m map[string]string, specs FieldSpecs) entries {
 		return fs.Path == "metadata/annotations" && !fs.CreateIfNotPresent
 	})
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		quoted := krm.Plain(m[k]).Type() != krm.String
+		quoted := krm.SetStr(m[k]).Quoted()
 		e.pairs = append(e.pairs, pair{k, krm.Linked(m[k]).WithQuotes(quoted), krm.Str(m[k]).WithQuotes(quoted)})
 	}
 	return e
@@ -83,6 +83,9 @@ func (e *entries) add(list *krm.List) error {
 		v, err := e.fields.edit(old, r.ID().GVK, krm.Map, e.addTo)
 		if err != nil {
 			return resourceError(r, err)
+		}
+		if annotations := v.At("metadata", "annotations"); r.Origin != nil && annotations.Type() == krm.Map {
+			v = v.WithAt(annotations.Unlinked(), "metadata", "annotations") // kustomize writes them anew, with the origin
 		}
 		if !v.Same(old) {
 			list.Change(i, func(r *krm.Resource) { r.SetLinkedValue(v) })
@@ -113,7 +116,7 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 		case i < 0:
 			fields = append(fields, krm.Field{Key: p.key, Value: p.added})
 		case !p.in(fields[i].Value):
-			fields[i].Value = p.set
+			fields[i].Value = p.set.WithStyleOf(fields[i].Value)
 		}
 	}
 	return m.WithFields(fields...), nil

@@ -67,7 +67,7 @@ const helmGenerated = "internal.config.kubernetes.io/helm-generated"
 
 func (t *NamespaceTransformer) setter() *namespaceSetter {
 	return &namespaceSetter{
-		namespace: krm.SetStr(t.Metadata.Namespace),
+		namespace: krm.Str(t.Metadata.Namespace),
 		unsetOnly: t.UnsetOnly,
 		subjects:  t.SetRoleBindingSubjects,
 		fields:    t.fields,
@@ -142,7 +142,10 @@ func (s *namespaceSetter) set(old krm.Value) (krm.Value, error) {
 	case s.unsetOnly && old.Text() != "", old.Type() == krm.String && old.Text() == s.namespace.Text():
 		return old, nil
 	}
-	return s.namespace, nil
+	if !old.Exists() {
+		return krm.SetStr(s.namespace.Text()), nil
+	}
+	return s.namespace.WithStyleOf(old), nil
 }
 
 func isRoleBinding(kind string) bool { return kind == "RoleBinding" || kind == "ClusterRoleBinding" }

@@ -54,7 +54,14 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	if remember || hasState(r) {
 		v = withAnnotations(v)
 	}
+<<<<<<< HEAD
 	v, err := patch.apply(v, r.Room())
+=======
+	if patch.reads() {
+		v = rewritten(v) // some values are others in this place than in another
+	}
+	v, err := patch.apply(v)
+>>>>>>> wt-fidelity
 	if err != nil {
 		return v, err
 	}
@@ -71,6 +78,11 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	}
 	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
 	return textFields(rewritten(v), "annotations", jsonText), nil
+}
+
+// reads reports whether p compares, copies or moves values.
+func (p jsonPatch) reads() bool {
+	return slices.ContainsFunc(p, func(o jsonOp) bool { return o.op == "test" || o.op == "copy" || o.op == "move" })
 }
 
 // withAnnotations returns v with at least an empty mapping of annotations, if v has metadata.
@@ -122,7 +134,7 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 			return krm.Number(krm.Int, string(krm.AppendJSON(nil, v)))
 		}
 	case krm.Float:
-		if text := jsonText(v); text != v.Text() {
+		if text := jsonText(v); text != v.Text() && strings.ContainsAny(v.Text(), ".eE") { // integers keep their digits
 			return krm.Number(krm.Float, text)
 		}
 	case krm.Time:

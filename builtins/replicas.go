@@ -40,7 +40,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		switch {
 		case !old.IsNull() && !old.IsScalar():
 			return old, errNotScalar(old)
-		case old.Text() == count.Text():
+		case old.Type() == krm.Int && old.Text() == count.Text():
 			return old, nil
 		}
 		if old.Quoted() {

@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -12,9 +11,6 @@ import (
 func sameStyle(old krm.Value, text string) krm.Value {
 	if old.Quoted() {
 		return krm.Str(text).WithStyleOf(old)
-	}
-	if old.Type() == krm.String && (krm.Plain(old.Text()).Type() != krm.String || strings.Contains(old.Text(), "\n")) {
-		return krm.QuotedStr(text)
 	}
 	return krm.Untyped(text)
 }

@@ -38,7 +38,7 @@ func (g *SecretGenerator) Configure(env Env) error {
 		secretType = "Opaque"
 	}
 	g.made = g.state(env)
-	g.made.value = base.With("type", krm.Str(secretType)).With("data", krm.StrMap(data))
+	g.made.value = base.With("type", krm.SetStr(secretType)).With("data", krm.StrMap(data))
 	return nil
 }
 

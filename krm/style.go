@@ -15,21 +15,26 @@ func (v Value) IsOmitted() bool { return v.typ == Null && v.marked }
 // QuotedStr returns a string as quotes or a block scalar write it.
 func QuotedStr(s string) Value { return Str(s).WithQuotes(true) }
 
-// SetStr returns a string as kyaml writes one that a program sets: in quotes only if YAML 1.1 would read the text as
-// something else.
+// SetStr returns a string as kyaml writes one that a program sets: as a block scalar if it has several lines, in quotes only
+// if YAML 1.1 would read the text as something else.
 func SetStr(s string) Value {
 	v := Str(s)
-	if s == "" || strings.Contains(s, "\n") {
+	if s == "" {
 		return v
 	}
-	return v.WithQuotes(s[0] == '{' || s[0] == '[' || resolve(s, true).typ != String)
+	return v.WithQuotes(s[0] == '{' || s[0] == '[' || strings.Contains(s, "\n") || resolve(s, true).typ != String)
 }
 
 // SetAgain returns a scalar as kyaml leaves it when it puts a field into the place where it is: strings that YAML 1.1 would
-// read as something else are in quotes then.
+// read as something else are in quotes then, and so is what has no type.
 func (v Value) SetAgain() Value {
-	if v.typ == String && !v.marked && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.warped && !v.linked {
-		v.marked = SetStr(v.Text()).marked
+	switch {
+	case v.typ == String && !v.marked && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.linked:
+		if SetStr(v.Text()).marked {
+			return QuotedStr(v.Text())
+		}
+	case v.typ > Null && v.typ < String && v.marked:
+		return QuotedStr(v.Text())
 	}
 	return v
 }

@@ -74,7 +74,7 @@ func TestListItemsAreQuoted(t *testing.T) {
 }
 
 func TestSetStr(t *testing.T) {
-	for s, quoted := range map[string]bool{"": false, "a": false, "yes": true, "y": true, "5": true, "1.5": true, "true": true, "~": true, "2020-01-01": false, "a\nb": false, "{a: b}": true} {
+	for s, quoted := range map[string]bool{"": false, "a": false, "yes": true, "y": true, "5": true, "1.5": true, "true": true, "~": true, "2020-01-01": false, "a\nb": true, "{a: b}": true} {
 		if got := SetStr(s); got.Quoted() != quoted || got.Text() != s {
 			t.Errorf("%q: quoted: got %v, want %v", s, got.Quoted(), quoted)
 		}

@@ -101,11 +101,11 @@ func MapOf(fields ...Field) Value {
 	return Value{p: unsafe.Pointer(unsafe.SliceData(fields)), n: uint32(len(fields)), typ: Map}
 }
 
-// StrMap returns a mapping of strings with sorted keys.
+// StrMap returns a mapping of strings with sorted keys, each as [SetStr] makes it.
 func StrMap(m map[string]string) Value {
 	fields := make([]Field, 0, len(m))
 	for _, k := range sortedKeys(m) {
-		fields = append(fields, Field{k, Str(m[k])})
+		fields = append(fields, Field{k, SetStr(m[k])})
 	}
 	return MapOf(fields...)
 }

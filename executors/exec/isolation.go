@@ -20,8 +20,8 @@ type Isolation struct {
 	enough  bool
 }
 
-// Enough reports whether functions may run here without a special permission: it was tried, and a function can neither read
-// nor change files of the user, nor reach sockets.
+// Enough reports whether functions may run here without a special permission: all that a function must not do was tried and
+// refused.
 func (i Isolation) Enough() bool { return i.enough }
 
 // String returns the form that plans show, for instance "landlock7+userns+pidns+mntns+netns+seccomp (refuses read write metadata

@@ -22,14 +22,14 @@ func TestTry(t *testing.T) {
 		enough bool
 	}{
 		{exec.Isolation{}, "", false},
-		{exec.Isolation{Seccomp: true}, "metadata truncate connect", false},
+		{exec.Isolation{Seccomp: true}, "metadata truncate connect signal", false},
 		{exec.Isolation{UserNS: true, NetNS: true, Seccomp: true}, "metadata truncate connect signal", false},
 		{exec.Isolation{UserNS: true, NetNS: true, MountNS: true, Seccomp: true}, "write metadata truncate connect signal", false},
 		{exec.Isolation{Landlock: 1}, "read write", false},
 		{exec.Isolation{Landlock: 2, UserNS: true, NetNS: true}, "read write signal", false},
 		{exec.Isolation{Landlock: 3}, "read write truncate", false},
 		{exec.Isolation{Landlock: 2, UserNS: true, NetNS: true, MountNS: true}, "read write metadata truncate signal", false},
-		{exec.Isolation{Landlock: 1, Seccomp: true}, "read write metadata truncate connect", true},
+		{exec.Isolation{Landlock: 1, Seccomp: true}, "read write metadata truncate connect signal", true},
 		{exec.Isolation{Landlock: 1, UserNS: true, Seccomp: true}, "read write metadata truncate connect signal", true},
 		{here, "read write metadata truncate connect signal", true},
 	} {

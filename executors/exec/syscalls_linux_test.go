@@ -26,8 +26,10 @@ import (
 func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isolation)) {
 	here := exec.Probe()
 	list := []exec.Isolation{here}
-	for older := here; older.Landlock > 0; {
-		older.Landlock--
+	// Versions 1 and 2 do not know truncate. The others differ in what a sandbox has other means for.
+	for _, version := range []int{2, 1, 0} {
+		older := here
+		older.Landlock = min(older.Landlock, version)
 		list = append(list, older)
 	}
 	for _, without := range []func(*exec.Isolation){
@@ -37,8 +39,7 @@ func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isol
 		func(i *exec.Isolation) { i.Seccomp = false },
 	} {
 		for _, iso := range slices.Clone(list) {
-			// Version 2 does not know truncate. The others differ in what a sandbox has other means for.
-			if iso != here && (!several || iso.Landlock > 2 && iso.Landlock < here.Landlock) {
+			if iso != here && !several {
 				continue
 			}
 			without(&iso)

@@ -5,84 +5,77 @@ import (
 	"strings"
 )
 
-// A listed difference is one of docs/differences.md.
+// A listed difference is one of docs/differences.md. What kustomizeSays, krmflowSays and same say of a tree holds for all of
+// it; holds is asked about reduced trees alone, so that one difference cannot hide another one.
 type listed struct {
-	what  string
-	holds func(t tree, kind string, p pair) bool
+	what          string
+	kustomizeSays string                             // a pattern of the message with which only kustomize refuses
+	krmflowSays   string                             // a pattern of the message with which only krmflow refuses
+	same          func(stdout string) string         // makes equal what differs
+	holds         func(t tree, difference pair) bool // whether it is the difference of a reduced tree
 }
 
-// allListed decide about reduced trees, so that one difference cannot hide another one.
 var allListed = []listed{
-	{"integers keep their digits", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "output: ") && withoutDigits(p.kustomize.stdout) == withoutDigits(p.krmflow.stdout)
+	{what: "integers keep their digits", same: func(s string) string { return longNumber.ReplaceAllString(s, "N") }},
+	{what: "hashes of other kinds", same: func(s string) string { return nameHash.ReplaceAllString(s, "H") },
+		holds: func(_ tree, p pair) bool {
+			return strings.Contains(p.krmflow.stderr, "the content hash in the name differs")
+		}},
+	{what: "notes in annotations", kustomizeSays: `internal\.config\.kubernetes\.io/|field 'metadata/annotations'`},
+	{what: "notes in annotations", krmflowSays: `"metadata(\.annotations)?" is missing or empty`},
+	{what: "notes in annotations", holds: func(t tree, p pair) bool {
+		return strings.Contains(p.kustomize.stdout, "internal.config.kubernetes.io/") ||
+			strings.Contains(p.kustomize.stderr, "test failed") && testsMetadata.MatchString(t.String())
 	}},
-	{"annotations that kustomize keeps its own notes in", func(t tree, kind string, p pair) bool {
-		return strings.Contains(p.kustomize.stdout+p.kustomize.stderr, "internal.config.kubernetes.io/") ||
-			strings.HasPrefix(kind, "only krmflow refuses") && strings.Contains(p.krmflow.stderr, `"metadata.annotations" is missing or empty`) ||
-			strings.Contains(kind, "test failed") && testsMetadata.MatchString(t.String())
+	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
+	{what: "what is tagged !!str stays a text", holds: func(t tree, p pair) bool {
+		return strings.Contains(t.String(), "!!str ") && strings.ReplaceAll(p.krmflow.stdout, `"`, "") == strings.ReplaceAll(p.kustomize.stdout, `"`, "")
 	}},
-	{"names that are null", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only krmflow refuses") && strings.Contains(p.krmflow.stderr, "is missing") && namedNull.MatchString(p.kustomize.stdout)
-	}},
-	{"annotations that kustomize keeps its own notes in", func(t tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "field 'metadata/annotations'")
-	}},
-	{"lists for labels and annotations in patches", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only krmflow refuses") && strings.Contains(p.krmflow.stderr, "must be a mapping, and is a list")
-	}},
-	{"hashes of other kinds", func(_ tree, kind string, p pair) bool {
-		return strings.Contains(p.krmflow.stderr, "the content hash in the name differs") &&
-			nameHash.ReplaceAllString(p.krmflow.stdout, "H") == nameHash.ReplaceAllString(p.kustomize.stdout, "H")
-	}},
-	{"validators that return the list as they got it", func(_ tree, kind string, p pair) bool {
+	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
+	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
+	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!int"},
+	{what: "validators that write what is there", holds: func(_ tree, p pair) bool {
 		_, nodes, found := strings.Cut(p.kustomize.stderr, "validator shouldn't modify the resource map: nodes unequal: \n -- ")
 		before, rest, _ := strings.Cut(nodes, ",\n -- ")
 		after, _, _ := strings.Cut(rest, "\n")
 		return found && before == after
 	}},
-	{"texts in the place of numbers", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only krmflow refuses") && strings.Contains(p.krmflow.stderr, ", and the value has another one")
-	}},
-	{"names of fields that are no strings, and wrong tags", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only krmflow refuses") && notString.MatchString(p.krmflow.stderr)
-	}},
-	{"names with commas", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "number of previous names, number of previous namespaces")
-	}},
-	{"texts in the place of numbers in quotes", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "` as a !!int")
-	}},
-	{"what is tagged !!str stays a text", func(t tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "output: ") && strings.Contains(t.String(), "!!str ") &&
-			strings.ReplaceAll(p.krmflow.stdout, `"`, "") == strings.ReplaceAll(p.kustomize.stdout, `"`, "")
-	}},
-	{"any text is printed as it is", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only kustomize refuses") && rereadError.MatchString(p.kustomize.stderr)
-	}},
-	{"names of fields that are numbers", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only kustomize refuses") && strings.Contains(p.kustomize.stderr, "unsupported type: map[interface {}]interface {}")
-	}},
-	{"a key that occurs twice", func(_ tree, kind string, p pair) bool {
-		return strings.HasPrefix(kind, "only krmflow refuses") && strings.Contains(p.krmflow.stderr, "occurs twice in one mapping")
+	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
+	{what: "lists for labels and annotations in patches", krmflowSays: `must be a mapping, and is a list`},
+	{what: "names of fields that are no strings, wrong tags",
+		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
+	{what: "texts in the place of numbers", krmflowSays: `, and the value has another one`},
+	{what: "objects whose name or kind was removed", holds: func(_ tree, p pair) bool {
+		return strings.Contains(p.krmflow.stderr, "is missing") && namedNull.MatchString(p.kustomize.stdout)
 	}},
 }
 
 var (
-	namedNull     = regexp.MustCompile(`(name|kind): (null|-[a-z0-9]{10})\n`)
-	notString     = regexp.MustCompile(`the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`)
-	testsMetadata = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
-	nameHash      = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
 	longNumber    = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
-	rereadError   = regexp.MustCompile(`yaml: line [0-9]+: (found a tab character where an indentation space is expected|control characters are not allowed)`)
+	nameHash      = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
+	testsMetadata = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
+	namedNull     = regexp.MustCompile(`(name|kind): (null|-[a-z0-9]{10})\n`)
 )
 
-func withoutDigits(text string) string { return longNumber.ReplaceAllString(text, "N") }
-
-func knownAs(t tree, kind string, p pair) string {
+// knownAs returns which listed difference p is, "" if it is none; t is nil if the tree is not reduced.
+func knownAs(t tree, p pair) string {
 	for _, l := range allListed {
-		if l.holds(t, kind, p) {
+		if l.explains(t, p) {
 			return l.what
 		}
 	}
 	return ""
+}
+
+func (l *listed) explains(t tree, p pair) bool {
+	matches := func(pattern, text string) bool { return pattern != "" && regexp.MustCompile(pattern).MatchString(text) }
+	switch {
+	case l.holds != nil && (t == nil || !l.holds(t, p)):
+		return false
+	case p.kustomize.failed != p.krmflow.failed && l.kustomizeSays+l.krmflowSays != "":
+		return p.kustomize.failed && matches(l.kustomizeSays, p.kustomize.stderr) || p.krmflow.failed && matches(l.krmflowSays, p.krmflow.stderr)
+	case l.same != nil:
+		return !p.kustomize.failed && !p.krmflow.failed && l.same(p.kustomize.stdout) == l.same(p.krmflow.stdout)
+	}
+	return l.holds != nil
 }

@@ -24,7 +24,7 @@ func main() {
 	flag.Uint64Var(&c.first, "first", 0, "number of the first tree")
 	flag.Uint64Var(&c.trees, "trees", 500, "number of trees")
 	flag.IntVar(&c.jobs, "jobs", 2, "trees at a time")
-	flag.IntVar(&c.each, "each", 2, "differences of one kind that are reduced")
+	flag.IntVar(&c.each, "each", 10, "differences of one kind that are reduced")
 	flag.BoolVar(&c.why, "why", false, "say why trees are refused by both, too")
 	print := flag.Bool("print", false, "print the first tree and do nothing else")
 	file := flag.String("file", "", "compare the tree of this txtar file instead of random ones")
@@ -63,11 +63,12 @@ type campaign struct {
 
 	mu       sync.Mutex
 	next     uint64
-	rendered int            // trees that both programs render
-	refused  int            // trees that neither does
-	reasons  map[string]int // why kustomize refuses them
-	count    map[string]int // differences before they are reduced, by kind
-	listed   map[string]int
+	rendered int                // trees that both programs render
+	refused  int                // trees that neither does
+	reasons  map[string]int     // why kustomize refuses them
+	count    map[string]int     // differences before they are reduced, by kind
+	listed   map[string]int     // trees by the listed difference that they have
+	mixed    int                // of these, trees that had to be reduced to know it
 	found    map[string]finding // by the kind that they have when they are reduced
 }
 
@@ -140,6 +141,10 @@ func (c *campaign) worthReducing(kind string, both pair) bool {
 	defer c.mu.Unlock()
 	switch {
 	case kind != "":
+		if name := knownAs(nil, both); name != "" {
+			c.listed[name]++
+			return false
+		}
 		c.count[kind]++
 		return c.count[kind] <= c.each
 	case both.kustomize.failed:
@@ -155,7 +160,8 @@ func (c *campaign) add(number uint64, t tree, both pair) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kind := both.difference()
-	if name := knownAs(t, kind, both); name != "" {
+	if name := knownAs(t, both); name != "" {
+		c.mixed++
 		c.listed[name]++
 		return
 	}
@@ -179,15 +185,18 @@ func (c *campaign) report() bool {
 			fmt.Printf("%6d refused by both: %s\n", n, reason)
 		}
 	}
-	total := 0
-	for _, n := range c.count {
-		total += n
-	}
-	fmt.Printf("%d trees from seed %d: %d rendered alike, %d refused by both, %d differ\n", c.trees, c.seed, c.rendered, c.refused, total)
+	fmt.Printf("%d trees from seed %d: %d rendered alike, %d refused by both\n", c.trees, c.seed, c.rendered, c.refused)
 	for _, name := range slices.Sorted(maps.Keys(c.listed)) {
-		fmt.Printf("  listed: %s\n", name)
+		fmt.Printf("%7d listed: %s\n", c.listed[name], name)
 	}
-	fmt.Printf("%d kinds of differences that are not listed\n", len(c.found))
+	skipped := -c.mixed
+	for _, n := range c.count {
+		skipped += n
+	}
+	for _, f := range c.found {
+		skipped -= f.count
+	}
+	fmt.Printf("%d kinds of differences that are not listed; %d trees not looked at, for there are %d of their kind\n", len(c.found), skipped, c.each)
 	return len(c.found) > 0
 }
 

@@ -110,8 +110,8 @@ func (r *random) value(depth int) *node {
 
 // key returns the name of a field.
 func (r *random) key() string {
-	if r.chance(0.9) {
-		return of(r, "a", "b", "c", "k", "app", "tier", "x.y/z")
+	if r.chance(0.97) {
+		return of(r, "a", "b", "c", "k", "app", "tier", "x.y/z", "a-b", "a_1", "a1", "a10", "A")
 	}
 	return of(r, `"1"`, `"true"`, `"a b"`, `"null"`, `y`, `a-b`, `"é"`, `'a:b'`, `"012"`, `n`, `a_1`, `a1`, `a10`, `A`)
 }

@@ -21,6 +21,9 @@ const (
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
+// landlockSignals is the version from which on landlock keeps signals within a function.
+const landlockSignals = 6
+
 // A Rule lets a function use a file or all below a directory. What does not exist needs no rule.
 type Rule struct {
 	Path   string
@@ -57,7 +60,7 @@ func restrictFiles(version int, rules []Rule, net bool) error {
 			attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		}
 	}
-	if version >= 6 {
+	if version >= landlockSignals {
 		length += unsafe.Sizeof(attr.Scoped)
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}

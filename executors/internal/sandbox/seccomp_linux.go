@@ -120,6 +120,11 @@ func newFilter(s *Spec) filter {
 			f.exception(exception{openHere, unix.EPERM, []test{{1, truncating, notEmptied}}})
 		}
 	}
+	if s.Init || s.Landlock >= landlockSignals {
+		calls = append(calls, signals...)
+	} else {
+		f.exception(ownSignals)
+	}
 	if s.Counted {
 		calls = append(calls, unix.SYS_MMAP, unix.SYS_MEMFD_CREATE)
 	} else {

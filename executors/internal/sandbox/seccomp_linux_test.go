@@ -55,7 +55,7 @@ func decide(f filter, arch, nr uint32, args ...uint32) unix.Errno {
 // Every call that is not listed is refused, whatever number it has, and every listed one is allowed, with every combination of
 // what a function may have besides.
 func TestFilterLists(t *testing.T) {
-	for _, s := range []*Spec{{}, {Counted: true}, {Mounts: &Mounts{}}, {Network: true}, {Counted: true, Mounts: &Mounts{}, Network: true}} {
+	for _, s := range []*Spec{{}, {Init: true}, {Landlock: 5}, {Landlock: 6}, {Counted: true}, {Mounts: &Mounts{}}, {Network: true}, {Counted: true, Mounts: &Mounts{}, Network: true}} {
 		f := newFilter(s)
 		if len(f) > 4096 {
 			t.Fatalf("%d instructions: the kernel takes 4096", len(f))
@@ -67,11 +67,14 @@ func TestFilterLists(t *testing.T) {
 		if s.Network {
 			want = append(want, network...)
 		}
+		if s.Init || s.Landlock >= landlockSignals {
+			want = append(want, signals...)
+		}
 		var decided []uint32 // by arguments, or by what else the function may
 		for _, e := range exceptions {
 			decided = append(decided, e.nr)
 		}
-		decided = append(decided, unix.SYS_SOCKET, unix.SYS_MMAP, unix.SYS_MEMFD_CREATE, unix.SYS_OPENAT, unix.SYS_OPENAT2, openHere)
+		decided = append(decided, unix.SYS_KILL, unix.SYS_SOCKET, unix.SYS_MMAP, unix.SYS_MEMFD_CREATE, unix.SYS_OPENAT, unix.SYS_OPENAT2, openHere)
 		for nr := range uint32(2048) {
 			got := decide(f, auditArch, nr)
 			switch {
@@ -148,6 +151,9 @@ func TestFilterArguments(t *testing.T) {
 		{counted, 0, unix.SYS_MEMFD_CREATE, nil},
 		{counted, unix.EPERM, unix.SYS_MEMFD_SECRET, nil},
 		{counted, unix.EPERM, unix.SYS_SHMGET, nil},
+		{plain, 0, unix.SYS_KILL, []uint32{0, 9}},
+		{plain, unix.EPERM, unix.SYS_KILL, []uint32{1, 9}},
+		{&Spec{Init: true}, 0, unix.SYS_KILL, []uint32{1, 9}},
 		{plain, unix.ENOSYS, unix.SYS_CLONE3, nil},
 		{plain, unix.ENOSYS, unix.SYS_IO_URING_SETUP, nil},
 	} {
