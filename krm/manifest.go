@@ -18,8 +18,11 @@ const (
 	// manifestName has no ending that tools which apply whole folders would take for an object.
 	manifestName   = ".krmflow-manifest"
 	manifestHeader = "krmflow-manifest 1"
-	// maxManifest is how many bytes a manifest may have: room for a quarter of a million files.
+	// maxManifest is how many bytes a manifest may have, room for a quarter of a million files, and maxFolders how many folders
+	// may lead to its files, counted for each root.
 	maxManifest = 32 << 20
+	maxFolders  = 1 << 17
+	maxPath     = 4096 // what systems take
 	// reservedPrefix begins every name that krmflow uses for itself; no file of a render starts with a dot.
 	reservedPrefix = ".krmflow-"
 )
@@ -76,6 +79,17 @@ func (m manifest) encode() []byte {
 	return fmt.Appendf(b, "files %d\n", n)
 }
 
+// fits reports whether text, which encodes m, can be read back.
+func (m manifest) fits(text []byte) bool {
+	folders := 0
+	for root := range m {
+		folders += depth(root)
+	}
+	return len(text) <= maxManifest && folders <= maxFolders
+}
+
+func depth(root string) int { return 1 + strings.Count(root, "/") }
+
 // perm returns the permissions of the file that holds m, before the umask.
 func (m manifest) perm() fs.FileMode {
 	for _, files := range m {
@@ -93,7 +107,7 @@ func (m manifest) perm() fs.FileMode {
 func parseManifest(text string) (manifest, error) {
 	m := manifest{}
 	var root string
-	i, n, end := 0, 0, -1
+	i, n, folders, end := 0, 0, 0, -1
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		word, rest, _ := strings.Cut(line, " ")
 		var err error
@@ -108,6 +122,9 @@ func parseManifest(text string) (manifest, error) {
 			err = errors.New("a folder without files")
 		case word == "root":
 			root, err = m.readRoot(rest)
+			if folders += depth(root); folders > maxFolders {
+				err = errors.New("too many folders")
+			}
 		case word == "files":
 			end, err = strconv.Atoi(rest)
 		default:
@@ -171,6 +188,9 @@ func validRoot(root string) error {
 	if root == "." {
 		return nil
 	}
+	if len(root) > maxPath {
+		return fmt.Errorf("%q... is longer than %d bytes", root[:40], maxPath)
+	}
 	if strings.HasPrefix(root, "/") || path.Clean(root) != root || strings.ContainsRune(root, 0) || !filepath.IsLocal(filepath.FromSlash(root)) {
 		return fmt.Errorf("%q is not a folder inside the output folder", root)
 	}
@@ -216,7 +236,7 @@ func badManifest(dir string, err error) error {
 func (m manifest) folders() map[string]bool {
 	dirs := make(map[string]bool, len(m))
 	for root := range m {
-		for dir := root; dir != "." && !dirs[dir]; dir = path.Dir(dir) {
+		for dir := root; dir != "." && !dirs[dir]; dir, _ = splitPath(dir) {
 			dirs[dir] = true
 		}
 	}
@@ -225,8 +245,18 @@ func (m manifest) folders() map[string]bool {
 
 // lists reports whether m has a file at path.
 func (m manifest) lists(file string) bool {
-	_, ok := m[path.Dir(file)][path.Base(file)]
+	dir, name := splitPath(file)
+	_, ok := m[dir][name]
 	return ok
+}
+
+// splitPath returns the folder and the last element of a clean, relative path.
+func splitPath(file string) (dir, name string) {
+	i := strings.LastIndexByte(file, '/')
+	if i < 0 {
+		return ".", file
+	}
+	return file[:i], file[i+1:]
 }
 
 // conflict returns the path of a folder of m that is also the path of one of its files, "" if there is none.

@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -34,6 +35,18 @@ func TestManifestRefuses(t *testing.T) {
 	}
 	if m, err := parseManifest("krmflow-manifest 1\nroot \".\"\nfiles 0\n"); err == nil {
 		t.Errorf("accepted a folder without files: %v", m)
+	}
+	deep := strings.Repeat("/a", maxPath/2-20)
+	if _, err := parseManifest(strings.Replace(good, `"a"`, `"a`+deep+deep+`"`, 1)); err == nil {
+		t.Error("accepted a path that is too long")
+	}
+	var many strings.Builder
+	many.WriteString(manifestHeader + "\n")
+	for i := range 3 * maxFolders / maxPath {
+		fmt.Fprintf(&many, "root \"%d%s\"\n%s \"x.yaml\"\n", i, deep, sum)
+	}
+	if _, err := parseManifest(many.String()); err == nil || !strings.Contains(err.Error(), "too many folders") {
+		t.Errorf("too many folders: %v", err)
 	}
 	for old, new := range map[string]string{
 		`"x.yaml"`:          `"../x.yaml"`,

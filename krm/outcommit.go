@@ -86,8 +86,8 @@ func (o *Output) commit() error {
 		return o.refuse("%s would be a folder of one root and a file of another", showPath(dir))
 	}
 	text := m.encode()
-	if len(text) > maxManifest {
-		return o.refuse("has more files than %s can list in %d MiB", manifestName, maxManifest>>20)
+	if !m.fits(text) {
+		return o.refuse("has more files or folders than %s can list", manifestName)
 	}
 	stage, err := o.staging()
 	if err != nil {
@@ -100,6 +100,11 @@ func (o *Output) commit() error {
 	}
 	if err := finishStage(stage, text, m.perm()); err != nil {
 		return err
+	}
+	if !o.inside {
+		if err := stage.Chmod(".", o.mode); err != nil {
+			return err
+		}
 	}
 	o.closeStage()
 	if o.out == nil {
@@ -201,9 +206,6 @@ func (o *Output) linkRoot(stage *os.Root, root string, st *rootState) error {
 
 // install gives the staging folder its final name, which nobody has yet.
 func (o *Output) install() error {
-	if err := o.parent.Chmod(o.stageName, o.mode); err != nil {
-		return err
-	}
 	err := renameNew(o.parent, o.stageName, o.base)
 	if errors.Is(err, fs.ErrExist) {
 		return o.refuse("was made by another program while krmflow was running")
@@ -216,9 +218,6 @@ func (o *Output) install() error {
 
 // swap exchanges the staging folder with the output and removes what was there.
 func (o *Output) swap() error {
-	if err := o.parent.Chmod(o.stageName, o.mode); err != nil {
-		return err
-	}
 	err := exchange(o.parent, o.stageName, o.base)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return o.commitJournal(o.parent, o.base+"/"+journalName)

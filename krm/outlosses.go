@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
 // checkLosses refuses to make the folder m if that needs the place of something of others, or would lose what they wrote.
@@ -52,7 +53,16 @@ func (o *Output) taken(m manifest) []string {
 // losses returns the paths in out of the files of root that would be lost, because they have neither the content that old
 // records nor the one that they will get. It looks at those that put names and at those of old that are not in next.
 func losses(out *os.Root, root string, old, next map[string]record, put []string) []string {
-	if checkPlain(out, root) != nil {
+	goes := make(map[string]bool, len(put))
+	for _, name := range put {
+		goes[name] = true
+	}
+	for name := range old {
+		if _, stays := next[name]; !stays {
+			goes[name] = true
+		}
+	}
+	if len(goes) == 0 || checkPlain(out, root) != nil {
 		return nil // nothing is there, or it is not ours
 	}
 	dir, err := openFolder(out, root)
@@ -60,21 +70,23 @@ func losses(out *os.Root, root string, old, next map[string]record, put []string
 		return []string{root}
 	}
 	defer dir.close()
-	names := slices.Clip(put)
-	for name := range old {
-		if _, stays := next[name]; !stays {
-			names = append(names, name)
-		}
+	entries, err := dir.entries()
+	if err != nil {
+		return []string{root}
 	}
 	var lost []string
 	var buf []byte
-	for _, name := range names {
+	for _, e := range entries {
+		name := e.Name()
+		if !goes[name] || !e.Type().IsRegular() {
+			continue
+		}
 		file := path.Join(root, name)
 		buf, err = dir.readWhole(name, buf)
 		was, listed := old[name]
 		will, stays := next[name]
 		switch {
-		case notExist(err), errors.Is(err, errNotRegular):
+		case notExist(err):
 		case err == nil && listed && recordOf(file, buf, was.secret) == was:
 		case err == nil && stays && recordOf(file, buf, will.secret) == will:
 		default:
@@ -103,14 +115,19 @@ func (d *folder) readWhole(name string, buf []byte) ([]byte, error) {
 
 // checkPlain returns an error if one of the folders that lead to root in dir, or root itself, is anything else, such as a link.
 func checkPlain(dir *os.Root, root string) error {
-	if up := path.Dir(root); up != "." {
-		if err := checkPlain(dir, up); err != nil {
+	for i := 0; i < len(root); i++ {
+		if n := strings.IndexByte(root[i:], '/'); n >= 0 {
+			i += n
+		} else {
+			i = len(root)
+		}
+		info, err := dir.Lstat(root[:i])
+		if err != nil {
 			return err
 		}
+		if !info.IsDir() {
+			return &fs.PathError{Op: "open", Path: root[:i], Err: errors.New("not a folder")}
+		}
 	}
-	info, err := dir.Lstat(root)
-	if err == nil && !info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: root, Err: errors.New("not a folder")}
-	}
-	return err
+	return nil
 }

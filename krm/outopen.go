@@ -346,19 +346,17 @@ func (o *Output) staging() (*os.Root, error) {
 		return nil, err
 	}
 	o.stageName = name
-	if o.out == nil {
-		info, err := dir.Lstat(name)
-		if err != nil {
-			return nil, err
-		}
-		o.mode = info.Mode() // what the umask makes of a new folder
-	}
-	if err := dir.Chmod(name, 0o700); err != nil {
+	info, err := dir.Lstat(name)
+	if err != nil {
 		return nil, err
 	}
-	stage, err := dir.OpenRoot(name)
-	o.stage = stage
-	return stage, err
+	if o.out == nil {
+		o.mode = info.Mode() // what the umask makes of a new folder
+	}
+	if o.stage, err = dir.OpenRoot(name); err != nil {
+		return nil, err
+	}
+	return o.stage, o.stage.Chmod(".", 0o700)
 }
 
 // Abort gives up: nothing in the output folder changes. It does nothing after [Output.Commit].
