@@ -54,14 +54,10 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	if remember || hasState(r) {
 		v = withAnnotations(v)
 	}
-<<<<<<< HEAD
-	v, err := patch.apply(v, r.Room())
-=======
 	if patch.reads() {
 		v = rewritten(v) // some values are others in this place than in another
 	}
-	v, err := patch.apply(v)
->>>>>>> wt-fidelity
+	v, err := patch.apply(v, r.Room())
 	if err != nil {
 		return v, err
 	}

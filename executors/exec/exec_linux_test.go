@@ -94,6 +94,9 @@ func TestEnds(t *testing.T) {
 			{args: []string{"privileges"}, want: "1\n", code: -1},
 		} {
 			f := set(r.fn(test.args...))
+			if test.args[0] == "signal" && test.args[1] == "15" && !f.Unsandboxed && !x.Isolation().UserNS && x.Isolation().Landlock < 6 {
+				continue // Go's runtime ends with exit code 2 where it may not signal itself
+			}
 			out, err := x.Execute(t.Context(), f, []byte(input))
 			if string(out.List) != test.want || code(err) != test.code {
 				t.Errorf("%v: got %q, %v", test.args, out.List, err)
@@ -121,12 +124,12 @@ func TestTime(t *testing.T) {
 			{[]string{"child", "setsid", "hang"}, 0, time.Second, ""},
 		} {
 			f := set(r.fn(test.args...))
-			f.Limits.Timeout = 300 * time.Millisecond
+			f.Limits.Timeout = time.Second // by then it ignores what it should
 			start := time.Now()
 			_, err := x.Execute(t.Context(), f, []byte(input))
 			took := time.Since(start) - f.Limits.Timeout
 			var e *executors.Error
-			if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Msg, "still running after 300ms") ||
+			if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Msg, "still running after 1s") ||
 				string(e.Stderr) != test.stderr || took < test.min || took > test.max+slack {
 				t.Errorf("%v: %v after %v, stderr %q", test.args, err, took, e.Stderr)
 			}
