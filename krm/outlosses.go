@@ -32,8 +32,8 @@ func refuseLosses(dir string, names []string) error {
 		Hint: "remove them or move them away: no flag does"}
 }
 
-// taken returns what others have where m has a folder or a file and that cannot be replaced. Links to take a file's place are
-// not among it, and regular files are up to [losses].
+// taken returns what others have where m has a folder or a file, but for regular files, which are up to [losses], and links in
+// the place of files, which are replaced.
 func (o *Output) taken(m manifest) []string {
 	var names []string
 	folders := m.folders()
