@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/krmflow/krmflow/bench"
 	"github.com/krmflow/krmflow/krm"
@@ -25,6 +26,14 @@ the medians of CPU and wall time and the peak memory with their ratios. Without 
 			if err := checkBench(&o, args); err != nil {
 				return err
 			}
+			if o.Keep == "" { // made here, so that it is removed also if the comparison must be left
+				dir, err := os.MkdirTemp("", "krmflow-bench-")
+				if err != nil {
+					return err
+				}
+				defer a.exits.add(func() { removeAll(dir) })()
+				o.Keep = dir
+			}
 			o.Dirs, o.Log = args, a.stderr
 			return bench.Compare(cmd.Context(), a.stdout, o)
 		},
@@ -40,6 +49,16 @@ the medians of CPU and wall time and the peak memory with their ratios. Without 
 	fs.StringVar(&o.Keep, "keep", "", "folder to make the generated trees in and to leave them")
 	fs.BoolVar(&o.JSON, "json", false, "print one JSON document")
 	return cmd
+}
+
+// removeAll removes a folder. Somebody may still be writing to it who does not know yet that the run has ended.
+func removeAll(dir string) {
+	for range 10 {
+		if os.RemoveAll(dir) == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // checkBench refuses what cannot be measured before anything is.
