@@ -48,7 +48,8 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		}
 		return count, nil
 	}
-	for i, r := range list.All() {
+	for _, i := range list.Named(t.Replica.Name) {
+		r := list.At(i)
 		v := r.Value()
 		for j := range t.fields.specs {
 			spec := &t.fields.specs[j]

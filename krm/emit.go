@@ -41,7 +41,7 @@ func (l *List) document(e *emitter, i int) {
 // WriteYAML writes what [List.AppendYAML] appends, in pieces of at least some ten thousand bytes. w must not keep them.
 func (l *List) WriteYAML(w io.Writer) error {
 	buf := writeBuffers.Get().(*[]byte)
-	e := emitter{dst: (*buf)[:0]}
+	e := emitter{dst: (*buf)[:0], out: w}
 	defer func() {
 		*buf = e.dst
 		writeBuffers.Put(buf)
@@ -49,16 +49,21 @@ func (l *List) WriteYAML(w io.Writer) error {
 	for i := range l.items {
 		l.document(&e, i)
 		if len(e.dst) >= writeSize || i == len(l.items)-1 {
-			if _, err := w.Write(e.dst); err != nil {
-				return err
-			}
-			e.dst = e.dst[:0]
+			e.flush()
+		}
+		if e.err != nil {
+			return e.err
 		}
 	}
 	return nil
 }
 
-const writeSize = 48 << 10
+const (
+	writeSize = 48 << 10
+	// flushSize is how much of one document is written at a time: with a thousand levels of indentation a small one prints as
+	// hundreds of megabytes.
+	flushSize = 1 << 20
+)
 
 // writeBuffers have room for one more document of common size.
 var writeBuffers = sync.Pool{New: func() any {
@@ -74,7 +79,17 @@ type emitter struct {
 	ended  bool    // the last text has ended its line itself
 	// straight writes values as they are, not as they come back from kustomize's second step.
 	straight bool
-	brackets int // how many of the open lists and mappings were written in brackets: what they hold comes back in another way
+	brackets int       // how many of the open lists and mappings were written in brackets: what they hold comes back in another way
+	out      io.Writer // takes what was written, if it is not nil, when there is enough of it
+	err      error     // of out
+}
+
+// flush writes what there is to out. The current line must have ended.
+func (e *emitter) flush() {
+	if e.err == nil {
+		_, e.err = e.out.Write(e.dst)
+	}
+	e.dst, e.line = e.dst[:0], 0
 }
 
 func (e *emitter) document(v Value) {
@@ -107,6 +122,9 @@ func (e *emitter) newline() {
 		e.dst = append(e.dst, '\n')
 	}
 	e.line = len(e.dst)
+	if len(e.dst) >= flushSize && e.out != nil {
+		e.flush()
+	}
 }
 
 // mapping writes the mapping v at column indent; inline if the first key continues the line.

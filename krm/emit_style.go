@@ -166,6 +166,9 @@ func (e *emitter) literal(s string, indent int) {
 		n := breakEnd(s)
 		e.dst = append(e.dst, s[:n]...)
 		s = s[n:]
+		if len(e.dst) >= flushSize && e.out != nil && s != "" {
+			e.flush()
+		}
 	}
 	e.ended = ended
 }

@@ -47,6 +47,9 @@ func (l *List) weigh(old int, r *Resource) {
 	}
 }
 
+// Size returns about how many bytes the resources have together, with those that are shared counted wherever they are.
+func (l *List) Size() int { return l.size }
+
 // CheckSize returns an error that wraps [ErrLimit] if the list or a resource in it has grown too large. Until then
 // iterations over the list end early: whoever changes one asks in the end.
 func (l *List) CheckSize() error { return l.tooLarge }

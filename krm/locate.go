@@ -1,6 +1,9 @@
 package krm
 
 import (
+	"fmt"
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -32,6 +35,24 @@ func (s *Source) Locate(doc int, path ...any) Pos {
 	}
 	pos.Line = s.lineOf(part, pc, path)
 	return pos
+}
+
+// LocateQuickly is [Source.Locate] of a file that was read by [Source.Value], for who can neither wait nor take much memory. In
+// text that the parser of common YAML does not know the place is that of the top-level field.
+func (s *Source) LocateQuickly(path ...any) Pos {
+	if len(s.parts) > 0 {
+		p := s.partOf(path)
+		return p.src.LocateQuickly(append(p.path[:len(p.path):len(p.path)], path...)...)
+	}
+	text, err := s.original().readText()
+	if err != nil || len(path) == 0 {
+		return Pos{s.File, 1}
+	}
+	if line := traceLine(text, path); line > 0 {
+		return Pos{s.File, line}
+	}
+	top := strings.Index("\n"+text, fmt.Sprintf("\n%v:", path[0]))
+	return Pos{s.File, 1 + strings.Count(text[:max(0, top)], "\n")}
 }
 
 // lineOf returns the line of the field at path in a part of the file, 0 if that cannot be parsed.

@@ -20,9 +20,10 @@ const (
 
 // parseSlow decides about a document that the parser gave up on.
 func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
-	c := converter{source: s, line: pc.line - 1, parser: p, taken: p.aliases, known: map[*yaml.Node]converted{}}
+	c := converter{source: s, line: pc.line - 1, parser: p, limit: maxAlias, taken: p.aliases, known: map[*yaml.Node]converted{}}
 	if p.first {
-		c.taken = maxAlias - min(maxAlias, max(maxValueAlias, 16*len(pc.text)))
+		c.limit = min(maxAlias, max(maxValueAlias, 16*len(pc.text)))
+		c.taken = maxAlias - c.limit
 	}
 	if at, what := badCharacter(pc.text); at >= 0 {
 		return Value{}, c.errorf(1+strings.Count(pc.text[:at], "\n"), "%s", what)
@@ -146,7 +147,8 @@ type converter struct {
 	line   int // lines in front of the document
 	path   []any
 	secret bool // messages must not show values
-	taken  int  // of maxAlias, by others
+	limit  int  // for the document and those before it, in messages
+	taken  int  // of maxAlias
 	// aliased is true if there was an alias.
 	aliased bool
 	known   map[*yaml.Node]converted
@@ -187,8 +189,8 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		done.value, err = c.scalar(n)
 		done.size = len(n.Value) + 8
 	}
-	if limit := maxAlias - c.taken; err == nil && done.size > limit {
-		err = c.errorf(n.Line, "the aliases of the document expand to more than %d bytes", limit)
+	if err == nil && done.size > maxAlias-c.taken {
+		err = c.errorf(n.Line, "the aliases of the document expand to more than %d bytes", c.limit)
 	}
 	if n.Anchor != "" {
 		c.known[n] = done

@@ -191,6 +191,7 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 	}
 	lists := make([]*krm.List, len(g.Nodes))
 	for i, n := range g.Nodes {
+		s.progress(n.Origin)
 		inputs := make([]eval.Input, len(n.Inputs))
 		for j, in := range n.Inputs {
 			inputs[j].List = lists[in]

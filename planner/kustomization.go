@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 )
@@ -52,6 +53,7 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 		}
 		return nil
 	}
+	b.progress(graph.Origin{Source: src})
 	before := b.errs.Len()
 	var k *kustomizationFile
 	if composition {

@@ -132,6 +132,7 @@ func (b *build) reuse(key layerKey) *layer {
 
 // compile makes the nodes of a layer, in the order in which kustomize runs them.
 func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, parent *onto) *layer {
+	b.progress(graph.Origin{Source: k.src})
 	b.stack = append(b.stack, &frame{dir, k.src.File})
 	defer func() { b.stack = b.stack[:len(b.stack)-1] }()
 

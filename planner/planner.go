@@ -34,6 +34,8 @@ type Options struct {
 	ReorderSet bool
 	// Input bounds what is read; nil means no limit.
 	Input *loaders.Budget
+	// Progress is called with each step as it is planned; nil is not called.
+	Progress func(graph.Origin)
 	// ManagedByLabel adds the label app.kubernetes.io/managed-by to everything.
 	ManagedByLabel bool
 	// Functions say which functions may run.
@@ -335,11 +337,18 @@ func (b *build) sortOptions(l *layer) *builtins.SortOptions {
 	return builtins.LegacyOrder()
 }
 
+func (b *build) progress(at graph.Origin) {
+	if b.c.o.Progress != nil {
+		b.c.o.Progress(at)
+	}
+}
+
 // add appends a node and makes sure that its id is unique. When there are too many nodes it records that once, and appends no more.
 func (b *build) add(n *graph.Node) graph.NodeID {
 	if b.crowded && len(b.c.g.Nodes) > 0 {
 		return graph.NodeID(len(b.c.g.Nodes) - 1)
 	}
+	b.progress(n.Origin)
 	b.nodes++
 	b.ids += len(n.ID)
 	if b.nodes > maxNodes || b.ids > maxIDs {

@@ -30,10 +30,12 @@ type Options struct {
 	Jobs int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
+	// Begin is called before each node.
+	Begin func(*graph.Node)
 	// Event is called after each node.
 	Event func(Event)
-	// Warn is called for what the user probably did not mean.
-	Warn func(n *graph.Node, msg string)
+	// Warn is called for what the user probably did not mean. The message is made when it is asked for.
+	Warn func(n *graph.Node, msg func() string)
 	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
 	Executor func(krm.Runtime) (Executor, error)
 	// Call is called with what each function reported.
@@ -139,14 +141,19 @@ type run struct {
 func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node) error {
 	start := time.Now()
 	defer r.release(n)
+	if r.o.Begin != nil {
+		r.o.Begin(n)
+	}
 	var list *krm.List
 	var err error
 	if op, ok := n.Op.(graph.Call); ok {
-		list, err = r.call(ctx, n, op, r.take(n))
+		if list, err = r.call(ctx, n, op, r.take(n)); err == nil {
+			err = list.CheckSize()
+		}
 	} else {
 		list, err = eval.Run(n.Op, r.take(n), func(format string, args ...any) {
 			if r.o.Warn != nil {
-				r.o.Warn(n, fmt.Sprintf(format, args...))
+				r.o.Warn(n, func() string { return fmt.Sprintf(format, args...) })
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/krmflow/krmflow/bench"
 	"github.com/krmflow/krmflow/krm"
@@ -28,6 +29,14 @@ functions are those of build; kustomize gets those that it has, too.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkBench(&o, args); err != nil {
 				return err
+			}
+			if o.Keep == "" { // made here, so that it is removed also if the comparison must be left
+				dir, err := os.MkdirTemp("", "krmflow-bench-")
+				if err != nil {
+					return err
+				}
+				defer a.exits.add(func() { removeAll(dir) })()
+				o.Keep = dir
 			}
 			o.Dirs, o.Together, o.Log = args, a.recursive, a.stderr
 			if len(args) > 0 {
@@ -82,6 +91,16 @@ func buildFlags(cmd *cobra.Command) (both, ours []string) {
 		}
 	})
 	return both, ours
+}
+
+// removeAll removes a folder. Somebody may still be writing to it who does not know yet that the run has ended.
+func removeAll(dir string) {
+	for range 10 {
+		if os.RemoveAll(dir) == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // checkBench refuses what cannot be measured before anything is.

@@ -48,7 +48,7 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			if output != "" {
-				return writeFailure(writeOut(cmd.Context(), output, func() error { return krm.BuildWrite(output, result) }))
+				return writeFailure(krm.BuildWrite(output, result))
 			}
 			return a.writeWith(result.WriteYAML)
 		},
@@ -65,15 +65,22 @@ func (a *app) run(ctx context.Context, plan *planner.Plan, event func(scheduler.
 		return err
 	}
 	pool := newPool(ctx, a.runtime, a.thirdParty)
-	defer pool.close()
+	defer a.exits.add(pool.close)()
 	errs := scheduler.Run(ctx, plan.Graph, scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
-		Event:     event,
-		Warn:      a.log.warnNode,
-		Root:      root,
-		Executor:  pool.get,
-		Call:      a.log.report,
+		Begin:     a.doing.begin,
+		Event: func(e scheduler.Event) {
+			a.doing.end(e.Node)
+			event(e)
+		},
+		Warn: a.log.warnNode,
+		Root: func(r graph.Root, list *krm.List) error {
+			a.used.made.Add(int64(list.Size()))
+			return root(r, list)
+		},
+		Executor: a.counted(pool.get),
+		Call:     a.log.report,
 
 		AllowErrorResults: a.allowErrorResults,
 	})

@@ -62,12 +62,6 @@ func (p *imageProbe) image(name string) trust.Image {
 	return trust.Image{Digests: digests, Err: err}
 }
 
-// end returns when no engine is running any more. The context must have ended.
-func (p *imageProbe) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-}
-
 // pool starts executors when they are needed and ends them.
 type pool struct {
 	ctx     context.Context
@@ -85,6 +79,9 @@ func newPool(ctx context.Context, runtime string, third map[krm.Runtime]executor
 func (p *pool) get(r krm.Runtime) (scheduler.Executor, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx) // it may be closed already
+	}
 	if x := p.started[r]; x != nil {
 		return x, nil
 	}
@@ -131,6 +128,7 @@ func executorCommand(a *app) *cobra.Command {
 	serve := &cobra.Command{
 		Use: "exec", Hidden: true, Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
+			a.serves.Store(true)
 			x := exec.New()
 			defer x.Close()
 			executors.Serve("exec", x)
@@ -140,6 +138,7 @@ func executorCommand(a *app) *cobra.Command {
 	containers := &cobra.Command{
 		Use: "container", Hidden: true, Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
+			a.serves.Store(true)
 			engine, err := container.Detect(os.Getenv(runtimeVariable))
 			if err != nil {
 				return err
@@ -152,7 +151,10 @@ func executorCommand(a *app) *cobra.Command {
 	}
 	reaper := &cobra.Command{
 		Use: "container-reaper", Hidden: true, DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error { return container.Reap(a.stdin, args) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			a.serves.Store(true)
+			return container.Reap(a.stdin, args)
+		},
 	}
 	cmd.AddCommand(list, serve, containers, reaper)
 	return cmd

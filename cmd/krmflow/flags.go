@@ -19,6 +19,7 @@ type flags struct {
 	strict         bool
 	jobs           int
 	quiet          bool
+	maxInput       int64
 	logLevel       string
 	logFormat      string
 
@@ -34,6 +35,7 @@ func (f *flags) registerReading(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
 		"'LoadRestrictionsNone' lets layers read files outside their own directory")
+	fs.Int64Var(&f.maxInput, "max-input", 1<<30, "bytes of files that a run may read")
 	fs.BoolVar(&f.strict, "strict", false, "treat every warning as an error")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no warnings")
 	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
@@ -90,6 +92,9 @@ func (f *flags) validate() error {
 		if c.value != "" && !slices.Contains(c.legal, c.value) {
 			return usageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
 		}
+	}
+	if f.maxInput < 1 {
+		return usageError(fmt.Errorf("--max-input must be more than 0"))
 	}
 	if f.jobs < 1 {
 		return usageError(fmt.Errorf("--jobs must be at least 1"))

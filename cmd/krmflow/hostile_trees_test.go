@@ -81,14 +81,14 @@ var hostileTrees = []hostileTree{
 			"k/p.yaml", times(30, "- {op: copy, from: /data, path: /data/x%d}\n"))
 	}},
 	{"json-copy-patches", func() tree {
-		return of("patches:\n"+times(30, "- {target: {kind: ConfigMap}, patch: '[{op: copy, from: /data, path: /data/x%d}]'}\n"), configMap)
+		return of("patches:\n"+times(30, "- {target: {kind: ConfigMap}, patch: '- {op: copy, from: /data, path: /data/x%d}'}\n"), configMap)
 	}},
 	{"json-copy-layers", func() tree {
 		return chain(30, func(i int, next string) string {
 			if i == 29 {
 				next = "r.yaml"
 			}
-			return "resources: [" + next + "]\npatches: [{target: {kind: ConfigMap}, patch: '[{op: copy, from: /data, path: /data/x}]'}]\n"
+			return "resources: [" + next + "]\npatches: [{target: {kind: ConfigMap}, patch: '- {op: copy, from: /data, path: /data/x}'}]\n"
 		}, "k29/r.yaml", configMap)
 	}},
 	{"json-copy-list", func() tree {
@@ -119,7 +119,7 @@ var hostileTrees = []hostileTree{
 			"k/p.yaml", times(4, "- {op: copy, from: /x, path: /data/x%d}\n")+times(10000, "- {op: test, path: /data/x1, value: a}\n"))
 	}},
 	{"json-patches", func() tree {
-		return of("patches:\n"+times(6000, "- {target: {kind: ConfigMap}, patch: '[{op: add, path: /data/x, value: x%d}]'}\n"), configMap+"x: {"+times(30000, "a%d: b c,")+"}")
+		return of("patches:\n"+times(6000, "- {target: {kind: ConfigMap}, patch: '- {op: add, path: /data/x, value: x%d}'}\n"), configMap+"x: {"+times(30000, "a%d: b c,")+"}")
 	}},
 	{"merge-everywhere", func() tree {
 		return of("patches:\n- target: {kind: ConfigMap}\n  path: p.yaml\n", times(8000, configMaps), "k/p.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: "+letters(500_000)+"}\n")

@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -30,32 +32,94 @@ func untilSignal() (context.Context, context.CancelCauseFunc) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	go func() {
 		for s := range signals {
-			if s != syscall.SIGPIPE {
-				signal.Reset(os.Interrupt, syscall.SIGTERM)
-				cancel(signalError{s.(syscall.Signal)})
+			if s == syscall.SIGPIPE {
+				continue
 			}
+			sig := s.(syscall.Signal)
+			if errors.As(context.Cause(ctx), new(signalError)) {
+				os.Exit(exitSignal + int(sig))
+			}
+			cancel(signalError{sig})
 		}
 	}()
 	return ctx, cancel
 }
 
-// interruptible calls f and returns its error, or why ctx ended if that comes first. f may wait for something that never
-// comes, such as the reader of a pipe; it then goes on until the process ends, so it must not leave anything half done.
-func interruptible(ctx context.Context, f func() error) error {
-	done := make(chan error, 1)
+const (
+	// grace is how long a command may take to end when its context has: to end functions and remove what it has made.
+	grace = time.Second
+	// hurry is how long each of the last steps of a process may take that does not wait for its command any more.
+	hurry = 300 * time.Millisecond
+)
+
+// await runs a command and returns its exit code. When ctx ends, the command has some time to end by itself. If it does not,
+// because it computes something or waits for something that does not come, await clears up in its place and reports why.
+func (a *app) await(ctx context.Context, end reporter, command func() int) int {
+	done := make(chan int, 1)
+	go func() { done <- command() }()
+	select {
+	case code := <-done:
+		return code
+	case <-ctx.Done():
+	}
+	var late <-chan time.Time
+	if cause := context.Cause(ctx); !a.serves.Load() {
+		late = time.After(graceFor(cause))
+	}
+	select {
+	case code := <-done:
+		return code
+	case <-late:
+	}
+	within(hurry, a.exits.run)
+	cause := context.Cause(ctx)
+	err := a.doing.stopped(cause)
+	within(hurry, func() { end.report(err) }) // the reader of stderr may have stopped
+	return exitCode(cause)
+}
+
+// graceFor returns how long a command may take that ends for a reason. One that takes too much gets no time for more.
+func graceFor(cause error) time.Duration {
+	if errors.Is(cause, krm.ErrLimit) {
+		return 0
+	}
+	return grace
+}
+
+// within calls f and returns when it has, or after a time.
+func within(limit time.Duration, f func()) {
+	done := make(chan struct{})
 	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- krm.Panicked("krmflow", p)
-			}
-		}()
-		done <- f()
+		defer close(done)
+		f()
 	}()
 	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-done:
+	case <-time.After(limit):
+	}
+}
+
+// exits are the functions that remove what a command has made outside of this process.
+type exits struct {
+	mu   sync.Mutex
+	list []func()
+}
+
+// add returns f as a function that can be called any number of times, and calls it once. The command calls it when it ends;
+// if it cannot, run does.
+func (e *exits) add(f func()) func() {
+	f = sync.OnceFunc(f)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, f)
+	return f
+}
+
+func (e *exits) run() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, f := range e.list {
+		f()
 	}
 }
 
@@ -70,16 +134,13 @@ type stdoutWriter struct {
 	err error
 }
 
-func (s *stdoutWriter) Write(p []byte) (int, error) {
-	err := interruptible(s.ctx, func() error {
-		_, err := s.w.Write(p)
-		return err
-	})
-	if err != nil {
-		s.err = err
-		return 0, err
+func (s *stdoutWriter) Write(p []byte) (n int, err error) {
+	if s.ctx.Err() != nil {
+		s.err = context.Cause(s.ctx)
+	} else {
+		n, s.err = s.w.Write(p)
 	}
-	return len(p), nil
+	return n, s.err
 }
 
 // closedWriter stands for a stdout that is closed.

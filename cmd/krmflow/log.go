@@ -22,7 +22,11 @@ type logger struct {
 	quiet    bool
 	z        zerolog.Logger
 	warnings int
+	hidden   int // warnings that are not printed
 }
+
+// maxWarnings is how many warnings are printed.
+const maxWarnings = 1000
 
 func (f *flags) logger(w io.Writer) *logger {
 	l := &logger{w: w, json: f.logFormat == "json", quiet: f.quiet && !f.strict}
@@ -41,22 +45,60 @@ func (f *flags) logger(w io.Writer) *logger {
 	return l
 }
 
-// warn prints a warning and counts it.
+// warn prints a warning and counts it. Of very many it prints no more than the first.
 func (l *logger) warn(w planner.Warning) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.warnings++
+	if l.warnings-l.hidden > maxWarnings {
+		l.hidden++
+		return
+	}
+	l.print(w)
+}
+
+func (l *logger) print(w planner.Warning) {
+	e := short(&krm.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
 	switch {
 	case l.json:
-		placed(l.z.Warn(), &krm.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+		placed(l.z.Warn(), krm.AsError(e))
 	case !l.quiet && l.z.GetLevel() <= zerolog.WarnLevel:
-		fmt.Fprintln(l.w, "Warning:", w)
+		fmt.Fprintln(l.w, "Warning:", e)
 	}
 }
 
+// planned prints the warnings of a plan.
+func (l *logger) planned(plan *planner.Plan) {
+	for _, w := range plan.Warnings {
+		l.warn(w)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warnings += plan.MoreWarnings
+	l.hidden += plan.MoreWarnings
+}
+
 // warnNode prints a warning of a running node at the place of its configuration.
-func (l *logger) warnNode(n *graph.Node, msg string) {
-	l.warn(planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg})
+func (l *logger) warnNode(n *graph.Node, msg func() string) {
+	var w planner.Warning
+	if l.hasRoom() {
+		w = planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg()}
+	}
+	l.warn(w)
+}
+
+// hasRoom reports whether the next warning will be printed.
+func (l *logger) hasRoom() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.warnings-l.hidden < maxWarnings
+}
+
+// end says how many warnings were not printed. A nil logger has none.
+func (l *logger) end() {
+	if l != nil && l.hidden > 0 {
+		l.print(planner.Warning{Msg: "and " + krm.Count(l.hidden, "more warning")})
+	}
 }
 
 // node logs that a node has ended.

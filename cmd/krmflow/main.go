@@ -3,12 +3,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/spf13/cobra"
@@ -64,28 +66,32 @@ func main() {
 }
 
 // run runs one command line and returns the exit code.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	collectSeldom()
+	ctx, cancel := untilSignal()
+	defer cancel(nil)
 	status := &statusWriter{w: stderr}
 	human := krm.SanitisingWriter(status)
 	end := reporter{human, wantsJSON(args)}
-	defer func() {
-		if p := recover(); p != nil {
-			code = end.report(krm.Panicked("krmflow", p))
-		}
-	}()
-	ctx, cancel := untilSignal()
-	defer cancel(nil)
 	out := &stdoutWriter{ctx: ctx, w: stdout}
-	cmd := newCommand(&app{stdin: stdin, stdout: out, stderr: human, status: status})
-	cmd.SetArgs(args)
-	cmd.SetOut(out)
-	cmd.SetErr(human)
-	used, err := cmd.ExecuteContextC(ctx)
-	if out.err != nil {
-		err = writeFailure(fmt.Errorf("cannot write to stdout: %w", out.err))
-	}
-	return end.report(seeUsage(used, err))
+	a := &app{stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel}
+	return a.await(ctx, end, func() (code int) {
+		defer func() {
+			if p := recover(); p != nil {
+				code = end.report(krm.Panicked("krmflow", p))
+			}
+		}()
+		cmd := newCommand(a)
+		cmd.SetArgs(args)
+		cmd.SetOut(out)
+		cmd.SetErr(human)
+		used, err := cmd.ExecuteContextC(ctx)
+		if out.err != nil {
+			err = writeFailure(fmt.Errorf("cannot write to stdout: %w", out.err))
+		}
+		a.log.end()
+		return end.report(seeUsage(used, err))
+	})
 }
 
 // collectSeldom lets the heap grow to 12 MB before anything is collected, which most runs never reach. The first collection
@@ -113,6 +119,12 @@ type app struct {
 	functionFlags
 	rootFlags
 	log *logger
+
+	stop   context.CancelCauseFunc // ends the context of the command
+	exits  exits
+	used   usage
+	doing  doing
+	serves atomic.Bool // the command ends when somebody else says so, and not soon after its context
 }
 
 func newCommand(a *app) *cobra.Command {

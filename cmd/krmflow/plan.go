@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,18 +47,12 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	o := a.plannerOptions(cmd, functions)
-	var plan *planner.Plan
-	err = interruptible(cmd.Context(), func() error {
-		plan = planner.Compile(dirs, o)
-		return nil
-	})
-	if err != nil {
-		images.end()
-		return nil, err
+	a.limit(&o)
+	plan := planner.Compile(dirs, o)
+	if ctx := cmd.Context(); ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	for _, w := range plan.Warnings {
-		a.log.warn(w)
-	}
+	a.log.planned(plan)
 	if err := plan.Err(); err != nil && !a.keepGoing {
 		for _, d := range plan.Denied {
 			err = errors.Join(err, d.Err)

@@ -114,7 +114,7 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 	info, err := os.Stat(f.output)
 	folder := err == nil && info.IsDir() || strings.HasSuffix(f.output, "/") || len(dirs) > 1 || a.recursive
 	if !folder {
-		return a.fileSink(ctx, f, dirs, plan)
+		return a.fileSink(f, dirs, plan)
 	}
 	if ext := filepath.Ext(f.output); info == nil && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
 		e := krm.Errorf(krm.Pos{}, "", "several roots are written to a folder, and %s looks like a file", f.output)
@@ -128,7 +128,7 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 }
 
 // fileSink opens an output that is one file.
-func (a *app) fileSink(ctx context.Context, f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, error) {
+func (a *app) fileSink(f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, error) {
 	if err := a.refuseInput(f.output, plan, f.plan); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (a *app) fileSink(ctx context.Context, f renderFlags, dirs rootDirs, plan *
 		if err := write(&b); err != nil {
 			return err
 		}
-		return writeFile(ctx, f, b.Bytes(), perm)
+		return writeFile(f, b.Bytes(), perm)
 	}}, nil
 }
 
@@ -171,9 +171,9 @@ func (a *app) refuseInput(output string, plan *planner.Plan, others ...string) e
 	return nil
 }
 
-func writeFile(ctx context.Context, f renderFlags, data []byte, perm fs.FileMode) error {
+func writeFile(f renderFlags, data []byte, perm fs.FileMode) error {
 	if !f.check {
-		return writeFailure(writeOut(ctx, f.output, func() error { return krm.WriteFileAtomic(f.output, data, perm) }))
+		return writeFailure(krm.WriteFileAtomic(f.output, data, perm))
 	}
 	old, err := loaders.ReadFile(f.output, krm.MaxFile)
 	var missing *loaders.NotFoundError
@@ -184,14 +184,6 @@ func writeFile(ctx context.Context, f renderFlags, data []byte, perm fs.FileMode
 		return nil
 	}
 	return &exitError{exitChanged, fmt.Errorf("%s would change", f.output)}
-}
-
-// writeOut calls write, which writes to path. A pipe may keep it waiting for a reader; a file is not left half-way.
-func writeOut(ctx context.Context, path string, write func() error) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return interruptible(ctx, write)
-	}
-	return write()
 }
 
 // writeFailure gives an error of the output its exit code.
@@ -211,7 +203,7 @@ func writeFailure(err error) error {
 
 // render runs the plan into the sink.
 func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to sink) error {
-	defer to.abort()
+	defer a.exits.add(to.abort)()
 	if len(dirs) > 1 {
 		collectSooner()
 	}
@@ -333,6 +325,7 @@ func (s *stream) writeAll(w io.Writer) error {
 
 // folderSink writes one file per resource.
 type folderSink struct {
+	mu    sync.RWMutex // abort may come while others use out
 	out   *krm.Output
 	name  string
 	check bool
@@ -340,12 +333,21 @@ type folderSink struct {
 }
 
 func (s *folderSink) put(d rootDir, list *krm.List) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	return writeFailure(s.out.Put(filepath.ToSlash(d.out), list))
 }
 func (s *folderSink) keep(d rootDir) error { return s.out.Keep(filepath.ToSlash(d.out)) }
-func (s *folderSink) abort()               { s.out.Abort() }
+
+func (s *folderSink) abort() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.Abort()
+}
 
 func (s *folderSink) commit() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.check {
 		changes, err := s.out.Check()
 		if err != nil {

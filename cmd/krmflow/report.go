@@ -46,50 +46,96 @@ func (r reporter) report(err error) int {
 	var sig signalError
 	if errors.As(err, &sig) {
 		r.print(interrupted(sig, err))
-		return exitSignal + int(sig.sig)
+		return exitCode(err)
 	}
 	if errors.Is(err, syscall.EPIPE) {
 		return exitOutput // a reader that went away is nobody's mistake
 	}
-	code := exitInput
+	list := problems(err)
+	for _, problem := range list.Errors() {
+		r.print(short(problem))
+	}
+	return exitCode(err)
+}
+
+// exitCode returns the exit code that err stands for, if it is no bug.
+func exitCode(err error) int {
+	var sig signalError
 	var ee *exitError
 	switch {
+	case errors.As(err, &sig):
+		return exitSignal + int(sig.sig)
 	case errors.As(err, &ee):
-		code = ee.code
+		return ee.code
 	case functionExit(err) != 0:
-		code = functionExit(err)
+		return functionExit(err)
+	case errors.Is(err, krm.ErrLimit):
+		return exitLimit
 	}
-	for _, problem := range problems(err) {
-		r.print(problem)
-	}
-	return code
+	return exitInput
 }
 
 // interrupted returns sig with hints that name the nodes that it has ended, which err tells.
 func interrupted(sig signalError, err error) error {
-	hints := ""
-	for _, p := range problems(err) {
+	e := &krm.Error{Msg: sig.Error(), Err: sig}
+	list := problems(err)
+	for _, p := range list.Errors() {
 		var node *scheduler.NodeError
 		if errors.As(p, &node) && errors.As(p, new(signalError)) {
-			hints += "\n  " + node.Node.ID + " was running"
+			e.Hint("%s was running", node.Node.ID)
 		}
 	}
-	return fmt.Errorf("%w%s", sig, hints)
+	return e
 }
 
 // problems returns the errors that err joins.
-func problems(err error) []error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []error
-		for _, e := range many.Unwrap() {
-			all = append(all, problems(e)...)
+func problems(err error) (list krm.Mistakes) {
+	var add func(error)
+	add = func(err error) {
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range many.Unwrap() {
+				add(e)
+			}
+		} else if ee, ok := err.(*exitError); ok {
+			add(ee.err)
+		} else {
+			list.Add(err)
 		}
-		return all
 	}
-	if ee, ok := err.(*exitError); ok {
-		return problems(ee.err)
+	add(err)
+	return list
+}
+
+// What a message may have: the text of the input in it may be long.
+const (
+	maxMessageLine  = 4 << 10
+	maxMessageLines = 50
+)
+
+// short returns an error that has few lines of bearable length.
+func short(err error) error {
+	if len(err.Error()) <= maxMessageLine {
+		return err
 	}
-	return []error{err}
+	e := *place(err)
+	e.Field, e.Msg = cut(e.Field), cut(e.Msg)
+	hints := e.Hints
+	e.Hints = nil
+	for i, h := range hints {
+		if i == maxMessageLines {
+			e.Hint("and %s", krm.Count(len(hints)-i, "more line"))
+			break
+		}
+		e.Hints = append(e.Hints, cut(h))
+	}
+	return &e
+}
+
+func cut(line string) string {
+	if len(line) <= maxMessageLine {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxMessageLine], "") + " ... and " + krm.Count(len(line)-maxMessageLine, "more byte")
 }
 
 func (r reporter) print(err error) {

@@ -43,18 +43,9 @@ func (a *app) viewComposition(cmd *cobra.Command, dir string) error {
 	}
 	a.log = a.flags.logger(a.stderr)
 	o := a.plannerOptions(cmd, planner.Functions{})
-	var v krm.Value
-	var plan *planner.Plan
-	err := interruptible(cmd.Context(), func() error {
-		v, plan = planner.Consolidate(dir, o)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, w := range plan.Warnings {
-		a.log.warn(w)
-	}
+	a.limit(&o)
+	v, plan := planner.Consolidate(dir, o)
+	a.log.planned(plan)
 	if err := plan.Err(); err != nil {
 		return err
 	}
