@@ -48,6 +48,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	v := r.Value()
 	tracked := r.Origin != nil && v.Get("metadata").Type() == krm.Map
 	if tracked {
+		v = textFields(v, "annotations", krm.Value.SourceText) // kustomize wrote them anew, with the origin
 		v = v.WithAt(krm.Str(""), "metadata", "annotations", originAnnotation)
 	}
 	// A resource of which kustomize remembers something has annotations at this time.

@@ -56,7 +56,7 @@ func textFields(v krm.Value, key string, text func(krm.Value) string) krm.Value 
 	changed := false
 	for i, f := range fields {
 		texts[i] = krm.Field{Key: f.Key, Value: krm.SetStr(text(f.Value))}
-		changed = changed || f.Value.Type() != krm.String || f.Value.Quoted() != texts[i].Value.Quoted()
+		changed = changed || f.Value.Type() != krm.String || f.Value.IsFolded() || f.Value.Quoted() != texts[i].Value.Quoted()
 	}
 	if !changed {
 		return v
@@ -99,7 +99,7 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, toSet bool) (*krm.R
 	if d, _, _ := mapDirective(patch); d == replaceDirective {
 		merged = r.Value()
 	}
-	merged = p.restore(orSame(merged, r.Value()), r.ID(), toSet)
+	merged = p.restore(merged, r.ID(), toSet)
 	if merged.Same(r.Value()) && !p.allowName && !p.allowKind && !p.wipesState {
 		return r, nil
 	}
