@@ -14,6 +14,10 @@ import (
 const (
 	maxSlow  = 16 << 20 // bytes of a document that needs the slow path
 	maxAlias = 64 << 20 // bytes that a document may have once its aliases are expanded
+	// The marks that such a document may have if it is one of the answer of a function, and all of them together: the nodes of
+	// yaml/v3 are large and slow.
+	maxMarks = 1 << 19
+	maxRare  = 8 * maxMarks
 )
 
 // parseSlow decides about a document that the parser gave up on.
@@ -22,11 +26,17 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	if at, what := badCharacter(pc.text); at >= 0 {
 		return Value{}, c.errorf(1+strings.Count(pc.text[:at], "\n"), "%s", what)
 	}
-	if p.reason == tooDeep {
+	if p.reason == tooDeep || p.reason == tooMany {
 		return Value{}, c.reason(pc)
 	}
 	if len(pc.text) > maxSlow {
-		return Value{}, c.errorf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
+		return Value{}, c.limitf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
+	}
+	if s.answer {
+		n := marks(pc.text)
+		if s.rare += n; n > maxMarks || s.rare > maxRare {
+			return Value{}, c.limitf(1, "it uses anchors, tags or other rare YAML and has more than %d values, or %d together with others", maxMarks, maxRare)
+		}
 	}
 	d := yaml.NewDecoder(strings.NewReader(pc.text))
 	root, err := decodeNode(d)
@@ -35,7 +45,7 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 			return Value{}, c.reason(pc)
 		}
 		line, what := explain(pc.text, err)
-		return Value{}, c.errorf(line, "%s", what)
+		return Value{}, c.said(line, what)
 	}
 	if root == nil || len(root.Content) == 0 {
 		return OmittedNull, nil
@@ -45,9 +55,18 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	} else if line := nextLine(d, pc.text); line > 0 {
 		s.warn(c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
 	}
-	c.secret = mayBeSecret(kindOf(root.Content[0]))
+	c.secret = s.hides(kindOf(root.Content[0]))
 	done, err := c.convert(root.Content[0], 0)
+	p.cut += 4 * done.size // about what it takes
 	return done.value, err
+}
+
+// marks returns how many characters of text may begin or end a value.
+func marks(text string) (n int) {
+	for _, mark := range []string{"\n", ",", ":", "[", "{", "-"} {
+		n += strings.Count(text, mark)
+	}
+	return n
 }
 
 // kindOf returns the kind of the object that a node stands for, "" if it has none.
@@ -153,8 +172,20 @@ func (c *converter) errorf(line int, format string, args ...any) error {
 	return Errorf(Pos{c.source.File, c.line + line}, "", format, args...)
 }
 
+func (c *converter) limitf(line int, format string, args ...any) error {
+	return limitf(Pos{c.source.File, c.line + line}, "", format, args...)
+}
+
 func (c *converter) reason(pc piece) error {
-	return c.errorf(1+strings.Count(pc.text[:c.parser.i], "\n"), "%s", c.parser.reason)
+	return c.said(1+strings.Count(pc.text[:c.parser.i], "\n"), c.parser.reason)
+}
+
+// said returns the error for what a parser gave as its reason.
+func (c *converter) said(line int, reason string) error {
+	if reason == tooDeep || reason == tooMany {
+		return c.limitf(line, "%s", reason)
+	}
+	return c.errorf(line, "%s", reason)
 }
 
 func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error) {
@@ -162,7 +193,7 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		return c.alias(n, depth)
 	}
 	if depth > maxDepth {
-		return done, c.errorf(n.Line, tooDeep)
+		return done, c.limitf(n.Line, tooDeep)
 	}
 	if n.Anchor != "" {
 		c.known[n] = converted{open: true}
@@ -184,7 +215,7 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		done.size = len(n.Value) + 8
 	}
 	if err == nil && done.size > maxAlias {
-		err = c.errorf(n.Line, "the aliases of the document expand to more than %d bytes", maxAlias)
+		err = c.limitf(n.Line, "the aliases of the document expand to more than %d bytes", maxAlias)
 	}
 	if n.Anchor != "" {
 		c.known[n] = done
@@ -208,7 +239,7 @@ func (c *converter) alias(n *yaml.Node, depth int) (converted, error) {
 	case done.open:
 		return done, c.errorf(n.Line, "the anchor %s contains itself", n.Value)
 	case depth+done.depth > maxDepth:
-		return done, c.errorf(n.Line, tooDeep)
+		return done, c.limitf(n.Line, tooDeep)
 	}
 	return done, nil
 }

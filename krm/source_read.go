@@ -33,7 +33,7 @@ func (s *Source) readText() (string, error) {
 
 func decodeText(file string, data []byte) (string, error) {
 	if len(data) > MaxFile {
-		return "", Errorf(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
+		return "", limitf(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
 	}
 	return plainText(file, data)
 }
@@ -217,7 +217,7 @@ func firstLine(s string) int {
 func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	if pc.plain || simpleText(pc.text) {
 		if v, ok := p.parse(pc.text); ok {
-			s.warnOdd(p, pc, mayBeSecret(v.Get("kind").Text()))
+			s.warnOdd(p, pc, s.hides(v.Get("kind").Text()))
 			return v, nil
 		}
 	} else {
@@ -236,8 +236,13 @@ func (s *Source) warnOdd(p *parser, pc piece, secret bool) {
 	}
 }
 
-// mayBeSecret reports whether messages must not show the values of a document of this kind.
-func mayBeSecret(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }
+// hides reports whether messages must not show the values of a document of this kind.
+func (s *Source) hides(kind string) bool {
+	return s.answer || holdsSecrets(kind)
+}
+
+// holdsSecrets reports whether objects of a kind are Secrets, or lists that may have some.
+func holdsSecrets(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }
 
 func (s *Source) warnValue(line int, v Value, secret bool) {
 	switch {

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -144,7 +146,7 @@ func mountOption(m krm.Mount) string {
 }
 
 // run runs the container and removes it.
-func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
+func (c *call) run(ctx context.Context, list krm.Chunks) (executors.Output, error) {
 	f := c.function
 	limited, cancel := context.WithTimeout(ctx, f.Limits.Timeout)
 	defer cancel()
@@ -153,14 +155,15 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 	stdout := &capped{limit: f.Limits.Output, full: func() { stop(errOutput) }}
 	stderr := &tail{limit: executors.StderrTail}
 	cmd := c.engine.command(context.Background(), c.args()...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(list), stdout, stderr
+	stdin := net.Buffers(slices.Clone(list))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &stdin, stdout, stderr
 	cmd.Dir = c.dir // engines leave notes where they are
 	err := c.wait(running, cmd)
 	var removed error
 	if err != nil { // else --rm has done it
 		removed = c.engine.remove(c.name)
 	}
-	out := executors.Output{List: stdout.bytes(), Stderr: stderr.bytes()}
+	out := executors.Output{List: stdout.pieces, Stderr: stderr.bytes()}
 	switch {
 	case ctx.Err() != nil:
 		return out, context.Cause(ctx)
@@ -262,7 +265,7 @@ func size(n int64) string {
 type capped struct {
 	limit  int64
 	full   func()
-	pieces [][]byte
+	pieces krm.Chunks
 	n      int64
 }
 
@@ -287,8 +290,6 @@ func (w *capped) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-func (w *capped) bytes() []byte { return bytes.Join(w.pieces, nil) }
 
 // tail keeps the end of what is written to it.
 type tail struct {
