@@ -24,10 +24,12 @@ type KeyValueSources struct {
 	Env string `json:"env,omitempty"`
 }
 
-// A keyValue is an entry and the place that it came from. Messages may show its key, never its value.
+// A keyValue is an entry and the place that it came from. Messages may show its key, never its value; nor the key of a line of a
+// file, which may be a line of a longer text.
 type keyValue struct {
 	key, value string
 	from       string
+	line       bool
 }
 
 // load reads all sources, in kustomize's order. The error joins all mistakes.
@@ -52,7 +54,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 			errs = append(errs, fmt.Errorf("literals[%d]: must be of the form key=value", i))
 			continue
 		}
-		all = append(all, keyValue{key, unquote(value), fmt.Sprintf("literals[%d]", i)})
+		all = append(all, keyValue{key, unquote(value), fmt.Sprintf("literals[%d]", i), false})
 	}
 	for i, text := range s.Files {
 		from := fmt.Sprintf("files[%d]", i)
@@ -61,7 +63,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 			errs = append(errs, fmt.Errorf("%s: %w", from, err))
 			continue
 		}
-		all = append(all, keyValue{key, value, from})
+		all = append(all, keyValue{key, value, from, false})
 	}
 	return all, errors.Join(append(errs, checkKeys(all)...)...)
 }
@@ -69,7 +71,10 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 func checkKeys(all []keyValue) (errs []error) {
 	seen := make(map[string]string, len(all))
 	for _, kv := range all {
-		if first, ok := seen[kv.key]; ok {
+		if first, ok := seen[kv.key]; ok && kv.line {
+			errs = append(errs, fmt.Errorf("%s: its key is already given by %s", kv.from, first))
+			continue
+		} else if ok {
 			errs = append(errs, fmt.Errorf("%s: key %q is already given by %s", kv.from, kv.key, first))
 			continue
 		}
@@ -136,7 +141,7 @@ func appendEnvFile(all []keyValue, src *krm.Source) ([]keyValue, error) {
 		if key == "" || key[0] == '#' {
 			continue
 		}
-		all = append(all, keyValue{key, value, pos.String()})
+		all = append(all, keyValue{key, value, pos.String(), true})
 	}
 	return all, nil
 }

@@ -123,6 +123,14 @@ func (d *decoder) mistake(hints []string, format string, args ...any) *DecodeErr
 	return &DecodeError{path, fmt.Sprintf(format, args...), hints}
 }
 
+// secret reports whether the value may be meant for a Secret.
+func (d *decoder) secret() bool {
+	has := func(key string) bool {
+		return slices.ContainsFunc(d.path, func(s step) bool { return s.key == key })
+	}
+	return has("sourceValue") || has("literals") && !has("configMapGenerator")
+}
+
 // mismatch reports that the value has the wrong type.
 func (d *decoder) mismatch(want string, v Value) {
 	var hints []string
@@ -130,6 +138,8 @@ func (d *decoder) mismatch(want string, v Value) {
 	case want != "a string" || !v.IsScalar():
 	case v.Type() == Bool:
 		hints = []string{"put it in quotes: y, yes, on and their like are booleans here"}
+	case d.secret():
+		hints = []string{"put it in quotes"}
 	default:
 		hints = []string{"put it in quotes: " + strconv.Quote(v.Text())}
 	}

@@ -55,7 +55,7 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	} else if line := nextLine(d, pc.text); line > 0 {
 		s.warn(c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
 	}
-	c.secret = s.hides(kindOf(root.Content[0]))
+	c.secret = s.hides(kindOf(root.Content[0]), pc.text)
 	done, err := c.convert(root.Content[0], 0)
 	p.cut += 4 * done.size // about what it takes
 	return done.value, err
@@ -237,6 +237,9 @@ func (c *converter) alias(n *yaml.Node, depth int) (converted, error) {
 	case !ok:
 		return c.convert(n.Alias, depth)
 	case done.open:
+		if c.secret {
+			return done, c.errorf(n.Line, "this anchor contains itself")
+		}
 		return done, c.errorf(n.Line, "the anchor %s contains itself", n.Value)
 	case depth+done.depth > maxDepth:
 		return done, c.limitf(n.Line, tooDeep)
@@ -283,7 +286,7 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 			return v, nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
-			return v, Errorf(Pos{c.source.File, c.line + n.Line}, FieldPath(c.path), "the number %s cannot be written as JSON", n.Value)
+			return v, Errorf(Pos{c.source.File, c.line + n.Line}, FieldPath(shown(c.path)), "the number %s cannot be written as JSON", n.Value)
 		}
 		if differs(v) {
 			c.source.warnValue(c.line+n.Line, v, c.secret)
@@ -347,7 +350,11 @@ func quotedStyle(n *yaml.Node) bool {
 
 // tagged warns about an explicit tag: it does not reach the output.
 func (c *converter) tagged(n *yaml.Node) {
-	if n.Style&yaml.TaggedStyle != 0 {
+	switch {
+	case n.Style&yaml.TaggedStyle == 0:
+	case c.secret && foreign(n):
+		c.source.warnForm(c.line+n.Line, "a tag is dropped; a value that starts with ! needs quotes")
+	default:
 		c.source.warnForm(c.line+n.Line, "the tag %s is dropped", n.ShortTag())
 	}
 }

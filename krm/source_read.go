@@ -217,7 +217,7 @@ func firstLine(s string) int {
 func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	if pc.plain || simpleText(pc.text) {
 		if v, ok := p.parse(pc.text); ok {
-			s.warnOdd(p, pc, s.hides(v.Get("kind").Text()))
+			s.warnOdd(p, pc, v)
 			return v, nil
 		}
 	} else {
@@ -226,8 +226,12 @@ func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	return s.parseSlow(p, pc)
 }
 
-// warnOdd reports the values of a document that do not leave as they are written or that are easily misunderstood.
-func (s *Source) warnOdd(p *parser, pc piece, secret bool) {
+// warnOdd reports the values of the document v that do not leave as they are written or that are easily misunderstood.
+func (s *Source) warnOdd(p *parser, pc piece, v Value) {
+	if len(p.odd) == 0 {
+		return
+	}
+	secret := s.hides(v.Get("kind").Text(), pc.text)
 	line, from := pc.line, 0
 	for _, at := range p.odd {
 		line += strings.Count(pc.text[from:at.offset], "\n")
@@ -235,14 +239,6 @@ func (s *Source) warnOdd(p *parser, pc piece, secret bool) {
 		s.warnValue(line, at.value, secret)
 	}
 }
-
-// hides reports whether messages must not show the values of a document of this kind.
-func (s *Source) hides(kind string) bool {
-	return s.answer || holdsSecrets(kind)
-}
-
-// holdsSecrets reports whether objects of a kind are Secrets, or lists that may have some.
-func holdsSecrets(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }
 
 func (s *Source) warnValue(line int, v Value, secret bool) {
 	switch {
@@ -417,7 +413,7 @@ func (s *Source) readValue() (Value, error) {
 	p.yaml11, p.first = true, true
 	if simpleText(text) {
 		if v, ok := p.parse(text); ok {
-			s.warnOdd(p, pc, false)
+			s.warnOdd(p, pc, v)
 			s.warnSecond(text, p.i)
 			return v, nil
 		}
