@@ -55,8 +55,7 @@ func (f *Finish) Apply(list *krm.List, warn Warn) error {
 	return nil
 }
 
-// dropLocal removes the resources that are meant for the build alone: those annotated as local-config, with any value but
-// "false".
+// dropLocal removes the resources that are meant for the build alone.
 func dropLocal(list *krm.List) error {
 	for _, r := range list.All() {
 		id := r.ID()
@@ -68,10 +67,7 @@ func dropLocal(list *krm.List) error {
 			return krm.Errorf(r.Pos, "", "%s: metadata.name is missing", id)
 		}
 	}
-	list.Filter(func(r *krm.Resource) bool {
-		local := r.Annotations().Get("config.kubernetes.io/local-config")
-		return !r.Value().IsEmpty() && (!local.Exists() || local.Text() == "false")
-	})
+	list.Filter(func(r *krm.Resource) bool { return !r.Value().IsEmpty() && !r.IsLocal() })
 	return nil
 }
 

@@ -24,11 +24,13 @@ type KeyValueSources struct {
 	Env string `json:"env,omitempty"`
 }
 
-// A keyValue is an entry and the place that it came from. Messages may show its key, never its value.
+// A keyValue is an entry and the place that it came from. Messages may show its key, never its value; nor the key of a line of a
+// file, which may be a line of a longer text.
 type keyValue struct {
 	key, value string
 	from       string
 	file       *krm.Source // that value is all of, if it is
+	line       bool
 }
 
 // base64 returns the value as Secrets have it.
@@ -76,7 +78,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 			errs = append(errs, fmt.Errorf("%s: %w", from, err))
 			continue
 		}
-		all = append(all, keyValue{key, src.Text(), from, src})
+		all = append(all, keyValue{key: key, value: src.Text(), from: from, file: src})
 	}
 	return all, errors.Join(append(errs, checkKeys(all)...)...)
 }
@@ -84,7 +86,10 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 func checkKeys(all []keyValue) (errs []error) {
 	seen := make(map[string]string, len(all))
 	for _, kv := range all {
-		if first, ok := seen[kv.key]; ok {
+		if first, ok := seen[kv.key]; ok && kv.line {
+			errs = append(errs, fmt.Errorf("%s: its key is already given by %s", kv.from, first))
+			continue
+		} else if ok {
 			errs = append(errs, fmt.Errorf("%s: key %q is already given by %s", kv.from, kv.key, first))
 			continue
 		}
@@ -148,7 +153,7 @@ func appendEnvFile(all []keyValue, src *krm.Source) ([]keyValue, error) {
 		if key == "" || key[0] == '#' {
 			continue
 		}
-		all = append(all, keyValue{key: key, value: value, from: pos.String()})
+		all = append(all, keyValue{key: key, value: value, from: pos.String(), line: true})
 	}
 	return all, nil
 }

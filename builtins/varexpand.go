@@ -34,16 +34,25 @@ func newVarValue(v krm.Value, path string) (*varValue, error) {
 	case krm.Int:
 		n, err := strconv.Atoi(v.Text())
 		text := strconv.Itoa(n)
-		return &varValue{value: krm.Number(krm.Int, text), text: text}, err
+		return &varValue{value: krm.Number(krm.Int, text), text: text}, unread(err)
 	case krm.Float:
 		f, err := strconv.ParseFloat(v.Text(), 64)
 		whole := strconv.FormatFloat(f, 'f', -1, 64)
-		return &varValue{value: krm.Number(krm.Float, whole), text: fmt.Sprint(f)}, err
+		return &varValue{value: krm.Number(krm.Float, whole), text: fmt.Sprint(f)}, unread(err)
 	case krm.Bool:
 		b, err := strconv.ParseBool(v.Text())
-		return &varValue{value: krm.BoolValue(b), text: strconv.FormatBool(b)}, err
+		return &varValue{value: krm.BoolValue(b), text: strconv.FormatBool(b)}, unread(err)
 	}
 	return &varValue{}, nil
+}
+
+// unread returns the error of strconv without the value, which may be a Secret's.
+func unread(err error) error {
+	var number *strconv.NumError
+	if errors.As(err, &number) {
+		return fmt.Errorf("the value cannot be read: %w", number.Err)
+	}
+	return err
 }
 
 func (e *expander) edit(v krm.Value) (krm.Value, error) {

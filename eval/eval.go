@@ -77,15 +77,11 @@ func load(op graph.Load) (*krm.List, error) {
 	return list, list.CheckUnique()
 }
 
-// maxResources bounds a list, far above what a cluster can hold: a base that is used twice by one that is used twice, and so
-// on, would fill the memory.
-const maxResources = 1 << 18
-
 func merge(inputs []Input) (*krm.List, error) {
 	list := Take(inputs)
 	for _, in := range inputs[min(1, len(inputs)):] {
-		if list.Len()+in.List.Len() > maxResources {
-			return nil, krm.Limitf("the list would have more than %d resources: some bases are used again and again, by one another", maxResources)
+		if list.Len()+in.List.Len() > krm.MaxResources {
+			return nil, krm.Limitf("the list would have more than %d resources: some bases are used again and again, by one another", krm.MaxResources)
 		}
 		for _, r := range in.List.All() {
 			if err := list.Append(r); err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm"
 )
 
 // What it costs to start an executor and to end it.
@@ -29,7 +30,7 @@ func BenchmarkCall(b *testing.B) {
 			list, f := make([]byte, size), function(b)("copy")
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				if _, err := x.Execute(b.Context(), f, list); err != nil {
+				if _, err := x.Execute(b.Context(), f, krm.Chunks{list}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -29,7 +29,7 @@ type Executor interface {
 	// Execute runs f once with list, a ResourceList, as its input. When it returns, whatever the call has started has ended.
 	// The list that the function wrote is returned as it is: it may be empty or no list at all. That of a function which
 	// ran and failed is returned with the error, because its results may say why.
-	Execute(ctx context.Context, f krm.Function, list []byte) (Output, error)
+	Execute(ctx context.Context, f krm.Function, list krm.Chunks) (Output, error)
 }
 
 // StderrTail is how many bytes of a function's stderr are kept: the last ones.

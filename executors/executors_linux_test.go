@@ -87,8 +87,8 @@ func TestMain(m *testing.M) {
 type echo struct{}
 
 func (echo) Prepare(context.Context, krm.Function) error { return nil }
-func (echo) Execute(context.Context, krm.Function, []byte) (executors.Output, error) {
-	return executors.Output{List: []byte(strings.Join(os.Environ(), "\n"))}, nil
+func (echo) Execute(context.Context, krm.Function, krm.Chunks) (executors.Output, error) {
+	return executors.Output{List: krm.Chunks{[]byte(strings.Join(os.Environ(), "\n"))}}, nil
 }
 
 type boundless struct{}
@@ -97,8 +97,8 @@ func (boundless) Prepare(context.Context, krm.Function) error {
 	return errors.New(strings.Repeat("no ", 12<<20))
 }
 
-func (boundless) Execute(context.Context, krm.Function, []byte) (executors.Output, error) {
-	return executors.Output{List: make([]byte, 64<<20), Stderr: make([]byte, 8<<20)}, nil
+func (boundless) Execute(context.Context, krm.Function, krm.Chunks) (executors.Output, error) {
+	return executors.Output{List: krm.Chunks{make([]byte, 64<<20)}, Stderr: make([]byte, 8<<20)}, nil
 }
 
 // TestBoundless checks that what an executor answers is bounded on this side, too.
@@ -113,12 +113,12 @@ func TestBoundless(t *testing.T) {
 	out, err := x.Execute(t.Context(), f, nil)
 	var e *executors.Error
 	if !errors.As(err, &e) || e.Code != executors.Limit || !strings.Contains(e.Msg, "f: executor boundless answered with more than 1048576 bytes") || out.List != nil {
-		t.Errorf("%d bytes, %v", len(out.List), err)
+		t.Errorf("%d bytes, %v", out.List.Len(), err)
 	}
 	f.Limits.Output = 64 << 20
 	out, err = x.Execute(t.Context(), f, nil)
-	if err != nil || len(out.List) != 64<<20 || len(out.Stderr) != executors.StderrTail {
-		t.Errorf("%d bytes, %d of stderr, %v", len(out.List), len(out.Stderr), err)
+	if err != nil || out.List.Len() != 64<<20 || len(out.Stderr) != executors.StderrTail {
+		t.Errorf("%d bytes, %d of stderr, %v", out.List.Len(), len(out.Stderr), err)
 	}
 	err = x.Prepare(t.Context(), f)
 	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.Contains(e.Msg, "f: executor boundless: ") || !strings.Contains(e.Msg, "larger than max") {
@@ -140,8 +140,8 @@ type panics struct{}
 
 func (panics) Prepare(_ context.Context, f krm.Function) error { panic("with " + string(f.Config)) }
 
-func (panics) Execute(_ context.Context, _ krm.Function, list []byte) (executors.Output, error) {
-	go panic("with " + string(list))
+func (panics) Execute(_ context.Context, _ krm.Function, list krm.Chunks) (executors.Output, error) {
+	go panic("with " + list.String())
 	select {}
 }
 
@@ -181,7 +181,7 @@ func checkPanic(t *testing.T, err error, want string) {
 
 type leaves struct{ echo }
 
-func (leaves) Execute(context.Context, krm.Function, []byte) (executors.Output, error) {
+func (leaves) Execute(context.Context, krm.Function, krm.Chunks) (executors.Output, error) {
 	return executors.Output{}, osexec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 48.12 & sleep 48.12' >/dev/null 2>&1 </dev/null & exit 0").Run()
 }
 
@@ -371,13 +371,13 @@ func TestCrash(t *testing.T) {
 			}
 		}()
 		start := time.Now()
-		_, err := x.Execute(t.Context(), f, []byte("x"))
+		_, err := x.Execute(t.Context(), f, krm.Chunks{[]byte("x")})
 		var e *executors.Error
 		want := "executor exec crashed (signal: killed) while running " + f.Name + " (" + f.Node + ")"
 		if !errors.As(err, &e) || e.Code != executors.Failed || e.Msg != want || time.Since(start) > 2*time.Second+slack {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		if _, err := x.Execute(t.Context(), f, []byte("x")); !errors.As(err, &e) || e.Msg != want {
+		if _, err := x.Execute(t.Context(), f, krm.Chunks{[]byte("x")}); !errors.As(err, &e) || e.Msg != want {
 			t.Errorf("the next call: %v", err)
 		}
 		x.Close()
@@ -559,14 +559,14 @@ func TestThirdParty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(out.List)) {
+	for line := range strings.Lines(out.List.String()) {
 		name, _, ok := strings.Cut(line, "=")
 		known := strings.HasPrefix(name, "PLUGIN_") || slices.Contains([]string{"ROLE", "TMPDIR", "TMP", "TEMP", "KRMFLOW_EXECUTOR"}, name)
 		if ok && !known && name == strings.ToUpper(name) && !strings.ContainsAny(name, "+/ ") {
 			t.Errorf("environment: %s", line)
 		}
 	}
-	if strings.Contains(string(out.List), "canary") {
+	if strings.Contains(out.List.String(), "canary") {
 		t.Error("the host's environment passes")
 	}
 }

@@ -3,6 +3,8 @@ package executors
 import (
 	"context"
 	"errors"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/krmflow/krmflow/executors/internal/wire"
@@ -11,6 +13,31 @@ import (
 
 // chunk is how many bytes of a list one message carries: well below gRPC's limit of 4 MiB.
 const chunk = 1 << 20
+
+// parts yields a list in the parts that messages carry.
+func parts(list krm.Chunks) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for _, c := range list {
+			for part := range slices.Chunk(c, chunk) {
+				if !yield(part) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// keep adds a part to a list. Small parts, which krmflow itself does not send, become one.
+func keep(list krm.Chunks, part []byte) krm.Chunks {
+	switch n := len(list); {
+	case len(part) == 0:
+		return list
+	case n > 0 && len(part) < chunk/16:
+		list[n-1] = append(list[n-1], part...)
+		return list
+	}
+	return append(list, part)
+}
 
 // toWire returns the message that describes f.
 func toWire(f krm.Function) *wire.Function {

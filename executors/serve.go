@@ -156,7 +156,7 @@ func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
 	if err != nil {
 		return err
 	}
-	list := first.GetList()
+	list := keep(nil, first.GetList())
 	for {
 		part, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -165,7 +165,7 @@ func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, part.GetList()...)
+		list = keep(list, part.GetList())
 	}
 	var out Output
 	f := fromWire(first.GetFunction())
@@ -173,12 +173,10 @@ func (s *server) Execute(stream wire.Executor_ExecuteServer) error {
 		out, err = s.ex.Execute(ctx, f, list)
 		return err
 	})
-	for len(out.List) > 0 { // of a function that failed, too: its results say why
-		n := min(chunk, len(out.List))
-		if err := stream.Send(&wire.ExecuteResponse{List: out.List[:n]}); err != nil {
+	for part := range parts(out.List) { // of a function that failed, too: its results say why
+		if err := stream.Send(&wire.ExecuteResponse{List: part}); err != nil {
 			return err
 		}
-		out.List = out.List[n:]
 	}
 	out.Stderr = out.Stderr[max(0, len(out.Stderr)-StderrTail):]
 	return stream.Send(&wire.ExecuteResponse{Stderr: out.Stderr, Error: errToWire(err), Done: true})

@@ -177,7 +177,7 @@ func (x *Process) Prepare(ctx context.Context, f krm.Function) error {
 }
 
 // Execute implements [Executor].
-func (x *Process) Execute(ctx context.Context, f krm.Function, list []byte) (Output, error) {
+func (x *Process) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (Output, error) {
 	limits := Bounded(f.Limits)
 	limit := limits.Timeout + overtime
 	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not answer within %v", f.Name, x.kind, limit)}
@@ -187,30 +187,28 @@ func (x *Process) Execute(ctx context.Context, f krm.Function, list []byte) (Out
 	if err != nil {
 		return Output{}, x.failure(ctx, f, err)
 	}
-	req := &wire.ExecuteRequest{Function: toWire(f)}
-	for {
-		n := min(chunk, len(list))
-		req.List, list = list[:n], list[n:]
-		if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) { // EOF: the answer says why
-			return Output{}, x.failure(ctx, f, err)
-		} else if err != nil || len(list) == 0 {
-			break
+	err = stream.Send(&wire.ExecuteRequest{Function: toWire(f)})
+	for part := range parts(list) {
+		if err == nil {
+			err = stream.Send(&wire.ExecuteRequest{List: part})
 		}
-		req = &wire.ExecuteRequest{}
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: the answer says why
+		return Output{}, x.failure(ctx, f, err)
 	}
 	stream.CloseSend()
 	var out Output
-	for {
+	for size := int64(0); ; {
 		resp, err := stream.Recv()
 		if err != nil {
 			return Output{}, x.failure(ctx, f, err)
 		}
 		// An executor of a third party may not keep to the limits.
-		if int64(len(out.List)+len(resp.GetList())) > limits.Output {
+		if size += int64(len(resp.GetList())); size > limits.Output {
 			return Output{}, &Error{Code: Limit, Msg: fmt.Sprintf("%s: executor %s answered with more than %d bytes, stopped\n"+
 				"  --max-fn-output sets how much a function may write", f.Name, x.kind, limits.Output)}
 		}
-		out.List = append(out.List, resp.GetList()...)
+		out.List = keep(out.List, resp.GetList())
 		if resp.GetDone() {
 			out.Stderr = resp.GetStderr()[max(0, len(resp.GetStderr())-StderrTail):]
 			return out, x.refusal(ctx, resp.GetError())

@@ -108,7 +108,11 @@ func (c Cursor) mismatch(want string) {
 		return
 	}
 	err := c.Errorf("must be %s, not %s", want, c.v.typ.article())
-	if want == "a string" && c.v.IsScalar() {
+	switch {
+	case want != "a string" || !c.v.IsScalar():
+	case mayBeSecret(err.Field):
+		err.Hint("put it in quotes")
+	default:
 		err.Hint("put it in quotes: %q", c.v.Text())
 	}
 }

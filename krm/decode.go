@@ -137,6 +137,14 @@ func (d *decoder) mistake(hints []string, format string, args ...any) *DecodeErr
 	return &DecodeError{Path: path, Msg: fmt.Sprintf(format, args...), Hints: hints}
 }
 
+// secret reports whether the value may be meant for a Secret.
+func (d *decoder) secret() bool {
+	has := func(key string) bool {
+		return slices.ContainsFunc(d.path, func(s step) bool { return s.key == key })
+	}
+	return has("sourceValue") || has("literals") && !has("configMapGenerator")
+}
+
 // mismatch reports that the value has the wrong type.
 func (d *decoder) mismatch(want string, v Value) {
 	hints := func() []string {
@@ -145,6 +153,8 @@ func (d *decoder) mismatch(want string, v Value) {
 			return nil
 		case v.Type() == Bool:
 			return []string{"put it in quotes: y, yes, on and their like are booleans here"}
+		case d.secret():
+			return []string{"put it in quotes"}
 		}
 		return []string{"put it in quotes: " + strconv.Quote(v.Text())}
 	}

@@ -53,6 +53,22 @@ func AsError(err error) *Error {
 	return e
 }
 
+// A limit is the cause of an [Error] about an input that is larger or deeper than krmflow takes.
+type limit string
+
+func (l limit) Error() string { return string(l) }
+
+// limitf is [Errorf] for such an error.
+func limitf(pos Pos, field, format string, args ...any) *Error {
+	return Errorf(pos, field, "%w", limit(fmt.Sprintf(format, args...)))
+}
+
+// IsLimit reports whether err is about an input that is larger or deeper than krmflow takes.
+func IsLimit(err error) bool {
+	var l limit
+	return errors.As(err, &l)
+}
+
 // Hint adds a line that tells the user what to do and returns e.
 func (e *Error) Hint(format string, args ...any) *Error {
 	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))

@@ -53,7 +53,9 @@ func (p *parser) flowSeq() (v Value, ok bool) {
 		if v, ok = p.flowNode(); !ok || !p.flowSpace() {
 			return v, false
 		}
-		p.items = append(p.items, v)
+		if p.items = append(p.items, v); p.full() {
+			return v, p.fail(tooMany)
+		}
 		if p.s[p.i] == ']' {
 			break
 		}
@@ -86,7 +88,9 @@ func (p *parser) flowMap() (v Value, ok bool) {
 				return v, false
 			}
 		}
-		p.fields = append(p.fields, Field{key, v})
+		if p.fields = append(p.fields, Field{key, v}); p.full() {
+			return v, p.fail(tooMany)
+		}
 		if p.s[p.i] == '}' {
 			break
 		}

@@ -64,7 +64,7 @@ type Limits struct {
 
 // FunctionOutput is what one call of a function has written.
 type FunctionOutput struct {
-	List   []byte // stdout
+	List   Chunks // stdout
 	Stderr []byte // the tail of stderr, bounded by the executor; raw, so escape it before it meets a terminal
 }
 

@@ -5,6 +5,10 @@ import (
 	"iter"
 )
 
+// MaxResources bounds a list, far above what a cluster can hold: a base that is used twice by one that is used twice, and so
+// on, would fill the memory, and so would a function.
+const MaxResources = 1 << 18
+
 // A List is a sequence of resources in load order with an index by identity, so that lookups never scan. A List is owned
 // by one step at a time and not safe for concurrent use; [List.Clone] makes a private copy that shares the resources.
 type List struct {

@@ -26,14 +26,17 @@ type parser struct {
 	first   bool   // further documents in s are ignored
 	odd     []odd  // values that leave in another form than they are written, or that some readers misunderstand
 	depth   int
+	room    int    // bytes that the lists and mappings of all documents may take together, 0 for any number
 	reason  string // why the parser gave up at i, if the document is wrong for certain
 	size    int    // of the document that was read last, with aliases counted as copies
 	aliases int    // what aliases have added to the size of the documents so far
 
-	fields []Field // stack of the mappings that are open
-	items  []Value // stack of the lists that are open
-	buf    []byte  // the scalar under construction
-	trace  *trace  // if not nil, takes the places of keys and items
+	fields []Field             // stack of the mappings that are open
+	items  []Value             // stack of the lists that are open
+	buf    []byte              // the scalar under construction
+	seen   map[string]struct{} // empty, for unique
+	sized  int                 // number of keys that seen was made for
+	trace  *trace              // if not nil, takes the places of keys and items
 	slabs
 }
 
@@ -44,11 +47,15 @@ func newParser() *parser { return parsers.Get().(*parser) }
 
 func (p *parser) release() {
 	kept := parser{slabs: p.slabs}
+	if p.sized <= maxSlab {
+		kept.seen, kept.sized = p.seen, p.sized
+	}
 	if cap(p.fields) <= maxSlab && cap(p.items) <= maxSlab && cap(p.buf) <= 64*maxSlab {
 		clear(p.fields[:cap(p.fields)])
 		clear(p.items[:cap(p.items)])
 		kept.fields, kept.items, kept.buf = p.fields[:0], p.items[:0], p.buf[:0]
 	}
+	kept.cut = 0
 	*p = kept
 	parsers.Put(p)
 }
@@ -242,7 +249,9 @@ func (p *parser) mapping(col int, key string) (v Value, ok bool) {
 		if v, ok = p.value(col); !ok {
 			return v, false
 		}
-		p.fields = append(p.fields, Field{key, v})
+		if p.fields = append(p.fields, Field{key, v}); p.full() {
+			return v, p.fail(tooMany)
+		}
 		if p.col != col {
 			break
 		}
@@ -264,7 +273,16 @@ func (p *parser) enter() bool {
 	return true
 }
 
-const tooDeep = "lists and mappings are nested more than 1000 levels deep"
+// full reports whether lists and mappings take more memory than they may. Those that are open take it three times: for what their
+// stack has left behind when it grew, and for what is made of them.
+func (p *parser) full() bool {
+	return p.room > 0 && p.cut+3*(len(p.fields)*fieldSize+len(p.items)*itemSize) > p.room
+}
+
+const (
+	tooDeep = "lists and mappings are nested more than 1000 levels deep"
+	tooMany = "the values take more memory than an answer may"
+)
 
 // key parses a key of a block mapping, with its colon.
 func (p *parser) key() (string, bool) {
@@ -327,7 +345,9 @@ func (p *parser) seq(col int, indentless bool) (v Value, ok bool) {
 		if v, ok = p.item(col); !ok {
 			return v, false
 		}
-		p.items = append(p.items, v)
+		if p.items = append(p.items, v); p.full() {
+			return v, p.fail(tooMany)
+		}
 		if p.col != col {
 			break
 		}
@@ -379,7 +399,7 @@ func (p *parser) closeSeq(base int) Value {
 // closeMap makes a mapping of the fields on the stack from base on; it fails for a duplicate key.
 func (p *parser) closeMap(base int) (Value, bool) {
 	open := p.fields[base:]
-	if !unique(open) {
+	if !p.unique(open) {
 		return Value{}, false
 	}
 	v := MapOf(p.slabs.cutFields(open)...)
@@ -388,7 +408,7 @@ func (p *parser) closeMap(base int) (Value, bool) {
 }
 
 // unique reports whether no two fields have the same key. Sorted keys, few keys and many keys each have their way.
-func unique(fields []Field) bool {
+func (p *parser) unique(fields []Field) bool {
 	sorted := len(fields) > 6
 	for i := 1; i < len(fields) && sorted; i++ {
 		sorted = fields[i-1].Key < fields[i].Key
@@ -406,9 +426,12 @@ func unique(fields []Field) bool {
 		}
 		return true
 	}
-	seen := make(map[string]struct{}, len(fields))
-	for i := range fields {
-		seen[fields[i].Key] = struct{}{}
+	if n := len(fields); n > p.sized || n < p.sized/8 {
+		p.seen, p.sized = make(map[string]struct{}, n), n
 	}
-	return len(seen) == len(fields)
+	defer clear(p.seen)
+	for i := range fields {
+		p.seen[fields[i].Key] = struct{}{}
+	}
+	return len(p.seen) == len(fields)
 }

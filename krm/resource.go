@@ -150,5 +150,12 @@ func (r *Resource) Labels() Value { return r.value.At("metadata", "labels") }
 // Annotations returns metadata.annotations, None if there are none.
 func (r *Resource) Annotations() Value { return r.value.At("metadata", "annotations") }
 
+// IsLocal reports whether the resource is for the build alone, and not part of its output: it is annotated as local-config, with any
+// value but "false".
+func (r *Resource) IsLocal() bool {
+	local := r.Annotations().Get(localConfigAnnotation)
+	return local.Exists() && local.Text() != "false"
+}
+
 // Schema returns the schema that the resource was loaded with, nil for Kubernetes' own.
 func (r *Resource) Schema() *Schema { return r.scopes }

@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"strconv"
@@ -39,6 +40,8 @@ type WireOptions struct {
 	Name string
 	// Pos is where resources that the function made count as written: its configuration.
 	Pos Pos
+	// Output is how many bytes the function may write.
+	Output int64
 	// Schema belongs to the resources that the function made; nil stands for Kubernetes' own.
 	Schema *Schema
 }
@@ -72,33 +75,50 @@ func (o WireOptions) idPrefix() string {
 // items adds nothing to the output. A generator finds config in the place of its items, as with kustomize.
 //
 // What a build remembers about a resource is not part of the list; [DecodeResourceList] attaches it again.
-func EncodeResourceList(list *List, config Value, o WireOptions) []byte {
-	version := o.Version
-	if version == "" {
-		version = ResourceListV1
-	}
+func EncodeResourceList(list *List, config Value, o WireOptions) Chunks {
 	if config.Exists() {
 		config = annotate(config, localConfigAnnotation, "true")
 	}
-	var items []Value
-	if list != nil {
-		items = make([]Value, 0, list.Len())
+	w := chunkWriter{}
+	w.dst = append(w.dst, "apiVersion: "+cmp.Or(o.Version, ResourceListV1)+"\nkind: ResourceList\n"...)
+	w.line = len(w.dst)
+	switch {
+	case list != nil && list.Len() > 0:
 		prefix := o.idPrefix()
 		for i, r := range list.All() {
-			items = append(items, annotate(r.Value(), idAnnotation, prefix+strconv.Itoa(i)))
+			w.item(i, annotate(r.Value(), idAnnotation, prefix+strconv.Itoa(i)))
 		}
+	case o.Role == GeneratorRole && config.At("metadata", "name").Text() != "" && config.Get("kind").Text() != "":
+		w.item(0, config)
+	default:
+		w.field("items", SeqOf(), 0)
 	}
-	if o.Role == GeneratorRole && len(items) == 0 && config.At("metadata", "name").Text() != "" && config.Get("kind").Text() != "" {
-		items = append(items, config)
-	}
-	e := emitter{}
-	e.dst = append(e.dst, "apiVersion: "+version+"\nkind: ResourceList\n"...)
-	e.line = len(e.dst)
-	e.field("items", SeqOf(items...), 0)
 	if config.Exists() {
-		e.field("functionConfig", config, 0)
+		w.field("functionConfig", config, 0)
 	}
-	return e.dst
+	return append(w.done, w.dst)
+}
+
+// A chunkWriter writes a list item by item.
+type chunkWriter struct {
+	emitter
+	done Chunks
+}
+
+// chunkSize is how large the chunks of a list are, or larger by one item.
+const chunkSize = 1 << 20
+
+// item writes item i.
+func (w *chunkWriter) item(i int, v Value) {
+	if i == 0 {
+		w.dst = append(w.dst, "items:\n"...)
+		w.line = len(w.dst)
+	}
+	w.seq(SeqOf(v), 0, false)
+	if len(w.dst) >= chunkSize {
+		w.done = append(w.done, w.dst)
+		w.dst, w.line = make([]byte, 0, chunkSize+chunkSize/8), 0
+	}
 }
 
 // annotate returns the object v with one more annotation. All others become strings, as a function expects them.

@@ -1,6 +1,8 @@
 package krm
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,11 +19,11 @@ const (
 // attach makes resources of the items and gives them back what the build knows about them.
 func (d *wireDecoder) attach(items []wireItem) error {
 	rs := make([]*Resource, len(items))
-	owners := make([]*wireItem, d.in.Len())
+	d.carriers, d.owners = make([]*wireItem, d.in.Len()), make([]*wireItem, d.in.Len())
 	seen := make(map[ID]*wireItem, len(items))
 	for i := range items {
 		it := &items[i]
-		from, err := d.owner(it, owners)
+		from, err := d.owner(it)
 		if err != nil {
 			return err
 		}
@@ -29,6 +31,7 @@ func (d *wireDecoder) attach(items []wireItem) error {
 		if err != nil {
 			return err
 		}
+		d.warnLocal(it, r, from)
 		if other := seen[r.id.Key()]; other != nil {
 			return d.errorf(printPath(it.path), "duplicate resource %s: it is also %s", r.id, printPath(other.path))
 		}
@@ -43,30 +46,72 @@ func (d *wireDecoder) attach(items []wireItem) error {
 		d.reply.List = d.in
 		return d.checkUnchanged(rs)
 	}
-	return d.merge(rs, owners)
+	return d.merge(rs)
 }
 
-// owner returns the position of the resource whose id the item carries, -1 if it carries none that was given out in this
-// call.
-func (d *wireDecoder) owner(it *wireItem, owners []*wireItem) (int, error) {
-	id := it.value.At("metadata", "annotations", idAnnotation).Text()
-	if id == "" || len(owners) == 0 {
+// owner returns the position of the resource that an item is, by the id that it carries, -1 if it carries none that was given
+// out in this call.
+func (d *wireDecoder) owner(it *wireItem) (int, error) {
+	i := d.carried(it)
+	if i < 0 {
 		return -1, nil
+	}
+	owner := d.meant(it, i)
+	if other := cmp.Or(d.carriers[i], d.owners[owner]); other != nil {
+		return -1, d.errorf(printPath(it.path), "%s has the same id as %s, %s", objectName(it.value), printPath(other.path), objectName(other.value)).
+			Hint("remove the annotation %s from copies of a resource", idAnnotation)
+	}
+	d.carriers[i], d.owners[owner] = it, it
+	return owner, nil
+}
+
+// carried returns the position of the resource that has got the id of an item, -1 if none has.
+func (d *wireDecoder) carried(it *wireItem) int {
+	id := it.value.At("metadata", "annotations", idAnnotation).Text()
+	if id == "" || d.in.Len() == 0 {
+		return -1
 	}
 	if d.prefix == "" {
 		d.prefix = d.idPrefix()
 	}
 	number, ok := strings.CutPrefix(id, d.prefix)
 	i, err := strconv.Atoi(number)
-	if !ok || err != nil || i < 0 || i >= len(owners) || strconv.Itoa(i) != number {
-		return -1, nil
+	if !ok || err != nil || i < 0 || i >= d.in.Len() || strconv.Itoa(i) != number {
+		return -1
 	}
-	if other := owners[i]; other != nil {
-		return -1, d.errorf(printPath(it.path), "%s has the same id as %s, %s", objectName(it.value), printPath(other.path), objectName(other.value)).
-			Hint("remove the annotation %s from copies of a resource", idAnnotation)
+	return i
+}
+
+// meant returns the position of the resource that an item is which carries the id of resource i. The id tells it if a function
+// has renamed the resource. But an item that has the name of another resource, and is more like that one, got the wrong id:
+// ids that are exchanged do not move what the build knows about a resource to another one.
+func (d *wireDecoder) meant(it *wireItem, i int) int {
+	carried := d.in.At(i)
+	r := Resource{scopes: carried.scopes}
+	r.SetValue(it.value)
+	if r.id.Key() == carried.id.Key() {
+		return i
 	}
-	owners[i] = it
-	return i, nil
+	at := d.known.Find(r.id)
+	if len(at) != 1 || d.distance(at[0], it) >= d.distance(i, it) {
+		return i
+	}
+	d.warn(printPath(it.path), "%s has the id of %s; it counts as what its name says", r.id, carried.id)
+	return at[0]
+}
+
+// warnLocal warns if r, which a function returned for a resource of the input, will for the first time not be in the output. from
+// is the resource whose id it has, -1 for none.
+func (d *wireDecoder) warnLocal(it *wireItem, r *Resource, from int) {
+	if !r.IsLocal() {
+		return
+	}
+	if at := d.known.Find(r.id); from < 0 && len(at) > 0 {
+		from = at[0]
+	}
+	if from >= 0 && !d.in.At(from).IsLocal() {
+		d.warn(printPath(it.path), "%s has annotated %s with %s: it will not be in the output", d.Name, d.in.At(from).id, localConfigAnnotation)
+	}
 }
 
 // resource returns the resource that an item describes, with the state of resource number from of the input.
@@ -147,28 +192,37 @@ func rewritten(v Value) Value {
 			return Str(v.outputText()).WithStyleOf(v)
 		}
 	case Seq:
+		w := v
 		for i, x := range v.Items() {
 			if y := rewritten(x); !y.Same(x) {
-				v = v.WithItem(i, y)
+				if w.Same(v) {
+					w = SeqOf(slices.Clone(v.Items())...)
+				}
+				w.Items()[i] = y
 			}
 		}
+		return w
 	case Map:
-		for _, f := range v.Fields() {
+		w := v
+		for i, f := range v.Fields() {
 			if y := rewritten(f.Value); !y.Same(f.Value) {
-				v = v.With(f.Key, y)
+				if w.Same(v) {
+					w = MapOf(slices.Clone(v.Fields())...)
+				}
+				w.Fields()[i].Value = y
 			}
 		}
+		return w
 	}
 	return v
 }
 
 // merge makes the list of a transformer: resources that have the identity of one before take its place, others go to the
 // end, and what did not come back is gone.
-func (d *wireDecoder) merge(rs []*Resource, owners []*wireItem) error {
-	list := d.in.Clone()
+func (d *wireDecoder) merge(rs []*Resource) error {
 	places := make([]*Resource, d.in.Len(), d.in.Len()+len(rs))
 	for _, r := range rs {
-		at := list.Find(r.id)
+		at := d.known.Find(r.id)
 		switch len(at) {
 		case 0:
 			places = append(places, r)
@@ -188,7 +242,7 @@ func (d *wireDecoder) merge(rs []*Resource, owners []*wireItem) error {
 	for i, r := range places {
 		if r != nil {
 			kept = append(kept, r)
-		} else if owners[i] == nil {
+		} else if d.owners[i] == nil {
 			d.reply.Removed = append(d.reply.Removed, d.in.At(i).id)
 		}
 	}

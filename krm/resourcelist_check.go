@@ -4,8 +4,7 @@ package krm
 // and a validator may add the label validated-by. Values count as the function saw them: it got 10 for 012.
 func (d *wireDecoder) checkUnchanged(rs []*Resource) error {
 	answer := NewList(rs...)
-	in := d.in.Clone()
-	for _, r := range in.All() {
+	for _, r := range d.in.All() {
 		at := answer.Find(r.id)
 		if len(at) == 0 {
 			return d.errorf("", "a validator must not change resources, but it removed %s", r.id)
@@ -19,7 +18,7 @@ func (d *wireDecoder) checkUnchanged(rs []*Resource) error {
 		}
 	}
 	for _, r := range rs {
-		if len(in.Find(r.id)) == 0 {
+		if len(d.known.Find(r.id)) == 0 {
 			return d.errorf("", "a validator must not change resources, but it added %s", r.id)
 		}
 	}
@@ -67,6 +66,65 @@ func unchanged(before, after Value, path []any) (field []any, same bool) {
 		return nil, true
 	}
 	return path, sameScalar(before, after)
+}
+
+// distance returns in how many scalars, and empty lists and mappings, an item and resource i of the input differ, name and
+// namespace left out.
+func (d *wireDecoder) distance(i int, it *wireItem) int {
+	nameless := func(v, annotations Value) Value {
+		v = d.cleanAnnotations(v, annotations)
+		if meta := v.Get("metadata"); meta.Type() == Map {
+			return v.With("metadata", meta.Without("name").Without("namespace"))
+		}
+		return v
+	}
+	r := d.in.At(i)
+	return difference(nameless(r.value, r.Annotations()), nameless(it.value, r.Annotations()))
+}
+
+func difference(before, after Value) (n int) {
+	switch {
+	case before.typ == Map && after.typ == Map:
+		for i, f := range before.Fields() {
+			n += difference(f.Value, after.counterpart(i, f.Key))
+		}
+		for i, f := range after.Fields() {
+			if !before.counterpart(i, f.Key).Exists() {
+				n += scalars(f.Value)
+			}
+		}
+		return n
+	case before.typ == Seq && after.typ == Seq:
+		for i := range max(before.Len(), after.Len()) {
+			n += difference(before.item(i), after.item(i))
+		}
+		return n
+	case sameScalar(before, after):
+		return 0
+	}
+	return scalars(before) + scalars(after)
+}
+
+// item returns item i of a list, None if there is none.
+func (v Value) item(i int) Value {
+	if i < v.Len() {
+		return v.Items()[i]
+	}
+	return Value{}
+}
+
+// scalars returns how many scalars, and empty lists and mappings, v has.
+func scalars(v Value) (n int) {
+	for _, f := range v.Fields() {
+		n += scalars(f.Value)
+	}
+	for _, x := range v.Items() {
+		n += scalars(x)
+	}
+	if n == 0 && v.Exists() {
+		n = 1
+	}
+	return n
 }
 
 func sameScalar(before, after Value) bool {

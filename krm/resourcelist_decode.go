@@ -1,8 +1,9 @@
 package krm
 
 import (
+	"bytes"
 	"errors"
-	"math"
+	"slices"
 	"strings"
 )
 
@@ -23,44 +24,43 @@ type Reply struct {
 // DecodeResourceList reads the answer of a function that got in by [EncodeResourceList] with the same options; a
 // generator's in is nil. It accepts one ResourceList or List, as YAML or JSON, and with a warning documents that are
 // resources themselves. Everything else is an [*Error] that names the item and the field; the Reply then has the results
-// that could be read.
+// that could be read. [IsLimit] knows the errors of answers that are too large. The resources share the memory of answer,
+// which must not be changed.
 //
 // Resources that come back with their id keep what the build knows about them, whatever their name is now. Without an id
 // they are new. in is not changed.
-func DecodeResourceList(data []byte, in *List, o WireOptions) (*Reply, error) {
-	d := wireDecoder{WireOptions: o, in: in, reply: &Reply{}}
+func DecodeResourceList(answer Chunks, in *List, o WireOptions) (*Reply, error) {
+	d := wireDecoder{WireOptions: o, in: in, reply: &Reply{}, source: Source{File: "output of " + o.Name, answer: true}}
 	if in == nil {
 		d.in = NewList()
 	}
-	d.source.File = "output of " + o.Name
-	err := d.decode(data)
+	d.known = d.in.Clone()
+	err := d.decode(answer)
 	d.reply.Warnings = append(d.source.Warnings(), d.reply.Warnings...)
 	return d.reply, err
 }
 
 type wireDecoder struct {
 	WireOptions
-	in     *List
+	in    *List // which others may look at, too
+	known *List // its resources, with an index
+	// The items that carry the ids of in's resources, and those that the resources have become.
+	carriers, owners []*wireItem
+
 	source Source
-	text   string
+	begin  string // of the answer
+	used   int    // bytes that the answer takes in memory
 	prefix string // of the ids
 	cut    bool   // the text does not end with a line end, although YAML should
 	reply  *Reply
 }
 
-// maxAnswer is far above the limit that executors set; it keeps lengths within the 32 bits of a Value.
-const maxAnswer = math.MaxInt32
-
-func (d *wireDecoder) decode(data []byte) error {
-	if len(data) > maxAnswer {
-		return d.errorf("", "it has %d bytes; the limit is %d", len(data), maxAnswer)
-	}
-	var err error
-	if d.text, err = plainText(d.source.File, data); err != nil {
+func (d *wireDecoder) decode(answer Chunks) error {
+	docs, err := d.read(answer)
+	switch {
+	case IsLimit(err):
 		return err
-	}
-	docs, err := d.documents()
-	if err != nil {
+	case err != nil:
 		return d.start(err)
 	}
 	if len(docs) == 0 {
@@ -97,28 +97,55 @@ func (d *wireDecoder) errorf(field, format string, args ...any) *Error {
 	return Errorf(Pos{File: d.source.File}, field, format, args...)
 }
 
-// start adds to an error what the answer starts with, which tells most about an answer that is no YAML.
+// start adds to an error what the answer starts with, which tells most about an answer that is no YAML. If it is some, the data
+// of a Secret may follow.
 func (d *wireDecoder) start(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
-		text := d.text[:min(len(d.text), 40)]
-		return e.Hint("the output starts with %q", text)
+		begin := d.begin
+		if i := strings.Index(strings.ToLower(begin), "data"); i >= 0 {
+			begin = begin[:i]
+		}
+		return e.Hint("the output starts with %q", begin)
 	}
 	return err
 }
 
-// documents returns the documents that are not empty.
-func (d *wireDecoder) documents() ([]wireItem, error) {
-	if d.text == "" {
+// read returns the documents of an answer that are not empty.
+func (d *wireDecoder) read(answer Chunks) ([]wireItem, error) {
+	doc, ok, err := d.byItem(answer)
+	switch n := answer.Len(); {
+	case ok:
+		d.cut = !bytes.HasSuffix(answer[len(answer)-1], []byte("\n"))
+		return []wireItem{doc}, nil
+	case IsLimit(err) || n > MaxFile && err != nil:
+		return nil, err
+	case n > MaxFile:
+		return nil, limitf(Pos{File: d.source.File}, "", "it has %d bytes; it may have more than %d only if the items of the list stand below each other, "+
+			"each behind a dash on a line of its own", n, MaxFile)
+	}
+	text, err := plainText(d.source.File, answer.Join())
+	if err != nil {
+		return nil, err
+	}
+	d.begin = text[:min(len(text), 40)]
+	d.cut = !strings.HasSuffix(text, "\n") && !strings.HasSuffix(strings.TrimRight(text, " \t"), "}")
+	return d.documents(text)
+}
+
+// documents returns the documents of a text that are not empty.
+func (d *wireDecoder) documents(text string) ([]wireItem, error) {
+	if text == "" {
 		return nil, nil
 	}
-	pieces, err := d.source.split(d.text)
+	pieces, err := d.source.split(text)
 	if err != nil {
 		return nil, err
 	}
 	var docs []wireItem
 	p := newParser()
 	defer p.release()
+	p.room = d.room() - 2*len(text) // the chunks are still there
 	for i, pc := range pieces {
 		if line := secondInPiece(pc.text); line > 0 {
 			return nil, Errorf(Pos{d.source.File, pc.line + line - 1}, "", "found another document behind a document marker")
@@ -130,8 +157,11 @@ func (d *wireDecoder) documents() ([]wireItem, error) {
 		if !v.IsEmpty() {
 			docs = append(docs, wireItem{v, []any{"document", i}})
 		}
+		if len(docs) > MaxResources {
+			return nil, limitf(Pos{d.source.File, pc.line}, "", "there are more than %d documents", MaxResources)
+		}
 	}
-	d.cut = !strings.HasSuffix(d.text, "\n") && !strings.HasSuffix(strings.TrimRight(d.text, " \t"), "}")
+	d.used = len(text) + p.cut
 	return docs, nil
 }
 
@@ -178,9 +208,13 @@ func (d *wireDecoder) items(docs []wireItem) (items []wireItem, bare bool, err e
 			return nil, false, d.start(d.errorf("", "expected a ResourceList, found %s", v.Type().article()))
 		case kind == "ResourceList" && len(docs) > 1:
 			return nil, false, d.errorf("", "expected one ResourceList, found %d documents; number %d is a ResourceList", len(docs), i+1)
-		case kind == "ResourceList", kind == "List" && len(docs) == 1 && v.Get("items").Exists():
+		case kind == "ResourceList", kind == "List" && len(docs) == 1:
 			items, err := d.listItems(v, kind)
 			return items, false, err
+		case strings.HasSuffix(kind, "List"):
+			if err := d.checkList(v, kind); err != nil {
+				return nil, false, err
+			}
 		}
 	}
 	d.warn("", "the function returned bare documents; it should return a ResourceList")
@@ -196,12 +230,12 @@ func (d *wireDecoder) warn(field, format string, args ...any) {
 
 func (d *wireDecoder) listItems(v Value, kind string) ([]wireItem, error) {
 	d.reply.Results = d.results(v.Get("results"))
-	if version := v.Get("apiVersion").Text(); kind == "ResourceList" {
-		switch version {
-		case ResourceListV1, ResourceListV1beta1, ResourceListV1alpha1:
-		default:
-			d.warn("apiVersion", "%q is no version of the ResourceList; expected %s", version, ResourceListV1)
-		}
+	want := map[string][]string{"ResourceList": {ResourceListV1, ResourceListV1beta1, ResourceListV1alpha1}, "List": {"v1"}}[kind]
+	switch version := v.Get("apiVersion"); {
+	case version.Exists() && !slices.Contains(want, version.Text()):
+		return nil, d.errorf("apiVersion", "%q is no version of the %s; expected %s", version.SourceText(), kind, want[0])
+	case !version.Exists() && kind == "ResourceList":
+		d.warn("apiVersion", "the ResourceList has none; expected %s", want[0])
 	}
 	list := v.Get("items")
 	switch {
@@ -212,12 +246,29 @@ func (d *wireDecoder) listItems(v Value, kind string) ([]wireItem, error) {
 		return nil, d.errorf("items", "the %s has no items; a function that has none returns an empty list", kind)
 	case !list.IsNull() && list.Type() != Seq:
 		return nil, d.errorf("items", "must be a list, not %s", list.Type().article())
+	case list.Len() > MaxResources:
+		return nil, limitf(Pos{File: d.source.File}, "items", "there are more than %d", MaxResources)
 	}
 	items := make([]wireItem, 0, list.Len())
 	for i, x := range list.Items() {
 		items = append(items, wireItem{x, []any{"items", i}})
 	}
 	return items, nil
+}
+
+// checkList returns an error for a document that is a list of something else than its kind says: a function that does not know
+// what to answer must not empty the list.
+func (d *wireDecoder) checkList(v Value, kind string) error {
+	list := v.Get("items")
+	if list.Type() != Seq || list.Len() == 0 {
+		return d.errorf("", "expected a ResourceList, found the kind %s without items", kind)
+	}
+	for i, x := range list.Items() {
+		if got := x.Get("kind").Text(); kind != "List" && got+"List" != kind {
+			return d.errorf(printPath([]any{"items", i}), "expected a ResourceList, found the kind %s with an item of kind %q", kind, got)
+		}
+	}
+	return nil
 }
 
 // checkItems returns an error for the first item that is no resource.
@@ -292,12 +343,24 @@ func missing(v Value) string {
 
 // inline replaces each FooList by its items, which go to the end.
 func (d *wireDecoder) inline(items []wireItem) ([]wireItem, error) {
-	has := false
+	n, size := 0, 0
 	for _, it := range items {
-		has = has || strings.HasSuffix(it.value.Get("kind").Text(), "List") && it.value.Get("items").Exists()
+		if strings.HasSuffix(it.value.Get("kind").Text(), "List") && it.value.Get("items").Exists() {
+			k := nested(it.value)
+			if k == 0 {
+				d.warn(printPath(it.path), "the %s holds no resource", it.value.Get("kind").Text())
+			}
+			n, size = n+k, size+memory(it.value)
+		}
 	}
-	if !has {
+	if n == 0 && size == 0 {
 		return items, nil
+	}
+	switch n += len(items); {
+	case n > MaxResources:
+		return nil, limitf(Pos{File: d.source.File}, "", "the lists have more than %d resources", MaxResources)
+	case d.used+size+n*itemRoom > d.room():
+		return nil, limitf(Pos{File: d.source.File}, "", "%s", tooMany)
 	}
 	docs := make([]document, len(items))
 	for i, it := range items {
@@ -312,4 +375,29 @@ func (d *wireDecoder) inline(items []wireItem) ([]wireItem, error) {
 		items = append(items, wireItem{doc.value, doc.path})
 	}
 	return items, d.checkItems(items, false)
+}
+
+// nested returns how many resources are in a FooList, those in lists of lists included.
+func nested(list Value) int {
+	n := 0
+	for _, x := range list.Get("items").Items() {
+		if strings.HasSuffix(x.Get("kind").Text(), "List") && x.Get("items").Exists() {
+			n += nested(x)
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+// memory returns how many bytes the lists and mappings of v take.
+func memory(v Value) int {
+	n := len(v.Fields())*fieldSize + len(v.Items())*itemSize
+	for _, f := range v.Fields() {
+		n += memory(f.Value)
+	}
+	for _, x := range v.Items() {
+		n += memory(x)
+	}
+	return n
 }

@@ -151,12 +151,12 @@ func build(t *testing.T, dir string, generator bool) string {
 		o.Role, in = krm.GeneratorRole, nil
 	}
 	cmd := exec.Command(filepath.Join(dir, "fn.sh"))
-	cmd.Stdin = bytes.NewReader(krm.EncodeResourceList(in, config[0].Value(), o))
+	cmd.Stdin = strings.NewReader(krm.EncodeResourceList(in, config[0].Value(), o).String())
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := krm.DecodeResourceList(out, in, o)
+	reply, err := krm.DecodeResourceList(krm.Chunks{out}, in, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ metadata: {name: c, namespace: ns}
 func TestEncodeResourceList(t *testing.T) {
 	list := listOf(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {z: 012, t: }}\nn: 012\nd: 2001-01-01\n")
 	config, _ := (&Source{Data: []byte("kind: T\nspec: {b: 1, a: [x]}\nmetadata: {name: t}\n")}).Value()
-	got := string(EncodeResourceList(list, config, call))
+	got := EncodeResourceList(list, config, call).String()
 	want := `apiVersion: config.kubernetes.io/v1
 kind: ResourceList
 items:
@@ -69,12 +70,12 @@ functionConfig:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := string(EncodeResourceList(nil, Value{}, WireOptions{Version: ResourceListV1alpha1})); got != "apiVersion: config.kubernetes.io/v1alpha1\nkind: ResourceList\nitems: []\n" {
+	if got := EncodeResourceList(nil, Value{}, WireOptions{Version: ResourceListV1alpha1}).String(); got != "apiVersion: config.kubernetes.io/v1alpha1\nkind: ResourceList\nitems: []\n" {
 		t.Errorf("an empty list is\n%s", got)
 	}
 	generator := call
 	generator.Role = GeneratorRole
-	got = string(EncodeResourceList(nil, config, generator))
+	got = EncodeResourceList(nil, config, generator).String()
 	if items, fc, _ := strings.Cut(got, "functionConfig:"); strings.Count(items, "local-config") != 1 || strings.Count(fc, "local-config") != 1 {
 		t.Errorf("a generator does not find its configuration as an item:\n%s", got)
 	}
@@ -90,11 +91,11 @@ func TestResourceListRoundTrip(t *testing.T) {
 	r.Origin = &Origin{Path: "b.yaml"}
 	list.Set(1, r)
 	data := EncodeResourceList(list, Value{}, call)
-	if strings.Contains(string(data), "b.yaml") {
+	if strings.Contains(data.String(), "b.yaml") {
 		t.Error("a function sees what the build remembers")
 	}
 	for _, version := range []string{ResourceListV1, ResourceListV1beta1, ResourceListV1alpha1} {
-		reply, err := DecodeResourceList([]byte(strings.Replace(string(data), ResourceListV1, version, 1)), list, call)
+		reply, err := DecodeResourceList(Chunks{[]byte(strings.Replace(data.String(), ResourceListV1, version, 1))}, list, call)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,6 +144,13 @@ func TestDecodeRefuses(t *testing.T) {
 		{"cut in a name", head + "items:\n- apiVersion: v1\n  kind: X\n  metadata:\n    name: long-na", "the output stops in the middle of a line: it is incomplete"},
 		{"cut before the name", head + "items:\n- apiVersion: v1\n  kind: X\n  metadata:\n", "items[0].metadata.name: is missing (X)"},
 		{"cut in JSON", `{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [`, "the closing bracket is missing"},
+		{"other version", "apiVersion: foo/v1\nkind: ResourceList\nitems: []\n", `apiVersion: "foo/v1" is no version of the ResourceList; expected config.kubernetes.io/v1`},
+		{"number as version", "apiVersion: 1.0\nkind: ResourceList\nitems: []\n", `apiVersion: "1.0" is no version of the ResourceList`},
+		{"other version of a List", "apiVersion: foo/v1\nkind: List\nitems: []\n", `apiVersion: "foo/v1" is no version of the List; expected v1`},
+		{"List without items", "apiVersion: v1\nkind: List\n", "items: the List has no items"},
+		{"other kind without items", "apiVersion: v1\nkind: NotAList\n", "expected a ResourceList, found the kind NotAList without items"},
+		{"other kind with no items", "apiVersion: v1\nkind: NotAList\nitems: []\n", "expected a ResourceList, found the kind NotAList without items"},
+		{"other kind with items", "apiVersion: v1\nkind: NotAList\nitems:\n- " + cm, `items[0]: expected a ResourceList, found the kind NotAList with an item of kind "ConfigMap"`},
 		{"bare without name", "apiVersion: v1\nkind: X\n", "document 1: metadata.name: is missing"},
 		{"second bare a string", cm + "---\nhello\n", "document 2: must be a resource, not a string"},
 		{"NUL", head + "items: [\"\x00\"]\n", ":3: found the control character U+0000"},
@@ -156,7 +164,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"deep", head + "items: " + strings.Repeat("[", 100000), "1000 levels"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			reply, err := DecodeResourceList([]byte(tt.out), NewList(), call)
+			reply, err := DecodeResourceList(Chunks{[]byte(tt.out)}, NewList(), call)
 			if err == nil {
 				t.Fatalf("accepted: %+v", reply)
 			}
@@ -188,9 +196,9 @@ func bomb() string {
 func TestDecodeCut(t *testing.T) {
 	list := listOf(t, threeMaps)
 	config, _ := (&Source{Data: []byte("kind: T\napiVersion: x/v1\nmetadata: {name: t}\n")}).Value()
-	data := EncodeResourceList(list, config, call)
+	data := EncodeResourceList(list, config, call).Join()
 	for n := range data {
-		reply, err := DecodeResourceList(data[:n], list, call)
+		reply, err := DecodeResourceList(Chunks{data[:n]}, list, call)
 		if err == nil && data[n-1] != '\n' {
 			t.Errorf("accepted when cut behind %q: %d resources", data[max(0, n-20):n], reply.List.Len())
 		}
@@ -211,12 +219,14 @@ func TestDecodeAccepts(t *testing.T) {
 		{"byte order mark, CRLF", "\ufeffapiVersion: config.kubernetes.io/v1\r\nkind: ResourceList\r\nitems:\r\n- " + cm, "ConfigMap/a", ""},
 		{"bare", cm + "---\n" + strings.Replace(cm, "a}", "b}", 1), "ConfigMap/a ConfigMap/b", "output of x/v1 T/t: the function returned bare documents; it should return a ResourceList"},
 		{"bare without line end", "apiVersion: v1\nkind: X\nmetadata:\n  name: x", "X/x", "the output does not end with a line end: it may be incomplete"},
-		{"other version", "apiVersion: foo/v1\nkind: ResourceList\nitems:\n- " + cm, "ConfigMap/a", `apiVersion: "foo/v1" is no version of the ResourceList; expected config.kubernetes.io/v1`},
+		{"no version", "kind: ResourceList\nitems:\n- " + cm, "ConfigMap/a", "apiVersion: the ResourceList has none; expected config.kubernetes.io/v1"},
+		{"list of a kind", "apiVersion: v1\nkind: ConfigMapList\nitems:\n- " + cm, "ConfigMap/a", "the function returned bare documents"},
+		{"empty inner list", "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: PodList, items: []}\n- " + cm, "ConfigMap/a", "items[0]: the PodList holds no resource"},
 		{"inner list", "kind: ResourceList\napiVersion: config.kubernetes.io/v1\nitems:\n- apiVersion: v1\n  kind: ConfigMapList\n  items:\n  - " + cm + "- {apiVersion: v1, kind: X, metadata: {name: x}}\n", "X/x ConfigMap/a", ""},
 		{"aliases", "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: X\n  metadata: &m {name: x}\n- apiVersion: v1\n  kind: Y\n  metadata: *m\n", "X/x Y/x", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			reply, err := DecodeResourceList([]byte(tt.out), nil, call)
+			reply, err := DecodeResourceList(Chunks{[]byte(tt.out)}, nil, call)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,12 +255,12 @@ func names(l *List) string {
 // edited lets a function change its input as text.
 func edited(t *testing.T, list *List, o WireOptions, pairs ...string) (*Reply, error) {
 	t.Helper()
-	in := string(EncodeResourceList(list, Value{}, o))
+	in := EncodeResourceList(list, Value{}, o).String()
 	out := strings.NewReplacer(pairs...).Replace(in)
 	if in == out {
 		t.Fatalf("%q is not in\n%s", pairs[0], in)
 	}
-	return DecodeResourceList([]byte(out), list, o)
+	return DecodeResourceList(Chunks{[]byte(out)}, list, o)
 }
 
 func TestDecodeState(t *testing.T) {
@@ -283,6 +293,29 @@ func TestDecodeState(t *testing.T) {
 	}
 	if r := reply.List.At(0); r.ID().Name != "p-a" || r.OrigID().Name != "b" {
 		t.Errorf("after swapped names the first is %s, was %s", r.ID(), r.OrigID())
+	}
+
+	// Ids that were exchanged do not: what has the name of another resource, and is more like it, is that one.
+	reply, err = edited(t, list, call, prefix+"0\n", prefix+"1\n", prefix+"1\n", prefix+"0\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range reply.List.All() {
+		if r.OrigID().Name != string("abc"[i]) || r.NeedsHash != (i == 1) {
+			t.Errorf("after exchanged ids, resource %d is %+v", i, r)
+		}
+	}
+	if len(reply.Warnings) != 2 || !strings.HasSuffix(reply.Warnings[0].Error(), "items[0]: v1 ConfigMap p-a has the id of v1 ConfigMap p-b; it counts as what its name says") {
+		t.Errorf("warnings: %v", reply.Warnings)
+	}
+	reply, err = edited(t, list, call, prefix+"0\n", prefix+"1\n", prefix+"1\n", prefix+"2\n", prefix+"2\n", prefix+"0\n", "  data:\n", "  more: x\n  data:\n")
+	if err != nil || len(reply.Warnings) != 3 || reply.List.At(0).OrigID().Name != "a" || reply.List.At(2).OrigID().Name != "c" {
+		t.Errorf("after a circle of exchanged ids: %v, %+v", err, reply)
+	}
+	// One id for two resources is an error also if one of them is meant by its name.
+	_, err = edited(t, list, call, prefix+"0\n", prefix+"1\n", prefix+"1\n", prefix+"0\n", "name: p-b", "name: new")
+	if err == nil || !strings.Contains(err.Error(), "items[1]: ConfigMap new has the same id as items[0], ConfigMap p-a") {
+		t.Errorf("got %v", err)
 	}
 
 	// What a function writes anew without the id is a new resource in the old place.
@@ -350,7 +383,7 @@ items:
 	} {
 		o := call
 		o.Role = role
-		reply, err := DecodeResourceList([]byte(out), nil, o)
+		reply, err := DecodeResourceList(Chunks{[]byte(out)}, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,8 +409,8 @@ items:
 func TestDecodeGenerator(t *testing.T) {
 	o := call
 	o.Role = GeneratorRole
-	item := func(annotations string) []byte {
-		return []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {" + annotations + "}}}\n")
+	item := func(annotations string) Chunks {
+		return Chunks{[]byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {" + annotations + "}}}\n")}
 	}
 	for _, tt := range []struct {
 		annotations, behavior string
@@ -424,7 +457,7 @@ folded: >
 	if reply, err := DecodeResourceList(nil, list, o); err != nil || reply.List != list {
 		t.Errorf("silence is refused: %v", err)
 	}
-	if reply, err := DecodeResourceList([]byte("kind: ResourceList\napiVersion: config.kubernetes.io/v1\nresults: [{message: m}]\n"), list, o); err != nil || reply.List != list || len(reply.Results) != 1 {
+	if reply, err := DecodeResourceList(Chunks{[]byte("kind: ResourceList\napiVersion: config.kubernetes.io/v1\nresults: [{message: m}]\n")}, list, o); err != nil || reply.List != list || len(reply.Results) != 1 {
 		t.Errorf("results alone are refused: %v", err)
 	}
 	if reply, err := DecodeResourceList(EncodeResourceList(list, Value{}, o), list, o); err != nil || reply.List != list {
@@ -465,7 +498,7 @@ results:
 - {message: secret, severity: info, resourceRef: {apiVersion: v1, kind: Secret, name: s}, field: {path: data.x, currentValue: aHVzaA==}}
 - just text
 `
-	reply, err := DecodeResourceList([]byte(out), nil, call)
+	reply, err := DecodeResourceList(Chunks{[]byte(out)}, nil, call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -486,10 +519,10 @@ results:
 	if want := `{"message":"too many","severity":"warning","resourceRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d","namespace":"ns"},"field":{"path":"spec.replicas","currentValue":"10","proposedValue":"2"},"file":{"path":"d.yaml","index":2},"tags":{"rule":"r1"}}`; string(j) != want {
 		t.Errorf("got %s", j)
 	}
-	if got := ParseResults([]byte("kind: ResourceList\nresults: {name: n, items: [{message: old form}]}\nitems: broken\n")); len(got) != 1 || got[0].String() != "error: old form" {
+	if got := ParseResults(Chunks{[]byte("kind: ResourceList\nresults: {name: n, items: [{message: old form}]}\nitems: broken\n")}); len(got) != 1 || got[0].String() != "error: old form" {
 		t.Errorf("the old form is %v", got)
 	}
-	if got := ParseResults([]byte("no list: [")); got != nil {
+	if got := ParseResults(Chunks{[]byte("no list: [")}); got != nil {
 		t.Errorf("got %v", got)
 	}
 }
@@ -545,14 +578,17 @@ func FuzzDecodeResourceList(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(EncodeResourceList(NewList(list...), Value{}, call))
+	f.Add(EncodeResourceList(NewList(list...), Value{}, call).Join())
 	f.Add([]byte("apiVersion: v1\nkind: ConfigMapList\nitems:\n- {apiVersion: v1, kind: X, metadata: {name: x, annotations: null}}\n"))
 	f.Add([]byte(`{"kind":"ResourceList","items":[{"apiVersion":"v1","kind":"X","metadata":{"name":"x"}}],"results":[{}]}`))
+	f.Add([]byte("kind: ResourceList\nitems:\n- a: |\n    x\n- b: 'x\n- y'\n- &a c: [d,\ne]\n  f: *a\n# g\n\nresults:\n- h\n"))
+	f.Add([]byte("---\nkind: ResourceList\nitems:\n  - a\n# b\n  - - c\n    - d\n  -\n    e: >\n     f\n\n\n     g\n---\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		compareByItem(t, data)
 		for _, role := range []Role{TransformerRole, GeneratorRole, ValidatorRole} {
 			o := call
 			o.Role = role
-			reply, err := DecodeResourceList(data, NewList(list...), o)
+			reply, err := DecodeResourceList(Chunks{data}, NewList(list...), o)
 			if err != nil {
 				continue
 			}
@@ -573,6 +609,81 @@ func FuzzDecodeResourceList(f *testing.F) {
 	})
 }
 
+// compareByItem checks that a list which is read item by item, from chunks of any size, is what it is as one document.
+func compareByItem(t *testing.T, data []byte) {
+	decoder := func() *wireDecoder {
+		return &wireDecoder{reply: &Reply{}, source: Source{answer: true}}
+	}
+	for size := 1; size <= 2*len(data); size = 3*size - size/2 {
+		byItem := decoder()
+		got, ok, err := byItem.byItem(slices.Collect(slices.Chunk(data, size)))
+		if err != nil || !ok {
+			return
+		}
+		whole := decoder()
+		text, err := plainText("", data)
+		if err != nil {
+			t.Fatalf("%q: read by item, but %v", data, err)
+		}
+		want, err := whole.documents(text)
+		if err != nil || len(want) != 1 {
+			t.Fatalf("%q: read by item, but as a whole it is %d documents, %v", data, len(want), err)
+		}
+		if dump(got.value) != dump(want[0].value) {
+			t.Fatalf("%q in chunks of %d:\nby item %s\nwhole   %s", data, size, dump(got.value), dump(want[0].value))
+		}
+	}
+}
+
+// An answer that is larger than a file may be is read item by item; what is not written like that, or bigger than a document may
+// be, is refused as too large, and so is a list that would not fit into memory.
+func TestDecodeLarge(t *testing.T) {
+	const head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
+	const tail = "results:\n- {message: done, severity: info}\n"
+	item := func(i int, text string) []byte {
+		return fmt.Appendf(nil, "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: c%d\n  data: %s\n", i, text)
+	}
+	text := func(n int) string { return "{a: " + strings.Repeat("x", n) + "}" }
+	large := func(n int, text string) Chunks {
+		list := Chunks{[]byte(head)}
+		for i := range n {
+			list = append(list, item(i, text))
+		}
+		return append(list, []byte(tail))
+	}
+	reply, err := DecodeResourceList(large(70, text(1<<20)), nil, call)
+	if err != nil || reply.List.Len() != 70 || len(reply.Results) != 1 || reply.List.At(69).ID().Name != "c69" {
+		t.Errorf("70 MiB: %v", err)
+	}
+	inner := []byte("- apiVersion: v1\n  kind: XList\n  items:\n" + strings.Repeat("  - {apiVersion: v1, kind: X, metadata: {name: x}}\n", 10000))
+	for _, tt := range []struct {
+		name   string
+		answer Chunks
+		want   string
+	}{
+		{"items", large(MaxResources+1, "{}"), "output of x/v1 T/t: items: there are more than 262144"},
+		{"item", large(1, text(MaxFile)), "output of x/v1 T/t:4: items[0]: it has 671"},
+		{"values", large(6500, "{a: ["+strings.Repeat("x,", 4096)+"]}"), "the values take more memory than an answer may"},
+		{"rare YAML", large(1, "{a: &a x, b: ["+strings.Repeat("*a,", maxMarks)+"]}"), "it uses anchors, tags or other rare YAML and has more than 524288 values"},
+		{"items of rare YAML", large(1200, "{a: &a x, b: ["+strings.Repeat("*a,", 4096)+"]}"), "anchors, tags or other rare YAML"},
+		{"JSON", Chunks{[]byte(`{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [` + strings.Repeat(" ", MaxFile) + "]}\n")},
+			" bytes; it may have more than 67108864 only if the items of the list stand below each other, each behind a dash on a line of its own"},
+		{"results", append(large(1, "{}"), []byte("- message: "+strings.Repeat("x", MaxFile)+"\n")), "output of x/v1 T/t:9: what follows the items has 671"},
+		{"inner items", append(Chunks{[]byte(head)}, slices.Repeat(Chunks{inner}, 27)...), "the lists have more than 262144 resources"},
+	} {
+		_, err := DecodeResourceList(tt.answer, nil, call)
+		if err == nil || !IsLimit(err) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %s", tt.name, err, tt.want)
+		}
+	}
+	// A mistake in a large list has its place.
+	broken := large(70, text(1<<20))
+	broken[50] = []byte("- a: b\n  c\n")
+	if _, err := DecodeResourceList(broken, nil, call); IsLimit(err) || !strings.HasPrefix(err.Error(), "output of x/v1 T/t:250: items[49]: expected a colon after the key") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func BenchmarkResourceList(b *testing.B) {
 	rs := make([]*Resource, 10000)
 	for i := range rs {
@@ -586,13 +697,13 @@ func BenchmarkResourceList(b *testing.B) {
 	list := NewList(rs...)
 	data := EncodeResourceList(list, Value{}, call)
 	b.Run("encode", func(b *testing.B) {
-		b.SetBytes(int64(len(data)))
+		b.SetBytes(int64(data.Len()))
 		for b.Loop() {
 			EncodeResourceList(list, Value{}, call)
 		}
 	})
 	b.Run("decode", func(b *testing.B) {
-		b.SetBytes(int64(len(data)))
+		b.SetBytes(int64(data.Len()))
 		for b.Loop() {
 			if _, err := DecodeResourceList(data, list, call); err != nil {
 				b.Fatal(err)

@@ -2,7 +2,9 @@ package krm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // The severities of a [Result].
@@ -31,7 +33,8 @@ type ResourceRef struct {
 	Namespace  string `json:"namespace,omitempty"`
 }
 
-// A ResultField is a field of the resource; values that are no strings are in JSON.
+// A ResultField is a field of the resource. It has values only if the resource is known and no Secret; those that are no
+// strings are in JSON.
 type ResultField struct {
 	Path          string `json:"path,omitempty"`
 	CurrentValue  string `json:"currentValue,omitempty"`
@@ -45,7 +48,7 @@ type ResultFile struct {
 }
 
 // String returns the line that is printed: "error: v1 ConfigMap ns/x: data.a: message". It holds text of the function,
-// which needs [Sanitise] on its way to a terminal, but no value of a Secret.
+// which needs [Sanitise] on its way to a terminal.
 func (r Result) String() string {
 	var b strings.Builder
 	b.WriteString(r.Severity)
@@ -58,17 +61,15 @@ func (r Result) String() string {
 	if f := r.File; f != nil {
 		part(f.Path)
 	}
-	secret := false
 	if ref := r.ResourceRef; ref != nil {
-		secret = ref.Kind == "Secret"
 		part(strings.TrimSpace(ID{GVK: ParseGVK(ref.APIVersion, ref.Kind), Name: ref.Name, Namespace: ref.Namespace}.String()))
 	}
 	if f := r.Field; f != nil {
 		text := f.Path
-		if f.CurrentValue != "" && !secret {
+		if f.CurrentValue != "" {
 			text += " is " + f.CurrentValue
 		}
-		if f.ProposedValue != "" && !secret {
+		if f.ProposedValue != "" {
 			text += ", better " + f.ProposedValue
 		}
 		part(text)
@@ -78,16 +79,9 @@ func (r Result) String() string {
 }
 
 // ParseResults returns the results in the output of a function that failed, as far as there are any.
-func ParseResults(data []byte) []Result {
-	d := wireDecoder{reply: &Reply{}}
-	if len(data) > MaxFile {
-		return nil
-	}
-	var err error
-	if d.text, err = plainText("", data); err != nil {
-		return nil
-	}
-	docs, err := d.documents()
+func ParseResults(answer Chunks) []Result {
+	d := wireDecoder{reply: &Reply{}, source: Source{answer: true}}
+	docs, err := d.read(answer)
 	if err != nil || len(docs) != 1 || docs[0].value.Get("kind").Text() != "ResourceList" {
 		return nil
 	}
@@ -95,7 +89,7 @@ func ParseResults(data []byte) []Result {
 }
 
 // results reads a list of results, or the older form in which it is the field items. What cannot be read counts as an error:
-// it may be one.
+// it may be one. Of very many it returns some, errors first, and one more that says how many there were.
 func (d *wireDecoder) results(v Value) []Result {
 	path := "results"
 	if v.Type() == Map && v.Get("items").Exists() {
@@ -108,51 +102,112 @@ func (d *wireDecoder) results(v Value) []Result {
 		msg := fmt.Sprintf("%s cannot be read: it must be a list, not %s", path, v.Type().article())
 		return []Result{{Message: msg, Severity: SeverityError}}
 	}
-	results := make([]Result, 0, v.Len())
-	for i, x := range v.Items() {
-		if x.Type() != Map {
-			msg := x.Text()
-			if x.Type() != String {
-				msg = fmt.Sprintf("%s cannot be read: it must be a mapping, not %s", printPath([]any{path, i}), x.Type().article())
+	type numbered struct {
+		Result
+		place int
+	}
+	var kept []numbered
+	room, left, leftErrors := maxResultsText, 0, 0
+	for _, errors := range []bool{true, false} { // of too many, the errors count
+		for i, x := range v.Items() {
+			switch isError := resultSeverity(x) == SeverityError; {
+			case isError != errors:
+			case len(kept) == maxResults || room <= 0:
+				left++
+				if isError {
+					leftErrors++
+				}
+			default:
+				kept = append(kept, numbered{readResult(x, []any{path, i}, &room), i})
 			}
-			results = append(results, Result{Message: msg, Severity: SeverityError})
-			continue
 		}
-		results = append(results, readResult(x))
+	}
+	slices.SortFunc(kept, func(a, b numbered) int { return a.place - b.place })
+	results := make([]Result, 0, len(kept)+1)
+	for _, r := range kept {
+		results = append(results, r.Result)
+	}
+	if left > 0 {
+		msg := fmt.Sprintf("there are %d more results, which are not shown; errors among them: %d", left, leftErrors)
+		results = append(results, Result{Message: msg, Severity: SeverityInfo})
 	}
 	return results
 }
 
-func readResult(v Value) Result {
-	r := Result{Message: v.Get("message").Text(), Severity: strings.ToLower(v.Get("severity").Text())}
-	switch r.Severity {
+// The results of a call that are kept, and the bytes of one of their texts and of all of them.
+const (
+	maxResults     = 1000
+	maxResultText  = 4 << 10
+	maxResultsText = 1 << 20
+)
+
+// resultSeverity returns the severity of a result. What is none counts as an error.
+func resultSeverity(v Value) string {
+	switch s := strings.ToLower(v.Get("severity").Text()); s {
 	case SeverityWarning, SeverityInfo:
-	default:
-		r.Severity = SeverityError
+		return s
 	}
+	return SeverityError
+}
+
+// readResult returns the result that v, at a path, stands for, and takes the bytes of its texts from room.
+func readResult(v Value, path []any, room *int) Result {
+	text := func(s string) string {
+		s = clip(s)
+		*room -= len(s)
+		return s
+	}
+	if v.Type() != Map {
+		msg := text(v.Text())
+		if v.Type() != String {
+			msg = fmt.Sprintf("%s cannot be read: it must be a mapping, not %s", printPath(path), v.Type().article())
+		}
+		return Result{Message: msg, Severity: SeverityError}
+	}
+	r := Result{Message: text(v.Get("message").Text()), Severity: resultSeverity(v)}
+	kind := ""
 	if ref := v.Get("resourceRef"); ref.Len() > 0 {
+		kind = ref.Get("kind").Text()
 		r.ResourceRef = &ResourceRef{
-			APIVersion: ref.Get("apiVersion").Text(),
-			Kind:       ref.Get("kind").Text(),
-			Name:       firstText(ref.Get("name"), ref.At("metadata", "name")),
-			Namespace:  firstText(ref.Get("namespace"), ref.At("metadata", "namespace")),
+			APIVersion: text(ref.Get("apiVersion").Text()),
+			Kind:       text(kind),
+			Name:       text(firstText(ref.Get("name"), ref.At("metadata", "name"))),
+			Namespace:  text(firstText(ref.Get("namespace"), ref.At("metadata", "namespace"))),
 		}
 	}
 	if f := v.Get("field"); f.Len() > 0 {
-		r.Field = &ResultField{
-			Path:          f.Get("path").Text(),
-			CurrentValue:  jsonOf(f.Get("currentValue")),
-			ProposedValue: jsonOf(firstValue(f.Get("proposedValue"), f.Get("suggestedValue"))),
+		r.Field = &ResultField{Path: text(f.Get("path").Text())}
+		if kind != "" && !holdsSecrets(kind) {
+			r.Field.CurrentValue = text(jsonOf(f.Get("currentValue")))
+			r.Field.ProposedValue = text(jsonOf(firstValue(f.Get("proposedValue"), f.Get("suggestedValue"))))
 		}
 	}
 	if f := v.Get("file"); f.Len() > 0 {
 		index, _ := f.Get("index").asInt()
-		r.File = &ResultFile{Path: f.Get("path").Text(), Index: int(index)}
+		r.File = &ResultFile{Path: text(f.Get("path").Text()), Index: int(index)}
 	}
-	if tags := v.Get("tags"); tags.Len() > 0 {
-		r.Tags = tags.StringMap()
+	for _, tag := range v.Get("tags").Fields() {
+		if *room < 0 {
+			break
+		}
+		if r.Tags == nil {
+			r.Tags = map[string]string{}
+		}
+		r.Tags[text(tag.Key)] = text(tag.Value.Text())
 	}
 	return r
+}
+
+// clip returns the beginning of a long text, and how much more there is.
+func clip(s string) string {
+	if len(s) <= maxResultText {
+		return s
+	}
+	n := maxResultText
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s ... (%d more bytes)", s[:n], len(s)-n)
 }
 
 func firstValue(a, b Value) Value {

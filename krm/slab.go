@@ -10,6 +10,7 @@ type slabs struct {
 	itemSlab  []Value
 	textSlab  []byte
 	size      int
+	cut       int // bytes of the fields and items that were handed out
 }
 
 // maxSlab bounds a slab, and so what one small value that outlives its document can hold.
@@ -22,6 +23,7 @@ func (s *slabs) grow(n int) int {
 
 func (s *slabs) cutFields(src []Field) []Field {
 	n := len(src)
+	s.cut += n * fieldSize
 	if cap(s.fieldSlab)-len(s.fieldSlab) < n {
 		if n >= maxSlab {
 			return append([]Field(nil), src...)
@@ -35,6 +37,7 @@ func (s *slabs) cutFields(src []Field) []Field {
 
 func (s *slabs) cutItems(src []Value) []Value {
 	n := len(src)
+	s.cut += n * itemSize
 	if cap(s.itemSlab)-len(s.itemSlab) < n {
 		if n >= maxSlab {
 			return append([]Value(nil), src...)

@@ -16,6 +16,10 @@ const (
 	// maxValueAlias is the same for a file of configuration, which is decoded: every alias is a copy then.
 	maxValueAlias = 4 << 20
 	maxAlias      = 64 << 20 // bytes that the documents of a file may have once their aliases are expanded
+	// The marks that such a document may have if it is one of the answer of a function, and all of them together: the nodes of
+	// yaml/v3 are large and slow.
+	maxMarks = 1 << 19
+	maxRare  = 8 * maxMarks
 )
 
 // parseSlow decides about a document that the parser gave up on.
@@ -28,11 +32,17 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	if at, what := badCharacter(pc.text); at >= 0 {
 		return Value{}, c.errorf(1+strings.Count(pc.text[:at], "\n"), "%s", what)
 	}
-	if p.reason == tooDeep {
+	if p.reason == tooDeep || p.reason == tooMany {
 		return Value{}, c.reason(pc)
 	}
 	if len(pc.text) > maxSlow {
-		return Value{}, c.errorf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
+		return Value{}, c.limitf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
+	}
+	if s.answer {
+		n := marks(pc.text)
+		if s.rare += n; n > maxMarks || s.rare > maxRare {
+			return Value{}, c.limitf(1, "it uses anchors, tags or other rare YAML and has more than %d values, or %d together with others", maxMarks, maxRare)
+		}
 	}
 	d := yaml.NewDecoder(strings.NewReader(pc.text))
 	root, err := decodeNode(d)
@@ -41,7 +51,7 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 			return Value{}, c.reason(pc)
 		}
 		line, what := explain(pc.text, err)
-		return Value{}, c.errorf(line, "%s", what)
+		return Value{}, c.said(line, what)
 	}
 	if root == nil || len(root.Content) == 0 {
 		return OmittedNull, nil
@@ -51,13 +61,22 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 	} else if line := nextLine(d, pc.text); line > 0 {
 		s.warn(c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
 	}
-	c.secret = mayBeSecret(kindOf(root.Content[0]))
+	c.secret = s.hides(kindOf(root.Content[0]), pc.text)
 	done, err := c.convert(root.Content[0], 0)
 	p.size = max(len(pc.text), done.size)
 	if c.aliased {
 		p.aliases += done.size
 	}
+	p.cut += 4 * done.size // about what it takes
 	return done.value, err
+}
+
+// marks returns how many characters of text may begin or end a value.
+func marks(text string) (n int) {
+	for _, mark := range []string{"\n", ",", ":", "[", "{", "-"} {
+		n += strings.Count(text, mark)
+	}
+	return n
 }
 
 // kindOf returns the kind of the object that a node stands for, "" if it has none.
@@ -166,8 +185,20 @@ func (c *converter) errorf(line int, format string, args ...any) error {
 	return Errorf(Pos{c.source.File, c.line + line}, "", format, args...)
 }
 
+func (c *converter) limitf(line int, format string, args ...any) error {
+	return limitf(Pos{c.source.File, c.line + line}, "", format, args...)
+}
+
 func (c *converter) reason(pc piece) error {
-	return c.errorf(1+strings.Count(pc.text[:c.parser.i], "\n"), "%s", c.parser.reason)
+	return c.said(1+strings.Count(pc.text[:c.parser.i], "\n"), c.parser.reason)
+}
+
+// said returns the error for what a parser gave as its reason.
+func (c *converter) said(line int, reason string) error {
+	if reason == tooDeep || reason == tooMany {
+		return c.limitf(line, "%s", reason)
+	}
+	return c.errorf(line, "%s", reason)
 }
 
 func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error) {
@@ -175,7 +206,7 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		return c.alias(n, depth)
 	}
 	if depth > maxDepth {
-		return done, c.errorf(n.Line, tooDeep)
+		return done, c.limitf(n.Line, tooDeep)
 	}
 	if n.Anchor != "" {
 		c.known[n] = converted{open: true}
@@ -190,7 +221,7 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		done.size = len(n.Value) + 8
 	}
 	if err == nil && done.size > maxAlias-c.taken {
-		err = c.errorf(n.Line, "the aliases of the document expand to more than %d bytes", c.limit)
+		err = c.limitf(n.Line, "the aliases of the document expand to more than %d bytes", c.limit)
 	}
 	if n.Anchor != "" {
 		c.known[n] = done
@@ -213,9 +244,12 @@ func (c *converter) alias(n *yaml.Node, depth int) (converted, error) {
 	case !ok:
 		return c.convert(n.Alias, depth)
 	case done.open:
+		if c.secret {
+			return done, c.errorf(n.Line, "this anchor contains itself")
+		}
 		return done, c.errorf(n.Line, "the anchor %s contains itself", n.Value)
 	case depth+done.depth > maxDepth:
-		return done, c.errorf(n.Line, tooDeep)
+		return done, c.limitf(n.Line, tooDeep)
 	}
 	return done, nil
 }
@@ -260,7 +294,7 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 			return v, nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
-			return v, Errorf(Pos{c.source.File, c.line + n.Line}, FieldPath(c.path), "the number %s cannot be written as JSON", n.Value)
+			return v, Errorf(Pos{c.source.File, c.line + n.Line}, FieldPath(shown(c.path)), "the number %s cannot be written as JSON", n.Value)
 		}
 		if differs(v) {
 			c.source.warnValue(c.line+n.Line, v, c.secret)
@@ -327,7 +361,11 @@ func quotedStyle(n *yaml.Node) bool {
 
 // tagged warns about an explicit tag: it does not reach the output.
 func (c *converter) tagged(n *yaml.Node) {
-	if n.Style&yaml.TaggedStyle != 0 {
+	switch {
+	case n.Style&yaml.TaggedStyle == 0:
+	case c.secret && foreign(n):
+		c.source.warnForm(c.line+n.Line, "a tag is dropped; a value that starts with ! needs quotes")
+	default:
 		c.source.warnForm(c.line+n.Line, "the tag %s is dropped", n.ShortTag())
 	}
 }

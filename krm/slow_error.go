@@ -19,7 +19,11 @@ func explain(text string, err error) (line int, what string) {
 	if rest, ok := strings.CutPrefix(msg, "unknown anchor '"); ok {
 		name, _, _ := strings.Cut(rest, "'")
 		before, _, _ := strings.Cut(text, "*"+name)
-		return 1 + strings.Count(before, "\n"), "the alias *" + name + " refers to an anchor that does not exist"
+		line = 1 + strings.Count(before, "\n")
+		if mayBeSecret(text) {
+			return line, "an alias refers to an anchor that does not exist; a value that starts with * needs quotes"
+		}
+		return line, "the alias *" + name + " refers to an anchor that does not exist"
 	}
 	for _, e := range explanations {
 		if strings.HasPrefix(msg, e.theirs) {

@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"fmt"
 	"strconv"
 	"unsafe"
 
@@ -28,14 +29,14 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 			return done, err
 		}
 		if first, ok := lines[key]; ok {
-			twice := Errorf(Pos{c.source.File, c.line + k.Line}, "", "the key %q occurs twice in one mapping; the first is on line %d", key, c.line+first)
+			twice := Errorf(Pos{c.source.File, c.line + k.Line}, "", "%s occurs twice in one mapping; the first is on line %d", c.called(key, "%q"), c.line+first)
 			if !c.parser.first {
 				return done, twice
 			}
 			if c.source.repeated == nil {
 				c.source.repeated = twice
 			}
-			c.source.warn(c.line+k.Line, "", "the key %q occurs twice in one mapping; this value replaces that on line %d", key, c.line+first)
+			c.source.warn(c.line+k.Line, "", "%s occurs twice in one mapping; this value replaces that on line %d", c.called(key, "%q"), c.line+first)
 		}
 		lines[key] = k.Line
 		v, err := c.child(key, n.Content[i+1], depth+1)
@@ -112,6 +113,14 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int)
 	return c.errorf(n.Line, "the value of a merge key << must be a mapping or a list of mappings")
 }
 
+// called returns what messages call a key of the mapping that is being converted.
+func (c *converter) called(key, verb string) string {
+	if c.secret && len(shown(append(c.path[:len(c.path):len(c.path)], key))) <= len(c.path) {
+		return "a key"
+	}
+	return fmt.Sprintf("the key "+verb, key)
+}
+
 // mapKey returns a mapping's key as text.
 func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	if k.Kind == yaml.AliasNode {
@@ -134,6 +143,9 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 	case err != nil:
 		return "", err
 	case v.typ == String && depth > 0 && !c.parser.yaml11 && k.ShortTag() != "!!str":
+		if c.secret {
+			return "", c.errorf(k.Line, "a key has a tag")
+		}
 		return "", c.errorf(k.Line, "the key %s has the tag %s", k.Value, k.ShortTag())
 	case v.typ == String:
 		return v.Text(), nil
@@ -141,9 +153,9 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 		if v.typ != Null {
 			c.source.badKey = true
 		}
-		return "", c.errorf(k.Line, "the key %s is %s, not a string; put it in quotes", k.Value, v.typ.article())
+		return "", c.errorf(k.Line, "%s is %s, not a string; put it in quotes", c.called(k.Value, "%s"), v.typ.article())
 	}
-	c.source.warn(c.line+k.Line, "", "the key %s is %s, not a string; put it in quotes", k.Value, v.typ.article())
+	c.source.warn(c.line+k.Line, "", "%s is %s, not a string; put it in quotes", c.called(k.Value, "%s"), v.typ.article())
 	switch {
 	case !c.parser.yaml11 || v.typ == Time:
 		return k.Value, nil

@@ -20,6 +20,10 @@ type Source struct {
 	File string
 	// Data is the content. It must not be changed.
 	Data []byte
+	// answer: this is what a function answered. Messages show nothing of it, and it must not take too much memory; rare is how
+	// much of it was for the slow path.
+	answer bool
+	rare   int
 
 	same *Source // not nil if this is another name of that file: see Source.As
 

@@ -34,7 +34,7 @@ func (s *Source) readText() (string, error) {
 
 func decodeText(file string, data []byte) (string, error) {
 	if len(data) > MaxFile {
-		return "", Errorf(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
+		return "", limitf(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
 	}
 	return plainText(file, data)
 }
@@ -219,7 +219,7 @@ func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	if pc.plain || simpleText(pc.text) {
 		if v, ok := p.parse(pc.text); ok {
 			p.size = len(pc.text)
-			s.warnOdd(p, pc, mayBeSecret(v.Get("kind").Text()))
+			s.warnOdd(p, pc, v)
 			return v, nil
 		}
 	} else {
@@ -228,8 +228,12 @@ func (s *Source) parsePiece(p *parser, pc piece) (Value, error) {
 	return s.parseSlow(p, pc)
 }
 
-// warnOdd reports the values of a document that do not leave as they are written or that are easily misunderstood.
-func (s *Source) warnOdd(p *parser, pc piece, secret bool) {
+// warnOdd reports the values of the document v that do not leave as they are written or that are easily misunderstood.
+func (s *Source) warnOdd(p *parser, pc piece, v Value) {
+	if len(p.odd) == 0 {
+		return
+	}
+	secret := s.hides(v.Get("kind").Text(), pc.text)
 	line, from := pc.line, 0
 	for _, at := range p.odd {
 		line += strings.Count(pc.text[from:at.offset], "\n")
@@ -237,9 +241,6 @@ func (s *Source) warnOdd(p *parser, pc piece, secret bool) {
 		s.warnValue(line, at.value, secret)
 	}
 }
-
-// mayBeSecret reports whether messages must not show the values of a document of this kind.
-func mayBeSecret(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }
 
 func (s *Source) warnValue(line int, v Value, secret bool) {
 	switch {
@@ -416,7 +417,7 @@ func (s *Source) readValue() (Value, error) {
 	p.yaml11, p.first = true, true
 	if simpleText(text) {
 		if v, ok := p.parse(text); ok {
-			s.warnOdd(p, pc, false)
+			s.warnOdd(p, pc, v)
 			s.warnSecond(text, p.i)
 			return v, nil
 		}

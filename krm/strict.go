@@ -86,19 +86,27 @@ func checkStrict(file string, pc piece) (err error) {
 			return Errorf(at(root.Line), "", "the file has a second document; it must have one")
 		}
 		if n := foreignTag(&root); n != nil {
+			if mayBeSecret(pc.text) {
+				return Errorf(at(n.Line), "", "tags are not allowed here; a value that starts with ! needs quotes")
+			}
 			return Errorf(at(n.Line), "", "the tag %s is not allowed here", n.ShortTag())
 		}
 	}
 }
 
+// foreign reports whether the tag of n is not one of those that YAML gives by itself.
+func foreign(n *yaml.Node) bool {
+	switch n.ShortTag() {
+	case "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq":
+		return false
+	}
+	return true
+}
+
 // foreignTag returns the first node below n with a tag that is not YAML's own, nil if there is none.
 func foreignTag(n *yaml.Node) *yaml.Node {
-	if n.Style&yaml.TaggedStyle != 0 {
-		switch n.ShortTag() {
-		case "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq":
-		default:
-			return n
-		}
+	if n.Style&yaml.TaggedStyle != 0 && foreign(n) {
+		return n
 	}
 	for _, c := range n.Content {
 		if found := foreignTag(c); found != nil {

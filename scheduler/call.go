@@ -71,7 +71,8 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	if op.Role == krm.GeneratorRole {
 		in = nil
 	}
-	wire := krm.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID))}
+	wire := krm.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID)),
+		Output: op.Function.Limits.Output}
 	out, err := ex.Execute(ctx, op.Function, krm.EncodeResourceList(in, op.Config, wire))
 	var failed *krm.FunctionError
 	if errors.As(err, &failed) && len(out.Stderr) == 0 {
@@ -84,11 +85,17 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	} else {
 		reply, err = krm.DecodeResourceList(out.List, in, wire)
 		if err != nil {
-			err = &krm.FunctionError{Code: krm.FunctionFailed, Msg: err.Error()}
+			code := krm.FunctionFailed
+			if krm.IsLimit(err) {
+				code = krm.FunctionLimit
+			}
+			err = &krm.FunctionError{Code: code, Msg: err.Error()}
 		}
 		report.Results, report.Removed = reply.Results, reply.Removed
 		for _, w := range reply.Warnings {
-			report.Warnings = append(report.Warnings, (&krm.Error{Field: w.Field, Msg: w.Msg}).Error())
+			if text := (&krm.Error{Field: w.Field, Msg: w.Msg}).Error(); !slices.Contains(report.Warnings, text) {
+				report.Warnings = append(report.Warnings, text)
+			}
 		}
 	}
 	if r.o.Call != nil {

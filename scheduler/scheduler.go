@@ -51,7 +51,7 @@ type Executor interface {
 	// Prepare obtains and verifies what f runs. It runs nothing.
 	Prepare(ctx context.Context, f krm.Function) error
 	// Execute runs f once with list, a ResourceList.
-	Execute(ctx context.Context, f krm.Function, list []byte) (krm.FunctionOutput, error)
+	Execute(ctx context.Context, f krm.Function, list krm.Chunks) (krm.FunctionOutput, error)
 }
 
 // A CallReport is what a function has said besides its list.

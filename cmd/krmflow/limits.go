@@ -108,10 +108,10 @@ type countedExecutor struct {
 }
 
 // Execute counts what the function may answer until its answer is there.
-func (x countedExecutor) Execute(ctx context.Context, f krm.Function, list []byte) (krm.FunctionOutput, error) {
+func (x countedExecutor) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (krm.FunctionOutput, error) {
 	x.input.Add(f.Limits.Output)
 	out, err := x.Executor.Execute(ctx, f, list)
-	x.input.Add(int64(len(out.List)) - f.Limits.Output)
+	x.input.Add(int64(out.List.Len()) - f.Limits.Output)
 	return out, err
 }
 

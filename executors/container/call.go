@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,7 +151,7 @@ func mountOption(m krm.Mount) string {
 }
 
 // run runs the container and removes it.
-func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
+func (c *call) run(ctx context.Context, list krm.Chunks) (executors.Output, error) {
 	f := c.function
 	limited, cancel := context.WithTimeout(ctx, f.Limits.Timeout)
 	defer cancel()
@@ -166,7 +168,7 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 	if err != nil || c.inSteps() { // else --rm has done it
 		removed = c.engine.remove(c.name)
 	}
-	out := executors.Output{List: stdout.bytes(), Stderr: stderr.bytes()}
+	out := executors.Output{List: stdout.pieces, Stderr: stderr.bytes()}
 	var known *executors.Error
 	switch {
 	case ctx.Err() != nil:
@@ -195,9 +197,10 @@ func (c *call) command(args ...string) *osexec.Cmd {
 }
 
 // runAtOnce runs the container with one command.
-func (c *call) runAtOnce(ctx context.Context, list []byte, stdout, stderr io.Writer) error {
+func (c *call) runAtOnce(ctx context.Context, list krm.Chunks, stdout, stderr io.Writer) error {
+	stdin := net.Buffers(slices.Clone(list))
 	cmd := c.command(c.args()...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(list), stdout, stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &stdin, stdout, stderr
 	if err := c.wait(ctx, cmd); err != nil {
 		return err
 	}
@@ -291,7 +294,7 @@ func size(n int64) string {
 type capped struct {
 	limit  int64
 	full   func()
-	pieces [][]byte
+	pieces krm.Chunks
 	n      int64
 }
 
@@ -316,8 +319,6 @@ func (w *capped) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-func (w *capped) bytes() []byte { return bytes.Join(w.pieces, nil) }
 
 // tail keeps the end of what is written to it.
 type tail struct {

@@ -126,7 +126,7 @@ func fail(f krm.Function, code executors.Code, format string, args ...any) *exec
 
 // Execute runs f once in a container of its own, which is gone when Execute returns. If the function fails, the error is
 // an [*executors.Error] and the Output has what it has written until then.
-func (x *Executor) Execute(ctx context.Context, f krm.Function, list []byte) (executors.Output, error) {
+func (x *Executor) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (executors.Output, error) {
 	id, err := x.image(ctx, f)
 	if err != nil {
 		return executors.Output{}, err

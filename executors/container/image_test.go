@@ -81,7 +81,7 @@ func TestLocalImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Digest = ref.digest // the id of the image, not of a manifest
-	if out, err := x.Execute(t.Context(), f, []byte("list")); err != nil || string(out.List) != "list" {
+	if out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte("list")}); err != nil || out.List.String() != "list" {
 		t.Errorf("%q, %v", out.List, err)
 	}
 	f.Image = "localhost/fn:v2"
@@ -152,7 +152,7 @@ func TestRegistry(t *testing.T) {
 	name := l.registry + "/fn"
 	l.must(t, "rmi", "-f", l.imageID(t, "localhost/fn:v1"))
 	f := l.function("cat")
-	if out, err := l.executor(t).Execute(t.Context(), f, []byte("list")); err != nil || string(out.List) != "list" {
+	if out, err := l.executor(t).Execute(t.Context(), f, krm.Chunks{[]byte("list")}); err != nil || out.List.String() != "list" {
 		t.Fatalf("after a pull: %q, %v", out.List, err)
 	}
 	l.stop()

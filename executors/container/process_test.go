@@ -40,7 +40,7 @@ func host(function string) {
 		panic(err)
 	}
 	defer x.Close()
-	out, err := x.Execute(context.Background(), f, []byte("list"))
+	out, err := x.Execute(context.Background(), f, krm.Chunks{[]byte("list")})
 	fmt.Printf("%s %v\n", out.List, err)
 	f.Config = []byte("hang")
 	_, err = x.Execute(context.Background(), f, nil)

@@ -50,7 +50,7 @@ func TestIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d description
-	if err := json.Unmarshal(out.List, &d); err != nil {
+	if err := json.Unmarshal(out.List.Join(), &d); err != nil {
 		t.Fatalf("%v: %s", err, out.List)
 	}
 	if d.UID != 65534 || d.GID != 65534 {
@@ -98,15 +98,15 @@ func TestListPassesThrough(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			out, err := x.Execute(t.Context(), l.function("cat"), list)
-			if err != nil || !bytes.Equal(out.List, list) {
-				t.Errorf("%d bytes came back, error %v", len(out.List), err)
+			out, err := x.Execute(t.Context(), l.function("cat"), krm.Chunks{list})
+			if err != nil || out.List.String() != string(list) {
+				t.Errorf("%d bytes came back, error %v", out.List.Len(), err)
 			}
 		})
 	}
 	wg.Wait()
-	out, err := x.Execute(t.Context(), l.function("deaf"), list)
-	if err != nil || string(out.List) != "deaf\n" {
+	out, err := x.Execute(t.Context(), l.function("deaf"), krm.Chunks{list})
+	if err != nil || out.List.String() != "deaf\n" {
 		t.Errorf("a function that does not read: %q, %v", out.List, err)
 	}
 }
@@ -131,7 +131,7 @@ func TestFailures(t *testing.T) {
 			f := l.function(tt.config)
 			f.Limits = tt.limits
 			start := time.Now()
-			out, err := x.Execute(t.Context(), f, []byte("list"))
+			out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte("list")})
 			var e *executors.Error
 			if !errors.As(err, &e) || e.Code != tt.code || e.Msg != tt.want {
 				t.Errorf("got %v, want %q", err, tt.want)
@@ -142,7 +142,7 @@ func TestFailures(t *testing.T) {
 			if got := l.containers(t); got != "" {
 				t.Errorf("a container was left: %s", got)
 			}
-			if tt.config == "fail" && (string(out.List) != "list" || string(e.Stderr) != "cannot \x1b[31mdo it\n") {
+			if tt.config == "fail" && (out.List.String() != "list" || string(e.Stderr) != "cannot \x1b[31mdo it\n") {
 				t.Errorf("output %q, stderr %q", out.List, e.Stderr)
 			}
 		})
@@ -152,7 +152,7 @@ func TestFailures(t *testing.T) {
 func TestStderrTail(t *testing.T) {
 	l := newLab(t)
 	out, err := l.executor(t).Execute(t.Context(), l.function("flood stderr"), nil)
-	if err != nil || string(out.List) != "done\n" {
+	if err != nil || out.List.String() != "done\n" {
 		t.Fatalf("%q, %v", out.List, err)
 	}
 	if len(out.Stderr) > executors.StderrTail || !bytes.HasSuffix(out.Stderr, []byte("the end\n")) {
@@ -186,7 +186,7 @@ func TestProcesses(t *testing.T) {
 	f.Limits.Procs = 40
 	out, err := l.executor(t).Execute(t.Context(), f, nil)
 	var n int
-	if fmt.Sscan(string(out.List), &n); err == nil && n >= 40 {
+	if fmt.Sscan(out.List.String(), &n); err == nil && n >= 40 {
 		t.Errorf("%d processes were started", n)
 	}
 }
@@ -203,7 +203,7 @@ func TestSecretsStayOutOfArguments(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	x := l.executor(t)
-	go func() { _, err := x.Execute(ctx, f, []byte("now-secret-list")); done <- err }()
+	go func() { _, err := x.Execute(ctx, f, krm.Chunks{[]byte("now-secret-list")}); done <- err }()
 	seen := false
 	for ctx.Err() == nil {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -228,7 +228,7 @@ func TestEnvAndMounts(t *testing.T) {
 	f := l.function("describe")
 	f.Env = []string{"GRANTED=a value = with #signs"}
 	out, err := x.Execute(t.Context(), f, nil)
-	if err != nil || !strings.Contains(string(out.List), `"GRANTED=a value = with #signs"`) {
+	if err != nil || !strings.Contains(out.List.String(), `"GRANTED=a value = with #signs"`) {
 		t.Errorf("%v: %s", err, out.List)
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -250,7 +250,7 @@ func TestEnvAndMounts(t *testing.T) {
 		f := l.function(tt.config)
 		f.Mounts = []krm.Mount{{Type: "bind", Source: dir, Dest: "/data", Writable: tt.writable}}
 		out, err := x.Execute(t.Context(), f, nil)
-		if err != nil || string(out.List) != tt.want {
+		if err != nil || out.List.String() != tt.want {
 			t.Errorf("%s: %q, %v", tt.config, out.List, err)
 		}
 	}
@@ -326,7 +326,7 @@ func TestSteps(t *testing.T) {
 		f := l.function(tt.config)
 		f.Limits = tt.limits
 		f.Mounts = []krm.Mount{{Type: "bind", Source: dir, Dest: "/data"}}
-		out, err := x.Execute(t.Context(), f, list)
+		out, err := x.Execute(t.Context(), f, krm.Chunks{list})
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -334,7 +334,7 @@ func TestSteps(t *testing.T) {
 		if tt.err != "" {
 			tt.err = f.Name + ": " + tt.err
 		}
-		if !bytes.Equal(out.List, tt.want) || got != tt.err {
+		if !bytes.Equal(out.List.Join(), tt.want) || got != tt.err {
 			t.Errorf("%s: %d bytes, %v", tt.config, len(out.List), err)
 		}
 		if tt.config == "fail" && !strings.Contains(string(out.Stderr), "cannot") {
@@ -356,7 +356,7 @@ func TestNetwork(t *testing.T) {
 	l := newLab(t)
 	x := l.executor(t)
 	out, err := x.Execute(t.Context(), l.function("dial "+l.registry), nil)
-	if err != nil || !strings.HasPrefix(string(out.List), "false ") {
+	if err != nil || !strings.HasPrefix(out.List.String(), "false ") {
 		t.Errorf("without a grant: %q, %v", out.List, err)
 	}
 	if out, err := l.run("network", "create", "krmflow-test"); err != nil {
@@ -376,11 +376,11 @@ func TestNetwork(t *testing.T) {
 	if errors.As(err, &e) && e.Code == executors.Failed {
 		t.Skipf("this machine has no bridges: %v", err)
 	}
-	if err != nil || !strings.HasPrefix(string(out.List), "false ") {
+	if err != nil || !strings.HasPrefix(out.List.String(), "false ") {
 		t.Errorf("the host's loopback: %q, %v", out.List, err)
 	}
 	f.Config = []byte("describe")
-	if out, err = x.Execute(t.Context(), f, nil); err != nil || !strings.Contains(string(out.List), `"eth0"`) {
+	if out, err = x.Execute(t.Context(), f, nil); err != nil || !strings.Contains(out.List.String(), `"eth0"`) {
 		t.Errorf("with a grant: %q, %v", out.List, err)
 	}
 }
@@ -447,7 +447,7 @@ func TestAsCurrentUser(t *testing.T) {
 	f.AsCurrentUser = true
 	out, err := l.executor(t).Execute(t.Context(), f, nil)
 	var d description
-	if err != nil || json.Unmarshal(out.List, &d) != nil {
+	if err != nil || json.Unmarshal(out.List.Join(), &d) != nil {
 		t.Fatalf("%v: %s", err, out.List)
 	}
 	if d.UID != os.Getuid() || d.GID != os.Getgid() {
@@ -459,14 +459,14 @@ func TestAsCurrentUser(t *testing.T) {
 func TestRunsElsewhere(t *testing.T) {
 	l := newLab(t)
 	list := []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")
-	out, err := l.executor(t).Execute(t.Context(), l.function("cat"), list)
+	out, err := l.executor(t).Execute(t.Context(), l.function("cat"), krm.Chunks{list})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := osexec.Command(l.engine.Path, "run", "--rm", "-i", l.registry+"/fn@"+l.v1.String())
 	cmd.Stdin = bytes.NewReader(list)
 	answer, err := cmd.Output()
-	if err != nil || !bytes.Equal(answer, out.List) {
+	if err != nil || !bytes.Equal(answer, out.List.Join()) {
 		t.Errorf("elsewhere: %q, %v; here: %q", answer, err, out.List)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,7 +88,7 @@ func (e exitCode) ExitCode() int { return int(e) }
 
 // runInSteps runs the container and returns when the function has ended. Before the function starts it makes sure that what
 // the engine has mounted is what was checked.
-func (c *call) runInSteps(ctx context.Context, list []byte, stdout, stderr io.Writer) error {
+func (c *call) runInSteps(ctx context.Context, list krm.Chunks, stdout, stderr io.Writer) error {
 	create := c.command(c.args()...)
 	create.Stderr = stderr
 	if err := c.wait(ctx, create); err != nil {
@@ -186,9 +188,10 @@ func openPipes() (p *pipes, err error) {
 }
 
 // carry begins to carry input and output. The first line of output that is name, or an id, is the engine's.
-func (p *pipes) carry(list []byte, stdout, stderr io.Writer, name string) {
+func (p *pipes) carry(list krm.Chunks, stdout, stderr io.Writer, name string) {
 	go func() {
-		p.ours[0].Write(list) // a function need not read all of it
+		chunks := net.Buffers(slices.Clone(list))
+		chunks.WriteTo(p.ours[0]) // a function need not read all of it
 		p.ours[0].Close()
 	}()
 	p.reading.Go(func() {

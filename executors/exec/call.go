@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -191,7 +192,7 @@ type ended struct {
 }
 
 // run runs the function with list as its input.
-func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
+func (c *call) run(ctx context.Context, list krm.Chunks) (executors.Output, error) {
 	// A child's parent, for the kernel, is a thread. The thread is not used again: it may have given up rights.
 	type result struct {
 		p   process
@@ -214,7 +215,8 @@ func (c *call) run(ctx context.Context, list []byte) (executors.Output, error) {
 	var reading sync.WaitGroup
 	go func() {
 		// A function need not read all, or any, of its input.
-		c.stdin.Write(list)
+		all := net.Buffers(slices.Clone(list))
+		all.WriteTo(c.stdin)
 		c.stdin.Close()
 	}()
 	reading.Go(func() { c.out.read(c.stdout) })
@@ -323,7 +325,7 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped\n  --max-fn-output sets how much a function may write", size(c.f.Limits.Output))
 	default:
 	}
-	out := executors.Output{List: c.out.data(), Stderr: c.tail.data()}
+	out := executors.Output{List: c.out.blocks, Stderr: c.tail.data()}
 	switch {
 	case end.exhausted: // whatever the function makes of the end of one of its processes
 		return out, c.exhausted()

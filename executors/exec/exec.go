@@ -81,7 +81,7 @@ func (x *Executor) program(f krm.Function) (*program, error) {
 }
 
 // Execute implements [executors.Executor].
-func (x *Executor) Execute(ctx context.Context, f krm.Function, list []byte) (executors.Output, error) {
+func (x *Executor) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (executors.Output, error) {
 	if err := x.Prepare(ctx, f); err != nil {
 		return executors.Output{}, err
 	}

@@ -97,8 +97,8 @@ func TestEnds(t *testing.T) {
 			if test.args[0] == "signal" && test.args[1] == "15" && !f.Unsandboxed && !x.Isolation().UserNS && x.Isolation().Landlock < 6 {
 				continue // Go's runtime ends with exit code 2 where it may not signal itself
 			}
-			out, err := x.Execute(t.Context(), f, []byte(input))
-			if string(out.List) != test.want || code(err) != test.code {
+			out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+			if out.List.String() != test.want || code(err) != test.code {
 				t.Errorf("%v: got %q, %v", test.args, out.List, err)
 				continue
 			}
@@ -126,7 +126,7 @@ func TestTime(t *testing.T) {
 			f := set(r.fn(test.args...))
 			f.Limits.Timeout = time.Second // by then it ignores what it should
 			start := time.Now()
-			_, err := x.Execute(t.Context(), f, []byte(input))
+			_, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
 			took := time.Since(start) - f.Limits.Timeout
 			var e *executors.Error
 			if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Msg, "still running after 1s") ||
@@ -147,7 +147,7 @@ func TestCancel(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(200*time.Millisecond, func() { cancel(cause) })
 		start := time.Now()
-		_, err := x.Execute(ctx, set(r.fn("child", "setsid", "hang")), []byte(input))
+		_, err := x.Execute(ctx, set(r.fn("child", "setsid", "hang")), krm.Chunks{[]byte(input)})
 		if !errors.Is(err, cause) || time.Since(start) > time.Second+slack {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
@@ -163,8 +163,8 @@ func TestBackground(t *testing.T) {
 	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
 		for _, how := range []string{"group", "setsid"} {
 			start := time.Now()
-			out, err := x.Execute(t.Context(), set(r.fn("child", how)), []byte(input))
-			if err != nil || string(out.List) != input || time.Since(start) > time.Second+slack {
+			out, err := x.Execute(t.Context(), set(r.fn("child", how)), krm.Chunks{[]byte(input)})
+			if err != nil || out.List.String() != input || time.Since(start) > time.Second+slack {
 				t.Errorf("%s: %q, %v after %v", how, out.List, err, time.Since(start))
 			}
 			if n := sleepers(); n != 0 {
@@ -185,15 +185,15 @@ func TestSizes(t *testing.T) {
 		if _, err := x.Execute(t.Context(), flood, nil); code(err) != executors.Limit || !strings.Contains(err.Error(), "more than 32 MiB") {
 			t.Errorf("flood: %v", err)
 		}
-		out, err := x.Execute(t.Context(), set(r.fn("noise")), []byte(input))
-		if err != nil || string(out.List) != input || len(out.Stderr) != executors.StderrTail || !bytes.HasSuffix(out.Stderr, []byte("last words\n")) {
+		out, err := x.Execute(t.Context(), set(r.fn("noise")), krm.Chunks{[]byte(input)})
+		if err != nil || out.List.String() != input || len(out.Stderr) != executors.StderrTail || !bytes.HasSuffix(out.Stderr, []byte("last words\n")) {
 			t.Errorf("noise: %v, %d bytes of stderr", err, len(out.Stderr))
 		}
 		large := bytes.Repeat([]byte(input), 20<<20/len(input))
 		for _, fn := range []string{"copy", "deaf"} {
-			out, err := x.Execute(t.Context(), set(r.fn(fn)), large)
-			if err != nil || fn == "copy" && !bytes.Equal(out.List, large) {
-				t.Errorf("large list, %s: %d bytes, %v", fn, len(out.List), err)
+			out, err := x.Execute(t.Context(), set(r.fn(fn)), krm.Chunks{large})
+			if err != nil || fn == "copy" && out.List.String() != string(large) {
+				t.Errorf("large list, %s: %d bytes, %v", fn, out.List.Len(), err)
 			}
 		}
 	})
@@ -223,7 +223,7 @@ func TestInheritance(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names []string
-		for line := range strings.Lines(string(out.List)) {
+		for line := range strings.Lines(out.List.String()) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			names = append(names, name)
 			if (name == "HOME" || name == "TMPDIR") && !strings.Contains(value, "krmflow-fn-") {
@@ -237,7 +237,7 @@ func TestInheritance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(string(out.List)) {
+		for line := range strings.Lines(out.List.String()) {
 			// The Go runtime of the function looks at its control group.
 			if fd, to, _ := strings.Cut(line, " "); fd > "2" && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
 				t.Errorf("open descriptors:\n%s", out.List)
@@ -264,13 +264,13 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 	defer x.Close()
 	run := func(f krm.Function) string {
 		t.Helper()
-		out, err := x.Execute(t.Context(), f, []byte(input))
+		out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
 		if err != nil {
 			var e *executors.Error
 			errors.As(err, &e)
 			return fmt.Sprintf("%v %s", err, e.Stderr)
 		}
-		return string(out.List)
+		return out.List.String()
 	}
 	tree := r.root + "/kustomization.yaml"
 	os.WriteFile(tree, nil, 0o644)
@@ -368,7 +368,7 @@ func TestNoIsolation(t *testing.T) {
 		t.Errorf("execute: %v", err)
 	}
 	f.Unsandboxed = true
-	if out, err := x.Execute(t.Context(), f, []byte(input)); err != nil || string(out.List) != input {
+	if out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err != nil || out.List.String() != input {
 		t.Errorf("allowed: %q, %v", out.List, err)
 	}
 }
@@ -380,8 +380,8 @@ func TestParallel(t *testing.T) {
 		var calls sync.WaitGroup
 		for i := range 24 {
 			calls.Go(func() {
-				out, err := x.Execute(t.Context(), set(r.fn([]string{"copy", "child", "upper"}[i%3], []string{"group", "setsid"}[i%2])), []byte(input))
-				if err != nil || !strings.EqualFold(string(out.List), input) {
+				out, err := x.Execute(t.Context(), set(r.fn([]string{"copy", "child", "upper"}[i%3], []string{"group", "setsid"}[i%2])), krm.Chunks{[]byte(input)})
+				if err != nil || !strings.EqualFold(out.List.String(), input) {
 					t.Errorf("%d: %q, %v", i, out.List, err)
 				}
 			})
@@ -407,7 +407,7 @@ func TestSandboxCost(t *testing.T) {
 		var took []time.Duration
 		for range 15 {
 			start := time.Now()
-			if _, err := x.Execute(t.Context(), f, []byte(input)); err != nil {
+			if _, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err != nil {
 				t.Fatal(err)
 			}
 			took = append(took, time.Since(start))
@@ -430,7 +430,7 @@ func TestManyCalls(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
 		f := set(r.script(t, "orphan", "#!/bin/sh\ncat\nsetsid sleep 0.01 &\n(sleep 0.01 &)\n"))
-		if _, err := x.Execute(t.Context(), f, []byte(input)); err != nil {
+		if _, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err != nil {
 			t.Fatal(err)
 		}
 		before := descriptors(t)
@@ -438,7 +438,7 @@ func TestManyCalls(t *testing.T) {
 		for range 4 {
 			calls.Go(func() {
 				for range 25 {
-					if out, err := x.Execute(t.Context(), f, []byte(input)); err != nil || string(out.List) != input {
+					if out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err != nil || out.List.String() != input {
 						t.Errorf("%q, %v", out.List, err)
 					}
 				}

@@ -57,10 +57,10 @@ func TestHoard(t *testing.T) {
 				continue
 			}
 			f.Limits.Memory = limit
-			out, err := x.Execute(t.Context(), f, []byte(input))
+			out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
 			// Either the function was ended, or it was not given that much.
 			var n int64
-			if _, scan := fmt.Sscan(string(out.List), &n); code(err) != executors.Limit && (err != nil || scan != nil || n > limit) {
+			if _, scan := fmt.Sscan(out.List.String(), &n); code(err) != executors.Limit && (err != nil || scan != nil || n > limit) {
 				t.Errorf("%s: %q, %v", how, out.List, err)
 			}
 		}
@@ -72,8 +72,8 @@ func TestOwnFiles(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
 		f := set(r.script(t, "files", "#!/bin/sh\nmkdir -p $HOME/a/b && echo x >$TMPDIR/x && mv $TMPDIR/x $HOME/a && cat $HOME/a/x\n"))
-		out, err := x.Execute(t.Context(), f, []byte(input))
-		if err != nil || strings.TrimSpace(string(out.List)) != "x" {
+		out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+		if err != nil || strings.TrimSpace(out.List.String()) != "x" {
 			t.Errorf("%q, %v", out.List, err)
 		}
 	})

@@ -3,11 +3,11 @@ package exec
 import (
 	"bytes"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm"
 )
 
 // An output keeps what it reads up to a limit. It is made of blocks: growing one slice would take three times the memory.
@@ -15,7 +15,7 @@ type output struct {
 	limit int64
 	full  func() // called when there is more
 
-	blocks [][]byte
+	blocks krm.Chunks // what was read, after read has returned
 	size   atomic.Int64
 }
 
@@ -38,14 +38,6 @@ func (o *output) read(r io.Reader) {
 			block = make([]byte, 0, 1<<20)
 		}
 	}
-}
-
-// data returns what was read, after read has returned.
-func (o *output) data() []byte {
-	if len(o.blocks) == 1 {
-		return o.blocks[0]
-	}
-	return slices.Concat(o.blocks...)
 }
 
 // A tail keeps the last bytes that are written to it.

@@ -26,8 +26,8 @@ func TestScripts(t *testing.T) {
 		} {
 			f := set(r.script(t, "fn-"+name, text))
 			f.Args = []string{"one two"}
-			out, err := x.Execute(t.Context(), f, []byte(input))
-			if err != nil || string(out.List) != "one two fn-"+name+"\n"+input {
+			out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+			if err != nil || out.List.String() != "one two fn-"+name+"\n"+input {
 				t.Errorf("%s: %q, %v", name, out.List, err)
 			}
 		}
@@ -134,7 +134,7 @@ func TestFlipFlop(t *testing.T) {
 		for range 2 {
 			out, err := x.Execute(t.Context(), f, nil)
 			switch {
-			case err == nil && string(out.List) == "good\n":
+			case err == nil && out.List.String() == "good\n":
 				ran++
 			case code(err) == executors.Verification || code(err) == executors.Invalid:
 				refused++

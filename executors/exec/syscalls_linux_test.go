@@ -85,7 +85,7 @@ func sweep(t *testing.T, iso exec.Isolation, f krm.Function) {
 	f.Limits.Timeout = time.Minute
 	f.Args, f.Env = append(o.args(), fmt.Sprint("-network=", f.Network != "")), []string{mark}
 	before := o.look(t)
-	out, err := x.Execute(t.Context(), f, []byte(input))
+	out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
 	if err != nil {
 		var e *executors.Error
 		errors.As(err, &e)
@@ -94,7 +94,7 @@ func sweep(t *testing.T, iso exec.Isolation, f krm.Function) {
 	var list struct {
 		Results []struct{ Message, Severity string }
 	}
-	if err := json.Unmarshal(out.List, &list); err != nil {
+	if err := json.Unmarshal(out.List.Join(), &list); err != nil {
 		t.Fatalf("%v: %s", err, out.List)
 	}
 	if len(list.Results) < 300 {
@@ -119,7 +119,7 @@ func sweep(t *testing.T, iso exec.Isolation, f krm.Function) {
 		t.Errorf("left: %s", left)
 	}
 	f.Args = nil
-	if _, err := x.Execute(t.Context(), f, []byte(input)); err == nil || !strings.Contains(err.Error(), "exit code 2") {
+	if _, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err == nil || !strings.Contains(err.Error(), "exit code 2") {
 		t.Errorf("changed: the program is not what it was: %v", err)
 	}
 }

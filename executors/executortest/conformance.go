@@ -27,7 +27,7 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 	execute := func(name string, limits krm.Limits, input []byte) (executors.Output, error) {
 		f := function(name)
 		f.Limits = limits
-		return ex.Execute(t.Context(), f, input)
+		return ex.Execute(t.Context(), f, krm.Chunks{input})
 	}
 	fails := func(t *testing.T, err error, code executors.Code, name, text string) *executors.Error {
 		t.Helper()
@@ -54,17 +54,17 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 	})
 	t.Run("copy", func(t *testing.T) {
 		for _, input := range []string{list, "", strings.Repeat(list, 1<<20/len(list)+1)} {
-			if out, err := execute("copy", krm.Limits{}, []byte(input)); err != nil || string(out.List) != input {
-				t.Errorf("%d bytes became %d, %v", len(input), len(out.List), err)
+			if out, err := execute("copy", krm.Limits{}, []byte(input)); err != nil || out.List.String() != input {
+				t.Errorf("%d bytes became %d, %v", len(input), out.List.Len(), err)
 			}
 		}
 	})
 	t.Run("large", func(t *testing.T) {
 		input := bytes.Repeat([]byte(list), 64<<20/len(list))
-		if out, err := execute("copy", krm.Limits{}, input); err != nil || !bytes.Equal(out.List, input) {
-			t.Errorf("%d bytes became %d, %v", len(input), len(out.List), err)
+		if out, err := execute("copy", krm.Limits{}, input); err != nil || out.List.String() != string(input) {
+			t.Errorf("%d bytes became %d, %v", len(input), out.List.Len(), err)
 		}
-		if out, err := execute("deaf", krm.Limits{}, input); err != nil || string(out.List) != "done\n" {
+		if out, err := execute("deaf", krm.Limits{}, input); err != nil || out.List.String() != "done\n" {
 			t.Errorf("deaf: %q, %v", out.List, err)
 		}
 	})
@@ -73,7 +73,7 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		if e := fails(t, err, executors.Failed, "fail", "exit code 3"); string(e.Stderr) != "it is wrong\n" {
 			t.Errorf("stderr %q", e.Stderr)
 		}
-		if string(out.List) != list {
+		if out.List.String() != list {
 			t.Errorf("what it wrote is lost: %q", out.List)
 		}
 	})
@@ -88,7 +88,7 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(300*time.Millisecond, func() { cancel(cause) })
 		start := time.Now()
-		_, err := ex.Execute(ctx, function("hang"), []byte(list))
+		_, err := ex.Execute(ctx, function("hang"), krm.Chunks{[]byte(list)})
 		if !errors.Is(err, cause) || time.Since(start) > 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
@@ -97,7 +97,7 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		var calls sync.WaitGroup
 		for range 8 {
 			calls.Go(func() {
-				if out, err := execute("copy", krm.Limits{}, []byte(list)); err != nil || string(out.List) != list {
+				if out, err := execute("copy", krm.Limits{}, []byte(list)); err != nil || out.List.String() != list {
 					t.Errorf("%q, %v", out.List, err)
 				}
 			})

@@ -22,7 +22,7 @@ func (dry) Prepare(_ context.Context, f krm.Function) error {
 	return nil
 }
 
-func (dry) Execute(_ context.Context, f krm.Function, list []byte) (executors.Output, error) {
+func (dry) Execute(_ context.Context, f krm.Function, list krm.Chunks) (executors.Output, error) {
 	return executors.Output{List: list, Stderr: fmt.Appendf(nil, "would run %s%s\n", f.Program, f.Image)}, nil
 }
 

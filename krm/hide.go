@@ -1,0 +1,49 @@
+package krm
+
+import "strings"
+
+// What messages must not show: values of Secrets. Who writes a message often does not know whether a text is one: it is no YAML,
+// a patch without a kind, or says how to make one. So words decide, and rather too often.
+
+// holdsSecrets reports whether objects of a kind are Secrets, or lists that may have some.
+func holdsSecrets(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }
+
+// hides reports whether messages must not show the values of a document.
+func (s *Source) hides(kind, text string) bool {
+	return s.answer || holdsSecrets(kind) || kind != "ConfigMap" && namesData(text) || kind == "" && strings.Contains(text, "value")
+}
+
+// mayBeSecret reports whether messages must not show anything of a text, of which no more is known.
+func mayBeSecret(text string) bool { return namesData(text) || strings.Contains(text, "Secret") }
+
+// namesData reports whether text has words that name data of Secrets: data, stringData, literals, sourceValue.
+func namesData(text string) bool {
+	for _, word := range []string{"Data", "literals", "Value"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	for rest := text; ; {
+		before, after, ok := strings.Cut(rest, "data")
+		if !ok {
+			return false
+		}
+		if !strings.HasSuffix(before, "meta") {
+			return true
+		}
+		rest = after
+	}
+}
+
+// shown returns the part of a path in a document that messages may show: what follows an entry of data is in its value.
+func shown(path []any) []any {
+	for i, step := range path {
+		switch step {
+		case "data", "stringData":
+			return path[:min(i+2, len(path))]
+		case "literals", "value", "sourceValue", "currentValue", "proposedValue", "suggestedValue":
+			return path[:i+1]
+		}
+	}
+	return path
+}

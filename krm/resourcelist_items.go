@@ -1,0 +1,248 @@
+package krm
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"unsafe"
+)
+
+// Bounds of an answer. A large one must be a ResourceList that is written item by item: each item is then a document of its
+// own, with the limits that documents have, and is read without a copy of the whole.
+const (
+	// maxRoom is how many bytes an answer may take in memory, unless the function may write nearly as much.
+	maxRoom = 384 << 20
+	// itemRoom is what a resource takes besides its value.
+	itemRoom = 640
+)
+
+// room returns how many bytes the answer may take in memory.
+func (o WireOptions) room() int { return int(max(maxRoom, o.Output/2*3)) }
+
+// byItem reads a ResourceList or List in block style: its items one by one, and what stands in front of them and behind them.
+// ok is false if the answer is none, and err says what is wrong with a part of it: the whole text may then still have another
+// meaning. An error that [IsLimit] knows is final.
+func (d *wireDecoder) byItem(answer Chunks) (doc wireItem, ok bool, err error) {
+	r := lineReader{chunks: answer}
+	if !r.skipTo("items:\n") {
+		return doc, false, nil
+	}
+	p := newParser()
+	defer p.release()
+	w := itemReader{d: d, p: p, lines: &r, line: 1, source: Source{File: d.source.File, answer: true}, size: answer.Len()}
+	head, err := w.part("what precedes the items", place{}, r.at)
+	if err != nil {
+		return doc, false, err
+	}
+	items, err := w.items()
+	if err != nil || len(items) == 0 {
+		return doc, false, err
+	}
+	rest := r.at
+	r.at = r.end()
+	tail, err := w.part("what follows the items", rest, r.at)
+	if err != nil {
+		return doc, false, err
+	}
+	list, ok := joined(head, tail, SeqOf(items...))
+	if ok {
+		d.source.warnings, d.used = w.source.warnings, w.size+p.cut
+	}
+	return wireItem{list, []any{"document", 0}}, ok, nil
+}
+
+// joined returns the mapping that head and tail are the parts of, where the last field of head, which is empty, gets a value.
+func joined(head, tail, last Value) (Value, bool) {
+	if head.Type() != Map || !tail.IsNull() && tail.Type() != Map {
+		return Value{}, false
+	}
+	fields := append(head.Fields()[:head.Len()-1:head.Len()-1], Field{"items", last})
+	for _, f := range tail.Fields() {
+		if head.Get(f.Key).Exists() {
+			return Value{}, false
+		}
+		fields = append(fields, f)
+	}
+	return MapOf(fields...), true
+}
+
+// An itemReader parses the parts of a list.
+type itemReader struct {
+	d         *wireDecoder
+	p         *parser
+	lines     *lineReader
+	line      int // number of the line where the next part starts
+	source    Source
+	size      int // bytes that the answer takes, but for the lists and mappings that p knows of
+	collected int // of source.rare
+}
+
+// items reads the items at the reader's place and leaves it behind them.
+func (w *itemReader) items() ([]Value, error) {
+	r := w.lines
+	dash := r.indent()
+	if !r.dashAt(dash) {
+		return nil, nil
+	}
+	var items []Value
+	for r.dashAt(dash) {
+		start := r.at
+		for r.skipLine(); !r.done() && (r.indent() > dash || r.blankLine()); r.skipLine() {
+		}
+		if len(items) == MaxResources {
+			return nil, limitf(Pos{File: w.source.File}, "items", "there are more than %d", MaxResources)
+		}
+		item, err := w.part("it", start, r.at)
+		if err != nil {
+			if e, ok := err.(*Error); ok {
+				e.Field = printPath([]any{"items", len(items)})
+			}
+			return nil, err
+		}
+		if item.Type() != Seq || item.Len() != 1 {
+			return nil, w.d.errorf("items", "item %d is not what its dash says", len(items))
+		}
+		items = append(items, item.Items()[0])
+		w.size += itemRoom
+	}
+	return items, nil
+}
+
+// part parses the text between two places, which is a document of its own. Messages call it name.
+func (w *itemReader) part(name string, from, to place) (Value, error) {
+	n := w.lines.distance(from, to)
+	if n > MaxFile {
+		return Value{}, limitf(Pos{w.source.File, w.line}, "", "%s has %d bytes; the limit is %d", name, n, MaxFile)
+	}
+	pc := piece{text: w.lines.text(from, to), line: w.line}
+	if isMarker(pc.text, 0) && from != (place{}) || secondInPiece(pc.text) > 0 {
+		return Value{}, Errorf(Pos{w.source.File, pc.line}, "", "found another document behind a document marker")
+	}
+	if w.source.rare > w.collected+maxMarks/2 {
+		runtime.GC() // the nodes of the slow path beside a large text would take its size once more
+		w.collected = w.source.rare
+	}
+	if from.chunk != to.chunk {
+		w.size += n // a copy
+	}
+	w.p.room = max(1, w.d.room()-w.size)
+	v, err := w.source.parsePiece(w.p, pc)
+	w.line += strings.Count(pc.text, "\n")
+	return v, err
+}
+
+// A lineReader finds lines in chunks without joining these.
+type lineReader struct {
+	chunks Chunks
+	at     place // where a line starts
+}
+
+// A place is one in chunks: a byte of one of them, or the end of the last one.
+type place struct{ chunk, byte int }
+
+func (r *lineReader) end() place { return place{chunk: len(r.chunks)} }
+func (r *lineReader) done() bool { return r.at.chunk == len(r.chunks) }
+
+// settle makes the end of a chunk the start of the next one.
+func (r *lineReader) settle() {
+	for r.at.chunk < len(r.chunks) && r.at.byte == len(r.chunks[r.at.chunk]) {
+		r.at = place{chunk: r.at.chunk + 1}
+	}
+}
+
+// skipLine moves to the start of the next line.
+func (r *lineReader) skipLine() {
+	for r.at.chunk < len(r.chunks) {
+		if n := bytes.IndexByte(r.chunks[r.at.chunk][r.at.byte:], '\n'); n >= 0 {
+			r.at.byte += n + 1
+			r.settle()
+			return
+		}
+		r.at = place{chunk: r.at.chunk + 1}
+	}
+}
+
+// skipTo moves behind the first line that is line.
+func (r *lineReader) skipTo(line string) bool {
+	for r.settle(); !r.done(); r.skipLine() {
+		if r.startsWith(line) {
+			r.skipLine()
+			return true
+		}
+	}
+	return false
+}
+
+func (r *lineReader) startsWith(s string) bool {
+	for i := range len(s) {
+		if r.byte(i) != s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// byte returns the byte that is n behind the start of the line, 0 behind the end of the text.
+func (r *lineReader) byte(n int) byte {
+	at := place{r.at.chunk, r.at.byte + n}
+	for at.chunk < len(r.chunks) && at.byte >= len(r.chunks[at.chunk]) {
+		at.byte -= len(r.chunks[at.chunk])
+		at.chunk++
+	}
+	if at.chunk == len(r.chunks) {
+		return 0
+	}
+	return r.chunks[at.chunk][at.byte]
+}
+
+// indent returns how many spaces the line starts with.
+func (r *lineReader) indent() int {
+	n := 0
+	for r.byte(n) == ' ' {
+		n++
+	}
+	return n
+}
+
+// dashAt reports whether the line is an item of a list whose dashes are n spaces behind the start of the line.
+func (r *lineReader) dashAt(n int) bool {
+	return r.indent() == n && r.byte(n) == '-' && (r.byte(n+1) == ' ' || r.byte(n+1) == '\n')
+}
+
+// blankLine reports whether the line is empty or a comment.
+func (r *lineReader) blankLine() bool {
+	c := r.byte(r.indent())
+	return c == '\n' || c == '#'
+}
+
+// distance returns how many bytes are between two places.
+func (r *lineReader) distance(from, to place) int {
+	n := to.byte - from.byte
+	for _, c := range r.chunks[from.chunk:to.chunk] {
+		n += len(c)
+	}
+	return n
+}
+
+// text returns what is between two places, without a copy if it is in one chunk.
+func (r *lineReader) text(from, to place) string {
+	if from == to {
+		return ""
+	}
+	if c := r.chunks[from.chunk]; from.chunk == to.chunk || to == (place{chunk: from.chunk + 1}) {
+		part := c[from.byte:]
+		if from.chunk == to.chunk {
+			part = c[from.byte:to.byte]
+		}
+		return unsafe.String(unsafe.SliceData(part), len(part))
+	}
+	b := make([]byte, 0, r.distance(from, to))
+	b = append(b, r.chunks[from.chunk][from.byte:]...)
+	for _, c := range r.chunks[from.chunk+1 : to.chunk] {
+		b = append(b, c...)
+	}
+	if to.byte > 0 {
+		b = append(b, r.chunks[to.chunk][:to.byte]...)
+	}
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
