@@ -105,11 +105,8 @@ func (s *spreader) relink(old, v Value) Value {
 	}
 	w := v
 	fields := old.Fields()
-	for _, i := range v.sortedKeys() {
+	for _, i := range v.changedFields(fields) {
 		f := v.Fields()[i]
-		if i < len(fields) && fields[i].Value == f.Value && fields[i].Key == f.Key {
-			continue
-		}
 		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
 			if w == v {
 				w = v.WithFields(append([]Field(nil), v.Fields()...)...)
@@ -132,12 +129,17 @@ func (s *spreader) relink(old, v Value) Value {
 	return w
 }
 
-// sortedKeys returns the positions of the fields of v in the order in which kustomize visits them: the last one that changes a
-// linked value counts.
-func (v Value) sortedKeys() []int {
-	order := make([]int, len(v.Fields()))
-	for i := range order {
-		order[i] = i
+// changedFields returns the positions of the fields of v that are not the same in old, in the order in which kustomize visits
+// them: the last one that changes a linked value counts.
+func (v Value) changedFields(old []Field) []int {
+	var order []int
+	for i, f := range v.Fields() {
+		if i >= len(old) || old[i].Value != f.Value || old[i].Key != f.Key {
+			order = append(order, i)
+		}
+	}
+	if len(order) < 2 {
+		return order
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.Fields()[a].Key, v.Fields()[b].Key) })
 	return order
