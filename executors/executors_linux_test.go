@@ -157,7 +157,7 @@ func TestPanics(t *testing.T) {
 		f := krm.Function{Name: "f", Node: "k#transformers[0]", Config: []byte("hush")}
 		err = x.Prepare(t.Context(), f)
 		checkPanic(t, err, "f: executor panics panicked\n  ")
-		_, err = x.Execute(t.Context(), f, []byte("hush"))
+		_, err = x.Execute(t.Context(), f, krm.Chunks{[]byte("hush")})
 		checkPanic(t, err, "executor panics crashed (exit status 2) while running f (k#transformers[0])\n  ")
 		x.Close()
 		gone(t, time.Second)

@@ -19,7 +19,7 @@ func (c *call) start() (process, error) {
 	if c.f.Unsandboxed {
 		return c.startPlain()
 	}
-	return c.startSandsandboxed()
+	return c.startSandboxed()
 }
 
 // A sandboxed process is a function that runs in a sandbox.
@@ -99,8 +99,8 @@ func (i Isolation) spec(own string, size int64) sandbox.Spec {
 	return s
 }
 
-// startSandsandboxed starts the sandbox process in the calling thread, which must stay until the function has ended.
-func (c *call) startSandsandboxed() (process, error) {
+// startSandboxed starts the sandbox process in the calling thread, which must stay until the function has ended.
+func (c *call) startSandboxed() (process, error) {
 	iso := c.x.isolation()
 	var program *os.File
 	if c.path == "" {
