@@ -239,6 +239,8 @@ func (x *Process) failure(ctx context.Context, f krm.Function, err error) error 
 		select {
 		case <-x.run.done:
 			return x.run.crashed(f)
+		case <-ctx.Done(): // the executor knew a moment earlier
+			return context.Cause(ctx)
 		case <-time.After(grace):
 		}
 	}
