@@ -24,6 +24,8 @@ type Source struct {
 	answer bool
 	rare   int
 
+	secret atomic.Bool // see HoldSecret
+
 	digestOnce sync.Once
 	digest     Digest
 
