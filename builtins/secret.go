@@ -25,6 +25,14 @@ type SecretGenerator struct {
 
 // Configure reads the files.
 func (g *SecretGenerator) Configure(env Env) error {
+	read := env.Read
+	env.Read = func(path string) (*krm.Source, error) {
+		src, err := read(path)
+		if err == nil {
+			src.HoldSecret()
+		}
+		return src, err
+	}
 	base, pairs, err := g.prepare("Secret", g.Metadata, env)
 	if err != nil {
 		return err

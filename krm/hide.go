@@ -1,6 +1,9 @@
 package krm
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // What messages must not show: values of Secrets. Who writes a message often does not know whether a text is one: it is no YAML,
 // a patch without a kind, or says how to make one. So words decide, and rather too often.
@@ -18,11 +21,11 @@ func mayBeSecret(text string) bool { return namesData(text) || strings.Contains(
 
 // namesData reports whether text has words that name data of Secrets: data, stringData, literals, sourceValue.
 func namesData(text string) bool {
-	for _, word := range []string{"Data", "literals", "Value"} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
+	return strings.Contains(text, "Data") || strings.Contains(text, "literals") || strings.Contains(text, "Value") || hasData(text)
+}
+
+// hasData reports whether text has the word data, as other words than metadata do.
+func hasData(text string) bool {
 	for rest := text; ; {
 		before, after, ok := strings.Cut(rest, "data")
 		if !ok {
@@ -34,6 +37,26 @@ func namesData(text string) bool {
 		rest = after
 	}
 }
+
+// MayHoldSecrets reports whether there may be values of Secrets in the file: it was read for one, or it has words that say so.
+func (s *Source) MayHoldSecrets() bool {
+	text, err := s.readText()
+	if err != nil || s.original().secret.Load() {
+		return true
+	}
+	if s.docsRead.Load() && slices.ContainsFunc(s.docs, func(d document) bool { return holdsSecrets(d.value.Get("kind").Text()) }) {
+		return true
+	}
+	for _, word := range []string{"Secret", "secretGenerator", "stringData", "sourceValue", "/data/"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return hasData(text) && !strings.Contains(text, "onfigMap")
+}
+
+// HoldSecret says that the file is read for a Secret.
+func (s *Source) HoldSecret() { s.original().secret.Store(true) }
 
 // shown returns the part of a path in a document that messages may show: what follows an entry of data is in its value.
 func shown(path []any) []any {

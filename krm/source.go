@@ -25,7 +25,8 @@ type Source struct {
 	answer bool
 	rare   int
 
-	same *Source // not nil if this is another name of that file: see Source.As
+	same   *Source     // not nil if this is another name of that file: see Source.As
+	secret atomic.Bool // see HoldSecret
 
 	digestOnce sync.Once
 	digest     Digest

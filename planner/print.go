@@ -30,6 +30,7 @@ type (
 		Failed     []failedDoc  `json:"failed,omitempty"`
 		Nodes      []nodeDoc    `json:"nodes"`
 		Files      []fileDoc    `json:"files"`
+		Secrets    string       `json:"secrets,omitempty"`
 		Warnings   []messageDoc `json:"warnings,omitempty"`
 	}
 	failedDoc struct {
@@ -80,7 +81,7 @@ type (
 		Isolation     string     `json:"isolation,omitempty"`
 		ListVersion   string     `json:"listVersion,omitempty"`
 		Cacheable     bool       `json:"cacheable"`
-		Config        string     `json:"config"`
+		Config        string     `json:"config,omitempty"`
 		ConfigFile    string     `json:"configFile"`
 		ConfigLine    int        `json:"configLine,omitempty"`
 		Denials       []string   `json:"denials,omitempty"`
@@ -97,7 +98,8 @@ type (
 	}
 	fileDoc struct {
 		Path   string `json:"path"`
-		Digest string `json:"digest"`
+		Digest string `json:"digest,omitempty"`
+		Secret bool   `json:"secret,omitempty"` // Secrets of the plan stands for Digest
 	}
 	messageDoc struct {
 		File    string   `json:"file,omitempty"`
@@ -136,8 +138,13 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		doc.Nodes = append(doc.Nodes, d)
 	}
 	for _, f := range p.Files() {
-		doc.Files = append(doc.Files, fileDoc{f.File, f.Digest().String()})
+		if p.isSecret(f) {
+			doc.Files = append(doc.Files, fileDoc{Path: f.File, Secret: true})
+		} else {
+			doc.Files = append(doc.Files, fileDoc{Path: f.File, Digest: f.Digest().String()})
+		}
 	}
+	doc.Secrets = p.secrets()
 	for _, x := range p.Warnings {
 		doc.Warnings = append(doc.Warnings, messageDoc{x.Pos.File, x.Pos.Line, x.Field, x.Msg, x.Hints})
 	}
@@ -168,7 +175,10 @@ func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
 	d := &functionDoc{
 		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Args, TrustedBy: dec.By,
 		Executor: dec.Executor, Isolation: dec.Isolation, ListVersion: call.Version, Cacheable: dec.Cacheable,
-		Config: krm.DigestOf(call.Function.Config).String(), Exit: dec.Exit,
+		Exit: dec.Exit,
+	}
+	if !secretConfig(call) {
+		d.Config = krm.DigestOf(call.Function.Config).String()
 	}
 	d.ConfigFile, d.ConfigLine = call.ConfigPos.File, call.ConfigPos.Line
 	if !dec.Digest.IsZero() {
@@ -222,6 +232,9 @@ func (p *Plan) Drift(before []byte) ([]string, error) {
 		}
 	}
 	compare("file", old.files(), now.files())
+	if old.Secrets != now.Secrets {
+		drift = append(drift, "what may hold values of Secrets differs: "+now.secretPlaces())
+	}
 	nodes, functions := now.nodes(), now.functions()
 	compare("node", old.nodes(), nodes)
 	for _, n := range old.Nodes {
@@ -242,9 +255,28 @@ func (p *Plan) Drift(before []byte) ([]string, error) {
 func (d *planDoc) files() map[string]string {
 	m := map[string]string{}
 	for _, f := range d.Files {
-		m[f.Path] = f.Digest
+		m[f.Path] = cmp.Or(f.Digest, "one that may hold values of Secrets")
 	}
 	return m
+}
+
+// secretPlaces names the files and configurations that the digest of secrets is about.
+func (d *planDoc) secretPlaces() string {
+	var names []string
+	for _, f := range d.Files {
+		if f.Secret {
+			names = append(names, f.Path)
+		}
+	}
+	for _, n := range d.Nodes {
+		if n.Function != nil && n.Function.Config == "" {
+			names = append(names, n.ID)
+		}
+	}
+	if n := len(names) - 10; n > 0 {
+		names = append(names[:10], fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(names, ", ")
 }
 
 // nodes returns what each node does, without its function.

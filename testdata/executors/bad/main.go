@@ -19,12 +19,12 @@ type bad string
 
 func (bad) Prepare(context.Context, krm.Function) error { return nil }
 
-func (b bad) Execute(_ context.Context, _ krm.Function, list []byte) (executors.Output, error) {
+func (b bad) Execute(_ context.Context, _ krm.Function, list krm.Chunks) (executors.Output, error) {
 	switch b {
 	case "panics":
-		panic(string(list))
+		panic(list.String())
 	case "crashes":
-		go panic(string(list))
+		go panic(list.String())
 		time.Sleep(time.Minute)
 	case "leaves":
 		err := exec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 71.05 & sleep 71.05' >/dev/null 2>&1 </dev/null & exit 0").Run()

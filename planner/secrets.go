@@ -1,0 +1,56 @@
+package planner
+
+import (
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// secretRounds makes each guess at a value cost a good part of a tenth of a second.
+const secretRounds = 1 << 18
+
+// secrets returns one digest for all that may hold values of Secrets, "" if there is nothing. A plan is shown to others, and whoever
+// knows the rest of a file could try values until the file's own digest fits. This one takes all of them together, is slow, and is
+// salted with what the files are called; it is the same for the same tree, so that plans can be compared.
+func (p *Plan) secrets() string {
+	var names, digests strings.Builder
+	for _, f := range p.Files() {
+		fmt.Fprintf(&names, "%q\n", f.File)
+		if p.isSecret(f) {
+			fmt.Fprintf(&digests, "%q %s\n", f.File, f.Digest())
+		}
+	}
+	for _, n := range p.Graph.Nodes {
+		if call, ok := n.Op.(graph.Call); ok && secretConfig(call) {
+			fmt.Fprintf(&digests, "%q %s\n", n.ID, krm.DigestOf(call.Function.Config))
+		}
+	}
+	if digests.Len() == 0 {
+		return ""
+	}
+	key, err := pbkdf2.Key(sha256.New, digests.String(), []byte("krmflow plan\n"+names.String()), secretRounds, sha256.Size)
+	if err != nil {
+		panic(err) // it takes all lengths
+	}
+	return fmt.Sprintf("pbkdf2-sha256:%d:%s", secretRounds, hex.EncodeToString(key))
+}
+
+// isSecret reports whether the plan must not have the digest of a file. Catalogs are no secret: they are pinned by it.
+func (p *Plan) isSecret(f *krm.Source) bool {
+	for _, t := range p.Catalogs {
+		if t.Catalog.Digest == f.Digest() {
+			return false
+		}
+	}
+	return f.MayHoldSecrets()
+}
+
+// secretConfig reports whether the plan must not have the digest of a function's configuration.
+func secretConfig(call graph.Call) bool {
+	return (&krm.Source{Data: call.Function.Config}).MayHoldSecrets()
+}
