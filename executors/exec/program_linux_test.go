@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 				t.Errorf("%s: %q, %v", name, out.List, err)
 			}
 		}
-		crash := set(r.script(t, "crash", "#!/bin/sh\nkill -SEGV $$\nsleep 60\n"))
+		crash := set(r.script(t, "crash", "#!/bin/sh\nkill -SEGV 0\nsleep 60\n"))
 		if _, err := x.Execute(t.Context(), crash, nil); err == nil || !strings.Contains(err.Error(), "signal 11") {
 			t.Errorf("crash: %v", err)
 		}
