@@ -2,7 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // A tree is a set of files by their paths. The directory k is rendered.
@@ -12,6 +16,25 @@ type tree map[string]string
 type hostileTree struct {
 	name string
 	make func() tree
+}
+
+// writeHostileTrees is the command that writes each of them into a folder of its name: hostiletrees DIR.
+func writeHostileTrees(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hostiletrees DIR")
+	}
+	for _, h := range hostileTrees {
+		size := 0
+		for path, text := range h.make() {
+			size += len(text)
+			file := ts.MkAbs(filepath.Join(args[0], h.name, filepath.FromSlash(path)))
+			ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
+			ts.Check(os.WriteFile(file, []byte(text), 0o644))
+		}
+		if size >= 1<<20 {
+			ts.Fatalf("%s has %d bytes", h.name, size)
+		}
+	}
 }
 
 // times returns a text n times, with %d for the number of the repetition.

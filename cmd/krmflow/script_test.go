@@ -39,7 +39,7 @@ func TestScript(t *testing.T) {
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild,
-			"private": private, "nothingleft": nothingLeft, "image": image,
+			"private": private, "nothingleft": nothingLeft, "image": image, "hostiletrees": writeHostileTrees,
 		},
 	})
 }
@@ -50,7 +50,7 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "sandbox":
 		iso := execfn.Probe()
-		return iso.Landlock >= 4 && iso.UserNS && iso.NetNS && iso.Seccomp, nil
+		return iso.Enough() && iso.UserNS && iso.MountNS && iso.NetNS, nil
 	case "podman":
 		return hasPodman()
 	case "root":

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -391,38 +390,6 @@ func TestParallel(t *testing.T) {
 			t.Errorf("%d processes left", n)
 		}
 	})
-}
-
-// The sandbox costs a call at most 30 ms, in the median. The machine may be busy: one good series is enough.
-func TestSandboxCost(t *testing.T) {
-	if !exec.Probe().Enough() || slack > 0 {
-		t.Skip("there is no sandbox, or the race detector slows it down")
-	}
-	r := self(t)
-	x := exec.New()
-	defer x.Close()
-	median := func(unsandboxed bool) time.Duration {
-		f := r.script(t, "cheap", "#!/bin/cat\n")
-		f.Unsandboxed = unsandboxed
-		var took []time.Duration
-		for range 15 {
-			start := time.Now()
-			if _, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err != nil {
-				t.Fatal(err)
-			}
-			took = append(took, time.Since(start))
-		}
-		slices.Sort(took)
-		return took[len(took)/2]
-	}
-	best := time.Hour
-	for range 5 {
-		if best = min(best, median(false)-median(true)); best <= 30*time.Millisecond {
-			t.Logf("the sandbox costs %v", best)
-			return
-		}
-	}
-	t.Errorf("the sandbox costs %v", best)
 }
 
 // A hundred calls, each with an orphan in a session of its own, leave no zombie, no process and no descriptor.
