@@ -101,11 +101,9 @@ func (d *wireDecoder) errorf(field, format string, args ...any) *Error {
 // of a Secret may follow.
 func (d *wireDecoder) start(err error) error {
 	var e *Error
-	if errors.As(err, &e) {
-		begin := d.begin
-		if i := strings.Index(strings.ToLower(begin), "data"); i >= 0 {
-			begin = begin[:i]
-		}
+	if errors.As(err, &e) && d.begin != "" {
+		begin, _, _ := strings.Cut(d.begin, "data")
+		begin, _, _ = strings.Cut(begin, "Data")
 		return e.Hint("the output starts with %q", begin)
 	}
 	return err
