@@ -20,7 +20,6 @@ const (
 func (d *wireDecoder) attach(items []wireItem) error {
 	rs := make([]*Resource, len(items))
 	d.carriers, d.owners = make([]*wireItem, d.in.Len()), make([]*wireItem, d.in.Len())
-	seen := make(map[ID]*wireItem, len(items))
 	for i := range items {
 		it := &items[i]
 		from, err := d.owner(it)
@@ -32,21 +31,31 @@ func (d *wireDecoder) attach(items []wireItem) error {
 			return err
 		}
 		d.warnLocal(it, r, from)
-		if other := seen[r.id.Key()]; other != nil {
-			return d.errorf(printPath(it.path), "duplicate resource %s: it is also %s", r.id, printPath(other.path))
-		}
-		seen[r.id.Key()] = it
 		rs[i] = r
+	}
+	list := NewList(rs...)
+	if list.CheckUnique() != nil {
+		return d.duplicate(list, items)
 	}
 	switch d.Role {
 	case GeneratorRole:
-		d.reply.List = NewList(rs...)
+		d.reply.List = list
 		return nil
 	case ValidatorRole:
 		d.reply.List = d.in
 		return d.checkUnchanged(rs)
 	}
 	return d.merge(rs)
+}
+
+// duplicate returns the error for the first resource of list that has the identity of another one; items are in the same order.
+func (d *wireDecoder) duplicate(list *List, items []wireItem) error {
+	for i, r := range list.All() {
+		if first := list.Find(r.id)[0]; first < i {
+			return d.errorf(printPath(items[i].path), "duplicate resource %s: it is also %s", r.id, printPath(items[first].path))
+		}
+	}
+	return nil
 }
 
 // owner returns the position of the resource that an item is, by the id that it carries, -1 if it carries none that was given

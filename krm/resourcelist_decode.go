@@ -101,11 +101,9 @@ func (d *wireDecoder) errorf(field, format string, args ...any) *Error {
 // of a Secret may follow.
 func (d *wireDecoder) start(err error) error {
 	var e *Error
-	if errors.As(err, &e) {
-		begin := d.begin
-		if i := strings.Index(strings.ToLower(begin), "data"); i >= 0 {
-			begin = begin[:i]
-		}
+	if errors.As(err, &e) && d.begin != "" {
+		begin, _, _ := strings.Cut(d.begin, "data")
+		begin, _, _ = strings.Cut(begin, "Data")
 		return e.Hint("the output starts with %q", begin)
 	}
 	return err
@@ -145,7 +143,7 @@ func (d *wireDecoder) documents(text string) ([]wireItem, error) {
 	var docs []wireItem
 	p := newParser()
 	defer p.release()
-	p.room = d.room() - 2*len(text) // the chunks are still there
+	p.room = d.room() - 3*len(text) // the chunks are still there, and what they came in
 	for i, pc := range pieces {
 		if line := secondInPiece(pc.text); line > 0 {
 			return nil, Errorf(Pos{d.source.File, pc.line + line - 1}, "", "found another document behind a document marker")

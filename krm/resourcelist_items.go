@@ -11,9 +11,9 @@ import (
 // own, with the limits that documents have, and is read without a copy of the whole.
 const (
 	// maxRoom is how many bytes an answer may take in memory, unless the function may write nearly as much.
-	maxRoom = 384 << 20
+	maxRoom = 416 << 20
 	// itemRoom is what a resource takes besides its value.
-	itemRoom = 640
+	itemRoom = 512
 )
 
 // room returns how many bytes the answer may take in memory.
@@ -27,6 +27,7 @@ func (d *wireDecoder) byItem(answer Chunks) (doc wireItem, ok bool, err error) {
 	if !r.skipTo("items:\n") {
 		return doc, false, nil
 	}
+	r.skipLine()
 	p := newParser()
 	defer p.release()
 	w := itemReader{d: d, p: p, lines: &r, line: 1, source: Source{File: d.source.File, answer: true}, size: answer.Len()}
@@ -38,11 +39,14 @@ func (d *wireDecoder) byItem(answer Chunks) (doc wireItem, ok bool, err error) {
 	if err != nil || len(items) == 0 {
 		return doc, false, err
 	}
-	rest := r.at
-	r.at = r.end()
-	tail, err := w.part("what follows the items", rest, r.at)
-	if err != nil {
-		return doc, false, err
+	var tail Value
+	if rest := r.at; !r.done() {
+		if c := r.byte(0) | 0x20; c < 'a' || c > 'z' || !r.skipTo("") { // a key is expected, and no other document
+			return doc, false, nil
+		}
+		if tail, err = w.part("what follows the items", rest, r.at); err != nil {
+			return doc, false, err
+		}
 	}
 	list, ok := joined(head, tail, SeqOf(items...))
 	if ok {
@@ -51,12 +55,13 @@ func (d *wireDecoder) byItem(answer Chunks) (doc wireItem, ok bool, err error) {
 	return wireItem{list, []any{"document", 0}}, ok, nil
 }
 
-// joined returns the mapping that head and tail are the parts of, where the last field of head, which is empty, gets a value.
-func joined(head, tail, last Value) (Value, bool) {
-	if head.Type() != Map || !tail.IsNull() && tail.Type() != Map {
+// joined returns the mapping that head and tail are the parts of, where the last field of head, which is empty, gets the items.
+func joined(head, tail, items Value) (Value, bool) {
+	last := head.Len() - 1
+	if last < 0 || head.Type() != Map || head.Fields()[last] != (Field{"items", OmittedNull}) || tail.Exists() && tail.Type() != Map {
 		return Value{}, false
 	}
-	fields := append(head.Fields()[:head.Len()-1:head.Len()-1], Field{"items", last})
+	fields := append(head.Fields()[:last:last], Field{"items", items})
 	for _, f := range tail.Fields() {
 		if head.Get(f.Key).Exists() {
 			return Value{}, false
@@ -115,8 +120,10 @@ func (w *itemReader) part(name string, from, to place) (Value, error) {
 		return Value{}, limitf(Pos{w.source.File, w.line}, "", "%s has %d bytes; the limit is %d", name, n, MaxFile)
 	}
 	pc := piece{text: w.lines.text(from, to), line: w.line}
-	if isMarker(pc.text, 0) && from != (place{}) || secondInPiece(pc.text) > 0 {
-		return Value{}, Errorf(Pos{w.source.File, pc.line}, "", "found another document behind a document marker")
+	if pc.plain = simpleText(pc.text); !pc.plain {
+		if at, _ := badCharacter(pc.text); at < 0 {
+			return Value{}, Errorf(Pos{w.source.File, pc.line}, "", "found a line end or mark that is none in all versions of YAML")
+		}
 	}
 	if w.source.rare > w.collected+maxMarks/2 {
 		runtime.GC() // the nodes of the slow path beside a large text would take its size once more
@@ -140,7 +147,6 @@ type lineReader struct {
 // A place is one in chunks: a byte of one of them, or the end of the last one.
 type place struct{ chunk, byte int }
 
-func (r *lineReader) end() place { return place{chunk: len(r.chunks)} }
 func (r *lineReader) done() bool { return r.at.chunk == len(r.chunks) }
 
 // settle makes the end of a chunk the start of the next one.
@@ -162,15 +168,18 @@ func (r *lineReader) skipLine() {
 	}
 }
 
-// skipTo moves behind the first line that is line.
+// skipTo moves to the first line that is line, or to the end if line is empty. It reports false if it does not get there, or only
+// past a document marker other than one at the start.
 func (r *lineReader) skipTo(line string) bool {
 	for r.settle(); !r.done(); r.skipLine() {
-		if r.startsWith(line) {
-			r.skipLine()
+		switch {
+		case line != "" && r.startsWith(line):
 			return true
+		case r.at != place{} && (r.startsWith("---") || r.startsWith("...")):
+			return false
 		}
 	}
-	return false
+	return line == ""
 }
 
 func (r *lineReader) startsWith(s string) bool {
