@@ -46,13 +46,18 @@ func unchanged(before, after Value, path []any) (field []any, same bool) {
 	}
 	switch {
 	case before.typ == Map && after.typ == Map:
+		get := after.lookup()
 		for _, f := range before.Fields() {
-			if field, same := unchanged(f.Value, after.Get(f.Key), append(path, f.Key)); !same {
+			if field, same := unchanged(f.Value, get(f.Key), append(path, f.Key)); !same {
 				return field, false
 			}
 		}
+		if before.n >= after.n {
+			return nil, true
+		}
+		get = before.lookup()
 		for _, f := range after.Fields() {
-			if !before.Get(f.Key).Exists() {
+			if !get(f.Key).Exists() {
 				return append(path, f.Key), false
 			}
 		}
@@ -85,11 +90,13 @@ func (d *wireDecoder) distance(i int, it *wireItem) int {
 func difference(before, after Value) (n int) {
 	switch {
 	case before.typ == Map && after.typ == Map:
-		for i, f := range before.Fields() {
-			n += difference(f.Value, after.counterpart(i, f.Key))
+		get := after.lookup()
+		for _, f := range before.Fields() {
+			n += difference(f.Value, get(f.Key))
 		}
-		for i, f := range after.Fields() {
-			if !before.counterpart(i, f.Key).Exists() {
+		get = before.lookup()
+		for _, f := range after.Fields() {
+			if !get(f.Key).Exists() {
 				n += scalars(f.Value)
 			}
 		}
@@ -103,6 +110,18 @@ func difference(before, after Value) (n int) {
 		return 0
 	}
 	return scalars(before) + scalars(after)
+}
+
+// lookup returns [Value.Get] for many calls: with an index, if v is large.
+func (v Value) lookup() func(key string) Value {
+	if v.Len() <= 16 {
+		return v.Get
+	}
+	index := make(map[string]Value, v.Len())
+	for _, f := range v.Fields() {
+		index[f.Key] = f.Value
+	}
+	return func(key string) Value { return index[key] }
 }
 
 // item returns item i of a list, None if there is none.

@@ -143,7 +143,7 @@ func (d *wireDecoder) documents(text string) ([]wireItem, error) {
 	var docs []wireItem
 	p := newParser()
 	defer p.release()
-	p.room = d.room() - 2*len(text) // the chunks are still there
+	p.room = d.room() - 3*len(text) // the chunks are still there, and what they came in
 	for i, pc := range pieces {
 		if line := secondInPiece(pc.text); line > 0 {
 			return nil, Errorf(Pos{d.source.File, pc.line + line - 1}, "", "found another document behind a document marker")
