@@ -97,11 +97,13 @@ func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 		return nil
 	}
 	parts := strings.Split(a.text, ",")
+	var gained gain // by one resource
 	edit := func(v krm.Value) (krm.Value, error) {
 		if !v.IsNull() && !v.IsScalar() {
 			return v, errNotScalar(v)
 		}
-		return sameStyle(v, a.join(v.SourceText())), nil
+		w := sameStyle(v, a.join(v.SourceText()))
+		return w, gained.add(v, w)
 	}
 	for i, r := range list.All() {
 		orig := r.OrigID().GVK
@@ -113,6 +115,7 @@ func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 			continue
 		}
 		var err error
+		gained = 0
 		list.Change(i, func(r *krm.Resource) { err = a.apply(r, specs, parts, edit) })
 		if err != nil {
 			return err

@@ -101,12 +101,5 @@ func splitPath(path string) []string {
 }
 
 func (c *compiledSpec) edit(v krm.Value, create krm.Type, fn EditFunc) (krm.Value, error) {
-	var gained gain
-	return c.tree.walk(v, create, func(_ []struct{}, field krm.Value) (krm.Value, error) {
-		w, err := fn(field)
-		if err == nil {
-			err = gained.add(field, w)
-		}
-		return w, err
-	})
+	return c.tree.walk(v, create, func(_ []struct{}, field krm.Value) (krm.Value, error) { return fn(field) })
 }

@@ -162,16 +162,12 @@ func (set *fieldSet) pick(g krm.GVK) *pickedFields {
 
 // edit applies fn to every field of v, an object of kind g, that the specs name.
 func (set *fieldSet) edit(v krm.Value, g krm.GVK, create krm.Type, fn EditFunc) (krm.Value, error) {
-	var gained gain
-	visit := func(specs []*compiledSpec, field krm.Value) (krm.Value, error) {
-		w := field
-		for range specs { // a field that is named twice is edited twice
-			var err error
-			if w, err = fn(w); err != nil {
-				return w, err
-			}
+	visit := func(specs []*compiledSpec, field krm.Value) (w krm.Value, err error) {
+		w = field
+		for i := 0; i < len(specs) && err == nil; i++ { // a field that is named twice is edited twice
+			w, err = fn(w)
 		}
-		return w, gained.add(field, w)
+		return w, err
 	}
 	for _, tree := range set.pick(g).trees {
 		w, err := tree.walk(v, create, visit)

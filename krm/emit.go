@@ -84,7 +84,14 @@ type emitter struct {
 	err      error     // of out
 }
 
-// flush writes what there is to out. The current line must have ended.
+// flushMuch is flush if there is much.
+func (e *emitter) flushMuch() {
+	if len(e.dst) >= flushSize && e.out != nil {
+		e.flush()
+	}
+}
+
+// flush writes what there is to out. The last line must have ended.
 func (e *emitter) flush() {
 	if e.err == nil {
 		_, e.err = e.out.Write(e.dst)
@@ -122,9 +129,6 @@ func (e *emitter) newline() {
 		e.dst = append(e.dst, '\n')
 	}
 	e.line = len(e.dst)
-	if len(e.dst) >= flushSize && e.out != nil {
-		e.flush()
-	}
 }
 
 // mapping writes fields at column indent; inline if the first key continues the line.
@@ -133,6 +137,7 @@ func (e *emitter) mapping(fields []Field, indent int, inline bool) {
 	fields = e.sorted(fields)
 	for i := range fields {
 		if i > 0 || !inline {
+			e.flushMuch()
 			e.indent(indent)
 		}
 		e.field(fields[i].Key, fields[i].Value, indent)
@@ -187,6 +192,7 @@ func (e *emitter) nested(v Value, indent int) {
 func (e *emitter) seq(items []Value, indent int, inline bool) {
 	for i, v := range items {
 		if i > 0 || !inline {
+			e.flushMuch()
 			e.indent(indent)
 		}
 		e.dst = append(e.dst, "- "...)

@@ -166,8 +166,8 @@ func (e *emitter) literal(s string, indent int) {
 		n := breakEnd(s)
 		e.dst = append(e.dst, s[:n]...)
 		s = s[n:]
-		if len(e.dst) >= flushSize && e.out != nil && s != "" {
-			e.flush()
+		if s != "" {
+			e.flushMuch()
 		}
 	}
 	e.ended = ended

@@ -17,6 +17,7 @@ const (
 	// manifestName has no ending that tools which apply whole folders would take for an object.
 	manifestName   = ".krmflow-manifest"
 	manifestHeader = "krmflow-manifest 1"
+	maxManifest    = 256 << 20 // bytes: those of two million files
 	// reservedPrefix begins every name that krmflow uses for itself; no file of a render starts with a dot.
 	reservedPrefix = ".krmflow-"
 )
@@ -144,6 +145,9 @@ func readManifest(dir *os.Root) (manifest, error) {
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file")
+	}
+	if info.Size() > maxManifest {
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", info.Size(), maxManifest)
 	}
 	data, err := dir.ReadFile(manifestName)
 	if err != nil {

@@ -36,9 +36,9 @@ func (l *Local) readBeneath(d *Dir, rel string, limit int64) (c content, err err
 		return c, errors.ErrUnsupported
 	}
 	if stat.Size > 0 {
-		c.id = identity{uint64(stat.Dev), stat.Ino, stat.Size, stat.Mtim.Nano()}
+		c.id = identity{uint64(stat.Dev), stat.Ino, stat.Mtim.Nano()}
 	}
-	if l.isKnown(c.id) {
+	if l.isKnown(c.id, stat.Size) {
 		return c, nil
 	}
 	if err := l.budget.take(stat.Size); err != nil {

@@ -5,6 +5,6 @@ package loaders
 import "os"
 
 // An identity tells files apart. Here only their names do.
-type identity struct{ size int64 }
+type identity struct{ _ byte }
 
-func identify(*os.File) identity { return identity{} }
+func identify(*os.File) (identity, int64) { return identity{}, 0 }

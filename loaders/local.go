@@ -203,7 +203,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*krm.Source, error) 
 		return known.src, nil
 	}
 	src := &krm.Source{File: l.name(abs), Data: read.data}
-	if first := l.known[read.id]; first != nil {
+	if first := l.known[read.id]; first != nil && read.data == nil {
 		src = first.As(src.File)
 	} else if read.id != (identity{}) {
 		l.known[read.id] = src
@@ -234,8 +234,8 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 		return content{}, err
 	}
 	defer f.Close()
-	id := identify(f)
-	if l.isKnown(id) && id.size <= limit {
+	id, size := identify(f)
+	if size <= limit && l.isKnown(id, size) {
 		return content{id: id}, nil
 	}
 	data, err := readAll(f, as, limit)
@@ -245,11 +245,12 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 	return content{id, data}, err
 }
 
-// isKnown reports whether a file was read.
-func (l *Local) isKnown(id identity) bool {
+// isKnown reports whether a file was read that had this size.
+func (l *Local) isKnown(id identity, size int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.known[id] != nil
+	src := l.known[id]
+	return src != nil && int64(len(src.Data)) == size
 }
 
 // ReadFile returns the content of a regular file of at most limit bytes and refuses anything else.

@@ -88,7 +88,7 @@ var hostileTrees = []hostileTree{
 			if i == 29 {
 				next = "r.yaml"
 			}
-			return "resources: [" + next + "]\npatches: [{target: {kind: ConfigMap}, patch: '- {op: copy, from: /data, path: /data/x}'}]\n"
+			return "resources: [" + next + "]\npatches: [{target: {kind: ConfigMap}, patch: '- {op: copy, from: /data, path: /data/x" + fmt.Sprint(i) + "}'}]\n"
 		}, "k29/r.yaml", configMap)
 	}},
 	{"json-copy-list", func() tree {
