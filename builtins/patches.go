@@ -117,6 +117,9 @@ func applyToSet(schema *krm.Schema, p *smPatch, found []int, list *krm.List, war
 	anyChanged, anyDeleted := false, false
 	for _, i := range found {
 		changed, deleted, err := p.applyTo(schema, list, i, true)
+		if err == nil {
+			err = list.CheckSize()
+		}
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,9 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		c.Unlink() // kustomize makes a new object from the patched JSON
 		c.SetValue(v.Unlinked())
 		list.Set(i, c)
+		if err := list.CheckSize(); err != nil {
+			return err
+		}
 	}
 	if !anyChanged {
 		warn("the patch changes nothing")

@@ -47,6 +47,9 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 			if err := r.write(list, pos, pos == from, t, &c, warn); err != nil {
 				return fmt.Errorf("targets[%d]: %w", i, err)
 			}
+			if err := list.CheckSize(); err != nil {
+				return err
+			}
 		}
 		if found == 0 {
 			warn("targets[%d] selects nothing: %s%s", i, t.sel, t.sel.near(list))
@@ -86,6 +89,9 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 			forget(edited)
 		}
 		edited.SetValue(v)
+		if edited.Room() < 0 {
+			return resourceError(old, errTooLarge())
+		}
 		if isSource && (r.source.Options == nil || r.source.Options.Delimiter == "") {
 			// What follows gets the new value of the source.
 			if x, err := r.read(edited); err == nil {

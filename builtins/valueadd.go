@@ -99,6 +99,9 @@ func (t *ValueAddTransformer) Transform(list *krm.List, _ Warn) error {
 				r.SetValue(v)
 				list.Set(pos, r)
 			}
+			if err := list.CheckSize(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 type expander struct {
 	values map[string]*varValue
 	warn   Warn
-	added  int // the length of the texts that were put into a resource
+	added  int // what the texts of a resource have become longer
 }
 
 // A varValue is what a var stands for.
@@ -88,8 +88,7 @@ func (e *expander) expand(v krm.Value) krm.Value {
 	if v.IsFolded() {
 		v = krm.Str(s) // kustomize writes it anew, whatever is in it
 	}
-	at := strings.IndexByte(s, '$')
-	if at < 0 {
+	if !strings.Contains(s, "$") {
 		return v
 	}
 	if name, ok := onlyVar(s); ok {
@@ -98,17 +97,21 @@ func (e *expander) expand(v krm.Value) krm.Value {
 		}
 		return v
 	}
-	var b strings.Builder
+	var parts []string
 	rest := s
-	for ; at >= 0 && at+1 < len(rest); at = strings.IndexByte(rest, '$') {
-		b.WriteString(rest[:at])
-		rest = e.expandOne(&b, rest[at+1:])
+	for at := strings.IndexByte(rest, '$'); at >= 0 && at+1 < len(rest); at = strings.IndexByte(rest, '$') {
+		parts = append(parts, rest[:at])
+		part, n := e.expandOne(rest[at+1:])
+		if e.added += len(part) - n; e.added > krm.MaxResource {
+			return v // there will be an error
+		}
+		parts = append(parts, part)
+		rest = rest[at+1+n:]
 	}
-	b.WriteString(rest)
-	if b.String() == s {
-		return v
+	if text := strings.Join(append(parts, rest), ""); text != s {
+		return krm.Str(text)
 	}
-	return krm.Str(b.String())
+	return v
 }
 
 // onlyVar reports whether s is $(name) and nothing else.
@@ -120,30 +123,23 @@ func onlyVar(s string) (name string, ok bool) {
 	return inner[:len(inner)-1], true
 }
 
-// expandOne writes what stands for a $ and the beginning of s, and returns the rest of s.
-func (e *expander) expandOne(b *strings.Builder, s string) string {
+// expandOne returns what stands for a $ and the first n bytes of s.
+func (e *expander) expandOne(s string) (part string, n int) {
 	switch s[0] {
 	case '$':
-		b.WriteByte('$')
-		return s[1:]
+		return "$", 1
 	case '(':
-		name, rest, ok := strings.Cut(s[1:], ")")
+		name, _, ok := strings.Cut(s[1:], ")")
 		if !ok {
-			b.WriteString("$(")
-			return s[1:]
+			return "$(", 1
 		}
+		n = len(name) + 2
 		if x := e.use(name); x != nil {
-			if e.added += len(x.text); e.added <= krm.MaxResource {
-				b.WriteString(x.text)
-			}
-		} else {
-			b.WriteString("$(" + name + ")")
+			return x.text, n
 		}
-		return rest
+		return "$(" + name + ")", n
 	}
-	b.WriteByte('$')
-	b.WriteByte(s[0])
-	return s[1:]
+	return "$" + s[:1], 1
 }
 
 // use returns the var of that name, nil if there is none that can replace anything.

@@ -268,6 +268,9 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	decoding.Ignored = ignored
 	errs := decoding.Decode(d.r.Value(), e.builtin)
 	for _, de := range errs {
+		if s.errs.Full() && de.More == 0 {
+			de = &krm.DecodeError{More: 1}
+		}
 		s.fail(d.mistake(de))
 	}
 	if d.item != nil {

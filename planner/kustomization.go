@@ -135,11 +135,9 @@ func (b *build) decode(src *krm.Source) *kustomizationFile {
 	}
 	b.c.warnings(src.Warnings()...)
 	k := &kustomizationFile{src: src}
-	for _, e := range krm.Decode(v, &k.kustomization) {
-		b.fail(e.In(src))
-		if e.More > 0 {
-			break
-		}
+	errs := krm.Decode(v, &k.kustomization)
+	b.failIn(src, errs)
+	for _, e := range errs {
 		if k.unread == nil {
 			k.unread = map[string]bool{}
 		}

@@ -382,6 +382,20 @@ func (b *build) errorAt(src *krm.Source, path []any, err error) {
 	}
 }
 
+// failIn records the mistakes in a configuration file.
+func (b *build) failIn(src *krm.Source, mistakes []*krm.DecodeError) {
+	for _, m := range mistakes {
+		switch {
+		case m.More > 0:
+			b.fail(m.More)
+		case b.errs.Full():
+			b.fail(krm.MoreError(1)) // without its line, which takes time and memory to find
+		default:
+			b.fail(m.In(src))
+		}
+	}
+}
+
 // errorLater is errorAt for an error that takes long to make: only those are made that will be told.
 func (b *build) errorLater(src *krm.Source, path []any, err func() error) {
 	if b.errs.Full() {

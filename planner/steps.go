@@ -327,9 +327,7 @@ func (s *steps) decodeFile(path []any, text string, into any) bool {
 	}
 	s.c.warnings(src.Warnings()...)
 	errs := krm.Decoding{ScalarsAsText: true}.Decode(v, into)
-	for _, e := range errs {
-		s.fail(e.In(src))
-	}
+	s.failIn(src, errs)
 	return len(errs) == 0
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -111,7 +113,7 @@ var hostileTrees = []hostileTree{
 			if i == 29 {
 				next = "r.yaml"
 			}
-			return "resources: [" + next + "]\npatches: [{target: {kind: ConfigMap}, patch: '- {op: copy, from: /data, path: /data/x}'}]\n"
+			return "resources: [" + next + "]\npatches: [{target: {kind: ConfigMap}, patch: '- {op: copy, from: /data, path: /data/x" + fmt.Sprint(i) + "}'}]\n"
 		}, "k29/r.yaml", configMap)
 	}},
 	{"json-copy-list", func() tree {
@@ -433,12 +435,10 @@ func (t tree) with(file, old, now string) tree {
 
 // each adds a file to each layer whose kustomization file contains a word.
 func (t tree) each(word string, file func(i int) (name, text string)) tree {
-	i := 0
-	for path, text := range t {
-		if strings.Contains(text, word) {
+	for i, path := range slices.Sorted(maps.Keys(t)) {
+		if strings.Contains(t[path], word) {
 			name, content := file(i)
 			t[strings.TrimSuffix(path, "kustomization.yaml")+name] = content
-			i++
 		}
 	}
 	return t

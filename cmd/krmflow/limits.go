@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/metrics"
@@ -149,14 +150,12 @@ func (d *doing) end(n *graph.Node) {
 func (d *doing) stopped(cause error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	sig, signalled := cause.(signalError)
 	switch {
-	case signalled:
-		e := &krm.Error{Msg: sig.Error(), Err: sig}
+	case !errors.Is(cause, krm.ErrLimit):
 		for _, n := range d.running {
-			e.Hint("%s was running", n.ID)
+			cause = errors.Join(cause, &scheduler.NodeError{Node: n, Err: cause})
 		}
-		return e
+		return cause
 	case len(d.running) > 0:
 		return stoppedAt(d.running[0].Origin, cause)
 	}
@@ -169,6 +168,11 @@ func stoppedAt(at graph.Origin, cause error) error {
 		return cause
 	}
 	e := *krm.AsError(cause)
-	e.Pos, e.Field = at.Source.LocateQuickly(at.Path...), at.Field()
+	e.Field = at.Field()
+	if len(at.Source.Data) < 64<<10 {
+		e.Pos = at.Pos()
+	} else {
+		e.Pos = at.Source.LocateQuickly(at.Path...) // to locate a place in this may be what takes so much
+	}
 	return &e
 }
