@@ -71,7 +71,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 		key, src, err := readFileSource(env, text)
 		if err == nil {
 			if size += len(src.Data); size > krm.MaxResource {
-				return nil, fmt.Errorf("%s: %w", from, errTooLarge()) // one file may be given again and again
+				return nil, krm.Limitf("%s: %v", from, errTooLarge()) // one file may be given again and again
 			}
 		}
 		if err != nil {

@@ -24,5 +24,5 @@ func (b *Budget) take(n int64) error {
 	if b == nil || b.used.Add(n) <= b.Max {
 		return nil
 	}
-	return krm.Limitf("the files that the run reads have more than %d bytes", b.Max).Hint("--max-input sets how much it may read")
+	return krm.Limitf("the files that the run reads have more than %s", krm.Count(int(b.Max), "byte")).Hint("--max-input sets how much it may read")
 }

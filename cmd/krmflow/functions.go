@@ -23,7 +23,7 @@ const (
 	exitTrust     = 3 // a function is not trusted: a human has to decide
 	exitVerified  = 4 // something is not what it was said to be
 	exitFunction  = 5 // a function failed
-	exitLimit     = 6 // a function used too much of something
+	exitLimit     = 6 // a function used too much of something, or the tree asks for it
 	exitRetrieval = 7 // something could not be fetched
 )
 

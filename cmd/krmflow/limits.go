@@ -65,7 +65,7 @@ func (u *usage) checkCPU() error {
 		return nil
 	}
 	return krm.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), size(input)).
-		Hint("something small in it asks for very much work")
+		Hint(endless)
 }
 
 func (u *usage) checkMemory() error {
@@ -77,8 +77,10 @@ func (u *usage) checkMemory() error {
 		return nil
 	}
 	return krm.Limitf("stopped: the run takes more than %d MiB of memory, although its input has %s", limit>>20, size(input)).
-		Hint("something small in it asks for very much")
+		Hint(endless)
 }
+
+const endless = "this step, or one before it, copies, repeats or searches something very often"
 
 func size(n int64) string {
 	if n < 1<<20 {

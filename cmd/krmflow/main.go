@@ -136,9 +136,9 @@ func newCommand(a *app) *cobra.Command {
 whole build as a graph first, prints that plan on request, and runs it in parallel.
 
 Exit codes: 0 done, 1 the input is wrong or the output folder or file cannot be used, 2 the command line is wrong, 3 a function is
-not trusted, 4 something is not what it was said to be, 5 a function failed, 6 a function used too much, 7 something could not be
-fetched, 9 another run writes the output, 10 --check found a difference, 70 a bug of krmflow, 74 the output was lost while it was
-written (no space, stdout gone), 130 and 143 interrupted.`,
+not trusted, 4 something is not what it was said to be, 5 a function failed, 6 a function used too much, or the tree asks for too
+much, 7 something could not be fetched, 9 another run writes the output, 10 --check found a difference, 70 a bug of krmflow, 74 the
+output was lost while it was written (no space, stdout gone), 130 and 143 interrupted.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
