@@ -217,7 +217,7 @@ func (o *Output) settle() error {
 		o.pending = err == nil && info.IsDir()
 		return nil
 	}
-	err := rollForward(o.out, o.dir)
+	err := rollForward(o.out, o.dir, o.opts.Force)
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &refused):
