@@ -205,9 +205,6 @@ func writeFailure(err error) error {
 // render runs the plan into the sink.
 func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to sink) error {
 	defer a.exits.add(to.abort)()
-	if len(dirs) > 1 {
-		collectSooner()
-	}
 	byName := map[string]rootDir{}
 	for _, d := range dirs {
 		byName[d.name] = d
