@@ -331,7 +331,7 @@ func TestOutputForce(t *testing.T) {
 }
 
 // TestOutputLosesNothing changes files that krmflow wrote: they are not replaced and not removed, unless they are what the render
-// makes.
+// makes. With Force one that the render makes is replaced.
 func TestOutputLosesNothing(t *testing.T) {
 	edited, gone := "a/v1_configmap_x.yaml", "b/v1_configmap_y.yaml"
 	for _, force := range []bool{false, true} {
@@ -346,25 +346,32 @@ func TestOutputLosesNothing(t *testing.T) {
 			write(t, filepath.Join(out, name), "edited")
 			roots := map[string]*List{"a": NewList(configMap("x", "2"))}
 			before := fmt.Sprint(tree(t, out))
-			_, err := tryWriteOut(out, opts, roots)
-			var refused *RefusedError
-			if !errors.As(err, &refused) || fmt.Sprint(refused.Names) != fmt.Sprint([]string{name}) {
-				t.Errorf("%s: %v", name, err)
-			}
-			if after := fmt.Sprint(tree(t, out)); after != before {
-				t.Errorf("%s: %s", name, after)
+			if name != edited || !force {
+				_, err := tryWriteOut(out, opts, roots)
+				var refused *RefusedError
+				if !errors.As(err, &refused) || fmt.Sprint(refused.Names) != fmt.Sprint([]string{name}) {
+					t.Errorf("%s: %v", name, err)
+				}
+				if after := fmt.Sprint(tree(t, out)); after != before {
+					t.Errorf("%s: %s", name, after)
+				}
 			}
 			opts.Check = true
 			if c := writeOut(t, out, opts, roots); c.None() {
 				t.Errorf("%s: check sees no change", name)
 			}
 			opts.Check = false
-			if name == edited {
+			switch {
+			case name == edited && force:
+			case name == edited:
 				write(t, filepath.Join(out, name), string(AppendFile(nil, configMap("x", "2").Value())))
-			} else {
+			default:
 				os.Remove(filepath.Join(out, name))
 			}
 			writeOut(t, out, opts, roots)
+			if got := tree(t, out)[edited]; got != string(AppendFile(nil, configMap("x", "2").Value())) {
+				t.Errorf("%s: the new file is %q", name, got)
+			}
 		}
 	}
 }

@@ -14,7 +14,7 @@ func (d *wireDecoder) checkUnchanged(rs []*Resource) error {
 			before = d.cleanAnnotations(before, a)
 		}
 		if field, same := unchanged(before, withoutLabel(answer.At(at[0]).value, before), nil); !same {
-			return d.errorf("", "a validator must not change resources, but it changed %s: %s", r.id, printPath(field))
+			return d.errorf("", "a validator must not change resources, but it changed %s: %s", r.id, FieldPath(field))
 		}
 	}
 	for _, r := range rs {
@@ -75,7 +75,7 @@ func unchanged(before, after Value, path []any) (field []any, same bool) {
 
 // distance returns in how many scalars, and empty lists and mappings, an item and resource i of the input differ, name and
 // namespace left out.
-func (d *wireDecoder) distance(i int, it *wireItem) int {
+func (d *wireDecoder) distance(i int, it *Item) int {
 	nameless := func(v, annotations Value) Value {
 		v = d.cleanAnnotations(v, annotations)
 		if meta := v.Get("metadata"); meta.Type() == Map {
@@ -84,7 +84,7 @@ func (d *wireDecoder) distance(i int, it *wireItem) int {
 		return v
 	}
 	r := d.in.At(i)
-	return difference(nameless(r.value, r.Annotations()), nameless(it.value, r.Annotations()))
+	return difference(nameless(r.value, r.Annotations()), nameless(it.Value, r.Annotations()))
 }
 
 func difference(before, after Value) (n int) {

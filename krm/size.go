@@ -1,10 +1,6 @@
 package krm
 
-import (
-	"errors"
-	"fmt"
-	"unsafe"
-)
+import "unsafe"
 
 const (
 	// MaxResource is the size in bytes up to which steps may make a resource grow.
@@ -12,14 +8,6 @@ const (
 	// MaxList is the size in bytes that the resources of a list may have together.
 	MaxList = 1 << 30
 )
-
-// ErrLimit is what errors wrap that say that a run needs more than krmflow allows.
-var ErrLimit = errors.New("limit")
-
-// Limitf returns an error without a place that wraps [ErrLimit].
-func Limitf(format string, args ...any) *Error {
-	return &Error{Msg: fmt.Sprintf(format, args...), Err: ErrLimit}
-}
 
 const (
 	itemSize  = int(unsafe.Sizeof(Value{}))

@@ -34,7 +34,7 @@ func (s *Source) readText() (string, error) {
 
 func decodeText(file string, data []byte) (string, error) {
 	if len(data) > MaxFile {
-		return "", limitf(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
+		return "", TooLargef(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
 	}
 	return plainText(file, data)
 }
