@@ -6,10 +6,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -299,7 +301,7 @@ func TestOutputConcurrentWriters(t *testing.T) {
 			t.Fatalf("mixed: %q", got)
 		}
 	}
-	wantNames(t, top, append([]string{"out/"}, prefixed("out/", sortedKeys(tree(t, out)), manifestName)...)...)
+	wantNames(t, top, append([]string{"out/"}, prefixed("out/", slices.Sorted(maps.Keys(tree(t, out))), manifestName)...)...)
 }
 
 // TestOutputParallelPut writes many roots at once into one staging folder.

@@ -3,6 +3,7 @@ package krm
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -80,7 +81,7 @@ func carryOut(out, journal *os.Root, next manifest, dir string, force bool) erro
 	if err := removeStale(out, old, next); err != nil {
 		return err
 	}
-	for _, root := range sortedKeys(put) {
+	for _, root := range slices.Sorted(maps.Keys(put)) {
 		if err := moveFiles(out, root, put[root]); err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func removeStale(out *os.Root, old, next manifest) error {
 		}
 	}
 	stay := next.folders()
-	gone := sortedKeys(old.folders())
+	gone := slices.Sorted(maps.Keys(old.folders()))
 	slices.SortStableFunc(gone, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	for _, dir := range gone {
 		if !stay[dir] && checkPlain(out, dir) == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -274,7 +275,7 @@ func (o *Output) readState() error {
 }
 
 func (o *Output) refuseForeign(hasManifest bool) error {
-	names := sortedKeys(o.foreign)
+	names := slices.Sorted(maps.Keys(o.foreign))
 	for i, name := range names {
 		if o.foreign[name].IsDir() {
 			names[i] = name + "/"

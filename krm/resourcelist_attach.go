@@ -2,7 +2,6 @@ package krm
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -51,8 +50,8 @@ func (d *wireDecoder) attach(items []Item) error {
 // duplicate returns the error for the first resource of list that has the identity of another one; items are in the same order.
 func (d *wireDecoder) duplicate(list *List, items []Item) error {
 	for i, r := range list.All() {
-		if first := list.Find(r.id)[0]; first < i {
-			return d.errorf(FieldPath(items[i].Path), "duplicate resource %s: it is also %s", r.id, FieldPath(items[first].Path))
+		if first := list.Find(r.ID())[0]; first < i {
+			return d.errorf(FieldPath(items[i].Path), "duplicate resource %s: it is also %s", r.ID(), FieldPath(items[first].Path))
 		}
 	}
 	return nil
@@ -96,16 +95,15 @@ func (d *wireDecoder) carried(it *Item) int {
 // ids that are exchanged do not move what the build knows about a resource to another one.
 func (d *wireDecoder) meant(it *Item, i int) int {
 	carried := d.in.At(i)
-	r := Resource{scopes: carried.scopes}
-	r.SetValue(it.Value)
-	if r.id.Key() == carried.id.Key() {
+	r := NewResource(it.Value, carried.Schema())
+	if r.ID().Key() == carried.ID().Key() {
 		return i
 	}
-	at := d.known.Find(r.id)
+	at := d.known.Find(r.ID())
 	if len(at) != 1 || d.distance(at[0], it) >= d.distance(i, it) {
 		return i
 	}
-	d.warn(FieldPath(it.Path), "%s has the id of %s; it counts as what its name says", r.id, carried.id)
+	d.warn(FieldPath(it.Path), "%s has the id of %s; it counts as what its name says", r.ID(), carried.ID())
 	return at[0]
 }
 
@@ -115,31 +113,28 @@ func (d *wireDecoder) warnLocal(it *Item, r *Resource, from int) {
 	if !r.IsLocal() {
 		return
 	}
-	if at := d.known.Find(r.id); from < 0 && len(at) > 0 {
+	if at := d.known.Find(r.ID()); from < 0 && len(at) > 0 {
 		from = at[0]
 	}
 	if from >= 0 && !d.in.At(from).IsLocal() {
-		d.warn(FieldPath(it.Path), "%s has annotated %s with %s: it will not be in the output", d.Name, d.in.At(from).id, localConfigAnnotation)
+		d.warn(FieldPath(it.Path), "%s has annotated %s with %s: it will not be in the output", d.Name, d.in.At(from).ID(), LocalConfigAnnotation)
 	}
 }
 
 // resource returns the resource that an item describes, with the state of resource number from of the input.
 func (d *wireDecoder) resource(it *Item, from int) (*Resource, error) {
-	r := &Resource{scopes: d.Schema, Pos: d.Pos}
-	var kept Value
+	v := Refolded(it.Value)
+	var r *Resource
 	if from >= 0 {
 		old := d.in.At(from)
-		*r = *old.Copy()
-		r.value, r.id, r.linked, r.RefVars = Value{}, ID{}, false, nil
-		kept = old.Annotations()
+		r = old.Reborn(d.cleanAnnotations(v, old.Annotations()))
+	} else {
+		r = NewResource(d.cleanAnnotations(v, Value{}), d.Schema)
+		r.Pos = d.Pos
 	}
-	v := rewritten(it.Value)
 	if d.Role == GeneratorRole {
-		if err := d.options(r, it); err != nil {
-			return nil, err
-		}
+		return r, d.options(r, it)
 	}
-	r.SetValue(d.cleanAnnotations(v, kept))
 	return r, nil
 }
 
@@ -192,53 +187,19 @@ func (d *wireDecoder) steers(key string) bool {
 	return isInternal(key)
 }
 
-// rewritten returns v with the texts that writing and reading YAML changes: kustomize does it once more with what comes
-// from a function.
-func rewritten(v Value) Value {
-	switch v.Type() {
-	case String:
-		if v.IsFolded() {
-			return Str(v.outputText()).WithStyleOf(v)
-		}
-	case Seq:
-		w := v
-		for i, x := range v.Items() {
-			if y := rewritten(x); !y.Same(x) {
-				if w.Same(v) {
-					w = SeqOf(slices.Clone(v.Items())...)
-				}
-				w.Items()[i] = y
-			}
-		}
-		return w
-	case Map:
-		w := v
-		for i, f := range v.Fields() {
-			if y := rewritten(f.Value); !y.Same(f.Value) {
-				if w.Same(v) {
-					w = MapOf(slices.Clone(v.Fields())...)
-				}
-				w.Fields()[i].Value = y
-			}
-		}
-		return w
-	}
-	return v
-}
-
 // merge makes the list of a transformer: resources that have the identity of one before take its place, others go to the
 // end, and what did not come back is gone.
 func (d *wireDecoder) merge(rs []*Resource) error {
 	places := make([]*Resource, d.in.Len(), d.in.Len()+len(rs))
 	for _, r := range rs {
-		at := d.known.Find(r.id)
+		at := d.known.Find(r.ID())
 		switch len(at) {
 		case 0:
 			places = append(places, r)
 			continue
 		case 1:
 		default:
-			return d.errorf("", "%s is %d resources of the input", r.id, len(at))
+			return d.errorf("", "%s is %d resources of the input", r.ID(), len(at))
 		}
 		old := d.in.At(at[0])
 		r.RefVars = old.RefVars
@@ -252,7 +213,7 @@ func (d *wireDecoder) merge(rs []*Resource) error {
 		if r != nil {
 			kept = append(kept, r)
 		} else if d.owners[i] == nil {
-			d.reply.Removed = append(d.reply.Removed, d.in.At(i).id)
+			d.reply.Removed = append(d.reply.Removed, d.in.At(i).ID())
 		}
 	}
 	d.reply.List = NewList(kept...)

@@ -18,7 +18,7 @@ var call = WireOptions{Name: "x/v1 T/t", Seed: DigestOf([]byte("seed")), Pos: Po
 
 func listOf(t *testing.T, yaml string) *List {
 	t.Helper()
-	rs, err := (&Source{File: "in.yaml", Data: []byte(yaml)}).Documents(nil)
+	rs, err := Resources(&Source{File: "in.yaml", Data: []byte(yaml)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -539,7 +539,7 @@ func TestResourceListKeepsTrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rs, err := (&Source{File: file, Data: data}).Documents(nil)
+		rs, err := Resources(&Source{File: file, Data: data}, nil)
 		if err != nil {
 			continue
 		}
@@ -574,7 +574,7 @@ func numbersAsNames(l *List) bool {
 }
 
 func FuzzDecodeResourceList(f *testing.F) {
-	list, err := (&Source{File: "in.yaml", Data: []byte(threeMaps)}).Documents(nil)
+	list, err := Resources(&Source{File: "in.yaml", Data: []byte(threeMaps)}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -659,7 +659,7 @@ func BenchmarkResourceList(b *testing.B) {
 	rs := make([]*Resource, 10000)
 	for i := range rs {
 		r := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c%d\n  labels: {a: b}\ndata:\n  text: |\n%s", i, strings.Repeat("    line of text that is about sixty characters long, as they are\n", 29))
-		parsed, err := (&Source{File: "x", Data: []byte(r)}).Documents(nil)
+		parsed, err := Resources(&Source{File: "x", Data: []byte(r)}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -41,8 +41,8 @@ func (v Value) Size(limit int) int {
 	return min(n, limit)
 }
 
-// growth returns by how many bytes v is larger than old. It enters only what differs.
-func growth(old, v Value) int {
+// Growth returns by how many bytes v is larger than old. It enters only what differs.
+func Growth(old, v Value) int {
 	switch {
 	case old == v:
 		return 0
@@ -71,7 +71,7 @@ func fieldsGrowth(old, fields []Field) int {
 		if i < len(fields) {
 			b = fields[i]
 		}
-		n += len(b.Key) - len(a.Key) + growth(a.Value, b.Value)
+		n += len(b.Key) - len(a.Key) + Growth(a.Value, b.Value)
 	}
 	return n
 }
@@ -92,7 +92,7 @@ func itemsGrowth(old, items []Value) int {
 		if i < len(items) {
 			b = items[i]
 		}
-		n += growth(a, b)
+		n += Growth(a, b)
 	}
 	return n
 }

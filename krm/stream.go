@@ -160,9 +160,9 @@ func (s *Stream) Inline(items []Item) (inlined []Item, found bool, err error) {
 	case s.used+size+n*itemRoom > s.Room:
 		return nil, true, s.tooLargef("", "%s", tooMany)
 	}
-	docs := make([]document, len(items))
+	docs := make([]Document, len(items))
 	for i, it := range items {
-		docs[i] = document{value: it.Value, path: it.Path}
+		docs[i] = Document{Value: it.Value, path: it.Path}
 	}
 	docs, err = s.source.inlineLists(docs)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Stream) Inline(items []Item) (inlined []Item, found bool, err error) {
 	}
 	items = items[:0]
 	for _, doc := range docs {
-		items = append(items, Item{doc.value, doc.path})
+		items = append(items, Item{doc.Value, doc.path})
 	}
 	return items, true, nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -107,7 +109,7 @@ func (o *Output) Keep(root string) error {
 	}
 	st.kept = true
 	st.files = o.old[root]
-	st.same = sortedKeys(st.files)
+	st.same = slices.Sorted(maps.Keys(st.files))
 	return nil
 }
 
