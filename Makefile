@@ -36,7 +36,7 @@ kustomize:
 bench: build kustomize
 	$(GO) build -o $(TOOLS)/kyaml-function ./testdata/functions/kyaml
 	bin/krmflow bench --kustomize $(TOOLS)/kustomize --function $(TOOLS)/kyaml-function
-	$(GO) test -run '^$$' -bench . -benchmem ./krm ./builtins ./bench ./executors ./executors/exec
+	$(GO) test -run '^$$' -bench . -benchmem ./krm ./krm/yaml ./krm/schema ./output ./builtins ./bench ./executors ./executors/exec
 
 # Records the profile anew, without the paths of this machine. It need not be exact: do so after large changes of krm, builtins or planner.
 profile:

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 )
@@ -83,7 +84,7 @@ func BenchmarkStages(b *testing.B) {
 				b.SetBytes(size)
 				for b.Loop() {
 					for _, src := range p.Files() {
-						_, _ = krm.Resources(&krm.Source{File: src.File, Data: src.Data}, nil) // a Kustomization has no name
+						_, _ = krm.Resources(&yaml.Source{File: src.File, Data: src.Data}, nil) // a Kustomization has no name
 					}
 				}
 			})

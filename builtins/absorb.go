@@ -4,7 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Absorb adds r, which a generator made, to list. If list has a resource with that identity, now or before it was renamed,
@@ -20,13 +22,13 @@ func Absorb(list *krm.List, r *krm.Resource) error {
 	case len(found) == 0:
 		return list.Append(r)
 	case len(found) > 1:
-		err := krm.Errorf(r.Pos, "", "there are %d resources that %s could be merged into", len(found), r.ID())
+		err := diag.Errorf(r.Pos, "", "there are %d resources that %s could be merged into", len(found), r.ID())
 		for _, i := range found {
 			err.Hint("%s", list.At(i).ID())
 		}
 		return err
 	case !merges:
-		return krm.Errorf(r.Pos, "", "%s exists already", r.ID()).
+		return diag.Errorf(r.Pos, "", "%s exists already", r.ID()).
 			Hint("set the generator's behavior to merge or replace to change it")
 	}
 	old := list.At(found[0])
@@ -35,7 +37,7 @@ func Absorb(list *krm.List, r *krm.Resource) error {
 		return err
 	}
 	if merged.ID().Key() != old.ID().Key() {
-		return krm.Errorf(r.Pos, "", "%s cannot replace %s", r.ID(), old.ID())
+		return diag.Errorf(r.Pos, "", "%s cannot replace %s", r.ID(), old.ID())
 	}
 	list.Set(found[0], merged)
 	return nil
@@ -48,11 +50,11 @@ func missing(list *krm.List, r *krm.Resource) error {
 			names = append(names, other.OrigID().Name)
 		}
 	}
-	err := krm.Errorf(r.Pos, "", "there is no %s to %s", r.ID(), r.Behavior)
+	err := diag.Errorf(r.Pos, "", "there is no %s to %s", r.ID(), r.Behavior)
 	if slices.Contains(names, r.ID().Name) {
 		return err.Hint("there is one in another namespace or of another apiVersion")
 	}
-	err.Hints = append(err.Hints, krm.DidYouMean(r.ID().Name, names)...)
+	err.Hints = append(err.Hints, diag.DidYouMean(r.ID().Name, names)...)
 	return err
 }
 
@@ -72,7 +74,7 @@ func mergeGenerated(old, r *krm.Resource) (*krm.Resource, error) {
 	case meta.Get("namespace").Exists():
 		meta = meta.With("namespace", sameStyle(meta.Get("namespace"), ns))
 	default:
-		meta = meta.With("namespace", krm.Str(ns))
+		meta = meta.With("namespace", yaml.Str(ns))
 	}
 	v = v.With("metadata", meta)
 	if r.Behavior == "merge" {
@@ -99,7 +101,7 @@ func mergeGenerated(old, r *krm.Resource) (*krm.Resource, error) {
 
 // withStrings sets field of v to the entries of both mappings, over those of base, as strings; the field is removed if
 // there are none.
-func withStrings(v krm.Value, field string, base, over krm.Value) krm.Value {
+func withStrings(v yaml.Value, field string, base, over yaml.Value) yaml.Value {
 	entries := base.StringMap()
 	if entries == nil {
 		entries = over.StringMap()
@@ -109,31 +111,31 @@ func withStrings(v krm.Value, field string, base, over krm.Value) krm.Value {
 	if len(entries) == 0 {
 		return v.Without(field)
 	}
-	return v.With(field, krm.StrMap(entries))
+	return v.With(field, yaml.StrMap(entries))
 }
 
 // withNulls returns the mapping v with nulls as the text that they are written as.
-func withNulls(v krm.Value) krm.Value {
-	return v.EditFields(func(f krm.Field) krm.Value {
+func withNulls(v yaml.Value) yaml.Value {
+	return v.EditFields(func(f yaml.Field) yaml.Value {
 		if f.Value.IsNull() {
-			return krm.Str(f.Value.SourceText())
+			return yaml.Str(f.Value.SourceText())
 		}
 		return f.Value
 	})
 }
 
 // encodedStringData returns the data of a Secret as the API server sees it: with stringData over it, encoded.
-func encodedStringData(r *krm.Resource) (krm.Value, error) {
+func encodedStringData(r *krm.Resource) (yaml.Value, error) {
 	data := r.Value().Get("data")
 	encoded := map[string]string{}
 	for _, f := range r.Value().Get("stringData").Fields() {
-		if t := f.Value.Type(); t == krm.Map || t == krm.Seq {
-			return data, krm.Errorf(r.Pos, "stringData."+f.Key, "%s: expected a string, found a %s", r.ID(), t)
+		if t := f.Value.Type(); t == yaml.Map || t == yaml.Seq {
+			return data, diag.Errorf(r.Pos, "stringData."+f.Key, "%s: expected a string, found a %s", r.ID(), t)
 		}
 		encoded[f.Key] = encodeBase64(f.Value.Text())
 	}
 	if len(encoded) == 0 {
 		return data, nil
 	}
-	return withStrings(krm.MapOf(), "data", data, krm.StrMap(encoded)).Get("data"), nil
+	return withStrings(yaml.MapOf(), "data", data, yaml.StrMap(encoded)).Get("data"), nil
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // PrefixTransformer puts text before names (`namePrefix:`).
@@ -98,7 +99,7 @@ func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 	}
 	parts := strings.Split(a.text, ",")
 	var gained gain // by one resource
-	edit := func(v krm.Value) (krm.Value, error) {
+	edit := func(v yaml.Value) (yaml.Value, error) {
 		if !v.IsNull() && !v.IsScalar() {
 			return v, errNotScalar(v)
 		}
@@ -124,7 +125,7 @@ func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 	return nil
 }
 
-func (a affix) apply(r *krm.Resource, specs []*compiledSpec, parts []string, edit func(krm.Value) (krm.Value, error)) error {
+func (a affix) apply(r *krm.Resource, specs []*compiledSpec, parts []string, edit func(yaml.Value) (yaml.Value, error)) error {
 	for _, spec := range specs {
 		if spec.Path == "metadata/name" {
 			a.note(r, parts)
@@ -133,7 +134,7 @@ func (a affix) apply(r *krm.Resource, specs []*compiledSpec, parts []string, edi
 		if !spec.GVK().Selects(r.ID().GVK) {
 			continue
 		}
-		v, err := spec.edit(r.Value(), krm.Int, edit)
+		v, err := spec.edit(r.Value(), yaml.Int, edit)
 		if err != nil {
 			return resourceError(r, err)
 		}

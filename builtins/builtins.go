@@ -7,7 +7,12 @@
 // called from several goroutines for different lists.
 package builtins
 
-import "github.com/krmflow/krmflow/krm"
+import (
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
 
 // Warn receives a message about something that the user probably did not mean, for instance a patch that changes nothing.
 // The caller adds file and line, and formats no more messages than somebody will read.
@@ -21,18 +26,18 @@ func (h hint) String() string { return h.find() }
 // Env is what a built-in may use while it is configured.
 type Env struct {
 	// Read returns a file that the configuration names, subject to the load restrictions of the layer.
-	Read func(path string) (*krm.Source, error)
+	Read func(path string) (*yaml.Source, error)
 	// Warn is called, unless it is nil, with what is accepted of a text that the configuration names or holds, but probably
 	// not meant. What an inline text holds has no place.
-	Warn func(*krm.Error)
+	Warn func(*diag.Error)
 	// Schema is the schema of the layer; nil is Kubernetes' own.
-	Schema *krm.Schema
+	Schema *schema.Schema
 	// Folder is the name, without its parents, of the layer's folder.
 	Folder string
 }
 
 // parsed passes the warnings of a text on.
-func (e Env) parsed(src *krm.Source) {
+func (e Env) parsed(src *yaml.Source) {
 	if e.Warn != nil {
 		for _, w := range src.Warnings() {
 			e.Warn(w)
@@ -41,11 +46,11 @@ func (e Env) parsed(src *krm.Source) {
 }
 
 // ignored returns what takes the fields of a file that are unknown and ignored.
-func (e Env) ignored(src *krm.Source) func(*krm.DecodeError) {
+func (e Env) ignored(src *yaml.Source) func(*yaml.DecodeError) {
 	if e.Warn == nil {
 		return nil
 	}
-	return func(field *krm.DecodeError) { e.Warn(field.In(src)) }
+	return func(field *yaml.DecodeError) { e.Warn(field.In(src)) }
 }
 
 // A Builtin is a configured built-in: a [Transformer] or a [Generator].

@@ -8,19 +8,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/rogpeppe/go-internal/txtar"
-
-	"github.com/krmflow/krmflow/krm"
 )
 
 func configFile(t testing.TB, data []byte) *Config {
 	t.Helper()
-	v, err := (&krm.Source{File: "file", Data: data}).Value()
+	v, err := (&yaml.Source{File: "file", Data: data}).Value()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := new(Config)
-	if errs := krm.Decode(v, c); len(errs) > 0 {
+	if errs := yaml.Decode(v, c); len(errs) > 0 {
 		t.Fatal(errs[0])
 	}
 	return c
@@ -61,7 +60,7 @@ func TestLayerConfig(t *testing.T) {
 					t.Errorf("%s: error %v, want %s", path, err, f.Data)
 				}
 			case "crd.json":
-				v, readErr := (&krm.Source{File: f.Name, Data: f.Data}).Value()
+				v, readErr := (&yaml.Source{File: f.Name, Data: f.Data}).Value()
 				if readErr != nil {
 					t.Fatal(readErr)
 				}
@@ -131,7 +130,7 @@ func TestCRDMistakes(t *testing.T) {
 		"a: {Schema: 5}":                `open API definition of "a": expected a mapping, found an integer`,
 		"a: {Schema: {properties: []}}": `open API definition of "a": expected a mapping, found a list`,
 	} {
-		v, err := (&krm.Source{Data: []byte(text)}).Value()
+		v, err := (&yaml.Source{Data: []byte(text)}).Value()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +139,7 @@ func TestCRDMistakes(t *testing.T) {
 		}
 	}
 	loop := `{"a.Loop": {"Schema": {"properties": {"kind": {}, "apiVersion": {}, "metadata": {}, "x": {"$ref": "a.Loop", "x-kubernetes-identity": ""}}}}}`
-	v, _ := (&krm.Source{Data: []byte(loop)}).Value()
+	v, _ := (&yaml.Source{Data: []byte(loop)}).Value()
 	c, err := CRDConfig(v)
 	if want := (FieldSpecs{{Kind: "Loop", Path: "x"}, {Kind: "Loop", Path: "x/x"}}); err != nil || !slices.Equal(c.NamePrefix, want) {
 		t.Errorf("a type that contains itself: %v, %v", c, err)

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // GeneratorOptions apply to generated ConfigMaps and Secrets.
@@ -104,10 +106,10 @@ func (g *ConfigMapGenerator) Configure(env Env) error {
 		}
 	}
 	if len(text) > 0 {
-		base = base.With("data", krm.StrMap(text))
+		base = base.With("data", yaml.StrMap(text))
 	}
 	if len(binary) > 0 {
-		base = base.With("binaryData", krm.StrMap(binary))
+		base = base.With("binaryData", yaml.StrMap(binary))
 	}
 	g.made = g.state(env)
 	g.made.value = base
@@ -119,8 +121,8 @@ func (g *ConfigMapGenerator) Generate() ([]*krm.Resource, error) { return g.made
 
 // generated is what a configured generator returns again and again.
 type generated struct {
-	value     krm.Value
-	schema    *krm.Schema
+	value     yaml.Value
+	schema    *schema.Schema
 	behavior  string
 	needsHash bool
 }
@@ -132,7 +134,7 @@ func (g *generated) resources() []*krm.Resource {
 }
 
 // prepare returns the object without its data, and the data.
-func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base krm.Value, pairs []keyValue, err error) {
+func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base yaml.Value, pairs []keyValue, err error) {
 	name, namespace := a.Name, a.Namespace
 	if name == "" {
 		name = meta.Name
@@ -140,22 +142,22 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base krm
 	if namespace == "" {
 		namespace = meta.Namespace
 	}
-	fields := []krm.Field{{Key: "name", Value: krm.SetStr(name)}}
+	fields := []yaml.Field{{Key: "name", Value: yaml.SetStr(name)}}
 	if namespace != "" {
-		fields = append(fields, krm.Field{Key: "namespace", Value: krm.SetStr(namespace)})
+		fields = append(fields, yaml.Field{Key: "namespace", Value: yaml.SetStr(namespace)})
 	}
 	if a.Options != nil && len(a.Options.Labels) > 0 {
-		fields = append(fields, krm.Field{Key: "labels", Value: krm.StrMap(a.Options.Labels)})
+		fields = append(fields, yaml.Field{Key: "labels", Value: yaml.StrMap(a.Options.Labels)})
 	}
 	if a.Options != nil && len(a.Options.Annotations) > 0 {
-		fields = append(fields, krm.Field{Key: "annotations", Value: krm.StrMap(a.Options.Annotations)})
+		fields = append(fields, yaml.Field{Key: "annotations", Value: yaml.StrMap(a.Options.Annotations)})
 	}
-	base = krm.MapOf(
-		krm.Field{Key: "apiVersion", Value: krm.Str("v1")},
-		krm.Field{Key: "kind", Value: krm.Str(kind)},
-		krm.Field{Key: "metadata", Value: krm.MapOf(fields...)})
+	base = yaml.MapOf(
+		yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")},
+		yaml.Field{Key: "kind", Value: yaml.Str(kind)},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(fields...)})
 	if a.Options != nil && a.Options.Immutable {
-		base = base.With("immutable", krm.BoolValue(true))
+		base = base.With("immutable", yaml.BoolValue(true))
 	}
 	pairs, err = a.load(env)
 	if name == "" {

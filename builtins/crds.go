@@ -5,17 +5,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // CRDConfig returns the configuration that a file under `crds:` gives: OpenAPI definitions by type name, whose
 // x-kubernetes- extensions mark the fields that hold labels, annotations, names and references. Several files are combined
 // with [Config.Merge].
-func CRDConfig(file krm.Value) (*Config, error) {
-	if file.Type() != krm.Map && !file.IsNull() {
+func CRDConfig(file yaml.Value) (*Config, error) {
+	if file.Type() != yaml.Map && !file.IsNull() {
 		return nil, fmt.Errorf("open API definitions must be a mapping of type names, found a %s", file.Type())
 	}
-	types := make(map[string]krm.Value, file.Len())
+	types := make(map[string]yaml.Value, file.Len())
 	var names []string
 	for _, f := range file.Fields() {
 		props, err := definitionProperties(f.Value)
@@ -38,7 +38,7 @@ func CRDConfig(file krm.Value) (*Config, error) {
 	return (&Config{}).Merge(found)
 }
 
-func definitionProperties(def krm.Value) (krm.Value, error) {
+func definitionProperties(def yaml.Value) (yaml.Value, error) {
 	schema := def.Get("Schema")
 	for _, f := range def.Fields() {
 		if !schema.Exists() && strings.EqualFold(f.Key, "schema") {
@@ -46,27 +46,27 @@ func definitionProperties(def krm.Value) (krm.Value, error) {
 		}
 	}
 	props := schema.Get("properties")
-	for _, v := range []krm.Value{def, schema, props} {
-		if !v.IsNull() && v.Type() != krm.Map {
+	for _, v := range []yaml.Value{def, schema, props} {
+		if !v.IsNull() && v.Type() != yaml.Map {
 			return v, errFound("a mapping", v)
 		}
 	}
 	return props, nil
 }
 
-func isObjectType(props krm.Value) bool {
+func isObjectType(props yaml.Value) bool {
 	return props.Get("kind").Exists() && props.Get("apiVersion").Exists() && props.Get("metadata").Exists()
 }
 
 // A crdReader follows the definition of one kind.
 type crdReader struct {
-	types  map[string]krm.Value
+	types  map[string]yaml.Value
 	config *Config
 	kind   string
 	within []string // the types that lead here: a type that contains itself is not entered again
 }
 
-func (c *crdReader) read(props krm.Value, path []string) error {
+func (c *crdReader) read(props yaml.Value, path []string) error {
 	for _, f := range props.Fields() {
 		at := append(slices.Clip(path), f.Key)
 		if err := c.readExtensions(f.Value, at); err != nil {
@@ -85,7 +85,7 @@ func (c *crdReader) read(props krm.Value, path []string) error {
 	return nil
 }
 
-func (c *crdReader) readExtensions(prop krm.Value, path []string) error {
+func (c *crdReader) readExtensions(prop yaml.Value, path []string) error {
 	for _, mark := range []struct {
 		extension string
 		specs     *FieldSpecs
@@ -121,7 +121,7 @@ func (c *crdReader) spec(path []string) FieldSpec {
 	return FieldSpec{Kind: c.kind, Path: strings.Join(path, "/")}
 }
 
-func extension(prop krm.Value, name string) (string, bool) {
+func extension(prop yaml.Value, name string) (string, bool) {
 	v := prop.Get(name)
-	return v.Text(), v.Type() == krm.String
+	return v.Text(), v.Type() == yaml.String
 }

@@ -3,21 +3,21 @@ package builtins
 import (
 	"fmt"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A tree gives the editor access to one kind of document tree: immutable values, or the nodes that keep the style of a
 // document within a string.
 type tree[T any] interface {
 	// typ returns Null or String for any scalar but null, Seq, Map; None for what is none of these.
-	typ(T) krm.Type
+	typ(T) yaml.Type
 	field(T, string) (T, bool)
 	items(T) []T
 	// withField and withItems return the tree with a field or all items replaced.
 	withField(T, string, T) T
 	withItems(T, []T) T
 	// empty returns a new mapping or list, or fresh("").
-	empty(krm.Type) T
+	empty(yaml.Type) T
 	// fresh returns a scalar that takes the type of the text that is set.
 	fresh(text string) T
 	// plain returns a scalar whose type is that of text as an unquoted scalar.
@@ -33,8 +33,8 @@ type tree[T any] interface {
 // An editor applies a tree's set to all fields that a path leads to, and makes missing ones if create is not None.
 type editor[T any] struct {
 	tree[T]
-	create krm.Type // what to make at the end of a path
-	lost   int      // fields that were found or made in places from where they do not come back
+	create yaml.Type // what to make at the end of a path
+	lost   int       // fields that were found or made in places from where they do not come back
 }
 
 // edit returns n with the fields at path set, and their number.
@@ -57,20 +57,20 @@ func (e *editor[T]) edit(n T, path []pathPart) (T, int, error) {
 
 func (e *editor[T]) key(n T, key string, rest []pathPart) (T, int, error) {
 	switch typ := e.typ(n); {
-	case typ == krm.Null && e.create == krm.None:
+	case typ == yaml.Null && e.create == yaml.None:
 		return n, 0, nil
-	case typ == krm.Null:
+	case typ == yaml.Null:
 		return e.lose(n)
-	case typ != krm.Map || key == "":
-		return n, 0, wrongType(krm.Map, typ)
+	case typ != yaml.Map || key == "":
+		return n, 0, wrongType(yaml.Map, typ)
 	}
 	child, ok := e.field(n, key)
 	switch {
-	case !ok && e.create == krm.None:
+	case !ok && e.create == yaml.None:
 		return n, 0, nil
 	case !ok:
 		child = e.empty(e.kindBefore(rest))
-	case len(rest) > 0 && e.typ(child) < krm.Seq:
+	case len(rest) > 0 && e.typ(child) < yaml.Seq:
 		count, err := e.within(child, rest)
 		e.lost += count
 		return n, count, err
@@ -83,14 +83,14 @@ func (e *editor[T]) key(n T, key string, rest []pathPart) (T, int, error) {
 }
 
 // kindBefore returns the type of a new value from which rest goes on.
-func (e *editor[T]) kindBefore(rest []pathPart) krm.Type {
+func (e *editor[T]) kindBefore(rest []pathPart) yaml.Type {
 	switch {
 	case len(rest) == 0:
 		return e.create
 	case rest[0].kind == indexPart || rest[0].kind == itemPart:
-		return krm.Seq
+		return yaml.Seq
 	}
-	return krm.Map
+	return yaml.Map
 }
 
 // lose counts a field that is added to a null.
@@ -101,8 +101,8 @@ func (e *editor[T]) lose(n T) (T, int, error) {
 
 // list returns the items of a list; null has none.
 func (e *editor[T]) list(n T) ([]T, error) {
-	if typ := e.typ(n); typ != krm.Seq && typ != krm.Null {
-		return nil, wrongType(krm.Seq, typ)
+	if typ := e.typ(n); typ != yaml.Seq && typ != yaml.Null {
+		return nil, wrongType(yaml.Seq, typ)
 	}
 	return e.items(n), nil
 }
@@ -112,8 +112,8 @@ func (e *editor[T]) index(n T, i int, rest []pathPart) (T, int, error) {
 	if err != nil {
 		return n, 0, err
 	}
-	if i == len(items) && e.create != krm.None {
-		if e.typ(n) == krm.Null {
+	if i == len(items) && e.create != yaml.None {
+		if e.typ(n) == yaml.Null {
 			return e.lose(n)
 		}
 		items = append(items[:i:i], e.empty(e.kindBefore(rest)))
@@ -166,10 +166,10 @@ func (e *editor[T]) matching(n T, part *pathPart, rest []pathPart) (T, int, erro
 		return n, 0, part.err
 	}
 	edited, count, err := e.each(n, func(item T) (T, int, error) { return e.matchingItem(item, part, rest) })
-	if err != nil || count > 0 || e.create == krm.None {
+	if err != nil || count > 0 || e.create == yaml.None {
 		return edited, count, err
 	}
-	if e.typ(n) == krm.Null {
+	if e.typ(n) == yaml.Null {
 		return e.lose(n)
 	}
 	item, count, err := e.newItem(part, rest)
@@ -187,7 +187,7 @@ func (e *editor[T]) matching(n T, part *pathPart, rest []pathPart) (T, int, erro
 func (e *editor[T]) newItem(part *pathPart, rest []pathPart) (T, int, error) {
 	value := e.plain(part.value)
 	if part.key != "" {
-		return e.matchingItem(e.withField(e.empty(krm.Map), part.key, value), part, rest)
+		return e.matchingItem(e.withField(e.empty(yaml.Map), part.key, value), part, rest)
 	}
 	if !e.matches(part, value) {
 		return value, 0, nil
@@ -203,7 +203,7 @@ func (e *editor[T]) matchingItem(item T, part *pathPart, rest []pathPart) (T, in
 		}
 		return e.edit(item, nil)
 	}
-	if e.typ(item) != krm.Map {
+	if e.typ(item) != yaml.Map {
 		return item, 0, nil
 	}
 	if value, ok := e.field(item, part.key); !ok || !e.matches(part, value) {

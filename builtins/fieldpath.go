@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A fieldPath is a parsed path as replacements have it: keys separated by dots, \. for a dot within a key, [a.b] for a
@@ -136,7 +136,7 @@ func splitFieldPath(path string) []string {
 }
 
 // matches reports whether an item's text matches the value of a [key=value]. The pattern is not anchored.
-func (p *pathPart) matches(v krm.Value) bool {
+func (p *pathPart) matches(v yaml.Value) bool {
 	if p.re == nil && v.IsScalar() && !strings.ContainsAny(p.value, `'"`) {
 		return strings.Contains(v.Text(), p.value)
 	}
@@ -155,7 +155,7 @@ type valueStep struct {
 
 // lookup follows one part, by the rules for sources: [key=value] is the first item with exactly that value, - the last
 // item. It returns None if there is no such value.
-func (p *pathPart) lookup(v krm.Value) (krm.Value, valueStep, error) {
+func (p *pathPart) lookup(v yaml.Value) (yaml.Value, valueStep, error) {
 	if p.named && p.kind == keyPart {
 		return lookupField(v, p.text)
 	}
@@ -182,16 +182,16 @@ func (p *pathPart) lookup(v krm.Value) (krm.Value, valueStep, error) {
 	}
 }
 
-func lookupField(v krm.Value, name string) (krm.Value, valueStep, error) {
-	if v.Type() != krm.Map && !v.IsNull() {
-		return v, valueStep{}, wrongType(krm.Map, v.Type())
+func lookupField(v yaml.Value, name string) (yaml.Value, valueStep, error) {
+	if v.Type() != yaml.Map && !v.IsNull() {
+		return v, valueStep{}, wrongType(yaml.Map, v.Type())
 	}
 	return v.Get(name), valueStep{key: name}, nil
 }
 
-func (p *pathPart) lookupItem(v krm.Value) (krm.Value, valueStep, error) {
-	if v.Type() != krm.Seq && !v.IsNull() {
-		return v, valueStep{}, wrongType(krm.Seq, v.Type())
+func (p *pathPart) lookupItem(v yaml.Value) (yaml.Value, valueStep, error) {
+	if v.Type() != yaml.Seq && !v.IsNull() {
+		return v, valueStep{}, wrongType(yaml.Seq, v.Type())
 	}
 	for i, item := range v.Items() {
 		if p.key != "" {
@@ -203,34 +203,34 @@ func (p *pathPart) lookupItem(v krm.Value) (krm.Value, valueStep, error) {
 			return v.Items()[i], valueStep{index: i}, nil
 		}
 	}
-	return krm.Value{}, valueStep{}, nil
+	return yaml.Value{}, valueStep{}, nil
 }
 
-func lookupIndex(v krm.Value, i int) (krm.Value, valueStep, error) {
-	if v.Type() != krm.Seq && !v.IsNull() {
-		return v, valueStep{}, wrongType(krm.Seq, v.Type())
+func lookupIndex(v yaml.Value, i int) (yaml.Value, valueStep, error) {
+	if v.Type() != yaml.Seq && !v.IsNull() {
+		return v, valueStep{}, wrongType(yaml.Seq, v.Type())
 	}
 	if i < 0 || i >= v.Len() {
-		return krm.Value{}, valueStep{}, nil
+		return yaml.Value{}, valueStep{}, nil
 	}
 	return v.Items()[i], valueStep{index: i}, nil
 }
 
 // lookup returns the value at p, None if there is none.
-func (p *fieldPath) lookup(v krm.Value) (krm.Value, error) {
+func (p *fieldPath) lookup(v yaml.Value) (yaml.Value, error) {
 	var err error
 	for i := range p.parts {
 		if v, _, err = p.parts[i].lookup(v); err != nil || !v.Exists() {
-			return krm.Value{}, err
+			return yaml.Value{}, err
 		}
 	}
 	return v, nil
 }
 
-func wrongType(want, got krm.Type) error { return fmt.Errorf("expected a %s, found a %s", want, got) }
+func wrongType(want, got yaml.Type) error { return fmt.Errorf("expected a %s, found a %s", want, got) }
 
 // withStep returns v with x at s.
-func withStep(v krm.Value, s valueStep, x krm.Value) krm.Value {
+func withStep(v yaml.Value, s valueStep, x yaml.Value) yaml.Value {
 	switch {
 	case s.key != "":
 		return v.With(s.key, x)
@@ -241,7 +241,7 @@ func withStep(v krm.Value, s valueStep, x krm.Value) krm.Value {
 }
 
 // withSteps returns v with x at the end of steps.
-func withSteps(v krm.Value, steps []valueStep, x krm.Value) krm.Value {
+func withSteps(v yaml.Value, steps []valueStep, x yaml.Value) yaml.Value {
 	if len(steps) == 0 {
 		return x
 	}

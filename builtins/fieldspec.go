@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A FieldSpec names a field of the objects of some kinds. An empty Group, Version or Kind stands for any.
@@ -28,15 +29,15 @@ func (fs FieldSpec) GVK() krm.GVK {
 }
 
 // An EditFunc returns what to put in the place of a field; the field's own Value if nothing is to change.
-type EditFunc func(krm.Value) (krm.Value, error)
+type EditFunc func(yaml.Value) (yaml.Value, error)
 
 // Edit returns v with fn applied to every field at fs.Path, and v itself if that changes nothing. It does not look at the
 // kind of v.
 //
-// If fs.CreateIfNotPresent and create is not [krm.None], fields that are missing or null on the way become mappings, and
+// If fs.CreateIfNotPresent and create is not [yaml.None], fields that are missing or null on the way become mappings, and
 // the last one an empty value of type create, before fn sees it. Else a missing field ends the walk without an error. A
 // scalar on the way is an error.
-func (fs FieldSpec) Edit(v krm.Value, create krm.Type, fn EditFunc) (krm.Value, error) {
+func (fs FieldSpec) Edit(v yaml.Value, create yaml.Type, fn EditFunc) (yaml.Value, error) {
 	c := compileSpec(fs)
 	return c.edit(v, create, fn)
 }
@@ -100,6 +101,6 @@ func splitPath(path string) []string {
 	return names
 }
 
-func (c *compiledSpec) edit(v krm.Value, create krm.Type, fn EditFunc) (krm.Value, error) {
-	return c.tree.walk(v, create, func(_ []struct{}, field krm.Value) (krm.Value, error) { return fn(field) })
+func (c *compiledSpec) edit(v yaml.Value, create yaml.Type, fn EditFunc) (yaml.Value, error) {
+	return c.tree.walk(v, create, func(_ []struct{}, field yaml.Value) (yaml.Value, error) { return fn(field) })
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // FieldSpecs is a list of fields, in the order in which they are visited. It is not changed once it is part of a [Config]
@@ -161,8 +162,8 @@ func (set *fieldSet) pick(g krm.GVK) *pickedFields {
 }
 
 // edit applies fn to every field of v, an object of kind g, that the specs name.
-func (set *fieldSet) edit(v krm.Value, g krm.GVK, create krm.Type, fn EditFunc) (krm.Value, error) {
-	visit := func(specs []*compiledSpec, field krm.Value) (w krm.Value, err error) {
+func (set *fieldSet) edit(v yaml.Value, g krm.GVK, create yaml.Type, fn EditFunc) (yaml.Value, error) {
+	visit := func(specs []*compiledSpec, field yaml.Value) (w yaml.Value, err error) {
 		w = field
 		for i := 0; i < len(specs) && err == nil; i++ { // a field that is named twice is edited twice
 			w, err = fn(w)

@@ -1,6 +1,6 @@
 package builtins
 
-import "github.com/krmflow/krmflow/krm"
+import "github.com/krmflow/krmflow/krm/yaml"
 
 // A fieldTree is a set of fields merged into a tree by their paths: a Deployment has eight fields with labels and forty
 // with names, nearly all below spec.template, and each mapping on the way is entered and copied once for all of them.
@@ -67,8 +67,8 @@ func (t *fieldTree[S]) insert(c *compiledSpec, spec S) {
 }
 
 // walk returns v with visit applied to the fields of t, and v itself if that changes nothing. Fields to create become
-// empty values of type create first; with [krm.None] none is created.
-func (t *fieldTree[S]) walk(v krm.Value, create krm.Type, visit func([]S, krm.Value) (krm.Value, error)) (krm.Value, error) {
+// empty values of type create first; with [yaml.None] none is created.
+func (t *fieldTree[S]) walk(v yaml.Value, create yaml.Type, visit func([]S, yaml.Value) (yaml.Value, error)) (yaml.Value, error) {
 	if len(t.specs) > 0 {
 		w, err := visit(t.specs, v)
 		if err != nil {
@@ -77,25 +77,25 @@ func (t *fieldTree[S]) walk(v krm.Value, create krm.Type, visit func([]S, krm.Va
 		return w, nil
 	}
 	switch v.Type() {
-	case krm.None, krm.Null:
+	case yaml.None, yaml.Null:
 		return v, nil
-	case krm.Seq:
-		return v.EditItems(func(item krm.Value) (krm.Value, error) { return t.walk(item, create, visit) })
-	case krm.Map:
+	case yaml.Seq:
+		return v.EditItems(func(item yaml.Value) (yaml.Value, error) { return t.walk(item, create, visit) })
+	case yaml.Map:
 		return t.walkFields(v, create, visit)
 	}
 	return v, labelled(t.path, errFound("a mapping or a list", v))
 }
 
 // walkFields copies the mapping at the first field that changes.
-func (t *fieldTree[S]) walkFields(v krm.Value, create krm.Type, visit func([]S, krm.Value) (krm.Value, error)) (krm.Value, error) {
+func (t *fieldTree[S]) walkFields(v yaml.Value, create yaml.Type, visit func([]S, yaml.Value) (yaml.Value, error)) (yaml.Value, error) {
 	fields, copied := v.Fields(), false
 	for _, next := range t.children {
 		if next.step.err != nil {
 			return v, labelled(next.path, next.step.err)
 		}
 		i := indexField(fields, next.step.name)
-		var old krm.Value
+		var old yaml.Value
 		if i >= 0 {
 			old = fields[i].Value
 		}
@@ -111,10 +111,10 @@ func (t *fieldTree[S]) walkFields(v krm.Value, create krm.Type, visit func([]S, 
 			continue
 		}
 		if !copied {
-			fields, copied = append(make([]krm.Field, 0, len(fields)+1), fields...), true
+			fields, copied = append(make([]yaml.Field, 0, len(fields)+1), fields...), true
 		}
 		if i < 0 {
-			fields = append(fields, krm.Field{Key: next.step.name, Value: w})
+			fields = append(fields, yaml.Field{Key: next.step.name, Value: w})
 		} else {
 			fields[i].Value = w
 		}
@@ -125,7 +125,7 @@ func (t *fieldTree[S]) walkFields(v krm.Value, create krm.Type, visit func([]S, 
 	return v.WithFields(fields...), nil
 }
 
-func indexField(fields []krm.Field, key string) int {
+func indexField(fields []yaml.Field, key string) int {
 	for i := range fields {
 		if fields[i].Key == key {
 			return i
@@ -136,7 +136,7 @@ func indexField(fields []krm.Field, key string) int {
 
 // fieldFinder returns a function that returns the position of a field of a mapping, -1 if there is none. It will be called so many
 // times: an index pays if there are thousands.
-func fieldFinder(v krm.Value, times int) func(key string) int {
+func fieldFinder(v yaml.Value, times int) func(key string) int {
 	fields := v.Fields()
 	if len(fields) <= 16 || times <= 16 {
 		return func(key string) int { return indexField(fields, key) }
@@ -155,18 +155,18 @@ func fieldFinder(v krm.Value, times int) func(key string) int {
 
 // start returns what the walk goes on with at a field that holds old: where fields are created, a field that is missing
 // or null counts as empty. A field that the path marks as a list is never made, but becomes an empty list if it is null.
-func (t *fieldTree[S]) start(old krm.Value, create krm.Type) krm.Value {
+func (t *fieldTree[S]) start(old yaml.Value, create yaml.Type) yaml.Value {
 	switch {
 	case !old.IsNull():
 		return old
 	case t.step.list && old.Exists():
-		return krm.SeqOf()
-	case t.step.list || create == krm.None || !t.create:
+		return yaml.SeqOf()
+	case t.step.list || create == yaml.None || !t.create:
 		return old
-	case len(t.specs) == 0 || create == krm.Map:
-		return krm.MapOf()
-	case create == krm.Seq:
-		return krm.SeqOf()
+	case len(t.specs) == 0 || create == yaml.Map:
+		return yaml.MapOf()
+	case create == yaml.Seq:
+		return yaml.SeqOf()
 	}
-	return krm.Number(create, old.SourceText()) // kustomize keeps the text of a null
+	return yaml.Number(create, old.SourceText()) // kustomize keeps the text of a null
 }

@@ -8,19 +8,20 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // editNaive is the definition of FieldSpec.Edit, one field after the other, as kustomize walks.
-func editNaive(v krm.Value, names []string, create krm.Type, fn EditFunc) (krm.Value, error) {
+func editNaive(v yaml.Value, names []string, create yaml.Type, fn EditFunc) (yaml.Value, error) {
 	if len(names) == 0 {
 		return fn(v)
 	}
 	name, list := strings.CutSuffix(names[0], "[]")
 	switch v.Type() {
-	case krm.Null:
+	case yaml.Null:
 		return v, nil
-	case krm.Seq:
-		var items []krm.Value
+	case yaml.Seq:
+		var items []yaml.Value
 		for _, item := range v.Items() {
 			w, err := editNaive(item, names, create, fn)
 			if err != nil {
@@ -28,16 +29,16 @@ func editNaive(v krm.Value, names []string, create krm.Type, fn EditFunc) (krm.V
 			}
 			items = append(items, w)
 		}
-		return krm.SeqOf(items...), nil
-	case krm.Map:
+		return yaml.SeqOf(items...), nil
+	case yaml.Map:
 		field := v.Get(name)
 		switch {
-		case list && field.Type() == krm.Null:
-			field = krm.SeqOf()
-		case !list && create != krm.None && field.IsNull() && len(names) == 1 && create != krm.Map:
-			field = krm.Number(create, field.SourceText())
-		case !list && create != krm.None && field.IsNull():
-			field = krm.MapOf()
+		case list && field.Type() == yaml.Null:
+			field = yaml.SeqOf()
+		case !list && create != yaml.None && field.IsNull() && len(names) == 1 && create != yaml.Map:
+			field = yaml.Number(create, field.SourceText())
+		case !list && create != yaml.None && field.IsNull():
+			field = yaml.MapOf()
 		case !field.Exists():
 			return v, nil
 		}
@@ -47,26 +48,26 @@ func editNaive(v krm.Value, names []string, create krm.Type, fn EditFunc) (krm.V
 	return v, errors.New("scalar on the way")
 }
 
-func randomTree(rnd *rand.Rand, depth int) krm.Value {
+func randomTree(rnd *rand.Rand, depth int) yaml.Value {
 	switch n := rnd.IntN(10); {
 	case n == 0:
-		return krm.NullValue
+		return yaml.NullValue
 	case n == 1 && rnd.IntN(4) == 0:
-		return krm.Str("text")
+		return yaml.Str("text")
 	case n < 4 && depth > 0:
-		items := make([]krm.Value, rnd.IntN(3))
+		items := make([]yaml.Value, rnd.IntN(3))
 		for i := range items {
 			items[i] = randomTree(rnd, depth-1)
 		}
-		return krm.SeqOf(items...)
+		return yaml.SeqOf(items...)
 	}
-	var fields []krm.Field
+	var fields []yaml.Field
 	for _, key := range []string{"a", "b", "c"} {
 		if depth > 0 && rnd.IntN(3) > 0 {
-			fields = append(fields, krm.Field{Key: key, Value: randomTree(rnd, depth-1)})
+			fields = append(fields, yaml.Field{Key: key, Value: randomTree(rnd, depth-1)})
 		}
 	}
-	return krm.MapOf(fields...)
+	return yaml.MapOf(fields...)
 }
 
 // TestTreesEditAsFieldsDo compares the trees of a set with editing field after field.
@@ -83,37 +84,37 @@ func TestTreesEditAsFieldsDo(t *testing.T) {
 			}
 			specs[i] = FieldSpec{Path: path, CreateIfNotPresent: rnd.IntN(2) == 0}
 		}
-		create := []krm.Type{krm.None, krm.Map, krm.Int, krm.Map}[rnd.IntN(4)]
+		create := []yaml.Type{yaml.None, yaml.Map, yaml.Int, yaml.Map}[rnd.IntN(4)]
 		v := randomTree(rnd, 4)
 		calls := 0
-		fn := func(field krm.Value) (krm.Value, error) {
+		fn := func(field yaml.Value) (yaml.Value, error) {
 			calls++
 			switch {
-			case create == krm.Map && field.Type() == krm.Map:
-				return field.With("edited", krm.Str(fmt.Sprint(field.Get("edited").Text(), "x"))), nil
-			case field.Type() == krm.Map || field.Type() == krm.Seq || calls%5 == 0:
+			case create == yaml.Map && field.Type() == yaml.Map:
+				return field.With("edited", yaml.Str(fmt.Sprint(field.Get("edited").Text(), "x"))), nil
+			case field.Type() == yaml.Map || field.Type() == yaml.Seq || calls%5 == 0:
 				return field, nil
 			}
-			return krm.Str(field.Text() + "x"), nil
+			return yaml.Str(field.Text() + "x"), nil
 		}
 		want, wantErr := v, error(nil)
 		for _, fs := range specs {
 			kind := create
 			if !fs.CreateIfNotPresent {
-				kind = krm.None
+				kind = yaml.None
 			}
 			if want, wantErr = editNaive(want, splitPath(fs.Path), kind, fn); wantErr != nil {
 				break
 			}
 		}
-		before := string(krm.AppendJSON(nil, v))
+		before := string(yaml.AppendJSON(nil, v))
 		wantCalls := calls
 		calls = 0
 		got, err := specs.compile().edit(v, krm.GVK{}, create, fn)
 		if (err != nil) != (wantErr != nil) {
 			t.Fatalf("seed %d: error %v, want %v", seed, err, wantErr)
 		}
-		if after := string(krm.AppendJSON(nil, v)); after != before {
+		if after := string(yaml.AppendJSON(nil, v)); after != before {
 			t.Fatalf("seed %d: the value changed from %s to %s", seed, before, after)
 		}
 		if err != nil {
@@ -124,7 +125,7 @@ func TestTreesEditAsFieldsDo(t *testing.T) {
 			t.Fatalf("seed %d: %d fields edited, want %d", seed, calls, wantCalls)
 		}
 		if !got.Equal(want) && calls < 5 { // beyond that the order of calls counts
-			t.Fatalf("seed %d: %v of %s\nis   %s\nwant %s", seed, specs, before, krm.AppendJSON(nil, got), krm.AppendJSON(nil, want))
+			t.Fatalf("seed %d: %v of %s\nis   %s\nwant %s", seed, specs, before, yaml.AppendJSON(nil, got), yaml.AppendJSON(nil, want))
 		}
 		if got.Equal(v) != got.Same(v) {
 			t.Fatalf("seed %d: an unchanged value was copied", seed)

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A Finish is what happens once at the end of a build, to the resources of all layers together: names get their content
@@ -46,7 +48,7 @@ func (f *Finish) Apply(list *krm.List, warn Warn) error {
 	for i, r := range list.All() {
 		v, err := f.clean(r)
 		if err != nil {
-			return krm.Errorf(r.Pos, "", "%s: %w", r.ID(), err)
+			return diag.Errorf(r.Pos, "", "%s: %w", r.ID(), err)
 		}
 		if !v.Same(r.Value()) {
 			list.Change(i, func(r *krm.Resource) { r.SetValue(v) })
@@ -62,9 +64,9 @@ func dropLocal(list *krm.List) error {
 		switch {
 		case r.Value().IsEmpty():
 		case id.Kind == "":
-			return krm.Errorf(r.Pos, "", "%s: the kind is missing", id)
+			return diag.Errorf(r.Pos, "", "%s: the kind is missing", id)
 		case id.Name == "" && !strings.HasSuffix(id.Kind, "List"):
-			return krm.Errorf(r.Pos, "", "%s: metadata.name is missing", id)
+			return diag.Errorf(r.Pos, "", "%s: metadata.name is missing", id)
 		}
 	}
 	list.Filter(func(r *krm.Resource) bool { return !r.Value().IsEmpty() && !r.IsLocal() })
@@ -72,17 +74,17 @@ func dropLocal(list *krm.List) error {
 }
 
 // clean returns the value of r with the metadata that the user wants to see.
-func (f *Finish) clean(r *krm.Resource) (krm.Value, error) {
+func (f *Finish) clean(r *krm.Resource) (yaml.Value, error) {
 	v := r.Value()
 	if f.ManagedBy != "" {
 		labels := FieldSpec{Path: "metadata/labels", CreateIfNotPresent: true}
 		var err error
-		if v, err = labels.Edit(v, krm.Map, f.addManagedBy); err != nil {
+		if v, err = labels.Edit(v, yaml.Map, f.addManagedBy); err != nil {
 			return v, err
 		}
 	}
 	meta := v.Get("metadata")
-	if meta.Type() != krm.Map && meta.Exists() {
+	if meta.Type() != yaml.Map && meta.Exists() {
 		return v, nil
 	}
 	old := meta.Get("annotations")
@@ -96,23 +98,23 @@ func (f *Finish) clean(r *krm.Resource) (krm.Value, error) {
 	case old.Len() == 0 && f.OriginAnnotations && f.TransformerAnnotations:
 		return v, nil // the only case in which kustomize does not touch them
 	case !meta.Exists():
-		return v.With("metadata", krm.MapOf()), nil
+		return v.With("metadata", yaml.MapOf()), nil
 	case !old.Exists():
 		return v, nil
 	}
 	return v.With("metadata", meta.Without("annotations")), nil
 }
 
-func (f *Finish) addManagedBy(labels krm.Value) (krm.Value, error) {
-	if labels.Type() != krm.Map {
+func (f *Finish) addManagedBy(labels yaml.Value) (yaml.Value, error) {
+	if labels.Type() != yaml.Map {
 		return labels, fmt.Errorf("metadata.labels is a %s", labels.Type())
 	}
-	return labels.With("app.kubernetes.io/managed-by", krm.Str(f.ManagedBy)), nil
+	return labels.With("app.kubernetes.io/managed-by", yaml.Str(f.ManagedBy)), nil
 }
 
 // annotations returns old with everything as strings, without what only the build needs, and with the provenance of r if
 // the user wants it. It is old itself if that changes nothing.
-func (f *Finish) annotations(r *krm.Resource, old krm.Value) krm.Value {
+func (f *Finish) annotations(r *krm.Resource, old yaml.Value) yaml.Value {
 	var origin, transformations string
 	if f.OriginAnnotations && r.Origin != nil {
 		origin = OriginText(r.Origin)
@@ -123,27 +125,27 @@ func (f *Finish) annotations(r *krm.Resource, old krm.Value) krm.Value {
 	if origin == "" && transformations == "" && !slices.ContainsFunc(old.Fields(), f.unclean) {
 		return old
 	}
-	fields := make([]krm.Field, 0, old.Len()+2)
+	fields := make([]yaml.Field, 0, old.Len()+2)
 	for _, a := range old.Fields() {
 		if f.removes(a.Key) || a.Key == originAnnotation && origin != "" || a.Key == transformationsAnnotation && transformations != "" {
 			continue
 		}
-		if a.Value.Type() != krm.String || a.Value.IsFolded() {
-			a.Value = krm.Str(a.Value.SourceText())
+		if a.Value.Type() != yaml.String || a.Value.IsFolded() {
+			a.Value = yaml.Str(a.Value.SourceText())
 		}
 		fields = append(fields, a)
 	}
 	if origin != "" {
-		fields = append(fields, krm.Field{Key: originAnnotation, Value: krm.Str(origin)})
+		fields = append(fields, yaml.Field{Key: originAnnotation, Value: yaml.Str(origin)})
 	}
 	if transformations != "" {
-		fields = append(fields, krm.Field{Key: transformationsAnnotation, Value: krm.Str(transformations)})
+		fields = append(fields, yaml.Field{Key: transformationsAnnotation, Value: yaml.Str(transformations)})
 	}
-	return krm.MapOf(fields...)
+	return yaml.MapOf(fields...)
 }
 
-func (f *Finish) unclean(a krm.Field) bool {
-	return a.Value.Type() != krm.String || a.Value.IsFolded() || f.removes(a.Key)
+func (f *Finish) unclean(a yaml.Field) bool {
+	return a.Value.Type() != yaml.String || a.Value.IsFolded() || f.removes(a.Key)
 }
 
 // removes reports whether an annotation is not for the user's eyes: kustomize uses these during a build or for functions,

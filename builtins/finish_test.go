@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"sigs.k8s.io/kustomize/api/resource"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -79,8 +80,8 @@ func TestProvenance(t *testing.T) {
 	if a := list.At(0); a.Origin.Path != "a.yaml" || len(a.Transformations) != 2 {
 		t.Errorf("a: %+v", a)
 	}
-	if got := list.At(0).Annotations(); got.Get("n").Type() != krm.String || got.Get("null").Text() != "null" {
-		t.Errorf("annotations %s, want strings", krm.AppendJSON(nil, got))
+	if got := list.At(0).Annotations(); got.Get("n").Type() != yaml.String || got.Get("null").Text() != "null" {
+		t.Errorf("annotations %s, want strings", yaml.AppendJSON(nil, got))
 	}
 	if b := list.At(1); b.Origin != o || len(b.Transformations) != 1 {
 		t.Errorf("b: %+v", b)

@@ -7,82 +7,82 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
+	kyaml "sigs.k8s.io/yaml"
 )
 
 // yamlValue turns YAML into a Value without the parser of package krm.
-func yamlValue(t testing.TB, text string) krm.Value {
+func yamlValue(t testing.TB, text string) yaml.Value {
 	t.Helper()
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatalf("%v in:\n%s", err, text)
 	}
 	if len(doc.Content) == 0 {
-		return krm.NullValue
+		return yaml.NullValue
 	}
 	return yamlNodeValue(doc.Content[0])
 }
 
-func yamlNodeValue(n *yamlv3.Node) krm.Value {
+func yamlNodeValue(n *yamlv3.Node) yaml.Value {
 	switch n.Kind {
 	case yamlv3.MappingNode:
-		var fields []krm.Field
+		var fields []yaml.Field
 		for i := 0; i < len(n.Content); i += 2 {
-			fields = append(fields, krm.Field{Key: n.Content[i].Value, Value: yamlNodeValue(n.Content[i+1])})
+			fields = append(fields, yaml.Field{Key: n.Content[i].Value, Value: yamlNodeValue(n.Content[i+1])})
 		}
-		return krm.MapOf(fields...)
+		return yaml.MapOf(fields...)
 	case yamlv3.SequenceNode:
-		var items []krm.Value
+		var items []yaml.Value
 		for _, c := range n.Content {
 			items = append(items, yamlNodeValue(c))
 		}
-		return krm.SeqOf(items...)
+		return yaml.SeqOf(items...)
 	}
 	switch n.ShortTag() {
 	case "!!null":
 		if n.Value == "" {
-			return krm.OmittedNull
+			return yaml.OmittedNull
 		}
-		return krm.NullValue
+		return yaml.NullValue
 	case "!!bool":
-		return krm.BoolValue(n.Value == "true")
+		return yaml.BoolValue(n.Value == "true")
 	case "!!int":
-		return krm.Number(krm.Int, n.Value)
+		return yaml.Number(yaml.Int, n.Value)
 	case "!!float":
-		return krm.Number(krm.Float, n.Value)
+		return yaml.Number(yaml.Float, n.Value)
 	}
-	return krm.Str(n.Value).WithQuotes(n.Style != 0)
+	return yaml.Str(n.Value).WithQuotes(n.Style != 0)
 }
 
 // plainValue returns v as the types of encoding/json.
-func plainValue(v krm.Value) any {
+func plainValue(v yaml.Value) any {
 	switch v.Type() {
-	case krm.Map:
+	case yaml.Map:
 		m := map[string]any{}
 		for _, f := range v.Fields() {
 			m[f.Key] = plainValue(f.Value)
 		}
 		return m
-	case krm.Seq:
+	case yaml.Seq:
 		s := []any{}
 		for _, x := range v.Items() {
 			s = append(s, plainValue(x))
 		}
 		return s
-	case krm.Int, krm.Float:
+	case yaml.Int, yaml.Float:
 		return json.Number(v.Text())
-	case krm.Bool:
+	case yaml.Bool:
 		return v.Text() == "true"
-	case krm.String:
+	case yaml.String:
 		return v.Text()
 	}
 	return nil
 }
 
 // yamlText prints resources in a canonical form, for comparisons.
-func yamlText(t testing.TB, values ...krm.Value) string {
+func yamlText(t testing.TB, values ...yaml.Value) string {
 	t.Helper()
 	var docs []string
 	for _, v := range values {
@@ -90,7 +90,7 @@ func yamlText(t testing.TB, values ...krm.Value) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		y, err := yaml.JSONToYAML(j)
+		y, err := kyaml.JSONToYAML(j)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,12 +101,12 @@ func yamlText(t testing.TB, values ...krm.Value) string {
 
 // fileEnv reads from a map.
 func fileEnv(files map[string]string) Env {
-	return Env{Read: func(path string) (*krm.Source, error) {
+	return Env{Read: func(path string) (*yaml.Source, error) {
 		data, ok := files[path]
 		if !ok {
 			return nil, fmt.Errorf("%s: no such file", path)
 		}
-		return &krm.Source{File: "dir/" + path, Data: []byte(data)}, nil
+		return &yaml.Source{File: "dir/" + path, Data: []byte(data)}, nil
 	}}
 }
 
@@ -249,7 +249,7 @@ type: Opaque
 		ConfigMapGenerator []ConfigMapArgs
 		SecretGenerator    []SecretArgs
 	}
-	if errs := krm.Decode(yamlValue(t, text), &k); errs != nil {
+	if errs := yaml.Decode(yamlValue(t, text), &k); errs != nil {
 		t.Fatal(errs)
 	}
 	var gens []Generator
@@ -259,7 +259,7 @@ type: Opaque
 	for _, args := range k.SecretGenerator {
 		gens = append(gens, args.Generator(k.GeneratorOptions))
 	}
-	var got []krm.Value
+	var got []yaml.Value
 	var states []string
 	for _, g := range gens {
 		if err := g.Configure(fileEnv(generatorFiles)); err != nil {
@@ -300,7 +300,7 @@ func TestGeneratorMistakes(t *testing.T) {
 		{"{name: s, envs: [fits.env]}", ""},
 	} {
 		for _, g := range []Generator{&ConfigMapGenerator{}, &SecretGenerator{}} {
-			if errs := (krm.Decoding{AllowUnknown: true}).Decode(yamlValue(t, test.config), g); errs != nil {
+			if errs := (yaml.Decoding{AllowUnknown: true}).Decode(yamlValue(t, test.config), g); errs != nil {
 				t.Fatal(errs)
 			}
 			got := ""
@@ -321,7 +321,7 @@ func TestGeneratorMistakes(t *testing.T) {
 func TestGeneratorDocument(t *testing.T) {
 	var g SecretGenerator
 	config := "{apiVersion: builtin, kind: SecretGenerator, metadata: {name: n, namespace: ns}, env: missing, type: t, literals: [a=b]}"
-	if errs := (krm.Decoding{AllowUnknown: true}).Decode(yamlValue(t, config), &g); errs != nil {
+	if errs := (yaml.Decoding{AllowUnknown: true}).Decode(yamlValue(t, config), &g); errs != nil {
 		t.Fatal(errs)
 	}
 	if err := g.Configure(fileEnv(nil)); err != nil {
@@ -372,7 +372,7 @@ metadata:
   namespace: namespace
 `
 	g := New("IAMPolicyGenerator").(Generator)
-	if errs := (krm.Decoding{AllowUnknown: true}).Decode(yamlValue(t, config), g); errs != nil {
+	if errs := (yaml.Decoding{AllowUnknown: true}).Decode(yamlValue(t, config), g); errs != nil {
 		t.Fatal(errs)
 	}
 	if err := g.Configure(Env{}); err != nil {

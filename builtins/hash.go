@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"strconv"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A HashTransformer appends a hash of their content to the names of the resources that need it, so that a changed
@@ -26,7 +28,7 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 			warn("%s: the content hash in the name differs from kustomize's for this kind", r.ID())
 		}
 		if r.ID().Name == "" {
-			return krm.Errorf(r.Pos, "", "%s: metadata.name is missing", r.ID())
+			return diag.Errorf(r.Pos, "", "%s: metadata.name is missing", r.ID())
 		}
 		buf = appendHashed(buf[:0], r.Value())
 		r = r.Copy()
@@ -62,7 +64,7 @@ func nameHash(data []byte) string {
 
 // appendHashed appends what the hash of v is computed from. The name is part of it for historical reasons, and empty by
 // a mistake that can never be corrected.
-func appendHashed(b []byte, v krm.Value) []byte {
+func appendHashed(b []byte, v yaml.Value) []byte {
 	switch kind := v.Get("kind").Text(); kind {
 	case "ConfigMap":
 		b = append(b, '{')
@@ -79,12 +81,12 @@ func appendHashed(b []byte, v krm.Value) []byte {
 		b = appendData(b, v.Get("type"))
 		return append(b, '}')
 	}
-	return krm.AppendJSON(b, v)
+	return yaml.AppendJSON(b, v)
 }
 
-func appendOptionalData(b []byte, field string, v krm.Value) []byte {
+func appendOptionalData(b []byte, field string, v yaml.Value) []byte {
 	x := v.Get(field)
-	if x.Type() != krm.Map && x.Type() != krm.Seq {
+	if x.Type() != yaml.Map && x.Type() != yaml.Seq {
 		return b
 	}
 	b = append(b, '"')
@@ -94,10 +96,10 @@ func appendOptionalData(b []byte, field string, v krm.Value) []byte {
 }
 
 // asFloats returns v with its integers as the floating point numbers that kustomize makes of them for the hash.
-func asFloats(v krm.Value) krm.Value {
-	if v.Type() == krm.Int && len(v.Text()) > 15 {
-		n, _ := strconv.ParseFloat(string(krm.AppendJSON(nil, v)), 64)
-		return krm.Number(krm.Float, strconv.FormatFloat(n, 'f', -1, 64))
+func asFloats(v yaml.Value) yaml.Value {
+	if v.Type() == yaml.Int && len(v.Text()) > 15 {
+		n, _ := strconv.ParseFloat(string(yaml.AppendJSON(nil, v)), 64)
+		return yaml.Number(yaml.Float, strconv.FormatFloat(n, 'f', -1, 64))
 	}
 	for _, f := range v.Fields() {
 		v = v.With(f.Key, asFloats(f.Value))
@@ -110,12 +112,12 @@ func asFloats(v krm.Value) krm.Value {
 	return v
 }
 
-func appendData(b []byte, x krm.Value) []byte {
+func appendData(b []byte, x yaml.Value) []byte {
 	switch x.Type() {
-	case krm.Map:
-		return krm.AppendJSON(b, asFloats(x))
-	case krm.Seq:
+	case yaml.Map:
+		return yaml.AppendJSON(b, asFloats(x))
+	case yaml.Seq:
 		return append(b, "null"...)
 	}
-	return krm.AppendJSON(b, krm.Str(x.SourceText()))
+	return yaml.AppendJSON(b, yaml.Str(x.SourceText()))
 }

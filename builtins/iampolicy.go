@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // An IAMPolicyGenerator makes the ServiceAccount that a workload needs to act as an account of the cloud. Only GKE is
@@ -35,20 +36,20 @@ func (g *IAMPolicyGenerator) Configure(env Env) error {
 		return errors.Join(errs...)
 	}
 	// kustomize writes the names into YAML text without quotes, so that 123 is a number.
-	meta := []krm.Field{
-		{Key: "annotations", Value: krm.MapOf(krm.Field{
+	meta := []yaml.Field{
+		{Key: "annotations", Value: yaml.MapOf(yaml.Field{
 			Key:   "iam.gke.io/gcp-service-account",
-			Value: krm.Plain(g.ServiceAccount.Name + "@" + g.ServiceAccount.ProjectID + ".iam.gserviceaccount.com"),
+			Value: yaml.Plain(g.ServiceAccount.Name + "@" + g.ServiceAccount.ProjectID + ".iam.gserviceaccount.com"),
 		})},
-		{Key: "name", Value: krm.Plain(g.KubernetesService.Name)},
+		{Key: "name", Value: yaml.Plain(g.KubernetesService.Name)},
 	}
 	if ns := g.KubernetesService.Namespace; ns != "" {
-		meta = append(meta, krm.Field{Key: "namespace", Value: krm.Plain(ns)})
+		meta = append(meta, yaml.Field{Key: "namespace", Value: yaml.Plain(ns)})
 	}
-	g.made = generated{schema: env.Schema, value: krm.MapOf(
-		krm.Field{Key: "apiVersion", Value: krm.Str("v1")},
-		krm.Field{Key: "kind", Value: krm.Str("ServiceAccount")},
-		krm.Field{Key: "metadata", Value: krm.MapOf(meta...)},
+	g.made = generated{schema: env.Schema, value: yaml.MapOf(
+		yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")},
+		yaml.Field{Key: "kind", Value: yaml.Str("ServiceAccount")},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(meta...)},
 	)}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // imageNotes are the images that a transformer has seen in the resources of a list. A layer has a transformer for each
@@ -17,7 +18,7 @@ type imageNotes struct {
 
 // An imageNote says which part of images a resource has.
 type imageNote struct {
-	value      krm.Value // of the resource
+	value      yaml.Value // of the resource
 	start, end int
 }
 

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Image is an entry of `images:`: which images to change, and to what.
@@ -64,7 +66,7 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 
 // nearName returns the end of a message that names what the user may have meant.
 func nearName(name string, candidates []string) string {
-	if near := krm.Nearest(name, candidates); name != "" && near != "" {
+	if near := diag.Nearest(name, candidates); name != "" && near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""
@@ -79,7 +81,7 @@ type imageUpdate struct {
 	gained  gain     // by one resource
 }
 
-func (u *imageUpdate) apply(r *krm.Resource, fields *fieldSet) (krm.Value, error) {
+func (u *imageUpdate) apply(r *krm.Resource, fields *fieldSet) (yaml.Value, error) {
 	id := r.ID()
 	if id.Kind == "CustomResourceDefinition" {
 		return r.Value(), nil
@@ -88,11 +90,11 @@ func (u *imageUpdate) apply(r *krm.Resource, fields *fieldSet) (krm.Value, error
 	if err != nil {
 		return v, err
 	}
-	return fields.edit(v, id.GVK, krm.None, u.set)
+	return fields.edit(v, id.GVK, yaml.None, u.set)
 }
 
 // containers changes the images in all lists named containers or initContainers, at any depth.
-func (u *imageUpdate) containers(v krm.Value) (krm.Value, error) {
+func (u *imageUpdate) containers(v yaml.Value) (yaml.Value, error) {
 	changed := v
 	fields := v.Fields()
 	for i := range fields {
@@ -101,7 +103,7 @@ func (u *imageUpdate) containers(v krm.Value) (krm.Value, error) {
 			continue
 		}
 		w, err := u.containers(f.Value)
-		if err == nil && w.Type() == krm.Seq && (f.Key == "containers" || f.Key == "initContainers") {
+		if err == nil && w.Type() == yaml.Seq && (f.Key == "containers" || f.Key == "initContainers") {
 			w, err = w.EditItems(u.container)
 		}
 		if err != nil {
@@ -111,26 +113,26 @@ func (u *imageUpdate) containers(v krm.Value) (krm.Value, error) {
 			changed = withField(v, changed, i, w)
 		}
 	}
-	if v.Type() == krm.Seq {
+	if v.Type() == yaml.Seq {
 		return v.EditItems(u.containers)
 	}
 	return changed, nil
 }
 
 // withField returns changed with field i set to x; changed is copied if it is still v.
-func withField(v, changed krm.Value, i int, x krm.Value) krm.Value {
+func withField(v, changed yaml.Value, i int, x yaml.Value) yaml.Value {
 	if changed.Same(v) {
-		changed = v.WithFields(append([]krm.Field(nil), v.Fields()...)...)
+		changed = v.WithFields(append([]yaml.Field(nil), v.Fields()...)...)
 	}
 	changed.Fields()[i].Value = x
 	return changed
 }
 
-func (u *imageUpdate) container(v krm.Value) (krm.Value, error) {
+func (u *imageUpdate) container(v yaml.Value) (yaml.Value, error) {
 	if v.IsNull() {
 		return v, nil
 	}
-	if v.Type() != krm.Map {
+	if v.Type() != yaml.Map {
 		return v, fmt.Errorf("a container must be a mapping, found a %s", v.Type())
 	}
 	old := v.Get("image")
@@ -145,7 +147,7 @@ func (u *imageUpdate) container(v krm.Value) (krm.Value, error) {
 }
 
 // set returns the new image for an old one.
-func (u *imageUpdate) set(v krm.Value) (krm.Value, error) {
+func (u *imageUpdate) set(v yaml.Value) (yaml.Value, error) {
 	text := v.SourceText() // kustomize matches what is written
 	if !v.IsNull() && !v.IsScalar() {
 		return v, fmt.Errorf("image: %w", errNotScalar(v))

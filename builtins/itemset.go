@@ -3,14 +3,14 @@ package builtins
 import (
 	"fmt"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // The steps of kustomize's procedure for lists of items with keys, with all their peculiarities: [itemMerge] is a
 // simulation and needs them exact.
 
 // itemIndex returns the position of the first item whose keys have the given values, -1 if there is none.
-func itemIndex(items []krm.Value, keys, values []string) int {
+func itemIndex(items []yaml.Value, keys, values []string) int {
 next:
 	for i, item := range items {
 		if keys[0] == "" {
@@ -19,7 +19,7 @@ next:
 			}
 			continue
 		}
-		if item.Type() != krm.Map {
+		if item.Type() != yaml.Map {
 			continue
 		}
 		for j, key := range keys {
@@ -34,15 +34,15 @@ next:
 
 // setItem replaces every item whose keys have the given values by x, or removes them if x is None. If there is none x is
 // added at the end. Empty items disappear, and if there are no values at all everything else does too.
-func setItem(items []krm.Value, x krm.Value, keys, values []string) ([]krm.Value, error) {
-	result := make([]krm.Value, 0, len(items)+1)
+func setItem(items []yaml.Value, x yaml.Value, keys, values []string) ([]yaml.Value, error) {
+	result := make([]yaml.Value, 0, len(items)+1)
 	wantsMaps := keys[0] != "" && len(values) > 0 && values[0] != ""
 	replaced := false
 	for _, item := range items {
-		if item.IsNull() || item.Type() == krm.Map && item.Len() == 0 {
+		if item.IsNull() || item.Type() == yaml.Map && item.Len() == 0 {
 			continue
 		}
-		if wantsMaps && item.Type() != krm.Map {
+		if wantsMaps && item.Type() != yaml.Map {
 			result = append(result, item)
 			continue
 		}
@@ -67,7 +67,7 @@ func setItem(items []krm.Value, x krm.Value, keys, values []string) ([]krm.Value
 
 // matches reports whether the keys of item have the given values. An empty value stands for any, and of keys beyond the
 // values nothing is asked.
-func matches(item krm.Value, keys, values []string) (bool, error) {
+func matches(item yaml.Value, keys, values []string) (bool, error) {
 	found := false
 	for j, key := range keys {
 		if j >= len(values) {
@@ -78,7 +78,7 @@ func matches(item krm.Value, keys, values []string) (bool, error) {
 			return false, fmt.Errorf("a %s among scalars", item.Type())
 		case key == "":
 			found = item.Text() == values[j]
-		case item.Type() != krm.Map:
+		case item.Type() != yaml.Map:
 			return false, fmt.Errorf("a %s among mappings", item.Type())
 		default:
 			f := item.Get(key)
@@ -92,7 +92,7 @@ func matches(item krm.Value, keys, values []string) (bool, error) {
 }
 
 // appendItems puts the items of src into dst: in the place of those with the same keys, else at the end.
-func appendItems(dst, src []krm.Value, keys []string) ([]krm.Value, error) {
+func appendItems(dst, src []yaml.Value, keys []string) ([]yaml.Value, error) {
 	var err error
 	for _, item := range src {
 		if keys[0] == "" {
@@ -103,7 +103,7 @@ func appendItems(dst, src []krm.Value, keys []string) ([]krm.Value, error) {
 		}
 		var values []string
 		for _, key := range keys {
-			if item.Type() != krm.Map && !item.IsNull() {
+			if item.Type() != yaml.Map && !item.IsNull() {
 				return nil, fmt.Errorf("a %s among mappings", item.Type())
 			}
 			if f := item.Get(key); f.Exists() {
@@ -114,7 +114,7 @@ func appendItems(dst, src []krm.Value, keys []string) ([]krm.Value, error) {
 		}
 		// With several keys an item moves to the end, with one it keeps its place.
 		if len(keys) > 1 {
-			if dst, err = setItem(dst, krm.Value{}, keys, values); err != nil {
+			if dst, err = setItem(dst, yaml.Value{}, keys, values); err != nil {
 				return nil, err
 			}
 		}

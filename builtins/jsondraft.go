@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A draft is an object, or a mapping or list in it, while a JSON patch changes it: n operations on a mapping of n fields copy
 // it once, not n times. The value that it was made from stays as it is.
 type draft struct {
-	from    krm.Value
+	from    yaml.Value
 	parts   []draftPart    // of a mapping or list, once somebody has looked into it
 	index   map[string]int // where the fields of a large mapping are
 	changed bool           // the parts are others than those of from
@@ -21,14 +21,14 @@ type draft struct {
 // A draftPart is a field or an item. The value of a field that was removed is None: the others keep their places.
 type draftPart struct {
 	key   string
-	value krm.Value
+	value yaml.Value
 	draft *draft // what becomes of value, nil as long as nobody changes it
 }
 
-func newDraft(v krm.Value) draft { return draft{from: v} }
+func newDraft(v yaml.Value) draft { return draft{from: v} }
 
 // value returns what the draft has come to: what it was made from if nothing has changed.
-func (d *draft) value() krm.Value {
+func (d *draft) value() yaml.Value {
 	if d.entered {
 		d.settle()
 	}
@@ -36,21 +36,21 @@ func (d *draft) value() krm.Value {
 		return d.from
 	}
 	d.changed = false
-	if d.from.Type() == krm.Seq {
-		items := make([]krm.Value, len(d.parts))
+	if d.from.Type() == yaml.Seq {
+		items := make([]yaml.Value, len(d.parts))
 		for i := range d.parts {
 			items[i] = d.parts[i].value
 		}
-		d.from = krm.SeqOf(items...)
+		d.from = yaml.SeqOf(items...)
 		return d.from
 	}
-	fields := make([]krm.Field, 0, len(d.parts))
+	fields := make([]yaml.Field, 0, len(d.parts))
 	for i := range d.parts {
 		if p := &d.parts[i]; p.value.Exists() {
-			fields = append(fields, krm.Field{Key: p.key, Value: p.value})
+			fields = append(fields, yaml.Field{Key: p.key, Value: p.value})
 		}
 	}
-	d.from = krm.MapOf(fields...)
+	d.from = yaml.MapOf(fields...)
 	return d.from
 }
 
@@ -69,7 +69,7 @@ func (d *draft) settle() {
 // edit calls change with the mapping or list that holds the last token of path.
 func (d *draft) edit(path []string, change func(in *draft, key string) error) error {
 	switch {
-	case len(path) == 0 || d.from.Type() != krm.Map && d.from.Type() != krm.Seq:
+	case len(path) == 0 || d.from.Type() != yaml.Map && d.from.Type() != yaml.Seq:
 		return errNoPath
 	case len(path) == 1:
 		return change(d, path[0])
@@ -87,7 +87,7 @@ func (d *draft) edit(path []string, change func(in *draft, key string) error) er
 // part returns the field or item that token means, nil if there is no such field.
 func (d *draft) part(token string) (*draftPart, error) {
 	d.open()
-	if d.from.Type() == krm.Map {
+	if d.from.Type() == yaml.Map {
 		if i := d.field(token); i >= 0 {
 			return &d.parts[i], nil
 		}
@@ -134,24 +134,24 @@ func (d *draft) field(key string) int {
 	return -1
 }
 
-func (d *draft) get(token string) (krm.Value, error) {
+func (d *draft) get(token string) (yaml.Value, error) {
 	p, err := d.part(token)
 	if p == nil || err != nil {
-		return krm.Value{}, err
+		return yaml.Value{}, err
 	}
 	return p.now(), nil
 }
 
 // now returns what the part is at present.
-func (p *draftPart) now() krm.Value {
+func (p *draftPart) now() yaml.Value {
 	if p.draft != nil {
 		return p.draft.value()
 	}
 	return p.value
 }
 
-func (d *draft) add(token string, x krm.Value) error {
-	if d.from.Type() == krm.Map {
+func (d *draft) add(token string, x yaml.Value) error {
+	if d.from.Type() == yaml.Map {
 		return d.replace(token, x)
 	}
 	d.open()
@@ -168,7 +168,7 @@ func (d *draft) add(token string, x krm.Value) error {
 }
 
 // replace adds a field that does not exist. What has the value already stays.
-func (d *draft) replace(token string, x krm.Value) error {
+func (d *draft) replace(token string, x yaml.Value) error {
 	p, err := d.part(token)
 	switch {
 	case err != nil:
@@ -193,7 +193,7 @@ func (d *draft) remove(token string) error {
 		return err
 	case p == nil:
 		return errNoPath
-	case d.from.Type() == krm.Seq:
+	case d.from.Type() == yaml.Seq:
 		i, _ := index(token, len(d.parts))
 		d.parts = slices.Delete(d.parts, i, i+1)
 	default:

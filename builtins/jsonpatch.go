@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A jsonPatch is a list of operations as RFC 6902 defines them, with the deviations of the library that kustomize uses:
@@ -19,10 +19,10 @@ type jsonPatch []jsonOp
 
 type jsonOp struct {
 	op   string
-	path krm.Value // a string, if the patch is right
-	from krm.Value
+	path yaml.Value // a string, if the patch is right
+	from yaml.Value
 	// value is None if the operation has none, and size how much it adds.
-	value krm.Value
+	value yaml.Value
 	size  int
 }
 
@@ -31,8 +31,8 @@ var errNoPath = errors.New("there is nothing at this path")
 
 // parseJSONPatch reads a patch in JSON, if text starts with a bracket, or YAML. Mistakes inside of operations show only
 // when the patch is applied: a patch that never meets a resource may have them.
-func parseJSONPatch(src *krm.Source) (jsonPatch, error) {
-	var doc krm.Value
+func parseJSONPatch(src *yaml.Source) (jsonPatch, error) {
+	var doc yaml.Value
 	var err error
 	if bytes.HasPrefix(src.Data, []byte("[")) {
 		doc, err = parseJSON(src.Data)
@@ -42,70 +42,70 @@ func parseJSONPatch(src *krm.Source) (jsonPatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if doc.Type() != krm.Seq && !doc.IsNull() {
+	if doc.Type() != yaml.Seq && !doc.IsNull() {
 		return nil, fmt.Errorf("a JSON patch is a list of operations, this is a %s", doc.Type())
 	}
 	patch := make(jsonPatch, 0, doc.Len())
 	var errs []error
 	for i, op := range doc.Items() {
-		if op.Type() != krm.Map && !op.IsNull() {
+		if op.Type() != yaml.Map && !op.IsNull() {
 			errs = append(errs, fmt.Errorf("operation %d must be a mapping, and is of type %s", i+1, op.Type()))
 		}
 		kind := op.Get("op")
-		if kind.Type() != krm.String {
-			kind = krm.Value{}
+		if kind.Type() != yaml.String {
+			kind = yaml.Value{}
 		}
 		value := rewritten(op.Get("value"))
-		patch = append(patch, jsonOp{kind.Text(), op.Get("path"), op.Get("from"), value, value.Size(krm.MaxResource + 1)})
+		patch = append(patch, jsonOp{kind.Text(), op.Get("path"), op.Get("from"), value, value.Size(yaml.MaxResource + 1)})
 	}
 	return patch, errors.Join(errs...)
 }
 
 // parseJSON reads one JSON document; numbers keep their digits.
-func parseJSON(data []byte) (krm.Value, error) {
+func parseJSON(data []byte) (yaml.Value, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var x any
 	if err := d.Decode(&x); err != nil {
-		return krm.Value{}, fmt.Errorf("not JSON, although it starts with a bracket: %w", err)
+		return yaml.Value{}, fmt.Errorf("not JSON, although it starts with a bracket: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return krm.Value{}, errors.New("found more text behind the JSON patch")
+		return yaml.Value{}, errors.New("found more text behind the JSON patch")
 	}
 	return fromJSON(x), nil
 }
 
-func fromJSON(x any) krm.Value {
+func fromJSON(x any) yaml.Value {
 	switch x := x.(type) {
 	case map[string]any:
-		fields := make([]krm.Field, 0, len(x))
+		fields := make([]yaml.Field, 0, len(x))
 		for k, v := range x {
-			fields = append(fields, krm.Field{Key: k, Value: fromJSON(v)})
+			fields = append(fields, yaml.Field{Key: k, Value: fromJSON(v)})
 		}
-		slices.SortFunc(fields, func(a, b krm.Field) int { return strings.Compare(a.Key, b.Key) })
-		return krm.MapOf(fields...)
+		slices.SortFunc(fields, func(a, b yaml.Field) int { return strings.Compare(a.Key, b.Key) })
+		return yaml.MapOf(fields...)
 	case []any:
-		items := make([]krm.Value, len(x))
+		items := make([]yaml.Value, len(x))
 		for i, v := range x {
 			items[i] = fromJSON(v)
 		}
-		return krm.SeqOf(items...)
+		return yaml.SeqOf(items...)
 	case json.Number:
 		if strings.ContainsAny(x.String(), ".eE") {
-			return krm.Number(krm.Float, x.String())
+			return yaml.Number(yaml.Float, x.String())
 		}
-		return krm.Number(krm.Int, x.String())
+		return yaml.Number(yaml.Int, x.String())
 	case string:
-		return krm.QuotedStr(x)
+		return yaml.QuotedStr(x)
 	case bool:
-		return krm.BoolValue(x)
+		return yaml.BoolValue(x)
 	}
-	return krm.NullValue
+	return yaml.NullValue
 }
 
 // apply returns doc changed by all operations, doc itself if that changes nothing. The error names the operation that failed. It
-// wraps [krm.ErrLimit] if they add more than room bytes.
-func (p jsonPatch) apply(doc krm.Value, room int) (krm.Value, error) {
+// wraps [diag.ErrLimit] if they add more than room bytes.
+func (p jsonPatch) apply(doc yaml.Value, room int) (yaml.Value, error) {
 	d := newDraft(doc)
 	for i := range p {
 		added, err := p[i].apply(&d)
@@ -113,14 +113,14 @@ func (p jsonPatch) apply(doc krm.Value, room int) (krm.Value, error) {
 			err = errTooLarge()
 		}
 		if err != nil {
-			return krm.Value{}, fmt.Errorf("operation %d (%s): %w", i+1, p[i].describe(), err)
+			return yaml.Value{}, fmt.Errorf("operation %d (%s): %w", i+1, p[i].describe(), err)
 		}
 	}
 	return d.value(), nil
 }
 
 func (o *jsonOp) describe() string {
-	if o.path.Type() == krm.String {
+	if o.path.Type() == yaml.String {
 		return strings.TrimSpace(o.op + " " + o.path.Text())
 	}
 	return o.op
@@ -134,7 +134,7 @@ func (o *jsonOp) apply(doc *draft) (added int, err error) {
 	}
 	value := o.value
 	if !value.Exists() {
-		value = krm.NullValue
+		value = yaml.NullValue
 	}
 	switch o.op {
 	case "add":
@@ -154,8 +154,8 @@ func (o *jsonOp) apply(doc *draft) (added int, err error) {
 	return 0, errors.New("op must be add, remove, replace, move, copy or test")
 }
 
-func replaceDocument(doc *draft, value krm.Value) error {
-	if value.Type() != krm.Map {
+func replaceDocument(doc *draft, value yaml.Value) error {
+	if value.Type() != yaml.Map {
 		return errors.New("the whole object can only be replaced by a mapping")
 	}
 	*doc = newDraft(value)
@@ -168,7 +168,7 @@ func (o *jsonOp) transfer(doc *draft, path []string) (added int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var value krm.Value
+	var value yaml.Value
 	take := func(in *draft, key string) error {
 		if value, err = in.get(key); err != nil || o.op == "copy" {
 			return err
@@ -179,16 +179,16 @@ func (o *jsonOp) transfer(doc *draft, path []string) (added int, err error) {
 		return 0, fmt.Errorf("from %s: %w", o.from.Text(), err)
 	}
 	if !value.Exists() {
-		value = krm.NullValue
+		value = yaml.NullValue
 	}
 	if o.op == "copy" {
-		added = value.Size(krm.MaxResource + 1)
+		added = value.Size(yaml.MaxResource + 1)
 	}
 	return added, doc.edit(path, func(in *draft, key string) error { return in.add(key, value) })
 }
 
-func (o *jsonOp) test(doc *draft, path []string, want krm.Value) error {
-	var got krm.Value
+func (o *jsonOp) test(doc *draft, path []string, want yaml.Value) error {
+	var got yaml.Value
 	if o.path.Text() == "" {
 		got = doc.value()
 	} else if err := doc.edit(path, func(in *draft, key string) (err error) {
@@ -197,15 +197,15 @@ func (o *jsonOp) test(doc *draft, path []string, want krm.Value) error {
 	}); err != nil {
 		return err
 	}
-	if !bytes.Equal(krm.AppendJSON(nil, got), krm.AppendJSON(nil, want)) {
+	if !bytes.Equal(yaml.AppendJSON(nil, got), yaml.AppendJSON(nil, want)) {
 		return errors.New("the value is another one")
 	}
 	return nil
 }
 
 // pointer splits a JSON pointer. What stands in front of the first slash does not count.
-func pointer(field string, v krm.Value) ([]string, error) {
-	if v.Type() != krm.String {
+func pointer(field string, v yaml.Value) ([]string, error) {
+	if v.Type() != yaml.String {
 		return nil, fmt.Errorf("%s must be a string", field)
 	}
 	tokens := strings.Split(v.Text(), "/")[1:]

@@ -3,16 +3,16 @@ package builtins
 import (
 	"testing"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-func applyJSONText(t *testing.T, doc krm.Value, patch string) (krm.Value, error) {
+func applyJSONText(t *testing.T, doc yaml.Value, patch string) (yaml.Value, error) {
 	t.Helper()
-	p, err := parseJSONPatch(&krm.Source{Data: []byte(patch)})
+	p, err := parseJSONPatch(&yaml.Source{Data: []byte(patch)})
 	if err != nil {
-		return krm.Value{}, err
+		return yaml.Value{}, err
 	}
-	return p.apply(doc, krm.MaxResource)
+	return p.apply(doc, yaml.MaxResource)
 }
 
 func TestJSONPatchErrorsNameTheOperation(t *testing.T) {
@@ -41,7 +41,7 @@ func TestJSONPatchErrorsNameTheOperation(t *testing.T) {
 }
 
 func TestJSONPatchKeepsNumbers(t *testing.T) {
-	got, err := applyJSONText(t, krm.MapOf(), `[{"op": "add", "path": "/a", "value": 12345678901234567890}, {"op": "add", "path": "/b", "value": 1.50}]`)
+	got, err := applyJSONText(t, yaml.MapOf(), `[{"op": "add", "path": "/a", "value": 12345678901234567890}, {"op": "add", "path": "/b", "value": 1.50}]`)
 	if want := "{a: 12345678901234567890, b: 1.5}"; err != nil || show(got) != want {
 		t.Errorf("got %s, %v, want %s", show(got), err, want)
 	}

@@ -9,7 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // KeyValueSources says where the entries of a generated ConfigMap or Secret come from.
@@ -29,7 +30,7 @@ type KeyValueSources struct {
 type keyValue struct {
 	key, value string
 	from       string
-	file       *krm.Source // that value is all of, if it is
+	file       *yaml.Source // that value is all of, if it is
 	line       bool
 }
 
@@ -70,8 +71,8 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 		from := fmt.Sprintf("files[%d]", i)
 		key, src, err := readFileSource(env, text)
 		if err == nil {
-			if size += len(src.Data); size > krm.MaxResource {
-				return nil, krm.Limitf("%s: %v", from, errTooLarge()) // one file may be given again and again
+			if size += len(src.Data); size > yaml.MaxResource {
+				return nil, diag.Limitf("%s: %v", from, errTooLarge()) // one file may be given again and again
 			}
 		}
 		if err != nil {
@@ -98,7 +99,7 @@ func checkKeys(all []keyValue) (errs []error) {
 	return errs
 }
 
-func readFileSource(env Env, text string) (key string, src *krm.Source, err error) {
+func readFileSource(env Env, text string) (key string, src *yaml.Source, err error) {
 	key, name, err := parseFileSource(text)
 	if err != nil {
 		return "", nil, err
@@ -135,18 +136,18 @@ const maxEnvLine = 64 << 10
 
 // appendEnvFile appends the entries of a file of key=value lines. A line without "=" has the empty value, a line without
 // key, and a comment, is no entry; quotes are part of the value.
-func appendEnvFile(all []keyValue, src *krm.Source) ([]keyValue, error) {
+func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 	data := string(bytes.TrimPrefix(src.Data, []byte("\ufeff")))
 	for n := 1; data != ""; n++ {
 		var line string
 		line, data, _ = strings.Cut(data, "\n")
-		pos := krm.Pos{File: src.File, Line: n}
+		pos := diag.Pos{File: src.File, Line: n}
 		switch {
 		case len(line) >= maxEnvLine:
-			return nil, krm.Errorf(pos, "", "line of more than %d bytes", maxEnvLine).
+			return nil, diag.Errorf(pos, "", "line of more than %d bytes", maxEnvLine).
 				Hint("kustomize would ignore it and all lines after it without a message")
 		case !utf8.ValidString(line):
-			return nil, krm.Errorf(pos, "", "line is not valid UTF-8")
+			return nil, diag.Errorf(pos, "", "line is not valid UTF-8")
 		}
 		line = strings.TrimLeftFunc(strings.TrimSuffix(line, "\r"), unicode.IsSpace)
 		key, value, _ := strings.Cut(line, "=")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // LabelTransformer adds labels, or replaces their values, in every field of FieldSpecs (`labels:`, `commonLabels:`).
@@ -55,8 +56,8 @@ type entries struct {
 // where the key exists.
 type pair struct {
 	key   string
-	added krm.Value // linked
-	set   krm.Value
+	added yaml.Value // linked
+	set   yaml.Value
 }
 
 func newEntries(m map[string]string, specs FieldSpecs) entries {
@@ -65,8 +66,8 @@ func newEntries(m map[string]string, specs FieldSpecs) entries {
 		return fs.Path == "metadata/annotations" && !fs.CreateIfNotPresent
 	})
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		quoted := krm.SetStr(m[k]).Quoted()
-		e.pairs = append(e.pairs, pair{k, krm.Linked(m[k]).WithQuotes(quoted), krm.Str(m[k]).WithQuotes(quoted)})
+		quoted := yaml.SetStr(m[k]).Quoted()
+		e.pairs = append(e.pairs, pair{k, yaml.Linked(m[k]).WithQuotes(quoted), yaml.Str(m[k]).WithQuotes(quoted)})
 	}
 	return e
 }
@@ -80,11 +81,11 @@ func (e *entries) add(list *krm.List) error {
 		if e.annotates && hasState(r) {
 			old = withAnnotations(old)
 		}
-		v, err := e.fields.edit(old, r.ID().GVK, krm.Map, e.addTo)
+		v, err := e.fields.edit(old, r.ID().GVK, yaml.Map, e.addTo)
 		if err != nil {
 			return resourceError(r, err)
 		}
-		if annotations := v.At("metadata", "annotations"); r.Origin != nil && annotations.Type() == krm.Map {
+		if annotations := v.At("metadata", "annotations"); r.Origin != nil && annotations.Type() == yaml.Map {
 			v = v.WithAt(annotations.Unlinked(), "metadata", "annotations") // kustomize writes them anew, with the origin
 		}
 		if !v.Same(old) {
@@ -95,8 +96,8 @@ func (e *entries) add(list *krm.List) error {
 }
 
 // addTo leaves a null that is not to be created as it is.
-func (e *entries) addTo(m krm.Value) (krm.Value, error) {
-	if m.Type() != krm.Map {
+func (e *entries) addTo(m yaml.Value) (yaml.Value, error) {
+	if m.Type() != yaml.Map {
 		if m.IsNull() {
 			return m, nil
 		}
@@ -109,12 +110,12 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 	if e.in(m, find) {
 		return m, nil
 	}
-	fields := make([]krm.Field, m.Len(), m.Len()+len(e.pairs))
+	fields := make([]yaml.Field, m.Len(), m.Len()+len(e.pairs))
 	copy(fields, m.Fields())
 	for _, p := range e.pairs {
 		switch i := find(p.key); {
 		case i < 0:
-			fields = append(fields, krm.Field{Key: p.key, Value: p.added})
+			fields = append(fields, yaml.Field{Key: p.key, Value: p.added})
 		case !p.in(fields[i].Value):
 			fields[i].Value = p.set.WithStyleOf(fields[i].Value)
 		}
@@ -123,7 +124,7 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 }
 
 // in reports whether m has all pairs already.
-func (e *entries) in(m krm.Value, find func(string) int) bool {
+func (e *entries) in(m yaml.Value, find func(string) int) bool {
 	for i := range e.pairs {
 		if at := find(e.pairs[i].key); at < 0 || !e.pairs[i].in(m.Fields()[at].Value) {
 			return false
@@ -132,4 +133,4 @@ func (e *entries) in(m krm.Value, find func(string) int) bool {
 	return true
 }
 
-func (p *pair) in(v krm.Value) bool { return v.Type() == krm.String && v.Text() == p.set.Text() }
+func (p *pair) in(v yaml.Value) bool { return v.Type() == yaml.String && v.Text() == p.set.Text() }

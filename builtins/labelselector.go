@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A labelSelector is a list of requirements that labels or annotations must meet, as in "app=web,tier in (a,b),!legacy".
@@ -18,7 +18,7 @@ type requirement struct {
 	values []string
 }
 
-func (sel labelSelector) match(labels krm.Value) bool {
+func (sel labelSelector) match(labels yaml.Value) bool {
 	for i := range sel {
 		if !sel[i].match(labels) {
 			return false
@@ -27,7 +27,7 @@ func (sel labelSelector) match(labels krm.Value) bool {
 	return true
 }
 
-func (r *requirement) match(labels krm.Value) bool {
+func (r *requirement) match(labels yaml.Value) bool {
 	v := labels.Get(r.key)
 	has := v.Exists()
 	switch r.op {

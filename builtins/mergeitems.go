@@ -5,12 +5,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // seqDirective returns the directive of a list, {$patch: ...} as one of its items, and the list without it. Only the
 // first item with the key counts; if it has other fields the directive is the item's.
-func seqDirective(v krm.Value) (directive, krm.Value, error) {
+func seqDirective(v yaml.Value) (directive, yaml.Value, error) {
 	for _, item := range v.Items() {
 		x := item.Get(directiveKey)
 		if !x.Exists() {
@@ -23,8 +25,8 @@ func seqDirective(v krm.Value) (directive, krm.Value, error) {
 		if err != nil {
 			return d, v, err
 		}
-		items, err := setItem(v.Items(), krm.Value{}, []string{directiveKey}, []string{x.Text()})
-		return d, krm.SeqOf(items...), err
+		items, err := setItem(v.Items(), yaml.Value{}, []string{directiveKey}, []string{x.Text()})
+		return d, yaml.SeqOf(items...), err
 	}
 	return mergeDirective, v, nil
 }
@@ -38,13 +40,13 @@ const maxItemSteps = 1 << 26
 // while it reads them, because lists with missing or equal keys show every one of its steps.
 type itemMerge struct {
 	m           *merger
-	elem        krm.Node
+	elem        schema.Node
 	keys        []string // the merge keys; one empty key for a list of scalars
-	dest, patch []krm.Value
+	dest, patch []yaml.Value
 	same        bool // both lists are one: what happens to dest happens to patch
 }
 
-func newItemMerge(m *merger, dest, patch []krm.Value, n krm.Node) *itemMerge {
+func newItemMerge(m *merger, dest, patch []yaml.Value, n schema.Node) *itemMerge {
 	keys := n.MergeKeys()
 	if len(keys) == 0 {
 		keys = []string{""}
@@ -52,44 +54,44 @@ func newItemMerge(m *merger, dest, patch []krm.Value, n krm.Node) *itemMerge {
 	return &itemMerge{m: m, elem: n.Elem(), keys: keys, dest: slices.Clone(dest), patch: slices.Clone(patch)}
 }
 
-func (l *itemMerge) run() (krm.Value, error) {
+func (l *itemMerge) run() (yaml.Value, error) {
 	ids := l.ids()
 	if len(ids) == 0 {
-		return krm.SeqOf(l.dest...), nil
+		return yaml.SeqOf(l.dest...), nil
 	}
 	if len(ids)*(len(l.dest)+len(l.patch)) > maxItemSteps {
-		return krm.Value{}, krm.Limitf("lists of %d and %d items, some of them without their key, take too long to merge", len(l.dest), len(l.patch))
+		return yaml.Value{}, diag.Limitf("lists of %d and %d items, some of them without their key, take too long to merge", len(l.dest), len(l.patch))
 	}
 	if len(l.keys) > 1 {
 		unifyIDs(ids)
 	}
 	keys := usedKeys(ids, l.keys)
-	var items []krm.Value
+	var items []yaml.Value
 	for i, id := range ids {
 		values := valuesOf(id, l.keys, keys)
 		item, err := l.item(id, keys, values)
 		if err != nil {
-			return krm.Value{}, atItem(i, err)
+			return yaml.Value{}, atItem(i, err)
 		}
-		if item.IsNull() || item.Type() == krm.Map && item.Len() == 0 {
-			if l.dest, err = setItem(l.dest, krm.Value{}, keys, values); err != nil {
-				return krm.Value{}, err
+		if item.IsNull() || item.Type() == yaml.Map && item.Len() == 0 {
+			if l.dest, err = setItem(l.dest, yaml.Value{}, keys, values); err != nil {
+				return yaml.Value{}, err
 			}
 			continue
 		}
 		if items, err = setItem(items, item, keys, values); err != nil {
-			return krm.Value{}, err
+			return yaml.Value{}, err
 		}
 	}
 	items, err := appendItems(items, l.dest, keys)
-	return krm.SeqOf(items...), err
+	return yaml.SeqOf(items...), err
 }
 
 // ids returns the identities of all items, those of the patch first, without repetition.
 func (l *itemMerge) ids() [][]string {
 	var ids [][]string
 	seen := map[string]bool{}
-	for i, list := range [][]krm.Value{l.patch, l.dest} {
+	for i, list := range [][]yaml.Value{l.patch, l.dest} {
 		if i == 1 && l.same {
 			break
 		}
@@ -165,7 +167,7 @@ func valuesOf(id, keys, subset []string) []string {
 }
 
 // item merges the items of one identity and makes sure that the result has its keys.
-func (l *itemMerge) item(id, keys, values []string) (krm.Value, error) {
+func (l *itemMerge) item(id, keys, values []string) (yaml.Value, error) {
 	own := usedKeys([][]string{id}, l.keys)
 	ownValues := valuesOf(id, l.keys, own)
 	di, pi := itemIndex(l.dest, own, ownValues), itemIndex(l.patch, own, ownValues)
@@ -178,7 +180,7 @@ func (l *itemMerge) item(id, keys, values []string) (krm.Value, error) {
 	}
 	for i, key := range keys {
 		if v.Len() > 0 && values[i] != "" && !v.Get(key).Exists() {
-			v = v.With(key, krm.Plain(values[i]))
+			v = v.With(key, yaml.Plain(values[i]))
 		}
 	}
 	if home != nil && v.Exists() {
@@ -189,8 +191,8 @@ func (l *itemMerge) item(id, keys, values []string) (krm.Value, error) {
 
 // merge merges dest item di and patch item pi, -1 for none. The result is the node of one of the lists, its home, which
 // it changes; directives disappear from the patch even if nothing else remains.
-func (l *itemMerge) merge(di, pi int) (v krm.Value, home *krm.Value, err error) {
-	var dest, patch krm.Value
+func (l *itemMerge) merge(di, pi int) (v yaml.Value, home *yaml.Value, err error) {
+	var dest, patch yaml.Value
 	if di >= 0 {
 		dest = l.dest[di]
 	}
@@ -199,7 +201,7 @@ func (l *itemMerge) merge(di, pi int) (v krm.Value, home *krm.Value, err error) 
 	}
 	switch {
 	case di < 0 && pi < 0:
-		return krm.Value{}, nil, nil
+		return yaml.Value{}, nil, nil
 	case l.same:
 		v, err = l.m.settle(dest, l.elem)
 		home, patch = &l.dest[di], dest
@@ -218,7 +220,7 @@ func (l *itemMerge) merge(di, pi int) (v krm.Value, home *krm.Value, err error) 
 			home = &l.patch[pi]
 		}
 	}
-	if patch.Type() == krm.Map && !l.same {
+	if patch.Type() == yaml.Map && !l.same {
 		if _, stripped, err := mapDirective(patch); err == nil {
 			l.patch[pi] = stripped
 		}

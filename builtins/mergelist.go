@@ -4,14 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Nearly all lists are well formed: every item has the keys, and no two are equal. For those the outcome of kustomize's
 // procedure is simple and found in one pass; the others go through [itemMerge].
 
 // keepItems is the merge of a list with nothing.
-func (m *merger) keepItems(dest krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) keepItems(dest yaml.Value, n schema.Node) (yaml.Value, error) {
 	keys := n.MergeKeys()
 	var room [16]string
 	if _, ok := itemIDs(room[:0], usedFields(keys, dest.Items()), dest.Items()); !ok {
@@ -22,11 +23,11 @@ func (m *merger) keepItems(dest krm.Value, n krm.Node) (krm.Value, error) {
 		return dest, nil
 	}
 	elem := n.Elem()
-	return mapItems(dest, func(item krm.Value) (krm.Value, error) { return m.keep(item, elem) })
+	return mapItems(dest, func(item yaml.Value) (yaml.Value, error) { return m.keep(item, elem) })
 }
 
 // settleItems is the merge of a list with itself.
-func (m *merger) settleItems(patch krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) settleItems(patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	var room [16]string
 	if _, ok := itemIDs(room[:0], usedFields(n.MergeKeys(), patch.Items()), patch.Items()); !ok {
 		l := newItemMerge(m, patch.Items(), patch.Items(), n)
@@ -34,21 +35,21 @@ func (m *merger) settleItems(patch krm.Value, n krm.Node) (krm.Value, error) {
 		return l.run()
 	}
 	elem := n.Elem()
-	return mapItems(patch, func(item krm.Value) (krm.Value, error) { return m.settle(item, elem) })
+	return mapItems(patch, func(item yaml.Value) (yaml.Value, error) { return m.settle(item, elem) })
 }
 
 // mapItems returns v with each item replaced by what f returns for it, without those for which that is None; v itself if
 // nothing changes.
-func mapItems(v krm.Value, f func(krm.Value) (krm.Value, error)) (krm.Value, error) {
+func mapItems(v yaml.Value, f func(yaml.Value) (yaml.Value, error)) (yaml.Value, error) {
 	items := v.Items()
-	var changed []krm.Value // nil as long as nothing changed
+	var changed []yaml.Value // nil as long as nothing changed
 	for i, item := range items {
 		x, err := f(item)
 		if err != nil {
-			return krm.Value{}, atItem(i, err)
+			return yaml.Value{}, atItem(i, err)
 		}
 		if changed == nil && !x.Same(item) {
-			changed = append(make([]krm.Value, 0, len(items)), items[:i]...)
+			changed = append(make([]yaml.Value, 0, len(items)), items[:i]...)
 		}
 		if changed != nil && x.Exists() {
 			changed = append(changed, x)
@@ -62,7 +63,7 @@ func mapItems(v krm.Value, f func(krm.Value) (krm.Value, error)) (krm.Value, err
 
 // mergeItems merges two lists. The items of the patch come first, also those that were there before; if there are
 // several keys only the new ones do.
-func (m *merger) mergeItems(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) mergeItems(dest, patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	keys := usedFields(n.MergeKeys(), dest.Items(), patch.Items())
 	destIDs, ok := itemIDs(nil, keys, dest.Items())
 	patchIDs, ok2 := itemIDs(nil, keys, patch.Items())
@@ -80,11 +81,11 @@ func (m *merger) mergeItems(dest, patch krm.Value, n krm.Node) (krm.Value, error
 // A listMerge merges two well-formed lists.
 type listMerge struct {
 	m           *merger
-	elem        krm.Node
-	dest, patch []krm.Value
+	elem        schema.Node
+	dest, patch []yaml.Value
 	inDest      []int // for each patch item its position in dest, -1 if it is new
 	inPatch     []int // for each dest item its position in patch, -1 if the patch does not mention it
-	items       []krm.Value
+	items       []yaml.Value
 }
 
 func (l *listMerge) find(destIDs, patchIDs []string) {
@@ -107,10 +108,10 @@ func (l *listMerge) find(destIDs, patchIDs []string) {
 	}
 }
 
-func (l *listMerge) patchFirst() (krm.Value, error) {
+func (l *listMerge) patchFirst() (yaml.Value, error) {
 	for i := range l.patch {
 		if err := l.merge(l.inDest[i], i); err != nil {
-			return krm.Value{}, err
+			return yaml.Value{}, err
 		}
 	}
 	for i := range l.dest {
@@ -118,32 +119,32 @@ func (l *listMerge) patchFirst() (krm.Value, error) {
 			continue
 		}
 		if err := l.merge(i, -1); err != nil {
-			return krm.Value{}, err
+			return yaml.Value{}, err
 		}
 	}
-	return krm.SeqOf(l.items...), nil
+	return yaml.SeqOf(l.items...), nil
 }
 
-func (l *listMerge) newFirst() (krm.Value, error) {
+func (l *listMerge) newFirst() (yaml.Value, error) {
 	for i := range l.patch {
 		if l.inDest[i] >= 0 {
 			continue
 		}
 		if err := l.merge(-1, i); err != nil {
-			return krm.Value{}, err
+			return yaml.Value{}, err
 		}
 	}
 	for i := range l.dest {
 		if err := l.merge(i, l.inPatch[i]); err != nil {
-			return krm.Value{}, err
+			return yaml.Value{}, err
 		}
 	}
-	return krm.SeqOf(l.items...), nil
+	return yaml.SeqOf(l.items...), nil
 }
 
 // merge adds the result of merging dest item di and patch item pi, -1 for none.
 func (l *listMerge) merge(di, pi int) (err error) {
-	var v krm.Value
+	var v yaml.Value
 	switch {
 	case pi < 0:
 		v, err = l.m.keep(l.dest[di], l.elem)
@@ -168,14 +169,14 @@ func (l *listMerge) merge(di, pi int) (err error) {
 }
 
 // usedFields returns the keys that any item has, all if there are none.
-func usedFields(keys []string, lists ...[]krm.Value) []string {
+func usedFields(keys []string, lists ...[]yaml.Value) []string {
 	if len(keys) <= 1 {
 		return keys
 	}
 	used := make([]string, 0, len(keys))
 	for _, key := range keys {
-		if slices.ContainsFunc(lists, func(items []krm.Value) bool {
-			return slices.ContainsFunc(items, func(item krm.Value) bool { return item.Get(key).Text() != "" })
+		if slices.ContainsFunc(lists, func(items []yaml.Value) bool {
+			return slices.ContainsFunc(items, func(item yaml.Value) bool { return item.Get(key).Text() != "" })
 		}) {
 			used = append(used, key)
 		}
@@ -188,7 +189,7 @@ func usedFields(keys []string, lists ...[]krm.Value) []string {
 
 // itemIDs appends to ids what identifies each item: the values of the keys, or its text if there are no keys. ok is
 // false if an item lacks one or two are equal.
-func itemIDs(ids, keys []string, items []krm.Value) (_ []string, ok bool) {
+func itemIDs(ids, keys []string, items []yaml.Value) (_ []string, ok bool) {
 	for _, item := range items {
 		id, ok := itemID(keys, item)
 		if !ok {
@@ -199,7 +200,7 @@ func itemIDs(ids, keys []string, items []krm.Value) (_ []string, ok bool) {
 	return ids, distinct(ids)
 }
 
-func itemID(keys []string, item krm.Value) (id string, ok bool) {
+func itemID(keys []string, item yaml.Value) (id string, ok bool) {
 	switch len(keys) {
 	case 0:
 		return item.Text(), item.Text() != ""

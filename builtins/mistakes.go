@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 )
 
 // notGiven is the error of a configuration without something that it needs.
@@ -29,7 +29,7 @@ func labelled(label string, err error) error {
 	}
 	many, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		var at *krm.Error
+		var at *diag.Error
 		if errors.As(err, &at) && at.Pos.File != "" {
 			e := *at // the place stays in front
 			e.Msg, e.Err = label+": "+at.Msg, err

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // FixNameReferences updates the fields that refs name: where one holds a name that a resource of the wanted kind had
@@ -99,27 +101,27 @@ type refFixer struct {
 }
 
 // fix returns the value of r with the references at the fields of trees updated.
-func (x *nameIndex) fix(r *krm.Resource, trees []*fieldTree[refSpec]) (krm.Value, error) {
+func (x *nameIndex) fix(r *krm.Resource, trees []*fieldTree[refSpec]) (yaml.Value, error) {
 	v := r.Value()
 	if version := v.Get("apiVersion"); version.Exists() && version.SourceText() != r.ID().APIVersion() {
 		text := version.SourceText()
-		return v, krm.Errorf(r.Pos, "apiVersion", "%s: %q is no apiVersion", r.ID(), text)
+		return v, diag.Errorf(r.Pos, "apiVersion", "%s: %q is no apiVersion", r.ID(), text)
 	}
 	from, err := reachOf(r)
 	if err != nil {
-		return v, krm.Errorf(r.Pos, "subjects", "%s: %w", r.ID(), err)
+		return v, diag.Errorf(r.Pos, "subjects", "%s: %w", r.ID(), err)
 	}
 	f := refFixer{nameIndex: x, referrer: r, from: from}
 	for _, tree := range trees {
-		if v, err = tree.walk(v, krm.None, f.visit); err != nil {
-			return v, krm.Errorf(r.Pos, "", "updating names in %s: %w", r.ID(), err)
+		if v, err = tree.walk(v, yaml.None, f.visit); err != nil {
+			return v, diag.Errorf(r.Pos, "", "updating names in %s: %w", r.ID(), err)
 		}
 	}
 	return v, nil
 }
 
 // roleRef returns the kind that a role binding refers to, the zero GVK if it does not say.
-func roleRef(v krm.Value) krm.GVK {
+func roleRef(v yaml.Value) krm.GVK {
 	group, kind := v.At("roleRef", "apiGroup"), v.At("roleRef", "kind")
 	if !group.Exists() || !kind.Exists() {
 		return krm.GVK{}
@@ -128,7 +130,7 @@ func roleRef(v krm.Value) krm.GVK {
 }
 
 // visit applies specs to one field, in order: what one writes another may find.
-func (f *refFixer) visit(specs []refSpec, v krm.Value) (krm.Value, error) {
+func (f *refFixer) visit(specs []refSpec, v yaml.Value) (yaml.Value, error) {
 	for i := range specs {
 		f.spec, f.role = &specs[i], krm.GVK{}
 		if f.spec.role {
@@ -143,23 +145,23 @@ func (f *refFixer) visit(specs []refSpec, v krm.Value) (krm.Value, error) {
 	return v, nil
 }
 
-func (f *refFixer) edit(v krm.Value) (krm.Value, error) {
-	if v.Type() != krm.Seq {
+func (f *refFixer) edit(v yaml.Value) (yaml.Value, error) {
+	if v.Type() != yaml.Seq {
 		return f.editOne(v)
 	}
-	return v.EditItems(func(item krm.Value) (krm.Value, error) {
-		if item.Type() == krm.Seq {
+	return v.EditItems(func(item yaml.Value) (yaml.Value, error) {
+		if item.Type() == yaml.Seq {
 			return item, errors.New("expected a name or a mapping with a name, found a list")
 		}
 		return f.editOne(item)
 	})
 }
 
-func (f *refFixer) editOne(v krm.Value) (krm.Value, error) {
+func (f *refFixer) editOne(v yaml.Value) (yaml.Value, error) {
 	switch {
 	case v.IsNull():
 		return v, nil
-	case v.Type() == krm.Map:
+	case v.Type() == yaml.Map:
 		return f.editMap(v)
 	}
 	found, err := f.find(query{name: v.Text()}, sameName)
@@ -171,7 +173,7 @@ func (f *refFixer) editOne(v krm.Value) (krm.Value, error) {
 
 // editMap updates name and namespace. An empty namespace of the object referred to is not written: it stands for any, not
 // for "default".
-func (f *refFixer) editMap(v krm.Value) (krm.Value, error) {
+func (f *refFixer) editMap(v yaml.Value) (yaml.Value, error) {
 	if !v.Get("name").Exists() {
 		return v, errors.New("the mapping has no field \"name\"; the path in the configuration of name references may be wrong")
 	}
@@ -197,7 +199,7 @@ func (f *refFixer) editMap(v krm.Value) (krm.Value, error) {
 	case old.Exists():
 		return v.With("namespace", sameStyle(old, ns)), nil
 	default:
-		return v.With("namespace", krm.Str(ns)), nil
+		return v.With("namespace", yaml.Str(ns)), nil
 	}
 }
 
@@ -223,7 +225,7 @@ func (f *refFixer) ambiguous(name string, found []int32) error {
 	for _, i := range found {
 		ids = append(ids, f.items[i].ID().String())
 	}
-	return fmt.Errorf("%q may refer to several resources: %s", name, krm.Some(ids))
+	return fmt.Errorf("%q may refer to several resources: %s", name, diag.Some(ids))
 }
 
 func sameName(a, b krm.ID) bool { return a.Name == b.Name }
@@ -244,14 +246,14 @@ func reachOf(r *krm.Resource) (reach, error) {
 	}
 	var accounts []string
 	for _, subject := range r.Value().Get("subjects").Items() {
-		if subject.Type() != krm.Map {
+		if subject.Type() != yaml.Map {
 			return from, errFound("a mapping in subjects", subject)
 		}
 		ns := subject.Get("namespace")
 		if !ns.Exists() || subject.Get("kind").Text() != "ServiceAccount" {
 			continue
 		}
-		if ns.Type() != krm.String {
+		if ns.Type() != yaml.String {
 			return from, errors.New("the namespace of a service account is not a string")
 		}
 		accounts = append(accounts, ns.Text())

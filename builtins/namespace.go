@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // NamespaceTransformer sets the namespace of resources (`namespace:`).
@@ -67,7 +68,7 @@ const helmGenerated = "internal.config.kubernetes.io/helm-generated"
 
 func (t *NamespaceTransformer) setter() *namespaceSetter {
 	return &namespaceSetter{
-		namespace: krm.Str(t.Metadata.Namespace),
+		namespace: yaml.Str(t.Metadata.Namespace),
 		unsetOnly: t.UnsetOnly,
 		subjects:  t.SetRoleBindingSubjects,
 		fields:    t.fields,
@@ -76,13 +77,13 @@ func (t *NamespaceTransformer) setter() *namespaceSetter {
 
 // A namespaceSetter does the work for one list.
 type namespaceSetter struct {
-	namespace krm.Value
+	namespace yaml.Value
 	unsetOnly bool
 	subjects  string
 	fields    *fieldSet
 }
 
-func (s *namespaceSetter) apply(r *krm.Resource) (krm.Value, error) {
+func (s *namespaceSetter) apply(r *krm.Resource) (yaml.Value, error) {
 	v, id := r.Value(), r.ID()
 	if !id.Cluster {
 		w, err := s.setMetadata(v)
@@ -106,7 +107,7 @@ func (s *namespaceSetter) apply(r *krm.Resource) (krm.Value, error) {
 			binding && spec.Path == "subjects/namespace" && isRoleBinding(spec.Kind):
 			continue // the code above has done it, or it is another API's Namespace
 		}
-		w, err := spec.edit(v, krm.String, s.set)
+		w, err := spec.edit(v, yaml.String, s.set)
 		if err != nil {
 			return v, err
 		}
@@ -115,9 +116,9 @@ func (s *namespaceSetter) apply(r *krm.Resource) (krm.Value, error) {
 	return v, nil
 }
 
-func (s *namespaceSetter) setMetadata(v krm.Value) (krm.Value, error) {
+func (s *namespaceSetter) setMetadata(v yaml.Value) (yaml.Value, error) {
 	meta := v.Get("metadata")
-	if !meta.IsNull() && meta.Type() != krm.Map {
+	if !meta.IsNull() && meta.Type() != yaml.Map {
 		return v, errors.New("metadata is no mapping")
 	}
 	old := meta.Get("namespace")
@@ -135,31 +136,31 @@ func (s *namespaceSetter) setMetadata(v krm.Value) (krm.Value, error) {
 }
 
 // set keeps a value that is already right.
-func (s *namespaceSetter) set(old krm.Value) (krm.Value, error) {
+func (s *namespaceSetter) set(old yaml.Value) (yaml.Value, error) {
 	switch {
 	case !old.IsNull() && !old.IsScalar():
 		return old, errNotScalar(old)
-	case s.unsetOnly && old.Text() != "", old.Type() == krm.String && old.Text() == s.namespace.Text():
+	case s.unsetOnly && old.Text() != "", old.Type() == yaml.String && old.Text() == s.namespace.Text():
 		return old, nil
 	}
 	if !old.Exists() {
-		return krm.SetStr(s.namespace.Text()), nil
+		return yaml.SetStr(s.namespace.Text()), nil
 	}
 	return s.namespace.WithStyleOf(old), nil
 }
 
 func isRoleBinding(kind string) bool { return kind == "RoleBinding" || kind == "ClusterRoleBinding" }
 
-func (s *namespaceSetter) setSubjects(v krm.Value) (krm.Value, error) {
+func (s *namespaceSetter) setSubjects(v yaml.Value) (yaml.Value, error) {
 	subjects := v.Get("subjects")
 	if subjects.IsNull() {
 		return v, nil
 	}
-	if subjects.Type() != krm.Seq {
+	if subjects.Type() != yaml.Seq {
 		return v, fmt.Errorf("subjects: %w", errFound("a list", subjects))
 	}
 	i := -1
-	changed, err := subjects.EditItems(func(subject krm.Value) (krm.Value, error) {
+	changed, err := subjects.EditItems(func(subject yaml.Value) (yaml.Value, error) {
 		i++
 		return s.setSubject(subject)
 	})
@@ -172,11 +173,11 @@ func (s *namespaceSetter) setSubjects(v krm.Value) (krm.Value, error) {
 	return v.With("subjects", changed), nil
 }
 
-func (s *namespaceSetter) setSubject(subject krm.Value) (krm.Value, error) {
+func (s *namespaceSetter) setSubject(subject yaml.Value) (yaml.Value, error) {
 	if subject.IsNull() {
 		return subject, nil
 	}
-	if subject.Type() != krm.Map {
+	if subject.Type() != yaml.Map {
 		return subject, errFound("a mapping", subject)
 	}
 	key, want := "name", "default"

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // PatchTransformer applies a strategic merge patch or a JSON patch (`patches:`).
@@ -17,9 +19,9 @@ type PatchTransformer struct {
 	Target  *Selector     `json:"target,omitempty"`
 	Options *PatchOptions `json:"options,omitempty"`
 
-	schema *krm.Schema
-	merge  []*smPatch
-	json   jsonPatch
+	kinds *schema.Schema
+	merge []*smPatch
+	json  jsonPatch
 }
 
 // PatchOptions says what a strategic merge patch may change that is otherwise kept.
@@ -33,7 +35,7 @@ type PatchOptions struct {
 // nothing.
 func (t *PatchTransformer) Configure(env Env) error {
 	t.Patch = strings.TrimSpace(t.Patch)
-	t.schema = env.Schema
+	t.kinds = env.Schema
 	err := t.Target.compileAs("target")
 	switch {
 	case t.Patch == "" && t.Path == "":
@@ -41,7 +43,7 @@ func (t *PatchTransformer) Configure(env Env) error {
 	case t.Patch != "" && t.Path != "":
 		return errors.Join(errors.New("path and patch cannot both be given"), err)
 	case t.Patch != "":
-		return errors.Join(t.configure(env, &krm.Source{Data: []byte(t.Patch)}), err)
+		return errors.Join(t.configure(env, &yaml.Source{Data: []byte(t.Patch)}), err)
 	}
 	src, readErr := env.Read(t.Path)
 	if readErr != nil {
@@ -51,7 +53,7 @@ func (t *PatchTransformer) Configure(env Env) error {
 }
 
 // configure reads the text of the patch.
-func (t *PatchTransformer) configure(env Env, src *krm.Source) error {
+func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	docs, err := krm.Patches(src, env.Schema)
 	if err != nil {
 		return t.configureJSON(env, src, err)
@@ -74,7 +76,7 @@ func (t *PatchTransformer) configure(env Env, src *krm.Source) error {
 }
 
 // configureJSON reads a text that is no strategic merge patch because of mergeErr.
-func (t *PatchTransformer) configureJSON(env Env, src *krm.Source, mergeErr error) error {
+func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr error) error {
 	var err error
 	if t.json, err = parseJSONPatch(src); err != nil {
 		if text := strings.TrimSpace(string(src.Data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
@@ -98,7 +100,7 @@ func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 	case t.merge == nil:
 		return applyJSON(t.json, t.Target, list, warn, true)
 	case t.Target == nil:
-		return applyByID(t.schema, t.merge, list, warn, false)
+		return applyByID(t.kinds, t.merge, list, warn, false)
 	}
 	found, err := t.Target.Select(list)
 	if err != nil {
@@ -107,16 +109,16 @@ func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 	if len(found) == 0 {
 		warn("the target (%s) matches no resource%s", t.Target, t.Target.near(list))
 	}
-	if err := applyToSet(t.schema, t.merge[0], found, list, warn); err != nil {
+	if err := applyToSet(t.kinds, t.merge[0], found, list, warn); err != nil {
 		return err
 	}
 	return list.CheckUnique()
 }
 
-func applyToSet(schema *krm.Schema, p *smPatch, found []int, list *krm.List, warn Warn) error {
+func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, warn Warn) error {
 	anyChanged, anyDeleted := false, false
 	for _, i := range found {
-		changed, deleted, err := p.applyTo(schema, list, i, true)
+		changed, deleted, err := p.applyTo(kinds, list, i, true)
 		if err == nil {
 			err = list.CheckSize()
 		}
@@ -135,13 +137,13 @@ func applyToSet(schema *krm.Schema, p *smPatch, found []int, list *krm.List, war
 }
 
 // applyByID applies each patch to the resource that it names.
-func applyByID(schema *krm.Schema, patches []*smPatch, list *krm.List, warn Warn, toSet bool) error {
+func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Warn, toSet bool) error {
 	for _, p := range patches {
 		i, err := p.target(list)
 		if err != nil {
 			return err
 		}
-		changed, deleted, err := p.applyTo(schema, list, i, toSet)
+		changed, deleted, err := p.applyTo(kinds, list, i, toSet)
 		if err != nil {
 			return err
 		}
@@ -167,8 +169,8 @@ type PatchStrategicMergeTransformer struct {
 	// Patches are documents with more patches.
 	Patches string `json:"patches,omitempty"`
 
-	schema *krm.Schema
-	merge  []*smPatch
+	kinds *schema.Schema
+	merge []*smPatch
 }
 
 // ErrEmptyPatch says that a [PatchStrategicMergeTransformer] has no patch at all.
@@ -176,7 +178,7 @@ var ErrEmptyPatch error = notGiven("the patches are empty")
 
 // Configure reads the patches. It fails if there are none.
 func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
-	t.schema = env.Schema
+	t.kinds = env.Schema
 	if len(t.Paths) == 0 && t.Patches == "" {
 		return notGiven("one of paths and patches must be given")
 	}
@@ -216,10 +218,10 @@ func readDocuments(env Env, path string) ([]*krm.Resource, error) {
 }
 
 func readInline(env Env, text string) ([]*krm.Resource, error) {
-	return documentsOf(env, &krm.Source{Data: []byte(text)})
+	return documentsOf(env, &yaml.Source{Data: []byte(text)})
 }
 
-func documentsOf(env Env, src *krm.Source) ([]*krm.Resource, error) {
+func documentsOf(env Env, src *yaml.Source) ([]*krm.Resource, error) {
 	docs, err := krm.Patches(src, env.Schema)
 	if err == nil {
 		env.parsed(src)
@@ -238,7 +240,7 @@ func (t *PatchStrategicMergeTransformer) add(docs []*krm.Resource) {
 
 // Transform applies the patches. It is an error if one has no resource or several.
 func (t *PatchStrategicMergeTransformer) Transform(list *krm.List, warn Warn) error {
-	return applyByID(t.schema, t.merge, list, warn, true)
+	return applyByID(t.kinds, t.merge, list, warn, true)
 }
 
 // PatchJson6902Transformer applies a JSON patch (`patchesJson6902:`).
@@ -262,7 +264,7 @@ func (t *PatchJson6902Transformer) Configure(env Env) error {
 }
 
 func (t *PatchJson6902Transformer) read(env Env) (err error) {
-	src := &krm.Source{Data: []byte(t.JsonOp)}
+	src := &yaml.Source{Data: []byte(t.JsonOp)}
 	switch {
 	case t.Path == "" && t.JsonOp == "":
 		return notGiven("one of path and jsonOp must be given")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -63,24 +64,24 @@ func archiveFile(a *txtar.Archive, name string) string {
 
 func renderPatchTree(a *txtar.Archive) (string, error) {
 	var tree patchTree
-	v, err := (&krm.Source{Data: []byte(archiveFile(a, "kustomization.yaml"))}).Value()
+	v, err := (&yaml.Source{Data: []byte(archiveFile(a, "kustomization.yaml"))}).Value()
 	if err != nil {
 		return "", err
 	}
-	if errs := krm.Decode(v, &tree); errs != nil {
+	if errs := yaml.Decode(v, &tree); errs != nil {
 		return "", errs[0]
 	}
-	env := Env{Read: func(path string) (*krm.Source, error) {
+	env := Env{Read: func(path string) (*yaml.Source, error) {
 		for _, f := range a.Files {
 			if f.Name == path {
-				return &krm.Source{File: path, Data: f.Data}, nil
+				return &yaml.Source{File: path, Data: f.Data}, nil
 			}
 		}
 		return nil, fmt.Errorf("%s: %w", path, os.ErrNotExist)
 	}}
 	var rs []*krm.Resource
 	for _, path := range tree.Resources {
-		docs, err := krm.Resources(&krm.Source{File: path, Data: []byte(archiveFile(a, path))}, nil)
+		docs, err := krm.Resources(&yaml.Source{File: path, Data: []byte(archiveFile(a, path))}, nil)
 		if err != nil {
 			return "", err
 		}
@@ -151,7 +152,7 @@ func TestNeedsQuotes(t *testing.T) {
 		"a b", "a: b", "a:b", "a #b", "#a", "- a", "-a", "--flag", "@a", "*a", "&a", "!a", "%a", "a ", " a", "{a}", "[a]", "a\nb", "é", "nginx:1.2", "2020-01-01", "1:30", "1_000", "_a", "falsey", "nullable",
 		"infinity", "e1", "o1", "rue", "als", "ull", "off1", ".a/b", "=", "<<", "?", "?a", "a?", "\"a\"", "'a'", "long-name-of-a-thing",
 	} {
-		if want := krm.ScalarText(s) != s || strings.Contains(s, "\n"); needsQuotes(s) != want {
+		if want := yaml.ScalarText(s) != s || strings.Contains(s, "\n"); needsQuotes(s) != want {
 			t.Errorf("%q: got %v, want %v", s, needsQuotes(s), want)
 		}
 	}

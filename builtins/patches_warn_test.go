@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // transform configures and runs a step on resources in YAML and returns the list and the warnings.
-func transform(t *testing.T, step Transformer, yaml string) (*krm.List, []string, error) {
+func transform(t *testing.T, step Transformer, text string) (*krm.List, []string, error) {
 	t.Helper()
-	rs, err := krm.Resources(&krm.Source{File: "r.yaml", Data: []byte(yaml)}, nil)
+	rs, err := krm.Resources(&yaml.Source{File: "r.yaml", Data: []byte(text)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestPatchLeavesOtherListsAlone(t *testing.T) {
 		&PatchTransformer{Patch: "- {op: add, path: /data/a, value: c}", Target: &Selector{}},
 		&PatchTransformer{Patch: "{$patch: delete, apiVersion: v1, kind: ConfigMap, metadata: {name: other}}"},
 	} {
-		rs, err := krm.Resources(&krm.Source{File: "r.yaml", Data: []byte(twoMaps)}, nil)
+		rs, err := krm.Resources(&yaml.Source{File: "r.yaml", Data: []byte(twoMaps)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // applyJSON applies a JSON patch to what target selects. With remember, the identities that the resources had are
@@ -47,12 +48,12 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 
 // patchObject returns the patched object of r. If the patch removes all annotations, r loses its provenance: it is the one
 // thing that kustomize keeps in annotations without saving it from the patch.
-func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, error) {
+func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, error) {
 	v := r.Value()
-	tracked := r.Origin != nil && v.Get("metadata").Type() == krm.Map
+	tracked := r.Origin != nil && v.Get("metadata").Type() == yaml.Map
 	if tracked {
-		v = textFields(v, "annotations", krm.Value.SourceText) // kustomize wrote them anew, with the origin
-		v = v.WithAt(krm.Str(""), "metadata", "annotations", originAnnotation)
+		v = textFields(v, "annotations", yaml.Value.SourceText) // kustomize wrote them anew, with the origin
+		v = v.WithAt(yaml.Str(""), "metadata", "annotations", originAnnotation)
 	}
 	// A resource of which kustomize remembers something has annotations at this time.
 	if remember || hasState(r) {
@@ -65,7 +66,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	if err != nil {
 		return v, err
 	}
-	if v.Type() != krm.Map {
+	if v.Type() != yaml.Map {
 		return v, errors.New("the patch leaves no object")
 	}
 	if tracked {
@@ -86,9 +87,9 @@ func (p jsonPatch) reads() bool {
 }
 
 // withAnnotations returns v with at least an empty mapping of annotations, if v has metadata.
-func withAnnotations(v krm.Value) krm.Value {
-	if meta := v.Get("metadata"); meta.Type() == krm.Map && meta.Get("annotations").IsNull() {
-		return v.With("metadata", meta.With("annotations", krm.MapOf()))
+func withAnnotations(v yaml.Value) yaml.Value {
+	if meta := v.Get("metadata"); meta.Type() == yaml.Map && meta.Get("annotations").IsNull() {
+		return v.With("metadata", meta.With("annotations", yaml.MapOf()))
 	}
 	return v
 }
@@ -99,53 +100,53 @@ func hasState(r *krm.Resource) bool {
 }
 
 // jsonText returns the text of a scalar after a way through JSON.
-func jsonText(v krm.Value) string {
+func jsonText(v yaml.Value) string {
 	switch v.Type() {
-	case krm.Int, krm.Float:
-		if f, err := strconv.ParseFloat(string(krm.AppendJSON(nil, v)), 64); err == nil {
+	case yaml.Int, yaml.Float:
+		if f, err := strconv.ParseFloat(string(yaml.AppendJSON(nil, v)), 64); err == nil {
 			return strconv.FormatFloat(f, 'g', -1, 64)
 		}
-	case krm.Bool, krm.Null:
-		return string(krm.AppendJSON(nil, v))
+	case yaml.Bool, yaml.Null:
+		return string(yaml.AppendJSON(nil, v))
 	}
 	return v.Text()
 }
 
 // rewritten returns v with the quotes that it has after a way through JSON: only those that are needed.
-func rewritten(v krm.Value) krm.Value {
+func rewritten(v yaml.Value) yaml.Value {
 	return rewrittenIn(v, false)
 }
 
 // rewrittenIn is rewritten for what stands in brackets or not.
-func rewrittenIn(v krm.Value, brackets bool) krm.Value {
+func rewrittenIn(v yaml.Value, brackets bool) yaml.Value {
 	if brackets || v.IsUntyped() {
 		v = v.Reread(brackets)
 	}
 	brackets = brackets || v.InBrackets()
 	switch v.Type() {
-	case krm.Null:
+	case yaml.Null:
 		return v.Reread(false)
-	case krm.Bool:
+	case yaml.Bool:
 		if text := jsonText(v); text != v.Text() {
-			return krm.BoolValue(text == "true")
+			return yaml.BoolValue(text == "true")
 		}
-	case krm.Int:
+	case yaml.Int:
 		if text := v.Text(); text[0] < '1' || text[0] > '9' || strings.Contains(text, "_") {
-			return krm.Number(krm.Int, string(krm.AppendJSON(nil, v)))
+			return yaml.Number(yaml.Int, string(yaml.AppendJSON(nil, v)))
 		}
-	case krm.Float:
+	case yaml.Float:
 		if text := jsonText(v); text != v.Text() && strings.ContainsAny(v.Text(), ".eE") { // integers keep their digits
-			return krm.Number(krm.Float, text)
+			return yaml.Number(yaml.Float, text)
 		}
-	case krm.Time:
-		return krm.QuotedStr(strings.Trim(string(krm.AppendJSON(nil, v)), `"`))
-	case krm.String:
+	case yaml.Time:
+		return yaml.QuotedStr(strings.Trim(string(yaml.AppendJSON(nil, v)), `"`))
+	case yaml.String:
 		v = v.Reread(false)
 		if quoted := needsQuotes(v.Text()); quoted != v.Quoted() {
 			return v.WithQuotes(quoted)
 		}
-	case krm.Seq:
-		var items []krm.Value
+	case yaml.Seq:
+		var items []yaml.Value
 		for i, x := range v.Items() {
 			if y := rewrittenIn(x, brackets); !y.Same(x) {
 				if items == nil {
@@ -155,11 +156,11 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 			}
 		}
 		if items != nil {
-			return krm.SeqOf(items...)
+			return yaml.SeqOf(items...)
 		}
 		return v.AsBlock()
-	case krm.Map:
-		var fields []krm.Field
+	case yaml.Map:
+		var fields []yaml.Field
 		for i, f := range v.Fields() {
 			if y := rewrittenIn(f.Value, brackets); !y.Same(f.Value) {
 				if fields == nil {
@@ -169,7 +170,7 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 			}
 		}
 		if fields != nil {
-			return krm.MapOf(fields...)
+			return yaml.MapOf(fields...)
 		}
 		return v.AsBlock()
 	}
@@ -184,7 +185,7 @@ func needsQuotes(s string) bool {
 	case strings.Contains(s, "\n"):
 		return true
 	}
-	return krm.ScalarText(s) != s
+	return yaml.ScalarText(s) != s
 }
 
 // isWord recognises names and paths, most of all strings, for which the exact answer would cost too much.

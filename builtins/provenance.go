@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // The annotations that buildMetadata asks for.
@@ -49,9 +50,9 @@ func RecordTransformation(list *krm.List, o *krm.Origin) {
 func withTextAnnotations(r *krm.Resource) *krm.Resource {
 	r = r.Copy()
 	annotations := r.Annotations()
-	texts := annotations.EditFields(func(a krm.Field) krm.Value {
-		if a.Value.Type() != krm.String {
-			return krm.Str(a.Value.SourceText())
+	texts := annotations.EditFields(func(a yaml.Field) yaml.Value {
+		if a.Value.Type() != yaml.String {
+			return yaml.Str(a.Value.SourceText())
 		}
 		return a.Value
 	})
@@ -109,7 +110,7 @@ func originLines(o *krm.Origin) string {
 			b.WriteString(indent)
 			b.WriteString(key)
 			b.WriteString(": ")
-			b.WriteString(krm.ScalarText(value))
+			b.WriteString(yaml.ScalarText(value))
 			b.WriteByte('\n')
 		}
 	}

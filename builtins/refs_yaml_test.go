@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // docs parses YAML documents into resources.
 func docs(t testing.TB, text string) []*krm.Resource {
 	t.Helper()
-	rs, err := krm.Resources(&krm.Source{Data: []byte(text)}, nil)
+	rs, err := krm.Resources(&yaml.Source{Data: []byte(text)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 package builtins
 
-import "github.com/krmflow/krmflow/krm"
+import "github.com/krmflow/krmflow/krm/yaml"
 
 // New returns a new, unconfigured built-in of a kind that documents of `apiVersion: builtin` may have, nil for any other
 // kind. SortOrderTransformer is not among them: kustomize knows it only as the field sortOptions.
@@ -46,7 +46,7 @@ var kinds = [...]struct {
 }
 
 // Decoding returns how kustomize reads the configuration document of a built-in.
-func Decoding(kind string) krm.Decoding {
+func Decoding(kind string) yaml.Decoding {
 	exact := kind == "PrefixTransformer" || kind == "SuffixTransformer"
-	return krm.Decoding{AllowUnknown: true, ScalarsAsText: true, Exact: exact}
+	return yaml.Decoding{AllowUnknown: true, ScalarsAsText: true, Exact: exact}
 }

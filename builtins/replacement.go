@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A Replacement copies a value into fields of any number of resources. It is given inline, or Path names a file that
@@ -122,15 +124,15 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 		return err
 	}
 	env.parsed(src)
-	decoding := krm.Decoding{AllowUnknown: true, ScalarsAsText: true, Ignored: env.ignored(src)}
+	decoding := yaml.Decoding{AllowUnknown: true, ScalarsAsText: true, Ignored: env.ignored(src)}
 	switch doc.Type() {
-	case krm.Map:
+	case yaml.Map:
 		var r Replacement
 		if err := errors.Join(asErrors(src, decoding.Decode(doc, &r))...); err != nil {
 			return err
 		}
 		return t.add(src.File, r)
-	case krm.Seq:
+	case yaml.Seq:
 		var rs []Replacement
 		if err := errors.Join(asErrors(src, decoding.Decode(doc, &rs))...); err != nil {
 			return err
@@ -141,11 +143,11 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 		}
 		return errors.Join(errs...)
 	}
-	return krm.Errorf(krm.Pos{File: src.File}, "", "must hold a replacement or a list of them")
+	return diag.Errorf(diag.Pos{File: src.File}, "", "must hold a replacement or a list of them")
 }
 
 // asErrors gives mistakes of the configuration in src their lines.
-func asErrors(src *krm.Source, mistakes []*krm.DecodeError) []error {
+func asErrors(src *yaml.Source, mistakes []*yaml.DecodeError) []error {
 	var errs []error
 	for _, m := range mistakes {
 		errs = append(errs, m.In(src))

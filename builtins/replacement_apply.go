@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Transform applies the replacements in order. It warns of targets that select nothing and of changes that kustomize
@@ -107,8 +109,8 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 
 // readMade reads a list or mapping once more when the fields at path have been made in old, whose object is v: if they are
 // within, the copy has them, too.
-func (r *replacement) readMade(old *krm.Resource, v krm.Value, path *fieldPath, c *copier) {
-	if c.create() != krm.Map && c.create() != krm.Seq {
+func (r *replacement) readMade(old *krm.Resource, v yaml.Value, path *fieldPath, c *copier) {
+	if c.create() != yaml.Map && c.create() != yaml.Seq {
 		return
 	}
 	probe := copier{value: c.value, opts: c.opts, probe: true}
@@ -153,17 +155,17 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 			continue
 		}
 		if at >= 0 {
-			return 0, krm.Errorf(krm.Pos{}, "source", "%s selects more than one resource", s).
+			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).
 				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos)))
 		}
 		at = pos
 	}
 	if at < 0 {
-		err := krm.Errorf(krm.Pos{}, "source", "%s selects nothing", s)
+		err := diag.Errorf(diag.Pos{}, "source", "%s selects nothing", s)
 		if names := s.otherNames(list); names != nil {
-			err.Hints = krm.DidYouMean(s.Name, names)
+			err.Hints = diag.DidYouMean(s.Name, names)
 		} else {
-			err.Hints = krm.DidYouMean(s.Kind, kindsOf(list))
+			err.Hints = diag.DidYouMean(s.Kind, kindsOf(list))
 		}
 		return 0, err
 	}

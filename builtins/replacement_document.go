@@ -6,8 +6,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
-	"go.yaml.in/yaml/v3"
+	"github.com/krmflow/krmflow/krm/yaml"
+	yamlv3 "go.yaml.in/yaml/v3"
 )
 
 // editDocument returns text, a YAML or JSON document, with the value in the fields at path. The rest of a YAML document
@@ -17,7 +17,7 @@ func (c *copier) editDocument(text string, path []pathPart) (edited string, ok b
 	if err != nil {
 		return "", false
 	}
-	e := editor[*yaml.Node]{tree: nodeTree{c}, create: c.create()}
+	e := editor[*yamlv3.Node]{tree: nodeTree{c}, create: c.create()}
 	_, n, err := e.edit(doc.Content[0], path)
 	if err != nil || n == 0 {
 		return "", false
@@ -39,14 +39,14 @@ func (c *copier) countIn(text string, path []pathPart) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	e := editor[*yaml.Node]{tree: nodeTree{c}, create: c.create()}
+	e := editor[*yamlv3.Node]{tree: nodeTree{c}, create: c.create()}
 	_, n, err := e.edit(doc.Content[0], path)
 	return n, err
 }
 
-func parseDocument(text string) (*yaml.Node, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+func parseDocument(text string) (*yamlv3.Node, error) {
+	var doc yamlv3.Node
+	if err := yamlv3.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, errors.New("the text on the way is no YAML")
 	}
 	if len(doc.Content) == 0 {
@@ -58,7 +58,7 @@ func parseDocument(text string) (*yaml.Node, error) {
 // asJSON converts a YAML document.
 func asJSON(text string, indent bool) (string, error) {
 	var data any
-	if err := yaml.Unmarshal([]byte(text), &data); err != nil {
+	if err := yamlv3.Unmarshal([]byte(text), &data); err != nil {
 		return "", err
 	}
 	out, err := json.Marshal(data)
@@ -69,9 +69,9 @@ func asJSON(text string, indent bool) (string, error) {
 }
 
 // printNode returns n in the form that kustomize's files have.
-func printNode(n *yaml.Node) (string, error) {
+func printNode(n *yamlv3.Node) (string, error) {
 	var buf bytes.Buffer
-	e := yaml.NewEncoder(&buf)
+	e := yamlv3.NewEncoder(&buf)
 	e.SetIndent(2)
 	e.CompactSeqIndent()
 	if err := e.Encode(n); err != nil {
@@ -82,7 +82,7 @@ func printNode(n *yaml.Node) (string, error) {
 }
 
 // yamlForm returns v as YAML: what patterns in field paths are matched with.
-func yamlForm(v krm.Value) string {
+func yamlForm(v yaml.Value) string {
 	text, err := printNode(valueNode(v))
 	if err != nil {
 		return v.Text()
@@ -91,23 +91,23 @@ func yamlForm(v krm.Value) string {
 }
 
 // valueNode converts v.
-func valueNode(v krm.Value) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.ScalarNode, Value: v.SourceText()}
+func valueNode(v yaml.Value) *yamlv3.Node {
+	n := &yamlv3.Node{Kind: yamlv3.ScalarNode, Value: v.SourceText()}
 	switch v.Type() {
-	case krm.Map:
-		n.Kind = yaml.MappingNode
+	case yaml.Map:
+		n.Kind = yamlv3.MappingNode
 		for _, f := range v.Fields() {
-			n.Content = append(n.Content, valueNode(krm.Str(f.Key)), valueNode(f.Value))
+			n.Content = append(n.Content, valueNode(yaml.Str(f.Key)), valueNode(f.Value))
 		}
-	case krm.Seq:
-		n.Kind = yaml.SequenceNode
+	case yaml.Seq:
+		n.Kind = yamlv3.SequenceNode
 		for _, item := range v.Items() {
 			n.Content = append(n.Content, valueNode(item))
 		}
-	case krm.String:
+	case yaml.String:
 		n.Tag = "!!str"
 		if v.Quoted() && !strings.Contains(n.Value, "\n") {
-			n.Style = yaml.DoubleQuotedStyle
+			n.Style = yamlv3.DoubleQuotedStyle
 		}
 	}
 	return n
@@ -116,21 +116,21 @@ func valueNode(v krm.Value) *yaml.Node {
 // nodeTree edits the nodes of a document in their place.
 type nodeTree struct{ *copier }
 
-func (nodeTree) typ(n *yaml.Node) krm.Type {
+func (nodeTree) typ(n *yamlv3.Node) yaml.Type {
 	switch {
-	case n.Kind == yaml.MappingNode:
-		return krm.Map
-	case n.Kind == yaml.SequenceNode:
-		return krm.Seq
-	case n.Kind != yaml.ScalarNode:
-		return krm.None
+	case n.Kind == yamlv3.MappingNode:
+		return yaml.Map
+	case n.Kind == yamlv3.SequenceNode:
+		return yaml.Seq
+	case n.Kind != yamlv3.ScalarNode:
+		return yaml.None
 	case n.Tag == "!!null":
-		return krm.Null
+		return yaml.Null
 	}
-	return krm.String
+	return yaml.String
 }
 
-func (nodeTree) field(n *yaml.Node, key string) (*yaml.Node, bool) {
+func (nodeTree) field(n *yamlv3.Node, key string) (*yamlv3.Node, bool) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
 			return n.Content[i+1], true
@@ -139,36 +139,38 @@ func (nodeTree) field(n *yaml.Node, key string) (*yaml.Node, bool) {
 	return nil, false
 }
 
-func (nodeTree) items(n *yaml.Node) []*yaml.Node { return n.Content }
+func (nodeTree) items(n *yamlv3.Node) []*yamlv3.Node { return n.Content }
 
-func (t nodeTree) withField(n *yaml.Node, key string, x *yaml.Node) *yaml.Node {
+func (t nodeTree) withField(n *yamlv3.Node, key string, x *yamlv3.Node) *yamlv3.Node {
 	if _, ok := t.field(n, key); !ok {
 		n.Content = append(n.Content, t.plain(key), x)
 	}
 	return n
 }
 
-func (nodeTree) withItems(n *yaml.Node, items []*yaml.Node) *yaml.Node {
+func (nodeTree) withItems(n *yamlv3.Node, items []*yamlv3.Node) *yamlv3.Node {
 	n.Content = items
 	return n
 }
 
-func (t nodeTree) empty(typ krm.Type) *yaml.Node {
+func (t nodeTree) empty(typ yaml.Type) *yamlv3.Node {
 	switch typ {
-	case krm.Map:
-		return &yaml.Node{Kind: yaml.MappingNode}
-	case krm.Seq:
-		return &yaml.Node{Kind: yaml.SequenceNode}
+	case yaml.Map:
+		return &yamlv3.Node{Kind: yamlv3.MappingNode}
+	case yaml.Seq:
+		return &yamlv3.Node{Kind: yamlv3.SequenceNode}
 	}
 	return t.fresh("")
 }
 
 // A node without a tag has no type but that of its text.
-func (t nodeTree) fresh(text string) *yaml.Node { return t.plain(text) }
+func (t nodeTree) fresh(text string) *yamlv3.Node { return t.plain(text) }
 
-func (nodeTree) plain(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
+func (nodeTree) plain(text string) *yamlv3.Node {
+	return &yamlv3.Node{Kind: yamlv3.ScalarNode, Value: text}
+}
 
-func (nodeTree) matches(part *pathPart, n *yaml.Node) bool {
+func (nodeTree) matches(part *pathPart, n *yamlv3.Node) bool {
 	text, err := printNode(n)
 	if err != nil {
 		return false
@@ -180,11 +182,13 @@ func (nodeTree) matches(part *pathPart, n *yaml.Node) bool {
 	return part.re.MatchString(text)
 }
 
-func (t nodeTree) within(n *yaml.Node, path []pathPart) (int, error) { return t.countIn(n.Value, path) }
+func (t nodeTree) within(n *yamlv3.Node, path []pathPart) (int, error) {
+	return t.countIn(n.Value, path)
+}
 
-func (t nodeTree) set(n *yaml.Node) (*yaml.Node, error) {
+func (t nodeTree) set(n *yamlv3.Node) (*yamlv3.Node, error) {
 	switch {
-	case n.Kind == yaml.ScalarNode:
+	case n.Kind == yamlv3.ScalarNode:
 		n.Value = t.text(n.Value)
 	case t.opts.Delimiter != "":
 		return n, errDelimiter

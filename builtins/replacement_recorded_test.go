@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // The cases of recorded.txt were drawn at random and applied to resources.yaml by kustomize v5.8.2: a list of replacements,
@@ -46,17 +47,17 @@ func TestReplacementRecorded(t *testing.T) {
 
 func buildReplaced(t *testing.T, resources []byte, config string) (string, error) {
 	t.Helper()
-	rs, err := krm.Resources(&krm.Source{File: "resources.yaml", Data: resources}, nil)
+	rs, err := krm.Resources(&yaml.Source{File: "resources.yaml", Data: resources}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := krm.NewList(rs...)
-	v, err := (&krm.Source{Data: []byte("replacements: " + config)}).Value()
+	v, err := (&yaml.Source{Data: []byte("replacements: " + config)}).Value()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tr ReplacementTransformer
-	if errs := krm.Decode(v, &tr); errs != nil {
+	if errs := yaml.Decode(v, &tr); errs != nil {
 		t.Fatal(errs)
 	}
 	quiet := func(string, ...any) {}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // resourceList makes a list of the documents in text.
 func resourceList(t testing.TB, text string) *krm.List {
 	t.Helper()
-	rs, err := krm.Resources(&krm.Source{File: "r.yaml", Data: []byte(text)}, nil)
+	rs, err := krm.Resources(&yaml.Source{File: "r.yaml", Data: []byte(text)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +24,7 @@ func resourceList(t testing.TB, text string) *krm.List {
 func replace(t testing.TB, list *krm.List, config string, files map[string]string) (warnings []string, err error) {
 	t.Helper()
 	var tr ReplacementTransformer
-	if errs := krm.Decode(yamlValue(t, "replacements:\n"+config), &tr); errs != nil {
+	if errs := yaml.Decode(yamlValue(t, "replacements:\n"+config), &tr); errs != nil {
 		t.Fatal(errs)
 	}
 	if err := tr.Configure(fileEnv(files)); err != nil {
@@ -326,7 +327,7 @@ func BenchmarkReplacements(b *testing.B) {
 	}
 	list := resourceList(b, text.String())
 	var tr ReplacementTransformer
-	if errs := krm.Decode(yamlValue(b, "replacements:\n"+config.String()), &tr); errs != nil {
+	if errs := yaml.Decode(yamlValue(b, "replacements:\n"+config.String()), &tr); errs != nil {
 		b.Fatal(errs)
 	}
 	if err := tr.Configure(Env{}); err != nil {
@@ -351,7 +352,7 @@ func FuzzReplacementDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, path, value string, create bool) {
 		c := copier{value: constantValue(value), opts: FieldOptions{Create: create}}
 		parts := parseFieldPath("doc." + path)
-		object := krm.MapOf(krm.Field{Key: "doc", Value: krm.Str(text)})
+		object := yaml.MapOf(yaml.Field{Key: "doc", Value: yaml.Str(text)})
 		first, _, err := c.apply(object, &parts)
 		if object.Len() != 1 || object.Get("doc").Text() != text {
 			t.Fatalf("%q at %q: the object was changed", text, path)

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A sourceValue is what a replacement copies.
 type sourceValue struct {
-	krm.Value
+	yaml.Value
 	// untyped marks a constant, whose type is that of its text as an unquoted scalar.
 	untyped bool
 }
 
-func constantValue(text string) sourceValue { return sourceValue{krm.Str(text), true} }
+func constantValue(text string) sourceValue { return sourceValue{yaml.Str(text), true} }
 
 // part returns the part of v that a source's options select.
 func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
@@ -33,13 +33,13 @@ func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 	if x, ok := withText(v.Value, text); ok {
 		return sourceValue{x, v.untyped}, nil
 	}
-	return sourceValue{krm.Str(text), v.untyped}, nil
+	return sourceValue{yaml.Str(text), v.untyped}, nil
 }
 
 // whole returns the value for a place that has no type of its own.
-func (v sourceValue) whole() krm.Value {
+func (v sourceValue) whole() yaml.Value {
 	if v.untyped {
-		return krm.Untyped(v.Text())
+		return yaml.Untyped(v.Text())
 	}
 	return v.Unlinked()
 }
@@ -55,23 +55,23 @@ type copier struct {
 }
 
 // create returns what is made at the end of a path that leads nowhere: something of the value's kind, or None.
-func (c *copier) create() krm.Type {
+func (c *copier) create() yaml.Type {
 	switch {
 	case !c.opts.Create:
-		return krm.None
+		return yaml.None
 	case c.value.IsScalar():
-		return krm.String
+		return yaml.String
 	}
 	return c.value.Type()
 }
 
 // apply returns v, an object, with the value in the fields at path; lost is true if kustomize loses all of the change.
-func (c *copier) apply(v krm.Value, path *fieldPath) (edited krm.Value, lost bool, err error) {
+func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost bool, err error) {
 	if edited, ok := c.embedded(v, path.parts); ok {
 		return edited, false, nil
 	}
 	c.asText = path.isAnnotation()
-	e := editor[krm.Value]{tree: &valueTree{copier: c}, create: c.create()}
+	e := editor[yaml.Value]{tree: &valueTree{copier: c}, create: c.create()}
 	edited, count, err := e.edit(v, path.parts)
 	problem := "unable to find field"
 	if c.opts.Create {
@@ -87,7 +87,7 @@ func (c *copier) apply(v krm.Value, path *fieldPath) (edited krm.Value, lost boo
 }
 
 // embedded writes into the document within the first text that path leads through, if there is one.
-func (c *copier) embedded(v krm.Value, path []pathPart) (krm.Value, bool) {
+func (c *copier) embedded(v yaml.Value, path []pathPart) (yaml.Value, bool) {
 	steps := make([]valueStep, 0, 8)
 	field := v
 	for i := range len(path) - 1 {
@@ -96,7 +96,7 @@ func (c *copier) embedded(v krm.Value, path []pathPart) (krm.Value, bool) {
 			return v, false
 		}
 		field, steps = next, append(steps, step)
-		if field.Type() == krm.String {
+		if field.Type() == yaml.String {
 			text, ok := c.editDocument(field.Text(), path[i+1:])
 			if !ok {
 				return v, false
@@ -133,24 +133,24 @@ type valueTree struct {
 	freshText string
 }
 
-func (*valueTree) typ(v krm.Value) krm.Type {
+func (*valueTree) typ(v yaml.Value) yaml.Type {
 	switch t := v.Type(); t {
-	case krm.Null, krm.Seq, krm.Map:
+	case yaml.Null, yaml.Seq, yaml.Map:
 		return t
 	}
-	return krm.String
+	return yaml.String
 }
 
-func (*valueTree) field(v krm.Value, key string) (krm.Value, bool) {
+func (*valueTree) field(v yaml.Value, key string) (yaml.Value, bool) {
 	x := v.Get(key)
 	return x, x.Exists()
 }
 
-func (*valueTree) items(v krm.Value) []krm.Value { return v.Items() }
+func (*valueTree) items(v yaml.Value) []yaml.Value { return v.Items() }
 
-func (*valueTree) withField(v krm.Value, key string, x krm.Value) krm.Value { return v.With(key, x) }
+func (*valueTree) withField(v yaml.Value, key string, x yaml.Value) yaml.Value { return v.With(key, x) }
 
-func (*valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
+func (*valueTree) withItems(v yaml.Value, items []yaml.Value) yaml.Value {
 	old := v.Items()
 	if len(old) != len(items) {
 		return v.WithItems(items...)
@@ -163,34 +163,34 @@ func (*valueTree) withItems(v krm.Value, items []krm.Value) krm.Value {
 	return v
 }
 
-func (t *valueTree) empty(typ krm.Type) krm.Value {
+func (t *valueTree) empty(typ yaml.Type) yaml.Value {
 	switch typ {
-	case krm.Map:
-		return krm.MapOf()
-	case krm.Seq:
-		return krm.SeqOf()
+	case yaml.Map:
+		return yaml.MapOf()
+	case yaml.Seq:
+		return yaml.SeqOf()
 	}
 	return t.fresh("")
 }
 
-func (t *valueTree) fresh(text string) krm.Value {
+func (t *valueTree) fresh(text string) yaml.Value {
 	t.freshText = text
-	return krm.Value{}
+	return yaml.Value{}
 }
 
-func (*valueTree) plain(text string) krm.Value              { return krm.Untyped(text) }
-func (*valueTree) matches(part *pathPart, v krm.Value) bool { return part.matches(v) }
+func (*valueTree) plain(text string) yaml.Value              { return yaml.Untyped(text) }
+func (*valueTree) matches(part *pathPart, v yaml.Value) bool { return part.matches(v) }
 
-func (t *valueTree) within(v krm.Value, path []pathPart) (int, error) {
+func (t *valueTree) within(v yaml.Value, path []pathPart) (int, error) {
 	return t.countIn(v.SourceText(), path)
 }
 
 // set replaces only the text of a scalar, which keeps its type; a list or mapping is replaced as a whole.
-func (t *valueTree) set(v krm.Value) (krm.Value, error) {
+func (t *valueTree) set(v yaml.Value) (yaml.Value, error) {
 	if t.probe {
 		return v, nil
 	}
-	if t.typ(v) == krm.Map || t.typ(v) == krm.Seq {
+	if t.typ(v) == yaml.Map || t.typ(v) == yaml.Seq {
 		if t.opts.Delimiter != "" {
 			return v, errDelimiter
 		}
@@ -206,35 +206,35 @@ func (t *valueTree) set(v krm.Value) (krm.Value, error) {
 	case ok:
 		return x, nil
 	case t.asText:
-		return krm.SetStr(text), nil
+		return yaml.SetStr(text), nil
 	}
 	return v, fmt.Errorf("its type is %s, and the value has another one", v.Type())
 }
 
 // withText returns a scalar of v's type with another text; ok is false if the text has another type. None takes the
 // type of the text.
-func withText(v krm.Value, text string) (x krm.Value, ok bool) {
-	if v.Type() == krm.String && !v.IsUntyped() {
+func withText(v yaml.Value, text string) (x yaml.Value, ok bool) {
+	if v.Type() == yaml.String && !v.IsUntyped() {
 		return sameOr(v, text), true
 	}
-	if v.Type() == krm.Null && v.SourceText() == text {
+	if v.Type() == yaml.Null && v.SourceText() == text {
 		return v, true
 	}
 	if !v.Exists() || v.IsUntyped() {
-		return krm.Untyped(text), true
+		return yaml.Untyped(text), true
 	}
-	x = krm.Plain(text)
+	x = yaml.Plain(text)
 	switch v.Type() {
-	case krm.Float:
-		return x, x.Type() == krm.Int || x.Type() == krm.Float
+	case yaml.Float:
+		return x, x.Type() == yaml.Int || x.Type() == yaml.Float
 	}
 	return x, x.Type() == v.Type()
 }
 
 // sameOr returns the string v if it has that text, else a string with the text that is written as v is.
-func sameOr(v krm.Value, text string) krm.Value {
+func sameOr(v yaml.Value, text string) yaml.Value {
 	if v.Text() == text {
 		return v
 	}
-	return krm.Str(text).WithStyleOf(v)
+	return yaml.Str(text).WithStyleOf(v)
 }

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Replica is an entry of `replicas:`.
@@ -33,18 +35,18 @@ func (t *ReplicaCountTransformer) Configure(Env) error {
 // Transform fails if no resource of the kinds that FieldSpecs name has the name. It warns if there is one, but without
 // the field.
 func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
-	count := krm.Number(krm.Int, strconv.FormatInt(t.Replica.Count, 10))
+	count := yaml.Number(yaml.Int, strconv.FormatInt(t.Replica.Count, 10))
 	found, set := false, false
-	edit := func(old krm.Value) (krm.Value, error) {
+	edit := func(old yaml.Value) (yaml.Value, error) {
 		set = true
 		switch {
 		case !old.IsNull() && !old.IsScalar():
 			return old, errNotScalar(old)
-		case old.Type() == krm.Int && old.Text() == count.Text():
+		case old.Type() == yaml.Int && old.Text() == count.Text():
 			return old, nil
 		}
 		if old.Quoted() {
-			return krm.QuotedStr(count.Text()), nil
+			return yaml.QuotedStr(count.Text()), nil
 		}
 		return count, nil
 	}
@@ -60,7 +62,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 			if !spec.GVK().Selects(r.ID().GVK) {
 				continue
 			}
-			w, err := spec.edit(v, krm.Int, edit)
+			w, err := spec.edit(v, yaml.Int, edit)
 			if err != nil {
 				return resourceError(r, err)
 			}
@@ -103,8 +105,8 @@ func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
 			names = append(names, r.ID().Name, r.OrigID().Name)
 		}
 	}
-	return &krm.Error{
+	return &diag.Error{
 		Msg:   fmt.Sprintf("no resource named %q has replicas (kinds that can have them: %s)", t.Replica.Name, strings.Join(kinds, ", ")),
-		Hints: krm.DidYouMean(t.Replica.Name, names),
+		Hints: diag.DidYouMean(t.Replica.Name, names),
 	}
 }

@@ -3,39 +3,41 @@ package builtins
 import (
 	"fmt"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // sameStyle returns text in the style of old: kustomize replaces the text of a scalar and keeps its quotes or their
 // absence, so that an unquoted text may turn into a number.
-func sameStyle(old krm.Value, text string) krm.Value {
+func sameStyle(old yaml.Value, text string) yaml.Value {
 	if old.Quoted() {
-		return krm.Str(text).WithStyleOf(old)
+		return yaml.Str(text).WithStyleOf(old)
 	}
-	return krm.Untyped(text)
+	return yaml.Untyped(text)
 }
 
 // errTooLarge says that an object would have more than a list may hold.
 func errTooLarge() error {
-	return krm.Limitf("the object would become larger than %d MiB", krm.MaxResource>>20)
+	return diag.Limitf("the object would become larger than %d MiB", yaml.MaxResource>>20)
 }
 
 // A gain counts the text that a step adds to an object. The fields that it edits may be any number.
 type gain int
 
 // add counts that v takes the place of old.
-func (g *gain) add(old, v krm.Value) error {
-	if *g += gain(len(v.Text()) - len(old.Text())); *g > krm.MaxResource {
+func (g *gain) add(old, v yaml.Value) error {
+	if *g += gain(len(v.Text()) - len(old.Text())); *g > yaml.MaxResource {
 		return errTooLarge()
 	}
 	return nil
 }
 
-func errNotScalar(v krm.Value) error { return errFound("a scalar", v) }
+func errNotScalar(v yaml.Value) error { return errFound("a scalar", v) }
 
-func errFound(want string, v krm.Value) error {
+func errFound(want string, v yaml.Value) error {
 	article := "a"
-	if v.Type() == krm.Int {
+	if v.Type() == yaml.Int {
 		article = "an"
 	}
 	return fmt.Errorf("expected %s, found %s %s", want, article, v.Type())

@@ -1,6 +1,9 @@
 package builtins
 
-import "github.com/krmflow/krmflow/krm"
+import (
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
 
 // SecretArgs is an entry of a Kustomization's secretGenerator.
 type SecretArgs struct {
@@ -26,7 +29,7 @@ type SecretGenerator struct {
 // Configure reads the files.
 func (g *SecretGenerator) Configure(env Env) error {
 	read := env.Read
-	env.Read = func(path string) (*krm.Source, error) {
+	env.Read = func(path string) (*yaml.Source, error) {
 		src, err := read(path)
 		if err == nil {
 			src.HoldSecret()
@@ -46,7 +49,7 @@ func (g *SecretGenerator) Configure(env Env) error {
 		secretType = "Opaque"
 	}
 	g.made = g.state(env)
-	g.made.value = base.With("type", krm.SetStr(secretType)).With("data", krm.StrMap(data))
+	g.made.value = base.With("type", yaml.SetStr(secretType)).With("data", yaml.StrMap(data))
 	return nil
 }
 

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
+	"github.com/krmflow/krmflow/krm/yaml"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-func mustFields(pairs ...string) krm.Value {
-	v := krm.MapOf()
+func mustFields(pairs ...string) yaml.Value {
+	v := yaml.MapOf()
 	for i := 0; i < len(pairs); i += 2 {
-		v = v.With(pairs[i], krm.Str(pairs[i+1]))
+		v = v.With(pairs[i], yaml.Str(pairs[i+1]))
 	}
 	return v
 }
@@ -19,7 +20,7 @@ func mustFields(pairs ...string) krm.Value {
 func object(apiVersion, kind, ns, name string) *krm.Resource {
 	meta := mustFields("name", name)
 	if ns != "" {
-		meta = meta.With("namespace", krm.Str(ns))
+		meta = meta.With("namespace", yaml.Str(ns))
 	}
 	return krm.NewResource(mustFields("apiVersion", apiVersion, "kind", kind).With("metadata", meta), nil)
 }
@@ -119,7 +120,7 @@ func checkLabelSelector(t *testing.T, text string) {
 	t.Helper()
 	sel, err := parseLabelSelector(text)
 	for _, labels := range []map[string]string{{}, {"a": "b"}, {"a": ""}, {"a": "c", "b": "x"}, {"a": "2"}, {"d": "e", "x.y/a": "b", "in": "in"}} {
-		rn := yaml.NewMapRNode(nil)
+		rn := kyaml.NewMapRNode(nil)
 		if err := rn.SetLabels(labels); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func checkLabelSelector(t *testing.T, text string) {
 		if (err != nil) != (wantErr != nil) {
 			t.Fatalf("%q: got error %v, want %v", text, err, wantErr)
 		}
-		if err == nil && sel.match(krm.StrMap(labels)) != want {
+		if err == nil && sel.match(yaml.StrMap(labels)) != want {
 			t.Errorf("%q on %v: want %v", text, fmt.Sprint(labels), want)
 		}
 	}

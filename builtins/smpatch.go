@@ -3,14 +3,17 @@ package builtins
 import (
 	"fmt"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // An smPatch is one strategic merge patch, ready to be applied.
 type smPatch struct {
 	id         krm.ID
-	pos        krm.Pos
-	value      krm.Value
+	pos        diag.Pos
+	value      yaml.Value
 	allowName  bool // the patch may rename
 	allowKind  bool // the patch may change the kind
 	wipesState bool // see wipesState
@@ -21,10 +24,10 @@ func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
 	p := &smPatch{id: r.ID(), pos: r.Pos, value: r.Value(), allowName: options.AllowNameChange, allowKind: options.AllowKindChange}
 	// Where kustomize writes its own annotations into a patch, it rewrites those of the user as strings.
 	if toSet {
-		p.value = textFields(p.value, "labels", krm.Value.SourceText)
+		p.value = textFields(p.value, "labels", yaml.Value.SourceText)
 	}
 	if toSet || p.allowName || p.allowKind {
-		p.value = textFields(p.value, "annotations", krm.Value.SourceText)
+		p.value = textFields(p.value, "annotations", yaml.Value.SourceText)
 	}
 	p.wipesState = wipesState(p.value)
 	return p
@@ -33,8 +36,8 @@ func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
 // checkMetadata returns an error if the patch r has a list for labels or annotations: nothing could be merged into it.
 func checkMetadata(r *krm.Resource) error {
 	for _, field := range []string{"labels", "annotations"} {
-		if v := r.Value().At("metadata", field); v.Type() == krm.Seq {
-			return krm.Errorf(r.Pos, "", "metadata.%s must be a mapping, and is a list", field)
+		if v := r.Value().At("metadata", field); v.Type() == yaml.Seq {
+			return diag.Errorf(r.Pos, "", "metadata.%s must be a mapping, and is a list", field)
 		}
 	}
 	return nil
@@ -42,33 +45,33 @@ func checkMetadata(r *krm.Resource) error {
 
 // textFields returns v with the metadata field key as kustomize writes it back after reading it: all values are strings,
 // a null as well, and anything but a mapping with fields is gone.
-func textFields(v krm.Value, key string, text func(krm.Value) string) krm.Value {
+func textFields(v yaml.Value, key string, text func(yaml.Value) string) yaml.Value {
 	meta := v.Get("metadata")
 	old := meta.Get(key)
 	switch {
-	case meta.Type() != krm.Map || !old.Exists():
+	case meta.Type() != yaml.Map || !old.Exists():
 		return v
-	case old.Len() == 0 || old.Type() != krm.Map:
+	case old.Len() == 0 || old.Type() != yaml.Map:
 		return v.With("metadata", meta.Without(key))
 	}
 	fields := old.Fields()
-	texts := make([]krm.Field, len(fields))
+	texts := make([]yaml.Field, len(fields))
 	changed := false
 	for i, f := range fields {
-		texts[i] = krm.Field{Key: f.Key, Value: krm.SetStr(text(f.Value))}
-		changed = changed || f.Value.Type() != krm.String || f.Value.IsFolded() || f.Value.Quoted() != texts[i].Value.Quoted()
+		texts[i] = yaml.Field{Key: f.Key, Value: yaml.SetStr(text(f.Value))}
+		changed = changed || f.Value.Type() != yaml.String || f.Value.IsFolded() || f.Value.Quoted() != texts[i].Value.Quoted()
 	}
 	if !changed {
 		return v
 	}
-	return v.With("metadata", meta.With(key, krm.MapOf(texts...)))
+	return v.With("metadata", meta.With(key, yaml.MapOf(texts...)))
 }
 
 // wipesState reports whether a patch removes or replaces all annotations. kustomize keeps what it knows about a resource
 // in annotations, so such a patch makes it forget earlier names and everything else.
-func wipesState(patch krm.Value) bool {
-	for _, v := range []krm.Value{patch.Get("metadata"), patch.At("metadata", "annotations")} {
-		if d, _, err := mapDirective(v); v.Type() == krm.Null || err == nil && d != mergeDirective {
+func wipesState(patch yaml.Value) bool {
+	for _, v := range []yaml.Value{patch.Get("metadata"), patch.At("metadata", "annotations")} {
+		if d, _, err := mapDirective(v); v.Type() == yaml.Null || err == nil && d != mergeDirective {
 			return true
 		}
 	}
@@ -76,19 +79,19 @@ func wipesState(patch krm.Value) bool {
 }
 
 // apply returns r changed by the patch: r itself if nothing changes, nil if the patch deletes it.
-func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, toSet bool) (*krm.Resource, error) {
+func (p *smPatch) apply(kinds *schema.Schema, r *krm.Resource, toSet bool) (*krm.Resource, error) {
 	patch := p.value
 	if toSet {
 		patch = setText(patch, r.ID().APIVersion(), "apiVersion")
 	}
 	old := r.Value()
-	if v := old.Get("apiVersion"); toSet && (v.Type() == krm.Seq || v.Type() == krm.Map) {
+	if v := old.Get("apiVersion"); toSet && (v.Type() == yaml.Seq || v.Type() == yaml.Map) {
 		return nil, resourceError(r, errNotScalar(v))
 	}
-	if annotations := patch.At("metadata", "annotations"); annotations.Exists() && annotations.Type() != krm.Map && hasState(r) {
+	if annotations := patch.At("metadata", "annotations"); annotations.Exists() && annotations.Type() != yaml.Map && hasState(r) {
 		old = withAnnotations(old) // kustomize has its own there at this time
 	}
-	merged, deleted, err := MergePatch(schema, old, patch)
+	merged, deleted, err := MergePatch(kinds, old, patch)
 	if err != nil {
 		return nil, resourceError(r, err)
 	}
@@ -115,7 +118,7 @@ func (p *smPatch) apply(schema *krm.Schema, r *krm.Resource, toSet bool) (*krm.R
 }
 
 // restore returns v, which a patch was merged into, with what the patch may not change of the identity id.
-func (p *smPatch) restore(v krm.Value, id krm.ID, toSet bool) krm.Value {
+func (p *smPatch) restore(v yaml.Value, id krm.ID, toSet bool) yaml.Value {
 	if toSet {
 		v = setText(v, id.APIVersion(), "apiVersion")
 	}
@@ -135,7 +138,7 @@ func (p *smPatch) restore(v krm.Value, id krm.ID, toSet bool) krm.Value {
 }
 
 // setText sets a text that has no type of its own.
-func setText(v krm.Value, text string, path ...string) krm.Value {
+func setText(v yaml.Value, text string, path ...string) yaml.Value {
 	old := v.At(path...)
 	if old.Text() == text && (old.Quoted() || old.IsUntyped()) {
 		return v
@@ -151,9 +154,9 @@ func forget(r *krm.Resource) {
 
 // applyTo applies the patch to the resource at position i and reports whether anything changed. toSet is as for
 // newSMPatch: the patch takes the apiVersion of its target then.
-func (p *smPatch) applyTo(schema *krm.Schema, list *krm.List, i int, toSet bool) (changed, deleted bool, err error) {
+func (p *smPatch) applyTo(kinds *schema.Schema, list *krm.List, i int, toSet bool) (changed, deleted bool, err error) {
 	r := list.At(i)
-	c, err := p.apply(schema, r, toSet)
+	c, err := p.apply(kinds, r, toSet)
 	switch {
 	case err != nil || c == r:
 		return false, false, err
@@ -166,7 +169,7 @@ func (p *smPatch) applyTo(schema *krm.Schema, list *krm.List, i int, toSet bool)
 }
 
 // deletedResource takes the place of a deleted one until the list is swept.
-var deletedResource = krm.NewResource(krm.Value{}, nil)
+var deletedResource = krm.NewResource(yaml.Value{}, nil)
 
 func sweep(list *krm.List) {
 	list.Filter(func(r *krm.Resource) bool { return r != deletedResource })
@@ -179,11 +182,11 @@ func (p *smPatch) target(list *krm.List) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		err := krm.Errorf(p.pos, "", "no resource matches the patch for %s", p.id)
+		err := diag.Errorf(p.pos, "", "no resource matches the patch for %s", p.id)
 		err.Hints = p.near(list)
 		return 0, err
 	}
-	err := krm.Errorf(p.pos, "", "several resources match the patch for %s", p.id)
+	err := diag.Errorf(p.pos, "", "several resources match the patch for %s", p.id)
 	for _, i := range found {
 		err.Hint("%s is or was called that", list.At(i).ID())
 	}
@@ -206,7 +209,7 @@ func (p *smPatch) near(list *krm.List) []string {
 		names = append(names, id.Name)
 	}
 	if hints == nil {
-		return krm.DidYouMean(p.id.Name, names)
+		return diag.DidYouMean(p.id.Name, names)
 	}
 	return hints
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // legacyLess is the order of kustomize, computed in the simplest way.
@@ -45,17 +46,17 @@ func legacyLess(a, b krm.ID, first, last []string) bool {
 
 func TestSortOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
-	pick := func(s ...string) krm.Value { return krm.Str(s[rnd.IntN(len(s))]) }
+	pick := func(s ...string) yaml.Value { return yaml.Str(s[rnd.IntN(len(s))]) }
 	for range 100 {
 		var rs []*krm.Resource
 		seen := map[krm.ID]bool{}
 		for range 60 {
-			r := krm.NewResource(krm.MapOf(
-				krm.Field{Key: "apiVersion", Value: pick("v1", "v2", "a/v1", "zz/v1", "")},
-				krm.Field{Key: "kind", Value: pick("Namespace", "ConfigMap", "Deployment", "Custom", "MutatingWebhookConfiguration", "Zebra")},
-				krm.Field{Key: "metadata", Value: krm.MapOf(
-					krm.Field{Key: "name", Value: pick("a", "b", "a-b", "~", "A")},
-					krm.Field{Key: "namespace", Value: pick("", "n", "n-1", "n~", "~", "m")},
+			r := krm.NewResource(yaml.MapOf(
+				yaml.Field{Key: "apiVersion", Value: pick("v1", "v2", "a/v1", "zz/v1", "")},
+				yaml.Field{Key: "kind", Value: pick("Namespace", "ConfigMap", "Deployment", "Custom", "MutatingWebhookConfiguration", "Zebra")},
+				yaml.Field{Key: "metadata", Value: yaml.MapOf(
+					yaml.Field{Key: "name", Value: pick("a", "b", "a-b", "~", "A")},
+					yaml.Field{Key: "namespace", Value: pick("", "n", "n-1", "n~", "~", "m")},
 				)},
 			), nil)
 			if !seen[r.ID().Key()] {

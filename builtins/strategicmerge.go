@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // MergePatch applies a strategic merge patch to an object and returns the result, or deleted if the patch deletes the
@@ -13,14 +15,14 @@ import (
 // It does what kustomize does, which is not what Kubernetes does: a list is merged only where the schema says so and is
 // replaced elsewhere; items of the patch come first; retainKeys, $setElementOrder and $deleteFromPrimitiveList mean
 // nothing; and the merge visits the whole object, so that lists that the patch does not mention lose duplicates too.
-func MergePatch(schema *krm.Schema, dest, patch krm.Value) (result krm.Value, deleted bool, err error) {
-	m := merger{schema}
-	result, err = m.merge(dest, patch, krm.Node{})
+func MergePatch(kinds *schema.Schema, dest, patch yaml.Value) (result yaml.Value, deleted bool, err error) {
+	m := merger{kinds}
+	result, err = m.merge(dest, patch, schema.Node{})
 	return result, err == nil && !result.Exists(), err
 }
 
 // A merger walks an object and a patch together. Its methods return None for what is to be removed.
-type merger struct{ schema *krm.Schema }
+type merger struct{ schema *schema.Schema }
 
 // A directive is what a $patch field asks for.
 type directive string
@@ -32,7 +34,7 @@ const (
 	deleteDirective  directive = "delete"
 )
 
-func parseDirective(v krm.Value) (directive, error) {
+func parseDirective(v yaml.Value) (directive, error) {
 	switch d := directive(v.Text()); {
 	case !v.Exists():
 		return mergeDirective, nil
@@ -44,7 +46,7 @@ func parseDirective(v krm.Value) (directive, error) {
 }
 
 // mapDirective returns the directive of a mapping, and the mapping without it.
-func mapDirective(v krm.Value) (directive, krm.Value, error) {
+func mapDirective(v yaml.Value) (directive, yaml.Value, error) {
 	d, err := parseDirective(v.Get(directiveKey))
 	if err != nil {
 		return d, v, err
@@ -54,7 +56,7 @@ func mapDirective(v krm.Value) (directive, krm.Value, error) {
 
 // node returns the schema of values: n, or that of the first that is an object of its own, for instance a template in a
 // custom resource.
-func (m *merger) node(n krm.Node, values ...krm.Value) krm.Node {
+func (m *merger) node(n schema.Node, values ...yaml.Value) schema.Node {
 	if n.Exists() {
 		return n
 	}
@@ -63,7 +65,7 @@ func (m *merger) node(n krm.Node, values ...krm.Value) krm.Node {
 		if kind == "" || apiVersion == "" {
 			continue
 		}
-		if found := m.schema.For(krm.SchemaKind(krm.ParseGVK(apiVersion, kind))); found.Exists() {
+		if found := m.schema.For(schema.Kind(krm.ParseGVK(apiVersion, kind))); found.Exists() {
 			return found
 		}
 	}
@@ -71,7 +73,7 @@ func (m *merger) node(n krm.Node, values ...krm.Value) krm.Node {
 }
 
 // merge returns dest changed by patch.
-func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	switch {
 	case !patch.Exists():
 		v, err := m.keep(dest, n)
@@ -83,13 +85,13 @@ func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
 		}
 		return v, err
 	case patch.IsNull():
-		return krm.Value{}, nil
+		return yaml.Value{}, nil
 	case shape(dest) != shape(patch):
-		return krm.Value{}, fmt.Errorf("a %s cannot take the place of a %s", patch.Type(), dest.Type())
-	case dest.Type() == krm.Map:
+		return yaml.Value{}, fmt.Errorf("a %s cannot take the place of a %s", patch.Type(), dest.Type())
+	case dest.Type() == yaml.Map:
 		v, err := m.mergeMap(dest, patch, m.node(n, dest, patch))
 		return v.WithStyleOf(keepsStyle(dest, patch)), err
-	case dest.Type() == krm.Seq:
+	case dest.Type() == yaml.Seq:
 		v, err := m.mergeSeq(dest, patch, n)
 		return orSame(v.WithStyleOf(keepsStyle(dest, patch)), dest), err
 	}
@@ -97,7 +99,7 @@ func (m *merger) merge(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
 }
 
 // keepsStyle returns which of a mapping or list and its patch decides whether the result is in brackets.
-func keepsStyle(dest, patch krm.Value) krm.Value {
+func keepsStyle(dest, patch yaml.Value) yaml.Value {
 	if dest.Len() == 0 {
 		return patch
 	}
@@ -105,24 +107,24 @@ func keepsStyle(dest, patch krm.Value) krm.Value {
 }
 
 // orSame returns old if v holds the same data.
-func orSame(v, old krm.Value) krm.Value {
+func orSame(v, old yaml.Value) yaml.Value {
 	if v.Equal(old) {
 		return old
 	}
 	return v
 }
 
-func shape(v krm.Value) krm.Type {
+func shape(v yaml.Value) yaml.Type {
 	if v.IsScalar() {
-		return krm.String
+		return yaml.String
 	}
 	return v.Type()
 }
 
 // mergeScalar keeps the quotes of dest.
-func mergeScalar(dest, patch krm.Value) krm.Value {
-	if dest.Quoted() && patch.Type() != krm.String {
-		patch = krm.QuotedStr(patch.Text())
+func mergeScalar(dest, patch yaml.Value) yaml.Value {
+	if dest.Quoted() && patch.Type() != yaml.String {
+		patch = yaml.QuotedStr(patch.Text())
 	}
 	if dest.Equal(patch) && !dest.IsLinked() {
 		return dest
@@ -130,46 +132,46 @@ func mergeScalar(dest, patch krm.Value) krm.Value {
 	return patch.WithStyleOf(dest)
 }
 
-func (m *merger) mergeMap(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) mergeMap(dest, patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	d, patch, err := mapDirective(patch)
 	if err != nil {
-		return krm.Value{}, err
+		return yaml.Value{}, err
 	}
 	switch d {
 	case deleteDirective:
-		return krm.Value{}, nil
+		return yaml.Value{}, nil
 	case replaceDirective:
-		v, err := m.eachField(patch, func(f krm.Field) (krm.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
+		v, err := m.eachField(patch, func(f yaml.Field) (yaml.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
 		return orSame(v, dest), err
 	}
 	inPatch := fieldFinder(patch, dest.Len())
-	merged, err := m.eachField(dest, func(f krm.Field) (krm.Value, error) {
-		var with krm.Value
+	merged, err := m.eachField(dest, func(f yaml.Field) (yaml.Value, error) {
+		var with yaml.Value
 		if i := inPatch(f.Key); i >= 0 {
 			with = patch.Fields()[i].Value
 		}
 		return m.merge(f.Value, with, n.Field(f.Key))
 	})
 	if err != nil {
-		return krm.Value{}, err
+		return yaml.Value{}, err
 	}
 	return m.addFields(dest, merged, patch, n)
 }
 
 // addFields adds to merged the fields of patch that dest does not have.
-func (m *merger) addFields(dest, merged, patch krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) addFields(dest, merged, patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	inDest := fieldFinder(dest, patch.Len())
-	var added []krm.Field
+	var added []yaml.Field
 	for _, f := range patch.Fields() {
 		if inDest(f.Key) >= 0 {
 			continue
 		}
 		v, err := m.add(f.Value, n.Field(f.Key))
 		if err != nil {
-			return krm.Value{}, atField(f.Key, err)
+			return yaml.Value{}, atField(f.Key, err)
 		}
 		if v.Exists() {
-			added = append(added, krm.Field{Key: f.Key, Value: v})
+			added = append(added, yaml.Field{Key: f.Key, Value: v})
 		}
 	}
 	if len(added) == 0 {
@@ -180,19 +182,19 @@ func (m *merger) addFields(dest, merged, patch krm.Value, n krm.Node) (krm.Value
 
 // eachField returns v with each field replaced by what f returns for it, without those for which that is None; v itself
 // if nothing changes.
-func (m *merger) eachField(v krm.Value, f func(krm.Field) (krm.Value, error)) (krm.Value, error) {
+func (m *merger) eachField(v yaml.Value, f func(yaml.Field) (yaml.Value, error)) (yaml.Value, error) {
 	fields := v.Fields()
-	var changed []krm.Field // nil as long as nothing changed
+	var changed []yaml.Field // nil as long as nothing changed
 	for i, field := range fields {
 		x, err := f(field)
 		if err != nil {
-			return krm.Value{}, atField(field.Key, err)
+			return yaml.Value{}, atField(field.Key, err)
 		}
 		if changed == nil && !x.Same(field.Value) {
-			changed = append(make([]krm.Field, 0, len(fields)), fields[:i]...)
+			changed = append(make([]yaml.Field, 0, len(fields)), fields[:i]...)
 		}
 		if changed != nil && x.Exists() {
-			changed = append(changed, krm.Field{Key: field.Key, Value: x})
+			changed = append(changed, yaml.Field{Key: field.Key, Value: x})
 		}
 	}
 	if changed == nil {
@@ -202,53 +204,53 @@ func (m *merger) eachField(v krm.Value, f func(krm.Field) (krm.Value, error)) (k
 }
 
 // add returns patch as it is put where nothing was. Unlike deeper ones, a wrong directive at this level is no error.
-func (m *merger) add(patch krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) add(patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	switch {
 	case patch.IsNull():
-		return krm.Value{}, nil
-	case patch.Type() == krm.Seq && n.Merges():
+		return yaml.Value{}, nil
+	case patch.Type() == yaml.Seq && n.Merges():
 		return m.settleItems(patch, n)
-	case patch.Type() != krm.Map:
+	case patch.Type() != yaml.Map:
 		return patch, nil
 	}
 	n = m.node(n, patch)
 	d, patch, _ := mapDirective(patch)
 	if d == deleteDirective {
-		return krm.Value{}, nil
+		return yaml.Value{}, nil
 	}
-	return m.eachField(patch, func(f krm.Field) (krm.Value, error) {
+	return m.eachField(patch, func(f yaml.Field) (yaml.Value, error) {
 		v, err := m.settle(f.Value, n.Field(f.Key))
 		return v.SetAgain(), err
 	})
 }
 
 // settle returns patch as it is put below something that was added or replaced: directives are obeyed, nulls dropped.
-func (m *merger) settle(patch krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) settle(patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	switch {
-	case patch.Type() == krm.Seq && n.Merges():
+	case patch.Type() == yaml.Seq && n.Merges():
 		d, items, err := seqDirective(patch)
 		if err != nil || d == deleteDirective {
-			return krm.Value{}, err
+			return yaml.Value{}, err
 		}
 		return m.settleItems(items, n)
-	case patch.Type() == krm.Map:
+	case patch.Type() == yaml.Map:
 		if _, _, err := mapDirective(patch); err != nil {
-			return krm.Value{}, err
+			return yaml.Value{}, err
 		}
 	}
 	return m.add(patch, n)
 }
 
 // keep returns what becomes of a part of the object that the patch does not mention.
-func (m *merger) keep(dest krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) keep(dest yaml.Value, n schema.Node) (yaml.Value, error) {
 	switch {
 	case dest.IsOmitted():
-		return krm.Value{}, nil
-	case dest.Type() == krm.Seq && n.Merges():
+		return yaml.Value{}, nil
+	case dest.Type() == yaml.Seq && n.Merges():
 		return m.keepItems(dest, n)
-	case dest.Type() == krm.Map:
+	case dest.Type() == yaml.Map:
 		n = m.node(n, dest)
-		return m.eachField(dest, func(f krm.Field) (krm.Value, error) {
+		return m.eachField(dest, func(f yaml.Field) (yaml.Value, error) {
 			if f.Value.IsScalar() {
 				return f.Value.SetAgain(), nil
 			}
@@ -258,14 +260,14 @@ func (m *merger) keep(dest krm.Value, n krm.Node) (krm.Value, error) {
 	return dest, nil
 }
 
-func (m *merger) mergeSeq(dest, patch krm.Value, n krm.Node) (krm.Value, error) {
+func (m *merger) mergeSeq(dest, patch yaml.Value, n schema.Node) (yaml.Value, error) {
 	if !n.Merges() {
 		return patch, nil
 	}
 	d, patch, err := seqDirective(patch)
 	switch {
 	case err != nil || d == deleteDirective:
-		return krm.Value{}, err
+		return yaml.Value{}, err
 	case d == replaceDirective:
 		return m.settleItems(patch, n)
 	}

@@ -6,64 +6,64 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 )
 
 // parseYAML reads one document with the parser that kustomize uses.
-func parseYAML(t testing.TB, text string) krm.Value {
+func parseYAML(t testing.TB, text string) yaml.Value {
 	t.Helper()
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	if doc.Kind == 0 {
-		return krm.Value{}
+		return yaml.Value{}
 	}
 	return valueOfNode(t, doc.Content[0])
 }
 
-func valueOfNode(t testing.TB, n *yamlv3.Node) krm.Value {
+func valueOfNode(t testing.TB, n *yamlv3.Node) yaml.Value {
 	switch n.Kind {
 	case yamlv3.MappingNode:
-		fields := make([]krm.Field, 0, len(n.Content)/2)
+		fields := make([]yaml.Field, 0, len(n.Content)/2)
 		for i := 0; i < len(n.Content); i += 2 {
-			fields = append(fields, krm.Field{Key: n.Content[i].Value, Value: valueOfNode(t, n.Content[i+1])})
+			fields = append(fields, yaml.Field{Key: n.Content[i].Value, Value: valueOfNode(t, n.Content[i+1])})
 		}
-		return krm.MapOf(fields...)
+		return yaml.MapOf(fields...)
 	case yamlv3.SequenceNode:
-		items := make([]krm.Value, 0, len(n.Content))
+		items := make([]yaml.Value, 0, len(n.Content))
 		for _, x := range n.Content {
 			items = append(items, valueOfNode(t, x))
 		}
-		return krm.SeqOf(items...)
+		return yaml.SeqOf(items...)
 	}
 	switch n.Tag {
 	case "!!null":
 		if n.Value == "" {
-			return krm.OmittedNull
+			return yaml.OmittedNull
 		}
-		return krm.NullValue
+		return yaml.NullValue
 	case "!!bool":
-		return krm.BoolValue(strings.EqualFold(n.Value, "true"))
+		return yaml.BoolValue(strings.EqualFold(n.Value, "true"))
 	case "!!int":
-		return krm.Number(krm.Int, n.Value)
+		return yaml.Number(yaml.Int, n.Value)
 	case "!!float":
-		return krm.Number(krm.Float, n.Value)
+		return yaml.Number(yaml.Float, n.Value)
 	case "!!str":
-		return krm.Str(n.Value).WithQuotes(n.Style != 0)
+		return yaml.Str(n.Value).WithQuotes(n.Style != 0)
 	}
 	t.Fatalf("unexpected tag %s", n.Tag)
-	return krm.Value{}
+	return yaml.Value{}
 }
 
 // show returns v in a form that tells types apart.
-func show(v krm.Value) string {
+func show(v yaml.Value) string {
 	var b strings.Builder
 	switch v.Type() {
-	case krm.Map:
+	case yaml.Map:
 		b.WriteByte('{')
 		for i, f := range v.Fields() {
 			if i > 0 {
@@ -72,7 +72,7 @@ func show(v krm.Value) string {
 			fmt.Fprintf(&b, "%s: %s", f.Key, show(f.Value))
 		}
 		b.WriteByte('}')
-	case krm.Seq:
+	case yaml.Seq:
 		b.WriteByte('[')
 		for i, x := range v.Items() {
 			if i > 0 {
@@ -81,11 +81,11 @@ func show(v krm.Value) string {
 			b.WriteString(show(x))
 		}
 		b.WriteByte(']')
-	case krm.String:
+	case yaml.String:
 		fmt.Fprintf(&b, "%q", v.Text())
-	case krm.None:
+	case yaml.None:
 		return "nothing"
-	case krm.Null:
+	case yaml.Null:
 		return "null"
 	default:
 		return v.Text()
@@ -94,24 +94,24 @@ func show(v krm.Value) string {
 }
 
 // kyamlMerge is the oracle.
-func kyamlMerge(t testing.TB, dest, patch string) (result krm.Value, failed string) {
+func kyamlMerge(t testing.TB, dest, patch string) (result yaml.Value, failed string) {
 	defer func() {
 		if r := recover(); r != nil {
 			failed = fmt.Sprint("panic: ", r)
 		}
 	}()
-	d, p := yaml.MustParse(dest), yaml.MustParse(patch)
-	got, err := merge2.Merge(p, d, yaml.MergeOptions{ListIncreaseDirection: yaml.MergeOptionsListPrepend})
+	d, p := kyaml.MustParse(dest), kyaml.MustParse(patch)
+	got, err := merge2.Merge(p, d, kyaml.MergeOptions{ListIncreaseDirection: kyaml.MergeOptionsListPrepend})
 	if err != nil {
-		return krm.Value{}, err.Error()
+		return yaml.Value{}, err.Error()
 	}
 	if got == nil {
-		return krm.Value{}, ""
+		return yaml.Value{}, ""
 	}
 	clearFlow(got.YNode())
 	text, err := got.String()
 	if err != nil {
-		return krm.Value{}, err.Error()
+		return yaml.Value{}, err.Error()
 	}
 	return parseYAML(t, text), ""
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // configured returns the transformer that a configuration document describes.
@@ -22,7 +22,7 @@ func configured(t testing.TB, config []byte) (Transformer, error) {
 	if b == nil {
 		t.Fatalf("unknown kind %q", v.Get("kind").Text())
 	}
-	if errs := (krm.Decoding{AllowUnknown: true, ScalarsAsText: true}).Decode(v, b); len(errs) > 0 {
+	if errs := (yaml.Decoding{AllowUnknown: true, ScalarsAsText: true}).Decode(v, b); len(errs) > 0 {
 		t.Fatal(errs[0])
 	}
 	return b.(Transformer), b.Configure(Env{Folder: "folder"})
@@ -30,7 +30,7 @@ func configured(t testing.TB, config []byte) (Transformer, error) {
 
 func parsed(t testing.TB, text []byte) *krm.List {
 	t.Helper()
-	rs, err := krm.Resources(&krm.Source{File: "in.yaml", Data: text}, nil)
+	rs, err := krm.Resources(&yaml.Source{File: "in.yaml", Data: text}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

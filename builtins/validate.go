@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // SameResources returns an error if after, what came out of a validator, holds other resources than before, what went in.
@@ -38,7 +39,7 @@ func sameState(a, b *krm.Resource) bool {
 		a.NeedsHash == b.NeedsHash && a.Behavior == b.Behavior
 }
 
-func withoutValidatedBy(v krm.Value) krm.Value {
+func withoutValidatedBy(v yaml.Value) yaml.Value {
 	labels := v.At("metadata", "labels")
 	if !labels.Get("validated-by").Exists() {
 		return v

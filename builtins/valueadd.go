@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // ValueAddTransformer writes one value into fields of selected resources, or inserts it into file paths.
@@ -74,7 +75,7 @@ func readTargets(env Env, path string) ([]ValueAddTarget, error) {
 		Targets []ValueAddTarget `json:"targets,omitempty"`
 	}
 	env.parsed(src)
-	d := krm.Decoding{AllowUnknown: true, ScalarsAsText: true, Ignored: env.ignored(src)}
+	d := yaml.Decoding{AllowUnknown: true, ScalarsAsText: true, Ignored: env.ignored(src)}
 	return file.Targets, errors.Join(asErrors(src, d.Decode(v, &file))...)
 }
 
@@ -118,15 +119,15 @@ func (t *ValueAddTarget) find(list *krm.List) ([]int, error) {
 	return selector.Select(list)
 }
 
-func (t *ValueAddTransformer) editor(target *ValueAddTarget) func(*krm.Resource) (krm.Value, error) {
+func (t *ValueAddTransformer) editor(target *ValueAddTarget) func(*krm.Resource) (yaml.Value, error) {
 	if target.FieldPath == "metadata/namespace" {
 		var ns NamespaceTransformer
 		ns.Metadata.Namespace = t.Value
 		return ns.setter().apply
 	}
 	path := valuePath(target.FieldPath)
-	return func(r *krm.Resource) (krm.Value, error) {
-		return addValue(r.Value(), path, func(old krm.Value) (krm.Value, error) {
+	return func(r *krm.Resource) (yaml.Value, error) {
+		return addValue(r.Value(), path, func(old yaml.Value) (yaml.Value, error) {
 			if !old.IsNull() && !old.IsScalar() {
 				return old, errNotScalar(old)
 			}
@@ -152,7 +153,7 @@ func valuePath(path string) []string {
 
 // addValue is like editAt with every field created, but here a list on the way needs an index, "-" for the last item or
 // [field=value].
-func addValue(v krm.Value, path []string, fn EditFunc) (krm.Value, error) {
+func addValue(v yaml.Value, path []string, fn EditFunc) (yaml.Value, error) {
 	if len(path) == 0 {
 		return fn(v)
 	}
@@ -164,7 +165,7 @@ func addValue(v krm.Value, path []string, fn EditFunc) (krm.Value, error) {
 	if v.IsNull() {
 		return v, nil
 	}
-	if v.Type() != krm.Map {
+	if v.Type() != yaml.Map {
 		return v, fmt.Errorf("at %q: %w", step, errFound("a mapping", v))
 	}
 	old := v.Get(step)
@@ -183,26 +184,26 @@ func isItemSelector(step string) bool {
 	return strings.HasPrefix(step, "[") && strings.HasSuffix(step, "]")
 }
 
-func missingField(rest []string) krm.Value {
+func missingField(rest []string) yaml.Value {
 	if len(rest) == 0 {
-		return krm.Value{}
+		return yaml.Value{}
 	}
 	if n, err := strconv.Atoi(rest[0]); err == nil && n >= 0 || isItemSelector(rest[0]) {
-		return krm.SeqOf()
+		return yaml.SeqOf()
 	}
-	return krm.MapOf()
+	return yaml.MapOf()
 }
 
-func addToItem(v krm.Value, step string, index int, rest []string, fn EditFunc) (krm.Value, error) {
+func addToItem(v yaml.Value, step string, index int, rest []string, fn EditFunc) (yaml.Value, error) {
 	switch {
 	case v.IsNull():
 		return v, nil
-	case v.Type() != krm.Seq:
+	case v.Type() != yaml.Seq:
 		return v, fmt.Errorf("at %q: %w", step, errFound("a list", v))
 	case index < 0:
 		return v, fmt.Errorf("at %q: an index cannot be negative", step)
 	}
-	var made krm.Value
+	var made yaml.Value
 	switch {
 	case step == "-":
 		if index = v.Len() - 1; index < 0 {
@@ -231,16 +232,16 @@ func addToItem(v krm.Value, step string, index int, rest []string, fn EditFunc) 
 }
 
 // findFieldItem returns the position of the item that has the value, else -1 and the item to add.
-func findFieldItem(v krm.Value, key, value string) (int, krm.Value) {
+func findFieldItem(v yaml.Value, key, value string) (int, yaml.Value) {
 	for i, item := range v.Items() {
 		if key == "" && item.Text() == value || key != "" && item.Get(key).IsScalar() && item.Get(key).Text() == value {
-			return i, krm.Value{}
+			return i, yaml.Value{}
 		}
 	}
 	if key == "" {
-		return -1, krm.Plain(value)
+		return -1, yaml.Plain(value)
 	}
-	return -1, krm.MapOf(krm.Field{Key: key, Value: krm.Plain(value)})
+	return -1, yaml.MapOf(yaml.Field{Key: key, Value: yaml.Plain(value)})
 }
 
 // insertPathPart inserts part as component pos of a file path, at the end if pos is too large. An absolute path stays

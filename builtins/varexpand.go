@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // An expander replaces $(NAME) in fields.
@@ -18,30 +18,30 @@ type expander struct {
 
 // A varValue is what a var stands for.
 type varValue struct {
-	value krm.Value // what replaces a whole field; None for lists and mappings, which replace nothing
-	text  string    // what replaces a part of a field
+	value yaml.Value // what replaces a whole field; None for lists and mappings, which replace nothing
+	text  string     // what replaces a part of a field
 	used  bool
 }
 
-func newVarValue(v krm.Value, path string) (*varValue, error) {
+func newVarValue(v yaml.Value, path string) (*varValue, error) {
 	v, err := fieldAt(v, path)
 	if err != nil {
 		return nil, err
 	}
 	switch v.Type() {
-	case krm.Null, krm.String, krm.Time:
-		return &varValue{value: krm.Str(v.SourceText()), text: v.SourceText()}, nil
-	case krm.Int:
+	case yaml.Null, yaml.String, yaml.Time:
+		return &varValue{value: yaml.Str(v.SourceText()), text: v.SourceText()}, nil
+	case yaml.Int:
 		n, err := strconv.Atoi(v.Text())
 		text := strconv.Itoa(n)
-		return &varValue{value: krm.Number(krm.Int, text), text: text}, unread(err)
-	case krm.Float:
+		return &varValue{value: yaml.Number(yaml.Int, text), text: text}, unread(err)
+	case yaml.Float:
 		f, err := strconv.ParseFloat(v.Text(), 64)
 		whole := strconv.FormatFloat(f, 'f', -1, 64)
-		return &varValue{value: krm.Number(krm.Float, whole), text: fmt.Sprint(f)}, unread(err)
-	case krm.Bool:
+		return &varValue{value: yaml.Number(yaml.Float, whole), text: fmt.Sprint(f)}, unread(err)
+	case yaml.Bool:
 		b, err := strconv.ParseBool(v.Text())
-		return &varValue{value: krm.BoolValue(b), text: strconv.FormatBool(b)}, unread(err)
+		return &varValue{value: yaml.BoolValue(b), text: strconv.FormatBool(b)}, unread(err)
 	}
 	return &varValue{}, nil
 }
@@ -55,21 +55,21 @@ func unread(err error) error {
 	return err
 }
 
-func (e *expander) edit(v krm.Value) (krm.Value, error) {
+func (e *expander) edit(v yaml.Value) (yaml.Value, error) {
 	switch v.Type() {
-	case krm.String, krm.Bool, krm.Int, krm.Float, krm.Time:
+	case yaml.String, yaml.Bool, yaml.Int, yaml.Float, yaml.Time:
 		return e.expand(v), nil
-	case krm.Map:
-		return v.EditFields(func(f krm.Field) krm.Value { return e.expand(f.Value) }), nil
-	case krm.Seq:
+	case yaml.Map:
+		return v.EditFields(func(f yaml.Field) yaml.Value { return e.expand(f.Value) }), nil
+	case yaml.Seq:
 		return e.editSeq(v)
 	}
 	return v, nil
 }
 
-func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
-	return v.EditItems(func(item krm.Value) (krm.Value, error) {
-		if item.Type() != krm.String && !item.IsUntyped() {
+func (e *expander) editSeq(v yaml.Value) (yaml.Value, error) {
+	return v.EditItems(func(item yaml.Value) (yaml.Value, error) {
+		if item.Type() != yaml.String && !item.IsUntyped() {
 			return item, errors.New("expected a list of strings, found a " + item.Type().String() + " in it")
 		}
 		return e.expand(item), nil
@@ -77,16 +77,16 @@ func (e *expander) editSeq(v krm.Value) (krm.Value, error) {
 }
 
 // expand replaces the vars in a string, and makes strings of scalars that have no type.
-func (e *expander) expand(v krm.Value) krm.Value {
-	if v.IsUntyped() && v.Type() != krm.String {
-		return krm.Str(v.Text())
+func (e *expander) expand(v yaml.Value) yaml.Value {
+	if v.IsUntyped() && v.Type() != yaml.String {
+		return yaml.Str(v.Text())
 	}
-	if v.Type() != krm.String {
+	if v.Type() != yaml.String {
 		return v
 	}
 	s := v.Text()
 	if v.IsFolded() {
-		v = krm.Str(s) // kustomize writes it anew, whatever is in it
+		v = yaml.Str(s) // kustomize writes it anew, whatever is in it
 	}
 	if !strings.Contains(s, "$") {
 		return v
@@ -102,14 +102,14 @@ func (e *expander) expand(v krm.Value) krm.Value {
 	for at := strings.IndexByte(rest, '$'); at >= 0 && at+1 < len(rest); at = strings.IndexByte(rest, '$') {
 		parts = append(parts, rest[:at])
 		part, n := e.expandOne(rest[at+1:])
-		if e.added += len(part) - n; e.added > krm.MaxResource {
+		if e.added += len(part) - n; e.added > yaml.MaxResource {
 			return v // there will be an error
 		}
 		parts = append(parts, part)
 		rest = rest[at+1+n:]
 	}
 	if text := strings.Join(append(parts, rest), ""); text != s {
-		return krm.Str(text)
+		return yaml.Str(text)
 	}
 	return v
 }
@@ -160,7 +160,7 @@ var errNoField = errors.New("not found")
 
 // fieldAt returns the field of v at a path as sources of replacements have it, in which items may also be selected by
 // name[0].
-func fieldAt(v krm.Value, path string) (krm.Value, error) {
+func fieldAt(v yaml.Value, path string) (yaml.Value, error) {
 	for _, name := range splitFieldPath(path) {
 		for _, s := range splitIndex(name) {
 			part := parsePart(s)

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A Var is a value that is taken from a field of one resource and written wherever $(Name) occurs in the fields that the
@@ -17,7 +19,7 @@ type Var struct {
 	ObjRef   VarObject   `json:"objref"`
 	FieldRef VarFieldRef `json:"fieldref,omitempty"`
 	// Pos is where the var is defined, for messages.
-	Pos krm.Pos `json:"-"`
+	Pos diag.Pos `json:"-"`
 }
 
 // A VarObject identifies the resource that a var takes its value from, by its present name or one that it had before. An
@@ -94,7 +96,7 @@ func RecordVars(list *krm.List, vars []Var) error {
 			r.RefVars = append(r.RefVars, v.Name)
 			list.Set(found[0], r)
 		default:
-			err := krm.Errorf(v.Pos, "", "var %q fits %d resources", v.Name, len(found))
+			err := diag.Errorf(v.Pos, "", "var %q fits %d resources", v.Name, len(found))
 			for _, i := range found {
 				err.Hint("%s", list.At(i).ID())
 			}
@@ -143,12 +145,12 @@ func ResolveVars(list *krm.List, vars VarSet, specs FieldSpecs, warn Warn) error
 	fields := specs.compile()
 	for i, r := range list.All() {
 		e.added = 0
-		v, err := fields.edit(r.Value(), r.ID().GVK, krm.None, e.edit)
-		if e.added > krm.MaxResource {
+		v, err := fields.edit(r.Value(), r.ID().GVK, yaml.None, e.edit)
+		if e.added > yaml.MaxResource {
 			err = errTooLarge()
 		}
 		if err != nil {
-			return krm.Errorf(r.Pos, "", "replacing vars in %s: %w", r.ID(), err)
+			return diag.Errorf(r.Pos, "", "replacing vars in %s: %w", r.ID(), err)
 		}
 		if !v.Same(r.Value()) {
 			r = r.Copy()
@@ -192,13 +194,13 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 	for _, v := range vars {
 		r := sources[v.Name]
 		if r == nil {
-			err := krm.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID())
-			err.Hints = krm.DidYouMean(v.ObjRef.Name, namesOf(v.ObjRef.Kind, list))
+			err := diag.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID())
+			err.Hints = diag.DidYouMean(v.ObjRef.Name, namesOf(v.ObjRef.Kind, list))
 			return err
 		}
 		value, err := newVarValue(r.Value(), v.FieldRef.path())
 		if err != nil {
-			return krm.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err)
+			return diag.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err)
 		}
 		e.values[v.Name] = value
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"sigs.k8s.io/kustomize/api/filters/refvar"
 	"sigs.k8s.io/kustomize/api/types"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
@@ -69,9 +70,9 @@ func TestFieldAtLikeKyaml(t *testing.T) {
 func TestExpandLikeKustomize(t *testing.T) {
 	values := map[string]any{"A": "a", "REF": "$(A)", "EMPTY": "", "I": 8, "F": 1e6, "B": true} // kustomize treats a mapping as if it were not there
 	e := expander{warn: noWarn, values: map[string]*varValue{
-		"A": {value: krm.Str("a"), text: "a"}, "REF": {value: krm.Str("$(A)"), text: "$(A)"}, "EMPTY": {value: krm.Str("")},
-		"I": {value: krm.Number(krm.Int, "8"), text: "8"}, "F": {value: krm.Number(krm.Float, "1000000"), text: "1e+06"},
-		"B": {value: krm.BoolValue(true), text: "true"}, "M": {},
+		"A": {value: yaml.Str("a"), text: "a"}, "REF": {value: yaml.Str("$(A)"), text: "$(A)"}, "EMPTY": {value: yaml.Str("")},
+		"I": {value: yaml.Number(yaml.Int, "8"), text: "8"}, "F": {value: yaml.Number(yaml.Float, "1000000"), text: "1e+06"},
+		"B": {value: yaml.BoolValue(true), text: "true"}, "M": {},
 	}}
 	check := func(s string) {
 		counts := map[string]int{}
@@ -79,12 +80,12 @@ func TestExpandLikeKustomize(t *testing.T) {
 		for _, v := range e.values {
 			v.used = false
 		}
-		got := e.expand(krm.Str(s))
+		got := e.expand(yaml.Str(s))
 		text := fmt.Sprint(want)
 		if f, ok := want.(float64); ok {
 			text = fmt.Sprintf("%.f", f)
 		}
-		if _, isText := want.(string); isText != (got.Type() == krm.String) || got.Text() != text {
+		if _, isText := want.(string); isText != (got.Type() == yaml.String) || got.Text() != text {
 			t.Errorf("%q: %s %q, kustomize has %T %q", s, got.Type(), got.Text(), want, text)
 		}
 		for name, v := range e.values {
@@ -230,7 +231,7 @@ func FuzzExpand(f *testing.F) {
 	}
 	values := map[string]any{"A": "a$(I)", "I": 8, "B": true}
 	e := expander{warn: noWarn, values: map[string]*varValue{
-		"A": {value: krm.Str("a$(I)"), text: "a$(I)"}, "I": {value: krm.Number(krm.Int, "8"), text: "8"}, "B": {value: krm.BoolValue(true), text: "true"},
+		"A": {value: yaml.Str("a$(I)"), text: "a$(I)"}, "I": {value: yaml.Number(yaml.Int, "8"), text: "8"}, "B": {value: yaml.BoolValue(true), text: "true"},
 	}}
 	f.Fuzz(func(t *testing.T, s string) {
 		for i := range len(s) {
@@ -239,7 +240,7 @@ func FuzzExpand(f *testing.F) {
 			}
 		}
 		want := fmt.Sprint(refvar.DoReplacements(s, refvar.MakePrimitiveReplacer(map[string]int{}, values)))
-		if got := e.expand(krm.Str(s)).Text(); got != want {
+		if got := e.expand(yaml.Str(s)).Text(); got != want {
 			t.Errorf("%q: %q, kustomize has %q", s, got, want)
 		}
 	})

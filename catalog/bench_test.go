@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // BenchmarkParse reads a catalog of 1,000 functions and finds the last one.
@@ -17,7 +18,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		c, err := Parse(&krm.Source{File: "c", Data: []byte(text.String())}, Ref{Scheme: Local, Location: "/c"})
+		c, err := Parse(&yaml.Source{File: "c", Data: []byte(text.String())}, Ref{Scheme: Local, Location: "/c"})
 		if err != nil || Search(krm.GVK{Group: "example.com", Version: "v1", Kind: "Fn999"}, []*Catalog{c}).Entry == nil {
 			b.Fatal(err)
 		}

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // MaxSize is the size in bytes up to which a catalog is read.
@@ -35,9 +37,9 @@ type Catalog struct {
 	// Entries are the functions in the order of the document, one for each version.
 	Entries []*Entry
 	// Notices are for everybody who uses the catalog: at most one, about spellings that are out of date.
-	Notices []*krm.Error
+	Notices []*diag.Error
 
-	doc   *krm.StrictDocument
+	doc   *yaml.StrictDocument
 	lint  []finding
 	index map[krm.GVK][]*Entry
 }
@@ -49,31 +51,31 @@ type finding struct {
 }
 
 // Lint returns what the catalog's author should know: what is missing, not valid or has no effect.
-func (c *Catalog) Lint() []*krm.Error {
-	list := make([]*krm.Error, len(c.lint))
+func (c *Catalog) Lint() []*diag.Error {
+	list := make([]*diag.Error, len(c.lint))
 	for i, f := range c.lint {
-		list[i] = krm.Errorf(c.doc.Locate(f.path...), krm.FieldPath(f.path), "%s", f.msg)
+		list[i] = diag.Errorf(c.doc.Locate(f.path...), diag.FieldPath(f.path), "%s", f.msg)
 	}
 	return list
 }
 
-// Parse reads src as the catalog that ref names. It reports all mistakes, as [*krm.Error] values joined into one error;
+// Parse reads src as the catalog that ref names. It reports all mistakes, as [*diag.Error] values joined into one error;
 // unknown keys, keys that occur twice, a second document and values of the wrong type are mistakes.
-func Parse(src *krm.Source, ref Ref) (*Catalog, error) {
-	whole := krm.Pos{File: src.File}
+func Parse(src *yaml.Source, ref Ref) (*Catalog, error) {
+	whole := diag.Pos{File: src.File}
 	if len(src.Data) > MaxSize {
-		return nil, krm.Errorf(whole, "", "the catalog has %d bytes; the limit is %d", len(src.Data), MaxSize)
+		return nil, diag.Errorf(whole, "", "the catalog has %d bytes; the limit is %d", len(src.Data), MaxSize)
 	}
 	doc, err := src.Strict()
 	if err != nil {
 		return nil, err
 	}
 	if !doc.Value.Exists() {
-		return nil, krm.Errorf(whole, "", "the file contains no Catalog document").Hint("it has no document at all, or only comments")
+		return nil, diag.Errorf(whole, "", "the file contains no Catalog document").Hint("it has no document at all, or only comments")
 	}
 	c := &Catalog{Ref: ref, Digest: src.Digest(), doc: doc, index: map[krm.GVK][]*Entry{}}
 	r := &reader{c: c}
-	top := krm.NewCursor(doc.Value, doc.Locate)
+	top := yaml.NewCursor(doc.Value, doc.Locate)
 	r.document(top)
 	if mistakes := top.Mistakes(); len(mistakes) > 0 {
 		return nil, join(mistakes)
@@ -82,7 +84,7 @@ func Parse(src *krm.Source, ref Ref) (*Catalog, error) {
 	return c, nil
 }
 
-func join(list []*krm.Error) error {
+func join(list []*diag.Error) error {
 	errs := make([]error, len(list))
 	for i, err := range list {
 		errs[i] = err
@@ -94,10 +96,10 @@ func join(list []*krm.Error) error {
 type reader struct {
 	c   *Catalog
 	old []string // spellings that are out of date
-	at  krm.Pos  // of the first of them
+	at  diag.Pos // of the first of them
 }
 
-func (r *reader) outdated(c krm.Cursor, what string) {
+func (r *reader) outdated(c yaml.Cursor, what string) {
 	for _, known := range r.old {
 		if known == what {
 			return
@@ -108,12 +110,12 @@ func (r *reader) outdated(c krm.Cursor, what string) {
 	}
 }
 
-func (r *reader) lint(c krm.Cursor, format string, args ...any) {
+func (r *reader) lint(c yaml.Cursor, format string, args ...any) {
 	r.c.lint = append(r.c.lint, finding{c.Path(), fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) document(top krm.Cursor) {
-	if top.Value().Type() != krm.Map {
+func (r *reader) document(top yaml.Cursor) {
+	if top.Value().Type() != yaml.Map {
 		top.Known() // says what it is instead
 		return
 	}
@@ -161,7 +163,7 @@ const (
 )
 
 // accepts reports whether apiVersion and kind are one of the spellings of a catalog.
-func (r *reader) accepts(top krm.Cursor) bool {
+func (r *reader) accepts(top yaml.Cursor) bool {
 	switch v, k := r.c.APIVersion, r.c.Kind; {
 	case v == APIVersion && (k == Kind || k == kindCatalog2 || k == kindDefinition):
 		return true
@@ -193,7 +195,7 @@ func describe(apiVersion, kind string) string {
 	return fmt.Sprintf("%q of %q", kind, apiVersion)
 }
 
-func (r *reader) metadata(meta krm.Cursor) {
+func (r *reader) metadata(meta yaml.Cursor) {
 	if !meta.Exists() {
 		return
 	}
@@ -217,7 +219,7 @@ func (r *reader) finish() {
 		c.lint = append(c.lint, finding{e.path, fmt.Sprintf("%s has no effect: entry %d, which comes first, defines it too", e.GVK, same[0].Index+1)})
 	}
 	if len(r.old) > 0 {
-		c.Notices = append(c.Notices, krm.Errorf(r.at, "", "the catalog uses deprecated spellings: %s", strings.Join(r.old, ", ")).
+		c.Notices = append(c.Notices, diag.Errorf(r.at, "", "the catalog uses deprecated spellings: %s", strings.Join(r.old, ", ")).
 			Hint("write apiVersion %s with krmFunctions", APIVersion))
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 const hexA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -22,7 +23,7 @@ func parseAs(path, text string) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(&krm.Source{File: "catalog.yaml", Data: []byte(text)}, ref)
+	return Parse(&yaml.Source{File: "catalog.yaml", Data: []byte(text)}, ref)
 }
 
 func mustParse(t testing.TB, text string) *Catalog {
@@ -85,7 +86,7 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := filepath.Base(file)
-		c, err := Parse(&krm.Source{File: name, Data: data}, Ref{Scheme: Local, Location: "/t/" + name})
+		c, err := Parse(&yaml.Source{File: name, Data: data}, Ref{Scheme: Local, Location: "/t/" + name})
 		got := ""
 		if err != nil {
 			got = "error " + err.Error()
@@ -300,7 +301,7 @@ spec:
 	if strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	if e.Pos() != (krm.Pos{File: "catalog.yaml", Line: 19}) || v2.Pos().Line != 29 || e.Index != 0 || v2.Index != 0 {
+	if e.Pos() != (diag.Pos{File: "catalog.yaml", Line: 19}) || v2.Pos().Line != 29 || e.Index != 0 || v2.Index != 0 {
 		t.Errorf("positions %v %v", e.Pos(), v2.Pos())
 	}
 	if c.Digest.IsZero() || e.String() != "catalog /t/catalog.yaml, entry 1" {
@@ -337,7 +338,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(run("{exec: [{path: p}], starlark: {path: s}}")))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Parse(&krm.Source{File: "c", Data: data}, Ref{Scheme: Local, Location: "/t/c"})
+		c, err := Parse(&yaml.Source{File: "c", Data: data}, Ref{Scheme: Local, Location: "/t/c"})
 		if err != nil {
 			if err.Error() == "" || c != nil {
 				t.Fatal("an error without text, or with a catalog")
@@ -354,7 +355,7 @@ func FuzzParse(f *testing.F) {
 			}
 			c.Lint()
 			e.SchemaWarning()
-			e.Validate(krm.MapOf(krm.Field{Key: "spec", Value: krm.NullValue}))
+			e.Validate(yaml.MapOf(yaml.Field{Key: "spec", Value: yaml.NullValue}))
 			_, _ = e.Select("linux", "amd64", "")
 		}
 	})
@@ -382,7 +383,7 @@ func TestValue(t *testing.T) {
 			continue
 		}
 		n++
-		for _, out := range [][]byte{krm.AppendYAML(nil, c.Value()), krm.AppendJSON(nil, c.Value())} {
+		for _, out := range [][]byte{yaml.AppendYAML(nil, c.Value()), yaml.AppendJSON(nil, c.Value())} {
 			again, err := parse(string(out))
 			if err != nil {
 				t.Errorf("%v in\n%s", err, out)
@@ -404,13 +405,13 @@ func plain(c *Catalog) string {
 	fmt.Fprintln(&b, c.Name, c.Labels)
 	for _, e := range c.Entries {
 		x := *e
-		x.Catalog, x.path, x.Schema, x.Container = nil, nil, krm.Value{}, nil
+		x.Catalog, x.path, x.Schema, x.Container = nil, nil, yaml.Value{}, nil
 		x.Exec = nil
 		for _, p := range e.Exec {
 			p.Pin.Text = ""
 			x.Exec = append(x.Exec, p)
 		}
-		fmt.Fprintf(&b, "%+v %s", x, krm.AppendJSON(nil, e.Schema))
+		fmt.Fprintf(&b, "%+v %s", x, yaml.AppendJSON(nil, e.Schema))
 		if e.Container != nil {
 			k := *e.Container
 			k.Pin.Text = ""

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // An Entry is one version of one function: what runs for a configuration of its GVK.
@@ -27,7 +30,7 @@ type Entry struct {
 	// Idempotent is true if the catalog declares it.
 	Idempotent bool
 	// Schema is the OpenAPI v3 schema of the configuration, None if there is none.
-	Schema krm.Value
+	Schema yaml.Value
 
 	Description, Publisher, Home, Definition, Usage, License string
 	Maintainers, Tags, Examples                              []string
@@ -39,7 +42,7 @@ type Entry struct {
 type Container struct {
 	// Text is the image as it is written and Image the same taken apart.
 	Text  string
-	Image krm.Image
+	Image function.Image
 	// wrong says what is wrong with a digest in Text, which then is not in Image.
 	wrong error
 	// Pin is the digest beside the image.
@@ -73,7 +76,7 @@ func (p Pin) Err() error {
 }
 
 // Pos returns where the entry is. It may read the catalog again, so it is meant for messages.
-func (e *Entry) Pos() krm.Pos { return e.Catalog.doc.Locate(e.path...) }
+func (e *Entry) Pos() diag.Pos { return e.Catalog.doc.Locate(e.path...) }
 
 // String returns the form that messages show: the catalog and the number of the entry, which counts from 1.
 func (e *Entry) String() string { return fmt.Sprintf("catalog %s, entry %d", e.Catalog.Ref, e.Index+1) }
@@ -95,7 +98,7 @@ func (c *Container) Digest() (krm.Digest, error) {
 }
 
 // function reads an item of krmFunctions: one entry for each of its versions.
-func (r *reader) function(c krm.Cursor, index int) {
+func (r *reader) function(c yaml.Cursor, index int) {
 	if !c.Known("group", "names", "kind", "description", "publisher", "home", "maintainers", "tags", "versions", "runtime",
 		"provider", "definition", "allowRemoteConfig", "allowArgs") {
 		return
@@ -117,7 +120,7 @@ func (r *reader) function(c krm.Cursor, index int) {
 		return
 	}
 	items := versions.Items()
-	if len(items) == 0 && versions.Value().Type() == krm.Seq {
+	if len(items) == 0 && versions.Value().Type() == yaml.Seq {
 		versions.Errorf("must list at least one version")
 	}
 	for _, v := range items {
@@ -126,7 +129,7 @@ func (r *reader) function(c krm.Cursor, index int) {
 }
 
 // kind reads the kind in its two spellings.
-func (r *reader) kind(c krm.Cursor) string {
+func (r *reader) kind(c yaml.Cursor) string {
 	names := c.Field("names")
 	if names.Exists() && !names.Known("kind") {
 		return ""
@@ -145,7 +148,7 @@ func (r *reader) kind(c krm.Cursor) string {
 }
 
 // shared reads what an entry says for all its versions.
-func (r *reader) shared(c krm.Cursor, index int) Entry {
+func (r *reader) shared(c yaml.Cursor, index int) Entry {
 	e := Entry{Catalog: r.c, Index: index, path: c.Path()}
 	e.Description = c.Field("description").Text()
 	e.Publisher = c.Field("publisher").Text()
@@ -161,7 +164,7 @@ func (r *reader) shared(c krm.Cursor, index int) Entry {
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // describe is about fields that only help people: that they are missing stops nobody.
-func (r *reader) describe(c krm.Cursor, keys ...string) {
+func (r *reader) describe(c yaml.Cursor, keys ...string) {
 	for _, key := range keys {
 		if f := c.Field(key); !f.Exists() {
 			r.lint(f, "is missing")
@@ -169,7 +172,7 @@ func (r *reader) describe(c krm.Cursor, keys ...string) {
 	}
 }
 
-func (r *reader) version(c krm.Cursor, shared Entry) {
+func (r *reader) version(c yaml.Cursor, shared Entry) {
 	if !c.Known("name", "schema", "idempotent", "usage", "examples", "license", "maintainers", "runtime", "provider") {
 		return
 	}
@@ -199,7 +202,7 @@ func (r *reader) version(c krm.Cursor, shared Entry) {
 	r.add(c, e)
 }
 
-func (r *reader) schema(c krm.Cursor, e *Entry) {
+func (r *reader) schema(c yaml.Cursor, e *Entry) {
 	if !c.Exists() || !c.Known("openAPIV3Schema") {
 		return
 	}
@@ -215,7 +218,7 @@ func (r *reader) schema(c krm.Cursor, e *Entry) {
 }
 
 // module reads an item of modules, the older form: it has one version.
-func (r *reader) module(c krm.Cursor, index int) {
+func (r *reader) module(c yaml.Cursor, index int) {
 	if !c.Known("apiVersion", "kind", "description", "definition", "provider", "runtime", "publisher", "home", "maintainers",
 		"tags", "allowRemoteConfig", "allowArgs") {
 		return
@@ -230,7 +233,7 @@ func (r *reader) module(c krm.Cursor, index int) {
 	r.add(c, e)
 }
 
-func (r *reader) add(c krm.Cursor, e Entry) {
+func (r *reader) add(c yaml.Cursor, e Entry) {
 	if e.Container == nil && e.Exec == nil && e.Starlark == "" {
 		r.lint(c, "at least one of container and exec must be set")
 	}
@@ -238,7 +241,7 @@ func (r *reader) add(c krm.Cursor, e Entry) {
 }
 
 // reserved refuses what stands for kustomize's own kinds: no catalog may define what a built-in does.
-func (r *reader) reserved(c krm.Cursor, e Entry) {
+func (r *reader) reserved(c yaml.Cursor, e Entry) {
 	if e.Kind != "" && Reserved(e.GVK) {
 		c.Errorf("entry %d defines %s, and a catalog may not define kinds of kustomize itself", e.Index+1, e.GVK)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // Scheme is how the content behind a [Ref] is obtained.
@@ -230,7 +231,7 @@ func parseURL(text string) (*url.URL, error) {
 }
 
 func parseOCI(text string) (Ref, error) {
-	m, err := krm.ParseImage(text)
+	m, err := function.ParseImage(text)
 	if err != nil {
 		return Ref{}, err
 	}

@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // runtime reads what runs a function; nothing is set if there is nothing.
-func (r *reader) runtime(c krm.Cursor, e *Entry) {
+func (r *reader) runtime(c yaml.Cursor, e *Entry) {
 	if !c.Exists() || !c.Known("container", "exec", "starlark") {
 		return
 	}
@@ -19,20 +21,20 @@ func (r *reader) runtime(c krm.Cursor, e *Entry) {
 		e.Exec = r.exec(x)
 	}
 	if x := c.Field("starlark"); x.Exists() {
-		e.Starlark = krm.ReadStarlark(x)
+		e.Starlark = function.ReadStarlark(x)
 	}
 }
 
-func (r *reader) container(c krm.Cursor) *Container {
+func (r *reader) container(c yaml.Cursor) *Container {
 	x := &Container{}
 	if !c.Known("image", "sha256", "requireNetwork", "requireStorageMount", "requireFilesystem", "requireWritableStorageMount") {
 		return x
 	}
 	if x.Text = c.Field("image").Required(); x.Text != "" {
 		var err error
-		if x.Image, err = krm.ParseImage(x.Text); err != nil {
+		if x.Image, err = function.ParseImage(x.Text); err != nil {
 			name, digest, pinned := strings.Cut(x.Text, "@")
-			image, nameErr := krm.ParseImage(name)
+			image, nameErr := function.ParseImage(name)
 			if !pinned || nameErr != nil {
 				c.Field("image").Errorf("%v", cmp.Or(nameErr, err))
 			}
@@ -57,18 +59,18 @@ func (r *reader) container(c krm.Cursor) *Container {
 }
 
 // pin reads a sha256. One of 64 decimal digits is a number to YAML.
-func (r *reader) pin(c krm.Cursor) Pin {
+func (r *reader) pin(c yaml.Cursor) Pin {
 	v := c.Value()
 	if !v.Exists() {
 		return Pin{}
 	}
 	p := Pin{Given: true}
 	switch v.Type() {
-	case krm.Int, krm.Float, krm.Null:
+	case yaml.Int, yaml.Float, yaml.Null:
 		p.Text = v.Text()
 	default:
 		p.Text = c.Text()
-		if v.Type() != krm.String {
+		if v.Type() != yaml.String {
 			return p
 		}
 	}
@@ -80,9 +82,9 @@ func (r *reader) pin(c krm.Cursor) Pin {
 }
 
 // exec reads the programs of an entry in all forms: platforms below a mapping, a list, a single program.
-func (r *reader) exec(c krm.Cursor) []Platform {
+func (r *reader) exec(c yaml.Cursor) []Platform {
 	list := []Platform{}
-	if c.Value().Type() == krm.Seq {
+	if c.Value().Type() == yaml.Seq {
 		r.outdated(c, "exec as a list")
 		for _, item := range c.Items() {
 			list = append(list, r.platform(item, false))
@@ -90,7 +92,7 @@ func (r *reader) exec(c krm.Cursor) []Platform {
 		r.needsOne(c, list)
 		return list
 	}
-	if c.Value().Type() == krm.Map && !c.Field("platforms").Value().Exists() && (c.Field("path").Exists() || c.Field("uri").Exists()) {
+	if c.Value().Type() == yaml.Map && !c.Field("platforms").Value().Exists() && (c.Field("path").Exists() || c.Field("uri").Exists()) {
 		return append(list, r.platform(c, false))
 	}
 	if !c.Known("platforms") {
@@ -104,13 +106,13 @@ func (r *reader) exec(c krm.Cursor) []Platform {
 	return list
 }
 
-func (r *reader) needsOne(c krm.Cursor, list []Platform) {
+func (r *reader) needsOne(c yaml.Cursor, list []Platform) {
 	if len(list) == 0 {
 		c.Errorf("must list at least one program")
 	}
 }
 
-func (r *reader) platform(c krm.Cursor, full bool) Platform {
+func (r *reader) platform(c yaml.Cursor, full bool) Platform {
 	var p Platform
 	if !c.Known("bin", "os", "arch", "uri", "path", "sha256") {
 		return p

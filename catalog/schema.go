@@ -8,7 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A FieldError says what a schema does not allow in a configuration.
@@ -21,7 +22,7 @@ func (e *FieldError) Error() string {
 	if len(e.Path) == 0 {
 		return e.Msg
 	}
-	return krm.FieldPath(e.Path) + ": " + e.Msg
+	return diag.FieldPath(e.Path) + ": " + e.Msg
 }
 
 const (
@@ -32,7 +33,7 @@ const (
 
 // Validate checks config, which must be without the reserved field that names the runtime, against the schema of e. An
 // entry without schema accepts everything; parts of a schema that are not valid check nothing: see [Entry.SchemaWarning].
-func (e *Entry) Validate(config krm.Value) []*FieldError {
+func (e *Entry) Validate(config yaml.Value) []*FieldError {
 	if !e.Schema.Exists() {
 		return nil
 	}
@@ -45,7 +46,7 @@ func (e *Entry) Validate(config krm.Value) []*FieldError {
 }
 
 // SchemaWarning returns one warning about all parts of the schema that are not valid, nil if there are none.
-func (e *Entry) SchemaWarning() *krm.Error {
+func (e *Entry) SchemaWarning() *diag.Error {
 	if !e.Schema.Exists() {
 		return nil
 	}
@@ -53,9 +54,9 @@ func (e *Entry) SchemaWarning() *krm.Error {
 	if len(problems) == 0 {
 		return nil
 	}
-	err := krm.Errorf(e.Pos(), "", "parts of the schema of %s are not valid and check nothing", e.GVK)
+	err := diag.Errorf(e.Pos(), "", "parts of the schema of %s are not valid and check nothing", e.GVK)
 	for _, p := range problems {
-		err.Hint("%s: %s", krm.FieldPath(p.Path), p.Msg)
+		err.Hint("%s: %s", diag.FieldPath(p.Path), p.Msg)
 	}
 	return err
 }
@@ -73,8 +74,8 @@ func (v *validator) fail(path []any, format string, args ...any) {
 }
 
 // value checks x, which stands at path. Parts of the schema that are malformed check nothing.
-func (v *validator) value(s, x krm.Value, path []any) {
-	if v.steps++; v.steps > maxSteps || s.Type() != krm.Map {
+func (v *validator) value(s, x yaml.Value, path []any) {
+	if v.steps++; v.steps > maxSteps || s.Type() != yaml.Map {
 		return
 	}
 	if x.IsNull() {
@@ -88,21 +89,21 @@ func (v *validator) value(s, x krm.Value, path []any) {
 	}
 	v.enum(s.Get("enum"), x, path)
 	switch x.Type() {
-	case krm.Map:
+	case yaml.Map:
 		v.object(s, x, path)
-	case krm.Seq:
+	case yaml.Seq:
 		v.list(s, x, path)
-	case krm.Int, krm.Float:
+	case yaml.Int, yaml.Float:
 		v.number(s, x, path)
-	case krm.String, krm.Time:
+	case yaml.String, yaml.Time:
 		v.text(s, x, path)
 	}
 	v.combined(s, x, path)
 }
 
-func isSet(s krm.Value, key string) bool {
+func isSet(s yaml.Value, key string) bool {
 	b := s.Get(key)
-	return b.Type() == krm.Bool && strings.EqualFold(b.Text(), "true")
+	return b.Type() == yaml.Bool && strings.EqualFold(b.Text(), "true")
 }
 
 func withArticle(t string) string {
@@ -114,9 +115,9 @@ func withArticle(t string) string {
 }
 
 // typeOf reports whether x has the type that the schema demands.
-func (v *validator) typeOf(s, x krm.Value, path []any) bool {
+func (v *validator) typeOf(s, x yaml.Value, path []any) bool {
 	if isSet(s, "x-kubernetes-int-or-string") {
-		if isInteger(x) || x.Type() == krm.String {
+		if isInteger(x) || x.Type() == yaml.String {
 			return true
 		}
 		v.fail(path, "must be an integer or a string, not %s", withArticle(typeName(x)))
@@ -132,37 +133,37 @@ func (v *validator) typeOf(s, x krm.Value, path []any) bool {
 }
 
 // typeName returns the name that OpenAPI has for the type of x.
-func typeName(x krm.Value) string {
+func typeName(x yaml.Value) string {
 	switch x.Type() {
-	case krm.Map:
+	case yaml.Map:
 		return "object"
-	case krm.Seq:
+	case yaml.Seq:
 		return "array"
-	case krm.Bool:
+	case yaml.Bool:
 		return "boolean"
-	case krm.Int:
+	case yaml.Int:
 		return "integer"
-	case krm.Float:
+	case yaml.Float:
 		return "number"
 	}
 	return "string" // a timestamp is one in JSON
 }
 
-func isInteger(x krm.Value) bool {
-	if x.Type() == krm.Float {
+func isInteger(x yaml.Value) bool {
+	if x.Type() == yaml.Float {
 		f, ok := number(x)
 		return ok && f == math.Trunc(f)
 	}
-	return x.Type() == krm.Int
+	return x.Type() == yaml.Int
 }
 
 // number returns the value of a number as a schema compares it.
-func number(x krm.Value) (float64, bool) {
-	if x.Type() != krm.Int && x.Type() != krm.Float {
+func number(x yaml.Value) (float64, bool) {
+	if x.Type() != yaml.Int && x.Type() != yaml.Float {
 		return 0, false
 	}
 	text := strings.ReplaceAll(x.Text(), "_", "")
-	if f, err := strconv.ParseFloat(text, 64); err == nil && x.Type() == krm.Float {
+	if f, err := strconv.ParseFloat(text, 64); err == nil && x.Type() == yaml.Float {
 		return f, true
 	}
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
@@ -172,8 +173,8 @@ func number(x krm.Value) (float64, bool) {
 	return f, err == nil
 }
 
-func (v *validator) enum(enum, x krm.Value, path []any) {
-	if enum.Type() != krm.Seq {
+func (v *validator) enum(enum, x yaml.Value, path []any) {
+	if enum.Type() != yaml.Seq {
 		return
 	}
 	var words []string
@@ -181,12 +182,12 @@ func (v *validator) enum(enum, x krm.Value, path []any) {
 		if sameJSON(allowed, x) {
 			return
 		}
-		words = append(words, string(krm.AppendJSON(nil, allowed)))
+		words = append(words, string(yaml.AppendJSON(nil, allowed)))
 	}
-	v.fail(path, "%s is not one of %s", krm.AppendJSON(nil, x), strings.Join(words, ", "))
+	v.fail(path, "%s is not one of %s", yaml.AppendJSON(nil, x), strings.Join(words, ", "))
 }
 
-func sameJSON(a, b krm.Value) bool {
+func sameJSON(a, b yaml.Value) bool {
 	if fa, ok := number(a); ok {
 		fb, ok := number(b)
 		return ok && fa == fb
@@ -194,22 +195,22 @@ func sameJSON(a, b krm.Value) bool {
 	return a.Equal(b)
 }
 
-func (v *validator) object(s, x krm.Value, path []any) {
+func (v *validator) object(s, x yaml.Value, path []any) {
 	for _, key := range s.Get("required").Items() {
-		if key.Type() == krm.String && !x.Get(key.Text()).Exists() {
+		if key.Type() == yaml.String && !x.Get(key.Text()).Exists() {
 			v.fail(append(path, key.Text()), "is required")
 		}
 	}
 	v.count(s, "minProperties", "maxProperties", x.Len(), "fields", path)
 	properties := s.Get("properties")
 	rest := s.Get("additionalProperties")
-	closed := rest.Type() == krm.Bool && !isSet(s, "additionalProperties") && !isSet(s, "x-kubernetes-preserve-unknown-fields")
+	closed := rest.Type() == yaml.Bool && !isSet(s, "additionalProperties") && !isSet(s, "x-kubernetes-preserve-unknown-fields")
 	for _, f := range x.Fields() {
 		at := append(path, f.Key)
 		switch p := properties.Get(f.Key); {
 		case p.Exists():
 			v.value(p, f.Value, at)
-		case rest.Type() == krm.Map:
+		case rest.Type() == yaml.Map:
 			v.value(rest, f.Value, at)
 		case closed && !(isObject(s, path) && isHeader(f.Key)):
 			v.unknown(f.Key, properties, at)
@@ -217,7 +218,7 @@ func (v *validator) object(s, x krm.Value, path []any) {
 	}
 }
 
-func (v *validator) unknown(key string, properties krm.Value, path []any) {
+func (v *validator) unknown(key string, properties yaml.Value, path []any) {
 	if len(v.errs) >= maxFieldErrors {
 		return
 	}
@@ -226,20 +227,20 @@ func (v *validator) unknown(key string, properties krm.Value, path []any) {
 		names = append(names, p.Key)
 	}
 	hint := ""
-	if near := krm.Nearest(key, names); near != "" {
+	if near := diag.Nearest(key, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	v.fail(path, "is not a known field%s", hint)
 }
 
 // isObject reports whether the value at path is a Kubernetes object, whose header every schema allows.
-func isObject(s krm.Value, path []any) bool {
+func isObject(s yaml.Value, path []any) bool {
 	return len(path) == 0 || isSet(s, "x-kubernetes-embedded-resource")
 }
 
 func isHeader(key string) bool { return key == "apiVersion" || key == "kind" || key == "metadata" }
 
-func (v *validator) list(s, x krm.Value, path []any) {
+func (v *validator) list(s, x yaml.Value, path []any) {
 	v.count(s, "minItems", "maxItems", x.Len(), "items", path)
 	if items := s.Get("items"); items.Exists() {
 		for i, item := range x.Items() {
@@ -249,7 +250,7 @@ func (v *validator) list(s, x krm.Value, path []any) {
 	if isSet(s, "uniqueItems") {
 		seen := make(map[string]int, x.Len())
 		for i, item := range x.Items() {
-			text := string(krm.AppendJSON(nil, item))
+			text := string(yaml.AppendJSON(nil, item))
 			if first, ok := seen[text]; ok {
 				v.fail(append(path, i), "equals item %d; the items must be unique", first)
 				return
@@ -259,7 +260,7 @@ func (v *validator) list(s, x krm.Value, path []any) {
 	}
 }
 
-func (v *validator) count(s krm.Value, low, high string, n int, what string, path []any) {
+func (v *validator) count(s yaml.Value, low, high string, n int, what string, path []any) {
 	if limit, ok := number(s.Get(low)); ok && float64(n) < limit {
 		v.fail(path, "has %d %s; at least %s are needed", n, what, s.Get(low).Text())
 	}
@@ -268,7 +269,7 @@ func (v *validator) count(s krm.Value, low, high string, n int, what string, pat
 	}
 }
 
-func (v *validator) number(s, x krm.Value, path []any) {
+func (v *validator) number(s, x yaml.Value, path []any) {
 	n, ok := number(x)
 	if !ok {
 		return
@@ -292,10 +293,10 @@ func (v *validator) number(s, x krm.Value, path []any) {
 	}
 }
 
-func (v *validator) text(s, x krm.Value, path []any) {
+func (v *validator) text(s, x yaml.Value, path []any) {
 	text := x.Text()
 	v.count(s, "minLength", "maxLength", utf8.RuneCountInString(text), "characters", path)
-	if p := s.Get("pattern"); p.Type() == krm.String {
+	if p := s.Get("pattern"); p.Type() == yaml.String {
 		re, ok := v.patterns[p.Text()]
 		if !ok {
 			re, _ = regexp.Compile(p.Text())
@@ -308,7 +309,7 @@ func (v *validator) text(s, x krm.Value, path []any) {
 }
 
 // combined checks allOf, anyOf, oneOf and not.
-func (v *validator) combined(s, x krm.Value, path []any) {
+func (v *validator) combined(s, x yaml.Value, path []any) {
 	for _, sub := range s.Get("allOf").Items() {
 		v.value(sub, x, path)
 	}
@@ -320,13 +321,13 @@ func (v *validator) combined(s, x krm.Value, path []any) {
 			v.fail(path, "matches %d of the %d forms; it must match one", n, len(list))
 		}
 	}
-	if not := s.Get("not"); not.Type() == krm.Map && v.matches([]krm.Value{not}, x, path) == 1 {
+	if not := s.Get("not"); not.Type() == yaml.Map && v.matches([]yaml.Value{not}, x, path) == 1 {
 		v.fail(path, "has a form that is not allowed")
 	}
 }
 
 // matches returns how many of the schemas x satisfies.
-func (v *validator) matches(list []krm.Value, x krm.Value, path []any) int {
+func (v *validator) matches(list []yaml.Value, x yaml.Value, path []any) int {
 	n := 0
 	for _, sub := range list {
 		try := validator{steps: v.steps, patterns: v.patterns}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-func value(t testing.TB, text string) krm.Value {
+func value(t testing.TB, text string) yaml.Value {
 	t.Helper()
-	doc, err := (&krm.Source{File: "v", Data: []byte(text)}).Strict()
+	doc, err := (&yaml.Source{File: "v", Data: []byte(text)}).Strict()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +147,11 @@ func FuzzValidate(f *testing.F) {
 	f.Add([]byte("{type: array, items: {oneOf: [{type: integer, minimum: 1, multipleOf: 0.1}, {enum: [a, null]}]}, uniqueItems: true}"), []byte("[1, a, 1e400, a]"))
 	f.Add([]byte("{not: {}, anyOf: [], allOf: x, format: date-time, nullable: true}"), []byte("null"))
 	f.Fuzz(func(t *testing.T, schema, config []byte) {
-		s, err := (&krm.Source{File: "s", Data: schema}).Strict()
+		s, err := (&yaml.Source{File: "s", Data: schema}).Strict()
 		if err != nil {
 			return
 		}
-		c, err := (&krm.Source{File: "c", Data: config}).Strict()
+		c, err := (&yaml.Source{File: "c", Data: config}).Strict()
 		if err != nil {
 			return
 		}

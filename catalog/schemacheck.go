@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A SchemaProblem is a part of a schema that is not valid or not supported, and therefore checks nothing.
@@ -18,7 +18,7 @@ type SchemaProblem struct {
 const maxProblems = 20
 
 // CheckSchema returns what is wrong with an OpenAPI v3 schema. Such parts do not count when a configuration is validated.
-func CheckSchema(schema krm.Value) []SchemaProblem {
+func CheckSchema(schema yaml.Value) []SchemaProblem {
 	c := schemaChecker{}
 	c.schema(schema, nil)
 	return c.problems
@@ -35,11 +35,11 @@ func (c *schemaChecker) fail(path []any, format string, args ...any) {
 	}
 }
 
-func (c *schemaChecker) schema(s krm.Value, path []any) {
+func (c *schemaChecker) schema(s yaml.Value, path []any) {
 	if c.steps++; c.steps > maxSteps || len(c.problems) == maxProblems {
 		return
 	}
-	if s.Type() != krm.Map {
+	if s.Type() != yaml.Map {
 		c.fail(path, "must be a schema, not a %s", s.Type())
 		return
 	}
@@ -50,12 +50,12 @@ func (c *schemaChecker) schema(s krm.Value, path []any) {
 	}
 }
 
-func (c *schemaChecker) keyword(f krm.Field, path []any) {
+func (c *schemaChecker) keyword(f yaml.Field, path []any) {
 	v := f.Value
-	want := krm.None
+	want := yaml.None
 	switch f.Key {
 	case "type":
-		if !knownType(v.Text()) || v.Type() != krm.String {
+		if !knownType(v.Text()) || v.Type() != yaml.String {
 			c.fail(path, "%q is no type: object, array, string, integer, number, boolean", v.Text())
 		}
 	case "properties":
@@ -63,40 +63,40 @@ func (c *schemaChecker) keyword(f krm.Field, path []any) {
 	case "items", "not":
 		c.schema(v, path)
 	case "additionalProperties":
-		if v.Type() != krm.Bool {
+		if v.Type() != yaml.Bool {
 			c.schema(v, path)
 		}
 	case "allOf", "anyOf", "oneOf":
 		for i, s := range v.Items() {
 			c.schema(s, append(path, i))
 		}
-		want = krm.Seq
+		want = yaml.Seq
 	case "required", "enum":
-		want = krm.Seq
+		want = yaml.Seq
 	case "pattern":
 		if _, err := regexp.Compile(v.Text()); err != nil {
 			c.fail(path, "the pattern %q cannot be used: %s", v.Text(), strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
-		want = krm.String
+		want = yaml.String
 	case "minimum", "maximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
 		if _, ok := number(v); !ok {
 			c.fail(path, "must be a number, not a %s", v.Type())
 		}
 	case "exclusiveMinimum", "exclusiveMaximum", "nullable", "uniqueItems", "x-kubernetes-preserve-unknown-fields",
 		"x-kubernetes-int-or-string", "x-kubernetes-embedded-resource":
-		want = krm.Bool
+		want = yaml.Bool
 	case "$ref":
 		c.fail(path, "references are not supported")
 	case "patternProperties", "dependencies", "definitions", "additionalItems":
 		c.fail(path, "%s is not supported", f.Key)
 	}
-	if want != krm.None && v.Type() != want {
+	if want != yaml.None && v.Type() != want {
 		c.fail(path, "must be a %s, not a %s", want, v.Type())
 	}
 }
 
-func (c *schemaChecker) schemas(v krm.Value, path []any) {
-	if v.Type() != krm.Map {
+func (c *schemaChecker) schemas(v yaml.Value, path []any) {
+	if v.Type() != yaml.Map {
 		c.fail(path, "must be a mapping, not a %s", v.Type())
 	}
 	for _, f := range v.Fields() {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -62,7 +63,7 @@ func hints(gvk krm.GVK, catalogs []*Catalog) []string {
 	if list != nil {
 		return list
 	}
-	if near := krm.Nearest(gvk.String(), names); near != "" {
+	if near := diag.Nearest(gvk.String(), names); near != "" {
 		return []string{fmt.Sprintf("did you mean %s (%s)?", near, byName[near])}
 	}
 	for _, name := range names { // the same kind in another group

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 func at(t *testing.T, path, text string) *Catalog {
@@ -62,7 +63,7 @@ func TestSelect(t *testing.T) {
 	}
 	tests := []struct {
 		row, runtime string
-		prefer       krm.Runtime
+		prefer       function.Runtime
 		want         string
 		err          error
 	}{
@@ -73,8 +74,8 @@ func TestSelect(t *testing.T) {
 		{"no match lists the offered platforms", "{exec: [" + item("darwin", "arm64", "d") + "," + item("windows", "amd64", "w") + "]}", "", "darwin/arm64, windows/amd64", ErrNoPlatform},
 		{"an unknown os is never selected", "{exec: [" + item("plan9", "amd64", "p") + "]}", "", "plan9/amd64", ErrNoPlatform},
 		{"container preferred", "{container: {image: x}, exec: {path: p}}", "", "container ", nil},
-		{"exec by wish", "{container: {image: x}, exec: {path: p}}", krm.RuntimeExec, "exec p", nil},
-		{"exec by wish, but for another platform", "{container: {image: x}, exec: [" + item("darwin", "", "d") + "]}", krm.RuntimeExec, "container ", nil},
+		{"exec by wish", "{container: {image: x}, exec: {path: p}}", function.RuntimeExec, "exec p", nil},
+		{"exec by wish, but for another platform", "{container: {image: x}, exec: [" + item("darwin", "", "d") + "]}", function.RuntimeExec, "container ", nil},
 		{"starlark is refused with a way out", "{starlark: s}", "", "container that runs the script", ErrStarlark},
 		{"neither", "{}", "", "at least one of container and exec must be set", ErrNoRuntime},
 	}

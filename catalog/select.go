@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // The reasons for which no runtime of an entry can be used.
@@ -18,7 +18,7 @@ var (
 
 // A Selection is the runtime of an entry that is used.
 type Selection struct {
-	Runtime  krm.Runtime
+	Runtime  function.Runtime
 	Platform Platform // for RuntimeExec
 	// Reason says why, if there was a choice.
 	Reason string
@@ -26,12 +26,12 @@ type Selection struct {
 
 // Select chooses what runs on os and arch: the container if there is one, unless prefer asks for the program, else the
 // program that fits best. The error wraps one of [ErrStarlark], [ErrNoRuntime] and [ErrNoPlatform].
-func (e *Entry) Select(os, arch string, prefer krm.Runtime) (Selection, error) {
+func (e *Entry) Select(os, arch string, prefer function.Runtime) (Selection, error) {
 	program, fits := bestPlatform(e.Exec, os, arch)
-	exec := Selection{Runtime: krm.RuntimeExec, Platform: program}
-	container := Selection{Runtime: krm.RuntimeContainer}
+	exec := Selection{Runtime: function.RuntimeExec, Platform: program}
+	container := Selection{Runtime: function.RuntimeContainer}
 	switch {
-	case e.Container != nil && fits && prefer == krm.RuntimeExec:
+	case e.Container != nil && fits && prefer == function.RuntimeExec:
 		exec.Reason = "exec was asked for; the entry has a container, too"
 		return exec, nil
 	case e.Container != nil:

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Value returns the catalog in the spelling that is written today, with everything that was read: what a user gets to see,
 // and what becomes of a catalog in an old spelling.
-func (c *Catalog) Value() krm.Value {
-	functions := []krm.Value{}
+func (c *Catalog) Value() yaml.Value {
+	functions := []yaml.Value{}
 	for i := 0; i < len(c.Entries); {
 		n := i + 1
 		for n < len(c.Entries) && c.Entries[n].Index == c.Entries[i].Index {
@@ -27,53 +27,53 @@ func (c *Catalog) Value() krm.Value {
 	meta.texts("labels", c.Labels)
 	meta.texts("annotations", c.Annotations)
 	doc.add("metadata", meta.value())
-	doc.add("spec", krm.MapOf(krm.Field{Key: "krmFunctions", Value: krm.SeqOf(functions...)}))
+	doc.add("spec", yaml.MapOf(yaml.Field{Key: "krmFunctions", Value: yaml.SeqOf(functions...)}))
 	return doc.value()
 }
 
 // object builds a mapping; what is empty is left out.
-type object []krm.Field
+type object []yaml.Field
 
-func (o object) value() krm.Value {
+func (o object) value() yaml.Value {
 	if len(o) == 0 {
-		return krm.Value{}
+		return yaml.Value{}
 	}
-	return krm.MapOf(o...)
+	return yaml.MapOf(o...)
 }
 
-func (o *object) add(key string, v krm.Value) {
+func (o *object) add(key string, v yaml.Value) {
 	if v.Exists() {
-		*o = append(*o, krm.Field{Key: key, Value: v})
+		*o = append(*o, yaml.Field{Key: key, Value: v})
 	}
 }
 
 func (o *object) text(key, s string) {
 	if s != "" {
-		o.add(key, krm.Str(s))
+		o.add(key, yaml.Str(s))
 	}
 }
 
 func (o *object) list(key string, list []string) {
-	items := make([]krm.Value, len(list))
+	items := make([]yaml.Value, len(list))
 	for i, s := range list {
-		items[i] = krm.Str(s)
+		items[i] = yaml.Str(s)
 	}
 	if len(items) > 0 {
-		o.add(key, krm.SeqOf(items...))
+		o.add(key, yaml.SeqOf(items...))
 	}
 }
 
 func (o *object) texts(key string, m map[string]string) {
 	var inner object
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		inner.add(k, krm.Str(m[k]))
+		inner.add(k, yaml.Str(m[k]))
 	}
 	o.add(key, inner.value())
 }
 
 func (o *object) flag(key string, b bool) {
 	if b {
-		o.add(key, krm.BoolValue(true))
+		o.add(key, yaml.BoolValue(true))
 	}
 }
 
@@ -82,16 +82,16 @@ func (o *object) pin(p Pin) {
 	case !p.Digest.IsZero():
 		o.text("sha256", strings.TrimPrefix(p.Digest.String(), "sha256:"))
 	case p.Given:
-		o.add("sha256", krm.Str(p.Text))
+		o.add("sha256", yaml.Str(p.Text))
 	}
 }
 
 // functionValue returns the item of a function with its versions.
-func functionValue(entries []*Entry) krm.Value {
+func functionValue(entries []*Entry) yaml.Value {
 	e := entries[0]
 	var o object
-	o.add("group", krm.Str(e.Group))
-	o.add("names", krm.MapOf(krm.Field{Key: "kind", Value: krm.Str(e.Kind)}))
+	o.add("group", yaml.Str(e.Group))
+	o.add("names", yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str(e.Kind)}))
 	o.text("description", e.Description)
 	o.text("publisher", e.Publisher)
 	o.text("home", e.Home)
@@ -99,19 +99,19 @@ func functionValue(entries []*Entry) krm.Value {
 	o.list("tags", e.Tags)
 	o.flag("allowRemoteConfig", e.AllowRemoteConfig)
 	o.flag("allowArgs", e.AllowArgs)
-	var versions []krm.Value
+	var versions []yaml.Value
 	for _, e := range entries {
 		versions = append(versions, e.versionValue())
 	}
-	o.add("versions", krm.SeqOf(versions...))
+	o.add("versions", yaml.SeqOf(versions...))
 	return o.value()
 }
 
-func (e *Entry) versionValue() krm.Value {
+func (e *Entry) versionValue() yaml.Value {
 	var o, runtime object
 	o.text("name", e.Version)
 	if e.Schema.Exists() {
-		o.add("schema", krm.MapOf(krm.Field{Key: "openAPIV3Schema", Value: e.Schema}))
+		o.add("schema", yaml.MapOf(yaml.Field{Key: "openAPIV3Schema", Value: e.Schema}))
 	}
 	o.flag("idempotent", e.Idempotent)
 	o.text("usage", e.Usage)
@@ -129,7 +129,7 @@ func (e *Entry) versionValue() krm.Value {
 	return o.value()
 }
 
-func (c *Container) value() krm.Value {
+func (c *Container) value() yaml.Value {
 	var o object
 	o.text("image", c.Text)
 	o.pin(c.Pin)
@@ -140,9 +140,9 @@ func (c *Container) value() krm.Value {
 }
 
 // execValue writes platforms, or the short list where one does not say for which platform it is.
-func execValue(list []Platform) krm.Value {
+func execValue(list []Platform) yaml.Value {
 	full := true
-	items := make([]krm.Value, len(list))
+	items := make([]yaml.Value, len(list))
 	for i, p := range list {
 		full = full && p.Bin != "" && p.OS != "" && p.Arch != ""
 		var o object
@@ -154,7 +154,7 @@ func execValue(list []Platform) krm.Value {
 		items[i] = o.value()
 	}
 	if !full {
-		return krm.SeqOf(items...)
+		return yaml.SeqOf(items...)
 	}
-	return krm.MapOf(krm.Field{Key: "platforms", Value: krm.SeqOf(items...)})
+	return yaml.MapOf(yaml.Field{Key: "platforms", Value: yaml.SeqOf(items...)})
 }

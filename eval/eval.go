@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -34,7 +35,7 @@ func Take(inputs []Input) *krm.List {
 }
 
 // Run runs op and returns the resulting list. It is safe for concurrent use as long as an owned list is passed to one call
-// only. The error wraps [krm.ErrLimit] if the list or something in it would become too large.
+// only. The error wraps [diag.ErrLimit] if the list or something in it would become too large.
 func Run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
 	list, err := run(op, inputs, warn)
 	if err == nil {
@@ -81,7 +82,7 @@ func merge(inputs []Input) (*krm.List, error) {
 	list := Take(inputs)
 	for _, in := range inputs[min(1, len(inputs)):] {
 		if list.Len()+in.List.Len() > krm.MaxResources {
-			return nil, krm.Limitf("the list would have more than %d resources: some bases are used again and again, by one another", krm.MaxResources)
+			return nil, diag.Limitf("the list would have more than %d resources: some bases are used again and again, by one another", krm.MaxResources)
 		}
 		for _, r := range in.List.All() {
 			if err := list.Append(r); err != nil {

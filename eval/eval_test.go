@@ -7,6 +7,7 @@ import (
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 const (
@@ -14,7 +15,7 @@ const (
 	api = "{apiVersion: v1, kind: Service, metadata: {name: api}}\n"
 )
 
-func source(text string) *krm.Source { return &krm.Source{File: "r.yaml", Data: []byte(text)} }
+func source(text string) *yaml.Source { return &yaml.Source{File: "r.yaml", Data: []byte(text)} }
 
 func loaded(t *testing.T, text string) *krm.List {
 	t.Helper()

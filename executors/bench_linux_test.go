@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // What it costs to start an executor and to end it.
@@ -27,10 +27,10 @@ func BenchmarkCall(b *testing.B) {
 	defer x.Close()
 	for _, size := range []int{1 << 10, 1 << 20} {
 		b.Run(map[int]string{1 << 10: "1KiB", 1 << 20: "1MiB"}[size], func(b *testing.B) {
-			list, f := make([]byte, size), function(b)("copy")
+			list, f := make([]byte, size), named(b)("copy")
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				if _, err := x.Execute(b.Context(), f, krm.Chunks{list}); err != nil {
+				if _, err := x.Execute(b.Context(), f, yaml.Chunks{list}); err != nil {
 					b.Fatal(err)
 				}
 			}

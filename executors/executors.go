@@ -16,7 +16,8 @@ package executors
 import (
 	"context"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // An Executor obtains and runs functions. Its methods may be called from many goroutines. The errors that they return
@@ -24,12 +25,12 @@ import (
 type Executor interface {
 	// Prepare obtains what f runs, verifies it, and keeps it, so that Execute runs the verified bytes and no others. It
 	// runs nothing. Preparing a function twice costs nothing.
-	Prepare(ctx context.Context, f krm.Function) error
+	Prepare(ctx context.Context, f function.Function) error
 
 	// Execute runs f once with list, a ResourceList, as its input. When it returns, whatever the call has started has ended.
 	// The list that the function wrote is returned as it is: it may be empty or no list at all. That of a function which
 	// ran and failed is returned with the error, because its results may say why.
-	Execute(ctx context.Context, f krm.Function, list krm.Chunks) (Output, error)
+	Execute(ctx context.Context, f function.Function, list yaml.Chunks) (Output, error)
 }
 
 // StderrTail is how many bytes of a function's stderr are kept: the last ones.
@@ -39,21 +40,21 @@ const StderrTail = 64 << 10
 // run.
 type (
 	// Output is what one call of a function has written.
-	Output = krm.FunctionOutput
+	Output = function.Output
 	// Error is why a function could not be prepared or executed.
-	Error = krm.FunctionError
+	Error = function.Error
 	// Code says what kind of failure an Error is.
-	Code = krm.FunctionCode
+	Code = function.Code
 )
 
 // The codes of errors.
 const (
-	Internal     = krm.FunctionInternal
-	Invalid      = krm.FunctionInvalid
-	Denied       = krm.FunctionDenied
-	Verification = krm.FunctionVerification
-	Failed       = krm.FunctionFailed
-	Timeout      = krm.FunctionTimeout
-	Limit        = krm.FunctionLimit
-	Retrieval    = krm.FunctionRetrieval
+	Internal     = function.Internal
+	Invalid      = function.Invalid
+	Denied       = function.Denied
+	Verification = function.Verification
+	Failed       = function.Failed
+	Timeout      = function.Timeout
+	Limit        = function.LimitExceeded
+	Retrieval    = function.Retrieval
 )

@@ -22,6 +22,8 @@ import (
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // The test program is its own cast: executors good and bad, and a host that gets killed.
@@ -60,7 +62,7 @@ func TestMain(m *testing.M) {
 	case "host of leaves":
 		x, err := executors.Start(context.Background(), executors.Program{Kind: "leaves"})
 		if err == nil {
-			_, err = x.Execute(context.Background(), krm.Function{}, nil)
+			_, err = x.Execute(context.Background(), function.Function{}, nil)
 		}
 		fmt.Println(err)
 		time.Sleep(time.Minute)
@@ -86,19 +88,19 @@ func TestMain(m *testing.M) {
 
 type echo struct{}
 
-func (echo) Prepare(context.Context, krm.Function) error { return nil }
-func (echo) Execute(context.Context, krm.Function, krm.Chunks) (executors.Output, error) {
-	return executors.Output{List: krm.Chunks{[]byte(strings.Join(os.Environ(), "\n"))}}, nil
+func (echo) Prepare(context.Context, function.Function) error { return nil }
+func (echo) Execute(context.Context, function.Function, yaml.Chunks) (executors.Output, error) {
+	return executors.Output{List: yaml.Chunks{[]byte(strings.Join(os.Environ(), "\n"))}}, nil
 }
 
 type boundless struct{}
 
-func (boundless) Prepare(context.Context, krm.Function) error {
+func (boundless) Prepare(context.Context, function.Function) error {
 	return errors.New(strings.Repeat("no ", 12<<20))
 }
 
-func (boundless) Execute(context.Context, krm.Function, krm.Chunks) (executors.Output, error) {
-	return executors.Output{List: krm.Chunks{make([]byte, 64<<20)}, Stderr: make([]byte, 8<<20)}, nil
+func (boundless) Execute(context.Context, function.Function, yaml.Chunks) (executors.Output, error) {
+	return executors.Output{List: yaml.Chunks{make([]byte, 64<<20)}, Stderr: make([]byte, 8<<20)}, nil
 }
 
 // TestBoundless checks that what an executor answers is bounded on this side, too.
@@ -109,7 +111,7 @@ func TestBoundless(t *testing.T) {
 	}
 	defer gone(t, time.Second)
 	defer x.Close()
-	f := krm.Function{Name: "f", Limits: krm.Limits{Output: 1 << 20}}
+	f := function.Function{Name: "f", Limits: function.Limits{Output: 1 << 20}}
 	out, err := x.Execute(t.Context(), f, nil)
 	var e *executors.Error
 	if !errors.As(err, &e) || e.Code != executors.Limit || !strings.Contains(e.Msg, "f: executor boundless answered with more than 1048576 bytes") || out.List != nil {
@@ -138,9 +140,11 @@ func self(t *testing.T, role string) executors.Program {
 
 type panics struct{}
 
-func (panics) Prepare(_ context.Context, f krm.Function) error { panic("with " + string(f.Config)) }
+func (panics) Prepare(_ context.Context, f function.Function) error {
+	panic("with " + string(f.Config))
+}
 
-func (panics) Execute(_ context.Context, _ krm.Function, list krm.Chunks) (executors.Output, error) {
+func (panics) Execute(_ context.Context, _ function.Function, list yaml.Chunks) (executors.Output, error) {
 	go panic("with " + list.String())
 	select {}
 }
@@ -154,10 +158,10 @@ func TestPanics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := krm.Function{Name: "f", Node: "k#transformers[0]", Config: []byte("hush")}
+		f := function.Function{Name: "f", Node: "k#transformers[0]", Config: []byte("hush")}
 		err = x.Prepare(t.Context(), f)
 		checkPanic(t, err, "f: executor panics panicked\n  ")
-		_, err = x.Execute(t.Context(), f, krm.Chunks{[]byte("hush")})
+		_, err = x.Execute(t.Context(), f, yaml.Chunks{[]byte("hush")})
 		checkPanic(t, err, "executor panics crashed (exit status 2) while running f (k#transformers[0])\n  ")
 		x.Close()
 		gone(t, time.Second)
@@ -181,7 +185,7 @@ func checkPanic(t *testing.T, err error, want string) {
 
 type leaves struct{ echo }
 
-func (leaves) Execute(context.Context, krm.Function, krm.Chunks) (executors.Output, error) {
+func (leaves) Execute(context.Context, function.Function, yaml.Chunks) (executors.Output, error) {
 	return executors.Output{}, osexec.Command("/bin/sh", "-c", "PATH=/usr/bin:/bin; export PATH; setsid sh -c 'sleep 48.12 & sleep 48.12' >/dev/null 2>&1 </dev/null & exit 0").Run()
 }
 
@@ -193,7 +197,7 @@ func TestDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	if _, err := x.Execute(t.Context(), krm.Function{}, nil); err != nil {
+	if _, err := x.Execute(t.Context(), function.Function{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(5*time.Second + slack); len(processes("sleep 48.12", os.TempDir())) < 2; time.Sleep(10 * time.Millisecond) {
@@ -205,7 +209,7 @@ func TestDaemon(t *testing.T) {
 	if left := processes("sleep 48.12", os.TempDir()); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if _, err := other.Execute(t.Context(), function(t)("copy"), nil); err != nil {
+	if _, err := other.Execute(t.Context(), named(t)("copy"), nil); err != nil {
 		t.Errorf("another executor: %v", err)
 	}
 	other.Close()
@@ -224,7 +228,7 @@ func deaf() {
 
 type stuck struct{ echo }
 
-func (stuck) Prepare(context.Context, krm.Function) error { select {} }
+func (stuck) Prepare(context.Context, function.Function) error { select {} }
 
 // TestStuck checks that an executor which does not get a function ready is not waited for without end.
 func TestStuck(t *testing.T) {
@@ -236,7 +240,7 @@ func TestStuck(t *testing.T) {
 	}
 	defer gone(t, time.Second)
 	defer x.Close()
-	err = x.Prepare(t.Context(), krm.Function{Name: "f"})
+	err = x.Prepare(t.Context(), function.Function{Name: "f"})
 	var e *executors.Error
 	if !errors.As(err, &e) || e.Code != executors.Timeout || e.Msg != "f: executor stuck did not get it ready within 200ms" {
 		t.Error(err)
@@ -255,8 +259,8 @@ var behaviours = map[string]string{
 	"child": "setsid sleep 48.12 & sleep 48.12",
 }
 
-func function(t testing.TB) func(name string) krm.Function {
-	return func(name string) krm.Function {
+func named(t testing.TB) func(name string) function.Function {
+	return func(name string) function.Function {
 		text := "#!/bin/sh\n" + behaviours[name] + "\n"
 		path := filepath.Join(root(), name)
 		os.MkdirAll(root(), 0o755)
@@ -265,8 +269,8 @@ func function(t testing.TB) func(name string) krm.Function {
 				t.Fatal(err)
 			}
 		}
-		return krm.Function{
-			Name: "example.com/v1 Fake/" + name, Node: "kustomization.yaml#transformers[0]", Runtime: krm.RuntimeExec,
+		return function.Function{
+			Name: "example.com/v1 Fake/" + name, Node: "kustomization.yaml#transformers[0]", Runtime: function.RuntimeExec,
 			Digest: krm.DigestOf([]byte(text)), Program: path, Root: root(), Dir: root(), Unsandboxed: !exec.Probe().Enough(),
 		}
 	}
@@ -319,10 +323,10 @@ func TestConformance(t *testing.T) {
 	t.Run("direct", func(t *testing.T) {
 		x := exec.New()
 		defer x.Close()
-		executortest.Run(t, x, function(t))
+		executortest.Run(t, x, named(t))
 	})
 	t.Run("process", func(t *testing.T) {
-		executortest.Run(t, start(t), function(t))
+		executortest.Run(t, start(t), named(t))
 	})
 	gone(t, 0)
 }
@@ -352,7 +356,7 @@ func TestSocket(t *testing.T) {
 	}
 	x.Close()
 	gone(t, 0)
-	if _, err := x.Execute(t.Context(), function(t)("copy"), nil); err == nil {
+	if _, err := x.Execute(t.Context(), named(t)("copy"), nil); err == nil {
 		t.Error("a closed executor answers")
 	}
 }
@@ -360,7 +364,7 @@ func TestSocket(t *testing.T) {
 func TestCrash(t *testing.T) {
 	for _, sandboxed := range []bool{true, false} {
 		x := start(t)
-		f := function(t)("child")
+		f := named(t)("child")
 		f.Unsandboxed = f.Unsandboxed || !sandboxed
 		go func() {
 			for len(processes("sleep 48.12", os.TempDir())) < 2 {
@@ -371,13 +375,13 @@ func TestCrash(t *testing.T) {
 			}
 		}()
 		start := time.Now()
-		_, err := x.Execute(t.Context(), f, krm.Chunks{[]byte("x")})
+		_, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte("x")})
 		var e *executors.Error
 		want := "executor exec crashed (signal: killed) while running " + f.Name + " (" + f.Node + ")"
 		if !errors.As(err, &e) || e.Code != executors.Failed || e.Msg != want || time.Since(start) > 2*time.Second+slack {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		if _, err := x.Execute(t.Context(), f, krm.Chunks{[]byte("x")}); !errors.As(err, &e) || e.Msg != want {
+		if _, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte("x")}); !errors.As(err, &e) || e.Msg != want {
 			t.Errorf("the next call: %v", err)
 		}
 		x.Close()
@@ -391,7 +395,7 @@ func host() {
 	if err == nil {
 		fn := os.Getenv("FUNCTION")
 		data, _ := os.ReadFile(fn)
-		_, err = x.Execute(context.Background(), krm.Function{
+		_, err = x.Execute(context.Background(), function.Function{
 			Name: "f", Program: fn, Root: filepath.Dir(fn), Dir: "/", Digest: krm.DigestOf(data), Unsandboxed: os.Getenv("PLAIN") != "",
 		}, nil)
 	}
@@ -400,7 +404,7 @@ func host() {
 }
 
 func TestHostKilled(t *testing.T) {
-	f := function(t)("child")
+	f := named(t)("child")
 	for _, plain := range []string{"", "yes"} {
 		cmd := osexec.Command("/proc/self/exe")
 		cmd.Env = []string{"ROLE=host", "TMPDIR=" + os.TempDir(), "FUNCTION=" + f.Program, "PLAIN=" + plain}
@@ -555,7 +559,7 @@ func TestThirdParty(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	out, err := x.Execute(t.Context(), krm.Function{}, nil)
+	out, err := x.Execute(t.Context(), function.Function{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

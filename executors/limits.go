@@ -3,7 +3,7 @@ package executors
 import (
 	"time"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // What a function may use if nothing else was said.
@@ -15,7 +15,7 @@ const (
 )
 
 // Bounded returns l with the defaults in place of zeros.
-func Bounded(l krm.Limits) krm.Limits {
+func Bounded(l function.Limits) function.Limits {
 	if l.Timeout <= 0 {
 		l.Timeout = DefaultTimeout
 	}

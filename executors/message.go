@@ -9,13 +9,15 @@ import (
 
 	"github.com/krmflow/krmflow/executors/internal/wire"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // chunk is how many bytes of a list one message carries: well below gRPC's limit of 4 MiB.
 const chunk = 1 << 20
 
 // parts yields a list in the parts that messages carry.
-func parts(list krm.Chunks) iter.Seq[[]byte] {
+func parts(list yaml.Chunks) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for _, c := range list {
 			for part := range slices.Chunk(c, chunk) {
@@ -28,7 +30,7 @@ func parts(list krm.Chunks) iter.Seq[[]byte] {
 }
 
 // keep adds a part to a list. Small parts, which krmflow itself does not send, become one.
-func keep(list krm.Chunks, part []byte) krm.Chunks {
+func keep(list yaml.Chunks, part []byte) yaml.Chunks {
 	switch n := len(list); {
 	case len(part) == 0:
 		return list
@@ -40,7 +42,7 @@ func keep(list krm.Chunks, part []byte) krm.Chunks {
 }
 
 // toWire returns the message that describes f.
-func toWire(f krm.Function) *wire.Function {
+func toWire(f function.Function) *wire.Function {
 	w := &wire.Function{
 		Name: f.Name, Node: f.Node, Runtime: string(f.Runtime), Unverified: f.Unverified,
 		Program: f.Program, Root: f.Root, Bin: f.Bin, Args: f.Args, Dir: f.Dir, Image: f.Image,
@@ -60,20 +62,20 @@ func toWire(f krm.Function) *wire.Function {
 }
 
 // fromWire is the reverse of toWire.
-func fromWire(w *wire.Function) krm.Function {
+func fromWire(w *wire.Function) function.Function {
 	l := w.GetLimits()
-	f := krm.Function{
-		Name: w.GetName(), Node: w.GetNode(), Runtime: krm.Runtime(w.GetRuntime()), Unverified: w.GetUnverified(),
+	f := function.Function{
+		Name: w.GetName(), Node: w.GetNode(), Runtime: function.Runtime(w.GetRuntime()), Unverified: w.GetUnverified(),
 		Program: w.GetProgram(), Root: w.GetRoot(), Bin: w.GetBin(), Args: w.GetArgs(), Dir: w.GetDir(), Image: w.GetImage(),
 		Network: w.GetNetwork(), Env: w.GetEnv(), AsCurrentUser: w.GetAsCurrentUser(), Unsandboxed: w.GetUnsandboxed(),
-		Limits: krm.Limits{
+		Limits: function.Limits{
 			Timeout: time.Duration(l.GetTimeoutNs()), Output: l.GetOutput(), Memory: l.GetMemory(), Procs: int(l.GetProcs()),
 		},
 		Config: w.GetConfig(),
 	}
 	copy(f.Digest[:], w.GetDigest())
 	for _, m := range w.GetMounts() {
-		f.Mounts = append(f.Mounts, krm.Mount{Type: m.GetType(), Source: m.GetSource(), Dest: m.GetDest(), Writable: m.GetWritable()})
+		f.Mounts = append(f.Mounts, function.Mount{Type: m.GetType(), Source: m.GetSource(), Dest: m.GetDest(), Writable: m.GetWritable()})
 	}
 	return f
 }

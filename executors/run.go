@@ -18,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/sealed"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // maxProgram bounds the program of a third party.
@@ -296,7 +297,7 @@ func (r *run) release() {
 }
 
 // crashed says that the process has ended while f was running. A panic is its own fault, or krmflow's.
-func (r *run) crashed(f krm.Function) *Error {
+func (r *run) crashed(f function.Function) *Error {
 	name := f.Name
 	if f.Node != "" {
 		name += " (" + f.Node + ")"

@@ -20,7 +20,7 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/wire"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 	"google.golang.org/grpc"
 )
 
@@ -113,7 +113,7 @@ type server struct {
 // call runs one method of the executor in a context that ends with the process's. A panic is an error of the call. What
 // the executor was working on may be secret, so the error does not tell: like that of a crash, value and stack go to stderr,
 // which the host keeps to itself.
-func (s *server) call(ctx context.Context, f krm.Function, method func(context.Context) error) (err error) {
+func (s *server) call(ctx context.Context, f function.Function, method func(context.Context) error) (err error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()

@@ -19,6 +19,8 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/wire"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -165,7 +167,7 @@ func sweep(base string) {
 }
 
 // Prepare implements [Executor].
-func (x *Process) Prepare(ctx context.Context, f krm.Function) error {
+func (x *Process) Prepare(ctx context.Context, f function.Function) error {
 	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not get it ready within %v", f.Name, x.kind, x.limit)}
 	ctx, cancel := context.WithTimeoutCause(ctx, x.limit, stuck)
 	defer cancel()
@@ -177,7 +179,7 @@ func (x *Process) Prepare(ctx context.Context, f krm.Function) error {
 }
 
 // Execute implements [Executor].
-func (x *Process) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (Output, error) {
+func (x *Process) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (Output, error) {
 	limits := Bounded(f.Limits)
 	limit := limits.Timeout + overtime
 	stuck := &Error{Code: Timeout, Msg: fmt.Sprintf("%s: executor %s did not answer within %v", f.Name, x.kind, limit)}
@@ -231,7 +233,7 @@ func (x *Process) refusal(ctx context.Context, answer *wire.Error) error {
 }
 
 // failure says why a call has no answer.
-func (x *Process) failure(ctx context.Context, f krm.Function, err error) error {
+func (x *Process) failure(ctx context.Context, f function.Function, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

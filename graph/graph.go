@@ -9,7 +9,8 @@ package graph
 import (
 	"fmt"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A NodeID is the index of a node in its Graph.
@@ -45,15 +46,15 @@ type Item struct {
 
 // An Origin is a place in a configuration file.
 type Origin struct {
-	Source *krm.Source
+	Source *yaml.Source
 	// Path leads to the field: mapping keys and list indexes.
 	Path []any
 }
 
 // Pos returns file and line of the origin. It parses the file again, so it is meant for messages and plans.
-func (o Origin) Pos() krm.Pos {
+func (o Origin) Pos() diag.Pos {
 	if o.Source == nil {
-		return krm.Pos{}
+		return diag.Pos{}
 	}
 	return o.Source.Locate(0, o.Path...)
 }
@@ -69,7 +70,7 @@ func (o Origin) File() string {
 // Field returns the path within the file as messages show it: "patches[1].path".
 func (o Origin) Field() string {
 	if o.Source == nil {
-		return krm.FieldPath(o.Path)
+		return diag.FieldPath(o.Path)
 	}
 	return o.Source.Field(o.Path)
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 )
 
 // randomGraph returns a graph in which each node takes up to three earlier ones.
@@ -137,7 +137,7 @@ func TestWalkPanicAndCancel(t *testing.T) {
 			}
 			return nil
 		})
-		var p *krm.PanicError
+		var p *diag.PanicError
 		if len(errs) == 0 || !errors.As(errs[0], &p) || p.Where != g.Nodes[0].ID || strings.Contains(p.Error(), "secret") {
 			t.Errorf("jobs %d: errors %v, want a PanicError of the first node without the value", jobs, errs)
 		}

@@ -1,6 +1,12 @@
 package graph
 
-import "github.com/krmflow/krmflow/krm"
+import (
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
 
 // An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Discard], [Call] and [Finish]. Ops are plain
 // data; package eval runs them all but Call, for which the scheduler needs an executor.
@@ -11,8 +17,8 @@ type Op interface {
 
 // Load yields the resources of one file.
 type Load struct {
-	Source *krm.Source
-	Schema *krm.Schema
+	Source *yaml.Source
+	Schema *schema.Schema
 	// Origin is recorded on each resource, nil if the root asks for no origins.
 	Origin *krm.Origin
 }
@@ -23,7 +29,7 @@ type Merge struct{}
 // Generate adds what a generator makes to its input: as a new resource, or merged into or in place of an existing one.
 type Generate struct {
 	Builtin Builtin
-	Schema  *krm.Schema
+	Schema  *schema.Schema
 	Origin  *krm.Origin
 }
 
@@ -45,13 +51,13 @@ type Discard struct{}
 // Call runs a function: as a generator, whose resources are added to its input, as a transformer, which replaces it, or as
 // a validator, which must not change it.
 type Call struct {
-	Function krm.Function
+	Function function.Function
 	// Config is the functionConfig, without the field that names the function, and ConfigPos where it stands.
-	Config    krm.Value
-	ConfigPos krm.Pos
-	Role      krm.Role
-	Schema    *krm.Schema
-	// Version is the apiVersion of the ResourceList that the function gets, [krm.ResourceListV1] if empty.
+	Config    yaml.Value
+	ConfigPos diag.Pos
+	Role      function.Role
+	Schema    *schema.Schema
+	// Version is the apiVersion of the ResourceList that the function gets, [function.ResourceListV1] if empty.
 	Version string
 	// Origin is recorded on what the function makes or, for a transformer, as a transformation.
 	Origin *krm.Origin

@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 )
 
 // Walk calls visit once for each node, never before its inputs are done, at most jobs at a time. Nodes that are ready at
@@ -13,7 +13,7 @@ import (
 // of those that visit; others are started only when there is something to do for them.
 //
 // After an error no further node is started, unless keepGoing is true: then only the nodes that need the failed one are
-// left out. Walk returns the errors in the order of the Graph, a panic of visit as a [krm.PanicError]; if ctx ends it returns
+// left out. Walk returns the errors in the order of the Graph, a panic of visit as a [diag.PanicError]; if ctx ends it returns
 // its error as well.
 func Walk(ctx context.Context, g *Graph, jobs int, keepGoing bool, visit func(NodeID, *Node) error) []error {
 	w := newWalk(g)
@@ -112,7 +112,7 @@ func (w *walk) share() {
 func (w *walk) call(id NodeID) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = krm.Panicked(w.g.Nodes[id].ID, p)
+			err = diag.Panicked(w.g.Nodes[id].ID, p)
 		}
 	}()
 	return w.visit(id, w.g.Nodes[id])

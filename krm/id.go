@@ -2,6 +2,8 @@ package krm
 
 import (
 	"strings"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // GVK names a kind of object: API group, version and kind.
@@ -27,9 +29,9 @@ func (g GVK) APIVersion() string {
 // String returns apiVersion and kind, without empty parts, in one line.
 func (g GVK) String() string {
 	if v := g.APIVersion(); v != "" {
-		return OneLine(v + " " + g.Kind)
+		return diag.OneLine(v + " " + g.Kind)
 	}
-	return OneLine(g.Kind)
+	return diag.OneLine(g.Kind)
 }
 
 // Selects reports whether g, whose empty fields match anything, matches o.
@@ -73,7 +75,7 @@ func (id ID) Key() ID {
 // String returns the form that messages show, in one line: apiVersion kind namespace/name.
 func (id ID) String() string {
 	if id.Namespace != "" && id.Namespace != ClusterScope {
-		return OneLine(id.GVK.String() + " " + id.Namespace + "/" + id.Name)
+		return diag.OneLine(id.GVK.String() + " " + id.Namespace + "/" + id.Name)
 	}
-	return OneLine(strings.TrimSuffix(id.GVK.String()+" "+id.Name, " "))
+	return diag.OneLine(strings.TrimSuffix(id.GVK.String()+" "+id.Name, " "))
 }

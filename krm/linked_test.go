@@ -1,15 +1,19 @@
 package krm
 
-import "testing"
+import (
+	"testing"
 
-func linkedResource() (*Resource, Value) {
-	l := Linked("a")
-	r := NewResource(MapOf(
-		Field{"kind", Str("X")},
-		Field{"metadata", MapOf(Field{"labels", MapOf(Field{"app", l}, Field{"own", Str("a")})})},
-		Field{"spec", MapOf(Field{"claims", SeqOf(
-			MapOf(Field{"name", Str("one")}, Field{"app", l}),
-			MapOf(Field{"name", Str("two")}, Field{"app", l}),
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+func linkedResource() (*Resource, yaml.Value) {
+	l := yaml.Linked("a")
+	r := NewResource(yaml.MapOf(
+		yaml.Field{Key: "kind", Value: yaml.Str("X")},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "labels", Value: yaml.MapOf(yaml.Field{Key: "app", Value: l}, yaml.Field{Key: "own", Value: yaml.Str("a")})})},
+		yaml.Field{Key: "spec", Value: yaml.MapOf(yaml.Field{Key: "claims", Value: yaml.SeqOf(
+			yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("one")}, yaml.Field{Key: "app", Value: l}),
+			yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("two")}, yaml.Field{Key: "app", Value: l}),
 		)})},
 	), nil)
 	r.SetLinkedValue(r.Value())
@@ -25,7 +29,7 @@ func TestLinkedChangesEverywhere(t *testing.T) {
 	r, _ := linkedResource()
 	before := r.Copy()
 	for _, want := range []string{"b", "", "c"} { // the link survives a change
-		r.SetValue(r.Value().WithAt(Str(want), "metadata", "labels", "app"))
+		r.SetValue(r.Value().WithAt(yaml.Str(want), "metadata", "labels", "app"))
 		if got := apps(r); got != [3]string{want, want, want} {
 			t.Errorf("after setting %q: %q", want, got)
 		}
@@ -41,13 +45,13 @@ func TestLinkedChangesEverywhere(t *testing.T) {
 func TestLinkedFollowsMovedItems(t *testing.T) {
 	r, l := linkedResource()
 	claims := r.Value().At("spec", "claims").Items()
-	r.SetValue(r.Value().WithAt(SeqOf(
-		MapOf(Field{"name", Str("new")}, Field{"app", Str("n")}), claims[1], claims[0],
+	r.SetValue(r.Value().WithAt(yaml.SeqOf(
+		yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("new")}, yaml.Field{Key: "app", Value: yaml.Str("n")}), claims[1], claims[0],
 	), "spec", "claims"))
 	if got := apps(r); got != [3]string{"a", "n", "a"} {
 		t.Errorf("an added item changed its neighbours: %q", got)
 	}
-	r.SetValue(r.Value().WithAt(SeqOf(claims[1].With("app", Str("b")), claims[0]), "spec", "claims"))
+	r.SetValue(r.Value().WithAt(yaml.SeqOf(claims[1].With("app", yaml.Str("b")), claims[0]), "spec", "claims"))
 	if got := apps(r); got != [3]string{"b", "b", "b"} {
 		t.Errorf("changing a moved item: %q", got)
 	}
@@ -58,18 +62,18 @@ func TestLinkedFollowsMovedItems(t *testing.T) {
 
 func TestUnlinkAndRemoval(t *testing.T) {
 	r, _ := linkedResource()
-	r.SetValue(r.Value().WithAt(MapOf(), "metadata", "labels"))
+	r.SetValue(r.Value().WithAt(yaml.MapOf(), "metadata", "labels"))
 	if got := apps(r); got != [3]string{"", "a", "a"} {
 		t.Errorf("removing one: %q", got)
 	}
 	r.Unlink()
 	claims := r.Value().At("spec", "claims")
-	r.SetValue(r.Value().WithAt(claims.WithItem(0, claims.Items()[0].With("app", Str("b"))), "spec", "claims"))
+	r.SetValue(r.Value().WithAt(claims.WithItem(0, claims.Items()[0].With("app", yaml.Str("b"))), "spec", "claims"))
 	if got := apps(r); got != [3]string{"", "b", "a"} {
 		t.Errorf("after Unlink: %q", got)
 	}
 	for _, text := range []string{"", "x"} {
-		if one, two := Linked(text), Linked(text); one == two {
+		if one, two := yaml.Linked(text), yaml.Linked(text); one == two {
 			t.Errorf("two calls of Linked(%q) returned one node", text)
 		}
 	}
@@ -77,8 +81,8 @@ func TestUnlinkAndRemoval(t *testing.T) {
 
 func TestCopyOfLinkedIsOrdinary(t *testing.T) {
 	r, l := linkedResource()
-	r.SetValue(r.Value().With("copy", l).With("tree", MapOf(Field{"copy", l})))
-	r.SetValue(r.Value().WithAt(Str("b"), "metadata", "labels", "app"))
+	r.SetValue(r.Value().With("copy", l).With("tree", yaml.MapOf(yaml.Field{Key: "copy", Value: l})))
+	r.SetValue(r.Value().WithAt(yaml.Str("b"), "metadata", "labels", "app"))
 	if got := r.Value().Get("copy").Text() + r.Value().At("tree", "copy").Text(); got != "aa" {
 		t.Errorf("copies became %q", got)
 	}
@@ -89,10 +93,10 @@ func TestCopyOfLinkedIsOrdinary(t *testing.T) {
 
 func TestLinksAddedBesideAChange(t *testing.T) {
 	r, _ := linkedResource()
-	l := Linked("new")
-	v := r.Value().WithAt(Str("b"), "metadata", "labels", "app").WithAt(l, "metadata", "labels", "env").WithAt(l, "spec", "env")
+	l := yaml.Linked("new")
+	v := r.Value().WithAt(yaml.Str("b"), "metadata", "labels", "app").WithAt(l, "metadata", "labels", "env").WithAt(l, "spec", "env")
 	r.SetLinkedValue(v)
-	r.SetValue(r.Value().WithAt(Str("newer"), "spec", "env"))
+	r.SetValue(r.Value().WithAt(yaml.Str("newer"), "spec", "env"))
 	if got := r.Labels().Get("env").Text(); got != "newer" {
 		t.Errorf("the link that was added is lost: %q", got)
 	}
@@ -104,12 +108,12 @@ func TestLinksAddedBesideAChange(t *testing.T) {
 func TestLinkSurvivesAChangeInSeveralPlaces(t *testing.T) {
 	r, _ := linkedResource()
 	claims := r.Value().At("spec", "claims").Items()
-	v := r.Value().WithAt(Str("b"), "metadata", "labels", "app")
-	r.SetValue(v.WithAt(SeqOf(claims[0].With("app", Str("b")), claims[1].With("app", Str("last"))), "spec", "claims"))
+	v := r.Value().WithAt(yaml.Str("b"), "metadata", "labels", "app")
+	r.SetValue(v.WithAt(yaml.SeqOf(claims[0].With("app", yaml.Str("b")), claims[1].With("app", yaml.Str("last"))), "spec", "claims"))
 	if got := apps(r); got != [3]string{"last", "last", "last"} {
 		t.Errorf("contradicting changes: %q", got)
 	}
-	r.SetValue(r.Value().WithAt(Str("c"), "metadata", "labels", "app"))
+	r.SetValue(r.Value().WithAt(yaml.Str("c"), "metadata", "labels", "app"))
 	if got := apps(r); got != [3]string{"c", "c", "c"} {
 		t.Errorf("the next change: %q", got)
 	}

@@ -3,6 +3,9 @@ package krm
 import (
 	"fmt"
 	"iter"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // MaxResources bounds a list, far above what a cluster can hold: a base that is used twice by one that is used twice, and so
@@ -44,17 +47,17 @@ func NewList(rs ...*Resource) *List {
 func (l *List) weigh(old int, r *Resource) {
 	l.size += r.size - old
 	switch {
-	case r.size > MaxResource && r.size > old:
-		l.tooLarge = Limitf("%s has become larger than %d MiB", r.id, MaxResource>>20)
-	case l.size > MaxList:
-		l.tooLarge = Limitf("the list has become larger than %d MiB", MaxList>>20)
+	case r.size > yaml.MaxResource && r.size > old:
+		l.tooLarge = diag.Limitf("%s has become larger than %d MiB", r.id, yaml.MaxResource>>20)
+	case l.size > yaml.MaxList:
+		l.tooLarge = diag.Limitf("the list has become larger than %d MiB", yaml.MaxList>>20)
 	}
 }
 
 // Size returns about how many bytes the resources have together, with those that are shared counted wherever they are.
 func (l *List) Size() int { return l.size }
 
-// CheckSize returns an error that wraps [ErrLimit] if the list or a resource in it has grown too large. Until then
+// CheckSize returns an error that wraps [diag.ErrLimit] if the list or a resource in it has grown too large. Until then
 // iterations over the list end early: whoever changes one asks in the end.
 func (l *List) CheckSize() error { return l.tooLarge }
 
@@ -110,7 +113,7 @@ func (l *List) FindAny(id ID) []int { return l.buildAny().find(id) }
 // A DuplicateError says that two resources of one list have the same identity.
 type DuplicateError struct {
 	ID            ID
-	First, Second Pos
+	First, Second diag.Pos
 }
 
 func (e *DuplicateError) Error() string {

@@ -1,9 +1,13 @@
 package krm
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
 
 func TestListChange(t *testing.T) {
-	r := NewResource(MapOf(Field{"kind", Str("A")}, Field{"metadata", MapOf(Field{"name", Str("one")})}), nil)
+	r := NewResource(yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("one")})}), nil)
 	rename := func(name string) func(*Resource) {
 		return func(r *Resource) {
 			r.PushID()

@@ -1,9 +1,13 @@
 package krm
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
 
 func listObject(name string) *Resource {
-	return NewResource(MapOf(Field{"apiVersion", Str("v1")}, Field{"kind", Str("ConfigMap")}, Field{"metadata", MapOf(Field{"name", Str(name)})}), nil)
+	return NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("ConfigMap")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(name)})}), nil)
 }
 
 // TestSetKeepsIndexesRight renames resources one way and another and compares the indexes with new ones.

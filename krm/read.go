@@ -1,32 +1,38 @@
 package krm
 
-import "iter"
+import (
+	"iter"
 
-// Resources returns the resources in a file, as [Source.Documents] has them. They are new at each call.
-func Resources(s *Source, schema *Schema) ([]*Resource, error) {
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// Resources returns the resources in a file, as [yaml.Source.Documents] has them. They are new at each call.
+func Resources(s *yaml.Source, kinds *schema.Schema) ([]*Resource, error) {
 	docs, err := s.Documents()
-	return resources(s, docs, schema), err
+	return resources(s, docs, kinds), err
 }
 
-// Configs returns the objects in a file, as [Source.Configs] has them. They are new at each call.
-func Configs(s *Source, schema *Schema) ([]*Resource, error) {
+// Configs returns the objects in a file, as [yaml.Source.Configs] has them. They are new at each call.
+func Configs(s *yaml.Source, kinds *schema.Schema) ([]*Resource, error) {
 	docs, err := s.Configs()
-	return resources(s, docs, schema), err
+	return resources(s, docs, kinds), err
 }
 
-// Patches returns the objects in a file, as [Source.Patches] has them. They are new at each call.
-func Patches(s *Source, schema *Schema) ([]*Resource, error) {
+// Patches returns the objects in a file, as [yaml.Source.Patches] has them. They are new at each call.
+func Patches(s *yaml.Source, kinds *schema.Schema) ([]*Resource, error) {
 	docs, err := s.Patches()
-	return resources(s, docs, schema), err
+	return resources(s, docs, kinds), err
 }
 
-func resources(s *Source, docs []Document, schema *Schema) []*Resource {
+func resources(s *yaml.Source, docs []yaml.Document, kinds *schema.Schema) []*Resource {
 	rs := make([]Resource, len(docs))
 	ptrs := make([]*Resource, len(docs))
 	for i, d := range docs {
 		r := &rs[i]
-		r.scopes = schema
-		r.Pos = Pos{File: s.File, Line: d.Line}
+		r.scopes = kinds
+		r.Pos = diag.Pos{File: s.File, Line: d.Line}
 		r.size = d.Size
 		r.adopt(d.Value)
 		ptrs[i] = r
@@ -35,7 +41,7 @@ func resources(s *Source, docs []Document, schema *Schema) []*Resource {
 }
 
 // Kinds returns the kinds of the resources that [Resources] returns, in order, and the same error.
-func Kinds(s *Source) (iter.Seq[GVK], error) {
+func Kinds(s *yaml.Source) (iter.Seq[GVK], error) {
 	docs, err := s.Documents()
 	return func(yield func(GVK) bool) {
 		for _, d := range docs {

@@ -1,13 +1,19 @@
 package krm
 
+import (
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
 // A Resource is one Kubernetes object together with what a build must remember about it. Resources are immutable once
 // they are in a [List] that others can see: a step copies the struct ([Resource.Copy]), changes the copy and puts it
 // into its own list.
 type Resource struct {
-	value Value
+	value yaml.Value
 	id    ID
 	// scopes decides which kinds have no namespace; nil means Kubernetes' own.
-	scopes *Schema
+	scopes *schema.Schema
 	size   int    // of the text that it was read from, and what steps have added: see Value.Size
 	linked bool   // value may hold linked strings
 	maker  *maker // of the list that this is a copy for; no other has it
@@ -28,7 +34,7 @@ type Resource struct {
 	Origin          *Origin
 	Transformations []*Origin
 	// Pos is where the document starts.
-	Pos Pos
+	Pos diag.Pos
 }
 
 // An Origin is the provenance that buildMetadata's originAnnotations and transformerAnnotations print.
@@ -43,17 +49,17 @@ type Origin struct {
 }
 
 // NewResource returns a resource for value. A nil schema stands for Kubernetes' own.
-func NewResource(value Value, schema *Schema) *Resource {
-	r := &Resource{scopes: schema}
+func NewResource(value yaml.Value, kinds *schema.Schema) *Resource {
+	r := &Resource{scopes: kinds}
 	r.SetValue(value)
 	return r
 }
 
 // Value returns the object.
-func (r *Resource) Value() Value { return r.value }
+func (r *Resource) Value() yaml.Value { return r.value }
 
 // Room returns by how many bytes the object may still grow, negative if it has grown too large: see [Value.Size].
-func (r *Resource) Room() int { return MaxResource - r.size }
+func (r *Resource) Room() int { return yaml.MaxResource - r.size }
 
 // Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
@@ -67,39 +73,39 @@ func (r *Resource) Copy() *Resource {
 	return &c
 }
 
-// SetValue replaces the object; the current identity follows. Strings made by [Linked] that v has changed in one place
+// SetValue replaces the object; the current identity follows. Strings made by [yaml.Linked] that v has changed in one place
 // change in all places: a value that does not descend from the current one needs [Resource.Unlink] first.
-func (r *Resource) SetValue(v Value) {
+func (r *Resource) SetValue(v yaml.Value) {
 	r.setValue(v, false)
 }
 
-// SetLinkedValue is [Resource.SetValue] for a value to which strings made by [Linked] were added.
-func (r *Resource) SetLinkedValue(v Value) {
+// SetLinkedValue is [Resource.SetValue] for a value to which strings made by [yaml.Linked] were added.
+func (r *Resource) SetLinkedValue(v yaml.Value) {
 	r.setValue(v, true)
 	r.linked = true
 }
 
-func (r *Resource) setValue(v Value, linksAdded bool) {
+func (r *Resource) setValue(v yaml.Value, linksAdded bool) {
 	if r.linked {
-		v = KeepLinks(r.value, v, linksAdded)
+		v = yaml.KeepLinks(r.value, v, linksAdded)
 	}
-	r.size = max(0, r.size+Growth(r.value, v))
+	r.size = max(0, r.size+yaml.Growth(r.value, v))
 	r.adopt(v)
 }
 
 // adopt makes v the object.
-func (r *Resource) adopt(v Value) {
+func (r *Resource) adopt(v yaml.Value) {
 	r.value = v
 	meta := v.Get("metadata")
 	gvk := gvkOf(v)
 	cluster := r.id.Cluster
 	if gvk != r.id.GVK {
-		cluster = r.scopes.ClusterScoped(SchemaKind(gvk))
+		cluster = r.scopes.ClusterScoped(schema.Kind(gvk))
 	}
 	r.id = ID{gvk, meta.Get("name").Text(), meta.Get("namespace").Text(), cluster}
 }
 
-func gvkOf(v Value) GVK { return ParseGVK(v.Get("apiVersion").Text(), v.Get("kind").Text()) }
+func gvkOf(v yaml.Value) GVK { return ParseGVK(v.Get("apiVersion").Text(), v.Get("kind").Text()) }
 
 // ID returns the current identity.
 func (r *Resource) ID() ID { return r.id }
@@ -130,7 +136,7 @@ func (r *Resource) PushID() {
 
 // SetName replaces metadata.name.
 func (r *Resource) SetName(name string) {
-	r.SetValue(r.value.WithAt(Str(name), "metadata", "name"))
+	r.SetValue(r.value.WithAt(yaml.Str(name), "metadata", "name"))
 }
 
 // SetNamespace replaces metadata.namespace; an empty one removes the field.
@@ -141,20 +147,20 @@ func (r *Resource) SetNamespace(ns string) {
 		}
 		return
 	}
-	r.SetValue(r.value.WithAt(Str(ns), "metadata", "namespace"))
+	r.SetValue(r.value.WithAt(yaml.Str(ns), "metadata", "namespace"))
 }
 
 // Labels returns metadata.labels, None if there are none.
-func (r *Resource) Labels() Value { return r.value.At("metadata", "labels") }
+func (r *Resource) Labels() yaml.Value { return r.value.At("metadata", "labels") }
 
 // Annotations returns metadata.annotations, None if there are none.
-func (r *Resource) Annotations() Value { return r.value.At("metadata", "annotations") }
+func (r *Resource) Annotations() yaml.Value { return r.value.At("metadata", "annotations") }
 
 // Reborn returns what r becomes when a function returns v for it: a resource of its own that has the object v and what the build
 // remembers about r. Links are cut, and no var takes its value from it.
-func (r *Resource) Reborn(v Value) *Resource {
+func (r *Resource) Reborn(v yaml.Value) *Resource {
 	c := r.Copy()
-	c.value, c.id, c.size, c.linked, c.RefVars = Value{}, ID{}, 0, false, nil
+	c.value, c.id, c.size, c.linked, c.RefVars = yaml.Value{}, ID{}, 0, false, nil
 	c.SetValue(v)
 	return c
 }
@@ -170,7 +176,7 @@ func (r *Resource) IsLocal() bool {
 }
 
 // Schema returns the schema that the resource was loaded with, nil for Kubernetes' own.
-func (r *Resource) Schema() *Schema { return r.scopes }
+func (r *Resource) Schema() *schema.Schema { return r.scopes }
 
 // Unlink makes the links of r ordinary values.
 func (r *Resource) Unlink() {

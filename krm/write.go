@@ -1,6 +1,10 @@
 package krm
 
-import "io"
+import (
+	"io"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
 
 // AppendYAML appends the resources as documents separated by "---".
 func (l *List) AppendYAML(dst []byte) []byte {
@@ -8,14 +12,14 @@ func (l *List) AppendYAML(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, "---\n"...)
 		}
-		dst = AppendYAML(dst, r.value)
+		dst = yaml.AppendYAML(dst, r.value)
 	}
 	return dst
 }
 
 // WriteYAML writes what [List.AppendYAML] appends, in pieces of at least some ten thousand bytes. w must not keep them.
 func (l *List) WriteYAML(w io.Writer) error {
-	enc := NewEncoder(w)
+	enc := yaml.NewEncoder(w)
 	for _, r := range l.items {
 		if enc.Encode(r.value) != nil {
 			break

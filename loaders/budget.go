@@ -3,7 +3,7 @@ package loaders
 import (
 	"sync/atomic"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 )
 
 // A Budget bounds how many bytes a run takes in. A nil Budget has no limit. It is safe for concurrent use.
@@ -24,5 +24,5 @@ func (b *Budget) take(n int64) error {
 	if b == nil || b.used.Add(n) <= b.Max {
 		return nil
 	}
-	return krm.Limitf("the files that the run reads have more than %s", krm.Count(int(b.Max), "byte")).Hint("--max-input sets how much it may read")
+	return diag.Limitf("the files that the run reads have more than %s", diag.Count(int(b.Max), "byte")).Hint("--max-input sets how much it may read")
 }

@@ -15,7 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A Local reads files below the directories of a build. It is safe for concurrent use.
@@ -29,13 +30,13 @@ type Local struct {
 
 	mu    sync.Mutex
 	files map[string]file
-	known map[identity]*krm.Source // those that were read, whatever their names are
-	dirs  map[string]string        // absolute path of a directory -> the same without symbolic links
+	known map[identity]*yaml.Source // those that were read, whatever their names are
+	dirs  map[string]string         // absolute path of a directory -> the same without symbolic links
 }
 
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.
 type file struct {
-	src *krm.Source
+	src *yaml.Source
 	dir string
 }
 
@@ -50,7 +51,7 @@ func NewLocal(cwd string, roots []string, unrestricted bool, budget *Budget) *Lo
 	relative := slices.ContainsFunc(roots, func(path string) bool { return !filepath.IsAbs(path) })
 	return &Local{
 		cwd: cwd, absolute: !relative, unrestricted: unrestricted, budget: budget,
-		files: map[string]file{}, known: map[identity]*krm.Source{}, dirs: map[string]string{},
+		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{},
 	}
 }
 
@@ -77,7 +78,7 @@ func (d *Dir) Close() {
 }
 
 // Contains reports whether o is d or lies below it.
-func (d *Dir) Contains(o *Dir) bool { return krm.Within(o.Real, d.Real) }
+func (d *Dir) Contains(o *Dir) bool { return diag.Within(o.Real, d.Real) }
 
 // Root returns the directory that the user names on the command line.
 func (l *Local) Root(path string) (*Dir, error) {
@@ -177,12 +178,12 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 
 // Read returns the file that the layer in d refers to as path. The same file is read only once per run, also if it has several
 // names.
-func (l *Local) Read(d *Dir, path string) (*krm.Source, error) {
-	return l.ReadUpTo(krm.MaxFile, d, path)
+func (l *Local) Read(d *Dir, path string) (*yaml.Source, error) {
+	return l.ReadUpTo(yaml.MaxFile, d, path)
 }
 
 // ReadUpTo is [Local.Read] that refuses files of more than limit bytes.
-func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*krm.Source, error) {
+func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error) {
 	abs := filepath.Join(d.Real, path)
 	if filepath.IsAbs(path) {
 		abs = filepath.Clean(path)
@@ -202,7 +203,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*krm.Source, error) 
 	if known := l.files[abs]; known.src != nil {
 		return known.src, nil
 	}
-	src := &krm.Source{File: l.name(abs), Data: read.data}
+	src := &yaml.Source{File: l.name(abs), Data: read.data}
 	if first := l.known[read.id]; first != nil && read.data == nil {
 		src = first.As(src.File)
 	} else if read.id != (identity{}) {
@@ -223,7 +224,7 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 		// The common case. A symbolic link that stays inside is followed.
 		c, err := l.readBeneath(d, rel, limit)
 		switch {
-		case err == nil, errors.Is(err, krm.ErrLimit):
+		case err == nil, errors.Is(err, diag.ErrLimit):
 			return c, err
 		case errors.Is(err, fs.ErrNotExist):
 			return c, pathError(err, as, abs)
@@ -295,9 +296,9 @@ func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
 	if err != nil {
 		return nil, pathError(err, as, abs)
 	}
-	if !krm.Within(real, d.Real) {
+	if !diag.Within(real, d.Real) {
 		e := &RestrictedError{Path: as, Root: d.Name}
-		if krm.Within(abs, d.Real) {
+		if diag.Within(abs, d.Real) {
 			e.Target = l.name(real)
 		}
 		return nil, e
@@ -381,7 +382,7 @@ func nearNames(as, abs string) []string {
 	}
 	defer f.Close()
 	names, _ := f.Readdirnames(10_000)
-	near := krm.Nearest(filepath.Base(abs), names)
+	near := diag.Nearest(filepath.Base(abs), names)
 	if near == "" {
 		return nil
 	}
@@ -389,14 +390,14 @@ func nearNames(as, abs string) []string {
 }
 
 // Sources returns the files that were read, sorted by name.
-func (l *Local) Sources() []*krm.Source {
+func (l *Local) Sources() []*yaml.Source {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make([]*krm.Source, 0, len(l.files))
+	out := make([]*yaml.Source, 0, len(l.files))
 	for _, f := range l.files {
 		out = append(out, f.src)
 	}
-	slices.SortFunc(out, func(a, b *krm.Source) int { return strings.Compare(a.File, b.File) })
+	slices.SortFunc(out, func(a, b *yaml.Source) int { return strings.Compare(a.File, b.File) })
 	return out
 }
 
@@ -417,7 +418,7 @@ func relative(dir, path string) (string, error) {
 }
 
 // ReadFile returns the file at an absolute path that the user named, wherever it is, and its path without symbolic links.
-func (l *Local) ReadFile(abs string) (*krm.Source, string, error) {
+func (l *Local) ReadFile(abs string) (*yaml.Source, string, error) {
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
 		return nil, "", pathError(err, l.Name(abs), abs)

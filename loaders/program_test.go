@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A program may be larger than any file of configuration. What is no file inside the root has no digest.
@@ -26,12 +27,12 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	write("fn", 10)
-	write("large", krm.MaxFile+1)
+	write("large", yaml.MaxFile+1)
 	write("huge", MaxProgram+1)
 	os.Mkdir(filepath.Join(root, "sub"), 0o755)
 	os.Symlink("../fn", filepath.Join(root, "sub", "in"))
 	os.Symlink("/etc/passwd", filepath.Join(root, "sub", "out"))
-	large := sha256.Sum256(append([]byte("#!/bin/sh\n"), make([]byte, krm.MaxFile+1-10)...))
+	large := sha256.Sum256(append([]byte("#!/bin/sh\n"), make([]byte, yaml.MaxFile+1-10)...))
 	for _, tt := range []struct {
 		name, real string
 		digest     krm.Digest

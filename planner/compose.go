@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
 
@@ -18,12 +21,12 @@ type composed struct {
 	items    []*item
 	catalogs []catalogRef
 	failed   bool
-	errs     krm.Mistakes
+	errs     diag.Mistakes
 }
 
 // compose consolidates the Composition in dir (CI-05, CI-06). Mistakes are recorded. Nothing is planned before all of it is
 // known (CE-03).
-func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
+func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 	if c := b.c.composed[dir.Real]; c != nil {
 		b.errs.AddOnce(c.errs)
 		return c
@@ -70,7 +73,7 @@ func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 func (c *composed) absorb(in *composed) {
 	for _, ref := range in.catalogs {
 		same := func(known catalogRef) bool {
-			return known.src == ref.src && krm.FieldPath(known.path) == krm.FieldPath(ref.path)
+			return known.src == ref.src && diag.FieldPath(known.path) == diag.FieldPath(ref.path)
 		}
 		if !slices.ContainsFunc(c.catalogs, same) {
 			c.catalogs = append(c.catalogs, ref)
@@ -108,7 +111,7 @@ func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
 }
 
 // importFile returns the file of a Composition that path names, directly or as its directory (CI-02).
-func (b *build) importFile(f *compositionFile, path string) (*loaders.Dir, *krm.Source, error) {
+func (b *build) importFile(f *compositionFile, path string) (*loaders.Dir, *yaml.Source, error) {
 	folder, named := compositionPath(path)
 	if !named {
 		folder = path
@@ -188,7 +191,7 @@ func (b *build) override(f *compositionFile, front, back []*item) (_, _ []*item)
 
 // noTarget says that an override is about no imported item, and which one may be meant (CV-05 to CV-08).
 func noTarget(f *compositionFile, o *item, imported []*item) error {
-	err := krm.Errorf(krm.Pos{}, "", "no transformer found for override %s", o.id)
+	err := diag.Errorf(diag.Pos{}, "", "no transformer found for override %s", o.id)
 	if len(f.imports) == 0 {
 		return err.Hint("only imported transformers can be overridden, and this Composition imports none")
 	}
@@ -204,31 +207,31 @@ func noTarget(f *compositionFile, o *item, imported []*item) error {
 		}
 		names = append(names, it.id.String())
 	}
-	err.Hints = append(err.Hints, krm.DidYouMean(o.id.String(), names)...)
+	err.Hints = append(err.Hints, diag.DidYouMean(o.id.String(), names)...)
 	if len(err.Hints) == 0 && len(names) > 0 {
-		err.Hint("imported are: %s", krm.Some(names))
+		err.Hint("imported are: %s", diag.Some(names))
 	}
 	return err
 }
 
 // apply returns the item after an override, nil if that deletes it. it is not changed.
-func (it *item) apply(o *item, schema *krm.Schema) (*item, error) {
+func (it *item) apply(o *item, kinds *schema.Schema) (*item, error) {
 	patch := o.rebased(it.dir)
 	base := it.value
-	if patch.Get(krm.PlaceRuntime).Exists() {
+	if patch.Get(function.PlaceRuntime).Exists() {
 		base = withRuntime(base)
 	}
-	if wanted := patch.Get(krm.PlaceRuntime); wanted.Type() == krm.Map && base.Get(krm.PlaceRuntime).Type() == krm.Map {
-		base = base.With(krm.PlaceRuntime, otherRuntimes(base.Get(krm.PlaceRuntime), wanted))
+	if wanted := patch.Get(function.PlaceRuntime); wanted.Type() == yaml.Map && base.Get(function.PlaceRuntime).Type() == yaml.Map {
+		base = base.With(function.PlaceRuntime, otherRuntimes(base.Get(function.PlaceRuntime), wanted))
 	}
-	merged, deleted, err := builtins.MergePatch(schema, base, patch)
+	merged, deleted, err := builtins.MergePatch(kinds, base, patch)
 	if err != nil || deleted {
 		return nil, err
 	}
 	changed := *it
 	changed.value = merged
 	changed.src = it.src.Over(merged, o.src)
-	if o.value.Get(krm.PlaceRuntime).Exists() {
+	if o.value.Get(function.PlaceRuntime).Exists() {
 		changed.spelled = o.spelled
 	}
 	changed.changes = append(it.changes[:len(it.changes):len(it.changes)], change{graph.Origin{Source: o.src}, o.dir, o.file})
@@ -237,25 +240,25 @@ func (it *item) apply(o *item, schema *krm.Schema) (*item, error) {
 
 // withRuntime returns an item that names its function in annotations, if it does, with the field runtime instead: an override
 // of the field is about the function, however it is spelled.
-func withRuntime(v krm.Value) krm.Value {
-	inline, err := krm.ReadInline(v, nil)
-	if v.Get(krm.PlaceRuntime).Exists() || err != nil || inline == nil {
+func withRuntime(v yaml.Value) yaml.Value {
+	inline, err := function.ReadInline(v, nil)
+	if v.Get(function.PlaceRuntime).Exists() || err != nil || inline == nil {
 		return v
 	}
 	meta := v.Get("metadata").Without("configFn")
 	if annotations := meta.Get("annotations"); annotations.Exists() {
-		for _, key := range []string{krm.PlaceAnnotation, krm.PlaceAnnotation2, krm.PlaceContainer} {
+		for _, key := range []string{function.PlaceAnnotation, function.PlaceAnnotation2, function.PlaceContainer} {
 			annotations = annotations.Without(key)
 		}
 		if meta = meta.With("annotations", annotations); annotations.Len() == 0 {
 			meta = meta.Without("annotations")
 		}
 	}
-	return v.With("metadata", meta).With(krm.PlaceRuntime, inline.Value())
+	return v.With("metadata", meta).With(function.PlaceRuntime, inline.Value())
 }
 
 // otherRuntimes returns the runtime of an item without the kinds that an override replaces by another one (CV-11).
-func otherRuntimes(runtime, wanted krm.Value) krm.Value {
+func otherRuntimes(runtime, wanted yaml.Value) yaml.Value {
 	kinds := []string{"container", "exec", "starlark"}
 	if !slices.ContainsFunc(kinds, func(kind string) bool { return !wanted.Get(kind).IsNull() }) {
 		return runtime
@@ -278,10 +281,10 @@ func (b *build) unique(items []*item) {
 			continue
 		}
 		if b.errs.Full() {
-			b.fail(krm.MoreError(1))
+			b.fail(diag.MoreError(1))
 			continue
 		}
-		err := krm.Errorf(it.src.Locate(0), it.src.Field(nil), "%s is declared twice, the first time at %s", it.id, first.src.Locate(0))
+		err := diag.Errorf(it.src.Locate(0), it.src.Field(nil), "%s is declared twice, the first time at %s", it.id, first.src.Locate(0))
 		if it.src.Locate(0) == first.src.Locate(0) && it.src.Field(nil) == first.src.Field(nil) {
 			err.Hint("the same Composition is imported on two ways; render it in a %s to isolate it", accumulatorKind)
 		} else {
@@ -320,7 +323,7 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 		}
 	}
 	if len(missing) > 0 {
-		b.errorAt(f.src, f.order[0].at[:1], fmt.Errorf("must name every transformer once; missing: %s", krm.Some(missing)))
+		b.errorAt(f.src, f.order[0].at[:1], fmt.Errorf("must name every transformer once; missing: %s", diag.Some(missing)))
 	}
 	if b.errs.Len() > before {
 		return items
@@ -341,7 +344,7 @@ func find(o orderEntry, items []*item) (found []*item) {
 // notOne says that an entry of an order names none of items, or the several in found.
 func notOne(o orderEntry, items, found []*item) error {
 	if len(found) > 0 {
-		err := krm.Errorf(krm.Pos{}, "", "%q may be %s or %s", o.String(), found[0].id, found[1].id)
+		err := diag.Errorf(diag.Pos{}, "", "%q may be %s or %s", o.String(), found[0].id, found[1].id)
 		return err.Hint("add kind or apiVersion")
 	}
 	var names, namesakes []string
@@ -351,14 +354,14 @@ func notOne(o orderEntry, items, found []*item) error {
 			namesakes = append(namesakes, it.id.String())
 		}
 	}
-	err := krm.Errorf(krm.Pos{}, "", "no transformer is called %q", o.String())
+	err := diag.Errorf(diag.Pos{}, "", "no transformer is called %q", o.String())
 	if len(namesakes) > 0 {
 		return err.Hint("did you mean %s?", strings.Join(namesakes[:min(3, len(namesakes))], " or "))
 	}
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, o.name) }); i >= 0 && names[i] != o.name {
 		err.Hint("did you mean %q?", names[i])
-	} else if err.Hints = krm.DidYouMean(o.name, names); err.Hints == nil {
-		err.Hint("transformers are: %s", krm.Some(names))
+	} else if err.Hints = diag.DidYouMean(o.name, names); err.Hints == nil {
+		err.Hint("transformers are: %s", diag.Some(names))
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // The reference: the rules of consolidation as simply as they can be said, on data that has nothing but what matters.
@@ -271,10 +271,10 @@ func TestConsolidationLikeReference(t *testing.T) {
 		if got := plainItems(v); got != plainRef(want) {
 			t.Fatalf("got\n%swant\n%s\n%s", got, plainRef(want), show(files))
 		}
-		put(t, dir, "d0/composition.yaml", string(krm.AppendYAML(nil, v)))
+		put(t, dir, "d0/composition.yaml", string(yaml.AppendYAML(nil, v)))
 		again, plan := Consolidate("d0", Options{Cwd: dir})
 		if err := plan.Err(); err != nil || !again.Equal(v) {
-			t.Fatalf("read again: %v\n%s\n%s", err, krm.AppendYAML(nil, v), krm.AppendYAML(nil, again))
+			t.Fatalf("read again: %v\n%s\n%s", err, yaml.AppendYAML(nil, v), yaml.AppendYAML(nil, again))
 		}
 	}
 	if right < 100 || wrong < 50 || changed < 30 || ordered < 30 {
@@ -282,7 +282,7 @@ func TestConsolidationLikeReference(t *testing.T) {
 	}
 }
 
-func plainItems(v krm.Value) string {
+func plainItems(v yaml.Value) string {
 	var b strings.Builder
 	for _, it := range v.Get("transformers").Items() {
 		fmt.Fprintf(&b, "%s/%s", it.Get("kind").Text(), it.At("metadata", "name").Text())
@@ -350,9 +350,9 @@ func FuzzComposition(f *testing.F) {
 		if consolidated.Err() != nil || v.IsNull() {
 			return
 		}
-		write(t, file, krm.AppendYAML(nil, v))
+		write(t, file, yaml.AppendYAML(nil, v))
 		again, p := Consolidate("dev", Options{Cwd: cwd})
-		if a, b := krm.AppendYAML(nil, v), krm.AppendYAML(nil, again); p.Err() != nil || string(a) != string(b) {
+		if a, b := yaml.AppendYAML(nil, v), yaml.AppendYAML(nil, again); p.Err() != nil || string(a) != string(b) {
 			t.Errorf("read again: %v\n%s\n%s", p.Err(), a, b)
 		}
 	})

@@ -6,8 +6,11 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // composition makes the nodes of a Composition: each item takes what the one before it gave (CE-01).
@@ -67,7 +70,7 @@ func isKustomizeKind(id itemID) bool {
 }
 
 func misplacedKind(kind string) error {
-	err := krm.Errorf(krm.Pos{}, "", "a %s cannot be an item", kind)
+	err := diag.Errorf(diag.Pos{}, "", "a %s cannot be an item", kind)
 	if kind == compositionKind {
 		return err.Hint("import it with transformersFrom, or render it with a %s", accumulatorKind)
 	}
@@ -85,7 +88,7 @@ func (s *steps) originOf(it *item) string {
 
 // accumulate adds the files, Kustomizations and Compositions that an item names (RA-01 to RA-08).
 func (s *steps) accumulate(it *item) {
-	c := krm.NewCursor(it.value, func(path ...any) krm.Pos { return it.src.Locate(0, path...) })
+	c := yaml.NewCursor(it.value, func(path ...any) diag.Pos { return it.src.Locate(0, path...) })
 	for _, f := range it.value.Fields() {
 		switch f.Key {
 		case "apiVersion", "kind", "metadata", "paths", "files":
@@ -138,9 +141,9 @@ func (s *steps) configured(it *item) {
 	if s.tracking {
 		r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(it.src.File))}
 	}
-	role := krm.TransformerRole
+	role := function.TransformerRole
 	if strings.HasSuffix(it.id.kind, "Validator") {
-		role = krm.ValidatorRole // BT-03
+		role = function.ValidatorRole // BT-03
 	}
 	if it.id.apiVersion != "builtin" {
 		r.SetValue(s.ownRuntime(it))
@@ -157,7 +160,7 @@ func (s *steps) configured(it *item) {
 
 // ownRuntime returns the configuration of a function. If an override brought the paths of its program or mounts, they and
 // the function's directory become those of the overriding file.
-func (s *steps) ownRuntime(it *item) krm.Value {
+func (s *steps) ownRuntime(it *item) yaml.Value {
 	v := it.value
 	if len(s.roots) == 0 {
 		return v
@@ -192,7 +195,7 @@ func (s *steps) ownRuntime(it *item) krm.Value {
 
 // useDefaultFields gives a built-in that names no fields those of the field of a Kustomization that it stands for (BT-05). An
 // empty list means none (BT-06).
-func useDefaultFields(b builtins.Builtin, config krm.Value) {
+func useDefaultFields(b builtins.Builtin, config yaml.Value) {
 	if !config.Get("fieldSpecs").IsNull() {
 		return
 	}

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
 
@@ -23,7 +25,7 @@ var CompositionNames = []string{"composition.yaml", "composition.yml"}
 
 // IsComposition reports whether a file holds a Composition of kustomize. Other tools have objects of that kind, too, in
 // files of the same name (CO-04): only the group tells them apart. A file without apiVersion is one of kustomize.
-func IsComposition(src *krm.Source) bool {
+func IsComposition(src *yaml.Source) bool {
 	docs, err := krm.Configs(src, nil)
 	if err != nil {
 		return looksLikeComposition(src.Data)
@@ -70,8 +72,8 @@ func compositionPath(path string) (dir string, ok bool) {
 
 // findComposition returns the one file in dir that holds a Composition, nil if there is none. Unless other tools may have
 // put their files there, what has the name of one is meant to be one.
-func (b *build) findComposition(dir *loaders.Dir, others bool) (*krm.Source, error) {
-	var found *krm.Source
+func (b *build) findComposition(dir *loaders.Dir, others bool) (*yaml.Source, error) {
+	var found *yaml.Source
 	for _, name := range CompositionNames {
 		src, err := b.c.files.ReadUpTo(MaxKustomization, dir, name)
 		var missing *loaders.NotFoundError
@@ -91,7 +93,7 @@ func (b *build) findComposition(dir *loaders.Dir, others bool) (*krm.Source, err
 
 // compositionFile is a decoded composition file. What it holds is as it is written, with names and spellings completed.
 type compositionFile struct {
-	src       *krm.Source
+	src       *yaml.Source
 	dir       *loaders.Dir
 	imports   []compositionImport
 	overrides []*item
@@ -135,7 +137,7 @@ type compositionReader struct {
 }
 
 // readComposition decodes the file that holds the Composition of dir. Mistakes are recorded.
-func (b *build) readComposition(dir *loaders.Dir, src *krm.Source) *compositionFile {
+func (b *build) readComposition(dir *loaders.Dir, src *yaml.Source) *compositionFile {
 	f := &compositionFile{src: src, dir: dir}
 	doc, err := src.Strict()
 	if err != nil {
@@ -144,7 +146,7 @@ func (b *build) readComposition(dir *loaders.Dir, src *krm.Source) *compositionF
 		return f
 	}
 	r := compositionReader{b, f}
-	c := krm.NewCursor(doc.Value, doc.Locate)
+	c := yaml.NewCursor(doc.Value, doc.Locate)
 	r.read(c)
 	for _, e := range c.Mistakes() {
 		b.fail(e)
@@ -152,7 +154,7 @@ func (b *build) readComposition(dir *loaders.Dir, src *krm.Source) *compositionF
 	return f
 }
 
-func (r *compositionReader) read(c krm.Cursor) {
+func (r *compositionReader) read(c yaml.Cursor) {
 	count := func() int { return len(c.Mistakes()) + r.errs.Len() }
 	before := count()
 	r.f.failed = true
@@ -196,7 +198,7 @@ func (r *compositionReader) read(c krm.Cursor) {
 }
 
 // foreign reports whether the file belongs to another tool, as its apiVersion tells (CO-04), and says so.
-func (r *compositionReader) foreign(c krm.Cursor) bool {
+func (r *compositionReader) foreign(c yaml.Cursor) bool {
 	group, _, ok := strings.Cut(c.Value().Text(), "/")
 	if !ok || group == kustomizeGroup {
 		return false
@@ -207,7 +209,7 @@ func (r *compositionReader) foreign(c krm.Cursor) bool {
 }
 
 // spelling returns which of compositionFields the file uses. Both are a mistake.
-func (r *compositionReader) spelling(c krm.Cursor) int {
+func (r *compositionReader) spelling(c yaml.Cursor) int {
 	var found [2]string
 	for i, n := range compositionFields {
 		for _, key := range []string{n.from, n.overrides, n.items, n.order} {
@@ -226,9 +228,9 @@ func (r *compositionReader) spelling(c krm.Cursor) int {
 }
 
 // head checks what the file says that it is (CO-05, CO-06, GR-12).
-func (r *compositionReader) head(c krm.Cursor) {
+func (r *compositionReader) head(c yaml.Cursor) {
 	if v := c.Field("apiVersion"); v.Exists() {
-		if text := v.Text(); v.Value().Type() == krm.String && text != compositionVersion {
+		if text := v.Text(); v.Value().Type() == yaml.String && text != compositionVersion {
 			e := v.Errorf("must be %s for a Composition, not %q", compositionVersion, text)
 			if text == kustomizeGroup+"/v1beta1" {
 				e.Hint("there is no %s of Composition yet", text)
@@ -238,24 +240,24 @@ func (r *compositionReader) head(c krm.Cursor) {
 	k := c.Field("kind")
 	if kind := k.Required(); kind != "" && kind != "Composition" {
 		e := k.Errorf("must be Composition, not %q", kind)
-		e.Hints = krm.DidYouMean(kind, []string{"Composition"})
+		e.Hints = diag.DidYouMean(kind, []string{"Composition"})
 	}
 }
 
 // importEntry reads an entry of transformersFrom (CO-10 to CO-12).
-func (r *compositionReader) importEntry(c krm.Cursor) {
+func (r *compositionReader) importEntry(c yaml.Cursor) {
 	if !c.Known("path", "importMode") {
 		return
 	}
 	i := compositionImport{path: c.Field("path").Required(), at: c.Field("path").Path()}
 	if mode := c.Field("importMode"); mode.Exists() {
 		switch text := mode.Text(); {
-		case mode.Value().Type() != krm.String || text == "prepend":
+		case mode.Value().Type() != yaml.String || text == "prepend":
 		case text == "append":
 			i.append = true
 		default:
 			e := mode.Errorf("must be prepend or append, not %q", text)
-			e.Hints = krm.DidYouMean(text, []string{"prepend", "append"})
+			e.Hints = diag.DidYouMean(text, []string{"prepend", "append"})
 		}
 	}
 	if i.path != "" {
@@ -264,7 +266,7 @@ func (r *compositionReader) importEntry(c krm.Cursor) {
 }
 
 // orderEntry reads an entry of transformerOrder (CO-21).
-func (r *compositionReader) orderEntry(c krm.Cursor) {
+func (r *compositionReader) orderEntry(c yaml.Cursor) {
 	if !c.Known("name", "kind", "apiVersion") {
 		return
 	}
@@ -280,7 +282,7 @@ func (r *compositionReader) orderEntry(c krm.Cursor) {
 	}
 }
 
-func (r *compositionReader) catalogs(c krm.Cursor) {
+func (r *compositionReader) catalogs(c yaml.Cursor) {
 	for _, x := range c.Items() {
 		text := x.Required()
 		if text == "" {
@@ -296,12 +298,12 @@ func (r *compositionReader) catalogs(c krm.Cursor) {
 
 // entry reads an entry of transformers: a mapping, the text of one or more of them, or the path of a file that holds them
 // (CO-22, CO-23).
-func (r *compositionReader) entry(c krm.Cursor) {
+func (r *compositionReader) entry(c yaml.Cursor) {
 	switch c.Value().Type() {
-	case krm.Map:
+	case yaml.Map:
 		r.own(r.item(c, r.f.src.Part(c.Value(), 0, c.Path()...), false))
 		return
-	case krm.String:
+	case yaml.String:
 	default:
 		c.Errorf("must be a mapping, or the path of a file that holds one")
 		return
@@ -310,7 +312,7 @@ func (r *compositionReader) entry(c krm.Cursor) {
 	if text == "" {
 		return
 	}
-	rs, err := krm.Configs(&krm.Source{File: r.f.src.File, Data: []byte(text)}, r.schema)
+	rs, err := krm.Configs(&yaml.Source{File: r.f.src.File, Data: []byte(text)}, r.schema)
 	switch {
 	case err == nil:
 		for _, x := range rs {
@@ -319,7 +321,7 @@ func (r *compositionReader) entry(c krm.Cursor) {
 		return
 	case strings.Contains(text, "\n"): // no path
 		for _, e := range mistakes(err) {
-			at := krm.AsError(e)
+			at := diag.AsError(e)
 			c.Errorf("line %d of the text: %s", at.Pos.Line, at.Msg).Hints = at.Hints
 		}
 		return
@@ -350,8 +352,8 @@ func (r *compositionReader) entry(c krm.Cursor) {
 }
 
 // document reads an item that is a document of its own.
-func (r *compositionReader) document(v krm.Value, part *krm.Source) {
-	c := krm.NewCursor(v, func(path ...any) krm.Pos { return part.Locate(0, path...) })
+func (r *compositionReader) document(v yaml.Value, part *yaml.Source) {
+	c := yaml.NewCursor(v, func(path ...any) diag.Pos { return part.Locate(0, path...) })
 	it := r.item(c, part, false)
 	for _, e := range c.Mistakes() {
 		r.fail(e)

@@ -7,9 +7,12 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -18,7 +21,7 @@ import (
 type document struct {
 	r      *krm.Resource
 	path   []any
-	src    *krm.Source
+	src    *yaml.Source
 	n      int
 	inline bool // the text stands in the layer's file
 	// item is set instead of path, src and n for an item of a Composition.
@@ -28,7 +31,7 @@ type document struct {
 }
 
 // locate returns where a field of the document is.
-func (d document) locate(path ...any) krm.Pos {
+func (d document) locate(path ...any) diag.Pos {
 	if d.item != nil {
 		return d.item.locate(path)
 	}
@@ -39,16 +42,16 @@ func (d document) locate(path ...any) krm.Pos {
 }
 
 // configText returns the document as a function finds it in a file: with comments and style, where there is a text.
-func (d document) configText(config krm.Value) []byte {
+func (d document) configText(config yaml.Value) []byte {
 	if d.src == nil {
-		return krm.AppendYAML(nil, config)
+		return yaml.AppendYAML(nil, config)
 	}
-	return krm.FunctionConfigText(d.src, d.n)
+	return function.ConfigText(d.src, d.n)
 }
 
 // external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
 // come before those of files and folders, and no two may have the same identity.
-func (s *steps) external(field string, values []krm.TextOrMap, role krm.Role) []*entry {
+func (s *steps) external(field string, values []yaml.TextOrMap, role function.Role) []*entry {
 	var inline, files []document
 	for i, v := range values {
 		path := []any{field, i}
@@ -74,7 +77,7 @@ func (s *steps) external(field string, values []krm.TextOrMap, role krm.Role) []
 			s.errorAt(s.k.src, d.path, err)
 			continue
 		}
-		key := krm.FieldPath(d.path)
+		key := diag.FieldPath(d.path)
 		if n := count[key]; n > 0 {
 			d.path = append(d.path[:len(d.path):len(d.path)], n)
 		}
@@ -87,7 +90,7 @@ func (s *steps) external(field string, values []krm.TextOrMap, role krm.Role) []
 }
 
 // mapping returns the document that an entry is itself, not as a text (KX-10).
-func (s *steps) mapping(path []any, v krm.Value) *document {
+func (s *steps) mapping(path []any, v yaml.Value) *document {
 	if v.Get("kind").Text() == "" {
 		s.errorAt(s.k.src, path, errors.New("the object has no kind"))
 		return nil
@@ -110,7 +113,7 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 		}
 		return inline, nil
 	case strings.Contains(text, "\n"):
-		s.errorAt(s.k.src, path, errors.New(krm.AsError(err).Msg))
+		s.errorAt(s.k.src, path, errors.New(diag.AsError(err).Msg))
 		return nil, nil
 	}
 	if in := s.compositionAt(text); in != "" {
@@ -125,15 +128,15 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 
 // inline returns the documents that an entry holds itself, with their text. The error says why it is no YAML of
 // resources: a text of one line then is a path.
-func (s *steps) inline(path []any, text string) ([]*krm.Resource, *krm.Source, error) {
-	src := &krm.Source{File: s.k.src.File, Data: []byte(text)}
+func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, error) {
+	src := &yaml.Source{File: s.k.src.File, Data: []byte(text)}
 	rs, err := krm.Configs(src, s.schema)
 	if err != nil {
 		return nil, nil, err
 	}
 	at := s.k.src.Locate(0, path...)
 	for _, w := range src.Losses() {
-		s.warnText(path, &krm.Error{Msg: w.Msg})
+		s.warnText(path, &diag.Error{Msg: w.Msg})
 	}
 	for _, r := range rs {
 		r.Pos = at
@@ -146,7 +149,7 @@ func (s *steps) inline(path []any, text string) ([]*krm.Resource, *krm.Source, e
 
 // configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
 // known to plan, so it is evaluated here; a folder can only use built-ins for that. The source is nil for a folder.
-func (s *steps) configDocuments(path []any, text string) ([]*krm.Resource, *krm.Source) {
+func (s *steps) configDocuments(path []any, text string) ([]*krm.Resource, *yaml.Source) {
 	if isRemote(text) {
 		s.errorAt(s.k.src, path, errRemote(text))
 		return nil, nil
@@ -183,7 +186,7 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 	}
 	for _, n := range g.Nodes {
 		if call, ok := n.Op.(graph.Call); ok {
-			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, krm.Errorf(s.k.src.Locate(0, path...), s.k.src.Field(path),
+			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, diag.Errorf(s.k.src.Locate(0, path...), s.k.src.Field(path),
 				"the configuration in %q is made by a function (%s), so it cannot be planned: nothing runs that the plan does not name",
 				text, call.Function.Name), trust.ExitTrust})
 			return nil
@@ -218,29 +221,29 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 // unusedFunction warns about a built-in that names a function in an annotation or in metadata: as in kustomize, it does not
 // run. The fields are unknown to a built-in anyway.
 func (s *steps) unusedFunction(d document) {
-	in, _ := krm.ReadInline(d.r.Value(), d.locate)
+	in, _ := function.ReadInline(d.r.Value(), d.locate)
 	if in == nil || len(in.Deprecated()) == 0 {
 		return
 	}
-	s.c.warnings(krm.Errorf(in.Pos, "", "%s is ignored: %s is a built-in, and %s does not run", in.Deprecated()[0], d.r.ID().Kind, in))
+	s.c.warnings(diag.Errorf(in.Pos, "", "%s is ignored: %s is a built-in, and %s does not run", in.Deprecated()[0], d.r.ID().Kind, in))
 }
 
 // unusedEnv warns about the older form of envs in a generator that is a document: as in kustomize, it is not read.
 func (s *steps) unusedEnv(d document, e *entry) {
 	if e.generator() != nil && d.r.Value().Get("env").Text() != "" {
-		m := krm.DecodeError{Path: []any{"env"}, Msg: "is ignored, only the field of a Kustomization knows it", Hints: []string{"list the file in envs"}}
+		m := yaml.DecodeError{Path: []any{"env"}, Msg: "is ignored, only the field of a Kustomization knows it", Hints: []string{"list the file in envs"}}
 		s.c.warnings(d.mistake(&m))
 	}
 }
 
 // entry configures the built-in that a document stands for.
-func (s *steps) entry(d document, role krm.Role) *entry {
+func (s *steps) entry(d document, role function.Role) *entry {
 	id := d.r.ID()
 	e := &entry{path: d.path, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
 		if id.Group == kustomizeGroup && id.Kind == compositionKind {
 			err := s.configureError(d, errors.New("a Composition must be in a file of its own called composition.yaml"))
-			s.fail(krm.AsError(err).Hint("name that file, or its directory, here"))
+			s.fail(diag.AsError(err).Hint("name that file, or its directory, here"))
 			return nil
 		}
 		if s.function(d, role, e); e.call == nil {
@@ -257,9 +260,9 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	s.unusedEnv(d, e)
 	before := s.errs.Len()
 	if id.Name == "" {
-		s.fail(d.mistake(&krm.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
+		s.fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
 	}
-	ignored := func(de *krm.DecodeError) {
+	ignored := func(de *yaml.DecodeError) {
 		if !isObjectField(de.Path[0]) {
 			s.c.warnings(d.mistake(de))
 		}
@@ -269,7 +272,7 @@ func (s *steps) entry(d document, role krm.Role) *entry {
 	errs := decoding.Decode(d.r.Value(), e.builtin)
 	for _, de := range errs {
 		if s.errs.Full() && de.More == 0 {
-			de = &krm.DecodeError{More: 1}
+			de = &yaml.DecodeError{More: 1}
 		}
 		s.fail(d.mistake(de))
 	}
@@ -294,7 +297,7 @@ func (s *steps) configWarnings(d document) {
 	}
 	for _, w := range d.src.Warnings() {
 		if d.inline {
-			w = &krm.Error{Msg: w.Msg}
+			w = &diag.Error{Msg: w.Msg}
 		}
 		s.warnText(d.path, w)
 	}
@@ -304,16 +307,16 @@ func (s *steps) configWarnings(d document) {
 func isObjectField(key any) bool { return key == "apiVersion" || key == "kind" || key == "metadata" }
 
 // mistake returns a mistake in d with its place. That of an inline document is known by the field that holds it.
-func (d document) mistake(m *krm.DecodeError) *krm.Error {
+func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 	if m.More > 0 {
-		return &krm.Error{Msg: m.Msg, Err: m.More}
+		return &diag.Error{Msg: m.Msg, Err: m.More}
 	}
-	e := &krm.Error{Pos: d.locate(m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints}
+	e := &diag.Error{Pos: d.locate(m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints}
 	switch {
 	case d.item != nil:
 		e.Field = d.item.src.Field(m.Path)
 	case d.inline:
-		e.Field = strings.TrimSuffix(krm.FieldPath(d.path)+": "+e.Field, ": ")
+		e.Field = strings.TrimSuffix(diag.FieldPath(d.path)+": "+e.Field, ": ")
 	}
 	return e
 }
@@ -324,7 +327,7 @@ func (s *steps) unknownBuiltin(d document) error {
 	if d.item != nil {
 		kinds = builtinKinds()
 	}
-	err := d.mistake(&krm.DecodeError{Path: []any{"kind"}, Msg: fmt.Sprintf("there is no built-in %q", kind), Hints: krm.DidYouMean(kind, kinds)})
+	err := d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: fmt.Sprintf("there is no built-in %q", kind), Hints: diag.DidYouMean(kind, kinds)})
 	if d.item != nil {
 		err.Hint("built-ins are: %s", strings.Join(kinds, ", "))
 	}
@@ -333,11 +336,11 @@ func (s *steps) unknownBuiltin(d document) error {
 
 // configureError gives an error of a built-in the place of its document.
 func (s *steps) configureError(d document, err error) error {
-	var at *krm.Error
+	var at *diag.Error
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
-	e := krm.Errorf(d.r.Pos, "", "%w", err)
+	e := diag.Errorf(d.r.Pos, "", "%w", err)
 	if d.r.Pos.File == s.k.src.File {
 		e.Field = s.k.src.Field(d.path)
 	}

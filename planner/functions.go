@@ -11,8 +11,12 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -21,7 +25,7 @@ type Functions struct {
 	// Trusted are references of catalogs, in the order of the flags; relative paths start at [Options.Cwd].
 	Trusted []string
 	Policy  trust.Policy
-	// ListVersion is the apiVersion of the ResourceList that functions get, [krm.ResourceListV1] if empty.
+	// ListVersion is the apiVersion of the ResourceList that functions get, [function.ResourceListV1] if empty.
 	ListVersion string
 	// Isolation returns what isolates a program on this machine, empty for nothing. It is asked when the first function is met;
 	// nil means nothing.
@@ -130,7 +134,7 @@ func (c *compiler) decideCatalogs() {
 }
 
 // warnings adds what other packages found to the plan.
-func (c *compiler) warnings(list ...*krm.Error) {
+func (c *compiler) warnings(list ...*diag.Error) {
 	for _, w := range list {
 		c.warn(Warning{w.Pos, w.Field, w.Msg, w.Hints})
 	}
@@ -161,7 +165,7 @@ func (c *compiler) unusedConfigs() {
 		}
 		i := 0
 		for kind := range kinds {
-			if !krm.KnowsScope(krm.SchemaKind(kind)) { // Kubernetes' own kinds are no functions
+			if !schema.KnowsScope(schema.Kind(kind)) { // Kubernetes' own kinds are no functions
 				c.unusedConfig(kind, load.Source.Locate(i), catalogs())
 			}
 			i++
@@ -169,9 +173,9 @@ func (c *compiler) unusedConfigs() {
 	}
 }
 
-func (c *compiler) unusedConfig(kind krm.GVK, pos krm.Pos, catalogs []*catalog.Catalog) {
+func (c *compiler) unusedConfig(kind krm.GVK, pos diag.Pos, catalogs []*catalog.Catalog) {
 	if m := catalog.Search(kind, catalogs); m.Entry != nil {
-		w := krm.Errorf(pos, "", "%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry)
+		w := diag.Errorf(pos, "", "%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry)
 		c.warnings(w.Hint("list it under generators, transformers or validators to run the function"))
 	}
 }
@@ -196,7 +200,7 @@ func (c *compiler) readable() (list []*catalog.Catalog) {
 type catalogRef struct {
 	text string
 	dir  string // absolute, where a relative path starts
-	src  *krm.Source
+	src  *yaml.Source
 	path []any
 }
 
@@ -205,7 +209,7 @@ func (s *steps) ownCatalogs() (list []catalogRef) {
 	file, _ := s.k.src.Value()
 	entries := file.Get("catalogs").Items()
 	for i, text := range s.k.Catalogs {
-		if text == "" && i < len(entries) && entries[i].Type() != krm.String {
+		if text == "" && i < len(entries) && entries[i].Type() != yaml.String {
 			continue // reported as what it is
 		}
 		list = append(list, catalogRef{text, s.dir.Real, s.k.src, []any{"catalogs", i}})
@@ -286,7 +290,7 @@ func (s *steps) checkCatalogs() {
 
 // function decides about the function that a configuration document stands for. The entry is never nil: a denied
 // function has its place in the plan, too.
-func (s *steps) function(d document, role krm.Role, e *entry) {
+func (s *steps) function(d document, role function.Role, e *entry) {
 	policy := s.c.o.Functions.Policy
 	req := trust.Request{
 		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real, Name: s.dir.Name,
@@ -295,7 +299,7 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 	if f := s.c.o.Functions.Isolation; f != nil {
 		req.Facts.Isolation = f()
 	}
-	inline, err := krm.ReadInline(d.r.Value(), d.locate)
+	inline, err := function.ReadInline(d.r.Value(), d.locate)
 	if !errors.As(err, &req.Conflict) && err != nil {
 		s.fail(err)
 		return
@@ -311,7 +315,7 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 	for _, denial := range dec.Denials {
 		s.c.deny(Denial{req.Node, denial.Err, denial.Exit})
 	}
-	config := krm.FunctionConfig(d.r.Value())
+	config := function.Config(d.r.Value())
 	if dec.Entry != nil {
 		s.validateConfig(d, dec.Entry, config)
 	}
@@ -325,9 +329,9 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 }
 
 // validateConfig checks a configuration against the schema of the catalog's entry.
-func (s *steps) validateConfig(d document, entry *catalog.Entry, config krm.Value) {
+func (s *steps) validateConfig(d document, entry *catalog.Entry, config yaml.Value) {
 	for _, e := range entry.Validate(config) {
-		s.fail(krm.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e))
+		s.fail(diag.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e))
 	}
 	if s.c.schemaChecked[entry] {
 		return
@@ -340,7 +344,7 @@ func (s *steps) validateConfig(d document, entry *catalog.Entry, config krm.Valu
 
 // legacy warns about the places in which a configuration names its function and for which there is a newer spelling, once
 // for each place.
-func (c *compiler) legacy(in *krm.InlineFunction) {
+func (c *compiler) legacy(in *function.Inline) {
 	if in == nil || in.Starlark != "" { // which has no newer spelling: it cannot run
 		return
 	}
@@ -349,8 +353,8 @@ func (c *compiler) legacy(in *krm.InlineFunction) {
 			continue
 		}
 		c.legacyPlaces[place] = true
-		w := krm.Errorf(in.Pos, "", "%s is deprecated: a function is named in the field %s", place, krm.PlaceRuntime)
-		c.warnings(w.Hint("write %s: %s", krm.PlaceRuntime, krm.AppendJSON(nil, in.Value())))
+		w := diag.Errorf(in.Pos, "", "%s is deprecated: a function is named in the field %s", place, function.PlaceRuntime)
+		c.warnings(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, in.Value())))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -68,7 +69,7 @@ func render(cwd, dir string) (out []byte, errs []error) {
 		}
 		var err error
 		if list, err = eval.Run(n.Op, inputs, func(string, ...any) {}); err != nil {
-			return nil, []error{krm.Errorf(n.Origin.Pos(), "", "%w", err)}
+			return nil, []error{diag.Errorf(n.Origin.Pos(), "", "%w", err)}
 		}
 		lists[i] = list
 	}
@@ -77,7 +78,7 @@ func render(cwd, dir string) (out []byte, errs []error) {
 
 func checkPlace(t *testing.T, err error) {
 	t.Helper()
-	var at *krm.Error
+	var at *diag.Error
 	if !errors.As(err, &at) && !strings.Contains(err.Error(), ".yaml:") {
 		t.Errorf("an error without a place: %v", err)
 	} else if at != nil && at.Pos.File == "" {

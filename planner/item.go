@@ -8,16 +8,18 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
 
 // item is an entry of a Composition's transformers, or of its overrides.
 type item struct {
 	id    itemID
-	value krm.Value // with apiVersion and name completed, and the function named in the field runtime
-	src   *krm.Source
+	value yaml.Value // with apiVersion and name completed, and the function named in the field runtime
+	src   *yaml.Source
 	// dir is the directory of the Composition that declares it, where its paths start, and file the name of its file.
 	dir  *loaders.Dir
 	file string
@@ -58,9 +60,9 @@ func builtinKinds() []string {
 }
 
 // item reads an item, or an override of one, that stands at c. It returns nil if it cannot be told what it is.
-func (r *compositionReader) item(c krm.Cursor, part *krm.Source, override bool) *item {
+func (r *compositionReader) item(c yaml.Cursor, part *yaml.Source, override bool) *item {
 	v := c.Value()
-	if v.Type() != krm.Map {
+	if v.Type() != yaml.Map {
 		c.Errorf("must be a mapping")
 		return nil
 	}
@@ -77,12 +79,12 @@ func (r *compositionReader) item(c krm.Cursor, part *krm.Source, override bool) 
 		return nil
 	}
 	it.id.name = name
-	v = v.With("apiVersion", krm.Str(it.id.apiVersion)).WithAt(krm.Str(name), "metadata", "name")
+	v = v.With("apiVersion", yaml.Str(it.id.apiVersion)).WithAt(yaml.Str(name), "metadata", "name")
 	r.runtime(c, part, override)
-	it.spelled = krm.PlaceRuntime
-	if old := v.Get(krm.PlaceProvider); old.Exists() && !v.Get(krm.PlaceRuntime).Exists() {
-		v = v.Without(krm.PlaceProvider).With(krm.PlaceRuntime, old)
-		it.spelled = krm.PlaceProvider
+	it.spelled = function.PlaceRuntime
+	if old := v.Get(function.PlaceProvider); old.Exists() && !v.Get(function.PlaceRuntime).Exists() {
+		v = v.Without(function.PlaceProvider).With(function.PlaceRuntime, old)
+		it.spelled = function.PlaceProvider
 	}
 	it.value = v
 	if !override {
@@ -92,7 +94,7 @@ func (r *compositionReader) item(c krm.Cursor, part *krm.Source, override bool) 
 }
 
 // itemVersion returns the apiVersion of an item, "" after recording that it has none (CO-13, CO-14, BT-10).
-func (r *compositionReader) itemVersion(c krm.Cursor, kind string, override bool) string {
+func (r *compositionReader) itemVersion(c yaml.Cursor, kind string, override bool) string {
 	f := c.Field("apiVersion")
 	if !f.Exists() {
 		assumed := ""
@@ -107,7 +109,7 @@ func (r *compositionReader) itemVersion(c krm.Cursor, kind string, override bool
 		}
 		if !override {
 			pos := c.Pos()
-			r.c.warn(Warning{pos, krm.FieldPath(c.Path()), fmt.Sprintf("the %s has no apiVersion and is taken to be %s", kind, assumed), nil})
+			r.c.warn(Warning{pos, diag.FieldPath(c.Path()), fmt.Sprintf("the %s has no apiVersion and is taken to be %s", kind, assumed), nil})
 		}
 		return assumed
 	}
@@ -120,14 +122,14 @@ func (r *compositionReader) itemVersion(c krm.Cursor, kind string, override bool
 }
 
 // itemName returns the name of an item, by default its kind in kebab case (CO-15 to CO-17, CD-01).
-func (r *compositionReader) itemName(c krm.Cursor, kind string, override bool) (string, bool) {
+func (r *compositionReader) itemName(c yaml.Cursor, kind string, override bool) (string, bool) {
 	meta := c.Field("metadata")
 	if meta.Exists() {
 		known := []string{"name", "namespace", "labels", "annotations", "configFn"}
 		if override {
 			known = append(known, "$patch")
 		}
-		if krm.Misplaced(meta) || !meta.Known(known...) {
+		if function.Misplaced(meta) || !meta.Known(known...) {
 			return "", false
 		}
 		meta.Field("namespace").Text()
@@ -151,14 +153,14 @@ func (r *compositionReader) itemName(c krm.Cursor, kind string, override bool) (
 		f.Errorf("%q is no name: up to 253 letters, digits, - and ., with a letter or digit at both ends", name)
 		return "", false
 	case lower != name && !override:
-		r.c.warn(Warning{f.Pos(), krm.FieldPath(f.Path()), fmt.Sprintf("%q has capital letters; names are in lower case", name), nil})
+		r.c.warn(Warning{f.Pos(), diag.FieldPath(f.Path()), fmt.Sprintf("%q has capital letters; names are in lower case", name), nil})
 	}
 	return name, true
 }
 
 // runtime checks the field that names the function (CO-19, CO-20). An override may say a part of it.
-func (r *compositionReader) runtime(c krm.Cursor, part *krm.Source, override bool) {
-	for _, key := range []string{krm.PlaceRuntime, krm.PlaceProvider} {
+func (r *compositionReader) runtime(c yaml.Cursor, part *yaml.Source, override bool) {
+	for _, key := range []string{function.PlaceRuntime, function.PlaceProvider} {
 		f := c.Field(key)
 		if f.Value().Get("deferFailure").Exists() {
 			f.Known("container", "exec", "starlark")
@@ -167,7 +169,7 @@ func (r *compositionReader) runtime(c krm.Cursor, part *krm.Source, override boo
 			continue
 		}
 		for _, kind := range []string{"container", "exec"} {
-			if x := f.Field(kind); x.Exists() && x.Value().Type() != krm.Map {
+			if x := f.Field(kind); x.Exists() && x.Value().Type() != yaml.Map {
 				x.Known()
 			}
 		}
@@ -175,13 +177,13 @@ func (r *compositionReader) runtime(c krm.Cursor, part *krm.Source, override boo
 	if override {
 		return
 	}
-	_, err := krm.ReadInline(c.Value(), func(in ...any) krm.Pos { return part.Locate(0, in...) })
-	var conflict *krm.InlineConflict
+	_, err := function.ReadInline(c.Value(), func(in ...any) diag.Pos { return part.Locate(0, in...) })
+	var conflict *function.InlineConflict
 	if err == nil || errors.As(err, &conflict) {
 		return // which function is meant is for a human to decide
 	}
 	for _, e := range mistakes(err) {
-		at := *krm.AsError(e)
+		at := *diag.AsError(e)
 		at.Field = part.FieldOf(at.Field)
 		r.fail(&at)
 	}
@@ -195,7 +197,7 @@ const (
 
 // declaration takes over what annotations say about where an item comes from: its paths start there. What they name must be
 // a Composition, so that they reach no further than an import.
-func (r *compositionReader) declaration(c krm.Cursor, it *item) {
+func (r *compositionReader) declaration(c yaml.Cursor, it *item) {
 	annotations := it.value.At("metadata", "annotations")
 	rest := annotations
 	if text := annotations.Get(declaredIn).Text(); text != "" {
@@ -222,7 +224,7 @@ func (r *compositionReader) declaration(c krm.Cursor, it *item) {
 }
 
 // named returns the composition file that an annotation names.
-func (r *compositionReader) named(c krm.Cursor, key, path string) (*krm.Source, *loaders.Dir) {
+func (r *compositionReader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.Dir) {
 	at := c.Field("metadata").Field("annotations").Field(key)
 	text, ok := compositionPath(path)
 	if !ok {
@@ -265,9 +267,9 @@ func (it *item) origins() (list []graph.Origin) {
 }
 
 // locate returns where a field of the item is.
-func (it *item) locate(path []any) krm.Pos {
-	if len(path) > 0 && path[0] == krm.PlaceRuntime && it.spelled == krm.PlaceProvider {
-		path = append([]any{krm.PlaceProvider}, path[1:]...)
+func (it *item) locate(path []any) diag.Pos {
+	if len(path) > 0 && path[0] == function.PlaceRuntime && it.spelled == function.PlaceProvider {
+		path = append([]any{function.PlaceProvider}, path[1:]...)
 	}
 	return it.src.Locate(0, path...)
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
 
@@ -39,7 +39,7 @@ func isKustomization(id itemID) bool {
 }
 
 // rebased returns the value of an override with its relative paths leading to the same files from another directory (CV-12).
-func (o *item) rebased(to *loaders.Dir) krm.Value {
+func (o *item) rebased(to *loaders.Dir) yaml.Value {
 	if o.dir.Real == to.Real {
 		return o.value
 	}
@@ -72,23 +72,23 @@ func (b *build) leaving(o *item) (err error) {
 }
 
 // editPaths returns v with the paths at field replaced by what edit returns for them.
-func editPaths(v krm.Value, field []string, edit func(string) string) krm.Value {
+func editPaths(v yaml.Value, field []string, edit func(string) string) yaml.Value {
 	if len(field) == 0 {
-		if v.Type() == krm.Map { // a configuration that stands where its file could be named
+		if v.Type() == yaml.Map { // a configuration that stands where its file could be named
 			for _, f := range pathFields(itemID{apiVersion: v.Get("apiVersion").Text(), kind: v.Get("kind").Text()}) {
 				v = editPaths(v, f, edit)
 			}
 		}
-		if v.Type() != krm.String {
+		if v.Type() != yaml.String {
 			return v
 		}
 		if to := edit(v.Text()); to != v.Text() {
-			return krm.Str(to)
+			return yaml.Str(to)
 		}
 		return v
 	}
 	if field[0] == "*" {
-		w, _ := v.EditItems(func(x krm.Value) (krm.Value, error) { return editPaths(x, field[1:], edit), nil })
+		w, _ := v.EditItems(func(x yaml.Value) (yaml.Value, error) { return editPaths(x, field[1:], edit), nil })
 		return w
 	}
 	x := v.Get(field[0])

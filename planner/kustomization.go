@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
 
@@ -26,9 +27,9 @@ const MaxKustomization = 4 << 20
 // kustomizationFile is a decoded kustomization file with kustomize's fixes of deprecated fields.
 type kustomizationFile struct {
 	kustomization
-	src *krm.Source
+	src *yaml.Source
 	// errs are the mistakes in the file itself. What can be understood is planned all the same, to find further ones.
-	errs krm.Mistakes
+	errs diag.Mistakes
 	// unread are the fields, or entries of lists, that could not be read as they are written.
 	unread map[string]bool
 	// composed is what a Composition comes to, nil for a Kustomization or Component.
@@ -60,7 +61,7 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 		k = &kustomizationFile{src: src, composed: b.compose(dir, src)}
 		k.Kind = compositionKind
 	} else if k = b.decode(src); k != nil && b.errs.Len() == before && k.empty() {
-		b.fail(krm.Errorf(krm.Pos{File: src.File, Line: 1}, "", "the %s is empty", k.Kind))
+		b.fail(diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "the %s is empty", k.Kind))
 	}
 	if k != nil {
 		k.errs = b.errs.Since(before)
@@ -70,7 +71,7 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 }
 
 // layerFile returns the file that makes dir a layer, and whether that is a Composition. There may be only one (CO-03).
-func (b *build) layerFile(dir *loaders.Dir) (src *krm.Source, composition bool, err error) {
+func (b *build) layerFile(dir *loaders.Dir) (src *yaml.Source, composition bool, err error) {
 	src, err = b.findFile(dir)
 	var none *noFileError
 	if err != nil && !errors.As(err, &none) {
@@ -89,8 +90,8 @@ func (b *build) layerFile(dir *loaders.Dir) (src *krm.Source, composition bool, 
 }
 
 // findFile returns the one kustomization file of a directory.
-func (b *build) findFile(dir *loaders.Dir) (*krm.Source, error) {
-	var found *krm.Source
+func (b *build) findFile(dir *loaders.Dir) (*yaml.Source, error) {
+	var found *yaml.Source
 	for _, name := range FileNames {
 		src, err := b.c.files.ReadUpTo(MaxKustomization, dir, name)
 		var missing *loaders.NotFoundError
@@ -127,7 +128,7 @@ func inDirectory(dir *loaders.Dir, err error) error {
 }
 
 // decode decodes a kustomization file, reports deprecated fields, applies kustomize's fixes and checks what makes it one.
-func (b *build) decode(src *krm.Source) *kustomizationFile {
+func (b *build) decode(src *yaml.Source) *kustomizationFile {
 	v, err := src.Value()
 	if err != nil {
 		b.errorAt(src, nil, err)
@@ -135,7 +136,7 @@ func (b *build) decode(src *krm.Source) *kustomizationFile {
 	}
 	b.c.warnings(src.Warnings()...)
 	k := &kustomizationFile{src: src}
-	errs := krm.Decode(v, &k.kustomization)
+	errs := yaml.Decode(v, &k.kustomization)
 	b.failIn(src, errs)
 	for _, e := range errs {
 		if k.unread == nil {
@@ -151,21 +152,21 @@ func (b *build) decode(src *krm.Source) *kustomizationFile {
 
 // isUnread reports whether something in the entry of a list, or the field, that path leads to or into could not be read.
 func (k *kustomizationFile) isUnread(path []any) bool {
-	return k.unread != nil && (k.unread[entryOf(path)] || k.unread[krm.FieldPath(path[:1])])
+	return k.unread != nil && (k.unread[entryOf(path)] || k.unread[diag.FieldPath(path[:1])])
 }
 
 // entryOf returns the entry of a list, or else the field, that path leads to or into.
 func entryOf(path []any) string {
 	if len(path) > 1 {
 		if _, ok := path[1].(int); ok {
-			return krm.FieldPath(path[:2])
+			return diag.FieldPath(path[:2])
 		}
 	}
-	return krm.FieldPath(path[:min(1, len(path))])
+	return diag.FieldPath(path[:min(1, len(path))])
 }
 
 // deprecations warns about fields that kustomize deprecates, in its words.
-func (b *build) deprecations(k *kustomizationFile, v krm.Value) {
+func (b *build) deprecations(k *kustomizationFile, v yaml.Value) {
 	for _, d := range []struct {
 		used              bool
 		field, by, remark string
@@ -213,27 +214,27 @@ func (k *kustomizationFile) requiredVersion() string {
 }
 
 // checkKind checks what the file says that it is. What it should hold is not known if that cannot be read.
-func (b *build) checkKind(k *kustomizationFile, v krm.Value) {
+func (b *build) checkKind(k *kustomizationFile, v yaml.Value) {
 	if k.unread["kind"] {
 		return
 	}
 	if k.Kind != "Kustomization" && k.Kind != "Component" {
-		e := krm.Errorf(k.src.Locate(0, "kind"), k.src.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind)
-		e.Hints = krm.DidYouMean(k.Kind, []string{"Kustomization", "Component"})
+		e := diag.Errorf(k.src.Locate(0, "kind"), k.src.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind)
+		e.Hints = diag.DidYouMean(k.Kind, []string{"Kustomization", "Component"})
 		b.fail(e)
 		return
 	}
 	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
-		b.fail(krm.Errorf(k.src.Locate(0, "apiVersion"), k.src.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
+		b.fail(diag.Errorf(k.src.Locate(0, "apiVersion"), k.src.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
 	}
 }
 
-func (b *build) check(k *kustomizationFile, v krm.Value) {
+func (b *build) check(k *kustomizationFile, v yaml.Value) {
 	b.checkKind(k, v)
 	for i, m := range k.BuildMetadata {
 		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
 		if !slices.Contains(known, m) {
-			w := Warning{k.src.Locate(0, "buildMetadata", i), k.src.Field([]any{"buildMetadata", i}), fmt.Sprintf("unknown option %q is ignored", m), krm.DidYouMean(m, known)}
+			w := Warning{k.src.Locate(0, "buildMetadata", i), k.src.Field([]any{"buildMetadata", i}), fmt.Sprintf("unknown option %q is ignored", m), diag.DidYouMean(m, known)}
 			b.c.warn(w)
 		}
 	}
@@ -248,7 +249,7 @@ func (k *kustomizationFile) empty() bool {
 	for _, f := range v.Fields() {
 		switch field := strings.ToLower(f.Key); {
 		case field == "apiversion" || field == "kind" || f.Value.IsNull():
-		case f.Value.Type() == krm.String && f.Value.Text() == "":
+		case f.Value.Type() == yaml.String && f.Value.Text() == "":
 		case (field == "bases" || field == "imagetags" || field == "helmchartinflationgenerator") && f.Value.IsEmpty():
 			// What these lists hold is moved to other fields, and nothing of them remains.
 		default:

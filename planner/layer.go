@@ -7,15 +7,17 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
 
 // layerKey tells apart the builds of one directory that may have different results.
 type layerKey struct {
 	dir      string
-	schema   *krm.Schema
+	schema   *schema.Schema
 	loaded   bool // what build.loaded was before, if the layer brings a schema
 	set      bool // whether a schema was chosen: decides if the layer's own openapi counts
 	tracking bool
@@ -30,9 +32,9 @@ type layer struct {
 	config *builtins.Config
 	vars   builtins.VarSet
 	failed bool
-	errs   krm.Mistakes
+	errs   diag.Mistakes
 	// schema is what the layer leaves in effect for what comes after it.
-	schema            *krm.Schema
+	schema            *schema.Schema
 	schemaSet, loaded bool
 }
 
@@ -109,7 +111,7 @@ const (
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
-		b.errorAt(k.src, nil, krm.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
+		b.errorAt(k.src, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
 	}
 	return b.layers <= maxLayers && !b.crowded
 }
@@ -194,7 +196,7 @@ func (c *compiler) variant(k layerKey, onTop bool) string {
 
 // reference is the field that names a directory.
 type reference struct {
-	src  *krm.Source
+	src  *yaml.Source
 	path []any
 	text string
 }
@@ -232,7 +234,7 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 	return dir
 }
 
-func errNested() error { return krm.Limitf("layers are nested more than %d deep", maxNested) }
+func errNested() error { return diag.Limitf("layers are nested more than %d deep", maxNested) }
 
 // cycle describes how the layers that are being compiled lead back to dir.
 func (b *build) cycle(i int, dir *loaders.Dir) error {

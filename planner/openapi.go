@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // openapi makes the layer's schema the one in effect, unless one is chosen already.
@@ -13,7 +14,7 @@ func (s *steps) openapi() {
 		return
 	}
 	file, hasFile := s.k.OpenAPI["path"]
-	var src *krm.Source
+	var src *yaml.Source
 	if hasFile {
 		var err error
 		if src, err = s.read(file); err != nil {
@@ -40,8 +41,8 @@ func (s *steps) openapi() {
 		s.c.warnings(src.Warnings()...)
 		s.schemaSet = true
 	case version != "":
-		if version != krm.BuiltinSchemaVersion {
-			s.errorAt(s.k.src, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, krm.BuiltinSchemaVersion))
+		if version != schema.BuiltinVersion {
+			s.errorAt(s.k.src, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
 			return
 		}
 		s.schemaSet = true
@@ -51,19 +52,19 @@ func (s *steps) openapi() {
 // parseSchema returns the schema in a file. onTop is true if kustomize has read its own schema before it meets this one: it then still
 // uses its own schema for the kinds that the file does not define. The same file gives the same schema, so that layers are
 // shared.
-func (c *compiler) parseSchema(src *krm.Source, v krm.Value, onTop bool) (*krm.Schema, error) {
+func (c *compiler) parseSchema(src *yaml.Source, v yaml.Value, onTop bool) (*schema.Schema, error) {
 	key := schemaKey{src, onTop}
-	if schema := c.schemas[key]; schema != nil {
-		return schema, nil
+	if known := c.schemas[key]; known != nil {
+		return known, nil
 	}
-	schema, err := krm.ParseSchema(v)
+	parsed, err := schema.Parse(v)
 	if err != nil {
 		return nil, err
 	}
 	if onTop {
-		schema = schema.OnTop()
+		parsed = parsed.OnTop()
 	}
-	c.schemas[key] = schema
-	c.schemaNames[schema] = fmt.Sprint(src.Digest(), onTop)
-	return schema, nil
+	c.schemas[key] = parsed
+	c.schemaNames[parsed] = fmt.Sprint(src.Digest(), onTop)
+	return parsed, nil
 }

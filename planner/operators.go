@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -23,7 +25,7 @@ func (s *steps) generators() {
 		g := s.k.SecretGenerator[i].Generator(s.k.GeneratorOptions)
 		s.generate([]any{"secretGenerator", i}, g, g.Name)
 	}
-	for _, e := range s.external("generators", s.k.Generators, krm.GeneratorRole) {
+	for _, e := range s.external("generators", s.k.Generators, function.GeneratorRole) {
 		if e.composition != "" {
 			s.addComposition(e)
 			continue
@@ -148,7 +150,7 @@ func (s *steps) transformers() {
 			s.transformer(path, t, replacementSummary(r), i == len(k.Replacements)-1)
 		}
 	}
-	for _, e := range s.external("transformers", k.Transformers, krm.TransformerRole) {
+	for _, e := range s.external("transformers", k.Transformers, function.TransformerRole) {
 		if e.composition != "" {
 			s.applyComposition(e)
 			continue
@@ -231,7 +233,7 @@ func (k labelsKey) fields(specs builtins.FieldSpecs) (_ builtins.FieldSpecs, err
 
 // validators appends the layer's validators.
 func (s *steps) validators() {
-	for _, e := range s.external("validators", s.k.Validators, krm.ValidatorRole) {
+	for _, e := range s.external("validators", s.k.Validators, function.ValidatorRole) {
 		if e.composition != "" {
 			s.checkComposition(e)
 			continue
@@ -348,7 +350,7 @@ type entry struct {
 	builtin builtins.Builtin
 	origin  *krm.Origin
 	summary string
-	pos     krm.Pos
+	pos     diag.Pos
 	// call and decision are set instead of builtin for a function.
 	call     *graph.Call
 	decision *trust.Decision
@@ -363,5 +365,5 @@ func (e *entry) generator() builtins.Generator {
 }
 
 func (e *entry) errorf(format string, args ...any) error {
-	return krm.Errorf(e.pos, "", format, args...)
+	return diag.Errorf(e.pos, "", format, args...)
 }

@@ -14,8 +14,10 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/trust"
 )
@@ -44,14 +46,14 @@ type Options struct {
 
 // A Warning is something that the user probably did not mean.
 type Warning struct {
-	Pos   krm.Pos
+	Pos   diag.Pos
 	Field string
 	Msg   string
 	Hints []string
 }
 
 func (w Warning) String() string {
-	return (&krm.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}).Error()
+	return (&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}).Error()
 }
 
 // A Plan is what a run would do.
@@ -76,7 +78,7 @@ type Plan struct {
 }
 
 // Files returns all files that were read, sorted by name.
-func (p *Plan) Files() []*krm.Source { return p.files.Sources() }
+func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
 
 // A RootError holds the mistakes of one root.
 type RootError struct {
@@ -163,8 +165,8 @@ type compiler struct {
 	// warned has the texts of the warnings of the plan.
 	warned map[string]bool
 	// schemas are the schemas that were read, by file.
-	schemas     map[schemaKey]*krm.Schema
-	schemaNames map[*krm.Schema]string // what tells schemas apart in node ids
+	schemas     map[schemaKey]*schema.Schema
+	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
 	ids         map[string]int
 	labels      map[labelsKey]builtins.FieldSpecs
 }
@@ -180,8 +182,8 @@ func newCompiler(dirs []string, o Options) *compiler {
 		g:           &graph.Graph{},
 		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files},
 		layers:      map[layerKey]*layer{},
-		schemas:     map[schemaKey]*krm.Schema{},
-		schemaNames: map[*krm.Schema]string{},
+		schemas:     map[schemaKey]*schema.Schema{},
+		schemaNames: map[*schema.Schema]string{},
 		kusts:       map[string]*kustomizationFile{},
 		composed:    map[string]*composed{},
 		images:      map[string]trust.Image{},
@@ -197,7 +199,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 }
 
 type schemaKey struct {
-	src   *krm.Source
+	src   *yaml.Source
 	onTop bool
 }
 
@@ -229,7 +231,7 @@ func distinct(errs []error) []error {
 }
 
 func rootError(name string, err error) error {
-	e := krm.Errorf(krm.Pos{File: name}, "", "%w", err)
+	e := diag.Errorf(diag.Pos{File: name}, "", "%w", err)
 	if name == "" {
 		e.Pos.File = "."
 	}
@@ -250,7 +252,7 @@ func hints(err error) []string {
 // the root or else the first layer that names one decides for everything after it.
 type build struct {
 	c         *compiler
-	schema    *krm.Schema
+	schema    *schema.Schema
 	schemaSet bool
 	loaded    bool // kustomize would have read its own schema by now
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
@@ -262,7 +264,7 @@ type build struct {
 	nodes     int // that were added, and the length of their ids
 	ids       int
 	crowded   bool // there were too many
-	errs      krm.Mistakes
+	errs      diag.Mistakes
 }
 
 // frame is a layer that is being compiled.
@@ -353,8 +355,8 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 	b.ids += len(n.ID)
 	if b.nodes > maxNodes || b.ids > maxIDs {
 		b.crowded = true
-		b.errorAt(n.Origin.Source, n.Origin.Path, krm.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
-			krm.Count(maxNodes, "step"), maxIDs>>20))
+		b.errorAt(n.Origin.Source, n.Origin.Path, diag.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
+			diag.Count(maxNodes, "step"), maxIDs>>20))
 	}
 	k := b.c.ids[n.ID] + 1
 	b.c.ids[n.ID] = k
@@ -364,7 +366,7 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 	return b.c.g.Add(n)
 }
 
-func (b *build) warn(src *krm.Source, path []any, format string, args ...any) {
+func (b *build) warn(src *yaml.Source, path []any, format string, args ...any) {
 	if len(b.c.plan.Warnings) >= maxWarnings {
 		b.c.plan.MoreWarnings++ // there is no use in finding out the line
 		return
@@ -373,7 +375,7 @@ func (b *build) warn(src *krm.Source, path []any, format string, args ...any) {
 }
 
 // errorAt records the mistakes in err at a field of a configuration file.
-func (b *build) errorAt(src *krm.Source, path []any, err error) {
+func (b *build) errorAt(src *yaml.Source, path []any, err error) {
 	for _, e := range mistakes(err) {
 		if !b.errs.Full() {
 			e = placed(src, path, e)
@@ -383,13 +385,13 @@ func (b *build) errorAt(src *krm.Source, path []any, err error) {
 }
 
 // failIn records the mistakes in a configuration file.
-func (b *build) failIn(src *krm.Source, mistakes []*krm.DecodeError) {
+func (b *build) failIn(src *yaml.Source, mistakes []*yaml.DecodeError) {
 	for _, m := range mistakes {
 		switch {
 		case m.More > 0:
 			b.fail(m.More)
 		case b.errs.Full():
-			b.fail(krm.MoreError(1)) // without its line, which takes time and memory to find
+			b.fail(diag.MoreError(1)) // without its line, which takes time and memory to find
 		default:
 			b.fail(m.In(src))
 		}
@@ -397,21 +399,21 @@ func (b *build) failIn(src *krm.Source, mistakes []*krm.DecodeError) {
 }
 
 // errorLater is errorAt for an error that takes long to make: only those are made that will be told.
-func (b *build) errorLater(src *krm.Source, path []any, err func() error) {
+func (b *build) errorLater(src *yaml.Source, path []any, err func() error) {
 	if b.errs.Full() {
-		b.fail(krm.MoreError(1))
+		b.fail(diag.MoreError(1))
 		return
 	}
 	b.errorAt(src, path, err())
 }
 
 // placed gives an error the place of a field, unless it has one of its own.
-func placed(src *krm.Source, path []any, err error) error {
-	var at *krm.Error
+func placed(src *yaml.Source, path []any, err error) error {
+	var at *diag.Error
 	if errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
-	e := krm.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
+	e := diag.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
 	e.Hints = hints(err)
 	if at != nil {
 		e.Hints = append(e.Hints, at.Hints...)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/trust"
@@ -122,7 +123,7 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 	for _, f := range p.Failed {
 		d := failedDoc{Dir: f.Dir}
 		for _, err := range f.Errs {
-			at := krm.AsError(err)
+			at := diag.AsError(err)
 			d.Errors = append(d.Errors, messageDoc{at.Pos.File, at.Pos.Line, at.Field, at.Msg, at.Hints})
 		}
 		doc.Failed = append(doc.Failed, d)
@@ -149,7 +150,7 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		doc.Warnings = append(doc.Warnings, messageDoc{x.Pos.File, x.Pos.Line, x.Field, x.Msg, x.Hints})
 	}
 	// What it escapes is what JSON calls so, too: the document is the same, also on a terminal.
-	enc := json.NewEncoder(krm.SanitisingWriter(w))
+	enc := json.NewEncoder(diag.SanitisingWriter(w))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(doc)
@@ -329,7 +330,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	b.WriteByte('\n')
 	for _, t := range p.Catalogs {
-		fmt.Fprintf(&b, "catalog %s  %s  (%s)\n", krm.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
+		fmt.Fprintf(&b, "catalog %s  %s  (%s)\n", diag.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
 	}
 	roots := map[graph.NodeID][]string{}
 	for _, r := range g.Roots {
@@ -338,11 +339,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for i, n := range g.Nodes {
 		p.writeNode(&b, i, n)
 		for _, dir := range roots[graph.NodeID(i)] {
-			fmt.Fprintf(&b, "                root %s\n", krm.OneLine(dir))
+			fmt.Fprintf(&b, "                root %s\n", diag.OneLine(dir))
 		}
 	}
 	for _, f := range p.Failed {
-		fmt.Fprintf(&b, "      failed    %s\n", krm.OneLine(f.Dir))
+		fmt.Fprintf(&b, "      failed    %s\n", diag.OneLine(f.Dir))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -350,7 +351,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 
 // writeNode writes node i for people.
 func (p *Plan) writeNode(b *strings.Builder, i int, n *graph.Node) {
-	fmt.Fprintf(b, "%4d  %-9s %s", i+1, n.Op.Verb(), krm.OneLine(n.ID))
+	fmt.Fprintf(b, "%4d  %-9s %s", i+1, n.Op.Verb(), diag.OneLine(n.ID))
 	if len(n.Inputs) > 0 {
 		b.WriteString("  <-")
 		for _, in := range n.Inputs {
@@ -359,11 +360,11 @@ func (p *Plan) writeNode(b *strings.Builder, i int, n *graph.Node) {
 	}
 	b.WriteByte('\n')
 	if n.Summary != "" {
-		fmt.Fprintf(b, "                %s\n", krm.OneLine(n.Summary))
+		fmt.Fprintf(b, "                %s\n", diag.OneLine(n.Summary))
 	}
 	if dec := p.Decisions[n.ID]; dec != nil {
 		for _, note := range dec.Notes() {
-			fmt.Fprintf(b, "                %s\n", krm.OneLine(note))
+			fmt.Fprintf(b, "                %s\n", diag.OneLine(note))
 		}
 	}
 	fmt.Fprintf(b, "                at %s\n", placeText(n.Origin))
@@ -380,7 +381,7 @@ func (p *Plan) writeNode(b *strings.Builder, i int, n *graph.Node) {
 func placeText(o graph.Origin) string {
 	text := o.Pos().String()
 	if f := o.Field(); f != "" {
-		text += ": " + krm.OneLine(f)
+		text += ": " + diag.OneLine(f)
 	}
 	return text
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // secretRounds makes each guess at a value cost a good part of a tenth of a second.
@@ -41,7 +42,7 @@ func (p *Plan) secrets() string {
 }
 
 // isSecret reports whether the plan must not have the digest of a file. Catalogs are no secret: they are pinned by it.
-func (p *Plan) isSecret(f *krm.Source) bool {
+func (p *Plan) isSecret(f *yaml.Source) bool {
 	for _, t := range p.Catalogs {
 		if t.Catalog.Digest == f.Digest() {
 			return false
@@ -52,5 +53,5 @@ func (p *Plan) isSecret(f *krm.Source) bool {
 
 // secretConfig reports whether the plan must not have the digest of a function's configuration.
 func secretConfig(call graph.Call) bool {
-	return (&krm.Source{Data: call.Function.Config}).MayHoldSecrets()
+	return (&yaml.Source{Data: call.Function.Config}).MayHoldSecrets()
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -20,9 +20,9 @@ func (c *compiler) shares(t *trust.Trusted) (what string) {
 		for _, dir := range rendered {
 			repo := c.repository(dir)
 			switch {
-			case repo != "" && krm.Within(path, repo), own != "" && krm.Within(dir, own):
+			case repo != "" && diag.Within(path, repo), own != "" && diag.Within(dir, own):
 				return "repository"
-			case krm.Within(path, dir):
+			case diag.Within(path, dir):
 				what = "tree"
 			}
 		}

@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
 
@@ -49,7 +52,7 @@ func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary str
 
 // id returns the id of the node that is made from the field at path.
 func (s *steps) id(path []any) string {
-	field := krm.FieldPath(path)
+	field := diag.FieldPath(path)
 	switch {
 	case s.label == "":
 		return s.prefix + "#" + field
@@ -73,7 +76,7 @@ func (s *steps) inputs() []graph.NodeID {
 }
 
 // errorAt records a mistake at a field of this layer, unless it follows from what could not be read.
-func (s *steps) errorAt(src *krm.Source, path []any, err error) {
+func (s *steps) errorAt(src *yaml.Source, path []any, err error) {
 	for _, e := range mistakes(err) {
 		if src != s.k.src || !builtins.IsMissing(e) || !s.k.isUnread(path) {
 			s.build.errorAt(src, path, e)
@@ -83,7 +86,7 @@ func (s *steps) errorAt(src *krm.Source, path []any, err error) {
 
 var errNoPath = builtins.Missing("the path must not be empty")
 
-func (s *steps) read(path string) (*krm.Source, error) {
+func (s *steps) read(path string) (*yaml.Source, error) {
 	if path == "" {
 		return nil, errNoPath
 	}
@@ -101,7 +104,7 @@ func (s *steps) place(path string) (*loaders.Dir, string) {
 		return s.dir, path
 	}
 	abs := filepath.Join(s.dir.Real, path)
-	if krm.Within(abs, s.dir.Real) {
+	if diag.Within(abs, s.dir.Real) {
 		return s.dir, path
 	}
 	for _, root := range s.roots {
@@ -114,7 +117,7 @@ func (s *steps) place(path string) (*loaders.Dir, string) {
 
 // env is what the built-in that is configured at path may use.
 func (s *steps) env(path []any) builtins.Env {
-	warn := func(w *krm.Error) { s.warnText(path, w) }
+	warn := func(w *diag.Error) { s.warnText(path, w) }
 	return builtins.Env{Read: s.read, Warn: warn, Schema: s.schema, Folder: filepath.Base(s.dir.Real)}
 }
 
@@ -194,7 +197,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	s.c.warnings(src.Warnings()...)
 	n := 0
 	for kind := range kinds {
-		s.loaded = s.loaded || !krm.KnowsScope(krm.SchemaKind(kind))
+		s.loaded = s.loaded || !schema.KnowsScope(schema.Kind(kind))
 		n++
 	}
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}
@@ -203,7 +206,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 
 // readUnlessDir returns the file at path, nil if it is a directory. What has the name of a file is opened without a look
 // at it first: trees have many more files than directories.
-func (s *steps) readUnlessDir(path string) (*krm.Source, error) {
+func (s *steps) readUnlessDir(path string) (*yaml.Source, error) {
 	named := strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
 	if !named && s.c.files.IsDir(s.dir, path) {
 		return nil, nil
@@ -216,7 +219,7 @@ func (s *steps) readUnlessDir(path string) (*krm.Source, error) {
 }
 
 // warnText adds a warning about a text. One that the layer's own file holds at path is known by that place.
-func (s *steps) warnText(path []any, w *krm.Error) {
+func (s *steps) warnText(path []any, w *diag.Error) {
 	switch {
 	case w.Pos.File != "":
 		s.c.warnings(w)
@@ -326,7 +329,7 @@ func (s *steps) decodeFile(path []any, text string, into any) bool {
 		return false
 	}
 	s.c.warnings(src.Warnings()...)
-	errs := krm.Decoding{ScalarsAsText: true}.Decode(v, into)
+	errs := yaml.Decoding{ScalarsAsText: true}.Decode(v, into)
 	s.failIn(src, errs)
 	return len(errs) == 0
 }

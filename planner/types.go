@@ -2,7 +2,7 @@ package planner
 
 import (
 	"github.com/krmflow/krmflow/builtins"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // kustomization is a Kustomization or Component as it is written. Field names are kustomize's.
@@ -39,14 +39,14 @@ type kustomization struct {
 	SecretGenerator    []builtins.SecretArgs      `json:"secretGenerator"`
 	GeneratorOptions   *builtins.GeneratorOptions `json:"generatorOptions"`
 
-	HelmGlobals                 krm.Value   `json:"helmGlobals"`
-	HelmCharts                  []krm.Value `json:"helmCharts"`
-	HelmChartInflationGenerator []krm.Value `json:"helmChartInflationGenerator"`
+	HelmGlobals                 yaml.Value   `json:"helmGlobals"`
+	HelmCharts                  []yaml.Value `json:"helmCharts"`
+	HelmChartInflationGenerator []yaml.Value `json:"helmChartInflationGenerator"`
 
 	// Other than in kustomize, what these three lists hold may be mappings (KX-10).
-	Generators   []krm.TextOrMap `json:"generators"`
-	Transformers []krm.TextOrMap `json:"transformers"`
-	Validators   []krm.TextOrMap `json:"validators"`
+	Generators   []yaml.TextOrMap `json:"generators"`
+	Transformers []yaml.TextOrMap `json:"transformers"`
+	Validators   []yaml.TextOrMap `json:"validators"`
 
 	Configurations []string `json:"configurations"`
 	Catalogs       []string `json:"catalogs"`

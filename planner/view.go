@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
 
 // Consolidate returns the Composition in the directory name with everything that it imports, overrides and reorders worked
 // in: saved as its composition.yaml it gives the same plan (CE-08). It runs nothing. Mistakes are in [Plan.Failed] and
 // warnings in [Plan.Warnings] of the plan that it returns besides, which has no graph.
-func Consolidate(name string, o Options) (krm.Value, *Plan) {
+func Consolidate(name string, o Options) (yaml.Value, *Plan) {
 	c := newCompiler([]string{name}, o)
 	c.plan.Graph = &graph.Graph{}
 	b := &build{c: c}
@@ -23,33 +24,33 @@ func Consolidate(name string, o Options) (krm.Value, *Plan) {
 	return v, c.plan
 }
 
-func (b *build) consolidated(name string) krm.Value {
+func (b *build) consolidated(name string) yaml.Value {
 	dir, err := b.c.files.Root(name)
 	if err != nil {
 		b.fail(rootError(name, err))
-		return krm.Value{}
+		return yaml.Value{}
 	}
 	defer dir.Close()
 	k := b.load(dir, nil)
 	switch {
 	case k == nil:
-		return krm.Value{}
+		return yaml.Value{}
 	case k.composed == nil:
-		b.fail(krm.Errorf(krm.Pos{File: k.src.File}, "", "is a %s, not a Composition", k.Kind))
-		return krm.Value{}
+		b.fail(diag.Errorf(diag.Pos{File: k.src.File}, "", "is a %s, not a Composition", k.Kind))
+		return yaml.Value{}
 	case k.composed.failed:
-		return krm.Value{}
+		return yaml.Value{}
 	}
 	return k.composed.value(dir)
 }
 
 // value returns c as a Composition in a file of dir.
-func (c *composed) value(dir *loaders.Dir) krm.Value {
-	items := make([]krm.Value, len(c.items))
+func (c *composed) value(dir *loaders.Dir) yaml.Value {
+	items := make([]yaml.Value, len(c.items))
 	for i, it := range c.items {
 		items[i] = it.declared(dir)
 	}
-	v := krm.MapOf(krm.Field{Key: "apiVersion", Value: krm.Str(compositionVersion)}, krm.Field{Key: "kind", Value: krm.Str(compositionKind)})
+	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(compositionVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(compositionKind)})
 	var catalogs []string
 	for _, ref := range c.catalogs {
 		if text := ref.from(dir); !slices.Contains(catalogs, text) {
@@ -57,27 +58,27 @@ func (c *composed) value(dir *loaders.Dir) krm.Value {
 		}
 	}
 	if len(catalogs) > 0 {
-		list := make([]krm.Value, len(catalogs))
+		list := make([]yaml.Value, len(catalogs))
 		for i, text := range catalogs {
-			list[i] = krm.Str(text)
+			list[i] = yaml.Str(text)
 		}
-		v = v.With("catalogs", krm.SeqOf(list...))
+		v = v.With("catalogs", yaml.SeqOf(list...))
 	}
-	return v.With("transformers", krm.SeqOf(items...))
+	return v.With("transformers", yaml.SeqOf(items...))
 }
 
 // declared returns the item as a file of dir can declare it: annotations say where else its paths start.
-func (it *item) declared(dir *loaders.Dir) krm.Value {
+func (it *item) declared(dir *loaders.Dir) yaml.Value {
 	v := it.value
 	if it.dir.Real != dir.Real {
-		v = v.WithAt(krm.Str(pathFrom(dir, it.dir, it.file)), "metadata", "annotations", declaredIn)
+		v = v.WithAt(yaml.Str(pathFrom(dir, it.dir, it.file)), "metadata", "annotations", declaredIn)
 	}
 	var files []string
 	for _, by := range it.changes {
 		files = append(files, pathFrom(dir, by.dir, by.file))
 	}
 	if len(files) > 0 {
-		v = v.WithAt(krm.Str(strings.Join(files, ",")), "metadata", "annotations", overriddenIn)
+		v = v.WithAt(yaml.Str(strings.Join(files, ",")), "metadata", "annotations", overriddenIn)
 	}
 	return v
 }

@@ -9,9 +9,11 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // A ResultsError says that a function reported an error among its results although it ended well.
@@ -35,7 +37,7 @@ func (r *run) prepare(ctx context.Context) []error {
 		wg.Go(func() {
 			defer func() {
 				if p := recover(); p != nil {
-					errs[i] = krm.Panicked(n.ID, p)
+					errs[i] = diag.Panicked(n.ID, p)
 				}
 				<-limit
 			}()
@@ -53,7 +55,7 @@ func (r *run) prepare(ctx context.Context) []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-func (r *run) executor(runtime krm.Runtime) (Executor, error) {
+func (r *run) executor(runtime function.Runtime) (Executor, error) {
 	if r.o.Executor == nil {
 		return nil, fmt.Errorf("there is no executor for %s functions", runtime)
 	}
@@ -68,32 +70,32 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	}
 	list := eval.Take(inputs)
 	in := list
-	if op.Role == krm.GeneratorRole {
+	if op.Role == function.GeneratorRole {
 		in = nil
 	}
-	wire := krm.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID)),
+	wire := function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID)),
 		Output: op.Function.Limits.Output}
-	out, err := ex.Execute(ctx, op.Function, krm.EncodeResourceList(in, op.Config, wire))
-	var failed *krm.FunctionError
+	out, err := ex.Execute(ctx, op.Function, function.EncodeResourceList(in, op.Config, wire))
+	var failed *function.Error
 	if errors.As(err, &failed) && len(out.Stderr) == 0 {
 		out.Stderr = failed.Stderr
 	}
 	report := CallReport{Node: n, Stderr: out.Stderr}
-	var reply *krm.Reply
+	var reply *function.Reply
 	if err != nil {
-		report.Results = krm.ParseResults(out.List)
+		report.Results = function.ParseResults(out.List)
 	} else {
-		reply, err = krm.DecodeResourceList(out.List, in, wire)
+		reply, err = function.DecodeResourceList(out.List, in, wire)
 		if err != nil {
-			code := krm.FunctionFailed
-			if krm.IsTooLarge(err) {
-				code = krm.FunctionLimit
+			code := function.Failed
+			if diag.IsTooLarge(err) {
+				code = function.LimitExceeded
 			}
-			err = &krm.FunctionError{Code: code, Msg: err.Error()}
+			err = &function.Error{Code: code, Msg: err.Error()}
 		}
 		report.Results, report.Removed = reply.Results, reply.Removed
 		for _, w := range reply.Warnings {
-			if text := (&krm.Error{Field: w.Field, Msg: w.Msg}).Error(); !slices.Contains(report.Warnings, text) {
+			if text := (&diag.Error{Field: w.Field, Msg: w.Msg}).Error(); !slices.Contains(report.Warnings, text) {
 				report.Warnings = append(report.Warnings, text)
 			}
 		}
@@ -104,16 +106,16 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	if err != nil {
 		return nil, err
 	}
-	if !r.o.AllowErrorResults && slices.ContainsFunc(reply.Results, func(x krm.Result) bool { return x.Severity == krm.SeverityError }) {
+	if !r.o.AllowErrorResults && slices.ContainsFunc(reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
 		return nil, &ResultsError{op.Function.Name}
 	}
 	return apply(op, list, reply)
 }
 
 // apply makes the list after a call from the one before it and the function's answer.
-func apply(op graph.Call, list *krm.List, reply *krm.Reply) (*krm.List, error) {
+func apply(op graph.Call, list *krm.List, reply *function.Reply) (*krm.List, error) {
 	switch op.Role {
-	case krm.GeneratorRole:
+	case function.GeneratorRole:
 		builtins.RecordOrigin(reply.List, op.Origin)
 		for _, res := range reply.List.All() {
 			if err := builtins.Absorb(list, res); err != nil {
@@ -121,7 +123,7 @@ func apply(op graph.Call, list *krm.List, reply *krm.Reply) (*krm.List, error) {
 			}
 		}
 		return list, nil
-	case krm.ValidatorRole:
+	case function.ValidatorRole:
 		return list, nil
 	}
 	builtins.RecordTransformation(reply.List, op.Origin)

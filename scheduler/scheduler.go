@@ -9,9 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // An Event tells that a node has ended.
@@ -37,7 +40,7 @@ type Options struct {
 	// Warn is called for what the user probably did not mean. The message is made when it is asked for.
 	Warn func(n *graph.Node, msg func() string)
 	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
-	Executor func(krm.Runtime) (Executor, error)
+	Executor func(function.Runtime) (Executor, error)
 	// Call is called with what each function reported.
 	Call func(CallReport)
 	// AllowErrorResults lets a function that ends well report errors.
@@ -49,15 +52,15 @@ type Options struct {
 // An Executor obtains and runs functions: see package executors, whose interface this is.
 type Executor interface {
 	// Prepare obtains and verifies what f runs. It runs nothing.
-	Prepare(ctx context.Context, f krm.Function) error
+	Prepare(ctx context.Context, f function.Function) error
 	// Execute runs f once with list, a ResourceList.
-	Execute(ctx context.Context, f krm.Function, list krm.Chunks) (krm.FunctionOutput, error)
+	Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error)
 }
 
 // A CallReport is what a function has said besides its list.
 type CallReport struct {
 	Node     *graph.Node
-	Results  []krm.Result
+	Results  []function.Result
 	Warnings []string
 	// Removed are the resources that the function took and did not return.
 	Removed []krm.ID
@@ -72,8 +75,8 @@ type NodeError struct {
 }
 
 // At returns the error at the place of the node's configuration, unless it has a place of its own.
-func (e *NodeError) At() *krm.Error {
-	at := *krm.AsError(e.Err)
+func (e *NodeError) At() *diag.Error {
+	at := *diag.AsError(e.Err)
 	if at.Pos.File == "" {
 		at.Pos = e.Node.Origin.Pos()
 		if i := e.Node.Item; i != nil {
@@ -89,7 +92,7 @@ func (e *NodeError) At() *krm.Error {
 }
 
 func (e *NodeError) Error() string {
-	var at *krm.Error
+	var at *diag.Error
 	if errors.As(e.Err, &at) && at.Pos.File != "" {
 		return e.Err.Error()
 	}

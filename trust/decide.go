@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // decider works out one decision.
@@ -16,13 +18,13 @@ type decider struct {
 	// unavailable is the trusted catalog that could not be read although it had to be searched.
 	unavailable *Trusted
 	// fn is under construction until the end.
-	fn krm.Function
+	fn function.Function
 }
 
 // Decide answers r. It has no side effects and may be called concurrently.
 func (p Policy) Decide(r Request) Decision {
 	x := decider{Policy: p, r: r}
-	x.fn = krm.Function{Name: functionName(r.ID), Node: r.Node, Limits: p.Limits, Dir: r.Dir}
+	x.fn = function.Function{Name: functionName(r.ID), Node: r.Node, Limits: p.Limits, Dir: r.Dir}
 	x.decide()
 	if len(x.d.Denials) == 0 {
 		x.d.Allowed, x.d.Function = true, x.fn
@@ -40,11 +42,11 @@ func functionName(id krm.ID) string {
 	if id.Name == "" {
 		return id.GVK.String()
 	}
-	return krm.OneLine(id.GVK.String() + "/" + id.Name)
+	return diag.OneLine(id.GVK.String() + "/" + id.Name)
 }
 
 // deny records a reason against the function; allow are the flags that would lift it.
-func (x *decider) deny(exit int, allow []string, format string, args ...any) *krm.Error {
+func (x *decider) deny(exit int, allow []string, format string, args ...any) *diag.Error {
 	err := x.errorf(format, args)
 	x.d.Denials = append(x.d.Denials, Denial{Exit: exit, Err: err, Allow: allow})
 	if len(allow) > 0 {
@@ -54,13 +56,13 @@ func (x *decider) deny(exit int, allow []string, format string, args ...any) *kr
 }
 
 // errorf returns an error about the function. What it shows of names and paths stays on its line.
-func (x *decider) errorf(format string, args []any) *krm.Error {
+func (x *decider) errorf(format string, args []any) *diag.Error {
 	for i, arg := range args {
 		if s, ok := arg.(string); ok {
-			args[i] = krm.OneLine(s)
+			args[i] = diag.OneLine(s)
 		}
 	}
-	err := krm.Errorf(x.r.Pos, "", format, args...)
+	err := diag.Errorf(x.r.Pos, "", format, args...)
 	err.Msg = x.fn.Name + ": " + err.Msg
 	return err
 }
@@ -151,7 +153,7 @@ func (x *decider) unknown() {
 		list = append(list, t.Catalog)
 		searched = append(searched, t.Ref.String())
 	}
-	var err *krm.Error
+	var err *diag.Error
 	if len(list) == 0 {
 		err = x.deny(ExitTrust, nil, "the function is not known: no catalog is trusted")
 	} else {
@@ -169,7 +171,7 @@ func (x *decider) unknown() {
 		err.Hint("add %s with a catalog that defines it", flag)
 		last.Allow = append(last.Allow, flag)
 	}
-	if hint := krm.LegacyHint(x.r.Config); hint != "" {
+	if hint := function.LegacyHint(x.r.Config); hint != "" {
 		err.Hint("%s", hint)
 	} else if x.r.Facts.Legacy != "" {
 		err.Hint("%s is a legacy plugin, and these are not supported: name a program below the directory of the configuration, "+
@@ -199,8 +201,8 @@ func (x *decider) catalogued(e *catalog.Entry) {
 	x.d.Entry, x.d.By = e, x.trustedBy(e)
 	prefer := x.Prefer
 	if in := x.r.Inline; in != nil {
-		if prefer = krm.RuntimeContainer; in.Exec != nil {
-			prefer = krm.RuntimeExec
+		if prefer = function.RuntimeContainer; in.Exec != nil {
+			prefer = function.RuntimeExec
 		}
 	}
 	sel, err := e.Select(x.r.OS, x.r.Arch, prefer)
@@ -214,7 +216,7 @@ func (x *decider) catalogued(e *catalog.Entry) {
 	}
 	x.d.Runtime, x.d.Reason, x.fn.Runtime = sel.Runtime, sel.Reason, sel.Runtime
 	x.confusedDeputy(e, sel)
-	if sel.Runtime == krm.RuntimeContainer {
+	if sel.Runtime == function.RuntimeContainer {
 		x.image(e)
 		x.entryGrants(e)
 	} else {
@@ -231,9 +233,9 @@ func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
 	}
 	what := ""
 	switch c := e.Container; {
-	case sel.Runtime == krm.RuntimeExec && !catalog.IsAddress(sel.Platform.URI):
+	case sel.Runtime == function.RuntimeExec && !catalog.IsAddress(sel.Platform.URI):
 		what = "a local program"
-	case sel.Runtime == krm.RuntimeContainer && (c.Network || c.Storage):
+	case sel.Runtime == function.RuntimeContainer && (c.Network || c.Storage):
 		what = "a function with capabilities"
 	default:
 		return
@@ -256,9 +258,9 @@ func (x *decider) uncatalogued(mismatch []string) {
 	if missing != nil && x.denyUnavailable() {
 		return
 	}
-	x.fn.Runtime = krm.RuntimeContainer
+	x.fn.Runtime = function.RuntimeContainer
 	if in.Exec != nil {
-		x.fn.Runtime = krm.RuntimeExec
+		x.fn.Runtime = function.RuntimeExec
 	}
 	x.d.Runtime = x.fn.Runtime
 	switch {
@@ -285,14 +287,14 @@ func (x *decider) uncatalogued(mismatch []string) {
 	x.inlineEnv()
 }
 
-func (x *decider) flagsFor(in *krm.InlineFunction) string {
+func (x *decider) flagsFor(in *function.Inline) string {
 	if in.Exec != nil {
 		return FlagAlpha + " " + FlagExec
 	}
 	return FlagAlpha
 }
 
-func (x *decider) hintNamed(err *krm.Error) {
+func (x *decider) hintNamed(err *diag.Error) {
 	for _, n := range x.r.Named {
 		err.Hint("%s names catalog %s, which is not trusted; if it lists this function, %s is enough", n.Pos, n.Ref, n.flag())
 	}
@@ -302,7 +304,7 @@ func (x *decider) hintNamed(err *krm.Error) {
 func (x *decider) sandbox() {
 	x.fn.Unsandboxed = x.AllowUnsandboxed
 	switch {
-	case x.Executors[krm.RuntimeExec] != "":
+	case x.Executors[function.RuntimeExec] != "":
 	case x.AllowUnsandboxed:
 		x.d.Isolation = "none (" + FlagUnsandboxed + ")"
 		x.warn("runs without isolation because of %s", FlagUnsandboxed)

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // FuzzDecide checks that no configuration gets more than the trusted entry gives, whatever it says about its runtime.
@@ -19,11 +20,11 @@ func FuzzDecide(f *testing.F) {
 		f.Add(inline)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		doc, err := (&krm.Source{File: "fn.yaml", Data: []byte("runtime: " + text)}).Strict()
+		doc, err := (&yaml.Source{File: "fn.yaml", Data: []byte("runtime: " + text)}).Strict()
 		if err != nil {
 			return
 		}
-		inline, err := krm.ReadInline(doc.Value, nil)
+		inline, err := function.ReadInline(doc.Value, nil)
 		if err != nil {
 			return
 		}
@@ -59,11 +60,11 @@ func checkGrants(t *testing.T, d Decision, runtime string) {
 		t.Errorf("%s: %+v", runtime, f)
 	}
 	switch f.Runtime {
-	case krm.RuntimeExec:
+	case function.RuntimeExec:
 		if runtime != execA || f.Program != "/w/fn.sh" || f.Root != "/w" {
 			t.Errorf("%s: %+v", runtime, f)
 		}
-	case krm.RuntimeContainer:
+	case function.RuntimeContainer:
 		if runtime == execA || f.Image != "e/f:v1" {
 			t.Errorf("%s: %+v", runtime, f)
 		}

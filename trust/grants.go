@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 func (x *decider) grant(by, format string, args ...any) {
@@ -65,12 +65,12 @@ func (x *decider) entryGrants(e *catalog.Entry) {
 	}
 }
 
-func (x *decider) addMount(m krm.Mount, by string) {
+func (x *decider) addMount(m function.Mount, by string) {
 	x.fn.Mounts = append(x.fn.Mounts, m)
 	x.grant(by, "%s", mountText(m))
 }
 
-func mountText(m krm.Mount) string {
+func mountText(m function.Mount) string {
 	mode := "ro"
 	if m.Writable {
 		mode = "rw"
@@ -103,7 +103,7 @@ func (x *decider) inlineGrants() {
 }
 
 // coverMount requires that a flag names the mount that the configuration asks for.
-func (x *decider) coverMount(i int, m krm.Mount) {
+func (x *decider) coverMount(i int, m function.Mount) {
 	m, ok := x.checkMount(i, m)
 	if !ok {
 		return
@@ -130,8 +130,8 @@ func (x *decider) coverMount(i int, m krm.Mount) {
 
 // checkMount returns a mount of the configuration with its real source. A source is a relative path that stays below the
 // layer's directory, also after symbolic links.
-func (x *decider) checkMount(i int, m krm.Mount) (krm.Mount, bool) {
-	bad := func(format string, args ...any) (krm.Mount, bool) {
+func (x *decider) checkMount(i int, m function.Mount) (function.Mount, bool) {
+	bad := func(format string, args ...any) (function.Mount, bool) {
 		x.deny(ExitTrust, nil, "mounts[%d]: %s", i, fmt.Sprintf(format, args...))
 		return m, false
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/catalog"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // differences returns where the configuration wants something else than the trusted entry of its GVK, or more: none means
@@ -56,7 +56,7 @@ func entryImage(c *catalog.Container) string {
 // sameImage reports whether an image is that of an entry: the same repository, and the same digest or, where only a tag is
 // given, the same tag, since it is the entry's digest that runs.
 func sameImage(text string, c *catalog.Container) bool {
-	m, err := krm.ParseImage(text)
+	m, err := function.ParseImage(text)
 	if err != nil || !m.SameRepository(c.Image) {
 		return false
 	}
@@ -67,9 +67,9 @@ func sameImage(text string, c *catalog.Container) bool {
 	return err == nil && want == m.Digest
 }
 
-func (x *decider) execDifferences(in *krm.InlineExec, e *catalog.Entry) []string {
-	sel, err := e.Select(x.r.OS, x.r.Arch, krm.RuntimeExec)
-	if err != nil || sel.Runtime != krm.RuntimeExec {
+func (x *decider) execDifferences(in *function.InlineExec, e *catalog.Entry) []string {
+	sel, err := e.Select(x.r.OS, x.r.Arch, function.RuntimeExec)
+	if err != nil || sel.Runtime != function.RuntimeExec {
 		return []string{fmt.Sprintf("the configuration names a program, %s, and the entry has none for this platform", in.Path)}
 	}
 	var diffs []string

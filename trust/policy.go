@@ -8,7 +8,10 @@ package trust
 
 import (
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // The flags that messages name.
@@ -44,7 +47,7 @@ type Policy struct {
 	Network     bool
 	NetworkName string
 	// Mounts are for uncatalogued containers. Their sources are absolute.
-	Mounts []krm.Mount
+	Mounts []function.Mount
 	// Env holds NAME=value for uncatalogued functions.
 	Env []string
 	// AsCurrentUser runs containers with the ids of the user.
@@ -57,20 +60,20 @@ type Policy struct {
 	Strict bool
 	// Executors are programs of third parties that run the functions of a runtime in place of krmflow's own executors, as
 	// messages show them. What isolates a function is up to them.
-	Executors map[krm.Runtime]string
+	Executors map[function.Runtime]string
 	// Prefer is the runtime to use where an entry offers several; a container unless it says exec.
-	Prefer krm.Runtime
-	Limits krm.Limits
+	Prefer function.Runtime
+	Limits function.Limits
 }
 
 // A Request is one function that somebody wants to run.
 type Request struct {
 	// ID and Pos are the identity and the place of the configuration, Node the id of the node in the plan.
 	ID   krm.ID
-	Pos  krm.Pos
+	Pos  diag.Pos
 	Node string
 	// Config is the configuration. It only helps to explain a denial.
-	Config krm.Value
+	Config yaml.Value
 	// Dir is the directory of the layer that declares the configuration: absolute, without symbolic links.
 	// Name is the same as messages show it.
 	Dir, Name string
@@ -79,8 +82,8 @@ type Request struct {
 
 	// Inline is the function that the configuration itself names, nil if it names none, and Conflict is set instead if it
 	// names two.
-	Inline   *krm.InlineFunction
-	Conflict *krm.InlineConflict
+	Inline   *function.Inline
+	Conflict *function.InlineConflict
 
 	// Catalogs are the trusted ones, in the order in which they are searched.
 	Catalogs []Trusted
@@ -109,7 +112,7 @@ type Trusted struct {
 // A Named is a catalog that a layer names without it being trusted.
 type Named struct {
 	Ref catalog.Ref
-	Pos krm.Pos
+	Pos diag.Pos
 	// Flag is the value to give to the trust flag, from the user's directory; the reference if empty.
 	Flag string
 }
@@ -131,8 +134,8 @@ func (n Named) advice() string {
 }
 
 // Warning returns the notice that the layer names a catalog that is not trusted.
-func (n Named) Warning() *krm.Error {
-	return krm.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", n.advice())
+func (n Named) Warning() *diag.Error {
+	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", n.advice())
 }
 
 // Facts are what the caller found out about this machine.
@@ -178,7 +181,7 @@ type Grant struct {
 // A Denial is one reason why a function may not run.
 type Denial struct {
 	Exit int
-	Err  *krm.Error
+	Err  *diag.Error
 	// Allow are the flags that would, together, lift this denial; none if no flag does.
 	Allow []string
 }
@@ -188,12 +191,12 @@ type Decision struct {
 	// Allowed is true if Function may run exactly as it stands; only then Function is set. Its Config is the caller's
 	// business.
 	Allowed  bool
-	Function krm.Function
+	Function function.Function
 	// Denials are all reasons against it and Exit is the highest of their codes.
 	Denials []Denial
 	Exit    int
 	// Warnings are for people; the function runs in spite of them.
-	Warnings []*krm.Error
+	Warnings []*diag.Error
 
 	// Entry resolved the function, nil if it is uncatalogued; By says who trusts its catalog.
 	Entry *catalog.Entry
@@ -201,7 +204,7 @@ type Decision struct {
 	// Shadowed are later, different definitions of the same GVK.
 	Shadowed []*catalog.Entry
 	// Runtime and Source, the image or program, are set as soon as they are known, also for a denied function.
-	Runtime krm.Runtime
+	Runtime function.Runtime
 	Source  string
 	Digest  krm.Digest
 	// Args are the arguments of a program, as far as its configuration gives any.

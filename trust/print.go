@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -103,13 +104,13 @@ type CatalogRequest struct {
 }
 
 // DecideCatalog verifies the bytes of a trusted catalog against its pin. A denied catalog must not be parsed.
-func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*krm.Error, denial *Denial) {
+func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial *Denial) {
 	pinned := r.Ref.Pinned(r.Digest)
 	if !r.Ref.Pin.IsZero() && r.Ref.Scheme != catalog.OCI { // the pin of an OCI artifact is that of its manifest
 		if r.Ref.Pin == r.Digest {
 			return nil, nil
 		}
-		err := krm.Errorf(krm.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", r.Ref.Show()).
+		err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", r.Ref.Show()).
 			Hint("want %s", r.Ref.Pin).Hint("got  %s", r.Digest).Hint("nothing was executed")
 		return nil, &Denial{Exit: ExitVerified, Err: err}
 	}
@@ -124,9 +125,9 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*krm.Error, denial *
 	default:
 		return nil, nil
 	}
-	err := krm.Errorf(krm.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s=%s", FlagTrust, pinned)
+	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s=%s", FlagTrust, pinned)
 	if p.Strict {
 		return nil, &Denial{Exit: ExitTrust, Err: err, Allow: []string{FlagTrust + "=" + pinned}}
 	}
-	return []*krm.Error{err}, nil
+	return []*diag.Error{err}, nil
 }

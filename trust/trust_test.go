@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 const hexA = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -38,7 +41,7 @@ func trustedText(t *testing.T, path, version, more string) Trusted {
 		t.Fatal(err)
 	}
 	text := "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nspec:\n  krmFunctions:\n  - {group: example.com, names: {kind: Fn}, versions: [" + version + "]" + more + "}\n"
-	c, err := catalog.Parse(&krm.Source{File: path, Data: []byte(text)}, ref)
+	c, err := catalog.Parse(&yaml.Source{File: path, Data: []byte(text)}, ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +52,7 @@ func trustedText(t *testing.T, path, version, more string) Trusted {
 func request(t *testing.T, inline string, catalogs ...Trusted) Request {
 	t.Helper()
 	r := Request{
-		ID: krm.ID{GVK: fnGVK, Name: "x"}, Pos: krm.Pos{File: "fn.yaml", Line: 3}, Node: "k#transformers[0]", Dir: "/w",
+		ID: krm.ID{GVK: fnGVK, Name: "x"}, Pos: diag.Pos{File: "fn.yaml", Line: 3}, Node: "k#transformers[0]", Dir: "/w",
 		Catalogs: catalogs, OS: "linux", Arch: "amd64",
 		Facts: Facts{
 			Programs: map[string]Program{
@@ -68,11 +71,11 @@ func request(t *testing.T, inline string, catalogs ...Trusted) Request {
 		},
 	}
 	if inline != "" {
-		doc, err := (&krm.Source{File: "fn.yaml", Data: []byte("runtime: " + inline)}).Strict()
+		doc, err := (&yaml.Source{File: "fn.yaml", Data: []byte("runtime: " + inline)}).Strict()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Inline, err = krm.ReadInline(doc.Value, nil); err != nil {
+		if r.Inline, err = function.ReadInline(doc.Value, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +119,7 @@ func TestDecide(t *testing.T) {
 		{"--strict makes shadowing an error", Policy{Strict: true}, "", []string{execA, imageA}, 3, []string{"is shadowed"}},
 		{"container preferred, printed with the reason", Policy{}, "", []string{"{container: {image: 'e/f:v1', sha256: " + hexA + "}, exec: {path: fn.sh, sha256: " + hexA + "}}"}, 0,
 			[]string{"container e/f:v1", "a container is preferred to exec"}},
-		{"exec by flag", Policy{Prefer: krm.RuntimeExec}, "", []string{"{container: {image: 'e/f:v1', sha256: " + hexA + "}, exec: {path: fn.sh, sha256: " + hexA + "}}"}, 0, []string{"exec fn.sh"}},
+		{"exec by flag", Policy{Prefer: function.RuntimeExec}, "", []string{"{container: {image: 'e/f:v1', sha256: " + hexA + "}, exec: {path: fn.sh, sha256: " + hexA + "}}"}, 0, []string{"exec fn.sh"}},
 		{"no platform entry for this os/arch", Policy{}, "", []string{"{exec: [{os: darwin, arch: amd64, path: fn.sh, sha256: " + hexA + "}]}"}, 3,
 			[]string{"no linux/amd64 build of example.com/v1 Fn in catalog /w/c0.yaml"}},
 		{"at least one of container and exec must be set", Policy{}, "", []string{"{}"}, 1, []string{"at least one of container and exec must be set"}},
@@ -208,7 +211,7 @@ func check(t *testing.T, row string, p Policy, r Request, exit int, want []strin
 	if !d.Allowed && (d.Function.Runtime != "" || d.Function.Program != "" || d.Function.Image != "") {
 		t.Errorf("%s: a denied decision carries the function", row)
 	}
-	if d.Allowed && d.Function.Runtime == krm.RuntimeExec && (d.Function.Digest.IsZero() || d.Function.Program == "" || d.Function.Root == "") {
+	if d.Allowed && d.Function.Runtime == function.RuntimeExec && (d.Function.Digest.IsZero() || d.Function.Program == "" || d.Function.Root == "") {
 		t.Errorf("%s: incomplete %+v", row, d.Function)
 	}
 	return d
@@ -220,7 +223,7 @@ func TestCapabilities(t *testing.T) {
 	bind := ", mounts: [{type: bind, src: data, dst: /data}]"
 	rw := ", mounts: [{type: bind, src: data, dst: /data, rw: true}]"
 	alpha := Policy{AllowUncatalogued: true}
-	flagMount := Policy{AllowUncatalogued: true, Mounts: []krm.Mount{{Type: "bind", Source: "/w/data", Dest: "/data"}}}
+	flagMount := Policy{AllowUncatalogued: true, Mounts: []function.Mount{{Type: "bind", Source: "/w/data", Dest: "/data"}}}
 	tests := []struct {
 		row           string
 		policy        Policy
@@ -302,7 +305,7 @@ func TestVersionsAndHints(t *testing.T) {
 	// `catalogs:` of a Kustomization is informational only.
 	ref, _ := catalog.ParseRef("/w/own.yaml")
 	r = request(t, "")
-	r.Named = []Named{{Ref: ref, Pos: krm.Pos{File: "kustomization.yaml", Line: 2}, Flag: "w/own.yaml"}}
+	r.Named = []Named{{Ref: ref, Pos: diag.Pos{File: "kustomization.yaml", Line: 2}, Flag: "w/own.yaml"}}
 	check(t, "names an untrusted catalog", Policy{AllowUncatalogued: true, AllowExec: true}, r, 3,
 		[]string{"kustomization.yaml:2 names catalog /w/own.yaml, which is not trusted; to trust it add --trusted-plugin-catalog=w/own.yaml", "allow --trusted-plugin-catalog=w/own.yaml\n"})
 	if w := r.Named[0].Warning().Error(); !strings.Contains(w, "kustomization.yaml:2: catalogs: catalog /w/own.yaml is not trusted and not read") {
@@ -311,7 +314,7 @@ func TestVersionsAndHints(t *testing.T) {
 
 	// A legacy plugin gets the way to migrate.
 	r = request(t, "")
-	r.Config = krm.MapOf(krm.Field{Key: "argsOneLiner", Value: krm.Str("x")})
+	r.Config = yaml.MapOf(yaml.Field{Key: "argsOneLiner", Value: yaml.Str("x")})
 	check(t, "legacy style is unsupported", Policy{}, r, 3, []string{"legacy exec plugins, which are not supported", "runtime: {exec:"})
 }
 
@@ -326,9 +329,9 @@ func TestUnavailableCatalog(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
-	err := krm.Errorf(krm.Pos{File: "fn.yaml", Line: 7}, "", "the configuration names two functions: container a in runtime and container b in provider")
+	err := diag.Errorf(diag.Pos{File: "fn.yaml", Line: 7}, "", "the configuration names two functions: container a in runtime and container b in provider")
 	r := request(t, "", trusted(t, "/w/c.yaml", execA))
-	r.Conflict = &krm.InlineConflict{Err: err}
+	r.Conflict = &function.InlineConflict{Err: err}
 	check(t, "two places that differ", Policy{AllowUncatalogued: true, AllowExec: true}, r, 3, []string{"fn.yaml:7", "container a in runtime and container b in provider"})
 }
 
@@ -396,7 +399,7 @@ func TestAllReasonsAtOnce(t *testing.T) {
 	if !slices.Equal(d.Allow(), want) {
 		t.Errorf("got %v", d.Allow())
 	}
-	p := Policy{AllowUncatalogued: true, AllowUnverified: true, Network: true, Env: []string{"HOME=/h"}, Mounts: []krm.Mount{{Type: "bind", Source: "/w/data", Dest: "/data"}}}
+	p := Policy{AllowUncatalogued: true, AllowUnverified: true, Network: true, Env: []string{"HOME=/h"}, Mounts: []function.Mount{{Type: "bind", Source: "/w/data", Dest: "/data"}}}
 	check(t, "everything is given", p, r, 0, nil)
 	r = request(t, "{exec: {path: fn.sh}}")
 	r.Facts.Isolation = ""
@@ -439,17 +442,17 @@ func TestCacheable(t *testing.T) {
 }
 
 func TestFunction(t *testing.T) {
-	p := Policy{NetworkName: "n", AsCurrentUser: true, Limits: krm.Limits{Procs: 7}}
+	p := Policy{NetworkName: "n", AsCurrentUser: true, Limits: function.Limits{Procs: 7}}
 	c := trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+execA+"}", ", allowArgs: true")
 	d := p.Decide(request(t, "{exec: {path: ln.sh, args: [a]}}", c))
 	got := fmt.Sprintf("%+v", d.Function)
-	want := fmt.Sprintf("%+v", krm.Function{Name: "example.com/v1 Fn/x", Node: "k#transformers[0]", Runtime: krm.RuntimeExec, Digest: digest(hexA),
-		Program: "/w/fn.sh", Root: "/w", Args: []string{"a"}, Dir: "/w", Limits: krm.Limits{Procs: 7}})
+	want := fmt.Sprintf("%+v", function.Function{Name: "example.com/v1 Fn/x", Node: "k#transformers[0]", Runtime: function.RuntimeExec, Digest: digest(hexA),
+		Program: "/w/fn.sh", Root: "/w", Args: []string{"a"}, Dir: "/w", Limits: function.Limits{Procs: 7}})
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	d = p.Decide(request(t, "", trusted(t, "/w/c.yaml", "{container: {image: 'e/f:v1@sha256:"+hexA+"', requireNetwork: true}}")))
-	if f := d.Function; f.Image != "e/f:v1" || f.Digest != digest(hexA) || f.Network != "n" || !f.AsCurrentUser || f.Runtime != krm.RuntimeContainer || f.Dir != "/w" {
+	if f := d.Function; f.Image != "e/f:v1" || f.Digest != digest(hexA) || f.Network != "n" || !f.AsCurrentUser || f.Runtime != function.RuntimeContainer || f.Dir != "/w" {
 		t.Errorf("%+v", f)
 	}
 }

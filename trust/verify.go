@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // Needs lists what must be found out before [Policy.Decide] can allow a function.
@@ -54,7 +56,7 @@ func (p Policy) Needs(r Request) (n Needs) {
 		}
 	}
 	if dir := e.Catalog.Ref.Dir(); dir != "" {
-		if sel, err := e.Select(r.OS, r.Arch, krm.RuntimeExec); err == nil && sel.Runtime == krm.RuntimeExec && !catalog.IsAddress(sel.Platform.URI) {
+		if sel, err := e.Select(r.OS, r.Arch, function.RuntimeExec); err == nil && sel.Runtime == function.RuntimeExec && !catalog.IsAddress(sel.Platform.URI) {
 			program(dir, sel.Platform.URI)
 		}
 	}
@@ -63,7 +65,7 @@ func (p Policy) Needs(r Request) (n Needs) {
 
 // image adds an image unless its reference has a digest: then a tag is decoration, and there is nothing to find out.
 func (n *Needs) image(text string) {
-	if m, err := krm.ParseImage(text); err == nil && m.Digest.IsZero() {
+	if m, err := function.ParseImage(text); err == nil && m.Digest.IsZero() {
 		n.add(text)
 	}
 }
@@ -101,7 +103,7 @@ func joinBelow(root, path string) string {
 
 // below reports whether path is inside dir.
 func below(path, dir string) bool {
-	return path != dir && krm.Within(path, dir) && filepath.Clean(path) == path
+	return path != dir && diag.Within(path, dir) && filepath.Clean(path) == path
 }
 
 // found returns the program at path, which root must contain, and what is wrong with it.
@@ -197,7 +199,7 @@ func isArchive(uri string) bool {
 }
 
 // unverified decides about an entry without a digest and returns the denial, if it is one.
-func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *krm.Error {
+func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 	if !x.AllowUnverified {
 		err := x.deny(ExitTrust, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e)
 		if !got.IsZero() {
@@ -211,7 +213,7 @@ func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *krm.Error {
 }
 
 // mismatch denies what is not what the catalog says.
-func (x *decider) mismatch(e *catalog.Entry, what string, want krm.Digest, got ...krm.Digest) *krm.Error {
+func (x *decider) mismatch(e *catalog.Entry, what string, want krm.Digest, got ...krm.Digest) *diag.Error {
 	var list []string
 	for _, d := range got {
 		list = append(list, d.String())
@@ -264,7 +266,7 @@ func (x *decider) inlineProgram() {
 // inlineImage takes the image that the configuration names.
 func (x *decider) inlineImage() {
 	text := x.r.Inline.Container.Image
-	m, err := krm.ParseImage(text)
+	m, err := function.ParseImage(text)
 	name := withoutDigest(text)
 	x.container(name)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/bench"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -113,8 +113,8 @@ func checkBench(o *bench.Options, dirs []string) error {
 	}
 	for _, tree := range o.Trees {
 		if names := treeNames(o); !slices.Contains(names, tree) {
-			e := krm.Errorf(krm.Pos{}, "", "no tree is called %q; there are %s", tree, strings.Join(names, ", "))
-			e.Hints = krm.DidYouMean(tree, names)
+			e := diag.Errorf(diag.Pos{}, "", "no tree is called %q; there are %s", tree, strings.Join(names, ", "))
+			e.Hints = diag.DidYouMean(tree, names)
 			return usageError(e)
 		}
 	}

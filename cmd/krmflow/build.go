@@ -6,13 +6,14 @@ import (
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
 func buildCommand(a *app) *cobra.Command {
-	var output string
+	var dest string
 	cmd := &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Render one directory as kustomize build does",
@@ -24,15 +25,15 @@ same, so that krmflow build can take its place in scripts.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			if output == devStdout {
-				output = ""
+			if dest == devStdout {
+				dest = ""
 			}
 			plan, err := a.plan(cmd, []string{dir})
 			if err != nil {
 				return err
 			}
-			if output != "" {
-				if err := errors.Join(a.refuseInput(output, plan), writeFailure(krm.BuildCheck(output))); err != nil {
+			if dest != "" {
+				if err := errors.Join(a.refuseInput(dest, plan), writeFailure(output.BuildCheck(dest))); err != nil {
 					return err
 				}
 			}
@@ -47,15 +48,15 @@ same, so that krmflow build can take its place in scripts.`,
 			if err := errors.Join(err, a.strictError()); err != nil {
 				return err
 			}
-			if output != "" {
-				return writeFailure(krm.BuildWrite(output, result))
+			if dest != "" {
+				return writeFailure(output.BuildWrite(dest, result))
 			}
 			return a.writeWith(result.WriteYAML)
 		},
 	}
 	a.flags.register(cmd)
 	a.functionFlags.register(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
+	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
@@ -67,16 +67,16 @@ type pool struct {
 	ctx     context.Context
 	mu      sync.Mutex
 	runtime string // of containers
-	third   map[krm.Runtime]executors.Program
-	started map[krm.Runtime]*executors.Process
-	errs    map[krm.Runtime]error
+	third   map[function.Runtime]executors.Program
+	started map[function.Runtime]*executors.Process
+	errs    map[function.Runtime]error
 }
 
-func newPool(ctx context.Context, runtime string, third map[krm.Runtime]executors.Program) *pool {
-	return &pool{ctx: ctx, runtime: runtime, third: third, started: map[krm.Runtime]*executors.Process{}, errs: map[krm.Runtime]error{}}
+func newPool(ctx context.Context, runtime string, third map[function.Runtime]executors.Program) *pool {
+	return &pool{ctx: ctx, runtime: runtime, third: third, started: map[function.Runtime]*executors.Process{}, errs: map[function.Runtime]error{}}
 }
 
-func (p *pool) get(r krm.Runtime) (scheduler.Executor, error) {
+func (p *pool) get(r function.Runtime) (scheduler.Executor, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil {
@@ -92,7 +92,7 @@ func (p *pool) get(r krm.Runtime) (scheduler.Executor, error) {
 	if !ok {
 		program.Kind = string(r)
 	}
-	if r == krm.RuntimeContainer {
+	if r == function.RuntimeContainer {
 		program.Env = append(container.Environment(os.Environ()), runtimeVariable+"="+p.runtime)
 		program.Linger = 5 * time.Second
 	}

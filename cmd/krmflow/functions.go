@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
@@ -42,7 +43,7 @@ type functionFlags struct {
 	procs                                int
 	runtime, listVersion                 string
 	executors                            []string
-	thirdParty                           map[krm.Runtime]executors.Program // what executors says
+	thirdParty                           map[function.Runtime]executors.Program // what executors says
 }
 
 func (f *functionFlags) register(cmd *cobra.Command) {
@@ -71,7 +72,7 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 
 // functions returns what the flags mean for the planner.
 func (f *functionFlags) functions(image func(string) trust.Image) (planner.Functions, error) {
-	version, ok := map[string]string{"v1": "", "v1beta1": krm.ResourceListV1beta1, "v1alpha1": krm.ResourceListV1alpha1}[f.listVersion]
+	version, ok := map[string]string{"v1": "", "v1beta1": function.ResourceListV1beta1, "v1alpha1": function.ResourceListV1alpha1}[f.listVersion]
 	if !ok {
 		return planner.Functions{}, usageError(fmt.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
 	}
@@ -93,15 +94,15 @@ func (f *functionFlags) functions(image func(string) trust.Image) (planner.Funct
 	policy := trust.Policy{
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
 		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust,
-		Limits: krm.Limits{Timeout: f.timeout, Memory: f.memory, Output: f.output, Procs: f.procs},
+		Limits: function.Limits{Timeout: f.timeout, Memory: f.memory, Output: f.output, Procs: f.procs},
 	}
 	if f.preferExec {
-		policy.Prefer = krm.RuntimeExec
+		policy.Prefer = function.RuntimeExec
 	}
 	if err := f.parseExecutors(); err != nil {
 		return planner.Functions{}, err
 	}
-	policy.Executors = map[krm.Runtime]string{}
+	policy.Executors = map[function.Runtime]string{}
 	for r, p := range f.thirdParty {
 		policy.Executors[r] = p.Path + " " + p.Digest.String()
 	}
@@ -139,8 +140,8 @@ func pluginHome() string {
 }
 
 // parseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it.
-func parseMount(text string) (krm.Mount, error) {
-	m := krm.Mount{Type: "bind"}
+func parseMount(text string) (function.Mount, error) {
+	m := function.Mount{Type: "bind"}
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, _ := strings.Cut(part, "=")
 		switch key {
@@ -206,14 +207,14 @@ func calls(g *graph.Graph) iter.Seq2[graph.Call, *graph.Node] {
 func (a *app) needsRuntime(plan *planner.Plan) error {
 	var names []string
 	for call, n := range calls(plan.Graph) {
-		if call.Function.Runtime == krm.RuntimeContainer {
+		if call.Function.Runtime == function.RuntimeContainer {
 			names = append(names, "  "+n.ID+": "+call.Function.Name)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	if _, ok := a.thirdParty[krm.RuntimeContainer]; ok {
+	if _, ok := a.thirdParty[function.RuntimeContainer]; ok {
 		return nil
 	}
 	if err := detectRuntime(a.runtime); err != nil {
@@ -228,22 +229,22 @@ func functionExit(err error) int {
 	if errors.As(err, &results) {
 		return exitFunction
 	}
-	var fe *krm.FunctionError
+	var fe *function.Error
 	if !errors.As(err, &fe) {
 		return 0
 	}
 	switch fe.Code {
-	case krm.FunctionVerification:
+	case function.Verification:
 		return exitVerified
-	case krm.FunctionDenied:
+	case function.Denied:
 		return exitTrust
-	case krm.FunctionLimit:
+	case function.LimitExceeded:
 		return exitLimit
-	case krm.FunctionFailed, krm.FunctionTimeout:
+	case function.Failed, function.Timeout:
 		return exitFunction
-	case krm.FunctionRetrieval:
+	case function.Retrieval:
 		return exitRetrieval
-	case krm.FunctionInvalid:
+	case function.Invalid:
 		return exitInput
 	}
 	return exitInternal
@@ -266,7 +267,7 @@ func (l *logger) report(r scheduler.CallReport) {
 			l.z.Info().Str("node", name).Str("resource", id.String()).Msg("removed")
 		}
 		if len(r.Stderr) > 0 {
-			l.z.Info().Str("node", name).Str("stderr", krm.Sanitise(string(r.Stderr))).Msg("stderr")
+			l.z.Info().Str("node", name).Str("stderr", diag.Sanitise(string(r.Stderr))).Msg("stderr")
 		}
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 )
 
 // signalError is the cause of a context that a signal has ended.
@@ -80,7 +80,7 @@ func (a *app) await(ctx context.Context, end reporter, command func() int) int {
 
 // graceFor returns how long a command may take that ends for a reason. One that takes too much gets no time for more.
 func graceFor(cause error) time.Duration {
-	if errors.Is(cause, krm.ErrLimit) {
+	if errors.Is(cause, diag.ErrLimit) {
 		return 0
 	}
 	return grace

@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
@@ -79,7 +81,7 @@ func (u *usage) checkCPU() error {
 	if cpuTime() <= limit {
 		return nil
 	}
-	return krm.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), size(input)).
+	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), size(input)).
 		Hint(endless)
 }
 
@@ -89,7 +91,7 @@ func (u *usage) checkMemory(live uint64) error {
 	if live <= limit {
 		return nil
 	}
-	return krm.Limitf("stopped: the run takes more than %d MiB of memory, although its input has %s", limit>>20, size(input)).
+	return diag.Limitf("stopped: the run takes more than %d MiB of memory, although its input has %s", limit>>20, size(input)).
 		Hint(endless)
 }
 
@@ -103,8 +105,8 @@ func size(n int64) string {
 }
 
 // counted returns executors whose answers count as input of the run.
-func (a *app) counted(get func(krm.Runtime) (scheduler.Executor, error)) func(krm.Runtime) (scheduler.Executor, error) {
-	return func(r krm.Runtime) (scheduler.Executor, error) {
+func (a *app) counted(get func(function.Runtime) (scheduler.Executor, error)) func(function.Runtime) (scheduler.Executor, error) {
+	return func(r function.Runtime) (scheduler.Executor, error) {
 		x, err := get(r)
 		return countedExecutor{x, a.used.input}, err
 	}
@@ -116,7 +118,7 @@ type countedExecutor struct {
 }
 
 // Execute counts what the function may answer until its answer is there.
-func (x countedExecutor) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (krm.FunctionOutput, error) {
+func (x countedExecutor) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error) {
 	x.input.Add(f.Limits.Output)
 	out, err := x.Executor.Execute(ctx, f, list)
 	x.input.Add(int64(out.List.Len()) - f.Limits.Output)
@@ -158,7 +160,7 @@ func (d *doing) stopped(cause error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case !errors.Is(cause, krm.ErrLimit):
+	case !errors.Is(cause, diag.ErrLimit):
 		for _, n := range d.running {
 			cause = errors.Join(cause, &scheduler.NodeError{Node: n, Err: cause})
 		}
@@ -174,7 +176,7 @@ func stoppedAt(at graph.Origin, cause error) error {
 	if at.Source == nil {
 		return cause
 	}
-	e := *krm.AsError(cause)
+	e := *diag.AsError(cause)
 	e.Field = at.Field()
 	if len(at.Source.Data) < 64<<10 {
 		e.Pos = at.Pos()

@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/rs/zerolog"
@@ -58,10 +59,10 @@ func (l *logger) warn(w planner.Warning) {
 }
 
 func (l *logger) print(w planner.Warning) {
-	e := short(&krm.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	e := short(&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
 	switch {
 	case l.json:
-		placed(l.z.Warn(), krm.AsError(e))
+		placed(l.z.Warn(), diag.AsError(e))
 	case !l.quiet && l.z.GetLevel() <= zerolog.WarnLevel:
 		fmt.Fprintln(l.w, "Warning:", e)
 	}
@@ -97,7 +98,7 @@ func (l *logger) hasRoom() bool {
 // end says how many warnings were not printed. A nil logger has none.
 func (l *logger) end() {
 	if l != nil && l.hidden > 0 {
-		l.print(planner.Warning{Msg: "and " + krm.Count(l.hidden, "more warning")})
+		l.print(planner.Warning{Msg: "and " + diag.Count(l.hidden, "more warning")})
 	}
 }
 
@@ -110,13 +111,13 @@ func (l *logger) node(e scheduler.Event) {
 	defer l.mu.Unlock()
 	ev := l.z.Info()
 	if e.Err != nil {
-		ev = l.z.Error().Str("error", krm.Sanitise(e.Err.Error()))
+		ev = l.z.Error().Str("error", diag.Sanitise(e.Err.Error()))
 	}
 	ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
 }
 
 // changes tells what a run changed in the output folder.
-func (l *logger) changes(folder string, c krm.Changes) {
+func (l *logger) changes(folder string, c output.Changes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/spf13/cobra"
 )
 
@@ -52,7 +52,7 @@ func seeUsage(cmd *cobra.Command, err error) error {
 	if cmd.Name() == "help" {
 		cmd = cmd.Root()
 	}
-	e := *krm.AsError(usage.err)
+	e := *diag.AsError(usage.err)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
@@ -70,14 +70,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
 	status := &statusWriter{w: stderr}
-	human := krm.SanitisingWriter(status)
+	human := diag.SanitisingWriter(status)
 	end := reporter{human, wantsJSON(args)}
 	out := &stdoutWriter{ctx: ctx, w: stdout}
 	a := &app{stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel}
 	return a.await(ctx, end, func() (code int) {
 		defer func() {
 			if p := recover(); p != nil {
-				code = end.report(krm.Panicked("krmflow", p))
+				code = end.report(diag.Panicked("krmflow", p))
 			}
 		}()
 		cmd := newCommand(a)
@@ -175,8 +175,8 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	e := krm.Errorf(krm.Pos{}, "", "unknown command %q", args[0])
-	e.Hints = krm.DidYouMean(args[0], names)
+	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
+	e.Hints = diag.DidYouMean(args[0], names)
 	return usageError(e)
 }
 

@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
@@ -119,7 +119,7 @@ its configuration in one line and the file and field it comes from. Nothing is e
 			case "dot":
 				return a.printPlan(plan, plan.WriteDOT)
 			}
-			return a.printPlan(plan, func(w io.Writer) error { return plan.WriteText(krm.SanitisingWriter(w)) })
+			return a.printPlan(plan, func(w io.Writer) error { return plan.WriteText(diag.SanitisingWriter(w)) })
 		},
 	}
 	a.flags.register(cmd)

@@ -13,9 +13,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
@@ -118,10 +121,10 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 		return a.fileSink(f, dirs, plan)
 	}
 	if ext := filepath.Ext(f.output); info == nil && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
-		e := krm.Errorf(krm.Pos{}, "", "several roots are written to a folder, and %s looks like a file", f.output)
+		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", f.output)
 		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", f.output))
 	}
-	out, err := krm.OpenOutput(f.output, krm.OutputOptions{Context: ctx, Inputs: dirs.names(), Force: f.force, Check: f.check})
+	out, err := output.Open(f.output, output.Options{Context: ctx, Inputs: dirs.names(), Force: f.force, Check: f.check})
 	if err != nil {
 		return nil, writeFailure(err)
 	}
@@ -133,7 +136,7 @@ func (a *app) fileSink(f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, 
 	if err := a.refuseInput(f.output, plan, f.plan); err != nil {
 		return nil, err
 	}
-	if err := krm.CheckFile(f.output); err != nil && !f.check {
+	if err := output.CheckFile(f.output); err != nil && !f.check {
 		return nil, writeFailure(err)
 	}
 	return &stream{dirs: dirs, done: func(write func(io.Writer) error, perm fs.FileMode) error {
@@ -146,8 +149,8 @@ func (a *app) fileSink(f renderFlags, dirs rootDirs, plan *planner.Plan) (sink, 
 }
 
 // refuseInput refuses to replace a file that the plan was made from, a program that it runs, or one of others.
-func (a *app) refuseInput(output string, plan *planner.Plan, others ...string) error {
-	dir, base := filepath.Split(output)
+func (a *app) refuseInput(dest string, plan *planner.Plan, others ...string) error {
+	dir, base := filepath.Split(dest)
 	folder, err := os.Stat(filepath.Clean(dir))
 	if err != nil {
 		return nil // writing will say so
@@ -166,7 +169,7 @@ func (a *app) refuseInput(output string, plan *planner.Plan, others ...string) e
 			continue
 		}
 		if info, err := os.Stat(filepath.Dir(file)); err == nil && os.SameFile(info, folder) {
-			return writeFailure(&krm.RefusedError{Path: output, Reason: "is an input of this run"})
+			return writeFailure(&output.RefusedError{Path: dest, Reason: "is an input of this run"})
 		}
 	}
 	return nil
@@ -174,9 +177,9 @@ func (a *app) refuseInput(output string, plan *planner.Plan, others ...string) e
 
 func writeFile(f renderFlags, data []byte, perm fs.FileMode) error {
 	if !f.check {
-		return writeFailure(krm.WriteFileAtomic(f.output, data, perm))
+		return writeFailure(output.WriteFileAtomic(f.output, data, perm))
 	}
-	old, err := loaders.ReadFile(f.output, krm.MaxFile)
+	old, err := loaders.ReadFile(f.output, yaml.MaxFile)
 	var missing *loaders.NotFoundError
 	switch {
 	case err != nil && !errors.As(err, &missing):
@@ -189,8 +192,8 @@ func writeFile(f renderFlags, data []byte, perm fs.FileMode) error {
 
 // writeFailure gives an error of the output its exit code.
 func writeFailure(err error) error {
-	var locked *krm.LockedError
-	var refused *krm.RefusedError
+	var locked *output.LockedError
+	var refused *output.RefusedError
 	switch {
 	case err == nil:
 		return nil
@@ -299,7 +302,7 @@ func (s *stream) abort()             { s.spool.close() }
 
 func (s *stream) commit() error {
 	if s.only != nil {
-		return s.done(s.only.WriteYAML, krm.FilePerm(s.only))
+		return s.done(s.only.WriteYAML, output.FilePerm(s.only))
 	}
 	return s.done(s.writeAll, 0o666)
 }
@@ -324,7 +327,7 @@ func (s *stream) writeAll(w io.Writer) error {
 // folderSink writes one file per resource.
 type folderSink struct {
 	mu    sync.RWMutex // abort may come while others use out
-	out   *krm.Output
+	out   *output.Dir
 	name  string
 	check bool
 	log   *logger
@@ -364,7 +367,7 @@ func (s *folderSink) commit() error {
 }
 
 // describe lists what changes, at most a few files of each kind.
-func describe(c krm.Changes, verb string) string {
+func describe(c output.Changes, verb string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the output %s changed: %d added, %d changed, %d removed, %d unchanged", verb, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
 	for _, k := range []struct {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/rs/zerolog"
 )
@@ -39,7 +39,7 @@ func (r reporter) report(err error) int {
 	if err == nil {
 		return 0
 	}
-	var bug *krm.PanicError
+	var bug *diag.PanicError
 	if errors.As(err, &bug) {
 		return r.bug(bug)
 	}
@@ -69,7 +69,7 @@ func exitCode(err error) int {
 		return ee.code
 	case functionExit(err) != 0:
 		return functionExit(err)
-	case errors.Is(err, krm.ErrLimit):
+	case errors.Is(err, diag.ErrLimit):
 		return exitLimit
 	}
 	return exitInput
@@ -77,7 +77,7 @@ func exitCode(err error) int {
 
 // interrupted returns sig with hints that name the nodes that it has ended, which err tells.
 func interrupted(sig signalError, err error) error {
-	e := &krm.Error{Msg: sig.Error(), Err: sig}
+	e := &diag.Error{Msg: sig.Error(), Err: sig}
 	list := problems(err)
 	for _, p := range list.Errors() {
 		var node *scheduler.NodeError
@@ -89,7 +89,7 @@ func interrupted(sig signalError, err error) error {
 }
 
 // problems returns the errors that err joins.
-func problems(err error) (list krm.Mistakes) {
+func problems(err error) (list diag.Mistakes) {
 	var add func(error)
 	add = func(err error) {
 		if many, ok := err.(interface{ Unwrap() []error }); ok {
@@ -123,7 +123,7 @@ func short(err error) error {
 	e.Hints = nil
 	for i, h := range hints {
 		if i == maxMessageLines {
-			e.Hint("and %s", krm.Count(len(hints)-i, "more line"))
+			e.Hint("and %s", diag.Count(len(hints)-i, "more line"))
 			break
 		}
 		e.Hints = append(e.Hints, cut(h))
@@ -135,7 +135,7 @@ func cut(line string) string {
 	if len(line) <= maxMessageLine {
 		return line
 	}
-	return strings.ToValidUTF8(line[:maxMessageLine], "") + " ... and " + krm.Count(len(line)-maxMessageLine, "more byte")
+	return strings.ToValidUTF8(line[:maxMessageLine], "") + " ... and " + diag.Count(len(line)-maxMessageLine, "more byte")
 }
 
 func (r reporter) print(err error) {
@@ -158,16 +158,16 @@ func (r reporter) print(err error) {
 }
 
 // place returns err as an error at the place that it names.
-func place(err error) *krm.Error {
+func place(err error) *diag.Error {
 	var node *scheduler.NodeError
 	if errors.As(err, &node) {
 		return node.At()
 	}
-	return krm.AsError(err)
+	return diag.AsError(err)
 }
 
 // placed logs e with file, line, field and hints if it has them.
-func placed(ev *zerolog.Event, e *krm.Error) {
+func placed(ev *zerolog.Event, e *diag.Error) {
 	if e.Pos.File != "" {
 		ev.Str("file", e.Pos.File)
 	}
@@ -184,8 +184,8 @@ func placed(ev *zerolog.Event, e *krm.Error) {
 }
 
 // bug prints that krmflow is wrong. What it was working on may be secret, so a stack is only printed on demand.
-func (r reporter) bug(bug *krm.PanicError) int {
-	e := &krm.Error{Msg: fmt.Sprintf("%v: this is a bug of krmflow, please report it", bug)}
+func (r reporter) bug(bug *diag.PanicError) int {
+	e := &diag.Error{Msg: fmt.Sprintf("%v: this is a bug of krmflow, please report it", bug)}
 	if os.Getenv("KRMFLOW_DEBUG") == "" {
 		e.Hint("KRMFLOW_DEBUG=1 shows where; look for secrets in it before you pass it on")
 	} else {

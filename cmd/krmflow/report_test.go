@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
 )
 
 func buggyNode(*graph.Node) { panic("secret value") }
@@ -49,8 +49,8 @@ func TestReportJSON(t *testing.T) {
 	var b bytes.Buffer
 	err := errors.Join(
 		usageError(errors.New("one\x7f\u0085\u202e\xff")),
-		&exitError{exitOutput, errors.Join(krm.Errorf(krm.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  hint"))})
-	if code := (reporter{krm.SanitisingWriter(&b), true}).report(err); code != exitUsage {
+		&exitError{exitOutput, errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  hint"))})
+	if code := (reporter{diag.SanitisingWriter(&b), true}).report(err); code != exitUsage {
 		t.Errorf("exit code %d", code)
 	}
 	var got []string

@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
@@ -102,7 +103,7 @@ func placeRoots(names []string, base string) (rootDirs, error) {
 		dirs = append(dirs, rootDir{name: name})
 	}
 	for _, p := range abs {
-		for !krm.Within(p, baseAbs) {
+		for !diag.Within(p, baseAbs) {
 			baseAbs = filepath.Dir(baseAbs)
 		}
 	}
@@ -159,7 +160,7 @@ func isRootFile(path, name string) bool {
 		return !isComponent(path)
 	case slices.Contains(planner.CompositionNames, name):
 		data, err := loaders.ReadFile(path, planner.MaxKustomization)
-		return err == nil && planner.IsComposition(&krm.Source{File: path, Data: data})
+		return err == nil && planner.IsComposition(&yaml.Source{File: path, Data: data})
 	}
 	return false
 }
@@ -171,6 +172,6 @@ func isComponent(path string) bool {
 	if err != nil {
 		return false
 	}
-	v, err := (&krm.Source{File: path, Data: data}).Value()
+	v, err := (&yaml.Source{File: path, Data: data}).Value()
 	return err == nil && v.Get("kind").Text() == "Component"
 }

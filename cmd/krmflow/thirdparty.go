@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/spf13/cobra"
 )
 
@@ -22,14 +22,14 @@ func registerExecutors(cmd *cobra.Command, f *functionFlags) {
 // parseExecutors reads the values of --executor and verifies the programs: none that is not what the user said gets any
 // further.
 func (f *functionFlags) parseExecutors() error {
-	f.thirdParty = map[krm.Runtime]executors.Program{}
+	f.thirdParty = map[function.Runtime]executors.Program{}
 	for _, text := range f.executors {
 		name, place, ok := strings.Cut(text, "=")
-		runtime := krm.Runtime(name)
+		runtime := function.Runtime(name)
 		switch _, twice := f.thirdParty[runtime]; {
 		case !ok:
 			return usageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX", text))
-		case runtime != krm.RuntimeExec && runtime != krm.RuntimeContainer:
+		case runtime != function.RuntimeExec && runtime != function.RuntimeContainer:
 			return usageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec or container", text, name))
 		case twice:
 			return usageError(fmt.Errorf("--executor %s: there is another executor for %s", text, name))
@@ -66,10 +66,10 @@ func (f *functionFlags) executorList() string {
 	}
 	var b strings.Builder
 	for _, x := range []struct {
-		runtime krm.Runtime
+		runtime function.Runtime
 		runs    string
 		how     string
-	}{{krm.RuntimeExec, "programs", how}, {krm.RuntimeContainer, "images", "runtime " + engine}} {
+	}{{function.RuntimeExec, "programs", how}, {function.RuntimeContainer, "images", "runtime " + engine}} {
 		if p, ok := f.thirdParty[x.runtime]; ok {
 			x.how = "executor " + p.Path + " " + p.Digest.String()
 		}

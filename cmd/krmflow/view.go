@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
@@ -49,5 +49,5 @@ func (a *app) viewComposition(cmd *cobra.Command, dir string) error {
 	if err := plan.Err(); err != nil {
 		return err
 	}
-	return errors.Join(a.write(krm.AppendYAML(nil, v)), a.strictError())
+	return errors.Join(a.write(yaml.AppendYAML(nil, v)), a.strictError())
 }

@@ -19,13 +19,14 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A call is one run of a function.
 type call struct {
 	engine   Engine
-	function krm.Function
+	function function.Function
 	image    string
 	name     string // of the container
 	can      abilities
@@ -138,7 +139,7 @@ func (c *call) user(uid, gid int) []string {
 	return args
 }
 
-func mountOption(m krm.Mount) string {
+func mountOption(m function.Mount) string {
 	options := []string{"type=" + m.Type}
 	if m.Source != "" {
 		options = append(options, "source="+m.Source)
@@ -151,7 +152,7 @@ func mountOption(m krm.Mount) string {
 }
 
 // run runs the container and removes it.
-func (c *call) run(ctx context.Context, list krm.Chunks) (executors.Output, error) {
+func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, error) {
 	f := c.function
 	limited, cancel := context.WithTimeout(ctx, f.Limits.Timeout)
 	defer cancel()
@@ -197,7 +198,7 @@ func (c *call) command(args ...string) *osexec.Cmd {
 }
 
 // runAtOnce runs the container with one command.
-func (c *call) runAtOnce(ctx context.Context, list krm.Chunks, stdout, stderr io.Writer) error {
+func (c *call) runAtOnce(ctx context.Context, list yaml.Chunks, stdout, stderr io.Writer) error {
 	stdin := net.Buffers(slices.Clone(list))
 	cmd := c.command(c.args()...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &stdin, stdout, stderr
@@ -294,7 +295,7 @@ func size(n int64) string {
 type capped struct {
 	limit  int64
 	full   func()
-	pieces krm.Chunks
+	pieces yaml.Chunks
 	n      int64
 }
 

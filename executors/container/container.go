@@ -17,6 +17,8 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Options are what an [Executor] needs to know of its surroundings.
@@ -60,13 +62,13 @@ func New(o Options) *Executor {
 
 // Prepare makes sure that the image of f is there and is what was agreed on, and pulls it if it is not there. It runs no
 // container. Preparing a function twice costs nothing.
-func (x *Executor) Prepare(ctx context.Context, f krm.Function) error {
+func (x *Executor) Prepare(ctx context.Context, f function.Function) error {
 	_, err := x.image(ctx, f)
 	return err
 }
 
 // image returns the id by which f's image is run.
-func (x *Executor) image(ctx context.Context, f krm.Function) (id string, err error) {
+func (x *Executor) image(ctx context.Context, f function.Function) (id string, err error) {
 	ref, err := checked(f)
 	if err != nil {
 		return "", err
@@ -92,7 +94,7 @@ func (x *Executor) image(ctx context.Context, f krm.Function) (id string, err er
 
 // checked returns the image of f if all that f asks for is allowed to be asked for. What decides about that are the plan
 // and its grants; here only what would get around them is refused.
-func checked(f krm.Function) (reference, error) {
+func checked(f function.Function) (reference, error) {
 	ref, err := parseReference(f.Image)
 	if err != nil {
 		return ref, fail(f, executors.Invalid, "%v", err)
@@ -120,13 +122,13 @@ func checked(f krm.Function) (reference, error) {
 }
 
 // fail returns an error about f.
-func fail(f krm.Function, code executors.Code, format string, args ...any) *executors.Error {
+func fail(f function.Function, code executors.Code, format string, args ...any) *executors.Error {
 	return &executors.Error{Code: code, Msg: f.Name + ": " + fmt.Sprintf(format, args...)}
 }
 
 // Execute runs f once in a container of its own, which is gone when Execute returns. If the function fails, the error is
 // an [*executors.Error] and the Output has what it has written until then.
-func (x *Executor) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (executors.Output, error) {
+func (x *Executor) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (executors.Output, error) {
 	id, err := x.image(ctx, f)
 	if err != nil {
 		return executors.Output{}, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 func TestDetect(t *testing.T) {
@@ -94,32 +95,32 @@ func TestChecked(t *testing.T) {
 	os.Symlink("/etc", filepath.Join(dir, "link"))
 	home, _ := os.UserHomeDir()
 	other := krm.DigestOf([]byte("other"))
-	ok := func() krm.Function {
-		return krm.Function{Name: "fn", Image: "fn:v1", Digest: krm.DigestOf(nil), Root: dir}
+	ok := func() function.Function {
+		return function.Function{Name: "fn", Image: "fn:v1", Digest: krm.DigestOf(nil), Root: dir}
 	}
-	bind := func(source, dest string) func(*krm.Function) {
-		return func(f *krm.Function) { f.Mounts = []krm.Mount{{Type: "bind", Source: source, Dest: dest}} }
+	bind := func(source, dest string) func(*function.Function) {
+		return func(f *function.Function) { f.Mounts = []function.Mount{{Type: "bind", Source: source, Dest: dest}} }
 	}
 	data := filepath.Join(dir, "data")
 	for name, tt := range map[string]struct {
-		edit func(*krm.Function)
+		edit func(*function.Function)
 		code executors.Code
 		want string // "" if it is allowed
 	}{
-		"nothing special":     {func(*krm.Function) {}, 0, ""},
-		"option as image":     {func(f *krm.Function) { f.Image = "--privileged" }, executors.Invalid, "is no image"},
-		"two digests":         {func(f *krm.Function) { f.Image += "@" + other.String() }, executors.Verification, other.String()},
-		"no digest":           {func(f *krm.Function) { f.Digest = krm.Digest{} }, executors.Denied, "has no digest"},
-		"a network":           {func(f *krm.Function) { f.Network = "my-net_1.2" }, 0, ""},
-		"host network":        {func(f *krm.Function) { f.Network = "host" }, executors.Denied, "network of the host"},
-		"another's network":   {func(f *krm.Function) { f.Network = "container:db" }, executors.Denied, "is not the name of a network"},
-		"namespace":           {func(f *krm.Function) { f.Network = "ns:/proc/1/ns/net" }, executors.Denied, "is not the name of a network"},
-		"option as network":   {func(f *krm.Function) { f.Network = "--privileged" }, executors.Denied, "is not the name of a network"},
-		"variable":            {func(f *krm.Function) { f.Env = []string{"A_1=x=y #z"} }, 0, ""},
-		"variable of host":    {func(f *krm.Function) { f.Env = []string{"AWS_SECRET_ACCESS_KEY"} }, executors.Invalid, "NAME=value"},
-		"variables of host":   {func(f *krm.Function) { f.Env = []string{"AWS_*"} }, executors.Invalid, "NAME=value"},
-		"two variables":       {func(f *krm.Function) { f.Env = []string{"A=x\nB=y"} }, executors.Invalid, "line break"},
-		"comment as variable": {func(f *krm.Function) { f.Env = []string{"#A=x"} }, executors.Invalid, "NAME=value"},
+		"nothing special":     {func(*function.Function) {}, 0, ""},
+		"option as image":     {func(f *function.Function) { f.Image = "--privileged" }, executors.Invalid, "is no image"},
+		"two digests":         {func(f *function.Function) { f.Image += "@" + other.String() }, executors.Verification, other.String()},
+		"no digest":           {func(f *function.Function) { f.Digest = krm.Digest{} }, executors.Denied, "has no digest"},
+		"a network":           {func(f *function.Function) { f.Network = "my-net_1.2" }, 0, ""},
+		"host network":        {func(f *function.Function) { f.Network = "host" }, executors.Denied, "network of the host"},
+		"another's network":   {func(f *function.Function) { f.Network = "container:db" }, executors.Denied, "is not the name of a network"},
+		"namespace":           {func(f *function.Function) { f.Network = "ns:/proc/1/ns/net" }, executors.Denied, "is not the name of a network"},
+		"option as network":   {func(f *function.Function) { f.Network = "--privileged" }, executors.Denied, "is not the name of a network"},
+		"variable":            {func(f *function.Function) { f.Env = []string{"A_1=x=y #z"} }, 0, ""},
+		"variable of host":    {func(f *function.Function) { f.Env = []string{"AWS_SECRET_ACCESS_KEY"} }, executors.Invalid, "NAME=value"},
+		"variables of host":   {func(f *function.Function) { f.Env = []string{"AWS_*"} }, executors.Invalid, "NAME=value"},
+		"two variables":       {func(f *function.Function) { f.Env = []string{"A=x\nB=y"} }, executors.Invalid, "line break"},
+		"comment as variable": {func(f *function.Function) { f.Env = []string{"#A=x"} }, executors.Invalid, "NAME=value"},
 		"directory":           {bind(data, "/data"), 0, ""},
 		"whole root":          {bind(dir, "/data"), 0, ""},
 		"outside":             {bind("/etc", "/data"), executors.Denied, "is outside of"},
@@ -137,13 +138,13 @@ func TestChecked(t *testing.T) {
 		"over all":            {bind(data, "/"), executors.Denied, "it would hide everything"},
 		"relative dest":       {bind(data, "data"), executors.Denied, "must be an absolute path"},
 		"dots in dest":        {bind(data, "/data/../local"), executors.Denied, "must be an absolute path"},
-		"the machine":         {func(f *krm.Function) { bind("/", "/data")(f); f.Root = "" }, executors.Denied, "is too much"},
-		"home":                {func(f *krm.Function) { bind(home, "/data")(f); f.Root = "" }, executors.Denied, "is too much"},
-		"device":              {func(f *krm.Function) { bind("/dev/null", "/data")(f); f.Root = "" }, executors.Denied, "neither a directory nor a regular file"},
-		"volume":              {func(f *krm.Function) { f.Mounts = []krm.Mount{{Type: "volume", Source: "cache", Dest: "/c"}} }, 0, ""},
-		"path as volume":      {func(f *krm.Function) { f.Mounts = []krm.Mount{{Type: "volume", Source: "/etc", Dest: "/c"}} }, executors.Denied, "is not the name of a volume"},
-		"tmpfs":               {func(f *krm.Function) { f.Mounts = []krm.Mount{{Type: "tmpfs", Dest: "/c"}} }, 0, ""},
-		"unknown mount":       {func(f *krm.Function) { f.Mounts = []krm.Mount{{Type: "devpts", Dest: "/c"}} }, executors.Denied, "is no type of mount"},
+		"the machine":         {func(f *function.Function) { bind("/", "/data")(f); f.Root = "" }, executors.Denied, "is too much"},
+		"home":                {func(f *function.Function) { bind(home, "/data")(f); f.Root = "" }, executors.Denied, "is too much"},
+		"device":              {func(f *function.Function) { bind("/dev/null", "/data")(f); f.Root = "" }, executors.Denied, "neither a directory nor a regular file"},
+		"volume":              {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "cache", Dest: "/c"}} }, 0, ""},
+		"path as volume":      {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "volume", Source: "/etc", Dest: "/c"}} }, executors.Denied, "is not the name of a volume"},
+		"tmpfs":               {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "tmpfs", Dest: "/c"}} }, 0, ""},
+		"unknown mount":       {func(f *function.Function) { f.Mounts = []function.Mount{{Type: "devpts", Dest: "/c"}} }, executors.Denied, "is no type of mount"},
 	} {
 		f := ok()
 		tt.edit(&f)
@@ -162,7 +163,7 @@ func TestChecked(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	f := krm.Function{Image: "fn", Env: []string{"TOKEN=hush"}, Network: "net", Config: []byte("hush"), Limits: executors.Bounded(krm.Limits{}), Mounts: []krm.Mount{
+	f := function.Function{Image: "fn", Env: []string{"TOKEN=hush"}, Network: "net", Config: []byte("hush"), Limits: executors.Bounded(function.Limits{}), Mounts: []function.Mount{
 		{Type: "bind", Source: "/a", Dest: "/b"}, {Type: "bind", Source: "/c", Dest: "/d", Writable: true}, {Type: "tmpfs", Dest: "/e"},
 	}}
 	for _, engine := range []string{"podman", "docker"} {
@@ -200,7 +201,7 @@ func TestUser(t *testing.T) {
 		{"docker", false, 1000, "--user 65534:65534"},
 		{"docker", true, 1000, "--user 1000:100"},
 	} {
-		c := &call{engine: Engine{Name: tt.engine}, function: krm.Function{AsCurrentUser: tt.asked}}
+		c := &call{engine: Engine{Name: tt.engine}, function: function.Function{AsCurrentUser: tt.asked}}
 		if got := strings.Join(c.user(tt.uid, 100), " "); got != tt.want {
 			t.Errorf("%+v: %s", tt, got)
 		}

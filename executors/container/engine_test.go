@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // The tests that need an engine make their own surroundings: storage, configuration and images of their own, so that
@@ -236,10 +237,10 @@ func (l *lab) processes() string {
 }
 
 // function returns the function in its first version, told to do something.
-func (l *lab) function(config string) krm.Function {
-	return krm.Function{
-		Name: "example.com/v1 Fn/fn", Runtime: krm.RuntimeContainer, Image: l.registry + "/fn:tag", Digest: l.v1, Config: []byte(config),
-		Limits: krm.Limits{Timeout: 30 * time.Second},
+func (l *lab) function(config string) function.Function {
+	return function.Function{
+		Name: "example.com/v1 Fn/fn", Runtime: function.RuntimeContainer, Image: l.registry + "/fn:tag", Digest: l.v1, Config: []byte(config),
+		Limits: function.Limits{Timeout: 30 * time.Second},
 	}
 }
 

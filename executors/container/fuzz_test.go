@@ -3,7 +3,7 @@ package container
 import (
 	"testing"
 
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // FuzzParseReference checks that an image which was decided about is the one that is asked for.
@@ -14,7 +14,7 @@ func FuzzParseReference(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := parseReference(text)
-		m, err2 := krm.ParseImage(text)
+		m, err2 := function.ParseImage(text)
 		if err != nil || err2 != nil {
 			return
 		}
@@ -22,7 +22,7 @@ func FuzzParseReference(f *testing.F) {
 		if tag == "" && r.digest.IsZero() {
 			tag = "latest"
 		}
-		pulled, err := krm.ParseImage(r.pullName())
+		pulled, err := function.ParseImage(r.pullName())
 		if m.Tag != tag || m.Digest != r.digest || err != nil || !pulled.SameRepository(m) {
 			t.Errorf("%q is %+v and pulled as %s, tag %s, %s", text, m, r.pullName(), r.tag, r.digest)
 		}

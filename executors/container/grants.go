@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/internal/sources"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // checkNetwork refuses names that are no networks of their own: the host's, another container's.
@@ -53,7 +54,7 @@ func checkEnv(env string) error {
 }
 
 // checkMount refuses mounts that would show the container more than what was granted, or that would hide its own files.
-func checkMount(m krm.Mount, root string) error {
+func checkMount(m function.Mount, root string) error {
 	if err := checkDest(m.Dest); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func openSource(source, root string) (*os.File, error) {
 	if !filepath.IsAbs(source) || filepath.Clean(source) != source || awkward(source) {
 		return nil, errors.New("the source must be an absolute path without . and .., commas and quotes")
 	}
-	if root != "" && !krm.Within(source, root) {
+	if root != "" && !diag.Within(source, root) {
 		return nil, fmt.Errorf("the source %s is outside of %s", source, root)
 	}
 	if home, err := os.UserHomeDir(); source == filepath.Dir(source) || err == nil && source == filepath.Clean(home) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // answerTimeout is how long a registry may take until it says anything.
@@ -141,7 +142,7 @@ func missingImage(err error) bool {
 
 // obtain returns the id of the image that f means, after it has pulled it if it is not there. The id is a digest of what
 // is run.
-func (e Engine) obtain(ctx context.Context, f krm.Function, ref reference) (string, error) {
+func (e Engine) obtain(ctx context.Context, f function.Function, ref reference) (string, error) {
 	broken := func(err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -198,7 +199,7 @@ func (r reference) tagOrLatest() string {
 
 // absent says that an image could not be had. If its name means another one here, or the registry has none with the
 // digest, then that is what happened to it.
-func absent(f krm.Function, other found, why string) error {
+func absent(f function.Function, other found, why string) error {
 	if other.ID != "" {
 		err := mismatch(f, other)
 		err.Msg += "\n  the one that was allowed could not be had: " + why
@@ -211,7 +212,7 @@ func absent(f krm.Function, other found, why string) error {
 	return fail(f, executors.Retrieval, "image %s cannot be pulled: %s", f.Image, why)
 }
 
-func mismatch(f krm.Function, im found) *executors.Error {
+func mismatch(f function.Function, im found) *executors.Error {
 	return fail(f, executors.Verification, "%s is not the image that was allowed\n  want %s\n  got  %s\n  nothing was run", f.Image, f.Digest, im.digests())
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 func refused(t *testing.T, err error, code executors.Code, parts ...string) {
@@ -32,7 +34,7 @@ func TestDigestDecides(t *testing.T) {
 	if l.v1 == l.v2 {
 		t.Fatal("the versions are the same")
 	}
-	version := func(f krm.Function) string {
+	version := func(f function.Function) string {
 		t.Helper()
 		id, err := x.image(t.Context(), f)
 		if err != nil {
@@ -81,7 +83,7 @@ func TestLocalImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Digest = ref.digest // the id of the image, not of a manifest
-	if out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte("list")}); err != nil || out.List.String() != "list" {
+	if out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte("list")}); err != nil || out.List.String() != "list" {
 		t.Errorf("%q, %v", out.List, err)
 	}
 	f.Image = "localhost/fn:v2"
@@ -152,7 +154,7 @@ func TestRegistry(t *testing.T) {
 	name := l.registry + "/fn"
 	l.must(t, "rmi", "-f", l.imageID(t, "localhost/fn:v1"))
 	f := l.function("cat")
-	if out, err := l.executor(t).Execute(t.Context(), f, krm.Chunks{[]byte("list")}); err != nil || out.List.String() != "list" {
+	if out, err := l.executor(t).Execute(t.Context(), f, yaml.Chunks{[]byte("list")}); err != nil || out.List.String() != "list" {
 		t.Fatalf("after a pull: %q, %v", out.List, err)
 	}
 	l.stop()

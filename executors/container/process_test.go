@@ -17,7 +17,8 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/executortest"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // serve is the executor's process.
@@ -30,9 +31,9 @@ func serve() {
 }
 
 // host is the process that starts the executor, lets it run a function twice and says how the second call ended.
-func host(function string) {
-	var f krm.Function
-	if err := json.Unmarshal([]byte(function), &f); err != nil {
+func host(text string) {
+	var f function.Function
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		panic(err)
 	}
 	x, err := executors.Start(context.Background(), executors.Program{Kind: "container", Env: Environment(os.Environ()), Linger: 5 * time.Second})
@@ -40,7 +41,7 @@ func host(function string) {
 		panic(err)
 	}
 	defer x.Close()
-	out, err := x.Execute(context.Background(), f, krm.Chunks{[]byte("list")})
+	out, err := x.Execute(context.Background(), f, yaml.Chunks{[]byte("list")})
 	fmt.Printf("%s %v\n", out.List, err)
 	f.Config = []byte("hang")
 	_, err = x.Execute(context.Background(), f, nil)
@@ -55,15 +56,15 @@ var behaviours = map[string]string{"copy": "cat", "deaf": "deaf done", "fail": "
 // What every executor must do, the value does, and the process.
 func TestConformance(t *testing.T) {
 	l := newLab(t)
-	function := func(name string) krm.Function { return l.function(behaviours[name]) }
-	t.Run("direct", func(t *testing.T) { executortest.Run(t, l.executor(t), function) })
+	named := func(name string) function.Function { return l.function(behaviours[name]) }
+	t.Run("direct", func(t *testing.T) { executortest.Run(t, l.executor(t), named) })
 	t.Run("process", func(t *testing.T) {
 		x, err := executors.Start(t.Context(), executors.Program{Kind: "container", Env: Environment(os.Environ()), Linger: 5 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer x.Close()
-		executortest.Run(t, x, function)
+		executortest.Run(t, x, named)
 	})
 }
 

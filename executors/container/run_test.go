@@ -17,7 +17,8 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 func (l *lab) executor(t *testing.T) *Executor {
@@ -98,14 +99,14 @@ func TestListPassesThrough(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			out, err := x.Execute(t.Context(), l.function("cat"), krm.Chunks{list})
+			out, err := x.Execute(t.Context(), l.function("cat"), yaml.Chunks{list})
 			if err != nil || out.List.String() != string(list) {
 				t.Errorf("%d bytes came back, error %v", out.List.Len(), err)
 			}
 		})
 	}
 	wg.Wait()
-	out, err := x.Execute(t.Context(), l.function("deaf"), krm.Chunks{list})
+	out, err := x.Execute(t.Context(), l.function("deaf"), yaml.Chunks{list})
 	if err != nil || out.List.String() != "deaf\n" {
 		t.Errorf("a function that does not read: %q, %v", out.List, err)
 	}
@@ -116,22 +117,22 @@ func TestFailures(t *testing.T) {
 	x := l.executor(t)
 	for _, tt := range []struct {
 		config string
-		limits krm.Limits
+		limits function.Limits
 		code   executors.Code
 		want   string
 		within time.Duration
 	}{
-		{"fail", krm.Limits{}, executors.Failed, "example.com/v1 Fn/fn: exit code 3", 0},
-		{"hang", krm.Limits{Timeout: 2 * time.Second}, executors.Timeout, "example.com/v1 Fn/fn: still running after 2s, stopped\n  --fn-timeout sets how long a function may take", 4 * time.Second},
-		{"flood", krm.Limits{Output: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write", 0},
-		{"memory", krm.Limits{Memory: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it was killed (signal: killed), which happens to who needs more than 64 MiB of memory\n" +
+		{"fail", function.Limits{}, executors.Failed, "example.com/v1 Fn/fn: exit code 3", 0},
+		{"hang", function.Limits{Timeout: 2 * time.Second}, executors.Timeout, "example.com/v1 Fn/fn: still running after 2s, stopped\n  --fn-timeout sets how long a function may take", 4 * time.Second},
+		{"flood", function.Limits{Output: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write", 0},
+		{"memory", function.Limits{Memory: 64 << 20}, executors.Limit, "example.com/v1 Fn/fn: it was killed (signal: killed), which happens to who needs more than 64 MiB of memory\n" +
 			"  --fn-memory sets how much a function may use", 0},
 	} {
 		t.Run(tt.config, func(t *testing.T) {
 			f := l.function(tt.config)
 			f.Limits = tt.limits
 			start := time.Now()
-			out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte("list")})
+			out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte("list")})
 			var e *executors.Error
 			if !errors.As(err, &e) || e.Code != tt.code || e.Msg != tt.want {
 				t.Errorf("got %v, want %q", err, tt.want)
@@ -203,7 +204,7 @@ func TestSecretsStayOutOfArguments(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	x := l.executor(t)
-	go func() { _, err := x.Execute(ctx, f, krm.Chunks{[]byte("now-secret-list")}); done <- err }()
+	go func() { _, err := x.Execute(ctx, f, yaml.Chunks{[]byte("now-secret-list")}); done <- err }()
 	seen := false
 	for ctx.Err() == nil {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -248,7 +249,7 @@ func TestEnvAndMounts(t *testing.T) {
 		{"write /data/new", true, "<nil>\n"},
 	} {
 		f := l.function(tt.config)
-		f.Mounts = []krm.Mount{{Type: "bind", Source: dir, Dest: "/data", Writable: tt.writable}}
+		f.Mounts = []function.Mount{{Type: "bind", Source: dir, Dest: "/data", Writable: tt.writable}}
 		out, err := x.Execute(t.Context(), f, nil)
 		if err != nil || out.List.String() != tt.want {
 			t.Errorf("%s: %q, %v", tt.config, out.List, err)
@@ -289,9 +290,9 @@ func TestReplacedMount(t *testing.T) {
 		}
 		x := New(Options{Engine: engine})
 		f := l.function("read /data/file")
-		f.Mounts = []krm.Mount{{Type: "bind", Source: dir + "/d/data", Dest: "/data"}}
+		f.Mounts = []function.Mount{{Type: "bind", Source: dir + "/d/data", Dest: "/data"}}
 		if strings.HasPrefix(tt.swap, "mv d/data/file") {
-			f.Config, f.Mounts[0] = []byte("read /data"), krm.Mount{Type: "bind", Source: dir + "/d/data/file", Dest: "/data"}
+			f.Config, f.Mounts[0] = []byte("read /data"), function.Mount{Type: "bind", Source: dir + "/d/data/file", Dest: "/data"}
 		}
 		out, err := x.Execute(t.Context(), f, nil)
 		var e *executors.Error
@@ -313,20 +314,20 @@ func TestSteps(t *testing.T) {
 	list := bytes.Repeat([]byte("- a line of a list that is about sixty characters long, as\n"), 5<<20/60)
 	for _, tt := range []struct {
 		config string
-		limits krm.Limits
+		limits function.Limits
 		want   []byte
 		err    string
 	}{
-		{"cat", krm.Limits{}, list, ""},
-		{"deaf", krm.Limits{}, []byte("deaf\n"), ""},
-		{"fail", krm.Limits{}, list, "exit code 3"},
-		{"hang", krm.Limits{Timeout: 2 * time.Second}, nil, "still running after 2s, stopped\n  --fn-timeout sets how long a function may take"},
-		{"flood", krm.Limits{Output: 64 << 20}, nil, "wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write"},
+		{"cat", function.Limits{}, list, ""},
+		{"deaf", function.Limits{}, []byte("deaf\n"), ""},
+		{"fail", function.Limits{}, list, "exit code 3"},
+		{"hang", function.Limits{Timeout: 2 * time.Second}, nil, "still running after 2s, stopped\n  --fn-timeout sets how long a function may take"},
+		{"flood", function.Limits{Output: 64 << 20}, nil, "wrote more than 64 MiB to stdout, stopped\n  --max-fn-output sets how much a function may write"},
 	} {
 		f := l.function(tt.config)
 		f.Limits = tt.limits
-		f.Mounts = []krm.Mount{{Type: "bind", Source: dir, Dest: "/data"}}
-		out, err := x.Execute(t.Context(), f, krm.Chunks{list})
+		f.Mounts = []function.Mount{{Type: "bind", Source: dir, Dest: "/data"}}
+		out, err := x.Execute(t.Context(), f, yaml.Chunks{list})
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -342,7 +343,7 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	f := l.function("hang")
-	f.Mounts = []krm.Mount{{Type: "bind", Source: dir, Dest: "/data"}}
+	f.Mounts = []function.Mount{{Type: "bind", Source: dir, Dest: "/data"}}
 	for _, after := range []time.Duration{10, 150, 300, 1500} {
 		ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
 		if _, err := x.Execute(ctx, f, nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -432,7 +433,7 @@ func hang(args []string) {
 	if args[2] == "true" {
 		o.Reaper = []string{os.Args[0], "reap"}
 	}
-	var f krm.Function
+	var f function.Function
 	if err := json.Unmarshal([]byte(args[3]), &f); err != nil {
 		panic(err)
 	}
@@ -459,7 +460,7 @@ func TestAsCurrentUser(t *testing.T) {
 func TestRunsElsewhere(t *testing.T) {
 	l := newLab(t)
 	list := []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")
-	out, err := l.executor(t).Execute(t.Context(), l.function("cat"), krm.Chunks{list})
+	out, err := l.executor(t).Execute(t.Context(), l.function("cat"), yaml.Chunks{list})
 	if err != nil {
 		t.Fatal(err)
 	}

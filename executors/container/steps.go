@@ -18,6 +18,8 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/internal/sources"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Engines find the source of a mount by its path, and somebody may have put something else there since it was looked at. What
@@ -27,7 +29,7 @@ import (
 // A source is the source of a bind mount.
 type source struct {
 	*os.File
-	mount krm.Mount
+	mount function.Mount
 }
 
 // openSources opens the sources of the bind mounts.
@@ -88,7 +90,7 @@ func (e exitCode) ExitCode() int { return int(e) }
 
 // runInSteps runs the container and returns when the function has ended. Before the function starts it makes sure that what
 // the engine has mounted is what was checked.
-func (c *call) runInSteps(ctx context.Context, list krm.Chunks, stdout, stderr io.Writer) error {
+func (c *call) runInSteps(ctx context.Context, list yaml.Chunks, stdout, stderr io.Writer) error {
 	create := c.command(c.args()...)
 	create.Stderr = stderr
 	if err := c.wait(ctx, create); err != nil {
@@ -188,7 +190,7 @@ func openPipes() (p *pipes, err error) {
 }
 
 // carry begins to carry input and output. The first line of output that is name, or an id, is the engine's.
-func (p *pipes) carry(list krm.Chunks, stdout, stderr io.Writer, name string) {
+func (p *pipes) carry(list yaml.Chunks, stdout, stderr io.Writer, name string) {
 	go func() {
 		chunks := net.Buffers(slices.Clone(list))
 		chunks.WriteTo(p.ours[0]) // a function need not read all of it

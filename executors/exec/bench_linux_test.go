@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors/exec"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // What a call costs, with a shell as the function: it starts in a millisecond.
@@ -17,7 +17,7 @@ func BenchmarkCall(b *testing.B) {
 			f := r.script(b, "cat", "#!/bin/cat\n")
 			f.Unsandboxed = name == "plain"
 			for b.Loop() {
-				if _, err := x.Execute(b.Context(), f, krm.Chunks{[]byte(input)}); err != nil {
+				if _, err := x.Execute(b.Context(), f, yaml.Chunks{[]byte(input)}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -18,7 +18,8 @@ import (
 	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/sources"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 // A call is one run of a function.
 type call struct {
 	x    *Executor
-	f    krm.Function
+	f    function.Function
 	p    *program
 	dir  string // private, with bin and own in it
 	path string // of the script's copy, "" for a program that runs from memory
@@ -53,7 +54,7 @@ type call struct {
 }
 
 // newCall makes the files that a call needs.
-func newCall(x *Executor, f krm.Function, p *program) (c *call, err error) {
+func newCall(x *Executor, f function.Function, p *program) (c *call, err error) {
 	c = &call{x: x, f: f, p: p, overfull: make(chan struct{})}
 	defer func(half *call) {
 		if err != nil {
@@ -192,7 +193,7 @@ type ended struct {
 }
 
 // run runs the function with list as its input.
-func (c *call) run(ctx context.Context, list krm.Chunks) (executors.Output, error) {
+func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, error) {
 	// A child's parent, for the kernel, is a thread. The thread is not used again: it may have given up rights.
 	type result struct {
 		p   process

@@ -18,6 +18,8 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // An Executor runs programs. Make one with [New].
@@ -51,7 +53,7 @@ func New() *Executor {
 }
 
 // Prepare implements [executors.Executor].
-func (x *Executor) Prepare(ctx context.Context, f krm.Function) error {
+func (x *Executor) Prepare(ctx context.Context, f function.Function) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -64,7 +66,7 @@ func (x *Executor) Prepare(ctx context.Context, f krm.Function) error {
 }
 
 // program returns f's program, read and verified.
-func (x *Executor) program(f krm.Function) (*program, error) {
+func (x *Executor) program(f function.Function) (*program, error) {
 	k := key{f.Root, f.Program, f.Bin, f.Digest}
 	x.mu.Lock()
 	e := x.programs[k]
@@ -81,7 +83,7 @@ func (x *Executor) program(f krm.Function) (*program, error) {
 }
 
 // Execute implements [executors.Executor].
-func (x *Executor) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (executors.Output, error) {
+func (x *Executor) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (executors.Output, error) {
 	if err := x.Prepare(ctx, f); err != nil {
 		return executors.Output{}, err
 	}
@@ -131,7 +133,7 @@ func invalid(format string, args ...any) error {
 }
 
 // named makes err one of f's.
-func named(f krm.Function, err error) error {
+func named(f function.Function, err error) error {
 	code := executors.Failed
 	if r, ok := err.(*refusal); ok {
 		code = r.code

@@ -16,7 +16,8 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,7 @@ func prctlNoNewPrivs() int {
 const input = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
 
 // both runs a test without a sandbox, and with those that this machine can have.
-func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function)) {
+func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function)) {
 	iso := exec.Probe()
 	for _, mode := range []struct {
 		name string
@@ -45,7 +46,7 @@ func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(krm.F
 			}
 			x := exec.NewWith(mode.Isolation)
 			defer x.Close()
-			test(t, x, func(f krm.Function) krm.Function { f.Unsandboxed = mode.name == "plain"; return f })
+			test(t, x, func(f function.Function) function.Function { f.Unsandboxed = mode.name == "plain"; return f })
 		})
 	}
 }
@@ -71,7 +72,7 @@ func sleepers() (n int) {
 
 func TestEnds(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for _, test := range []struct {
 			args   []string
 			want   string
@@ -96,7 +97,7 @@ func TestEnds(t *testing.T) {
 			if test.args[0] == "signal" && test.args[1] == "15" && !f.Unsandboxed && !x.Isolation().UserNS && x.Isolation().Landlock < 6 {
 				continue // Go's runtime ends with exit code 2 where it may not signal itself
 			}
-			out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+			out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 			if out.List.String() != test.want || code(err) != test.code {
 				t.Errorf("%v: got %q, %v", test.args, out.List, err)
 				continue
@@ -111,7 +112,7 @@ func TestEnds(t *testing.T) {
 
 func TestTime(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for _, test := range []struct {
 			args     []string
 			min, max time.Duration
@@ -125,7 +126,7 @@ func TestTime(t *testing.T) {
 			f := set(r.fn(test.args...))
 			f.Limits.Timeout = time.Second // by then it ignores what it should
 			start := time.Now()
-			_, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+			_, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 			took := time.Since(start) - f.Limits.Timeout
 			var e *executors.Error
 			if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Msg, "still running after 1s") ||
@@ -141,12 +142,12 @@ func TestTime(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		cause := errors.New("interrupted")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(200*time.Millisecond, func() { cancel(cause) })
 		start := time.Now()
-		_, err := x.Execute(ctx, set(r.fn("child", "setsid", "hang")), krm.Chunks{[]byte(input)})
+		_, err := x.Execute(ctx, set(r.fn("child", "setsid", "hang")), yaml.Chunks{[]byte(input)})
 		if !errors.Is(err, cause) || time.Since(start) > time.Second+slack {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
@@ -159,10 +160,10 @@ func TestCancel(t *testing.T) {
 // A function is over when its process is: what it left in the background ends with it.
 func TestBackground(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for _, how := range []string{"group", "setsid"} {
 			start := time.Now()
-			out, err := x.Execute(t.Context(), set(r.fn("child", how)), krm.Chunks{[]byte(input)})
+			out, err := x.Execute(t.Context(), set(r.fn("child", how)), yaml.Chunks{[]byte(input)})
 			if err != nil || out.List.String() != input || time.Since(start) > time.Second+slack {
 				t.Errorf("%s: %q, %v after %v", how, out.List, err, time.Since(start))
 			}
@@ -178,19 +179,19 @@ func TestBackground(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		flood := set(r.fn("flood"))
 		flood.Limits.Output = 32 << 20
 		if _, err := x.Execute(t.Context(), flood, nil); code(err) != executors.Limit || !strings.Contains(err.Error(), "more than 32 MiB") {
 			t.Errorf("flood: %v", err)
 		}
-		out, err := x.Execute(t.Context(), set(r.fn("noise")), krm.Chunks{[]byte(input)})
+		out, err := x.Execute(t.Context(), set(r.fn("noise")), yaml.Chunks{[]byte(input)})
 		if err != nil || out.List.String() != input || len(out.Stderr) != executors.StderrTail || !bytes.HasSuffix(out.Stderr, []byte("last words\n")) {
 			t.Errorf("noise: %v, %d bytes of stderr", err, len(out.Stderr))
 		}
 		large := bytes.Repeat([]byte(input), 20<<20/len(input))
 		for _, fn := range []string{"copy", "deaf"} {
-			out, err := x.Execute(t.Context(), set(r.fn(fn)), krm.Chunks{large})
+			out, err := x.Execute(t.Context(), set(r.fn(fn)), yaml.Chunks{large})
 			if err != nil || fn == "copy" && out.List.String() != string(large) {
 				t.Errorf("large list, %s: %d bytes, %v", fn, out.List.Len(), err)
 			}
@@ -214,7 +215,7 @@ func TestInheritance(t *testing.T) {
 	}
 	defer syscall.Close(dup)
 	unix.CloseRange(3, 1<<20, unix.CLOSE_RANGE_CLOEXEC) // what Adopt does once, at start
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		f := set(r.fn("env"))
 		f.Env = []string{"GRANTED=yes"}
 		out, err := x.Execute(t.Context(), f, nil)
@@ -261,9 +262,9 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 	r := self(t)
 	x := exec.NewWith(iso)
 	defer x.Close()
-	run := func(f krm.Function) string {
+	run := func(f function.Function) string {
 		t.Helper()
-		out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+		out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 		if err != nil {
 			var e *executors.Error
 			errors.As(err, &e)
@@ -279,7 +280,7 @@ func testSandbox(t *testing.T, iso exec.Isolation) {
 		t.Errorf("read: %s", got)
 	}
 	mounted := r.fn("read", tree)
-	mounted.Mounts = []krm.Mount{{Type: "bind", Source: tree}}
+	mounted.Mounts = []function.Mount{{Type: "bind", Source: tree}}
 	if got := run(mounted); got != "true "+tree+"\n" {
 		t.Errorf("mounted: %s", got)
 	}
@@ -367,7 +368,7 @@ func TestNoIsolation(t *testing.T) {
 		t.Errorf("execute: %v", err)
 	}
 	f.Unsandboxed = true
-	if out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err != nil || out.List.String() != input {
+	if out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)}); err != nil || out.List.String() != input {
 		t.Errorf("allowed: %q, %v", out.List, err)
 	}
 }
@@ -375,11 +376,11 @@ func TestNoIsolation(t *testing.T) {
 // Calls that run side by side do not end each other's processes, and none is left in the end.
 func TestParallel(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		var calls sync.WaitGroup
 		for i := range 24 {
 			calls.Go(func() {
-				out, err := x.Execute(t.Context(), set(r.fn([]string{"copy", "child", "upper"}[i%3], []string{"group", "setsid"}[i%2])), krm.Chunks{[]byte(input)})
+				out, err := x.Execute(t.Context(), set(r.fn([]string{"copy", "child", "upper"}[i%3], []string{"group", "setsid"}[i%2])), yaml.Chunks{[]byte(input)})
 				if err != nil || !strings.EqualFold(out.List.String(), input) {
 					t.Errorf("%d: %q, %v", i, out.List, err)
 				}
@@ -395,9 +396,9 @@ func TestParallel(t *testing.T) {
 // A hundred calls, each with an orphan in a session of its own, leave no zombie, no process and no descriptor.
 func TestManyCalls(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		f := set(r.script(t, "orphan", "#!/bin/sh\ncat\nsetsid sleep 0.01 &\n(sleep 0.01 &)\n"))
-		if _, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err != nil {
+		if _, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)}); err != nil {
 			t.Fatal(err)
 		}
 		before := descriptors(t)
@@ -405,7 +406,7 @@ func TestManyCalls(t *testing.T) {
 		for range 4 {
 			calls.Go(func() {
 				for range 25 {
-					if out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err != nil || out.List.String() != input {
+					if out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)}); err != nil || out.List.String() != input {
 						t.Errorf("%q, %v", out.List, err)
 					}
 				}

@@ -2,11 +2,11 @@
 
 package exec
 
-import "github.com/krmflow/krmflow/krm"
+import "github.com/krmflow/krmflow/krm/function"
 
 // Probe returns no isolation: only Linux has a sandbox for functions.
 func Probe() Isolation { return Isolation{Missing: "only Linux has one"} }
 
 func (c *call) start() (process, error) { return c.startPlain() }
 func noNewPrivileges()                  {}
-func limit(pid int, l krm.Limits)       {}
+func limit(pid int, l function.Limits)  {}

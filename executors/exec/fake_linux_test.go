@@ -19,6 +19,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // The test program is its own cast: the executor's process, the sandbox's, and every function.
@@ -207,16 +208,16 @@ var sharedRig = sync.OnceValues(func() (rig, error) {
 	return r, os.WriteFile(filepath.Join(r.root, "plugins/fn"), data, 0o755)
 })
 
-func (r rig) fn(args ...string) krm.Function {
-	return krm.Function{
-		Name: "example.com/v1 Fake/" + args[0], Node: "kustomization.yaml#transformers[0]", Runtime: krm.RuntimeExec,
+func (r rig) fn(args ...string) function.Function {
+	return function.Function{
+		Name: "example.com/v1 Fake/" + args[0], Node: "kustomization.yaml#transformers[0]", Runtime: function.RuntimeExec,
 		Digest: r.digest, Program: filepath.Join(r.root, "plugins/fn"), Root: r.root, Dir: r.root,
 		Args: append([]string{"fn"}, args...),
 	}
 }
 
 // script makes a function of a text.
-func (r rig) script(t testing.TB, name, text string) krm.Function {
+func (r rig) script(t testing.TB, name, text string) function.Function {
 	t.Helper()
 	path := filepath.Join(r.root, name)
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {

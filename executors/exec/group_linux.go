@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors/internal/sandbox"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // A group is the control group of one call: the kernel counts processes and memory in it, memory that belongs to no process
@@ -28,7 +28,7 @@ var groups atomic.Int64
 const ownMemory = 32 << 20
 
 // newGroup puts pid, which has no children yet, into a group with these limits, as far as the machine lets it.
-func newGroup(pid int, l krm.Limits) group {
+func newGroup(pid int, l function.Limits) group {
 	hierarchies := cgroupHierarchies()
 	sweepGroups(hierarchies)
 	name := fmt.Sprintf("krmflow-%d-%d", os.Getpid(), groups.Add(1))

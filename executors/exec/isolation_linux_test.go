@@ -7,7 +7,8 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // What counts as isolation is what was refused when it was tried: with every kernel that is older than this one in some way.
@@ -50,14 +51,14 @@ func TestTry(t *testing.T) {
 func TestHoard(t *testing.T) {
 	r := self(t)
 	const limit = 128 << 20
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for _, how := range []string{"private", "memfd", "sysv", "shared", "zero", "files"} {
 			f := set(r.fn("hoard", how, fmt.Sprint(4*limit)))
 			if f.Unsandboxed || how == "files" && !x.Isolation().MountNS { // the files are on a disk
 				continue
 			}
 			f.Limits.Memory = limit
-			out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+			out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 			// Either the function was ended, or it was not given that much.
 			var n int64
 			if _, scan := fmt.Sscan(out.List.String(), &n); code(err) != executors.Limit && (err != nil || scan != nil || n > limit) {
@@ -70,9 +71,9 @@ func TestHoard(t *testing.T) {
 // A function's files are its own, bounded, and end with it: with a mount namespace they never were on a disk.
 func TestOwnFiles(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		f := set(r.script(t, "files", "#!/bin/sh\nmkdir -p $HOME/a/b && echo x >$TMPDIR/x && mv $TMPDIR/x $HOME/a && cat $HOME/a/x\n"))
-		out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+		out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 		if err != nil || strings.TrimSpace(out.List.String()) != "x" {
 			t.Errorf("%q, %v", out.List, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors/exec"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // What functions are written in starts in every sandbox, and does what functions do: it reads a list, has a temporary file,
@@ -27,7 +27,7 @@ func TestLanguages(t *testing.T) {
 				}
 				x := exec.NewWith(iso)
 				defer x.Close()
-				if out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(list)}); err != nil || out.List.String() != list {
+				if out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(list)}); err != nil || out.List.String() != list {
 					t.Errorf("%v: %q\n%s", err, out.List, out.Stderr)
 				}
 			})

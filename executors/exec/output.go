@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/executors"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // An output keeps what it reads up to a limit. It is made of blocks: growing one slice would take three times the memory.
@@ -15,7 +15,7 @@ type output struct {
 	limit int64
 	full  func() // called when there is more
 
-	blocks krm.Chunks // what was read, after read has returned
+	blocks yaml.Chunks // what was read, after read has returned
 	size   atomic.Int64
 }
 

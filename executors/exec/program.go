@@ -9,9 +9,11 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/internal/sealed"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // maxProgram bounds the size of a program.
@@ -29,7 +31,7 @@ type program struct {
 }
 
 // load reads f's program, compares its digest and looks whether it can run here at all.
-func load(f krm.Function) (*program, error) {
+func load(f function.Function) (*program, error) {
 	content, err := read(f)
 	if err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func load(f krm.Function) (*program, error) {
 	if f.Bin != "" {
 		p.name = filepath.Base(f.Bin)
 	}
-	shown := krm.OneLine(f.Program)
+	shown := diag.OneLine(f.Program)
 	if f.Digest != (krm.Digest{}) && p.Digest != f.Digest {
 		err = &refusal{executors.Verification, fmt.Sprintf("%s does not match its digest; it was not run\n  want %s\n  got  %s",
 			shown, f.Digest, p.Digest)}
@@ -55,11 +57,11 @@ func load(f krm.Function) (*program, error) {
 }
 
 // read takes over the content of f's program, which must be a regular executable file below f's root.
-func read(f krm.Function) (*sealed.Program, error) {
+func read(f function.Function) (*sealed.Program, error) {
 	rel, err := filepath.Rel(f.Root, f.Program)
-	shown := krm.OneLine(f.Program)
+	shown := diag.OneLine(f.Program)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil, invalid("%s is not below %s", shown, krm.OneLine(f.Root))
+		return nil, invalid("%s is not below %s", shown, diag.OneLine(f.Root))
 	}
 	root, err := os.OpenRoot(f.Root)
 	if err != nil {

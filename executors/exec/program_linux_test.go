@@ -15,18 +15,20 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 func TestScripts(t *testing.T) {
 	r := self(t)
-	both(t, func(t *testing.T, x *exec.Executor, set func(krm.Function) krm.Function) {
+	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
 		for name, text := range map[string]string{
 			"sh":  "#!/bin/sh\necho \"$1 $(basename $0)\"; cat\n",
 			"env": "#!/usr/bin/env sh\necho \"$1 $(basename $0)\"; cat\n",
 		} {
 			f := set(r.script(t, "fn-"+name, text))
 			f.Args = []string{"one two"}
-			out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+			out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 			if err != nil || out.List.String() != "one two fn-"+name+"\n"+input {
 				t.Errorf("%s: %q, %v", name, out.List, err)
 			}

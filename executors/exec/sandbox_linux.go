@@ -11,7 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/sandbox"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 	"golang.org/x/sys/unix"
 )
 
@@ -199,14 +199,14 @@ func (b *sandboxed) end(r sandbox.Report, err error) ended {
 func noNewPrivileges() { unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
 
 // limit bounds a process that was just started.
-func limit(pid int, l krm.Limits) {
+func limit(pid int, l function.Limits) {
 	for _, r := range limits(l) {
 		unix.Prlimit(pid, r.Resource, &unix.Rlimit{Cur: r.Max, Max: r.Max}, nil)
 	}
 }
 
 // limits returns what a single process may use. The address space is no measure: runtimes reserve far more than they need.
-func limits(l krm.Limits) []sandbox.Limit {
+func limits(l function.Limits) []sandbox.Limit {
 	return []sandbox.Limit{
 		{Resource: unix.RLIMIT_CORE, Max: 0},
 		{Resource: unix.RLIMIT_NOFILE, Max: 1024},

@@ -18,7 +18,8 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // fallbacks runs a test with all that this machine can isolate, with an older landlock, and without each part of it; if several,
@@ -77,7 +78,7 @@ func TestSyscalls(t *testing.T) {
 }
 
 // sweep runs testdata/syscalls as the function f and compares the outside before and after.
-func sweep(t *testing.T, iso exec.Isolation, f krm.Function) {
+func sweep(t *testing.T, iso exec.Isolation, f function.Function) {
 	x := exec.NewWith(iso)
 	defer x.Close()
 	o := plant(t)
@@ -85,7 +86,7 @@ func sweep(t *testing.T, iso exec.Isolation, f krm.Function) {
 	f.Limits.Timeout = time.Minute
 	f.Args, f.Env = append(o.args(), fmt.Sprint("-network=", f.Network != "")), []string{mark}
 	before := o.look(t)
-	out, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)})
+	out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 	if err != nil {
 		var e *executors.Error
 		errors.As(err, &e)
@@ -119,7 +120,7 @@ func sweep(t *testing.T, iso exec.Isolation, f krm.Function) {
 		t.Errorf("left: %s", left)
 	}
 	f.Args = nil
-	if _, err := x.Execute(t.Context(), f, krm.Chunks{[]byte(input)}); err == nil || !strings.Contains(err.Error(), "exit code 2") {
+	if _, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)}); err == nil || !strings.Contains(err.Error(), "exit code 2") {
 		t.Errorf("changed: the program is not what it was: %v", err)
 	}
 }
@@ -157,7 +158,7 @@ var programs = sync.OnceValues(func() (string, error) {
 })
 
 // program makes a function of one of programs.
-func (r rig) program(t *testing.T, name string) krm.Function {
+func (r rig) program(t *testing.T, name string) function.Function {
 	t.Helper()
 	dir, err := programs()
 	if err != nil {

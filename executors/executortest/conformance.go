@@ -11,23 +11,24 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
 
-// Run tests an executor. Function returns functions of its kind that behave as they are called:
+// Run tests an executor. named returns functions of its kind that behave as they are called:
 //
 //	copy   writes what it reads
 //	deaf   reads nothing and writes "done\n"
 //	fail   writes what it reads, "it is wrong\n" to stderr, and ends with 3
 //	hang   does not end
 //	flood  writes without end
-func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Function) {
-	execute := func(name string, limits krm.Limits, input []byte) (executors.Output, error) {
-		f := function(name)
+func Run(t *testing.T, ex executors.Executor, named func(name string) function.Function) {
+	execute := func(name string, limits function.Limits, input []byte) (executors.Output, error) {
+		f := named(name)
 		f.Limits = limits
-		return ex.Execute(t.Context(), f, krm.Chunks{input})
+		return ex.Execute(t.Context(), f, yaml.Chunks{input})
 	}
 	fails := func(t *testing.T, err error, code executors.Code, name, text string) *executors.Error {
 		t.Helper()
@@ -35,18 +36,18 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		if !errors.As(err, &e) {
 			t.Fatalf("error %v", err)
 		}
-		if e.Code != code || !strings.HasPrefix(e.Msg, function(name).Name+": ") || !strings.Contains(e.Msg, text) {
+		if e.Code != code || !strings.HasPrefix(e.Msg, named(name).Name+": ") || !strings.Contains(e.Msg, text) {
 			t.Errorf("error of code %d: %s", e.Code, e.Msg)
 		}
 		return e
 	}
 	t.Run("prepare", func(t *testing.T) {
 		for range 2 {
-			if err := ex.Prepare(t.Context(), function("copy")); err != nil {
+			if err := ex.Prepare(t.Context(), named("copy")); err != nil {
 				t.Error(err)
 			}
 		}
-		changed := function("copy")
+		changed := named("copy")
 		changed.Digest[0] ^= 1
 		fails(t, ex.Prepare(t.Context(), changed), executors.Verification, "copy", "want "+changed.Digest.String())
 		_, err := ex.Execute(t.Context(), changed, nil)
@@ -54,22 +55,22 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 	})
 	t.Run("copy", func(t *testing.T) {
 		for _, input := range []string{list, "", strings.Repeat(list, 1<<20/len(list)+1)} {
-			if out, err := execute("copy", krm.Limits{}, []byte(input)); err != nil || out.List.String() != input {
+			if out, err := execute("copy", function.Limits{}, []byte(input)); err != nil || out.List.String() != input {
 				t.Errorf("%d bytes became %d, %v", len(input), out.List.Len(), err)
 			}
 		}
 	})
 	t.Run("large", func(t *testing.T) {
 		input := bytes.Repeat([]byte(list), 64<<20/len(list))
-		if out, err := execute("copy", krm.Limits{}, input); err != nil || out.List.String() != string(input) {
+		if out, err := execute("copy", function.Limits{}, input); err != nil || out.List.String() != string(input) {
 			t.Errorf("%d bytes became %d, %v", len(input), out.List.Len(), err)
 		}
-		if out, err := execute("deaf", krm.Limits{}, input); err != nil || out.List.String() != "done\n" {
+		if out, err := execute("deaf", function.Limits{}, input); err != nil || out.List.String() != "done\n" {
 			t.Errorf("deaf: %q, %v", out.List, err)
 		}
 	})
 	t.Run("fail", func(t *testing.T) {
-		out, err := execute("fail", krm.Limits{}, []byte(list))
+		out, err := execute("fail", function.Limits{}, []byte(list))
 		if e := fails(t, err, executors.Failed, "fail", "exit code 3"); string(e.Stderr) != "it is wrong\n" {
 			t.Errorf("stderr %q", e.Stderr)
 		}
@@ -78,9 +79,9 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		}
 	})
 	t.Run("limits", func(t *testing.T) {
-		_, err := execute("hang", krm.Limits{Timeout: time.Second}, []byte(list))
+		_, err := execute("hang", function.Limits{Timeout: time.Second}, []byte(list))
 		fails(t, err, executors.Timeout, "hang", "still running after 1s")
-		_, err = execute("flood", krm.Limits{Output: 5 << 20}, []byte(list))
+		_, err = execute("flood", function.Limits{Output: 5 << 20}, []byte(list))
 		fails(t, err, executors.Limit, "flood", "more than 5 MiB")
 	})
 	t.Run("cancel", func(t *testing.T) {
@@ -88,7 +89,7 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(300*time.Millisecond, func() { cancel(cause) })
 		start := time.Now()
-		_, err := ex.Execute(ctx, function("hang"), krm.Chunks{[]byte(list)})
+		_, err := ex.Execute(ctx, named("hang"), yaml.Chunks{[]byte(list)})
 		if !errors.Is(err, cause) || time.Since(start) > 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
@@ -97,7 +98,7 @@ func Run(t *testing.T, ex executors.Executor, function func(name string) krm.Fun
 		var calls sync.WaitGroup
 		for range 8 {
 			calls.Go(func() {
-				if out, err := execute("copy", krm.Limits{}, []byte(list)); err != nil || out.List.String() != list {
+				if out, err := execute("copy", function.Limits{}, []byte(list)); err != nil || out.List.String() != list {
 					t.Errorf("%q, %v", out.List, err)
 				}
 			})

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 type bad string
 
-func (bad) Prepare(context.Context, krm.Function) error { return nil }
+func (bad) Prepare(context.Context, function.Function) error { return nil }
 
-func (b bad) Execute(_ context.Context, _ krm.Function, list krm.Chunks) (executors.Output, error) {
+func (b bad) Execute(_ context.Context, _ function.Function, list yaml.Chunks) (executors.Output, error) {
 	switch b {
 	case "panics":
 		panic(list.String())

@@ -11,18 +11,20 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 type dry struct{}
 
-func (dry) Prepare(_ context.Context, f krm.Function) error {
+func (dry) Prepare(_ context.Context, f function.Function) error {
 	if f.Digest == (krm.Digest{}) {
 		return &executors.Error{Code: executors.Denied, Msg: f.Name + ": it has no digest"}
 	}
 	return nil
 }
 
-func (dry) Execute(_ context.Context, f krm.Function, list krm.Chunks) (executors.Output, error) {
+func (dry) Execute(_ context.Context, f function.Function, list yaml.Chunks) (executors.Output, error) {
 	return executors.Output{List: list, Stderr: fmt.Appendf(nil, "would run %s%s\n", f.Program, f.Image)}, nil
 }
 

@@ -1,0 +1,191 @@
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Pos is a place in a file: the path as the user knows it and a line that counts from 1; Line 0 means the whole file.
+type Pos struct {
+	File string
+	Line int
+}
+
+// String returns file:line, or the file alone.
+func (p Pos) String() string {
+	file := OneLine(p.File)
+	if p.Line > 0 {
+		return fmt.Sprintf("%s:%d", file, p.Line)
+	}
+	return file
+}
+
+// An Error is a mistake in the input, at a place: "file:line: field: what", then hint lines.
+type Error struct {
+	Pos   Pos
+	Field string // for instance "patches[2].path"; may be empty
+	Msg   string
+	Hints []string // each a line of its own: what to do about it
+	Err   error    // what caused it, for errors.Is and errors.As; its text is already in Msg
+}
+
+// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err.
+func Errorf(pos Pos, field, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Pos: pos, Field: field, Msg: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// AsError returns err as an [Error]: the one that it is or says, else one with its text and, if it wraps an Error, that one's
+// place.
+func AsError(err error) *Error {
+	var at *Error
+	found := errors.As(err, &at)
+	if found && at.Error() == err.Error() {
+		return at
+	}
+	lines := strings.Split(err.Error(), "\n  ") // other line ends are text of the input
+	e := &Error{Msg: lines[0], Hints: lines[1:], Err: err}
+	if found {
+		e.Pos = at.Pos
+	}
+	return e
+}
+
+// ErrLimit is what errors wrap that say that a run needs more than krmflow allows.
+var ErrLimit = errors.New("limit")
+
+// Limitf returns an error without a place that wraps [ErrLimit].
+func Limitf(format string, args ...any) *Error {
+	return &Error{Msg: fmt.Sprintf(format, args...), Err: ErrLimit}
+}
+
+// excess is the cause of an [Error] about an input that is larger or deeper than krmflow takes.
+type excess string
+
+func (e excess) Error() string { return string(e) }
+
+// TooLargef is [Errorf] for an error about an input that is larger or deeper than krmflow takes: see [IsTooLarge].
+func TooLargef(pos Pos, field, format string, args ...any) *Error {
+	return Errorf(pos, field, "%w", excess(fmt.Sprintf(format, args...)))
+}
+
+// IsTooLarge reports whether err is about an input that is larger or deeper than krmflow takes.
+func IsTooLarge(err error) bool {
+	var e excess
+	return errors.As(err, &e)
+}
+
+// Hint adds a line that tells the user what to do and returns e.
+func (e *Error) Hint(format string, args ...any) *Error {
+	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))
+	return e
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Pos.File != "" {
+		b.WriteString(e.Pos.String())
+		b.WriteString(": ")
+	}
+	if e.Field != "" {
+		b.WriteString(OneLine(e.Field))
+		b.WriteString(": ")
+	}
+	b.WriteString(keepHints(e.Msg))
+	for _, h := range e.Hints {
+		b.WriteString("\n  ")
+		b.WriteString(OneLine(h))
+	}
+	return b.String()
+}
+
+// OneLine shows the line ends of a text that is meant to be one line: text of the input must not look like another
+// message.
+func OneLine(s string) string { return strings.ReplaceAll(s, "\n", `\n`) }
+
+// keepHints is OneLine for a text that may have hint lines, which are indented.
+func keepHints(s string) string {
+	if !strings.Contains(s, "\n") {
+		return s
+	}
+	return strings.ReplaceAll(OneLine(s), `\n  `, "\n  ")
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+const (
+	maxNearName = 256     // the length of names that are looked at
+	maxNearWork = 1 << 18 // how many letters are compared: thousands of common names
+)
+
+// Nearest returns the candidate that s is most likely a misspelling of, "" if none is near. It gives up when it has looked at
+// some thousand candidates that are alike.
+func Nearest(s string, candidates []string) string {
+	if len(s) > maxNearName {
+		return ""
+	}
+	best, bestDist := "", max(1, len(s)/3)+1
+	lower := strings.ToLower(s)
+	work := 0
+	for _, c := range candidates {
+		if c == s || len(c)-len(s) >= bestDist || len(s)-len(c) >= bestDist {
+			continue
+		}
+		d, steps := editDistance(lower, strings.ToLower(c), bestDist)
+		if d < bestDist {
+			best, bestDist = c, d
+		}
+		if work += steps; work > maxNearWork {
+			break
+		}
+	}
+	return best
+}
+
+// DidYouMean returns a hint line for a near name, nil if there is none: append it to [Error.Hints].
+func DidYouMean(s string, candidates []string) []string {
+	if c := Nearest(s, candidates); c != "" {
+		return []string{fmt.Sprintf("did you mean %q?", c)}
+	}
+	return nil
+}
+
+// editDistance returns the Damerau-Levenshtein distance (optimal string alignment), or limit if it is not below it, and how many
+// steps that took.
+func editDistance(a, b string, limit int) (d, steps int) {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	var short [3 * 24]int // on the stack: there may be thousands of candidates for each of thousands of mistakes
+	n, space := len(b)+1, short[:]
+	if 3*n > len(space) {
+		space = make([]int, 3*n)
+	}
+	prev2, prev, row := space[:n], space[n:2*n], space[2*n:3*n]
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], prev2[j-2]+1)
+			}
+		}
+		if slices.Min(row) >= limit {
+			return limit, i * n
+		}
+		prev2, prev, row = prev, row, prev2
+	}
+	return prev[len(b)], len(a) * n
+}

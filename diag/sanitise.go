@@ -1,0 +1,123 @@
+package diag
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Sanitise returns s with everything that could steer a terminal or disguise text made visible: control characters other
+// than newline and tab, the marks that reorder text, line and paragraph separators, and bytes that are not UTF-8 become
+// \x1b or \u202e. A clean s is returned as it is.
+func Sanitise(s string) string {
+	i := firstUnsafe(s)
+	if i < 0 {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	b.WriteString(s[:i])
+	for i < len(s) {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case !unsafeRune(r, n):
+			b.WriteString(s[i : i+n])
+		case n == 1 && r != 0x7f: // DEL is the one that JSON does not escape, which knows no \x
+			writeHex(&b, 'x', uint32(s[i]), 2)
+		default:
+			writeHex(&b, 'u', uint32(r), 4)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// firstUnsafe returns the index of the first rune of s that must be shown escaped, -1 if there is none.
+func firstUnsafe(s string) int {
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if unsafeRune(rune(c), 1) {
+				return i
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if unsafeRune(r, n) {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// unsafeRune reports whether r, decoded from n bytes, must be shown escaped.
+func unsafeRune(r rune, n int) bool {
+	switch {
+	case r < 0x20:
+		return r != '\n' && r != '\t'
+	case r < 0x7f:
+		return false
+	case r < 0xa0: // DEL and C1
+		return true
+	case r == utf8.RuneError:
+		return n == 1
+	}
+	switch r {
+	case 0x061c, 0x200e, 0x200f, // marks of direction
+		0x2028, 0x2029, // line and paragraph separator
+		0x202a, 0x202b, 0x202c, 0x202d, 0x202e, // embeddings and overrides
+		0x2066, 0x2067, 0x2068, 0x2069: // isolates
+		return true
+	}
+	return false
+}
+
+func writeHex(b *strings.Builder, kind byte, v uint32, digits int) {
+	b.WriteByte('\\')
+	b.WriteByte(kind)
+	for shift := 4 * (digits - 1); shift >= 0; shift -= 4 {
+		b.WriteByte("0123456789abcdef"[v>>shift&0xf])
+	}
+}
+
+// SanitisingWriter returns a writer that passes text on to w as [Sanitise] shows it. A character that is split between
+// two writes is held back until it is complete. It is safe for concurrent use if w's writes come from it alone.
+func SanitisingWriter(w io.Writer) io.Writer { return &sanitiser{w: w} }
+
+type sanitiser struct {
+	mu   sync.Mutex
+	w    io.Writer
+	tail []byte // the beginning of a character whose rest has not come yet
+}
+
+// Write reports len(p) when w took all of the text, however long its escaped form is.
+func (s *sanitiser) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := append(s.tail, p...)
+	keep := incompleteTail(text)
+	out := Sanitise(string(text[:len(text)-keep]))
+	s.tail = append([]byte(nil), text[len(text)-keep:]...)
+	if out == "" {
+		return len(p), nil
+	}
+	if _, err := io.WriteString(s.w, out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// incompleteTail returns how many bytes at the end of p are the beginning of a character.
+func incompleteTail(p []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if c := p[len(p)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(p[len(p)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}

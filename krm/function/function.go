@@ -1,0 +1,105 @@
+package function
+
+import (
+	"time"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// A Runtime is how a function is run.
+type Runtime string
+
+// The runtimes that executors exist for.
+const (
+	RuntimeExec      Runtime = "exec"
+	RuntimeContainer Runtime = "container"
+)
+
+// A Function is one KRM function as an executor runs it: everything is decided, nothing is left to look up. It is plain
+// data and crosses the process boundary as it is.
+type Function struct {
+	// Name is what messages call it, for instance "example.com/v1 Stamp/release", and Node the id of its node.
+	Name, Node string
+	Runtime    Runtime
+	// Digest is that of the program's bytes or of the image's manifest. What has another digest is never run.
+	Digest krm.Digest
+	// Unverified is true if the user allowed a function without a digest.
+	Unverified bool
+
+	// Program and Root are for RuntimeExec: the real path of the file and the directory that it must not leave. Args
+	// follow the program's name; Dir is the working directory.
+	Program, Root string
+	// Bin is what the program is called when it runs, the name of its file if empty.
+	Bin  string
+	Args []string
+	Dir  string
+	// Image is for RuntimeContainer: the reference as it was written, without digest.
+	Image string
+
+	// Network, Mounts and Env are what was granted; the zero values grant nothing.
+	Network string // name of a container network, "" for none
+	Mounts  []Mount
+	Env     []string // NAME=value
+	// AsCurrentUser runs a container with the user's own ids.
+	AsCurrentUser bool
+	// Unsandboxed allows an exec function where this machine cannot isolate it.
+	Unsandboxed bool
+
+	Limits Limits
+	// Config is the functionConfig as a container finds it below /local: the source text without the field that names
+	// the runtime.
+	Config []byte
+}
+
+// A Mount makes a file or directory of the host visible in a container.
+type Mount struct {
+	Type         string // bind, volume or tmpfs
+	Source, Dest string
+	Writable     bool
+}
+
+// Limits bound one call. Zero means the executor's default.
+type Limits struct {
+	Timeout time.Duration // default 5m
+	Output  int64         // bytes of stdout, default 256 MiB
+	Memory  int64         // bytes, default 2 GiB
+	Procs   int           // processes, default 256
+}
+
+// Output is what one call of a function has written.
+type Output struct {
+	List   yaml.Chunks // stdout
+	Stderr []byte      // the tail of stderr, bounded by the executor; raw, so escape it before it meets a terminal
+}
+
+// A Code says what kind of failure an [Error] is.
+type Code int
+
+const (
+	// Internal is a fault of the executor.
+	Internal Code = iota
+	// Invalid means that the function can never run as it is: no such file, no interpreter, another architecture.
+	Invalid
+	// Denied means that running it would need a permission that was not given.
+	Denied
+	// Verification means that it is not what was agreed on: another digest.
+	Verification
+	// Failed means that it ran and failed, that this machine could not run it, or that its executor crashed meanwhile.
+	Failed
+	// Timeout means that it was stopped because its time was over.
+	Timeout
+	// LimitExceeded means that it was stopped because it used too much of something else.
+	LimitExceeded
+	// Retrieval means that what it runs could not be fetched.
+	Retrieval
+)
+
+// An Error is why a function could not be prepared or executed.
+type Error struct {
+	Code   Code
+	Msg    string // begins with the function's name; hint lines follow, indented by two blanks
+	Stderr []byte // of the function, as in [Output]
+}
+
+func (e *Error) Error() string { return e.Msg }

@@ -1,0 +1,334 @@
+package function
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// The fields and annotations in which a configuration can name the function that it is for. All are read, in this order,
+// and all that are there must agree.
+const (
+	PlaceRuntime     = "runtime"
+	PlaceProvider    = "provider"
+	PlaceAnnotation  = "config.kubernetes.io/function"
+	PlaceAnnotation2 = "config.k8s.io/function"
+	PlaceConfigFn    = "metadata.configFn"
+	PlaceContainer   = "config.kubernetes.io/container"
+)
+
+// An Inline is the function that a configuration document names itself. Exactly one of Container, Exec and
+// Starlark is set.
+type Inline struct {
+	Container *InlineContainer
+	Exec      *InlineExec
+	// Starlark is the path of a script.
+	Starlark string
+	// Places says where the function is named, the strongest place first, and Pos where in the file that is.
+	Places []string
+	Pos    diag.Pos
+}
+
+// InlineContainer is a function that is a container image, with what it asks for.
+type InlineContainer struct {
+	Image   string
+	Network *bool // nil if the configuration does not say
+	Mounts  []Mount
+	Env     []string // NAME=value, or NAME for a variable of the host
+}
+
+// InlineExec is a function that is a program.
+type InlineExec struct {
+	Path string
+	Args []string
+	Env  []string
+}
+
+// An InlineConflict says that two places in one configuration name different functions. Which one is meant is for a
+// human to decide.
+type InlineConflict struct {
+	Err    *diag.Error
+	Places [2]string
+}
+
+func (e *InlineConflict) Error() string { return e.Err.Error() }
+func (e *InlineConflict) Unwrap() error { return e.Err }
+
+// ReadInline returns the function that config names in any of its places, nil if it names none. locate tells where a path
+// of config is in its file; nil stands for a document without positions. The error is one [*Error] for each mistake,
+// joined, or an [*InlineConflict].
+func ReadInline(config yaml.Value, locate func(path ...any) diag.Pos) (*Inline, error) {
+	if locate == nil {
+		locate = func(...any) diag.Pos { return diag.Pos{} }
+	}
+	r := inlineReader{root: yaml.NewCursor(config, locate)}
+	meta := r.root.Field("metadata")
+	Misplaced(meta)
+	r.field(PlaceRuntime, r.root.Field(PlaceRuntime))
+	r.field(PlaceProvider, r.root.Field(PlaceProvider))
+	annotations := meta.Field("annotations")
+	r.annotation(annotations, PlaceAnnotation)
+	r.annotation(annotations, PlaceAnnotation2)
+	if c := meta.Field("configFn"); c.Exists() {
+		r.field(PlaceConfigFn, c)
+	}
+	if c := annotations.Field(PlaceContainer); c.Text() != "" {
+		r.add(PlaceContainer, c, &Inline{Container: &InlineContainer{Image: image(c)}})
+	}
+	return r.result()
+}
+
+// Misplaced reports whether a configuration's metadata names a function, where none is looked for, and says so (PR-21).
+func Misplaced(meta yaml.Cursor) (found bool) {
+	for _, key := range []string{PlaceProvider, PlaceRuntime} {
+		if c := meta.Field(key); c.Exists() {
+			c.Errorf("a function is not named in metadata").Hint("move it beside metadata, as %s:", PlaceRuntime)
+			found = true
+		}
+	}
+	return found
+}
+
+type inlineReader struct {
+	root  yaml.Cursor
+	found []*Inline
+}
+
+func (r *inlineReader) add(place string, c yaml.Cursor, f *Inline) {
+	f.Places, f.Pos = []string{place}, c.Pos()
+	r.found = append(r.found, f)
+}
+
+func (r *inlineReader) field(place string, c yaml.Cursor) {
+	if !c.Value().Exists() {
+		return
+	}
+	r.add(place, c, readInline(c))
+}
+
+// annotation reads the text of an annotation, which is YAML or JSON.
+func (r *inlineReader) annotation(annotations yaml.Cursor, key string) {
+	c := annotations.Field(key)
+	text := c.Text()
+	if text == "" {
+		return
+	}
+	doc, err := (&yaml.Source{File: key, Data: []byte(text)}).Strict()
+	if err != nil {
+		if inner := (*diag.Error)(nil); errors.As(err, &inner) {
+			c.Errorf("line %d of its text: %s", max(inner.Pos.Line, 1), inner.Msg)
+		} else {
+			c.Errorf("%v", err)
+		}
+		return
+	}
+	r.add(key, c, readInline(c.On(doc.Value)))
+}
+
+func (r *inlineReader) result() (*Inline, error) {
+	if mistakes := r.root.Mistakes(); len(mistakes) > 0 {
+		errs := make([]error, len(mistakes))
+		for i, err := range mistakes {
+			errs[i] = err
+		}
+		return nil, errors.Join(errs...)
+	}
+	if len(r.found) == 0 {
+		return nil, nil
+	}
+	first := r.found[0]
+	for _, other := range r.found[1:] {
+		a, b := first.Value(), other.Value()
+		if !a.Equal(b) {
+			places := [2]string{first.Places[0], other.Places[0]}
+			err := diag.Errorf(other.Pos, "", "the configuration names two functions: %s in %s and %s in %s",
+				first, places[0], other, places[1])
+			return nil, &InlineConflict{Err: err.Hint("keep one of them: krmflow does not choose"), Places: places}
+		}
+		first.Places = append(first.Places, other.Places...)
+	}
+	return first, nil
+}
+
+func readInline(c yaml.Cursor) *Inline {
+	f := &Inline{}
+	if !c.Known("container", "exec", "starlark", "deferFailure") {
+		return f
+	}
+	c.Field("deferFailure").Bool() // of no effect, in kustomize as well
+	n := 0
+	if x := c.Field("container"); x.Exists() {
+		n++
+		f.Container = readInlineContainer(x)
+	}
+	if x := c.Field("exec"); x.Exists() {
+		n++
+		f.Exec = readInlineExec(x)
+	}
+	if x := c.Field("starlark"); x.Exists() {
+		n++
+		f.Starlark = ReadStarlark(x)
+	}
+	switch {
+	case n > 1:
+		c.Errorf("names more than one of container, exec and starlark; a function is one of them")
+	case n == 0:
+		c.Errorf("names neither a container nor an exec")
+	}
+	return f
+}
+
+// ReadStarlark reads the path of a Starlark script in both its spellings: as a string and as a mapping with path.
+func ReadStarlark(c yaml.Cursor) string {
+	if c.Value().Type() == yaml.Map {
+		c.Known("path", "name", "url", "sha256")
+		return c.Field("path").Line()
+	}
+	return c.Line()
+}
+
+// image reads the reference of an image.
+func image(c yaml.Cursor) string {
+	text := c.Required()
+	if text != "" {
+		if _, err := ParseImage(text); err != nil {
+			c.Errorf("%v", err)
+		}
+	}
+	return text
+}
+
+func readInlineContainer(c yaml.Cursor) *InlineContainer {
+	x := &InlineContainer{}
+	if !c.Known("image", "network", "mounts", "envs", "env") {
+		return x
+	}
+	x.Image = image(c.Field("image"))
+	x.Network = c.Field("network").Bool()
+	x.Env = readEnv(c.Either("envs", "env"))
+	for _, m := range c.Field("mounts").Items() {
+		if !m.Known("type", "src", "dst", "rw") {
+			continue
+		}
+		mount := Mount{Type: m.Field("type").Required(), Source: m.Field("src").Text(), Dest: m.Field("dst").Required()}
+		if rw := m.Field("rw").Bool(); rw != nil {
+			mount.Writable = *rw
+		}
+		switch mount.Type {
+		case "bind", "volume", "tmpfs", "":
+		default:
+			m.Field("type").Errorf("%q is no type of mount: bind, volume, tmpfs", mount.Type)
+		}
+		x.Mounts = append(x.Mounts, mount)
+	}
+	return x
+}
+
+func readInlineExec(c yaml.Cursor) *InlineExec {
+	x := &InlineExec{}
+	if !c.Known("path", "args", "envs", "env") {
+		return x
+	}
+	x.Path = c.Field("path").Line()
+	x.Args = c.Field("args").Strings()
+	x.Env = readEnv(c.Either("envs", "env"))
+	return x
+}
+
+func readEnv(c yaml.Cursor) []string {
+	env := c.Strings()
+	for i, item := range env {
+		name, _, _ := strings.Cut(item, "=")
+		if name == "" || strings.ContainsAny(item, "\x00\n") {
+			c.Errorf("item %d: %q is not NAME or NAME=value", i, item)
+		}
+	}
+	return env
+}
+
+// String returns the form that messages show.
+func (f *Inline) String() string {
+	switch {
+	case f.Container != nil:
+		return "container " + f.Container.Image
+	case f.Exec != nil:
+		return "exec " + f.Exec.Path
+	}
+	return "starlark " + f.Starlark
+}
+
+// Deprecated returns the places of f that have a newer spelling.
+func (f *Inline) Deprecated() []string {
+	var old []string
+	for _, place := range f.Places {
+		if place != PlaceRuntime && place != PlaceProvider {
+			old = append(old, place)
+		}
+	}
+	return old
+}
+
+// Value returns what the field runtime holds if it names f.
+func (f *Inline) Value() yaml.Value {
+	var spec yaml.Value
+	add := func(key string, v yaml.Value) {
+		if !v.IsNull() {
+			spec = spec.With(key, v)
+		}
+	}
+	switch {
+	case f.Container != nil:
+		add("image", yaml.Str(f.Container.Image))
+		if f.Container.Network != nil {
+			add("network", yaml.BoolValue(*f.Container.Network))
+		}
+		add("mounts", mountList(f.Container.Mounts))
+		add("envs", strList(f.Container.Env))
+		return yaml.MapOf(yaml.Field{Key: "container", Value: spec})
+	case f.Exec != nil:
+		add("path", yaml.Str(path.Clean(f.Exec.Path)))
+		add("args", strList(f.Exec.Args))
+		add("envs", strList(f.Exec.Env))
+		return yaml.MapOf(yaml.Field{Key: "exec", Value: spec})
+	}
+	return yaml.MapOf(yaml.Field{Key: "starlark", Value: yaml.Str(f.Starlark)})
+}
+
+func strList(list []string) yaml.Value {
+	if len(list) == 0 {
+		return yaml.Value{}
+	}
+	items := make([]yaml.Value, len(list))
+	for i, s := range list {
+		items[i] = yaml.Str(s)
+	}
+	return yaml.SeqOf(items...)
+}
+
+func mountList(mounts []Mount) yaml.Value {
+	if len(mounts) == 0 {
+		return yaml.Value{}
+	}
+	items := make([]yaml.Value, len(mounts))
+	for i, m := range mounts {
+		items[i] = yaml.MapOf(yaml.Field{Key: "type", Value: yaml.Str(m.Type)}, yaml.Field{Key: "src", Value: yaml.Str(m.Source)}, yaml.Field{Key: "dst", Value: yaml.Str(m.Dest)},
+			yaml.Field{Key: "rw", Value: yaml.BoolValue(m.Writable)})
+	}
+	return yaml.SeqOf(items...)
+}
+
+// LegacyHint returns advice for a configuration that is written for kustomize's legacy plugins, which are found by a
+// convention of paths; "" for others.
+func LegacyHint(config yaml.Value) string {
+	for _, key := range []string{"argsFromFile", "argsOneLiner"} {
+		if config.Get(key).Exists() {
+			return fmt.Sprintf("%s is for legacy exec plugins, which are not supported: "+
+				"name the program in the configuration, as runtime: {exec: {path: ./program, args: [...]}}", key)
+		}
+	}
+	return ""
+}

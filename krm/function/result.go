@@ -1,0 +1,235 @@
+package function
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// The severities of a [Result].
+const (
+	SeverityError   = "error"
+	SeverityWarning = "warning"
+	SeverityInfo    = "info"
+)
+
+// A Result is a message of a function about its work or about a resource.
+type Result struct {
+	Message string `json:"message"`
+	// Severity is error, warning or info; a function that says nothing or something else means error.
+	Severity    string            `json:"severity"`
+	ResourceRef *ResourceRef      `json:"resourceRef,omitempty"`
+	Field       *ResultField      `json:"field,omitempty"`
+	File        *ResultFile       `json:"file,omitempty"`
+	Tags        map[string]string `json:"tags,omitempty"`
+}
+
+// A ResourceRef names the resource that a [Result] is about.
+type ResourceRef struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Namespace  string `json:"namespace,omitempty"`
+}
+
+// A ResultField is a field of the resource. It has values only if the resource is known and no Secret; those that are no
+// strings are in JSON.
+type ResultField struct {
+	Path          string `json:"path,omitempty"`
+	CurrentValue  string `json:"currentValue,omitempty"`
+	ProposedValue string `json:"proposedValue,omitempty"`
+}
+
+// A ResultFile is the file that a [Result] is about and the number of the document in it.
+type ResultFile struct {
+	Path  string `json:"path,omitempty"`
+	Index int    `json:"index,omitempty"`
+}
+
+// String returns the line that is printed: "error: v1 ConfigMap ns/x: data.a: message". It holds text of the function,
+// which needs [diag.Sanitise] on its way to a terminal.
+func (r Result) String() string {
+	var b strings.Builder
+	b.WriteString(r.Severity)
+	part := func(s string) {
+		if s != "" {
+			b.WriteString(": ")
+			b.WriteString(s)
+		}
+	}
+	if f := r.File; f != nil {
+		part(f.Path)
+	}
+	if ref := r.ResourceRef; ref != nil {
+		part(strings.TrimSpace(krm.ID{GVK: krm.ParseGVK(ref.APIVersion, ref.Kind), Name: ref.Name, Namespace: ref.Namespace}.String()))
+	}
+	if f := r.Field; f != nil {
+		text := f.Path
+		if f.CurrentValue != "" {
+			text += " is " + f.CurrentValue
+		}
+		if f.ProposedValue != "" {
+			text += ", better " + f.ProposedValue
+		}
+		part(text)
+	}
+	part(r.Message)
+	return b.String()
+}
+
+// ParseResults returns the results in the output of a function that failed, as far as there are any.
+func ParseResults(answer yaml.Chunks) []Result {
+	stream := WireOptions{}.stream()
+	docs, err := stream.Read(answer)
+	if err != nil || len(docs) != 1 || docs[0].Value.Get("kind").Text() != "ResourceList" {
+		return nil
+	}
+	return readResults(docs[0].Value.Get("results"))
+}
+
+// readResults reads a list of results, or the older form in which it is the field items. What cannot be read counts as an error:
+// it may be one. Of very many it returns some, errors first, and one more that says how many there were.
+func readResults(v yaml.Value) []Result {
+	path := "results"
+	if v.Type() == yaml.Map && v.Get("items").Exists() {
+		v, path = v.Get("items"), "results.items"
+	}
+	if v.IsNull() {
+		return nil
+	}
+	if v.Type() != yaml.Seq {
+		msg := fmt.Sprintf("%s cannot be read: it must be a list, not %s", path, v.Type().Article())
+		return []Result{{Message: msg, Severity: SeverityError}}
+	}
+	type numbered struct {
+		Result
+		place int
+	}
+	var kept []numbered
+	room, left, leftErrors := maxResultsText, 0, 0
+	for _, errors := range []bool{true, false} { // of too many, the errors count
+		for i, x := range v.Items() {
+			switch isError := resultSeverity(x) == SeverityError; {
+			case isError != errors:
+			case len(kept) == maxResults || room <= 0:
+				left++
+				if isError {
+					leftErrors++
+				}
+			default:
+				kept = append(kept, numbered{readResult(x, []any{path, i}, &room), i})
+			}
+		}
+	}
+	slices.SortFunc(kept, func(a, b numbered) int { return a.place - b.place })
+	results := make([]Result, 0, len(kept)+1)
+	for _, r := range kept {
+		results = append(results, r.Result)
+	}
+	if left > 0 {
+		msg := fmt.Sprintf("there are %d more results, which are not shown; errors among them: %d", left, leftErrors)
+		results = append(results, Result{Message: msg, Severity: SeverityInfo})
+	}
+	return results
+}
+
+// The results of a call that are kept, and the bytes of one of their texts and of all of them.
+const (
+	maxResults     = 1000
+	maxResultText  = 4 << 10
+	maxResultsText = 1 << 20
+)
+
+// resultSeverity returns the severity of a result. What is none counts as an error.
+func resultSeverity(v yaml.Value) string {
+	switch s := strings.ToLower(v.Get("severity").Text()); s {
+	case SeverityWarning, SeverityInfo:
+		return s
+	}
+	return SeverityError
+}
+
+// readResult returns the result that v, at a path, stands for, and takes the bytes of its texts from room.
+func readResult(v yaml.Value, path []any, room *int) Result {
+	text := func(s string) string {
+		s = clip(s)
+		*room -= len(s)
+		return s
+	}
+	if v.Type() != yaml.Map {
+		msg := text(v.Text())
+		if v.Type() != yaml.String {
+			msg = fmt.Sprintf("%s cannot be read: it must be a mapping, not %s", diag.FieldPath(path), v.Type().Article())
+		}
+		return Result{Message: msg, Severity: SeverityError}
+	}
+	r := Result{Message: text(v.Get("message").Text()), Severity: resultSeverity(v)}
+	kind := ""
+	if ref := v.Get("resourceRef"); ref.Len() > 0 {
+		kind = ref.Get("kind").Text()
+		r.ResourceRef = &ResourceRef{
+			APIVersion: text(ref.Get("apiVersion").Text()),
+			Kind:       text(kind),
+			Name:       text(firstText(ref.Get("name"), ref.At("metadata", "name"))),
+			Namespace:  text(firstText(ref.Get("namespace"), ref.At("metadata", "namespace"))),
+		}
+	}
+	if f := v.Get("field"); f.Len() > 0 {
+		r.Field = &ResultField{Path: text(f.Get("path").Text())}
+		if kind != "" && !yaml.HoldsSecrets(kind) {
+			r.Field.CurrentValue = text(jsonOf(f.Get("currentValue")))
+			r.Field.ProposedValue = text(jsonOf(firstValue(f.Get("proposedValue"), f.Get("suggestedValue"))))
+		}
+	}
+	if f := v.Get("file"); f.Len() > 0 {
+		index, _ := f.Get("index").AsInt()
+		r.File = &ResultFile{Path: text(f.Get("path").Text()), Index: int(index)}
+	}
+	for _, tag := range v.Get("tags").Fields() {
+		if *room < 0 {
+			break
+		}
+		if r.Tags == nil {
+			r.Tags = map[string]string{}
+		}
+		r.Tags[text(tag.Key)] = text(tag.Value.Text())
+	}
+	return r
+}
+
+// clip returns the beginning of a long text, and how much more there is.
+func clip(s string) string {
+	if len(s) <= maxResultText {
+		return s
+	}
+	n := maxResultText
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s ... (%d more bytes)", s[:n], len(s)-n)
+}
+
+func firstValue(a, b yaml.Value) yaml.Value {
+	if a.Exists() {
+		return a
+	}
+	return b
+}
+
+func firstText(a, b yaml.Value) string { return firstValue(a, b).Text() }
+
+// jsonOf returns a value as a message shows it: JSON, but a string as it is.
+func jsonOf(v yaml.Value) string {
+	switch v.Type() {
+	case yaml.None, yaml.Null:
+		return ""
+	case yaml.String:
+		return v.Text()
+	}
+	return string(yaml.AppendJSON(nil, v))
+}

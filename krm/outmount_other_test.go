@@ -1,8 +1,0 @@
-//go:build !linux
-
-package krm
-
-import "errors"
-
-func mountTmpfs(dir, options string) error { return errors.ErrUnsupported }
-func unmount(dir string) error             { return nil }

@@ -1,0 +1,198 @@
+package schema
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// A Node is the schema of one field, list item or object: a small value that is cheap to copy. The zero Node stands for
+// "nothing is known".
+type Node struct {
+	id     uint16 // into schemaNodes, for Kubernetes' own schema
+	schema *Schema
+	doc    yaml.Value
+}
+
+// The table of Kubernetes' own schema is data that the linker lays out: nothing is computed when a process starts.
+type (
+	schemaRule struct {
+		strategy string
+		keys     []string
+	}
+	schemaNode struct {
+		first, count uint16 // properties
+		other, elem  uint16 // nodes of additional properties and of items, 0 for none
+		rule         uint8
+	}
+	schemaProp struct{ name, node uint16 }
+	schemaKind struct {
+		kind, group, version string
+		node                 uint16
+		scope                uint8
+	}
+	schemaDefinition struct {
+		name string
+		node uint16
+	}
+)
+
+const (
+	scopeUnknown = iota
+	scopeNamespace
+	scopeCluster
+)
+
+func builtinKind(g Kind) *schemaKind {
+	i, ok := slices.BinarySearchFunc(schemaKinds[:], g, func(k schemaKind, g Kind) int {
+		if c := cmp.Compare(k.kind, g.Kind); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(k.group, g.Group); c != 0 {
+			return c
+		}
+		return cmp.Compare(k.version, g.Version)
+	})
+	if !ok {
+		return nil
+	}
+	return &schemaKinds[i]
+}
+
+// builtinDefinition returns what Kubernetes' own schema has under a name.
+func builtinDefinition(name string) Node {
+	i, ok := slices.BinarySearchFunc(schemaDefinitions[:], name, func(d schemaDefinition, name string) int { return cmp.Compare(d.name, name) })
+	if !ok {
+		return Node{}
+	}
+	return Node{id: schemaDefinitions[i].node}
+}
+
+// Exists reports whether anything is known: false for the zero Node.
+func (n Node) Exists() bool { return n.id != 0 || n.doc.Exists() }
+
+// Field returns the schema of the field name of a mapping: that of the property, else that of additional properties.
+func (n Node) Field(name string) Node {
+	if n.id == 0 {
+		return n.docField(name)
+	}
+	t := &schemaNodes[n.id]
+	props := schemaProps[t.first : t.first+t.count]
+	i, ok := slices.BinarySearchFunc(props, name, func(p schemaProp, name string) int { return cmp.Compare(schemaNames[p.name], name) })
+	if ok {
+		return Node{id: props[i].node}
+	}
+	return Node{id: t.other}
+}
+
+// Elem returns the schema of the items of a list.
+func (n Node) Elem() Node {
+	if n.id == 0 {
+		return n.docElem()
+	}
+	return Node{id: schemaNodes[n.id].elem}
+}
+
+// Strategy returns the patch strategy, for instance "merge" or "merge,retainKeys".
+func (n Node) Strategy() string {
+	if n.id == 0 {
+		return n.doc.Get("x-kubernetes-patch-strategy").Text()
+	}
+	return schemaRules[schemaNodes[n.id].rule].strategy
+}
+
+// MergeKeys returns the fields that identify an item of a list; none if there is no patch strategy, or if the items are
+// scalars. The slice must not be changed.
+func (n Node) MergeKeys() []string {
+	if n.id == 0 {
+		return n.docMergeKeys()
+	}
+	return schemaRules[schemaNodes[n.id].rule].keys
+}
+
+// Merges reports whether patches merge the items of a list instead of replacing the list.
+func (n Node) Merges() bool {
+	for s := range strings.SplitSeq(n.Strategy(), ",") {
+		if s == "merge" {
+			return true
+		}
+	}
+	return false
+}
+
+func (n Node) docField(name string) Node {
+	if f := n.doc.Get("properties").Get(name); f.Exists() {
+		return n.resolve(f)
+	}
+	if other := n.doc.Get("additionalProperties"); other.Type() == yaml.Map {
+		return n.resolve(other)
+	}
+	return Node{}
+}
+
+func (n Node) docElem() Node {
+	typ := n.doc.Get("type")
+	if typ.Len() == 1 {
+		typ = typ.Items()[0]
+	}
+	if items := n.doc.Get("items"); typ.Text() == "array" && items.Type() == yaml.Map {
+		return n.resolve(items)
+	}
+	return Node{}
+}
+
+func (n Node) docMergeKeys() []string {
+	if !n.doc.Get("x-kubernetes-patch-strategy").Exists() {
+		return nil
+	}
+	if list := n.doc.Get("x-kubernetes-list-map-keys"); list.Type() == yaml.Seq {
+		keys := make([]string, list.Len())
+		for i, k := range list.Items() {
+			keys[i] = k.Text()
+		}
+		return keys
+	}
+	if key := n.doc.Get("x-kubernetes-patch-merge-key"); key.Exists() {
+		return []string{key.Text()}
+	}
+	return nil
+}
+
+// resolve follows references. A reference to nothing means that nothing is known, a circle of references too.
+func (n Node) resolve(doc yaml.Value) Node {
+	for range 64 {
+		ref := doc.Get("$ref").Text()
+		if ref == "" {
+			return Node{schema: n.schema, doc: doc}
+		}
+		if doc = n.schema.at(ref); !doc.Exists() && n.schema.onTop {
+			return builtinDefinition(strings.TrimPrefix(ref, "#/definitions/"))
+		}
+	}
+	return Node{}
+}
+
+// at returns the document at the JSON pointer behind the # of a reference.
+func (s *Schema) at(ref string) yaml.Value {
+	_, pointer, _ := strings.Cut(ref, "#/")
+	top, pointer, _ := strings.Cut(pointer, "/")
+	name, rest, deeper := strings.Cut(pointer, "/")
+	if top != "definitions" {
+		return yaml.Value{}
+	}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	doc := s.definitions[unescape.Replace(name)]
+	for deeper {
+		var token string
+		token, rest, deeper = strings.Cut(rest, "/")
+		if i, err := strconv.Atoi(token); err == nil && doc.Type() == yaml.Seq && 0 <= i && i < doc.Len() {
+			doc = doc.Items()[i]
+			continue
+		}
+		doc = doc.Get(unescape.Replace(token))
+	}
+	return doc
+}

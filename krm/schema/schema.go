@@ -1,0 +1,136 @@
+package schema
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+//go:generate go run ./internal/schemagen
+
+// BuiltinVersion is the only value that `openapi: {version: ...}` may have: the Kubernetes release whose schema
+// kustomize has built in.
+const BuiltinVersion = "v1.21.2"
+
+// A Kind names a kind of object: its group, version and kind.
+type Kind struct{ Group, Version, Kind string }
+
+// A Schema answers what strategic merge patches and identities need from OpenAPI: list merge keys, patch strategies and
+// which kinds are cluster scoped. The nil Schema is Kubernetes' own. A Schema never changes and may be used by several
+// goroutines.
+type Schema struct {
+	definitions map[string]yaml.Value // all definitions, for references
+	kinds       map[Kind]yaml.Value   // those of kinds
+	namespaced  map[Kind]bool
+	// source is what the schema was made of.
+	source *source
+	// onTop is true if Kubernetes' own schema answers for the kinds that this one lacks.
+	onTop bool
+}
+
+// Parse reads an OpenAPI (swagger 2.0) document, as `openapi: {path: ...}` names it. It replaces Kubernetes' own
+// schema for lists and patch strategies; what that one says about scopes still comes first.
+func Parse(doc yaml.Value) (*Schema, error) {
+	if doc.Type() != yaml.Map {
+		return nil, fmt.Errorf("an OpenAPI schema is a mapping, this is a %s", doc.Type())
+	}
+	defs := doc.Get("definitions").Fields()
+	s := &Schema{
+		definitions: make(map[string]yaml.Value, len(defs)),
+		kinds:       make(map[Kind]yaml.Value, len(defs)/2),
+		namespaced:  map[Kind]bool{},
+		source:      &source{doc: doc},
+	}
+	for _, def := range defs {
+		s.definitions[def.Key] = def.Value
+		for _, item := range def.Value.Get("x-kubernetes-group-version-kind").Items() {
+			gvk, err := schemaGVK(item)
+			if err != nil {
+				return nil, fmt.Errorf("definitions: %s: %w", def.Key, err)
+			}
+			s.kinds[gvk] = def.Value
+		}
+	}
+	for _, path := range doc.Get("paths").Fields() {
+		ext := path.Value.Get("get").Get("x-kubernetes-group-version-kind")
+		if ext.Type() != yaml.Map {
+			continue
+		}
+		gvk, err := schemaGVK(ext)
+		if err != nil {
+			return nil, fmt.Errorf("paths: %s: %w", path.Key, err)
+		}
+		s.namespaced[gvk] = s.namespaced[gvk] || strings.Contains(path.Key, "namespaces/{namespace}")
+	}
+	return s, nil
+}
+
+type source struct {
+	doc  yaml.Value
+	once sync.Once
+	key  [sha256.Size]byte
+}
+
+// Key returns what tells s from schemas that may answer in another way; that of the nil Schema is zero. It is safe for concurrent use.
+func (s *Schema) Key() (key [sha256.Size]byte) {
+	if s == nil {
+		return key
+	}
+	s.source.once.Do(func() { s.source.key = sha256.Sum256(s.source.doc.AppendBinary(nil)) })
+	key = s.source.key
+	if s.onTop {
+		key[0] ^= 1
+	}
+	return key
+}
+
+// OnTop returns a schema that answers as s for the kinds that s defines and as Kubernetes' own for all others. kustomize
+// behaves like that when it meets a schema after it has used its own.
+func (s *Schema) OnTop() *Schema {
+	c := *s
+	c.onTop = true
+	return &c
+}
+
+func schemaGVK(v yaml.Value) (Kind, error) {
+	gvk := Kind{v.Get("group").Text(), v.Get("version").Text(), v.Get("kind").Text()}
+	if gvk.Version == "" || gvk.Kind == "" {
+		return gvk, errors.New("x-kubernetes-group-version-kind lacks version or kind")
+	}
+	return gvk, nil
+}
+
+// KnowsScope reports whether Kubernetes' list of kinds says if objects of kind g have a namespace. For other kinds kustomize
+// reads its whole schema, which decides what a schema that is met later replaces.
+func KnowsScope(g Kind) bool {
+	k := builtinKind(g)
+	return k != nil && k.scope != scopeUnknown
+}
+
+// ClusterScoped reports whether objects of kind g are known to have no namespace.
+func (s *Schema) ClusterScoped(g Kind) bool {
+	if k := builtinKind(g); k != nil && k.scope != scopeUnknown {
+		return k.scope == scopeCluster
+	}
+	if s == nil {
+		return false
+	}
+	namespaced, known := s.namespaced[g]
+	return known && !namespaced
+}
+
+// For returns the schema of objects of kind g, the zero Node if nothing is known about them.
+func (s *Schema) For(g Kind) Node {
+	k := builtinKind(g)
+	if s == nil || s.onTop && !s.kinds[g].Exists() || g.Group == "kustomize.config.k8s.io" && k != nil {
+		if k == nil {
+			return Node{}
+		}
+		return Node{id: k.node}
+	}
+	return Node{schema: s, doc: s.kinds[g]}
+}

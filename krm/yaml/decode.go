@@ -1,0 +1,281 @@
+package yaml
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// A DecodeError is a mistake in a configuration: a field that does not exist or a value of the wrong type.
+type DecodeError struct {
+	Path  []any // keys (string) and indexes (int) that lead to the value
+	Msg   string
+	Hints []string       // as [Error.Hints]
+	More  diag.MoreError // how many mistakes this stands for, if it is no mistake itself but the last one of a long list
+}
+
+// Field returns the path in the form of messages, for instance "patches[2].target.kind".
+func (e *DecodeError) Field() string { return diag.FieldPath(e.Path) }
+
+func (e *DecodeError) Error() string {
+	return (&diag.Error{Field: e.Field(), Msg: e.Msg, Hints: e.Hints}).Error()
+}
+
+// In returns the mistake with its place in src, a file that was read by [Source.Value].
+func (e *DecodeError) In(src *Source) *diag.Error {
+	if e.More > 0 {
+		return &diag.Error{Pos: diag.Pos{File: src.File}, Msg: e.Msg, Err: e.More}
+	}
+	return &diag.Error{Pos: src.Locate(0, e.Path...), Field: src.Field(e.Path), Msg: e.Msg, Hints: e.Hints}
+}
+
+// A Decoding says how [Decoding.Decode] treats what kustomize treats differently from file to file. The zero Decoding is
+// for Kustomizations.
+type Decoding struct {
+	// AllowUnknown ignores fields that do not exist: kustomize does it for the configuration of built-in transformers
+	// and generators.
+	AllowUnknown bool
+	// Ignored, if it is not nil, is called with the first [diag.MaxMistakes] fields that AllowUnknown ignores.
+	Ignored func(*DecodeError)
+	// ScalarsAsText accepts a number or boolean where a string is wanted: kustomize does it for all configuration
+	// files except Kustomizations, but not in a field of an embedded struct or one with the tag `decode:"text"`.
+	ScalarsAsText bool
+	// Exact accepts no other spelling of a field's name than its own, every scalar as text, yes, on and their like as
+	// booleans, and drops nulls from lists: kustomize does it for prefixes and suffixes.
+	Exact bool
+}
+
+// Decode stores v in the variable that into points to, as encoding/json does with its DisallowUnknownFields: by the names
+// in `json:` tags, exact or else without regard to case, embedded structs inline, null leaves a variable as it is. It
+// supports structs, pointers, slices, maps with string keys, scalars, any, Value, which takes the value as it is, and TextOrMap.
+//
+// Decode goes on after a mistake and returns all of them, in the order of the document: [diag.MaxMistakes] and how many more there are.
+// It panics only if into points to a type that it does not support. It is safe for concurrent use.
+func Decode(v Value, into any) []*DecodeError { return Decoding{}.Decode(v, into) }
+
+// Decode is like the function [Decode], with the differences that d names.
+func (d Decoding) Decode(v Value, into any) []*DecodeError {
+	run := decoder{Decoding: d}
+	run.path = run.room[:0]
+	run.value(v, reflect.ValueOf(into).Elem())
+	if run.more > 0 {
+		run.errs = append(run.errs, &DecodeError{Msg: run.more.Error(), More: run.more})
+	}
+	return run.errs
+}
+
+// TextOrMap is what [Decode] makes of a string or a mapping: Map is None for a string.
+type TextOrMap struct {
+	Text string
+	Map  Value
+}
+
+func (d *decoder) textOrMap(v Value, into *TextOrMap) {
+	if v.Type() == Map {
+		into.Map = v
+		return
+	}
+	d.value(v, reflect.ValueOf(&into.Text).Elem())
+}
+
+type decoder struct {
+	Decoding
+	path []step
+	room [12]step
+	errs []*DecodeError
+	more diag.MoreError
+	// ignored counts the calls of Ignored.
+	ignored int
+}
+
+// A step is an element of a path: a key, or an index if the key is empty and index is not negative.
+type step struct {
+	key   string
+	index int
+}
+
+func (d *decoder) fail(hints func() []string, format string, args ...any) {
+	if len(d.errs) >= diag.MaxMistakes {
+		d.more++
+		return
+	}
+	d.errs = append(d.errs, d.mistake(hints(), format, args...))
+}
+
+// mistake returns an error at the present path.
+func (d *decoder) mistake(hints []string, format string, args ...any) *DecodeError {
+	path := make([]any, len(d.path))
+	for i, s := range d.path {
+		if path[i] = s.key; s.index >= 0 {
+			path[i] = s.index
+		}
+	}
+	return &DecodeError{Path: path, Msg: fmt.Sprintf(format, args...), Hints: hints}
+}
+
+// secret reports whether the value may be meant for a Secret.
+func (d *decoder) secret() bool {
+	has := func(key string) bool {
+		return slices.ContainsFunc(d.path, func(s step) bool { return s.key == key })
+	}
+	return has("sourceValue") || has("literals") && !has("configMapGenerator")
+}
+
+// mismatch reports that the value has the wrong type.
+func (d *decoder) mismatch(want string, v Value) {
+	hints := func() []string {
+		switch {
+		case want != "a string" || !v.IsScalar():
+			return nil
+		case v.Type() == Bool:
+			return []string{"put it in quotes: y, yes, on and their like are booleans here"}
+		case d.secret():
+			return []string{"put it in quotes"}
+		}
+		return []string{"put it in quotes: " + strconv.Quote(v.Text())}
+	}
+	d.fail(hints, "must be %s, not %s", want, v.Type().Article())
+}
+
+func (d *decoder) value(v Value, into reflect.Value) {
+	if into.Type() == reflect.TypeFor[Value]() {
+		*into.Addr().Interface().(*Value) = v
+		return
+	}
+	if into.Type() == reflect.TypeFor[TextOrMap]() {
+		d.textOrMap(v, into.Addr().Interface().(*TextOrMap))
+		return
+	}
+	if v.IsNull() {
+		switch into.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+			into.SetZero()
+		}
+		return
+	}
+	switch into.Kind() {
+	case reflect.Pointer:
+		if into.IsNil() {
+			into.Set(reflect.New(into.Type().Elem()))
+		}
+		d.value(v, into.Elem())
+	case reflect.Struct:
+		d.structure(v, into)
+	case reflect.Slice:
+		d.slice(v, into)
+	case reflect.Map:
+		d.mapping(v, into)
+	case reflect.Interface:
+		into.Set(reflect.ValueOf(v.plain()))
+	default:
+		d.scalar(v, into)
+	}
+}
+
+func (d *decoder) structure(v Value, into reflect.Value) {
+	if v.Type() != Map {
+		d.mismatch("a mapping", v)
+		return
+	}
+	table := fieldsOf(into.Type())
+	fields := v.Fields()
+	if !d.Exact && table.ambiguous(fields) {
+		// encoding/json sees the keys sorted, which decides between spellings of one name.
+		fields = slices.Clone(fields)
+		slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
+	}
+	for _, f := range fields {
+		d.path = append(d.path, step{f.Key, -1})
+		if sf := table.find(f.Key); sf != nil && (!d.Exact || sf.name == f.Key) {
+			asText := d.ScalarsAsText
+			d.ScalarsAsText = asText && !sf.exact || d.Exact
+			d.value(f.Value, sf.in(into))
+			d.ScalarsAsText = asText
+		} else if !d.AllowUnknown {
+			d.fail(func() []string { return diag.DidYouMean(f.Key, table.names) }, "unknown field %q", f.Key)
+		} else if d.Ignored != nil && d.ignored < diag.MaxMistakes {
+			d.ignored++
+			d.Ignored(d.mistake(diag.DidYouMean(f.Key, table.names), "unknown field %q is ignored", f.Key))
+		}
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+func (d *decoder) slice(v Value, into reflect.Value) {
+	if v.Type() != Seq {
+		d.mismatch("a list", v)
+		return
+	}
+	items := v.Items()
+	if d.Exact {
+		items = slices.DeleteFunc(slices.Clone(items), Value.IsNull)
+	}
+	list := reflect.MakeSlice(into.Type(), len(items), len(items))
+	for i, x := range items {
+		d.path = append(d.path, step{"", i})
+		d.value(x, list.Index(i))
+		d.path = d.path[:len(d.path)-1]
+	}
+	into.Set(list)
+}
+
+func (d *decoder) mapping(v Value, into reflect.Value) {
+	if v.Type() != Map {
+		d.mismatch("a mapping", v)
+		return
+	}
+	if into.IsNil() {
+		into.Set(reflect.MakeMapWithSize(into.Type(), v.Len()))
+	}
+	elem := reflect.New(into.Type().Elem()).Elem()
+	for _, f := range v.Fields() {
+		d.path = append(d.path, step{f.Key, -1})
+		elem.SetZero()
+		d.value(f.Value, elem)
+		into.SetMapIndex(reflect.ValueOf(f.Key).Convert(into.Type().Key()), elem)
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+func (d *decoder) scalar(v Value, into reflect.Value) {
+	switch into.Kind() {
+	case reflect.String:
+		switch {
+		case v.Type() == String || v.Type() == Time:
+			into.SetString(v.canonicalText())
+		case d.ScalarsAsText && v.IsScalar():
+			into.SetString(v.canonicalText())
+		default:
+			d.mismatch("a string", v)
+		}
+	case reflect.Bool:
+		switch {
+		case v.Type() == Bool:
+			into.SetBool(v.isTrue())
+		case d.Exact && v.Type() == String && resolve(v.Text(), true).Type() == Bool:
+			into.SetBool(resolve(v.Text(), true).isTrue())
+		default:
+			d.mismatch("true or false", v)
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, ok := v.AsInt()
+		if !ok || into.OverflowInt(n) {
+			d.mismatch("an integer", v)
+			return
+		}
+		into.SetInt(n)
+	case reflect.Float32, reflect.Float64:
+		f, ok := v.asFloat()
+		if !ok {
+			d.mismatch("a number", v)
+			return
+		}
+		into.SetFloat(f)
+	default:
+		panic("krm.Decode: unsupported type " + into.Type().String())
+	}
+}

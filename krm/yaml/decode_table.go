@@ -1,0 +1,113 @@
+package yaml
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A fieldTable lists the fields that a configuration struct has, embedded ones included.
+type fieldTable struct {
+	names  []string // in the order of declaration, for messages
+	fields []tableField
+}
+
+type tableField struct {
+	name  string
+	index []int // as for reflect.Value.FieldByIndex
+	exact bool  // see Decoding.ScalarsAsText
+}
+
+var fieldTables sync.Map // reflect.Type -> *fieldTable
+
+func fieldsOf(t reflect.Type) *fieldTable {
+	if x, ok := fieldTables.Load(t); ok {
+		return x.(*fieldTable)
+	}
+	x := &fieldTable{}
+	x.add(t, nil)
+	// A field hides those of the same name that are embedded more deeply.
+	slices.SortStableFunc(x.fields, func(a, b tableField) int { return len(a.index) - len(b.index) })
+	x.fields = slices.DeleteFunc(x.fields, func(f tableField) bool {
+		if slices.Contains(x.names, f.name) {
+			return true
+		}
+		x.names = append(x.names, f.name)
+		return false
+	})
+	stored, _ := fieldTables.LoadOrStore(t, x)
+	return stored.(*fieldTable)
+}
+
+func (x *fieldTable) add(t reflect.Type, index []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		at := append(slices.Clip(index), i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case name == "-":
+		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
+			x.add(inner, at)
+		case f.IsExported():
+			if name == "" {
+				name = f.Name
+			}
+			x.fields = append(x.fields, tableField{name, at, len(at) > 1 || f.Tag.Get("decode") == "text"})
+		}
+	}
+}
+
+// ambiguous reports whether two keys are spellings of one field.
+func (x *fieldTable) ambiguous(fields []Field) bool {
+	exact := true
+	for i := range fields {
+		if !slices.Contains(x.names, fields[i].Key) {
+			exact = false
+			break
+		}
+	}
+	if exact {
+		return false
+	}
+	seen := map[*tableField]bool{}
+	for i := range fields {
+		if f := x.find(fields[i].Key); f != nil {
+			if seen[f] {
+				return true
+			}
+			seen[f] = true
+		}
+	}
+	return false
+}
+
+func (x *fieldTable) find(key string) *tableField {
+	if i := slices.Index(x.names, key); i >= 0 {
+		return &x.fields[i]
+	}
+	for i := range x.fields {
+		if strings.EqualFold(x.fields[i].name, key) {
+			return &x.fields[i]
+		}
+	}
+	return nil
+}
+
+// in returns the field within v; embedded pointers on the way are allocated.
+func (f *tableField) in(v reflect.Value) reflect.Value {
+	for i, n := range f.index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(n)
+	}
+	return v
+}

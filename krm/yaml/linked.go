@@ -1,0 +1,188 @@
+package yaml
+
+import (
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// Linked returns a string value that is one node wherever it stands in a resource: if a step changes it in one place,
+// the resource changes it in all. Values from different calls are different nodes.
+//
+// kustomize puts the same node under every field to which a transformer adds a label. A later patch of
+// metadata.labels.app therefore changes the selectors and pod labels that got app from the same transformer, and people's
+// trees depend on it. The links of a resource that went through a JSON patch or a function are cut.
+func Linked(s string) Value {
+	text := append([]byte(s), 0) // one more byte, so that the empty string has an address of its own
+	return Value{p: unsafe.Pointer(unsafe.SliceData(text)), n: uint32(len(s)), typ: String, linked: true}
+}
+
+// IsLinked reports whether v was made by [Linked].
+func (v Value) IsLinked() bool { return v.linked }
+
+func unlink(v Value) Value {
+	return mapScalars(v, func(x Value) Value { x.linked = false; return x })
+}
+
+// mapScalars returns v with fn applied to every scalar that is linked.
+func mapScalars(v Value, fn func(Value) Value) Value {
+	switch v.typ {
+	case Map:
+		w := v
+		for i, f := range v.Fields() {
+			if x := mapScalars(f.Value, fn); x != f.Value {
+				if w == v {
+					w = v.WithFields(append([]Field(nil), v.Fields()...)...)
+				}
+				w.Fields()[i].Value = x
+			}
+		}
+		return w
+	case Seq:
+		w := v
+		for i, item := range v.Items() {
+			if x := mapScalars(item, fn); x != item {
+				if w == v {
+					w = v.WithItems(append([]Value(nil), v.Items()...)...)
+				}
+				w.Items()[i] = x
+			}
+		}
+		return w
+	}
+	if v.linked {
+		return fn(v)
+	}
+	return v
+}
+
+// KeepLinks returns v, which a step made of old, with every change of a linked value made in all its places. Linked values
+// that old does not have at their place become ordinary copies unless added is set.
+func KeepLinks(old, v Value, added bool) Value {
+	s := spreader{added: added}
+	v = s.relink(old, v)
+	if len(s.changed) == 0 {
+		return v
+	}
+	return mapScalars(v, func(x Value) Value {
+		for w, ok := s.changed[x]; ok; w, ok = s.changed[x] {
+			x = w
+		}
+		return x
+	})
+}
+
+type spreader struct {
+	changed map[Value]Value // linked values of the old object that became something else
+	added   bool
+}
+
+// relink puts new linked values in the place of those that are something else in v, and notes them. It enters only what
+// differs.
+func (s *spreader) relink(old, v Value) Value {
+	if old == v {
+		return v
+	}
+	if v.linked && !s.added {
+		v.linked = false
+	}
+	if old.linked {
+		return s.change(old, v)
+	}
+	if old.typ != v.typ {
+		if s.added {
+			return v
+		}
+		return unlink(v)
+	}
+	w := v
+	fields := old.Fields()
+	for _, i := range v.changedFields(fields) {
+		f := v.Fields()[i]
+		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
+			if w == v {
+				w = v.WithFields(append([]Field(nil), v.Fields()...)...)
+			}
+			w.Fields()[i].Value = x
+		}
+	}
+	items := old.Items()
+	for i, item := range v.Items() {
+		if i < len(items) && items[i] == item {
+			continue
+		}
+		if x := s.relink(old.itemCounterpart(i, v), item); x != item {
+			if w == v {
+				w = v.WithItems(append([]Value(nil), v.Items()...)...)
+			}
+			w.Items()[i] = x
+		}
+	}
+	return w
+}
+
+// changedFields returns the positions of the fields of v that are not the same in old, in the order in which kustomize visits
+// them: the last one that changes a linked value counts.
+func (v Value) changedFields(old []Field) []int {
+	var order []int
+	for i, f := range v.Fields() {
+		if i >= len(old) || old[i].Value != f.Value || old[i].Key != f.Key {
+			order = append(order, i)
+		}
+	}
+	if len(order) < 2 {
+		return order
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.Fields()[a].Key, v.Fields()[b].Key) })
+	return order
+}
+
+// change notes that old became v in one place. If it became something else in a place before, the last one counts.
+func (s *spreader) change(old, v Value) Value {
+	prev, again := s.changed[old]
+	switch {
+	case !v.Exists(), again && v == prev:
+		return v
+	case again && v.typ == prev.typ && v.Text() == prev.Text() && v.IsScalar():
+		return prev
+	case v.typ == String:
+		v = Linked(v.Text())
+	}
+	if s.changed == nil {
+		s.changed = map[Value]Value{}
+	}
+	s.changed[old] = v
+	if again && prev.linked {
+		s.changed[prev] = v
+	}
+	return v
+}
+
+// counterpart is Get for a key that is probably field i.
+func (v Value) counterpart(i int, key string) Value {
+	if fields := v.Fields(); i < len(fields) && fields[i].Key == key {
+		return fields[i].Value
+	}
+	return v.Get(key)
+}
+
+// itemCounterpart returns the item of v that became item i of the list w: a merge may have moved it.
+func (v Value) itemCounterpart(i int, w Value) Value {
+	item := w.Items()[i]
+	for _, key := range [][]string{{"name"}, {"metadata", "name"}} {
+		if name := item.At(key...); name.Exists() {
+			for _, old := range v.Items() {
+				if old.At(key...).Equal(name) {
+					return old
+				}
+			}
+		}
+	}
+	if v.Len() == w.Len() {
+		return v.Items()[i]
+	}
+	return Value{}
+}
+
+// Unlinked returns v with the strings made by [Linked] as ordinary ones: a copy of v for another place.
+func (v Value) Unlinked() Value { return unlink(v) }

@@ -1,0 +1,110 @@
+package yaml
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"go.yaml.in/yaml/v3"
+)
+
+// Locate returns where the field at path (mapping keys and list indexes) of a document is: the line of its nearest
+// existing parent if the field does not exist. doc counts the resources of an earlier call of [Source.Documents]; a file
+// that was read by [Source.Value] alone has only document 0. It parses the document again, so it is meant for messages.
+func (s *Source) Locate(doc int, path ...any) diag.Pos {
+	if len(s.parts) > 0 {
+		return s.locatePart(path)
+	}
+	if s.same != nil {
+		return diag.Pos{File: s.File, Line: s.same.Locate(doc, path...).Line}
+	}
+	pos := diag.Pos{File: s.File}
+	text, err := s.readText()
+	if err != nil {
+		return pos
+	}
+	pc, part := piece{text: text, line: 1}, -1 // the whole file
+	if s.docsRead.Load() && doc < len(s.docs) {
+		docs := s.docs
+		if pieces, err := s.pieces(); err == nil {
+			part = docs[doc].piece
+			pc = pieces[part]
+			path = append(docs[doc].path[:len(docs[doc].path):len(docs[doc].path)], path...)
+		}
+	} else if doc > 0 {
+		return pos
+	}
+	pos.Line = s.lineOf(part, pc, path)
+	return pos
+}
+
+// LocateQuickly is [Source.Locate] of a file that was read by [Source.Value], for who can neither wait nor take much memory. In
+// text that the parser of common YAML does not know the place is that of the top-level field.
+func (s *Source) LocateQuickly(path ...any) diag.Pos {
+	if len(s.parts) > 0 {
+		p := s.partOf(path)
+		return p.src.LocateQuickly(append(p.path[:len(p.path):len(p.path)], path...)...)
+	}
+	text, err := s.original().readText()
+	if err != nil || len(path) == 0 {
+		return diag.Pos{File: s.File, Line: 1}
+	}
+	if line := traceLine(text, path); line > 0 {
+		return diag.Pos{File: s.File, Line: line}
+	}
+	top := strings.Index("\n"+text, fmt.Sprintf("\n%v:", path[0]))
+	return diag.Pos{File: s.File, Line: 1 + strings.Count(text[:max(0, top)], "\n")}
+}
+
+// lineOf returns the line of the field at path in a part of the file, 0 if that cannot be parsed.
+func (s *Source) lineOf(part int, pc piece, path []any) int {
+	if s.located.Add(1) <= 8 {
+		if line := traceLine(pc.text, path); line > 0 {
+			return pc.line - 1 + line
+		}
+	}
+	if root := s.treeOf(part, pc.text); root != nil && len(root.Content) > 0 {
+		return pc.line - 1 + lineAt(root.Content[0], path)
+	}
+	return 0
+}
+
+// treeOf returns the nodes of a part of the file. The last one is kept: somebody may want to know many places of one
+// configuration file, for instance a plan.
+func (s *Source) treeOf(part int, text string) *yaml.Node {
+	s.treeMu.Lock()
+	defer s.treeMu.Unlock()
+	if s.tree == nil || s.treePart != part {
+		s.tree, _ = parseNode(text)
+		s.treePart = part
+	}
+	return s.tree
+}
+
+// lineAt returns the line of the node at path below n, or of its nearest existing parent.
+func lineAt(n *yaml.Node, path []any) int {
+	line := n.Line
+	for _, step := range path {
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		var at, child *yaml.Node
+		switch step := step.(type) {
+		case int:
+			if n.Kind == yaml.SequenceNode && step >= 0 && step < len(n.Content) {
+				at, child = n.Content[step], n.Content[step]
+			}
+		case string:
+			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == step {
+					at, child = n.Content[i], n.Content[i+1]
+				}
+			}
+		}
+		if child == nil {
+			return line
+		}
+		n, line = child, at.Line
+	}
+	return line
+}

@@ -1,0 +1,372 @@
+package yaml
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/krmflow/krmflow/diag"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	maxSlow = 16 << 20 // bytes of a document that needs the slow path
+	// maxValueAlias is the same for a file of configuration, which is decoded: every alias is a copy then.
+	maxValueAlias = 4 << 20
+	maxAlias      = 64 << 20 // bytes that the documents of a file may have once their aliases are expanded
+	// The marks that such a document may have if it is one of the answer of a function, and all of them together: the nodes of
+	// yaml/v3 are large and slow.
+	maxMarks = 1 << 19
+	maxRare  = 8 * maxMarks
+)
+
+// parseSlow decides about a document that the parser gave up on.
+func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
+	c := converter{source: s, line: pc.line - 1, parser: p, limit: maxAlias, taken: p.aliases, known: map[*yaml.Node]converted{}}
+	if p.first {
+		c.limit = min(maxAlias, max(maxValueAlias, 16*len(pc.text)))
+		c.taken = maxAlias - c.limit
+	}
+	if at, what := badCharacter(pc.text); at >= 0 {
+		return Value{}, c.errorf(1+strings.Count(pc.text[:at], "\n"), "%s", what)
+	}
+	if p.reason == tooDeep || p.reason == tooMany {
+		return Value{}, c.reason(pc)
+	}
+	if len(pc.text) > maxSlow {
+		return Value{}, c.limitf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
+	}
+	if s.answer {
+		n := marks(pc.text)
+		if s.rare += n; n > maxMarks || s.rare > maxRare {
+			return Value{}, c.limitf(1, "it uses anchors, tags or other rare YAML and has more than %d values, or %d together with others", maxMarks, maxRare)
+		}
+	}
+	d := yaml.NewDecoder(strings.NewReader(pc.text))
+	root, err := decodeNode(d)
+	if err != nil {
+		if p.reason != "" {
+			return Value{}, c.reason(pc)
+		}
+		line, what := explain(pc.text, err)
+		return Value{}, c.said(line, what)
+	}
+	if root == nil || len(root.Content) == 0 {
+		return OmittedNull, nil
+	}
+	if p.first {
+		s.warnSecond(pc.text, secondDocument(pc.text, root.Content[0].Line))
+	} else if line := nextLine(d, pc.text); line > 0 {
+		s.warn(c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
+	}
+	c.secret = s.hides(kindOf(root.Content[0]), pc.text)
+	done, err := c.convert(root.Content[0], 0)
+	p.size = max(len(pc.text), done.size)
+	if c.aliased {
+		p.aliases += done.size
+	}
+	p.cut += 4 * done.size // about what it takes
+	return done.value, err
+}
+
+// marks returns how many characters of text may begin or end a value.
+func marks(text string) (n int) {
+	for _, mark := range []string{"\n", ",", ":", "[", "{", "-"} {
+		n += strings.Count(text, mark)
+	}
+	return n
+}
+
+// kindOf returns the kind of the object that a node stands for, "" if it has none.
+func kindOf(n *yaml.Node) string {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "kind" {
+			return n.Content[i+1].Value
+		}
+	}
+	return ""
+}
+
+// parseNode returns the first document of text, nil if there is none.
+func parseNode(text string) (*yaml.Node, error) {
+	return decodeNode(yaml.NewDecoder(strings.NewReader(text)))
+}
+
+// nextLine returns where the part of text that d has not read starts, 0 if nothing is left of it.
+func nextLine(d *yaml.Decoder, text string) int {
+	root, err := decodeNode(d)
+	switch {
+	case err != nil:
+		line, _ := explain(text, err)
+		return line
+	case root == nil || len(root.Content) == 0 || isOmitted(root.Content[0]):
+		return 0
+	}
+	return root.Content[0].Line
+}
+
+func isOmitted(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Style == 0 && n.Value == "" }
+
+// decodeNode returns the next document of d, nil if there is none.
+func decodeNode(d *yaml.Decoder) (root *yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	root = new(yaml.Node)
+	if err := d.Decode(root); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return nil, err
+	}
+	return root, nil
+}
+
+// secondDocument returns where the first document marker behind line is.
+func secondDocument(text string, line int) int {
+	i := 0
+	for n := 1; i < len(text); n++ {
+		if n > line && isMarker(text, i) {
+			return i
+		}
+		i = lineEnd(text, i) + 1
+	}
+	return len(text)
+}
+
+// badCharacter returns the position of the first character that YAML does not allow, and what is wrong with it.
+func badCharacter(text string) (int, string) {
+	for i := 0; i < len(text); {
+		at := firstOdd(text[i:])
+		if at < 0 {
+			break
+		}
+		i += at
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch r {
+		case '\r', 0x85, 0x2028, 0x2029, 0xFEFF:
+		case utf8.RuneError:
+			return i, fmt.Sprintf("found the byte 0x%02X, which is not UTF-8", text[i])
+		default:
+			return i, fmt.Sprintf("found the control character U+%04X", r)
+		}
+		i += size
+	}
+	return -1, ""
+}
+
+// converter makes values of nodes.
+type converter struct {
+	source *Source
+	parser *parser
+	line   int // lines in front of the document
+	path   []any
+	secret bool // messages must not show values
+	limit  int  // for the document and those before it, in messages
+	taken  int  // of maxAlias
+	// aliased is true if there was an alias.
+	aliased bool
+	known   map[*yaml.Node]converted
+}
+
+// converted is a value with its size and depth when aliases count as copies.
+type converted struct {
+	value Value
+	size  int
+	depth int
+	open  bool // still being converted: an alias to it would contain itself
+}
+
+func (c *converter) errorf(line int, format string, args ...any) error {
+	return diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + line}, "", format, args...)
+}
+
+func (c *converter) limitf(line int, format string, args ...any) error {
+	return diag.TooLargef(diag.Pos{File: c.source.File, Line: c.line + line}, "", format, args...)
+}
+
+func (c *converter) reason(pc piece) error {
+	return c.said(1+strings.Count(pc.text[:c.parser.i], "\n"), c.parser.reason)
+}
+
+// said returns the error for what a parser gave as its reason.
+func (c *converter) said(line int, reason string) error {
+	if reason == tooDeep || reason == tooMany {
+		return c.limitf(line, "%s", reason)
+	}
+	return c.errorf(line, "%s", reason)
+}
+
+func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error) {
+	if n.Kind == yaml.AliasNode {
+		return c.alias(n, depth)
+	}
+	if depth > maxDepth {
+		return done, c.limitf(n.Line, tooDeep)
+	}
+	if n.Anchor != "" {
+		c.known[n] = converted{open: true}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		done, err = c.mapping(n, depth)
+	case yaml.SequenceNode:
+		done, err = c.sequence(n, depth)
+	default:
+		done.value, err = c.scalar(n)
+		done.size = len(n.Value) + 8
+	}
+	if err == nil && done.size > maxAlias-c.taken {
+		err = c.limitf(n.Line, "the aliases of the document expand to more than %d bytes", c.limit)
+	}
+	if n.Anchor != "" {
+		c.known[n] = done
+	}
+	return done, err
+}
+
+// child converts the node n, which is at step of the one that is being converted.
+func (c *converter) child(step any, n *yaml.Node, depth int) (converted, error) {
+	c.path = append(c.path, step)
+	done, err := c.convert(n, depth)
+	c.path = c.path[:len(c.path)-1]
+	return done, err
+}
+
+func (c *converter) alias(n *yaml.Node, depth int) (converted, error) {
+	done, ok := c.known[n.Alias]
+	c.aliased = true
+	switch {
+	case !ok:
+		return c.convert(n.Alias, depth)
+	case done.open:
+		if c.secret {
+			return done, c.errorf(n.Line, "this anchor contains itself")
+		}
+		return done, c.errorf(n.Line, "the anchor %s contains itself", n.Value)
+	case depth+done.depth > maxDepth:
+		return done, c.limitf(n.Line, tooDeep)
+	}
+	return done, nil
+}
+
+func (c *converter) sequence(n *yaml.Node, depth int) (done converted, err error) {
+	c.tagged(n)
+	items := make([]Value, len(n.Content))
+	done.size = 8
+	for i, x := range n.Content {
+		item, err := c.child(i, x, depth+1)
+		if err != nil {
+			return done, err
+		}
+		items[i] = item.value
+		done.add(item)
+		if done.size > maxAlias-c.taken {
+			return done, nil // as in a mapping
+		}
+	}
+	done.value = SeqOf(items...)
+	done.value.marked = n.Style&yaml.FlowStyle != 0 && !c.parser.yaml11
+	return done, nil
+}
+
+func (done *converted) add(x converted) {
+	done.size = min(done.size+x.size, maxAlias+1)
+	done.depth = max(done.depth, x.depth+1)
+}
+
+// scalar returns the value of a scalar node.
+func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
+	tag := n.ShortTag()
+	if n.Style&yaml.TaggedStyle == 0 {
+		if n.Style != 0 {
+			v = c.text(n)
+			c.noteAmbiguous(n, v)
+			return v, nil
+		}
+		if tag == "!!str" && !c.parser.yaml11 || n.Value == "<<" {
+			v = Str(n.Value)
+			c.noteAmbiguous(n, v)
+			return v, nil
+		}
+		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
+			return v, diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + n.Line}, diag.FieldPath(shown(c.path)), "the number %s cannot be written as JSON", n.Value)
+		}
+		if differs(v) {
+			c.source.warnValue(c.line+n.Line, v, c.secret)
+		}
+		return v, nil
+	}
+	c.tagged(n)
+	return c.tagScalar(n, tag)
+}
+
+func (c *converter) noteAmbiguous(n *yaml.Node, v Value) {
+	if !c.parser.yaml11 && ambiguous(v) {
+		c.source.warnValue(c.line+n.Line, v, c.secret)
+	}
+}
+
+func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
+	v := resolve(n.Value, c.parser.yaml11)
+	want := None
+	switch tag {
+	case "!!null":
+		want = Null
+	case "!!bool":
+		want = Bool
+	case "!!int":
+		want = Int
+	case "!!float":
+		if want = Float; v.typ == Int {
+			want = Int
+		}
+	case "!!timestamp":
+		want = Time
+	case "!!binary":
+		data, err := base64.StdEncoding.DecodeString(n.Value)
+		if err != nil {
+			return v, c.errorf(n.Line, "the text tagged !!binary is not base64")
+		}
+		return Str(jsonText(string(data))), nil
+	default:
+		if !quotedStyle(n) {
+			return Str(n.Value), nil
+		}
+		return c.text(n), nil
+	}
+	if v.typ == Null {
+		v.warped = true // it is null in brackets, too
+	}
+	if v.typ != want {
+		return v, c.errorf(n.Line, "the value is not what its tag %s says", tag)
+	}
+	return v, nil
+}
+
+// text returns the value of a scalar that is no plain one.
+func (c *converter) text(n *yaml.Node) Value {
+	v := QuotedStr(n.Value)
+	v.warped = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11
+	return v
+}
+
+func quotedStyle(n *yaml.Node) bool {
+	return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
+}
+
+// tagged warns about an explicit tag: it does not reach the output.
+func (c *converter) tagged(n *yaml.Node) {
+	switch {
+	case n.Style&yaml.TaggedStyle == 0:
+	case c.secret && foreign(n):
+		c.source.warnForm(c.line+n.Line, "a tag is dropped; a value that starts with ! needs quotes")
+	default:
+		c.source.warnForm(c.line+n.Line, "the tag %s is dropped", n.ShortTag())
+	}
+}

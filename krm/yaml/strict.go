@@ -1,0 +1,133 @@
+package yaml
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"go.yaml.in/yaml/v3"
+)
+
+// A StrictDocument is the only document of a file that was read by [Source.Strict]. It is safe for concurrent use.
+type StrictDocument struct {
+	// Value is None if the file has no document, for instance only comments.
+	Value Value
+
+	file  string
+	piece piece
+	once  sync.Once
+	root  *yaml.Node // of the piece, for positions
+}
+
+// Strict reads the file as one document whose meaning no two readers can disagree about, as it must be where the
+// document decides what may run: a second document, a key that occurs twice and tags other than YAML's own are errors,
+// and words such as yes and on are strings. The error is an [*Error] with the line.
+func (s *Source) Strict() (*StrictDocument, error) {
+	own := &Source{File: s.File, Data: s.Data} // the warnings about a file are not about this reading of it
+	text, err := own.readText()
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := own.split(text)
+	if err != nil {
+		return nil, err
+	}
+	doc := &StrictDocument{file: s.File}
+	for _, pc := range pieces {
+		v, err := own.strictPiece(pc)
+		switch {
+		case err != nil:
+			return nil, err
+		case v.IsNull():
+		case doc.Value.Exists():
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: pc.line + firstLine(pc.text)}, "", "the file has a second document; it must have one")
+		default:
+			doc.Value, doc.piece = v, pc
+		}
+	}
+	return doc, nil
+}
+
+func (s *Source) strictPiece(pc piece) (Value, error) {
+	p := parser{}
+	if simpleText(pc.text) {
+		if v, ok := p.parse(pc.text); ok {
+			return v, nil
+		}
+	} else {
+		p.reason = ""
+	}
+	v, err := s.parseSlow(&p, pc)
+	if err != nil {
+		return v, err
+	}
+	return v, checkStrict(s.File, pc)
+}
+
+// checkStrict refuses what [Source.parseSlow] passes over: tags and further documents.
+func checkStrict(file string, pc piece) (err error) {
+	at := func(line int) diag.Pos { return diag.Pos{File: file, Line: pc.line - 1 + line} }
+	defer func() {
+		if r := recover(); r != nil {
+			err = diag.Errorf(at(1), "", "this is not valid YAML: %v", r)
+		}
+	}()
+	d := yaml.NewDecoder(strings.NewReader(pc.text))
+	for n := 0; ; n++ {
+		var root yaml.Node
+		if err := d.Decode(&root); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			line, what := explain(pc.text, err)
+			return diag.Errorf(at(line), "", "%s", what)
+		}
+		if n > 0 {
+			return diag.Errorf(at(root.Line), "", "the file has a second document; it must have one")
+		}
+		if n := foreignTag(&root); n != nil {
+			if mayBeSecret(pc.text) {
+				return diag.Errorf(at(n.Line), "", "tags are not allowed here; a value that starts with ! needs quotes")
+			}
+			return diag.Errorf(at(n.Line), "", "the tag %s is not allowed here", n.ShortTag())
+		}
+	}
+}
+
+// foreign reports whether the tag of n is not one of those that YAML gives by itself.
+func foreign(n *yaml.Node) bool {
+	switch n.ShortTag() {
+	case "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq":
+		return false
+	}
+	return true
+}
+
+// foreignTag returns the first node below n with a tag that is not YAML's own, nil if there is none.
+func foreignTag(n *yaml.Node) *yaml.Node {
+	if n.Style&yaml.TaggedStyle != 0 && foreign(n) {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := foreignTag(c); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// Locate returns where the field at path is: the line of its nearest existing parent if it does not exist. The first call
+// parses the document again.
+func (d *StrictDocument) Locate(path ...any) diag.Pos {
+	d.once.Do(func() {
+		if root, err := parseNode(d.piece.text); err == nil && root != nil && len(root.Content) > 0 {
+			d.root = root.Content[0]
+		}
+	})
+	pos := diag.Pos{File: d.file}
+	if d.root != nil {
+		pos.Line = d.piece.line - 1 + lineAt(d.root, path)
+	}
+	return pos
+}

@@ -1,0 +1,107 @@
+package yaml
+
+import "strings"
+
+// Three traces of how a scalar was written survive parsing, because kustomize's strategic merge and vars
+// depend on them.
+
+// OmittedNull is the null that is written as nothing, as in "key:".
+var OmittedNull = Value{typ: Null, marked: true}
+
+// IsOmitted reports whether v is the null that is written as nothing. A merge drops such fields from mappings on its way
+// and keeps those that are written as null or ~.
+func (v Value) IsOmitted() bool { return v.typ == Null && v.marked }
+
+// QuotedStr returns a string as quotes or a block scalar write it.
+func QuotedStr(s string) Value { return Str(s).WithQuotes(true) }
+
+// SetStr returns a string as kyaml writes one that a program sets: as a block scalar if it has several lines, in quotes only
+// if YAML 1.1 would read the text as something else.
+func SetStr(s string) Value {
+	v := Str(s)
+	if s == "" {
+		return v
+	}
+	return v.WithQuotes(s[0] == '{' || s[0] == '[' || strings.Contains(s, "\n") || resolve(s, true).typ != String)
+}
+
+// SetAgain returns a scalar as kyaml leaves it when it puts a field into the place where it is: strings that YAML 1.1 would
+// read as something else are in quotes then, and so is what has no type.
+func (v Value) SetAgain() Value {
+	switch {
+	case v.typ == String && !v.marked && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.linked:
+		if SetStr(v.Text()).marked {
+			return QuotedStr(v.Text())
+		}
+	case v.typ > Null && v.typ < String && v.marked:
+		return QuotedStr(v.Text())
+	}
+	return v
+}
+
+// Quoted reports whether v is a string that was written in quotes or as a block scalar. A number or boolean that a merge
+// puts into its place becomes a string.
+func (v Value) Quoted() bool { return v.typ == String && v.marked }
+
+// WithQuotes returns the string v as written with or without quotes. Other values are returned unchanged.
+func (v Value) WithQuotes(quoted bool) Value {
+	if v.typ == String {
+		v.marked, v.warped = quoted, v.warped && v.marked && quoted
+	}
+	return v
+}
+
+// WithStyleOf returns the string, list or mapping v as old was written: plain, in quotes or as a block scalar; in brackets or
+// not. Other values are returned unchanged.
+func (v Value) WithStyleOf(old Value) Value {
+	switch v.typ {
+	case String:
+		untyped := v.IsUntyped() && !old.Quoted()
+		v.marked, v.warped = old.Quoted(), old.IsFolded() || untyped
+	case Seq, Map:
+		v.marked = old.InBrackets()
+	}
+	return v
+}
+
+// InBrackets reports whether v is a list or mapping that was written in brackets. What kustomize puts into it is written in
+// brackets, too, where some scalars come back as others.
+func (v Value) InBrackets() bool { return v.typ >= Seq && v.marked }
+
+// AsBlock returns the list or mapping v as a program writes it: only an empty one is in brackets.
+func (v Value) AsBlock() Value {
+	v.marked = v.n == 0
+	return v
+}
+
+// WithFields returns a mapping of fields, in brackets if v is. It takes ownership of the slice; keys must be unique.
+func (v Value) WithFields(fields ...Field) Value {
+	w := MapOf(fields...)
+	w.marked = v.InBrackets()
+	return w
+}
+
+// WithItems returns a list of items, in brackets if v is. It takes ownership of the slice.
+func (v Value) WithItems(items ...Value) Value {
+	w := SeqOf(items...)
+	w.marked = v.InBrackets()
+	return w
+}
+
+// Untyped returns what [Plain] does, for a text that a step writes without a type. As long as nothing gives it one, it
+// also counts as a string, and another text in its place may have another type.
+func Untyped(text string) Value {
+	v := Plain(text)
+	switch {
+	case v.typ == String:
+		v.warped = true
+	case v.typ > Null:
+		v.marked = true
+	}
+	return v
+}
+
+// IsUntyped reports whether v was made by [Untyped].
+func (v Value) IsUntyped() bool {
+	return v.typ == String && v.warped && !v.marked || v.marked && v.typ > Null && v.typ < String
+}

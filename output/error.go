@@ -1,0 +1,83 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// A WriteError says that output could not be written: no space left, a full pipe, permission lost half-way.
+// What was there before is still there unless the text says otherwise.
+type WriteError struct {
+	Path string // as the user knows it
+	Err  error
+}
+
+func (e *WriteError) Error() string { return fmt.Sprintf("%s: %v", showPath(e.Path), e.Err) }
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// writeError makes err one of this package's output errors, without the names of temporary files that the user never
+// sees.
+func writeError(path string, err error) error {
+	var written *WriteError
+	var locked *LockedError
+	var refused *RefusedError
+	if err == nil || errors.As(err, &written) || errors.As(err, &locked) || errors.As(err, &refused) {
+		return err
+	}
+	return &WriteError{path, withoutPath(err)}
+}
+
+// withoutPath strips the operation and path that package os puts before the reason.
+func withoutPath(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return pe.Err
+	case errors.As(err, &le):
+		return le.Err
+	}
+	return err
+}
+
+// A LockedError says that another run writes the same output.
+type LockedError struct {
+	Path string
+	PID  int // 0 if it is not known
+}
+
+func (e *LockedError) Error() string {
+	by := "another run"
+	if e.PID > 0 {
+		by = fmt.Sprintf("pid %d", e.PID)
+	}
+	return fmt.Sprintf("%s: locked by %s, which is writing there", showPath(e.Path), by)
+}
+
+// A RefusedError says why krmflow does not write to a place. Nothing was written.
+type RefusedError struct {
+	Path   string
+	Reason string
+	Names  []string // the files that are the reason, relative to Path; may be empty
+	Hint   string   // what to do about it; may be empty
+}
+
+func (e *RefusedError) Error() string {
+	const most = 10
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", showPath(e.Path), e.Reason)
+	for i, name := range e.Names {
+		if i == most {
+			fmt.Fprintf(&b, "\n  and %d more", len(e.Names)-most)
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s", showPath(name))
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(&b, "\n  %s", e.Hint)
+	}
+	return b.String()
+}

@@ -1,0 +1,89 @@
+package output
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// A folder is an open directory of an output. Its methods, which differ between systems, take names without slashes and
+// do not follow links:
+//
+//	create(name, data, perm) writes a file that must not exist
+//	read(name, buf) reads at most len(buf) bytes of a regular file and returns how many, and the file's permissions
+//	entries() lists it; the entries know their types
+//	link(from, name) gives the file name in from a second name here; errors.ErrUnsupported where only a copy may do
+type folder struct {
+	root *os.Root
+	f    *os.File
+	fd   int // of f
+}
+
+// openFolder opens the folder name in dir.
+func openFolder(dir *os.Root, name string) (*folder, error) {
+	root, err := dir.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &folder{root, f, int(f.Fd())}, nil
+}
+
+// makeFolder opens the folder name in dir and makes it if need be.
+func makeFolder(dir *os.Root, name string) (*folder, error) {
+	if name != "." {
+		if err := dir.MkdirAll(name, 0o777); err != nil {
+			return nil, err
+		}
+	}
+	return openFolder(dir, name)
+}
+
+func listFolder(dir *os.Root, name string) ([]fs.DirEntry, error) {
+	d, err := openFolder(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	return d.entries()
+}
+
+func (d *folder) close() {
+	if d != nil {
+		d.f.Close()
+		d.root.Close()
+	}
+}
+
+// take links the file name from another folder, or copies it where that is not possible.
+func (d *folder) take(from *folder, name string) error {
+	err := d.link(from, name)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	info, err := from.root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return notRegular(name)
+	}
+	data, err := from.root.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := d.create(name, data, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return d.root.Chtimes(name, info.ModTime(), info.ModTime())
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+func notRegular(name string) error {
+	return &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
+}

@@ -1,0 +1,29 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package output
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// tryLock locks f until it is closed or the process ends; errBusy if another process holds the lock.
+func tryLock(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch err {
+		case syscall.EINTR:
+			continue
+		case syscall.EWOULDBLOCK:
+			return errBusy
+		}
+		return err
+	}
+}
+
+// oursAlone reports whether a file is this user's and has one name.
+func oursAlone(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 1 && int(st.Uid) == os.Geteuid()
+}

@@ -1,0 +1,75 @@
+package output
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// exchange swaps two entries of parent in one step. The error is errors.ErrUnsupported where the file system or the kind
+// of entry (a mount point) does not allow that.
+func exchange(parent *os.Root, a, b string) error {
+	return renameat2(parent, a, b, unix.RENAME_EXCHANGE)
+}
+
+// renameNew renames a to b, which must not exist.
+func renameNew(parent *os.Root, a, b string) error {
+	err := renameat2(parent, a, b, unix.RENAME_NOREPLACE)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return parent.Rename(a, b)
+	}
+	return err
+}
+
+func renameat2(parent *os.Root, a, b string, flags uint) error {
+	return withFD(parent, func(fd int) error {
+		err := unix.Renameat2(fd, a, fd, b, flags)
+		switch err {
+		case nil:
+			return nil
+		case unix.EBUSY, unix.EINVAL, unix.ENOSYS, unix.EXDEV, unix.EOPNOTSUPP:
+			return errors.ErrUnsupported
+		}
+		return err
+	})
+}
+
+// syncTree brings everything on dir's file system to the disk.
+func syncTree(dir *os.Root) error {
+	return withFD(dir, func(fd int) error {
+		err := unix.Syncfs(fd)
+		if err == unix.ENOSYS {
+			unix.Sync()
+			return nil
+		}
+		return err
+	})
+}
+
+// isMountPoint reports whether another file system is mounted at path, so that it cannot be renamed.
+func isMountPoint(path string) bool {
+	var here, above unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &here) != nil {
+		return false
+	}
+	if here.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+		return here.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
+	}
+	err := unix.Statx(unix.AT_FDCWD, path+"/..", 0, 0, &above)
+	return err == nil && (here.Dev_major != above.Dev_major || here.Dev_minor != above.Dev_minor)
+}
+
+// checkWritable returns an error if entries of the folder at path cannot be changed.
+func checkWritable(path string) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+}
+
+func withFD(dir *os.Root, do func(fd int) error) error {
+	f, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return do(int(f.Fd()))
+}

@@ -1,0 +1,209 @@
+package output
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// WriteFileAtomic makes data the content of the file at path: a reader sees the old content or the new one, also after a
+// crash. perm is what a new file gets, before the umask; a file whose permissions are narrower keeps them. A symbolic
+// link is replaced, not followed; a device, a pipe or a stream of the process (/dev/fd/3) is written to. The error is a
+// [*RefusedError] for a folder, a [*LockedError] while another run writes the file, else a [*WriteError].
+func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
+	return writeFile(path, data, perm, true)
+}
+
+// FilePerm returns the permissions for a file that holds the resources of l: Secrets are for their owner alone.
+func FilePerm(l *krm.List) fs.FileMode {
+	for _, r := range l.All() {
+		if p := filePerm(r); p != 0o666 {
+			return p
+		}
+	}
+	return 0o666
+}
+
+// CheckFile returns the [*RefusedError] of a path that [WriteFileAtomic] cannot write to, as far as that can be known before
+// there is anything to write. What can be opened for writing, such as a pipe, is left alone.
+func CheckFile(path string) error {
+	through, err := checkFile(path)
+	if err != nil || through {
+		return err
+	}
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	switch {
+	case notExist(err):
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("the folder %s does not exist", showPath(dir))}
+	case err == nil && !info.IsDir():
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("%s is a file, not a folder", showPath(dir))}
+	case err == nil:
+		err = checkWritable(dir)
+	}
+	if err != nil {
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to the folder %s: %v", showPath(dir), withoutPath(err))}
+	}
+	return nil
+}
+
+// checkFile refuses what names no file. It reports whether path is to be written to as it is, and not replaced: a link is
+// not, whatever it leads to, unless it stands for a stream.
+func checkFile(path string) (through bool, err error) {
+	if path == "" {
+		return false, &RefusedError{Path: path, Reason: "the output file has no name"}
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() || os.IsPathSeparator(path[len(path)-1]) {
+		return false, &RefusedError{Path: path, Reason: "is a folder, not a file"}
+	}
+	if isStream(path) {
+		return true, nil
+	}
+	info, err = os.Lstat(path)
+	return err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0, nil
+}
+
+func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
+	through, err := checkFile(path)
+	if err != nil {
+		return err
+	}
+	if through {
+		return writeError(path, writeThrough(path, data))
+	}
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return writeError(path, err)
+	}
+	defer dir.Close()
+	name := filepath.Base(path)
+	err = replaceFile(dir, name, data, perm, durable)
+	switch {
+	case errors.Is(err, errBusy):
+		return &LockedError{Path: path}
+	case errors.Is(err, errNotLeft):
+		return &RefusedError{Path: filepath.Join(filepath.Dir(path), tempNameOf(name)), Reason: errNotLeft.Error()}
+	}
+	return writeError(path, err)
+}
+
+// isStream reports whether path names an open file of a process: such a link must not be replaced, also if it leads to a
+// regular file. Other links in these folders may be anybody's.
+func isStream(path string) bool {
+	path = filepath.Clean(path)
+	dir := filepath.Dir(path)
+	return path == "/dev/stdout" || path == "/dev/stderr" || dir == "/dev/fd" ||
+		strings.HasPrefix(dir, "/proc/") && filepath.Base(dir) == "fd"
+}
+
+func writeThrough(path string, data []byte) error {
+	before, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if after, err := f.Stat(); err != nil || !isStream(path) && !os.SameFile(before, after) {
+		return errors.New("it was replaced while krmflow was opening it")
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// replaceFile writes a file beside name and renames it. The other file has a name that depends on name alone and is
+// locked: two runs take turns, and what a killed run left is replaced by the next one.
+func replaceFile(dir *os.Root, name string, data []byte, perm fs.FileMode, durable bool) error {
+	temp := tempNameOf(name)
+	f, err := openLocked(dir, temp, perm, defaultWait)
+	if errors.Is(err, errBusy) {
+		f.Close()
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if err := fillFile(dir, name, f, data, durable); err != nil {
+		dir.Remove(temp)
+		f.Close()
+		return err
+	}
+	err = dir.Rename(temp, name)
+	if err != nil {
+		dir.Remove(temp)
+	}
+	return errors.Join(err, f.Close())
+}
+
+func tempNameOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return reservedPrefix + "tmp-" + hex.EncodeToString(sum[:4])
+}
+
+func fillFile(dir *os.Root, name string, f *os.File, data []byte, durable bool) error {
+	if old, err := dir.Lstat(name); err == nil && old.Mode().IsRegular() {
+		mine, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if narrow := mine.Mode().Perm() & old.Mode().Perm(); narrow != mine.Mode().Perm() {
+			if err := f.Chmod(narrow); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if durable {
+		return f.Sync()
+	}
+	return nil
+}
+
+// BuildCheck is [CheckFile] for [BuildWrite].
+func BuildCheck(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return CheckFile(path)
+	}
+	if err := checkWritable(path); err != nil {
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to it: %v", err)}
+	}
+	return nil
+}
+
+// BuildWrite writes the resources of l as `kustomize build -o path` does: one file each if path is a folder, else all in
+// one file. Names that are no single path component, and names that several resources share, are those of [FileNames].
+// Other files in the folder stay. Every file is replaced in one step, the folder is not.
+func BuildWrite(path string, l *krm.List) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return buildFiles(path, l)
+	}
+	return WriteFileAtomic(path, l.AppendYAML(nil), FilePerm(l))
+}
+
+func buildFiles(path string, l *krm.List) error {
+	names, err := FileNames(l)
+	if err != nil {
+		return &RefusedError{Path: path, Reason: err.Error()}
+	}
+	var data []byte
+	for i, r := range l.All() {
+		data = yaml.AppendFile(data[:0], r.Value())
+		if err := writeFile(filepath.Join(path, names[i]), data, filePerm(r), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}

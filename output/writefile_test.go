@@ -1,0 +1,174 @@
+package output
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+func TestWriteFileAtomic(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "out.yaml")
+	for _, data := range []string{"one", "two"} {
+		if err := WriteFileAtomic(file, []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(file); string(got) != data {
+			t.Errorf("file is %q", got)
+		}
+	}
+	os.Chmod(file, 0o600)
+	if err := WriteFileAtomic(file, []byte("three"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	wantMode(t, file, 0o600)
+	os.Chmod(file, 0o644)
+	if err := WriteFileAtomic(file, []byte("four"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantMode(t, file, 0o600)
+
+	// What a killed run left is replaced, and a link is never followed.
+	link := filepath.Join(dir, "link.yaml")
+	if err := os.Symlink("out.yaml", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFileAtomic(link, []byte("five"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "four" {
+		t.Errorf("the link was followed: %q", got)
+	}
+	wantNames(t, dir, "link.yaml", "out.yaml")
+
+	var refused *RefusedError
+	for _, path := range []string{dir, dir + "/", filepath.Join(dir, "new") + "/"} {
+		if err := WriteFileAtomic(path, nil, 0o666); !errors.As(err, &refused) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	var failed *WriteError
+	missing := filepath.Join(dir, "no", "out.yaml")
+	if err := WriteFileAtomic(missing, nil, 0o666); !errors.As(err, &failed) || err.Error() != missing+": no such file or directory" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWriteFileAtomicLeftover(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := replaceFile(root, "x", []byte("long enough to show"), 0o666, false); err != nil {
+		t.Fatal(err)
+	}
+	// A killed run leaves its temporary file, which is not locked any more.
+	write(t, filepath.Join(dir, tempNameOf("x")), "leftover that is longer than the new content")
+	if err := replaceFile(root, "x", []byte("new"), 0o666, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree(t, dir); len(got) != 1 || got["x"] != "new" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWriteFileAtomicStreams(t *testing.T) {
+	if err := WriteFileAtomic("/dev/null", []byte("x"), 0o666); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat("/dev/null"); err != nil || info.Mode().IsRegular() {
+		t.Fatal("/dev/null was replaced")
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full")
+	}
+	var failed *WriteError
+	if err := WriteFileAtomic("/dev/full", []byte("x"), 0o666); !errors.As(err, &failed) || err.Error() != "/dev/full: no space left on device" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWriteFileAtomicLinks plants links where the file and the one beside it must be: none is followed, and what they lead to is
+// neither written nor emptied.
+func TestWriteFileAtomicLinks(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "out.yaml")
+	for _, target := range []string{"/dev/null", "/dev/full", "nowhere"} {
+		if err := os.Symlink(target, file); err != nil {
+			t.Skip(err)
+		}
+		if err := WriteFileAtomic(file, []byte("new"), 0o666); err != nil {
+			t.Errorf("link to %s: %v", target, err)
+		}
+		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("the link to %s was not replaced: %v %v", target, info, err)
+		}
+		os.Remove(file)
+	}
+	victim, temp := filepath.Join(dir, "victim"), filepath.Join(dir, tempNameOf("out.yaml"))
+	write(t, victim, "keep")
+	var refused *RefusedError
+	if err := os.Link(victim, temp); err != nil {
+		t.Skip(err)
+	}
+	if err := WriteFileAtomic(file, []byte("new"), 0o666); !errors.As(err, &refused) || refused.Path != temp {
+		t.Errorf("a second name of a file: %v", err)
+	}
+	os.Remove(temp)
+	if err := os.Symlink("victim", temp); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFileAtomic(file, []byte("new"), 0o666); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a link: %v", err)
+	}
+	if got := tree(t, dir); got["victim"] != "keep" || len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWriteFileAtomicConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 5 {
+				if err := WriteFileAtomic(file, []byte(strings.Repeat(string(rune('a'+i)), 1000)), 0o666); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got, _ := os.ReadFile(file)
+	if len(got) != 1000 || strings.Trim(string(got), string(got[:1])) != "" {
+		t.Errorf("mixed: %d bytes", len(got))
+	}
+	wantNames(t, dir, "x")
+}
+
+func TestBuildWrite(t *testing.T) {
+	dir := t.TempDir()
+	l := krm.NewList(configMap("x", "1"), object("v1", "Secret", "", "s", "1"), configMap("../up", "1"))
+	write(t, filepath.Join(dir, "other.yaml"), "mine")
+	if err := BuildWrite(dir, l); err != nil {
+		t.Fatal(err)
+	}
+	wantNames(t, dir, "other.yaml", "v1_configmap_..%2Fup.yaml", "v1_configmap_x.yaml", "v1_secret_s.yaml")
+	wantMode(t, filepath.Join(dir, "v1_secret_s.yaml"), 0o600)
+	file := filepath.Join(dir, "all.yaml")
+	if err := BuildWrite(file, l); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); strings.Count(string(got), "---\n") != 2 || strings.HasPrefix(string(got), "---") {
+		t.Errorf("stream: %q", got)
+	}
+	wantMode(t, file, 0o600)
+}
