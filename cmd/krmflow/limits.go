@@ -60,12 +60,17 @@ func (u *usage) watch(cancel context.CancelCauseFunc) {
 
 func (u *usage) checkCPU() error {
 	input := u.input.Used()
-	limit := (time.Duration(max(1<<20, input))*cpuPerInput + time.Duration(u.made.Load())*cpuPerMade) >> 20
+	limit := perMiB(max(1<<20, input), cpuPerInput) + perMiB(u.made.Load(), cpuPerMade)
 	if cpuTime() <= limit {
 		return nil
 	}
 	return krm.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), size(input)).
 		Hint(endless)
+}
+
+// perMiB returns the time for n bytes, so much for each MiB. A product of integers would be too large for a few GiB.
+func perMiB(n int64, each time.Duration) time.Duration {
+	return time.Duration(float64(n) / (1 << 20) * float64(each))
 }
 
 func (u *usage) checkMemory() error {
@@ -112,9 +117,10 @@ type countedExecutor struct {
 
 // Execute counts what the function may answer until its answer is there.
 func (x countedExecutor) Execute(ctx context.Context, f krm.Function, list krm.Chunks) (krm.FunctionOutput, error) {
-	x.input.Add(f.Limits.Output)
+	most := min(f.Limits.Output, 1<<40) // more than any answer, and little enough to be added for all jobs
+	x.input.Add(most)
 	out, err := x.Executor.Execute(ctx, f, list)
-	x.input.Add(int64(out.List.Len()) - f.Limits.Output)
+	x.input.Add(int64(out.List.Len()) - most)
 	return out, err
 }
 
