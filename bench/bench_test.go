@@ -173,7 +173,7 @@ func TestTreesBuildWithKustomize(t *testing.T) {
 				if _, err := runTo(t.Context(), out, kustomize, "build", filepath.Join(dir, root)); err != nil {
 					t.Fatal(err)
 				}
-				if n, _, err := weigh(out); err != nil || n != row.want {
+				if n, _, err := sizeOf(out); err != nil || n != row.want {
 					t.Errorf("%s has %d resources, want %d; %v", root, n, row.want, err)
 				}
 			}

@@ -20,12 +20,12 @@ func errTooLarge() error {
 	return krm.Limitf("the object would become larger than %d MiB", krm.MaxResource>>20)
 }
 
-// A gain counts the text that a step adds to an object. The fields that it edits may be any number.
-type gain int
+// A growth counts the text that a step adds to an object. The fields that it edits may be any number.
+type growth int
 
 // add counts that v takes the place of old.
-func (g *gain) add(old, v krm.Value) error {
-	if *g += gain(len(v.Text()) - len(old.Text())); *g > krm.MaxResource {
+func (g *growth) add(old, v krm.Value) error {
+	if *g += growth(len(v.Text()) - len(old.Text())); *g > krm.MaxResource {
 		return errTooLarge()
 	}
 	return nil
