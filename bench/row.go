@@ -25,7 +25,7 @@ type comparison struct {
 func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 	row := Row{Tree: s.name, Title: s.title, Size: s.size}
 	if s.plant != nil {
-		if err := s.plant(); err != nil {
+		if err := s.plant(ctx); err != nil {
 			return row, err
 		}
 	}
