@@ -42,15 +42,13 @@ func (a *app) limit(o *planner.Options) {
 
 // watch ends the run with cancel when it takes more than the limits allow.
 func (u *usage) watch(cancel context.CancelCauseFunc) {
-	const every = 250 * time.Millisecond
-	var check *time.Timer
-	check = time.AfterFunc(every, func() {
-		if err := u.checkCPU(); err != nil {
-			cancel(err)
-			return
+	go func() {
+		for range time.Tick(250 * time.Millisecond) {
+			if err := u.checkCPU(); err != nil {
+				cancel(err)
+			}
 		}
-		check.Reset(every)
-	})
+	}()
 	afterCollections(func() {
 		if err := u.checkMemory(); err != nil {
 			cancel(err)
