@@ -16,7 +16,7 @@ func TestLimitsOfLargeInput(t *testing.T) {
 		if err := u.checkCPU(); err != nil {
 			t.Errorf("%d bytes: %v", n, err)
 		}
-		if err := u.checkMemory(); err != nil {
+		if err := u.checkMemory(1); err != nil {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
