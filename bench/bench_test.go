@@ -123,7 +123,7 @@ func TestWriteIsDeterministic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			write := func(seed int64) string {
 				dir := t.TempDir()
-				if err := Write(dir, row.tree, seed); err != nil {
+				if err := Write(t.Context(), dir, row.tree, seed); err != nil {
 					t.Fatal(err)
 				}
 				for _, root := range row.tree.Roots {
@@ -145,15 +145,24 @@ func TestWriteIsDeterministic(t *testing.T) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	if err := Write(t.TempDir(), Tree{Name: "none"}, 1); err == nil {
+	if err := Write(t.Context(), t.TempDir(), Tree{Name: "none"}, 1); err == nil {
 		t.Error("a tree without shape was written")
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(file, Service(), 1); err == nil {
+	if err := Write(t.Context(), file, Service(), 1); err == nil {
 		t.Error("a tree was written into a file")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	late := filepath.Join(t.TempDir(), "late")
+	if err := Write(ended, late, Service(), 1); err == nil {
+		t.Error("a tree was written after the end")
+	}
+	if _, err := os.Stat(late); err == nil {
+		t.Error("its folder was made")
 	}
 }
 
@@ -165,7 +174,7 @@ func TestTreesBuildWithKustomize(t *testing.T) {
 	for name, row := range small() {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := Write(dir, row.tree, 1); err != nil {
+			if err := Write(t.Context(), dir, row.tree, 1); err != nil {
 				t.Fatal(err)
 			}
 			for i, root := range row.tree.Roots {
@@ -173,7 +182,7 @@ func TestTreesBuildWithKustomize(t *testing.T) {
 				if _, err := runTo(t.Context(), out, kustomize, "build", filepath.Join(dir, root)); err != nil {
 					t.Fatal(err)
 				}
-				if n, _, err := weigh(out); err != nil || n != row.want {
+				if n, _, err := sizeOf(out); err != nil || n != row.want {
 					t.Errorf("%s has %d resources, want %d; %v", root, n, row.want, err)
 				}
 			}

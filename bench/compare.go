@@ -137,7 +137,7 @@ type subject struct {
 	files       bool     // build into a folder, with one file per resource
 	alone       bool     // kustomize cannot build it
 	flags, ours []string // of both programs, and of krmflow alone
-	plant       func() error
+	plant       func(context.Context) error
 }
 
 // subjects lists what to measure. Their files are made when their turn comes.
@@ -187,7 +187,7 @@ func isComposition(dir string) bool {
 
 func (o *Options) generated(dir string, t Tree, size int) subject {
 	base := filepath.Join(dir, t.Name)
-	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, flags: t.Flags, ours: t.KrmflowFlags, plant: func() error { return Write(base, t, o.Seed) }}
+	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, flags: t.Flags, ours: t.KrmflowFlags, plant: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
 	for _, r := range t.Roots {
 		s.roots = append(s.roots, filepath.Join(base, filepath.FromSlash(r)))
 	}

@@ -25,7 +25,7 @@ type comparison struct {
 func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 	row := Row{Tree: s.name, Title: s.title, Size: s.size}
 	if s.plant != nil {
-		if err := s.plant(); err != nil {
+		if err := s.plant(ctx); err != nil {
 			return row, err
 		}
 	}
@@ -81,7 +81,7 @@ func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 		row.Kustomize = figure(counted(b))
 	}
 	row.Stopped = against && left <= 0
-	row.Resources, row.Bytes, err = weigh(first("krmflow"))
+	row.Resources, row.Bytes, err = sizeOf(first("krmflow"))
 	return row, err
 }
 
@@ -227,8 +227,8 @@ func documents(dir string) (map[[sha256.Size]byte]int, error) {
 	return found, err
 }
 
-// weigh counts the resources and bytes of a file, or of the files below a folder.
-func weigh(name string) (resources int, size int64, err error) {
+// sizeOf counts the resources and bytes of a file, or of the files below a folder.
+func sizeOf(name string) (resources int, size int64, err error) {
 	err = eachLine(name, func() func(line []byte) {
 		return func(line []byte) {
 			size += int64(len(line))

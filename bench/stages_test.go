@@ -21,7 +21,7 @@ import (
 func compile(b *testing.B, t Tree) (plan func() *planner.Plan) {
 	b.Helper()
 	dir := b.TempDir()
-	if err := Write(dir, t, 1); err != nil {
+	if err := Write(b.Context(), dir, t, 1); err != nil {
 		b.Fatal(err)
 	}
 	var roots []string
@@ -143,7 +143,7 @@ func (c *counter) Write(p []byte) (int, error) {
 func TestMemoryGrowsLinearly(t *testing.T) {
 	allocated := func(n int) float64 {
 		dir := t.TempDir()
-		if err := Write(dir, Flat(n), 1); err != nil {
+		if err := Write(t.Context(), dir, Flat(n), 1); err != nil {
 			t.Fatal(err)
 		}
 		var before, after runtime.MemStats

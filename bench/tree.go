@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -54,20 +55,22 @@ func (t Tree) asFiles() Tree {
 	return t
 }
 
-// Write makes the files of t below dir, which is created when missing. The bytes depend on t and seed alone.
-func Write(dir string, t Tree, seed int64) error {
+// Write makes the files of t below dir, which is created when missing. The bytes depend on t and seed alone. No file is made
+// after the end of ctx.
+func Write(ctx context.Context, dir string, t Tree, seed int64) error {
 	if t.fill == nil {
 		return fmt.Errorf("tree %q has no shape", t.Name)
 	}
 	h := fnv.New64a()
 	io.WriteString(h, t.Name)
-	p := &plot{dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
+	p := &plot{ctx: ctx, dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
 	t.fill(p)
 	return p.err
 }
 
 // A plot writes files below dir one at a time, so that a large tree needs little memory, and keeps the first error.
 type plot struct {
+	ctx context.Context
 	dir string
 	rnd *rand.Rand
 	out *bufio.Writer
@@ -76,6 +79,9 @@ type plot struct {
 
 // file writes one file, whose name is slash-separated and relative to the plot; body gets a printf for its content.
 func (p *plot) file(name string, body func(printf)) {
+	if p.err == nil && p.ctx.Err() != nil {
+		p.err = context.Cause(p.ctx)
+	}
 	if p.err != nil {
 		return
 	}

@@ -98,13 +98,13 @@ func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 		return nil
 	}
 	parts := strings.Split(a.text, ",")
-	var gained gain // by one resource
+	var added growth // to one resource
 	edit := func(v yaml.Value) (yaml.Value, error) {
 		if !v.IsNull() && !v.IsScalar() {
 			return v, errNotScalar(v)
 		}
 		w := sameStyle(v, a.join(v.SourceText()))
-		return w, gained.add(v, w)
+		return w, added.add(v, w)
 	}
 	for i, r := range list.All() {
 		orig := r.OrigID().GVK
@@ -116,7 +116,7 @@ func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 			continue
 		}
 		var err error
-		gained = 0
+		added = 0
 		list.Change(i, func(r *krm.Resource) { err = a.apply(r, specs, parts, edit) })
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 		if seen, known := notes.of(i, r); known && u.skip(seen) {
 			continue
 		}
-		u.seen, u.gained = u.seen[:0], 0
+		u.seen, u.added = u.seen[:0], 0
 		v, err := u.apply(r, t.fields)
 		if err != nil {
 			return resourceError(r, err)
@@ -78,7 +78,7 @@ type imageUpdate struct {
 	pattern imagePattern
 	matched bool
 	seen    []string // the images of one resource
-	gained  gain     // by one resource
+	added   growth   // to one resource
 }
 
 func (u *imageUpdate) apply(r *krm.Resource, fields *fieldSet) (yaml.Value, error) {
@@ -162,7 +162,7 @@ func (u *imageUpdate) set(v yaml.Value) (yaml.Value, error) {
 		return v, nil
 	}
 	w := sameStyle(v, image)
-	return w, u.gained.add(v, w)
+	return w, u.added.add(v, w)
 }
 
 // skip reports whether a resource with these images stays as it is.

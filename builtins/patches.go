@@ -45,11 +45,20 @@ func (t *PatchTransformer) Configure(env Env) error {
 	case t.Patch != "":
 		return errors.Join(t.configure(env, &yaml.Source{Data: []byte(t.Patch)}), err)
 	}
-	src, readErr := env.Read(t.Path)
+	src, readErr := readPatch(env, t.Path, t.Target)
 	if readErr != nil {
 		return errors.Join(readErr, err)
 	}
 	return errors.Join(t.configure(env, src), err)
+}
+
+// readPatch reads the file of a patch for what target selects. One for Secrets may hold their values, whatever words are in it.
+func readPatch(env Env, path string, target *Selector) (*yaml.Source, error) {
+	src, err := env.Read(path)
+	if err == nil && target != nil && target.Kind != "" && target.kind.match("Secret") {
+		src.HoldSecret()
+	}
+	return src, err
 }
 
 // configure reads the text of the patch.
@@ -271,7 +280,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	case t.Path != "" && t.JsonOp != "":
 		return errors.New("path and jsonOp cannot both be given")
 	case t.Path != "":
-		if src, err = env.Read(t.Path); err != nil {
+		if src, err = readPatch(env, t.Path, t.Target); err != nil {
 			return err
 		}
 	}

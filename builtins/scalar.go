@@ -22,12 +22,12 @@ func errTooLarge() error {
 	return diag.Limitf("the object would become larger than %d MiB", yaml.MaxResource>>20)
 }
 
-// A gain counts the text that a step adds to an object. The fields that it edits may be any number.
-type gain int
+// A growth counts the text that a step adds to an object. The fields that it edits may be any number.
+type growth int
 
 // add counts that v takes the place of old.
-func (g *gain) add(old, v yaml.Value) error {
-	if *g += gain(len(v.Text()) - len(old.Text())); *g > yaml.MaxResource {
+func (g *growth) add(old, v yaml.Value) error {
+	if *g += growth(len(v.Text()) - len(old.Text())); *g > yaml.MaxResource {
 		return errTooLarge()
 	}
 	return nil

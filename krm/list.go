@@ -38,13 +38,13 @@ type maker struct{ _ byte }
 func NewList(rs ...*Resource) *List {
 	l := &List{items: rs, unique: len(rs) < 2}
 	for _, r := range rs {
-		l.weigh(0, r)
+		l.countSize(0, r)
 	}
 	return l
 }
 
-// weigh counts r in the place of something of the size old.
-func (l *List) weigh(old int, r *Resource) {
+// countSize counts r in the place of something of the size old.
+func (l *List) countSize(old int, r *Resource) {
 	l.size += r.size - old
 	switch {
 	case r.size > yaml.MaxResource && r.size > old:
@@ -132,7 +132,7 @@ func (l *List) Append(r *Resource) error {
 	}
 	at := len(l.items)
 	l.items = append(l.items, r)
-	l.weigh(0, r)
+	l.countSize(0, r)
 	cur.add(r.id, at)
 	if l.any != nil {
 		l.any.addAll(r, at)
@@ -147,7 +147,7 @@ func (l *List) Append(r *Resource) error {
 func (l *List) Set(i int, r *Resource) {
 	old := l.items[i]
 	l.items[i] = r
-	l.weigh(old.size, r)
+	l.countSize(old.size, r)
 	l.changed(r, old.id, old.Prev)
 }
 
@@ -165,7 +165,7 @@ func (l *List) Change(i int, change func(r *Resource)) {
 	}
 	id, prev, size := r.id, r.Prev, r.size
 	change(r)
-	l.weigh(size, r)
+	l.countSize(size, r)
 	l.changed(r, id, prev)
 }
 

@@ -17,6 +17,9 @@ var errBusy = errors.New("locked")
 // errNotLeft is about a file that has a name of krmflow's own and was not made by krmflow, so that it must not be removed.
 var errNotLeft = errors.New("is not a file that krmflow left")
 
+// removeHint is for a file with a name of krmflow's own that no run holds.
+const removeHint = "remove it or move it away: no run uses it"
+
 // openLocked creates the file name in dir with perm and locks it; while another process holds it, it waits for at most wait. The
 // lock dies with the process; a file that a dead process left is replaced by a new one and never written to: it may have a second
 // name. It is safe against symbolic links, which it refuses, and against the holder before removing or renaming the file.
@@ -120,7 +123,11 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 		if name == lockSuffix { // inside
 			file = filepath.Join(out, name)
 		}
-		return nil, &RefusedError{Path: out, Reason: "cannot lock it: " + showPath(file) + ": " + withoutPath(err).Error()}
+		refused := &RefusedError{Path: out, Reason: "cannot lock it: " + showPath(file) + ": " + withoutPath(err).Error()}
+		if errors.Is(err, errNotLeft) || errors.Is(err, errNotRegular) {
+			refused.Hint = removeHint
+		}
+		return nil, refused
 	}
 	l := &outputLock{dir, name, f}
 	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {

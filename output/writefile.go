@@ -91,7 +91,7 @@ func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
 	case errors.Is(err, errBusy):
 		return &LockedError{Path: path}
 	case errors.Is(err, errNotLeft):
-		return &RefusedError{Path: filepath.Join(filepath.Dir(path), tempNameOf(name)), Reason: errNotLeft.Error()}
+		return &RefusedError{Path: filepath.Join(filepath.Dir(path), tempNameOf(name)), Reason: errNotLeft.Error(), Hint: removeHint}
 	}
 	return writeError(path, err)
 }

@@ -27,9 +27,9 @@ type Functions struct {
 	Policy  trust.Policy
 	// ListVersion is the apiVersion of the ResourceList that functions get, [function.ResourceListV1] if empty.
 	ListVersion string
-	// Isolation returns what isolates a program on this machine, empty for nothing. It is asked when the first function is met;
-	// nil means nothing.
-	Isolation func() string
+	// Isolation returns what isolates a program on this machine, empty for nothing, and why nothing does. It is asked when the
+	// first function is met; nil means nothing.
+	Isolation func() (isolation, missing string)
 	// PluginHome is where kustomize's legacy plugins lie. They are not run, only recognised.
 	PluginHome string
 	// Image returns what is known about an image, as [trust.Needs] means it, without starting it. It is asked once for each; nil
@@ -297,7 +297,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 		OS: runtime.GOOS, Arch: runtime.GOARCH,
 	}
 	if f := s.c.o.Functions.Isolation; f != nil {
-		req.Facts.Isolation = f()
+		req.Facts.Isolation, req.Facts.NotIsolated = f()
 	}
 	inline, err := function.ReadInline(d.r.Value(), d.locate)
 	if !errors.As(err, &req.Conflict) && err != nil {

@@ -173,7 +173,7 @@ type compiler struct {
 
 func newCompiler(dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
-		o.Functions.Isolation = sync.OnceValue(probe) // it starts processes
+		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
 	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted, o.Input)
 	return &compiler{

@@ -100,6 +100,7 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 			}
 		}
 	}
+	report.Failed = err != nil
 	if r.o.Call != nil {
 		r.o.Call(report)
 	}

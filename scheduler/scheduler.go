@@ -66,6 +66,8 @@ type CallReport struct {
 	Removed []krm.ID
 	// Stderr is the end of what it wrote there, raw.
 	Stderr []byte
+	// Failed is true if the call ends with an error, for which Stderr may be the reason.
+	Failed bool
 }
 
 // A NodeError is the failure of one node.

@@ -310,7 +310,11 @@ func (x *decider) sandbox() {
 		x.warn("runs without isolation because of %s", FlagUnsandboxed)
 	case x.r.Facts.Isolation == "":
 		x.d.Isolation = "none"
-		x.deny(ExitTrust, []string{FlagUnsandboxed}, "this machine cannot isolate a program")
+		why := x.r.Facts.NotIsolated
+		if why != "" {
+			why = ": " + why
+		}
+		x.deny(ExitTrust, []string{FlagUnsandboxed}, "this machine cannot isolate a program%s", why)
 	default:
 		x.d.Isolation = x.r.Facts.Isolation
 	}

@@ -149,6 +149,8 @@ type Facts struct {
 	// Isolation describes what isolates a program on this machine, for instance "landlock7+userns+netns"; empty for
 	// nothing.
 	Isolation string
+	// NotIsolated says why Isolation is empty, if that is known.
+	NotIsolated string
 }
 
 // A Program is what was found at a path.

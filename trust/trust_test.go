@@ -337,8 +337,8 @@ func TestConflict(t *testing.T) {
 
 func TestIsolation(t *testing.T) {
 	r := request(t, "", trusted(t, "/w/c.yaml", execA))
-	r.Facts.Isolation = ""
-	check(t, "without isolation", Policy{}, r, 3, []string{"allow --allow-unsandboxed\n", "isolation none"})
+	r.Facts.Isolation, r.Facts.NotIsolated = "", "a function could connect"
+	check(t, "without isolation", Policy{}, r, 3, []string{"this machine cannot isolate a program: a function could connect", "allow --allow-unsandboxed\n", "isolation none"})
 	if d := check(t, "allowed", Policy{AllowUnsandboxed: true}, r, 0, []string{"warning", "isolation none"}); !d.Function.Unsandboxed {
 		t.Error("the function does not say so")
 	}

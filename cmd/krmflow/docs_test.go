@@ -15,7 +15,7 @@ import (
 // TestDocumentedFunction tries what docs/functions.md tells: its files are those of the example, its commands end as it says, and
 // every line of output that it shows is printed (… stands for any text).
 func TestDocumentedFunction(t *testing.T) {
-	if runtime.GOOS != "linux" || isolation() == "" {
+	if iso, _ := isolation(); runtime.GOOS != "linux" || iso == "" {
 		t.Skip("the example is a program that runs in a sandbox")
 	}
 	text, err := os.ReadFile("../../docs/functions.md")
@@ -48,7 +48,7 @@ func TestDocumentedFunction(t *testing.T) {
 // TestCompositionExample renders the three environments of testdata/examples/webapp and tries what docs/composition.md tells about
 // them.
 func TestCompositionExample(t *testing.T) {
-	if runtime.GOOS != "linux" || isolation() == "" {
+	if iso, _ := isolation(); runtime.GOOS != "linux" || iso == "" {
 		t.Skip("the functions are programs that run in a sandbox")
 	}
 	dir := t.TempDir()

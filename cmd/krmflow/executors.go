@@ -19,12 +19,13 @@ import (
 // runtimeVariable tells the executor of containers which runtime the user wants.
 const runtimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
 
-// isolation returns what isolates a program on this machine, empty for nothing that is enough.
-func isolation() string {
-	if iso := exec.Probe(); iso.Enough() {
-		return iso.String()
+// isolation returns what isolates a program on this machine, empty for nothing that is enough, and what is missing then.
+func isolation() (isolation, missing string) {
+	iso := exec.Probe()
+	if iso.Enough() {
+		return iso.String(), ""
 	}
-	return ""
+	return "", iso.Missing
 }
 
 // detectRuntime returns an error if nothing on this machine can run containers.

@@ -276,7 +276,7 @@ func (l *logger) report(r scheduler.CallReport) {
 		fmt.Fprintf(l.w, "%s: %s\n", name, strings.ReplaceAll(strings.TrimRight(x.String(), "\n"), "\n", "\n  "))
 	}
 	l.warnings += len(r.Warnings)
-	if l.quiet {
+	if l.quiet && !r.Failed {
 		return
 	}
 	for _, w := range r.Warnings {

@@ -77,12 +77,17 @@ func heap() (live, collections uint64) {
 
 func (u *usage) checkCPU() error {
 	input := u.input.Used()
-	limit := (time.Duration(max(1<<20, input))*cpuPerInput + time.Duration(u.made.Load())*cpuPerMade) >> 20
+	limit := perMiB(max(1<<20, input), cpuPerInput) + perMiB(u.made.Load(), cpuPerMade)
 	if cpuTime() <= limit {
 		return nil
 	}
 	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), size(input)).
 		Hint(endless)
+}
+
+// perMiB returns the time for n bytes, so much for each MiB. A product of integers would be too large for a few GiB.
+func perMiB(n int64, each time.Duration) time.Duration {
+	return time.Duration(float64(n) / (1 << 20) * float64(each))
 }
 
 func (u *usage) checkMemory(live uint64) error {
@@ -119,9 +124,10 @@ type countedExecutor struct {
 
 // Execute counts what the function may answer until its answer is there.
 func (x countedExecutor) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error) {
-	x.input.Add(f.Limits.Output)
+	most := min(f.Limits.Output, 1<<40) // more than any answer, and little enough to be added for all jobs
+	x.input.Add(most)
 	out, err := x.Executor.Execute(ctx, f, list)
-	x.input.Add(int64(out.List.Len()) - f.Limits.Output)
+	x.input.Add(int64(out.List.Len()) - most)
 	return out, err
 }
 

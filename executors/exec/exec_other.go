@@ -5,7 +5,7 @@ package exec
 import "github.com/krmflow/krmflow/krm/function"
 
 // Probe returns no isolation: only Linux has a sandbox for functions.
-func Probe() Isolation { return Isolation{Missing: "only Linux has one"} }
+func Probe() Isolation { return Isolation{Missing: "only Linux has a sandbox"} }
 
 func (c *call) start() (process, error) { return c.startPlain() }
 func noNewPrivileges()                  {}

@@ -63,8 +63,10 @@ func Try(i Isolation) Isolation {
 		return i
 	}
 	refused, open := r.Words()
-	i.Refused, i.Missing = strings.Join(refused, " "), "a function could "+strings.Join(open, " ")
-	i.enough = len(open) == 0
+	i.Refused, i.enough = strings.Join(refused, " "), len(open) == 0
+	if !i.enough {
+		i.Missing = "a function could " + strings.Join(open, " ")
+	}
 	return i
 }
 

@@ -28,9 +28,6 @@ var allListed = []listed{
 			strings.Contains(p.kustomize.stderr, "test failed") && testsMetadata.MatchString(t.String())
 	}},
 	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
-	{what: "what is tagged !!str stays a text", holds: func(t tree, p pair) bool {
-		return strings.Contains(t.String(), "!!str ") && strings.ReplaceAll(p.krmflow.stdout, `"`, "") == strings.ReplaceAll(p.kustomize.stdout, `"`, "")
-	}},
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
 	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!int"},

@@ -1,4 +1,4 @@
-// Package box is the process between an executor and a function that is a program: it gives up every right that the function
+// Package sandbox is the process between an executor and a function that is a program: it gives up every right that the function
 // must not have, starts the function, waits for its end, ends whatever the function has left behind, and reports.
 package sandbox
 
@@ -220,7 +220,8 @@ func (s *Spec) start() (pid int, err error) {
 	return pid, nil
 }
 
-// restrict takes from this thread and its future children what the function must not have. The package comment has the order.
+// restrict takes from this thread and its future children what the function must not have. The order matters: to mount takes
+// capabilities, landlock refuses to mount, and the filter refuses most of these calls.
 func (s *Spec) restrict() error {
 	if s.Mounts != nil {
 		if err := s.Mounts.make(); err != nil {
