@@ -23,7 +23,7 @@ type List struct {
 	// resources that it is about: nothing is done to it when the list changes.
 	Notes any
 	// maker marks the resources that were copied for this list and that no other list has.
-	maker *maker
+	owner *owner
 	// size is that of all resources; tooLarge says why there must be no more, if that is so.
 	size     int
 	tooLarge error
@@ -32,7 +32,7 @@ type List struct {
 }
 
 // A maker tells lists apart.
-type maker struct{ _ byte }
+type owner struct{ _ byte }
 
 // NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
 func NewList(rs ...*Resource) *List {
@@ -155,12 +155,12 @@ func (l *List) Set(i int, r *Resource) {
 // goes through many steps, and only the first one needs to spare those who know it.
 func (l *List) Change(i int, change func(r *Resource)) {
 	r := l.items[i]
-	if l.maker == nil {
-		l.maker = new(maker)
+	if l.owner == nil {
+		l.owner = new(owner)
 	}
-	if r.maker != l.maker {
+	if r.owner != l.owner {
 		r = r.Copy()
-		r.maker = l.maker
+		r.owner = l.owner
 		l.items[i] = r
 	}
 	id, prev, size := r.id, r.Prev, r.size
@@ -171,7 +171,7 @@ func (l *List) Change(i int, change func(r *Resource)) {
 
 // Share says that others know the resources of the list, however it came by them: from now on each is copied again before
 // [List.Change] changes it.
-func (l *List) Share() { l.maker = nil }
+func (l *List) Share() { l.owner = nil }
 
 // changed drops the indexes that are wrong now that r has not id and prev anymore.
 func (l *List) changed(r *Resource, id ID, prev []ID) {

@@ -182,7 +182,7 @@ func (r *compositionReader) read(c yaml.Cursor) {
 	}
 	failed := count() > before
 	for _, x := range c.Field(names.overrides).Items() {
-		if o := r.item(x, r.f.src.Part(x.Value(), 0, x.Path()...), true); o != nil {
+		if o := r.item(x, r.f.src.Sub(x.Value(), 0, x.Path()...), true); o != nil {
 			r.f.overrides = append(r.f.overrides, o)
 		}
 	}
@@ -301,7 +301,7 @@ func (r *compositionReader) catalogs(c yaml.Cursor) {
 func (r *compositionReader) entry(c yaml.Cursor) {
 	switch c.Value().Type() {
 	case yaml.Map:
-		r.own(r.item(c, r.f.src.Part(c.Value(), 0, c.Path()...), false))
+		r.own(r.item(c, r.f.src.Sub(c.Value(), 0, c.Path()...), false))
 		return
 	case yaml.String:
 	default:
@@ -316,7 +316,7 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 	switch {
 	case err == nil:
 		for _, x := range rs {
-			r.document(x.Value(), r.f.src.Part(x.Value(), 0, c.Path()...))
+			r.document(x.Value(), r.f.src.Sub(x.Value(), 0, c.Path()...))
 		}
 		return
 	case strings.Contains(text, "\n"): // no path
@@ -347,7 +347,7 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 		c.Errorf("%s holds no transformer", src.File)
 	}
 	for n, x := range rs {
-		r.document(x.Value(), src.Part(x.Value(), n))
+		r.document(x.Value(), src.Sub(x.Value(), n))
 	}
 }
 

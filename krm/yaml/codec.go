@@ -11,7 +11,7 @@ import (
 const (
 	linkedBit = 0x10 << iota
 	markedBit
-	warpedBit
+	rereadBit
 )
 
 // AppendBinary appends everything that decides how v is printed, changed and compared, in a form that [BinaryReader.Value] reads. Values of
@@ -41,8 +41,8 @@ func (v Value) appendBinary(dst []byte, links *linkNumbers) []byte {
 	if v.marked {
 		head |= markedBit
 	}
-	if v.warped {
-		head |= warpedBit
+	if v.reread {
+		head |= rereadBit
 	}
 	dst = append(dst, head)
 	if v.linked {
@@ -174,7 +174,7 @@ func (r *BinaryReader) value(depth int) Value {
 	if link != math.MaxUint64 {
 		v = r.link(link, v)
 	}
-	v.marked, v.warped = head[0]&markedBit != 0, head[0]&warpedBit != 0
+	v.marked, v.reread = head[0]&markedBit != 0, head[0]&rereadBit != 0
 	return v
 }
 

@@ -15,7 +15,7 @@ func AppendYAML(dst []byte, v Value) []byte {
 }
 
 // AppendFile appends v as AppendYAML does, for a file of its own: kustomize prints a stream in two steps, which change some
-// values (see warp.go), and a file in one.
+// values (see reread.go), and a file in one.
 func AppendFile(dst []byte, v Value) []byte {
 	e := emitter{dst: dst, straight: true}
 	e.document(v)

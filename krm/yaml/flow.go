@@ -12,8 +12,8 @@ func (p *parser) flow() (v Value, ok bool) {
 	}
 	p.depth--
 	v.marked = ok && !p.yaml11
-	if p.trace != nil && v.Len() > 0 {
-		p.trace.flow = true
+	if p.positions != nil && v.Len() > 0 {
+		p.positions.flow = true
 	}
 	return v, ok
 }

@@ -59,7 +59,7 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 // KeepLinks returns v, which a step made of old, with every change of a linked value made in all its places. Linked values
 // that old does not have at their place become ordinary copies unless added is set.
 func KeepLinks(old, v Value, added bool) Value {
-	s := spreader{added: added}
+	s := relinker{added: added}
 	v = s.relink(old, v)
 	if len(s.changed) == 0 {
 		return v
@@ -72,14 +72,14 @@ func KeepLinks(old, v Value, added bool) Value {
 	})
 }
 
-type spreader struct {
+type relinker struct {
 	changed map[Value]Value // linked values of the old object that became something else
 	added   bool
 }
 
 // relink puts new linked values in the place of those that are something else in v, and notes them. It enters only what
 // differs.
-func (s *spreader) relink(old, v Value) Value {
+func (s *relinker) relink(old, v Value) Value {
 	if old == v {
 		return v
 	}
@@ -138,7 +138,7 @@ func (v Value) changedFields(old []Field) []int {
 }
 
 // change notes that old became v in one place. If it became something else in a place before, the last one counts.
-func (s *spreader) change(old, v Value) Value {
+func (s *relinker) change(old, v Value) Value {
 	prev, again := s.changed[old]
 	switch {
 	case !v.Exists(), again && v == prev:

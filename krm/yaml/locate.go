@@ -12,8 +12,8 @@ import (
 // existing parent if the field does not exist. doc counts the resources of an earlier call of [Source.Documents]; a file
 // that was read by [Source.Value] alone has only document 0. It parses the document again, so it is meant for messages.
 func (s *Source) Locate(doc int, path ...any) diag.Pos {
-	if len(s.parts) > 0 {
-		return s.locatePart(path)
+	if len(s.subs) > 0 {
+		return s.locateSub(path)
 	}
 	if s.same != nil {
 		return diag.Pos{File: s.File, Line: s.same.Locate(doc, path...).Line}
@@ -41,15 +41,15 @@ func (s *Source) Locate(doc int, path ...any) diag.Pos {
 // LocateQuickly is [Source.Locate] of a file that was read by [Source.Value], for who can neither wait nor take much memory. In
 // text that the parser of common YAML does not know the place is that of the top-level field.
 func (s *Source) LocateQuickly(path ...any) diag.Pos {
-	if len(s.parts) > 0 {
-		p := s.partOf(path)
+	if len(s.subs) > 0 {
+		p := s.subOf(path)
 		return p.src.LocateQuickly(append(p.path[:len(p.path):len(p.path)], path...)...)
 	}
 	text, err := s.original().readText()
 	if err != nil || len(path) == 0 {
 		return diag.Pos{File: s.File, Line: 1}
 	}
-	if line := traceLine(text, path); line > 0 {
+	if line := lineOfPath(text, path); line > 0 {
 		return diag.Pos{File: s.File, Line: line}
 	}
 	top := strings.Index("\n"+text, fmt.Sprintf("\n%v:", path[0]))
@@ -59,7 +59,7 @@ func (s *Source) LocateQuickly(path ...any) diag.Pos {
 // lineOf returns the line of the field at path in a part of the file, 0 if that cannot be parsed.
 func (s *Source) lineOf(part int, pc piece, path []any) int {
 	if s.located.Add(1) <= 8 {
-		if line := traceLine(pc.text, path); line > 0 {
+		if line := lineOfPath(pc.text, path); line > 0 {
 			return pc.line - 1 + line
 		}
 	}

@@ -31,12 +31,12 @@ type parser struct {
 	size    int    // of the document that was read last, with aliases counted as copies
 	aliases int    // what aliases have added to the size of the documents so far
 
-	fields []Field             // stack of the mappings that are open
-	items  []Value             // stack of the lists that are open
-	buf    []byte              // the scalar under construction
-	seen   map[string]struct{} // empty, for unique
-	sized  int                 // number of keys that seen was made for
-	trace  *trace              // if not nil, takes the places of keys and items
+	fields    []Field             // stack of the mappings that are open
+	items     []Value             // stack of the lists that are open
+	buf       []byte              // the scalar under construction
+	seen      map[string]struct{} // empty, for unique
+	sized     int                 // number of keys that seen was made for
+	positions *positions          // if not nil, takes the places of keys and items
 	slabs
 }
 
@@ -185,7 +185,7 @@ func (p *parser) node(indent int) (Value, bool) {
 			return v, false
 		}
 		if p.atColon(start) {
-			p.trace.mark(start)
+			p.positions.mark(start)
 			return p.mapping(col, v.Text())
 		}
 		return v, p.endLine()
@@ -203,7 +203,7 @@ func (p *parser) node(indent int) (Value, bool) {
 	if !ok {
 		return Value{}, false
 	}
-	p.trace.mark(start)
+	p.positions.mark(start)
 	return p.mapping(col, key)
 }
 
@@ -287,7 +287,7 @@ const (
 // key parses a key of a block mapping, with its colon.
 func (p *parser) key() (string, bool) {
 	start := p.i
-	p.trace.mark(start)
+	p.positions.mark(start)
 	if c := p.s[start]; c == '"' || c == '\'' {
 		v, ok := p.quoted()
 		if ok && !p.atColon(start) {
@@ -375,7 +375,7 @@ func (p *parser) item(col int) (Value, bool) {
 			return Value{}, p.fail("found a tab where indentation is expected")
 		}
 		p.col = p.i - p.line
-		p.trace.mark(p.i)
+		p.positions.mark(p.i)
 		return p.node(col)
 	}
 	dash := p.i
@@ -383,10 +383,10 @@ func (p *parser) item(col int) (Value, bool) {
 		return Value{}, false
 	}
 	if p.col > col {
-		p.trace.mark(p.i)
+		p.positions.mark(p.i)
 		return p.node(col)
 	}
-	p.trace.mark(dash)
+	p.positions.mark(dash)
 	return OmittedNull, true
 }
 

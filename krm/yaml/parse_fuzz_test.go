@@ -70,7 +70,7 @@ func dump(v Value) string {
 	if v.marked {
 		b.WriteString(" marked")
 	}
-	if v.warped {
+	if v.reread {
 		b.WriteString(" warped")
 	}
 	return b.String() + ")"

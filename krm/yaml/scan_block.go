@@ -8,7 +8,7 @@ func (p *parser) blockScalar(indent int) (Value, bool) {
 		return Value{}, false
 	}
 	v := QuotedStr(text)
-	v.warped = folded && !p.yaml11
+	v.reread = folded && !p.yaml11
 	return v, p.next()
 }
 

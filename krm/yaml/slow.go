@@ -341,7 +341,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 		return c.text(n), nil
 	}
 	if v.typ == Null {
-		v.warped = true // it is null in brackets, too
+		v.reread = true // it is null in brackets, too
 	}
 	if v.typ != want {
 		return v, c.errorf(n.Line, "the value is not what its tag %s says", tag)
@@ -352,7 +352,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 // text returns the value of a scalar that is no plain one.
 func (c *converter) text(n *yaml.Node) Value {
 	v := QuotedStr(n.Value)
-	v.warped = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11
+	v.reread = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11
 	return v
 }
 

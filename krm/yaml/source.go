@@ -61,7 +61,7 @@ type Source struct {
 	tree     *yaml.Node // of treePart, made when there are many such calls
 	treePart int
 
-	parts []part // of the files that this is a part of: see Source.Part
+	subs []sub // of the files that this is a part of: see Source.Part
 
 	encodedOnce sync.Once
 	encoded     string

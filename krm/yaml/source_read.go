@@ -378,7 +378,7 @@ func normalized(v Value) Value {
 	case Time:
 		return QuotedStr(timeText(v.Text()))
 	case String:
-		return QuotedStr(v.Text()) // neither warped nor linked
+		return QuotedStr(v.Text()) // neither folded nor linked
 	case Null:
 		return NullValue
 	case Bool:

@@ -46,7 +46,7 @@ func (v Value) Quoted() bool { return v.typ == String && v.marked }
 // WithQuotes returns the string v as written with or without quotes. Other values are returned unchanged.
 func (v Value) WithQuotes(quoted bool) Value {
 	if v.typ == String {
-		v.marked, v.warped = quoted, v.warped && v.marked && quoted
+		v.marked, v.reread = quoted, v.reread && v.marked && quoted
 	}
 	return v
 }
@@ -57,7 +57,7 @@ func (v Value) WithStyleOf(old Value) Value {
 	switch v.typ {
 	case String:
 		untyped := v.IsUntyped() && !old.Quoted()
-		v.marked, v.warped = old.Quoted(), old.IsFolded() || untyped
+		v.marked, v.reread = old.Quoted(), old.IsFolded() || untyped
 	case Seq, Map:
 		v.marked = old.InBrackets()
 	}
@@ -94,7 +94,7 @@ func Untyped(text string) Value {
 	v := Plain(text)
 	switch {
 	case v.typ == String:
-		v.warped = true
+		v.reread = true
 	case v.typ > Null:
 		v.marked = true
 	}
@@ -103,5 +103,5 @@ func Untyped(text string) Value {
 
 // IsUntyped reports whether v was made by [Untyped].
 func (v Value) IsUntyped() bool {
-	return v.typ == String && v.warped && !v.marked || v.marked && v.typ > Null && v.typ < String
+	return v.typ == String && v.reread && !v.marked || v.marked && v.typ > Null && v.typ < String
 }

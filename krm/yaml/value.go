@@ -56,9 +56,9 @@ type Value struct {
 	// marked: a string that was written in quotes, a null that was written as nothing, a list or mapping that was written in
 	// brackets, any other scalar that has its type from its text alone: see style.go.
 	marked bool
-	// warped: the output may show another text than the value has, see warp.go; of a string without quotes, that it is one
+	// reread: the output may show another text than the value has, see reread.go; of a string without quotes, that it is one
 	// because of its text alone, see style.go.
-	warped bool
+	reread bool
 }
 
 // A Field is one entry of a mapping.

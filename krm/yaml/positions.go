@@ -2,32 +2,32 @@ package yaml
 
 import "strings"
 
-// A trace holds the places of the keys and list items of a document, parents first and otherwise in the order of the text:
+// positions holds the places of the keys and list items of a document, parents first and otherwise in the order of the text:
 // the values themselves do not know theirs, and few are asked for.
-type trace struct {
+type positions struct {
 	places []int
 	flow   bool // there are lists or mappings whose contents have no place
 }
 
-// mark adds a place; a nil trace is not interested.
-func (t *trace) mark(i int) {
+// mark adds a place; nil positions take none.
+func (t *positions) mark(i int) {
 	if t != nil {
 		t.places = append(t.places, i)
 	}
 }
 
-// traceLine returns the line of the field at path in text, of its nearest existing parent if there is none, and 0 if only
+// lineOfPath returns the line of the field at path in text, of its nearest existing parent if there is none, and 0 if only
 // the slow path can tell.
-func traceLine(text string, path []any) int {
+func lineOfPath(text string, path []any) int {
 	if !simpleText(text) {
 		return 0
 	}
-	p := parser{yaml11: true, first: true, trace: &trace{}}
+	p := parser{yaml11: true, first: true, positions: &positions{}}
 	v, ok := p.parse(text)
-	if !ok || p.trace.flow || len(p.trace.places) == 0 {
+	if !ok || p.positions.flow || len(p.positions.places) == 0 {
 		return 0
 	}
-	at := p.trace.places[0]
+	at := p.positions.places[0]
 	k := 0 // of the place of v's first key or item
 	for _, step := range path {
 		child, n, ok := v.step(step)
@@ -35,7 +35,7 @@ func traceLine(text string, path []any) int {
 			break
 		}
 		k += n
-		v, at = child, p.trace.places[k]
+		v, at = child, p.positions.places[k]
 		k++
 	}
 	return 1 + strings.Count(text[:at], "\n")

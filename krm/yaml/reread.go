@@ -3,8 +3,8 @@ package yaml
 import "strings"
 
 // kustomize writes a resource as YAML and reads it again before it prints it, and some values come back as others. The
-// parser marks them as warped, so that the emitters can write what kustomize would print; until then they are what the
-// file says. Configuration does not go that way: nothing in a [Source.Value] is warped.
+// parser marks them, so that the emitters can write what kustomize would print; until then they are what the
+// file says. Configuration does not go that way: nothing in a [Source.Value] is marked so.
 
 // Nulls that are not written as null, which annotations show.
 var (
@@ -16,7 +16,7 @@ var (
 // nullOf returns the null that is written as text. It has no length, so that it equals other nulls.
 func nullOf(text string) Value {
 	v := scalar(Null, text+"\x00")
-	v.n, v.warped = 0, true
+	v.n, v.reread = 0, true
 	return v
 }
 
@@ -27,11 +27,11 @@ func (v Value) SourceText() string {
 		return v.Text()
 	case v.marked:
 		return ""
-	case v.warped && v.p == tildeNull.p:
+	case v.reread && v.p == tildeNull.p:
 		return "~"
-	case v.warped && v.p == titleNull.p:
+	case v.reread && v.p == titleNull.p:
 		return "Null"
-	case v.warped && v.p == upperNull.p:
+	case v.reread && v.p == upperNull.p:
 		return "NULL"
 	}
 	return "null"
@@ -49,19 +49,19 @@ func (v Value) Reread(brackets bool) Value {
 	case v.IsFolded():
 		return Str(refold(v.Text()))
 	case v.IsUntyped():
-		v.marked, v.warped = false, false
+		v.marked, v.reread = false, false
 	}
 	return v
 }
 
 // IsFolded reports whether v is a string that was written as a folded block scalar.
-func (v Value) IsFolded() bool { return v.typ == String && v.marked && v.warped }
+func (v Value) IsFolded() bool { return v.typ == String && v.marked && v.reread }
 
 // comesBack returns a scalar that stands in brackets as it comes back: kustomize puts what is nothing, what has a colon and
 // folded text in quotes there.
 func (v Value) comesBack() Value {
 	switch {
-	case v.typ == Null && v.marked && !v.warped:
+	case v.typ == Null && v.marked && !v.reread:
 		return QuotedStr("")
 	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0, v.IsFolded():
 		return QuotedStr(v.Text())

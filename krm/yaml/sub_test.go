@@ -17,8 +17,8 @@ func TestPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := file.Part(v.Get("list").Items()[0], 0, "list", 0)
-	changed := part.Over(w.Get("patch"), other.Part(w.Get("patch"), 0, "patch"))
+	part := file.Sub(v.Get("list").Items()[0], 0, "list", 0)
+	changed := part.Over(w.Get("patch"), other.Sub(w.Get("patch"), 0, "patch"))
 	for _, tt := range []struct {
 		src         *Source
 		path        []any

@@ -2,35 +2,35 @@ package yaml
 
 import "github.com/krmflow/krmflow/diag"
 
-// A part is a place that a [Source] made by [Source.Part] stands for.
-type part struct {
+// A sub is a place that a [Source] made by [Source.Sub] stands for.
+type sub struct {
 	src   *Source
 	doc   int
 	path  []any
 	value Value // what stands there
 }
 
-// Part returns the value v, which stands at path in document doc of s, as a file of its own: [Source.Value] returns v, and
+// Sub returns the value v, which stands at path in document doc of s, as a file of its own: [Source.Value] returns v, and
 // [Source.Locate] and [Source.Field] lead to the place in s. It has no other content.
-func (s *Source) Part(v Value, doc int, path ...any) *Source {
-	p := &Source{File: s.File, parts: []part{{s, doc, path, v}}}
+func (s *Source) Sub(v Value, doc int, path ...any) *Source {
+	p := &Source{File: s.File, subs: []sub{{s, doc, path, v}}}
 	p.valueOnce.Do(func() { p.value = v })
 	return p
 }
 
 // Over returns the part s after by, another part, has changed it to v. Fields that by has are located there.
 func (s *Source) Over(v Value, by *Source) *Source {
-	p := &Source{File: s.File, parts: append(s.parts[:len(s.parts):len(s.parts)], by.parts...)}
+	p := &Source{File: s.File, subs: append(s.subs[:len(s.subs):len(s.subs)], by.subs...)}
 	p.valueOnce.Do(func() { p.value = v })
 	return p
 }
 
 // Field returns the path of a field as messages show it: in the whole file, if s is a part of one.
 func (s *Source) Field(path []any) string {
-	if len(s.parts) == 0 {
+	if len(s.subs) == 0 {
 		return diag.FieldPath(path)
 	}
-	p := s.partOf(path)
+	p := s.subOf(path)
 	return p.src.Field(append(p.path[:len(p.path):len(p.path)], path...))
 }
 
@@ -46,20 +46,20 @@ func (s *Source) FieldOf(field string) string {
 	}
 }
 
-// locatePart returns where a field of a part is.
-func (s *Source) locatePart(path []any) diag.Pos {
-	p := s.partOf(path)
+// locateSub returns where a field of a part is.
+func (s *Source) locateSub(path []any) diag.Pos {
+	p := s.subOf(path)
 	return p.src.Locate(p.doc, append(p.path[:len(p.path):len(p.path)], path...)...)
 }
 
-// partOf returns the last part that has a value at path, the first one if none has.
-func (s *Source) partOf(path []any) part {
-	for i := len(s.parts) - 1; i > 0; i-- {
-		if len(path) > 0 && s.parts[i].value.has(path) {
-			return s.parts[i]
+// subOf returns the last part that has a value at path, the first one if none has.
+func (s *Source) subOf(path []any) sub {
+	for i := len(s.subs) - 1; i > 0; i-- {
+		if len(path) > 0 && s.subs[i].value.has(path) {
+			return s.subs[i]
 		}
 	}
-	return s.parts[0]
+	return s.subs[0]
 }
 
 // has reports whether path leads from v to a value.

@@ -28,14 +28,14 @@ func TestTraceLine(t *testing.T) {
 			t.Fatal(err, nodeErr)
 		}
 		if c.slow {
-			if got := traceLine(c.text, nil); got != 0 {
+			if got := lineOfPath(c.text, nil); got != 0 {
 				t.Errorf("%q: line %d, want 0", c.text, got)
 			}
 			continue
 		}
 		eachPath(v, nil, func(path []any) {
 			for _, p := range [][]any{path, append(slices.Clip(path), "none", 7), append(slices.Clip(path), 99)} {
-				if got, want := traceLine(c.text, p), lineAt(root.Content[0], p); got != want {
+				if got, want := lineOfPath(c.text, p), lineAt(root.Content[0], p); got != want {
 					t.Errorf("%q: %s is at line %d, want %d", c.text, fmt.Sprint(p...), got, want)
 				}
 			}
