@@ -60,12 +60,23 @@ func (r *run) executor(runtime krm.Runtime) (Executor, error) {
 	return r.o.Executor(runtime)
 }
 
-// call runs the function of a node.
-func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []eval.Input) (*krm.List, error) {
+// call runs the function of a node. Only what it does itself takes a slot of the walk: wait gives that back meanwhile.
+func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, error) {
 	ex, err := r.executor(op.Function.Runtime)
 	if err != nil {
 		return nil, err
 	}
+	wait(func() {
+		select {
+		case r.calls <- struct{}{}:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { <-r.calls }()
 	list := eval.Take(inputs)
 	in := list
 	if op.Role == krm.GeneratorRole {
@@ -73,7 +84,12 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	}
 	wire := krm.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID)),
 		Output: op.Function.Limits.Output}
-	out, err := ex.Execute(ctx, op.Function, krm.EncodeResourceList(in, op.Config, wire))
+	encoded := krm.EncodeResourceList(in, op.Config, wire)
+	var out krm.FunctionOutput
+	wait(func() { out, err = ex.Execute(ctx, op.Function, encoded) })
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
+		return nil, cause
+	}
 	var failed *krm.FunctionError
 	if errors.As(err, &failed) && len(out.Stderr) == 0 {
 		out.Stderr = failed.Stderr
