@@ -23,6 +23,8 @@ func (d *Decision) Line() string {
 	switch {
 	case d.Function.Unverified:
 		add("UNVERIFIED")
+	case d.Allowed && d.Entry != nil && d.Runtime == krm.RuntimeContainer:
+		add("pinned") // the executor verifies it, before any function runs
 	case d.Allowed && d.Entry != nil:
 		add("verified")
 	}
