@@ -26,6 +26,9 @@ func randomGraph(r *rand.Rand, n int) *Graph {
 				node.Inputs = append(node.Inputs, NodeID(r.IntN(i)))
 			}
 		}
+		if i > 0 && r.IntN(4) == 0 {
+			node.After = append(node.After, NodeID(r.IntN(i)))
+		}
 		g.Add(node)
 	}
 	return g
@@ -46,7 +49,7 @@ func TestWalkOrder(t *testing.T) {
 			defer running.Add(-1)
 			mu.Lock()
 			defer mu.Unlock()
-			for _, in := range n.Inputs {
+			for in := range n.Before() {
 				if !done[in] {
 					t.Errorf("node %d started before its input %d was done", id, in)
 				}
@@ -190,7 +193,7 @@ func TestWalkFailure(t *testing.T) {
 		needsBad := make([]bool, len(g.Nodes))
 		needsBad[bad] = true
 		for id, n := range g.Nodes {
-			for _, in := range n.Inputs {
+			for in := range n.Before() {
 				needsBad[id] = needsBad[id] || needsBad[in]
 			}
 			if needsBad[id] && visited[NodeID(id)] && NodeID(id) != bad {
@@ -236,6 +239,15 @@ func TestWithout(t *testing.T) {
 	if !ok || len(h.Nodes) != 2 || !slices.Equal(h.Nodes[1].Inputs, []NodeID{0, 0}) || h.Roots[0].Node != 1 {
 		t.Errorf("without b: %v %v", h, ok)
 	}
+	d := g.Add(&Node{ID: "d", Op: Merge{}, Inputs: []NodeID{c}, After: []NodeID{a}})
+	g.Roots[0].Node = d
+	if h, ok = g.Without("b"); !ok || !slices.Equal(h.Nodes[2].After, []NodeID{0}) {
+		t.Errorf("without b: %v", h)
+	}
+	if h = g.Only(func(Root) bool { return true }); len(h.Nodes) != 4 || !slices.Equal(h.Nodes[3].After, []NodeID{a}) {
+		t.Errorf("only what is needed: %v", h)
+	}
+	g.Roots[0].Node = c
 	if h, ok = g.Without("a"); !ok || len(h.Nodes[0].Inputs) != 0 || !slices.Equal(h.Nodes[1].Inputs, []NodeID{0}) {
 		t.Errorf("without a: %v %v", h, ok)
 	}

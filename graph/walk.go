@@ -16,7 +16,7 @@ type Visit func(ctx context.Context, id NodeID, n *Node, wait func(func())) erro
 // ErrStopped is the cause of the end of a visit's context if another node has failed.
 var ErrStopped = errors.New("stopped, because another step failed")
 
-// Walk calls visit once for each node, never before its inputs are done, at most jobs at a time, without those that wait. Nodes
+// Walk calls visit once for each node, never before its inputs are done and what it comes after, at most jobs at a time, without those that wait. Nodes
 // that are ready at the same time start in the order of the Graph, which keeps the number of lists alive small. The calling
 // goroutine is one of those that visit; others are started only when there is something to do for them.
 //
@@ -67,11 +67,11 @@ func newWalk(g *Graph) *walk {
 	w := &walk{g: g, users: make([][]NodeID, len(g.Nodes)), missing: make([]int, len(g.Nodes)), errs: map[NodeID]error{}}
 	w.changed.L, w.returned.L = &w.mu, &w.mu
 	for i, n := range g.Nodes {
-		w.missing[i] = len(n.Inputs)
-		for _, in := range n.Inputs {
+		w.missing[i] = len(n.Inputs) + len(n.After)
+		for in := range n.Before() {
 			w.users[in] = append(w.users[in], NodeID(i))
 		}
-		if len(n.Inputs) == 0 {
+		if w.missing[i] == 0 {
 			w.ready = append(w.ready, NodeID(i))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/eval"
@@ -22,13 +23,35 @@ func (e *ResultsError) Error() string {
 }
 
 // prepare obtains and verifies every function of the graph before the first one runs, so that a failure means that nothing
-// has run. It returns the failures in the order of the graph.
+// has run. It returns the failures in the order of the graph. Calls that come after the fetch of an image are looked at when all
+// images are there: they fail for other reasons alone.
 func (r *run) prepare(ctx context.Context) []error {
+	errs := r.prepareEach(ctx, func(n *graph.Node) (f krm.Function, ok bool) {
+		switch op := n.Op.(type) {
+		case graph.Fetch:
+			return op.Function, true
+		case graph.Call:
+			return op.Function, len(n.After) == 0
+		}
+		return f, false
+	})
+	if len(errs) > 0 {
+		return errs
+	}
+	return r.prepareEach(ctx, func(n *graph.Node) (krm.Function, bool) {
+		call, ok := n.Op.(graph.Call)
+		return call.Function, ok && len(n.After) > 0
+	})
+}
+
+// prepareEach prepares the functions that of returns for nodes, some at the same time.
+func (r *run) prepareEach(ctx context.Context, of func(*graph.Node) (krm.Function, bool)) []error {
 	errs := make([]error, len(r.g.Nodes))
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, max(1, r.o.Jobs))
 	for i, n := range r.g.Nodes {
-		if _, ok := n.Op.(graph.Call); !ok {
+		f, ok := of(n)
+		if !ok {
 			continue
 		}
 		limit <- struct{}{}
@@ -39,18 +62,33 @@ func (r *run) prepare(ctx context.Context) []error {
 				}
 				<-limit
 			}()
-			call := n.Op.(graph.Call)
-			ex, err := r.executor(call.Function.Runtime)
-			if err == nil {
-				err = ex.Prepare(ctx, call.Function)
-			}
-			if err != nil {
+			if err := r.prepareOne(ctx, n, f); err != nil {
 				errs[i] = &NodeError{n, err}
 			}
 		})
 	}
 	wg.Wait()
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+func (r *run) prepareOne(ctx context.Context, n *graph.Node, f krm.Function) error {
+	start := time.Now()
+	_, fetch := n.Op.(graph.Fetch)
+	if fetch && r.o.Begin != nil {
+		r.o.Begin(n)
+	}
+	ex, err := r.executor(f.Runtime)
+	if err == nil {
+		err = ex.Prepare(ctx, f)
+	}
+	if fetch && r.o.Event != nil {
+		e := Event{Node: n, Duration: time.Since(start)}
+		if err != nil {
+			e.Err = &NodeError{n, err}
+		}
+		r.o.Event(e)
+	}
+	return err
 }
 
 func (r *run) executor(runtime krm.Runtime) (Executor, error) {

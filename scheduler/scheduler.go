@@ -140,6 +140,9 @@ type run struct {
 }
 
 func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(func())) error {
+	if _, ok := n.Op.(graph.Fetch); ok {
+		return nil // it was done before the first node
+	}
 	start := time.Now()
 	defer r.release(n)
 	if r.o.Begin != nil {
