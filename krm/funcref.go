@@ -1,9 +1,11 @@
 package krm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -40,9 +42,11 @@ type InlineContainer struct {
 
 // InlineExec is a function that is a program.
 type InlineExec struct {
-	Path string
-	Args []string
-	Env  []string
+	// Runtime is that of a third party, [RuntimeExec] if empty. Its programs are configured as those of exec are.
+	Runtime Runtime
+	Path    string
+	Args    []string
+	Env     []string
 }
 
 // An InlineConflict says that two places in one configuration name different functions. Which one is meant is for a
@@ -153,7 +157,12 @@ func (r *inlineReader) result() (*InlineFunction, error) {
 
 func readInline(c Cursor) *InlineFunction {
 	f := &InlineFunction{}
-	if !c.Known("container", "exec", "starlark", "deferFailure") {
+	kinds := []string{"container", "exec", "starlark", "deferFailure"}
+	other := otherRuntime(c.Value(), kinds)
+	if other != "" {
+		kinds = append(kinds, other)
+	}
+	if !c.Known(kinds...) {
 		return f
 	}
 	c.Field("deferFailure").Bool() // of no effect, in kustomize as well
@@ -166,6 +175,11 @@ func readInline(c Cursor) *InlineFunction {
 		n++
 		f.Exec = readInlineExec(x)
 	}
+	if other != "" {
+		n++
+		f.Exec = readInlineExec(c.Field(other))
+		f.Exec.Runtime = Runtime(other)
+	}
 	if x := c.Field("starlark"); x.Exists() {
 		n++
 		f.Starlark = ReadStarlark(x)
@@ -177,6 +191,17 @@ func readInline(c Cursor) *InlineFunction {
 		c.Errorf("names neither a container nor an exec")
 	}
 	return f
+}
+
+// otherRuntime returns the first key of a third party's runtime, which has a mapping with the path of a program, "" if there is none.
+// What is nearly the name of one of krmflow's own is a mistake.
+func otherRuntime(v Value, own []string) string {
+	for _, f := range v.Fields() {
+		if !slices.Contains(own, f.Key) && Runtime(f.Key).Valid() && len(DidYouMean(f.Key, own)) == 0 && f.Value.Type() == Map && f.Value.Get("path").Exists() {
+			return f.Key
+		}
+	}
+	return ""
 }
 
 // ReadStarlark reads the path of a Starlark script in both its spellings: as a string and as a mapping with path.
@@ -236,6 +261,8 @@ func readInlineExec(c Cursor) *InlineExec {
 	return x
 }
 
+func (x *InlineExec) runtime() Runtime { return cmp.Or(x.Runtime, RuntimeExec) }
+
 func readEnv(c Cursor) []string {
 	env := c.Strings()
 	for i, item := range env {
@@ -253,7 +280,7 @@ func (f *InlineFunction) String() string {
 	case f.Container != nil:
 		return "container " + f.Container.Image
 	case f.Exec != nil:
-		return "exec " + f.Exec.Path
+		return string(f.Exec.runtime()) + " " + f.Exec.Path
 	}
 	return "starlark " + f.Starlark
 }
@@ -290,7 +317,7 @@ func (f *InlineFunction) Value() Value {
 		add("path", Str(path.Clean(f.Exec.Path)))
 		add("args", strList(f.Exec.Args))
 		add("envs", strList(f.Exec.Env))
-		return MapOf(Field{"exec", spec})
+		return MapOf(Field{string(f.Exec.runtime()), spec})
 	}
 	return MapOf(Field{"starlark", Str(f.Starlark)})
 }

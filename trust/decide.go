@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -84,6 +85,11 @@ func (x *decider) decide() {
 	}
 	if in := x.r.Inline; in != nil && in.Exec != nil {
 		x.d.Args = in.Exec.Args
+		if r := in.Exec.Runtime; r != "" && x.Executors[r] == "" {
+			err := x.deny(ExitTrust, nil, "no executor runs functions of the runtime %q", string(r))
+			err.Hint("to have a program run them add %s=%s=PROGRAM@sha256:HEX", FlagExecutor, r)
+			return
+		}
 	}
 	entry := x.search()
 	switch in := x.r.Inline; {
@@ -258,7 +264,7 @@ func (x *decider) uncatalogued(mismatch []string) {
 	}
 	x.fn.Runtime = krm.RuntimeContainer
 	if in.Exec != nil {
-		x.fn.Runtime = krm.RuntimeExec
+		x.fn.Runtime = cmp.Or(in.Exec.Runtime, krm.RuntimeExec)
 	}
 	x.d.Runtime = x.fn.Runtime
 	switch {
@@ -302,7 +308,7 @@ func (x *decider) hintNamed(err *krm.Error) {
 func (x *decider) sandbox() {
 	x.fn.Unsandboxed = x.AllowUnsandboxed
 	switch {
-	case x.Executors[krm.RuntimeExec] != "":
+	case x.Executors[x.fn.Runtime] != "":
 	case x.AllowUnsandboxed:
 		x.d.Isolation = "none (" + FlagUnsandboxed + ")"
 		x.warn("runs without isolation because of %s", FlagUnsandboxed)

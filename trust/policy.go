@@ -19,6 +19,7 @@ const (
 	FlagNetwork     = "--network"
 	FlagMount       = "--mount"
 	FlagEnv         = "--env"
+	FlagExecutor    = "--executor"
 	FlagUnverified  = "--allow-unverified"
 	FlagUnsandboxed = "--allow-unsandboxed"
 	FlagOwnUser     = "--as-current-user"
