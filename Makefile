@@ -13,11 +13,11 @@ PROFILE = bench/render.pgo
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -tags grpcnotrace -pgo=$(PROFILE) -o bin/krmflow ./cmd/krmflow
 
-# -race where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions.
+# -race where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
 test:
 	$(GO) test ./...
-	$(GO) test -race ./graph ./scheduler ./executors
-	$(GO) test -race -run 'TestScript/(render_(folder|interrupted|locked|roots)|function_(chain|results|stopped))' ./cmd/krmflow
+	$(GO) test -race ./graph ./scheduler ./executors ./executors/executortest ./krm ./builtins ./planner
+	$(GO) test -race -run 'TestScript/(render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
 
 check: test vulncheck
 	$(GO) vet ./...

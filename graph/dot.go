@@ -40,6 +40,9 @@ func (g *Graph) WriteDOT(w io.Writer, failed ...string) error {
 		for _, in := range n.Inputs {
 			fmt.Fprintf(&b, "  n%d -> n%d;\n", in, i)
 		}
+		for _, id := range n.After {
+			fmt.Fprintf(&b, "  n%d -> n%d [style=dashed];\n", id, i)
+		}
 	}
 	for i, r := range g.Roots {
 		fmt.Fprintf(&b, "  r%d [label=%s, shape=note];\n  n%d -> r%d;\n", i, quoteDOT(r.Dir), r.Node, i)

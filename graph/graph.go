@@ -2,12 +2,13 @@
 // resource lists with the places it was configured at. A Graph is plain data. The planner makes it, plan, graph and the
 // JSON export print it, and the scheduler, whose only input it is, runs it: what was printed is what runs.
 //
-// Inputs carry lists. A node may only refer to nodes before it, so that a Graph has no cycles by construction and its
+// Inputs carry lists, After is order alone. A node may only refer to nodes before it, so that a Graph has no cycles by construction and its
 // slice is a valid order of execution.
 package graph
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -25,6 +26,8 @@ type Node struct {
 	Op Op
 	// Inputs are the nodes whose lists it takes, in that order.
 	Inputs []NodeID
+	// After are nodes that must be done before, and whose lists it does not take.
+	After []NodeID
 	// Summary is its configuration in one line, without values of Secrets.
 	Summary string
 	// Origin is where it was configured.
@@ -33,6 +36,19 @@ type Node struct {
 	Layer string
 	// Item says which item of a Composition the node is made from, nil for all other nodes.
 	Item *Item
+}
+
+// Before yields the nodes that must be done before n: its inputs and those it comes after.
+func (n *Node) Before() iter.Seq[NodeID] {
+	return func(yield func(NodeID) bool) {
+		for _, list := range [][]NodeID{n.Inputs, n.After} {
+			for _, id := range list {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // An Item is an entry of the consolidated list of a Composition.
@@ -91,7 +107,7 @@ type Graph struct {
 
 // Add appends n and returns its id. The inputs must exist already.
 func (g *Graph) Add(n *Node) NodeID {
-	for _, in := range n.Inputs {
+	for in := range n.Before() {
 		if in < 0 || int(in) >= len(g.Nodes) {
 			panic(fmt.Sprintf("graph: input %d of %s does not exist", in, n.ID))
 		}
@@ -122,7 +138,12 @@ func (g *Graph) Without(id string) (*Graph, bool) {
 			continue
 		}
 		copied := *n
-		copied.Inputs = inputs
+		copied.Inputs, copied.After = inputs, nil
+		for _, id := range n.After {
+			if moved[id] >= 0 {
+				copied.After = append(copied.After, moved[id])
+			}
+		}
 		moved[i] = out.Add(&copied)
 	}
 	for _, r := range g.Roots {
@@ -145,7 +166,7 @@ func (g *Graph) Only(keep func(Root) bool) *Graph {
 	}
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
 		if needed[i] {
-			for _, in := range g.Nodes[i].Inputs {
+			for in := range g.Nodes[i].Before() {
 				needed[in] = true
 			}
 		}
@@ -159,6 +180,10 @@ func (g *Graph) Only(keep func(Root) bool) *Graph {
 		copied.Inputs = make([]NodeID, len(n.Inputs))
 		for j, in := range n.Inputs {
 			copied.Inputs[j] = moved[in]
+		}
+		copied.After = nil
+		for _, id := range n.After {
+			copied.After = append(copied.After, moved[id])
 		}
 		moved[i] = out.Add(&copied)
 	}

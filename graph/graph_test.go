@@ -26,6 +26,9 @@ func randomGraph(r *rand.Rand, n int) *Graph {
 				node.Inputs = append(node.Inputs, NodeID(r.IntN(i)))
 			}
 		}
+		if i > 0 && r.IntN(4) == 0 {
+			node.After = append(node.After, NodeID(r.IntN(i)))
+		}
 		g.Add(node)
 	}
 	return g
@@ -39,14 +42,14 @@ func TestWalkOrder(t *testing.T) {
 		var mu sync.Mutex
 		var running atomic.Int32
 		done := map[NodeID]bool{}
-		errs := Walk(context.Background(), g, jobs, false, func(id NodeID, n *Node) error {
+		errs := Walk(context.Background(), g, jobs, false, func(_ context.Context, id NodeID, n *Node, _ func(func())) error {
 			if k := running.Add(1); int(k) > jobs {
 				t.Errorf("%d nodes at a time, want at most %d", k, jobs)
 			}
 			defer running.Add(-1)
 			mu.Lock()
 			defer mu.Unlock()
-			for _, in := range n.Inputs {
+			for in := range n.Before() {
 				if !done[in] {
 					t.Errorf("node %d started before its input %d was done", id, in)
 				}
@@ -63,6 +66,81 @@ func TestWalkOrder(t *testing.T) {
 	}
 }
 
+// Visits that wait leave their slots to others, and take them again: at most so many run at a time, and all end.
+func TestWalkWait(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 200 {
+		g := randomGraph(r, 40)
+		jobs := 1 + r.IntN(3)
+		var running, visits atomic.Int32
+		check := func() {
+			if k := running.Add(1); int(k) > jobs {
+				t.Errorf("%d nodes at a time, want at most %d", k, jobs)
+			}
+		}
+		errs := Walk(t.Context(), g, jobs, false, func(_ context.Context, id NodeID, _ *Node, wait func(func())) error {
+			visits.Add(1)
+			for range int(id) % 3 {
+				check()
+				running.Add(-1)
+				wait(func() { time.Sleep(time.Duration(id%5) * 10 * time.Microsecond) })
+			}
+			check()
+			running.Add(-1)
+			return nil
+		})
+		if len(errs) > 0 || int(visits.Load()) != len(g.Nodes) {
+			t.Fatalf("%d of %d nodes visited, errors %v", visits.Load(), len(g.Nodes), errs)
+		}
+	}
+}
+
+// With one job all that is ready runs while a visit waits.
+func TestWalkBesideWait(t *testing.T) {
+	g := &Graph{}
+	for i := range 5 {
+		g.Add(&Node{ID: fmt.Sprint(i), Op: Merge{}})
+	}
+	var others sync.WaitGroup
+	others.Add(4)
+	Walk(t.Context(), g, 1, false, func(_ context.Context, id NodeID, _ *Node, wait func(func())) error {
+		if id == 0 {
+			wait(others.Wait) // for ever, if it kept its slot
+		} else {
+			others.Done()
+		}
+		return nil
+	})
+}
+
+// The first error ends the context of the other visits, unless the walk keeps going; what they say then is no error of the walk.
+func TestWalkStops(t *testing.T) {
+	g := &Graph{}
+	for i := range 3 {
+		g.Add(&Node{ID: fmt.Sprint(i), Op: Merge{}})
+	}
+	bad := errors.New("bad")
+	errs := Walk(t.Context(), g, 3, false, func(ctx context.Context, id NodeID, _ *Node, wait func(func())) error {
+		if id == 1 {
+			return bad
+		}
+		wait(func() { <-ctx.Done() })
+		return fmt.Errorf("node %d: %w", id, context.Cause(ctx))
+	})
+	if len(errs) != 1 || errs[0] != bad {
+		t.Errorf("errors %v", errs)
+	}
+	errs = Walk(t.Context(), g, 1, true, func(ctx context.Context, id NodeID, _ *Node, wait func(func())) error {
+		if id == 0 {
+			return bad
+		}
+		return ctx.Err()
+	})
+	if len(errs) != 1 || errs[0] != bad {
+		t.Errorf("errors %v", errs)
+	}
+}
+
 // A visit that takes long keeps nobody from what is ready beside it, wherever that stands in the Graph.
 func TestWalkAtTheSameTime(t *testing.T) {
 	for i, ops := range [][]Op{{Call{}, Call{}}, {Call{}, Load{}, Call{}}, {Load{}, Call{}, Load{}, Load{}, Call{}}} {
@@ -74,7 +152,7 @@ func TestWalkAtTheSameTime(t *testing.T) {
 				calls.Add(1)
 			}
 		}
-		Walk(t.Context(), g, 2, false, func(_ NodeID, n *Node) error {
+		Walk(t.Context(), g, 2, false, func(_ context.Context, _ NodeID, n *Node, _ func(func())) error {
 			if _, ok := n.Op.(Call); !ok {
 				return nil
 			}
@@ -100,7 +178,7 @@ func TestWalkFailure(t *testing.T) {
 		fail := errors.New("bad")
 		var mu sync.Mutex
 		visited := map[NodeID]bool{}
-		errs := Walk(context.Background(), g, 4, keepGoing, func(id NodeID, _ *Node) error {
+		errs := Walk(context.Background(), g, 4, keepGoing, func(_ context.Context, id NodeID, _ *Node, _ func(func())) error {
 			mu.Lock()
 			defer mu.Unlock()
 			visited[id] = true
@@ -115,7 +193,7 @@ func TestWalkFailure(t *testing.T) {
 		needsBad := make([]bool, len(g.Nodes))
 		needsBad[bad] = true
 		for id, n := range g.Nodes {
-			for _, in := range n.Inputs {
+			for in := range n.Before() {
 				needsBad[id] = needsBad[id] || needsBad[in]
 			}
 			if needsBad[id] && visited[NodeID(id)] && NodeID(id) != bad {
@@ -131,7 +209,7 @@ func TestWalkFailure(t *testing.T) {
 func TestWalkPanicAndCancel(t *testing.T) {
 	g := randomGraph(rand.New(rand.NewPCG(5, 6)), 10)
 	for _, jobs := range []int{1, 4} {
-		errs := Walk(context.Background(), g, jobs, false, func(id NodeID, _ *Node) error {
+		errs := Walk(context.Background(), g, jobs, false, func(_ context.Context, id NodeID, _ *Node, _ func(func())) error {
 			if id == 0 {
 				panic("secret value")
 			}
@@ -144,7 +222,7 @@ func TestWalkPanicAndCancel(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		why := errors.New("stop")
 		visits := 0
-		errs = Walk(ctx, g, 1, false, func(NodeID, *Node) error { visits++; cancel(why); return nil })
+		errs = Walk(ctx, g, 1, false, func(context.Context, NodeID, *Node, func(func())) error { visits++; cancel(why); return nil })
 		if visits != 1 || !slices.Contains(errs, why) {
 			t.Errorf("%d visits and errors %v after a cancel in the first visit", visits, errs)
 		}
@@ -161,6 +239,15 @@ func TestWithout(t *testing.T) {
 	if !ok || len(h.Nodes) != 2 || !slices.Equal(h.Nodes[1].Inputs, []NodeID{0, 0}) || h.Roots[0].Node != 1 {
 		t.Errorf("without b: %v %v", h, ok)
 	}
+	d := g.Add(&Node{ID: "d", Op: Merge{}, Inputs: []NodeID{c}, After: []NodeID{a}})
+	g.Roots[0].Node = d
+	if h, ok = g.Without("b"); !ok || !slices.Equal(h.Nodes[2].After, []NodeID{0}) {
+		t.Errorf("without b: %v", h)
+	}
+	if h = g.Only(func(Root) bool { return true }); len(h.Nodes) != 4 || !slices.Equal(h.Nodes[3].After, []NodeID{a}) {
+		t.Errorf("only what is needed: %v", h)
+	}
+	g.Roots[0].Node = c
 	if h, ok = g.Without("a"); !ok || len(h.Nodes[0].Inputs) != 0 || !slices.Equal(h.Nodes[1].Inputs, []NodeID{0}) {
 		t.Errorf("without a: %v %v", h, ok)
 	}

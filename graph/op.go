@@ -8,8 +8,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Discard], [Call] and [Finish]. Ops are plain
-// data; package eval runs them all but Call, for which the scheduler needs an executor.
+// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Discard], [Fetch], [Call] and [Finish].
+// Ops are plain data; package eval runs them all but Fetch and Call, for which the scheduler needs an executor.
 type Op interface {
 	// Verb is the word that plans and logs use.
 	Verb() string
@@ -48,6 +48,12 @@ type Validate struct{ Builtin Builtin }
 // Discard yields its first input unchanged. The others are only computed, because they must not fail.
 type Discard struct{}
 
+// Fetch obtains the image of a function and verifies it. It has no inputs, and its list is empty: calls come after it.
+type Fetch struct {
+	// Function has what is needed to prepare a function with this image, and no grants.
+	Function function.Function
+}
+
 // Call runs a function: as a generator, whose resources are added to its input, as a transformer, which replaces it, or as
 // a validator, which must not change it.
 type Call struct {
@@ -75,5 +81,6 @@ func (Generate) Verb() string  { return "generate" }
 func (Transform) Verb() string { return "transform" }
 func (Validate) Verb() string  { return "validate" }
 func (Discard) Verb() string   { return "discard" }
+func (Fetch) Verb() string     { return "fetch" }
 func (Call) Verb() string      { return "call" }
 func (Finish) Verb() string    { return "finish" }

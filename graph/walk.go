@@ -3,21 +3,32 @@ package graph
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 )
 
-// Walk calls visit once for each node, never before its inputs are done, at most jobs at a time. Nodes that are ready at
-// the same time start in the order of the Graph, which keeps the number of lists alive small. The calling goroutine is one
-// of those that visit; others are started only when there is something to do for them.
+// A Visit is what [Walk] calls for a node. Its ctx ends with the walk. It may call wait with a function that waits for something
+// outside of this process: another visit takes its place until that function has returned.
+type Visit func(ctx context.Context, id NodeID, n *Node, wait func(func())) error
+
+// ErrStopped is the cause of the end of a visit's context if another node has failed.
+var ErrStopped = errors.New("stopped, because another step failed")
+
+// Walk calls visit once for each node, never before its inputs are done and what it comes after, at most jobs at a time, without those that wait. Nodes
+// that are ready at the same time start in the order of the Graph, which keeps the number of lists alive small. The calling
+// goroutine is one of those that visit; others are started only when there is something to do for them.
 //
-// After an error no further node is started, unless keepGoing is true: then only the nodes that need the failed one are
-// left out. Walk returns the errors in the order of the Graph, a panic of visit as a [diag.PanicError]; if ctx ends it returns
-// its error as well.
-func Walk(ctx context.Context, g *Graph, jobs int, keepGoing bool, visit func(NodeID, *Node) error) []error {
+// After an error no further node is started, and the context of the visits ends, unless keepGoing is true: then only the nodes
+// that need the failed one are left out. Walk returns the errors in the order of the Graph, without those that are
+// [ErrStopped], a panic of visit as a [diag.PanicError]; if ctx ends it returns its error as well.
+func Walk(ctx context.Context, g *Graph, jobs int, keepGoing bool, visit Visit) []error {
 	w := newWalk(g)
 	w.ctx, w.jobs, w.keepGoing, w.visit = ctx, max(1, jobs), keepGoing, visit
+	w.slots, w.workers = w.jobs, 1
+	w.visits, w.stop = context.WithCancelCause(ctx)
+	defer w.stop(nil)
 	w.work()
 	w.others.Wait()
 	errs := w.errors()
@@ -30,32 +41,37 @@ func Walk(ctx context.Context, g *Graph, jobs int, keepGoing bool, visit func(No
 type walk struct {
 	ctx       context.Context
 	g         *Graph
-	jobs      int
 	keepGoing bool
-	visit     func(NodeID, *Node) error
+	visit     Visit
+	visits    context.Context
+	stop      context.CancelCauseFunc // of visits
 	users     [][]NodeID
 	others    sync.WaitGroup // goroutines besides the calling one
 
-	mu      sync.Mutex
-	changed sync.Cond // of ready, running or stopped
-	missing []int     // inputs that are not done
-	ready   nodeHeap
-	started int // goroutines, without the calling one
-	idle    int // of them or it
-	running int // visits
-	stopped bool
-	errs    map[NodeID]error
+	mu        sync.Mutex
+	changed   sync.Cond // of ready, running, slots or stopped, for idle goroutines
+	missing   []int     // inputs that are not done
+	ready     nodeHeap
+	jobs      int
+	workers   int       // goroutines, without those that wait in a visit
+	idle      int       // of them
+	running   int       // visits
+	slots     int       // how many more may run, besides those that wait
+	returned  sync.Cond // of slots, for visits whose wait is over
+	returning int       // such visits: they go before nodes that are ready
+	stopped   bool
+	errs      map[NodeID]error
 }
 
 func newWalk(g *Graph) *walk {
 	w := &walk{g: g, users: make([][]NodeID, len(g.Nodes)), missing: make([]int, len(g.Nodes)), errs: map[NodeID]error{}}
-	w.changed.L = &w.mu
+	w.changed.L, w.returned.L = &w.mu, &w.mu
 	for i, n := range g.Nodes {
-		w.missing[i] = len(n.Inputs)
-		for _, in := range n.Inputs {
+		w.missing[i] = len(n.Inputs) + len(n.After)
+		for in := range n.Before() {
 			w.users[in] = append(w.users[in], NodeID(i))
 		}
-		if len(n.Inputs) == 0 {
+		if w.missing[i] == 0 {
 			w.ready = append(w.ready, NodeID(i))
 		}
 	}
@@ -69,27 +85,27 @@ func (w *walk) work() {
 	defer w.mu.Unlock()
 	for w.await() {
 		id := heap.Pop(&w.ready).(NodeID)
-		if len(w.ready) > 0 {
-			w.share()
-		}
 		w.running++
+		w.slots--
+		w.share()
 		w.mu.Unlock()
 		err := w.call(id)
 		w.mu.Lock()
 		w.running--
+		w.free()
 		w.finish(id, err)
 	}
 	w.changed.Broadcast()
 }
 
-// await waits for a node to be ready and reports false if there will be none.
+// await waits for a node that may be visited and reports false if there will be none.
 func (w *walk) await() bool {
 	for {
 		w.stopped = w.stopped || w.ctx.Err() != nil
 		switch {
 		case w.stopped, len(w.ready) == 0 && w.running == 0:
 			return false
-		case len(w.ready) > 0:
+		case w.more():
 			return true
 		}
 		w.idle++
@@ -98,15 +114,49 @@ func (w *walk) await() bool {
 	}
 }
 
+// more reports whether a node is ready and may be visited now.
+func (w *walk) more() bool { return len(w.ready) > 0 && w.slots > w.returning }
+
 // share finds somebody else for a node that is ready.
 func (w *walk) share() {
 	switch {
+	case w.stopped || !w.more():
 	case w.idle > 0:
 		w.changed.Signal()
-	case w.started+1 < w.jobs:
-		w.started++
+	case w.workers < w.jobs:
+		w.workers++
 		w.others.Go(w.work)
 	}
+}
+
+// free gives back the slot of a visit.
+func (w *walk) free() {
+	w.slots++
+	if w.returning > 0 {
+		w.returned.Signal()
+	}
+}
+
+// wait calls f without the slot of the visit that calls it.
+func (w *walk) wait(f func()) {
+	w.mu.Lock()
+	w.workers--
+	w.free()
+	w.share()
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.workers++
+		w.returning++
+		for w.slots == 0 {
+			w.returned.Wait()
+		}
+		w.returning--
+		w.slots--
+		w.share()
+	}()
+	f()
 }
 
 func (w *walk) call(id NodeID) (err error) {
@@ -115,14 +165,19 @@ func (w *walk) call(id NodeID) (err error) {
 			err = diag.Panicked(w.g.Nodes[id].ID, p)
 		}
 	}()
-	return w.visit(id, w.g.Nodes[id])
+	return w.visit(w.visits, id, w.g.Nodes[id], w.wait)
 }
 
 // finish makes the users of id ready whose inputs are all done.
 func (w *walk) finish(id NodeID, err error) {
 	if err != nil {
-		w.errs[id] = err
-		w.stopped = w.stopped || !w.keepGoing
+		if !errors.Is(err, ErrStopped) {
+			w.errs[id] = err
+		}
+		if !w.keepGoing {
+			w.stopped = true
+			w.stop(ErrStopped)
+		}
 		return
 	}
 	for _, u := range w.users[id] {

@@ -108,6 +108,7 @@ func Compile(dirs []string, o Options) *Plan {
 		// Nodes that only a failed root needs must not run.
 		c.plan.Graph = c.g.Only(func(graph.Root) bool { return true })
 	}
+	c.plan.Graph = withFetches(c.plan.Graph)
 	c.decideCatalogs()
 	c.unusedConfigs()
 	for _, t := range c.trusted {

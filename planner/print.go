@@ -51,6 +51,7 @@ type (
 		ID      string    `json:"id"`
 		Verb    string    `json:"verb"`
 		Inputs  []string  `json:"inputs,omitempty"`
+		After   []string  `json:"after,omitempty"`
 		Summary string    `json:"summary,omitempty"`
 		Layer   string    `json:"layer"`
 		Origin  originDoc `json:"origin"`
@@ -132,6 +133,9 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer, Origin: originDocOf(n.Origin), Item: itemDocOf(n.Item)}
 		for _, in := range n.Inputs {
 			d.Inputs = append(d.Inputs, p.Graph.Nodes[in].ID)
+		}
+		for _, id := range n.After {
+			d.After = append(d.After, p.Graph.Nodes[id].ID)
 		}
 		if call, ok := n.Op.(graph.Call); ok {
 			d.Function = functionDocOf(call, p.Decisions[n.ID])
@@ -285,6 +289,9 @@ func (d *planDoc) nodes() map[string]string {
 	m := map[string]string{}
 	for _, n := range d.Nodes {
 		m[n.ID] = n.Verb + " <- " + strings.Join(n.Inputs, ", ")
+		if len(n.After) > 0 {
+			m[n.ID] += " after " + strings.Join(n.After, ", ")
+		}
 		if n.Function == nil {
 			m[n.ID] += ": " + n.Summary // what flags change shows there alone
 		}
@@ -356,6 +363,12 @@ func (p *Plan) writeNode(b *strings.Builder, i int, n *graph.Node) {
 		b.WriteString("  <-")
 		for _, in := range n.Inputs {
 			fmt.Fprintf(b, " %d", in+1)
+		}
+	}
+	if len(n.After) > 0 {
+		b.WriteString("  after")
+		for _, id := range n.After {
+			fmt.Fprintf(b, " %d", id+1)
 		}
 	}
 	b.WriteByte('\n')

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
@@ -24,13 +25,35 @@ func (e *ResultsError) Error() string {
 }
 
 // prepare obtains and verifies every function of the graph before the first one runs, so that a failure means that nothing
-// has run. It returns the failures in the order of the graph.
+// has run. It returns the failures in the order of the graph. Calls that come after the fetch of an image are looked at when all
+// images are there: they fail for other reasons alone.
 func (r *run) prepare(ctx context.Context) []error {
+	errs := r.prepareEach(ctx, func(n *graph.Node) (f function.Function, ok bool) {
+		switch op := n.Op.(type) {
+		case graph.Fetch:
+			return op.Function, true
+		case graph.Call:
+			return op.Function, len(n.After) == 0
+		}
+		return f, false
+	})
+	if len(errs) > 0 {
+		return errs
+	}
+	return r.prepareEach(ctx, func(n *graph.Node) (function.Function, bool) {
+		call, ok := n.Op.(graph.Call)
+		return call.Function, ok && len(n.After) > 0
+	})
+}
+
+// prepareEach prepares the functions that of returns for nodes, some at the same time.
+func (r *run) prepareEach(ctx context.Context, of func(*graph.Node) (function.Function, bool)) []error {
 	errs := make([]error, len(r.g.Nodes))
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, max(1, r.o.Jobs))
 	for i, n := range r.g.Nodes {
-		if _, ok := n.Op.(graph.Call); !ok {
+		f, ok := of(n)
+		if !ok {
 			continue
 		}
 		limit <- struct{}{}
@@ -41,18 +64,33 @@ func (r *run) prepare(ctx context.Context) []error {
 				}
 				<-limit
 			}()
-			call := n.Op.(graph.Call)
-			ex, err := r.executor(call.Function.Runtime)
-			if err == nil {
-				err = ex.Prepare(ctx, call.Function)
-			}
-			if err != nil {
+			if err := r.prepareOne(ctx, n, f); err != nil {
 				errs[i] = &NodeError{n, err}
 			}
 		})
 	}
 	wg.Wait()
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+func (r *run) prepareOne(ctx context.Context, n *graph.Node, f function.Function) error {
+	start := time.Now()
+	_, fetch := n.Op.(graph.Fetch)
+	if fetch && r.o.Begin != nil {
+		r.o.Begin(n)
+	}
+	ex, err := r.executor(f.Runtime)
+	if err == nil {
+		err = ex.Prepare(ctx, f)
+	}
+	if fetch && r.o.Event != nil {
+		e := Event{Node: n, Duration: time.Since(start)}
+		if err != nil {
+			e.Err = &NodeError{n, err}
+		}
+		r.o.Event(e)
+	}
+	return err
 }
 
 func (r *run) executor(runtime function.Runtime) (Executor, error) {
@@ -62,12 +100,23 @@ func (r *run) executor(runtime function.Runtime) (Executor, error) {
 	return r.o.Executor(runtime)
 }
 
-// call runs the function of a node.
-func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []eval.Input) (*krm.List, error) {
+// call runs the function of a node. Only what it does itself takes a slot of the walk: wait gives that back meanwhile.
+func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, error) {
 	ex, err := r.executor(op.Function.Runtime)
 	if err != nil {
 		return nil, err
 	}
+	wait(func() {
+		select {
+		case r.calls <- struct{}{}:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { <-r.calls }()
 	list := eval.Take(inputs)
 	in := list
 	if op.Role == function.GeneratorRole {
@@ -75,7 +124,12 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	}
 	wire := function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID)),
 		Output: op.Function.Limits.Output}
-	out, err := ex.Execute(ctx, op.Function, function.EncodeResourceList(in, op.Config, wire))
+	encoded := function.EncodeResourceList(in, op.Config, wire)
+	var out function.Output
+	wait(func() { out, err = ex.Execute(ctx, op.Function, encoded) })
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
+		return nil, cause
+	}
 	var failed *function.Error
 	if errors.As(err, &failed) && len(out.Stderr) == 0 {
 		out.Stderr = failed.Stderr

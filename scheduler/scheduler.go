@@ -1,4 +1,4 @@
-// Package scheduler runs a graph: it passes lists from node to node, at most so many nodes at a time, drops each list when
+// Package scheduler runs a graph: it passes lists from node to node, runs at most so many nodes at a time, drops each list when
 // its last user has taken it, and reports what it does.
 package scheduler
 
@@ -29,7 +29,7 @@ type Event struct {
 // Options say how a graph is run. The functions are called from several goroutines at the same time; nil ones are not
 // called.
 type Options struct {
-	// Jobs is how many nodes may run at the same time, at least 1.
+	// Jobs is how many functions may run at the same time, at least 1, and how many other nodes beside them.
 	Jobs int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
@@ -112,10 +112,10 @@ type RootError struct {
 func (e *RootError) Error() string { return e.Err.Error() }
 func (e *RootError) Unwrap() error { return e.Err }
 
-// Run runs g. It returns the failures in the order of the graph, each a [NodeError], a [RootError] or the reason why ctx
+// Run runs g. After a failure it ends the functions that run, unless it keeps going. It returns the failures in the order of the graph, each a [NodeError], a [RootError] or the reason why ctx
 // ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
-	r := &run{g: g, o: o, lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
+	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
 		known: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
 	for _, n := range g.Nodes {
 		for _, in := range n.Inputs {
@@ -129,13 +129,14 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	if errs := r.prepare(ctx); len(errs) > 0 {
 		return errs
 	}
-	return graph.Walk(ctx, g, max(1, o.Jobs), o.KeepGoing, func(id graph.NodeID, n *graph.Node) error { return r.visit(ctx, id, n) })
+	return graph.Walk(ctx, g, max(1, o.Jobs), o.KeepGoing, r.visit)
 }
 
 type run struct {
 	g     *graph.Graph
 	o     Options
 	roots map[graph.NodeID][]graph.Root
+	calls chan struct{} // holds an item for each function that runs
 
 	mu    sync.Mutex
 	lists []*krm.List // results that somebody still needs
@@ -143,7 +144,10 @@ type run struct {
 	known []bool      // results that several nodes use
 }
 
-func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node) error {
+func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(func())) error {
+	if _, ok := n.Op.(graph.Fetch); ok {
+		return nil // it was done before the first node
+	}
 	start := time.Now()
 	defer r.release(n)
 	if r.o.Begin != nil {
@@ -152,7 +156,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node) error {
 	var list *krm.List
 	var err error
 	if op, ok := n.Op.(graph.Call); ok {
-		if list, err = r.call(ctx, n, op, r.take(n)); err == nil {
+		if list, err = r.call(ctx, n, op, r.take(n), wait); err == nil {
 			err = list.CheckSize()
 		}
 	} else {

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -86,6 +87,11 @@ func (x *decider) decide() {
 	}
 	if in := x.r.Inline; in != nil && in.Exec != nil {
 		x.d.Args = in.Exec.Args
+		if r := in.Exec.Runtime; r != "" && x.Executors[r] == "" {
+			err := x.deny(ExitTrust, nil, "no executor runs functions of the runtime %q", string(r))
+			err.Hint("to have a program run them add %s=%s=PROGRAM@sha256:HEX", FlagExecutor, r)
+			return
+		}
 	}
 	entry := x.search()
 	switch in := x.r.Inline; {
@@ -260,7 +266,7 @@ func (x *decider) uncatalogued(mismatch []string) {
 	}
 	x.fn.Runtime = function.RuntimeContainer
 	if in.Exec != nil {
-		x.fn.Runtime = function.RuntimeExec
+		x.fn.Runtime = cmp.Or(in.Exec.Runtime, function.RuntimeExec)
 	}
 	x.d.Runtime = x.fn.Runtime
 	switch {
@@ -304,7 +310,7 @@ func (x *decider) hintNamed(err *diag.Error) {
 func (x *decider) sandbox() {
 	x.fn.Unsandboxed = x.AllowUnsandboxed
 	switch {
-	case x.Executors[function.RuntimeExec] != "":
+	case x.Executors[x.fn.Runtime] != "":
 	case x.AllowUnsandboxed:
 		x.d.Isolation = "none (" + FlagUnsandboxed + ")"
 		x.warn("runs without isolation because of %s", FlagUnsandboxed)

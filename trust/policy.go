@@ -22,6 +22,7 @@ const (
 	FlagNetwork     = "--network"
 	FlagMount       = "--mount"
 	FlagEnv         = "--env"
+	FlagExecutor    = "--executor"
 	FlagUnverified  = "--allow-unverified"
 	FlagUnsandboxed = "--allow-unsandboxed"
 	FlagOwnUser     = "--as-current-user"

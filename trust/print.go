@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 )
 
 // Line returns the part of the plan's line that is about the decision: runtime, what runs with its digest, where it was
@@ -24,6 +25,8 @@ func (d *Decision) Line() string {
 	switch {
 	case d.Function.Unverified:
 		add("UNVERIFIED")
+	case d.Allowed && d.Entry != nil && d.Runtime == function.RuntimeContainer:
+		add("pinned") // the executor verifies it, before any function runs
 	case d.Allowed && d.Entry != nil:
 		add("verified")
 	}

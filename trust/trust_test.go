@@ -65,7 +65,7 @@ func request(t *testing.T, inline string, catalogs ...Trusted) Request {
 				"/w/pipe":    {Err: errors.New("not a regular file")},
 			},
 			Images: map[string]Image{"e/f:v1": {Digests: []krm.Digest{digest(hexA)}}, "e/f:v2": {Digests: []krm.Digest{digest(hexB)}},
-				"e/f:v2@sha256:" + hexA: {Digests: []krm.Digest{digest(hexB)}}, "e/g:v1": {Err: errors.New("the store has none")}},
+				"e/g:v1": {Err: errors.New("the store has none")}},
 			Mounts:    map[string]Mount{"/w/data": {Real: "/w/data"}, "/w/esc": {Real: "/etc"}, "/w/d.sock": {Real: "/w/d.sock"}},
 			Isolation: "landlock7+userns+netns",
 		},
@@ -111,7 +111,7 @@ func TestDecide(t *testing.T) {
 		// What is known and trusted.
 		{"with a trusted catalog no other flag is needed: exec", Policy{}, "", []string{execA}, 0,
 			[]string{"exec fn.sh  sha256:" + hexA + "  verified  catalog /w/c0.yaml, entry 1 (flag)  caps none  isolation landlock7+userns+netns  cache no"}},
-		{"with a trusted catalog no other flag is needed: container", Policy{}, "", []string{imageA}, 0, []string{"container e/f:v1  sha256:" + hexA + "  verified"}},
+		{"with a trusted catalog no other flag is needed: container", Policy{}, "", []string{imageA}, 0, []string{"container e/f:v1  sha256:" + hexA + "  pinned"}},
 		{"function present, no trusted catalog given", Policy{}, "", nil, 3,
 			[]string{"fn.yaml:3: example.com/v1 Fn/x: the function is not known", "add --trusted-plugin-catalog=CATALOG"}},
 		{"the first definition wins and what is shadowed is shown", Policy{}, "", []string{execA, imageA}, 0,
@@ -140,7 +140,7 @@ func TestDecide(t *testing.T) {
 		{"the same, the image is not here", Policy{}, "", []string{"{container: {image: 'e/g:v1'}}"}, 3, []string{"has no digest", "the store has none"}},
 		{"image by digest needs no sha256", Policy{}, "", []string{"{container: {image: 'e/f@sha256:" + hexA + "'}}"}, 0, []string{"sha256:" + hexA}},
 		{"image and sha256 disagree", Policy{}, "", []string{"{container: {image: 'e/f@sha256:" + hexA + "', sha256: " + hexB + "}}"}, 4, []string{hexA, hexB}},
-		{"a moved tag", Policy{}, "", []string{"{container: {image: 'e/f:v2', sha256: " + hexA + "}}"}, 4, []string{"image e/f:v2 does NOT match", "want sha256:" + hexA, "got  sha256:" + hexB}},
+		{"what the tag means here does not matter beside a digest", Policy{}, "", []string{"{container: {image: 'e/f:v2', sha256: " + hexA + "}}"}, 0, []string{hexA + "  pinned"}},
 		{"a pinned image that is not here yet", Policy{}, "", []string{"{container: {image: 'e/g:v1', sha256: " + hexA + "}}"}, 0, nil},
 
 		// Where programs may be.
@@ -166,14 +166,15 @@ func TestDecide(t *testing.T) {
 		{"inline exec with both flags", alphaExec, "{exec: {path: fn.sh, args: [a, b c]}}", nil, 0, []string{"warning", "uncatalogued", `arguments: ["a" "b c"]`, "sha256:" + hexA}},
 		{"inline container, no flags", Policy{}, "{container: {image: 'e/f:v1'}}", nil, 3, []string{"allow --enable-alpha-plugins\n"}},
 		{"inline container with --enable-alpha-plugins", alpha, "{container: {image: 'e/f:v1'}}", nil, 0, []string{"warning", "sha256:" + hexA, "caps none"}},
+		{"nobody asks for the digest of what is denied", Policy{}, "{container: {image: 'e/g:v1'}}", nil, 3, []string{"--enable-alpha-plugins", "name the image with its digest: e/g:v1@sha256:..."}},
 		{"inline container with unknown digest", alpha, "{container: {image: 'e/g:v1'}}", nil, 3, []string{"digest of image e/g:v1 is not known", "the store has none", "--allow-unverified"}},
 		{"inline container by digest: a tag beside it is decoration", alpha, "{container: {image: 'e/f:v1@sha256:" + hexB + "'}}", nil, 0, []string{"sha256:" + hexB}},
 
 		// An inline function and a trusted entry.
 		{"inline equal to the entry runs with the trust flag alone: exec", Policy{}, "{exec: {path: ./fn.sh}}", []string{execA}, 0, []string{"verified"}},
 		{"through a link to the same file", Policy{}, "{exec: {path: ln.sh}}", []string{execA}, 0, []string{"verified"}},
-		{"the same image by tag runs by the entry's digest", Policy{}, "{container: {image: 'docker.io/e/f:v1'}}", []string{imageA}, 0, []string{"verified", hexA}},
-		{"the same image by digest", Policy{}, "{container: {image: 'e/f@sha256:" + hexA + "'}}", []string{imageA}, 0, []string{"verified"}},
+		{"the same image by tag runs by the entry's digest", Policy{}, "{container: {image: 'docker.io/e/f:v1'}}", []string{imageA}, 0, []string{"pinned", hexA}},
+		{"the same image by digest", Policy{}, "{container: {image: 'e/f@sha256:" + hexA + "'}}", []string{imageA}, 0, []string{"pinned"}},
 		{"another digest", Policy{}, "{container: {image: 'e/f:v1@sha256:" + hexB + "'}}", []string{imageA}, 3, []string{"differs from what the trusted catalog allows"}},
 		{"another registry", Policy{}, "{container: {image: 'r.io/e/f:v1'}}", []string{imageA}, 3, []string{"names image r.io/e/f:v1, the entry e/f:v1"}},
 		{"inline v0.9.0 pins a version: an error that shows both", Policy{}, "{container: {image: 'e/f:v2'}}", []string{imageA}, 3, []string{"e/f:v2", "e/f:v1", "--enable-alpha-plugins"}},
@@ -393,13 +394,13 @@ func TestRemoteConfiguration(t *testing.T) {
 
 // All reasons against a function are reported at once, and the flags add up to a permission.
 func TestAllReasonsAtOnce(t *testing.T) {
-	r := request(t, "{container: {image: 'e/g:v1', network: true, mounts: [{type: bind, src: data, dst: /data}], envs: [HOME]}}")
+	r := request(t, "{container: {image: 'e/g@sha256:"+hexA+"', network: true, mounts: [{type: bind, src: data, dst: /data}], envs: [HOME]}}")
 	d := check(t, "everything is missing", Policy{}, r, 3, nil)
-	want := []string{"--allow-unverified", "--enable-alpha-plugins", "--env=HOME", "--mount=type=bind,src=/w/data,dst=/data", "--network"}
+	want := []string{"--enable-alpha-plugins", "--env=HOME", "--mount=type=bind,src=/w/data,dst=/data", "--network"}
 	if !slices.Equal(d.Allow(), want) {
 		t.Errorf("got %v", d.Allow())
 	}
-	p := Policy{AllowUncatalogued: true, AllowUnverified: true, Network: true, Env: []string{"HOME=/h"}, Mounts: []function.Mount{{Type: "bind", Source: "/w/data", Dest: "/data"}}}
+	p := Policy{AllowUncatalogued: true, Network: true, Env: []string{"HOME=/h"}, Mounts: []function.Mount{{Type: "bind", Source: "/w/data", Dest: "/data"}}}
 	check(t, "everything is given", p, r, 0, nil)
 	r = request(t, "{exec: {path: fn.sh}}")
 	r.Facts.Isolation = ""
@@ -466,10 +467,15 @@ func TestNeeds(t *testing.T) {
 		{"an entry's program is beside its catalog", "", []string{"{exec: {path: p/fn.sh}}"}, "[/c/p/fn.sh] [/c] [] []"},
 		{"inline and entry", "{exec: {path: ./a}}", []string{"{exec: {path: fn.sh}}"}, "[/w/a /c/fn.sh] [/w /c] [] []"},
 		{"nothing outside the root is looked at", "{exec: {path: ../a}}", []string{"{exec: {path: /bin/sh}}"}, "[] [] [] []"},
-		{"images", "{container: {image: 'a:v1', mounts: [{type: bind, src: d, dst: /d}, {type: bind, src: ../e, dst: /e}]}}", []string{"{container: {image: 'b:v1', sha256: " + hexA + "}}"}, "[] [] [a:v1 b:v1@sha256:" + hexA + "] [/w/d]"},
+		{"images", "{container: {image: 'a:v1', mounts: [{type: bind, src: d, dst: /d}, {type: bind, src: ../e, dst: /e}]}}", []string{"{container: {image: 'b:v1', sha256: " + hexA + "}}"}, "[] [] [] [/w/d]"},
+		{"an entry without a digest", "", []string{"{container: {image: 'b:v1'}}"}, "[] [] [b:v1] []"},
 		{"an image by digest needs no look", "", []string{"{container: {image: 'b:v1@sha256:" + hexA + "'}}"}, "[] [] [] []"},
 		{"remote programs are not here", "", []string{"{exec: {path: 'https://h/x'}}"}, "[] [] [] []"},
 		{"only the first definition counts", "", []string{"{exec: {path: one}}", "{exec: {path: two}}"}, "[/c/one] [/c] [] []"},
+	}
+	inline := "{container: {image: 'a:v1'}}"
+	if n := (Policy{AllowUncatalogued: true}).Needs(request(t, inline)); !slices.Equal(n.Images, []string{"a:v1"}) {
+		t.Errorf("an image that may run: %v", n.Images)
 	}
 	for _, tt := range tests {
 		var list []Trusted

@@ -18,8 +18,7 @@ import (
 type Needs struct {
 	// Programs are absolute paths; they may lead through symbolic links, but must not leave their Roots, one for each.
 	Programs, Roots []string
-	// Images are references. One with a digest stands for the image of that digest if it is on this machine, else for what its
-	// name means here.
+	// Images are references without a digest: what runs by a digest is that image or none.
 	Images []string
 	Mounts []string // absolute paths of the sources of bind mounts
 }
@@ -39,7 +38,9 @@ func (p Policy) Needs(r Request) (n Needs) {
 	if in := r.Inline; in != nil && in.Exec != nil {
 		program(r.Dir, in.Exec.Path)
 	} else if in != nil && in.Container != nil {
-		n.image(in.Container.Image)
+		if p.AllowUncatalogued {
+			n.image(in.Container.Image)
+		}
 		for _, m := range in.Container.Mounts {
 			if path := mountSource(r.Dir, m.Source); m.Type == "bind" && path != "" {
 				n.Mounts = append(n.Mounts, path)
@@ -51,8 +52,8 @@ func (p Policy) Needs(r Request) (n Needs) {
 		return n
 	}
 	if e.Container != nil {
-		if want, err := e.Container.Digest(); err == nil && e.Container.Image.Digest.IsZero() {
-			n.add(pinned(e.Container.Text, want))
+		if want, err := e.Container.Digest(); err == nil && want.IsZero() {
+			n.image(e.Container.Text)
 		}
 	}
 	if dir := e.Catalog.Ref.Dir(); dir != "" {
@@ -65,23 +66,9 @@ func (p Policy) Needs(r Request) (n Needs) {
 
 // image adds an image unless its reference has a digest: then a tag is decoration, and there is nothing to find out.
 func (n *Needs) image(text string) {
-	if m, err := function.ParseImage(text); err == nil && m.Digest.IsZero() {
-		n.add(text)
+	if m, err := function.ParseImage(text); err == nil && m.Digest.IsZero() && !slices.Contains(n.Images, text) {
+		n.Images = append(n.Images, text)
 	}
-}
-
-func (n *Needs) add(image string) {
-	if !slices.Contains(n.Images, image) {
-		n.Images = append(n.Images, image)
-	}
-}
-
-// pinned returns an image with the digest that stands beside it, if there is one.
-func pinned(image string, digest krm.Digest) string {
-	if digest.IsZero() {
-		return image
-	}
-	return image + "@" + digest.String()
 }
 
 func withoutDigest(image string) string {
@@ -213,13 +200,9 @@ func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 }
 
 // mismatch denies what is not what the catalog says.
-func (x *decider) mismatch(e *catalog.Entry, what string, want krm.Digest, got ...krm.Digest) *diag.Error {
-	var list []string
-	for _, d := range got {
-		list = append(list, d.String())
-	}
+func (x *decider) mismatch(e *catalog.Entry, what string, want, got krm.Digest) {
 	err := x.deny(ExitVerified, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e)
-	return err.Hint("want %s", want).Hint("got  %s", strings.Join(list, ", ")).Hint("nothing was executed").
+	err.Hint("want %s", want).Hint("got  %s", got).Hint("nothing was executed").
 		Hint("it was changed after the catalog was written: find out by whom before you change the digest")
 }
 
@@ -233,22 +216,16 @@ func (x *decider) image(e *catalog.Entry) {
 		x.deny(ExitVerified, nil, "%s cannot be verified: image %s: %v", e, c.Text, err)
 		return
 	}
-	seen := x.r.Facts.Images[pinned(c.Text, want)]
 	if want.IsZero() {
-		got := krm.Digest{}
+		seen := x.r.Facts.Images[c.Text]
 		if len(seen.Digests) > 0 {
-			got = seen.Digests[0]
+			want = seen.Digests[0]
 		}
-		if err := x.unverified(e, got); err != nil && seen.Err != nil {
+		if err := x.unverified(e, want); err != nil && seen.Err != nil {
 			err.Hint("%v", seen.Err)
 		}
-		x.d.Digest, x.fn.Digest = got, got
-		return
 	}
 	x.d.Digest, x.fn.Digest = want, want
-	if c.Image.Digest.IsZero() && len(seen.Digests) > 0 && !slices.Contains(seen.Digests, want) {
-		x.mismatch(e, "image "+name, want, seen.Digests...).Hint("if the image of this machine is only out of date: pull %s@%s", name, want)
-	}
 }
 
 // inlineProgram takes the program that the configuration names: its digest is that of the plan.
@@ -280,6 +257,8 @@ func (x *decider) inlineImage() {
 	}
 	x.d.Digest, x.fn.Digest = digest, digest
 	switch {
+	case digest.IsZero() && !x.AllowUncatalogued: // nobody has asked for it
+		x.d.Denials[len(x.d.Denials)-1].Err.Hint("name the image with its digest: %s@sha256:...", name)
 	case digest.IsZero() && !x.AllowUnverified:
 		err := x.deny(ExitTrust, []string{FlagUnverified}, "the digest of image %s is not known", text)
 		if seen.Err != nil {

@@ -34,30 +34,30 @@ func detectRuntime(override string) error {
 	return err
 }
 
-// An imageProbe asks the engine for the digests of images in its store. The engine is looked for when the first image is asked
-// for.
+// An imageProbe looks digests of images up in the store of the engine. Both are looked for when the first image is asked for.
 type imageProbe struct {
 	ctx     context.Context
 	runtime string // as in the flag --container-runtime
-	mu      sync.Mutex
+	once    sync.Once
 	engine  container.Engine
-	err     error // why there is no engine
+	store   *container.Store
+	err     error // why there is no store
 }
 
 func (p *imageProbe) image(name string) trust.Image {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.engine.Path == "" && p.err == nil {
-		p.engine, p.err = container.Detect(p.runtime)
-	}
+	p.once.Do(func() {
+		if p.engine, p.err = container.Detect(p.runtime); p.err == nil {
+			p.store, p.err = p.engine.Store(p.ctx)
+		}
+	})
 	if p.err != nil {
 		return trust.Image{Err: p.err}
 	}
-	digests, err := p.engine.Digests(p.ctx, name)
+	digests, err := p.store.Digests(name)
 	if err == nil && len(digests) == 0 {
 		err = fmt.Errorf("%s has no such image on this machine", p.engine.Name)
-		if command := p.engine.DigestCommand(name); command != "" {
-			err = fmt.Errorf("%w; to get it and its digest: %s", err, command)
+		if command := p.engine.PullCommand(name); command != "" {
+			err = fmt.Errorf("%w; to see its digest in the next plan: %s", err, command)
 		}
 	}
 	return trust.Image{Digests: digests, Err: err}

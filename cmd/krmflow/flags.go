@@ -48,7 +48,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
-	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many nodes to run at the same time")
+	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many nodes to run at the same time, and how many functions beside them")
 
 	const helm = " (helm charts are not supported yet)"
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "enable the helm chart generator"+helm)

@@ -96,7 +96,7 @@ func (p *progress) String() string {
 		bad := make([]bool, len(p.g.Nodes))
 		for i, n := range p.g.Nodes {
 			bad[i] = p.bad[n]
-			for _, in := range n.Inputs {
+			for in := range n.Before() {
 				bad[i] = bad[i] || bad[in]
 			}
 		}

@@ -18,7 +18,7 @@ func buggyNode(*graph.Node) { panic("secret value") }
 func TestReportBug(t *testing.T) {
 	g := &graph.Graph{}
 	g.Add(&graph.Node{ID: "k#patches[0]"})
-	errs := graph.Walk(context.Background(), g, 1, false, func(_ graph.NodeID, n *graph.Node) error {
+	errs := graph.Walk(context.Background(), g, 1, false, func(_ context.Context, _ graph.NodeID, n *graph.Node, _ func(func())) error {
 		buggyNode(n)
 		return nil
 	})

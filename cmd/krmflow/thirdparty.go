@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
@@ -16,7 +18,7 @@ import (
 // registerExecutors adds the flag by which a program of a third party takes the place of one of krmflow's executors.
 func registerExecutors(cmd *cobra.Command, f *functionFlags) {
 	cmd.Flags().Var((*repeated)(&f.executors), "executor",
-		"NAME=PATH@sha256:HEX: the program that runs the functions of the runtime NAME, exec or container, in place of krmflow's own executor")
+		"NAME=PATH@sha256:HEX: the program that runs the functions of the runtime NAME: exec or container, in place of krmflow's own executor, or another one")
 }
 
 // parseExecutors reads the values of --executor and verifies the programs: none that is not what the user said gets any
@@ -29,8 +31,8 @@ func (f *functionFlags) parseExecutors() error {
 		switch _, twice := f.thirdParty[runtime]; {
 		case !ok:
 			return usageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX", text))
-		case runtime != function.RuntimeExec && runtime != function.RuntimeContainer:
-			return usageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec or container", text, name))
+		case !runtime.Valid(), name == "starlark", name == "builtin":
+			return usageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec, container or a name in lower-case letters", text, name))
 		case twice:
 			return usageError(fmt.Errorf("--executor %s: there is another executor for %s", text, name))
 		}
@@ -74,6 +76,11 @@ func (f *functionFlags) executorList() string {
 			x.how = "executor " + p.Path + " " + p.Digest.String()
 		}
 		fmt.Fprintf(&b, "%-10s %-11s %s\n", x.runtime, x.runs, x.how)
+	}
+	for _, r := range slices.Sorted(maps.Keys(f.thirdParty)) {
+		if p := f.thirdParty[r]; r != function.RuntimeExec && r != function.RuntimeContainer {
+			fmt.Fprintf(&b, "%-10s %-11s executor %s %s\n", r, "programs", p.Path, p.Digest)
+		}
 	}
 	return b.String()
 }

@@ -25,7 +25,7 @@ import (
 // A lab is what these tests share.
 type lab struct {
 	engine   Engine
-	dir      string
+	dir, tmp string
 	registry string // host:port
 	serving  *osexec.Cmd
 	v1, v2   krm.Digest // two versions of the function, as in the registry
@@ -66,16 +66,22 @@ func newLab(t *testing.T) *lab {
 		if left := shared.lab.processes(); left != "" {
 			t.Errorf("processes were left:\n%s", left)
 		}
-		for range 10 {
-			if left := shared.lab.containers(t); left == "" {
-				return
-			}
-			time.Sleep(100 * time.Millisecond)
+		if t.Failed() {
+			shared.lab.run("rm", "-f", "-a")
 		}
-		t.Errorf("containers were left:\n%s", shared.lab.containers(t))
-		shared.lab.run("rm", "-f", "-a")
+		await(t, "containers were left", func() bool { return shared.lab.containers(t) == "" })
 	})
 	return shared.lab
+}
+
+// await waits until state is true, and fails if that does not come in a time that no test should need.
+func await(t *testing.T, not string, state func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !state(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(not)
+		}
+	}
 }
 
 func makeLab(engine Engine) (*lab, error) {
@@ -84,6 +90,11 @@ func makeLab(engine Engine) (*lab, error) {
 		return nil, err
 	}
 	l := &lab{engine: engine, dir: dir}
+	// Others may test at the same time: what is left in this directory for temporary files is these tests' own.
+	if l.tmp, err = os.MkdirTemp("", "kl-"); err != nil {
+		return nil, err
+	}
+	os.Setenv("TMPDIR", l.tmp)
 	if err := l.configure(); err != nil {
 		return nil, err
 	}
@@ -277,6 +288,7 @@ func TestMain(m *testing.M) {
 		l.stop()
 		l.run("rm", "-f", "-a")
 		os.RemoveAll(l.dir)
+		os.RemoveAll(l.tmp)
 	}
 	os.Exit(code)
 }

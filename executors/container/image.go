@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,64 +73,6 @@ func (e Engine) inspect(ctx context.Context, name string) (im found, ok bool, er
 		return im, false, fmt.Errorf("%s image inspect printed no image", e.Name)
 	}
 	return ims[0], true, nil
-}
-
-// Digests returns what stands for an image of the local store: the digests by which registries know it, then that of its
-// manifest here, then its id; none if it is not there. name may end in @sha256:...: if there is no image with that
-// digest, the one that has the name counts. Nothing is pulled and nothing is run.
-func (e Engine) Digests(ctx context.Context, name string) ([]krm.Digest, error) {
-	ref, err := parseReference(name)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
-	defer cancel()
-	names := []string{name, ref.String()}
-	if ref.digest.IsZero() {
-		names = names[1:]
-	}
-	for _, name := range names {
-		if im, ok, err := e.inspect(ctx, name); err != nil || ok {
-			return im.all(), err
-		}
-	}
-	return nil, nil
-}
-
-// inspectTimeout is how long an engine may take to say what it has.
-const inspectTimeout = 15 * time.Second
-
-// DigestCommand returns the command line with which a user gets an image and its digest, "" for one that exists on the
-// machine where it was made alone.
-func (e Engine) DigestCommand(name string) string {
-	ref, err := parseReference(name)
-	if err != nil || ref.local() {
-		return ""
-	}
-	format := "{{.Digest}}"
-	if e.Name != "podman" {
-		format = "{{index .RepoDigests 0}}"
-	}
-	full := ref.pullName() + ":" + ref.tagOrLatest()
-	return fmt.Sprintf("%[1]s pull %[2]s && %[1]s image inspect --format '%[3]s' %[2]s", e.Name, full, format)
-}
-
-// all returns the digests that [found.has] accepts. Those that a registry knows come first: an image that was made here has
-// another manifest in the store.
-func (im found) all() []krm.Digest {
-	var texts []string
-	for _, r := range im.RepoDigests {
-		if _, digest, _ := strings.Cut(r, "@"); digest != im.Digest {
-			texts = append(texts, digest)
-		}
-	}
-	var list []krm.Digest
-	for _, text := range append(texts, im.Digest, im.id()) {
-		if d, err := krm.ParseDigest(text); err == nil && !slices.Contains(list, d) {
-			list = append(list, d)
-		}
-	}
-	return list
 }
 
 func missingImage(err error) bool {

@@ -2,6 +2,10 @@ package container
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -93,57 +97,135 @@ func TestLocalImages(t *testing.T) {
 	refused(t, x.Prepare(t.Context(), f), executors.Retrieval, "localhost/nothing:v2", "there is no such image on this machine")
 }
 
-// What the store knows is every digest that an image can be verified by; a digest in the name decides before the tag.
-func TestDigests(t *testing.T) {
+// Without podman, its files tell which digests stand for an image, and nothing is written: the first is the one that a registry
+// knows, which is not always the one that podman prints.
+func TestStore(t *testing.T) {
 	l := newLab(t)
-	tag := l.registry + "/fn:tag" // at version 2
-	id := func(name string) krm.Digest {
-		d, err := krm.ParseDigest(strings.TrimPrefix(l.imageID(t, name), "sha256:"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+	pushed, multi := l.registry+"/pushed:v1", l.registry+"/multi:v1"
+	defer l.run("rmi", "-f", pushed, multi)
+	l.label(t, pushed)
+	l.must(t, "push", "-q", pushed)
+	l.must(t, "pull", "-q", pushed) // it has the manifest that was made here, too
+	known, err := l.head("pushed", "v1")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, want := range map[string][]krm.Digest{
-		tag:                         {l.v2, id(tag)},
-		tag + "@" + l.v1.String():   {l.v1, id("localhost/fn:v1")},
-		tag + "@sha256:" + zeros:    {l.v2, id(tag)},
-		"localhost/fn:v1":           {l.v1, id("localhost/fn:v1")},
-		"localhost/nothing:v1":      nil,
-		l.registry + "/nothing:tag": nil,
+	index := l.pullIndex(t, multi)
+	s, err := l.engine.Store(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := l.engine.listPodman(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]krm.Digest{
+		multi:                       index,
+		pushed:                      known,
+		"localhost/nothing:v1":      {},
+		l.registry + "/nothing:tag": {},
 	} {
-		got, err := l.engine.Digests(t.Context(), name)
-		if err != nil || len(want) == 0 && got != nil {
+		got, err := s.Digests(name)
+		if err != nil || want.IsZero() != (got == nil) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
-		for _, d := range want {
+		if !want.IsZero() && got[0] != want {
+			t.Errorf("%s: %v, want %s first", name, got, want)
+		}
+		other, err := listed.Digests(name)
+		for _, d := range other {
 			if !slices.Contains(got, d) {
-				t.Errorf("%s: %v has no %s", name, got, d)
+				t.Errorf("%s: podman also has %s, %v", name, d, err)
 			}
 		}
-		if want != nil && got[0] != want[0] {
-			t.Errorf("%s: %s comes first, want that of the registry, %s", name, got[0], want[0])
-		}
 	}
-	if _, err := l.engine.Digests(t.Context(), "--privileged"); err == nil {
+	if _, err := s.Digests("--privileged"); err == nil {
 		t.Error("an option is taken for an image")
 	}
 }
 
-const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
+// label makes an image that has nothing but its name as a label.
+func (l *lab) label(t *testing.T, name string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Containerfile"), []byte("FROM scratch\nLABEL name="+name+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.must(t, "build", "-q", "-t", name, dir)
+}
 
-func TestDigestCommand(t *testing.T) {
+// pullIndex makes an image for two platforms, of which one is this machine's, in the registry alone, pulls it, and returns the
+// digest that the registry has for it.
+func (l *lab) pullIndex(t *testing.T, name string) krm.Digest {
+	t.Helper()
+	l.must(t, "manifest", "create", name)
+	for _, arch := range []string{runtime.GOARCH, "s390x"} {
+		one := "localhost/multi:" + arch
+		l.label(t, one)
+		l.must(t, "manifest", "add", "--os", "linux", "--arch", arch, name, "containers-storage:"+one)
+		defer l.run("rmi", "-f", one)
+	}
+	file := filepath.Join(t.TempDir(), "digest")
+	l.must(t, "manifest", "push", "-q", "--all", "--digestfile", file, name, "docker://"+name)
+	l.must(t, "manifest", "rm", name)
+	l.must(t, "pull", "-q", name)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := krm.ParseDigest(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A store that nobody has made yet has no images, and is not made.
+func TestStoreStartsNothing(t *testing.T) {
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "storage.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "[storage]\ndriver = \"vfs\"\ngraphroot = %q # here\n", dir+"/graph"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONTAINERS_STORAGE_CONF", conf)
+	s, err := Engine{"podman", "/nothing/podman"}.Store(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Digests("e.co/fn:v1"); got != nil || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if left, _ := filepath.Glob(dir + "/*"); len(left) != 1 {
+		t.Errorf("made %v", left)
+	}
+}
+
+func TestStorageConf(t *testing.T) {
+	text := "# a comment\n[storage]\ndriver = \"overlay\"\ngraphroot = '/a b' # c\nrootless_storage_path = \"$HOME/x\"\n" +
+		"[storage.options]\nsize = \"\"\nadditionalimagestores = [\n  \"/one\", # first\n  '/two',\n]\n[storage.options.overlay]\nmountopt = \"nodev\"\n"
+	c, err := parseStorageConf(text)
+	if err != nil || c.graph != "/a b" || c.rootless != "$HOME/x" || !slices.Equal(c.more, []string{"/one", "/two"}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, text := range []string{"[storage]\ngraphroot = 3", "[storage]\ngraphroot = \"\"\"/x\"\"\"", "[storage]\nx", "[storage.options]\nadditionalimagestores = ["} {
+		if c, err := parseStorageConf(text); err == nil {
+			t.Errorf("%q: %+v", text, c)
+		}
+	}
+}
+
+func TestPullCommand(t *testing.T) {
 	podman, docker := Engine{Name: "podman"}, Engine{Name: "docker"}
 	for _, tt := range []struct {
 		engine     Engine
 		name, want string
 	}{
-		{podman, "fn", "podman pull docker.io/library/fn:latest && podman image inspect --format '{{.Digest}}' docker.io/library/fn:latest"},
-		{docker, "e.co/fn:v1", "docker pull e.co/fn:v1 && docker image inspect --format '{{index .RepoDigests 0}}' e.co/fn:v1"},
+		{podman, "fn", "podman pull docker.io/library/fn:latest"},
+		{docker, "e.co/fn:v1", "docker pull e.co/fn:v1"},
 		{podman, "localhost/fn:v1", ""}, // nothing has it but this machine
 		{podman, "--privileged", ""},
 	} {
-		if got := tt.engine.DigestCommand(tt.name); got != tt.want {
+		if got := tt.engine.PullCommand(tt.name); got != tt.want {
 			t.Errorf("%s: %s", tt.name, got)
 		}
 	}

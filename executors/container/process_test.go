@@ -83,11 +83,9 @@ func TestProcess(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for start := time.Now(); !strings.Contains(l.containers(t), "Up") || !strings.Contains(stdout.String(), "\n"); time.Sleep(100 * time.Millisecond) {
-			if time.Since(start) > 20*time.Second {
-				t.Fatalf("the container does not start: %s", stdout.String())
-			}
-		}
+		await(t, "the container has not started", func() bool {
+			return strings.Contains(l.containers(t), "Up") && strings.Contains(stdout.String(), "\n")
+		})
 		pid := executorOf(t, cmd.Process.Pid)
 		if victim == "host" {
 			pid = cmd.Process.Pid
@@ -97,14 +95,7 @@ func TestProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Kill()
-		killed := time.Now()
-		for l.containers(t) != "" {
-			if time.Since(killed) > 5*time.Second {
-				t.Fatalf("still there: %s", l.containers(t))
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		t.Logf("gone %s after the %s was killed", time.Since(killed), victim)
+		await(t, "the container is still there after the "+victim+" was killed", func() bool { return l.containers(t) == "" })
 		stdin.Close()
 		cmd.Wait()
 		want := "list <nil>\n"

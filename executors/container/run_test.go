@@ -396,16 +396,10 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for start := time.Now(); !strings.Contains(l.containers(t), "Up"); time.Sleep(100 * time.Millisecond) {
-			if time.Since(start) > 20*time.Second {
-				t.Fatal("the container does not start")
-			}
-		}
+		await(t, "the container has not started", func() bool { return strings.Contains(l.containers(t), "Up") })
 		cmd.Process.Kill()
 		cmd.Wait()
-		killed := time.Now()
 		if !reaper {
-			time.Sleep(500 * time.Millisecond)
 			if l.containers(t) == "" {
 				t.Error("the container is gone by itself: nothing is tested")
 			}
@@ -413,17 +407,11 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for l.containers(t) != "" {
-			if time.Since(killed) > 10*time.Second {
-				t.Errorf("reaper %t: the container is still there", reaper)
-				break
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		t.Logf("reaper %t: gone after %s", reaper, time.Since(killed))
-	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-*.*.*")); len(left) > 0 {
-		t.Errorf("directories were left: %v", left)
+		await(t, fmt.Sprintf("reaper %t: the container is still there", reaper), func() bool { return l.containers(t) == "" })
+		await(t, fmt.Sprintf("reaper %t: directories are still there", reaper), func() bool {
+			left, _ := filepath.Glob(filepath.Join(os.TempDir(), "krmflow-*.*.*"))
+			return len(left) == 0
+		})
 	}
 }
 

@@ -1,4 +1,6 @@
-// Package executortest holds what every executor must do, wherever it runs.
+// Package executortest holds what every executor must do, wherever it runs: whoever writes one tests it with [Run], as a value and
+// behind the process that [executors.Start] makes of it. docs/executors.md has the contract in words, and the test of this package
+// is an example.
 package executortest
 
 import (
@@ -24,6 +26,9 @@ const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n-
 //	fail   writes what it reads, "it is wrong\n" to stderr, and ends with 3
 //	hang   does not end
 //	flood  writes without end
+//
+// named is called from several goroutines. The messages of errors begin with the name of the function, a colon and a blank, and
+// have what the tests look for: both digests behind want and got, "exit code 3", "still running after 1s", "more than 5 MiB".
 func Run(t *testing.T, ex executors.Executor, named func(name string) function.Function) {
 	execute := func(name string, limits function.Limits, input []byte) (executors.Output, error) {
 		f := named(name)

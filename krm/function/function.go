@@ -10,11 +10,21 @@ import (
 // A Runtime is how a function is run.
 type Runtime string
 
-// The runtimes that executors exist for.
+// The runtimes that krmflow has executors for. A program of a third party may run functions of another one.
 const (
 	RuntimeExec      Runtime = "exec"
 	RuntimeContainer Runtime = "container"
 )
+
+// Valid reports whether r may be the name of a runtime: lower-case letters, digits and dashes, the first a letter.
+func (r Runtime) Valid() bool {
+	for i, c := range []byte(r) {
+		if !(c-'a' < 26 || i > 0 && (c == '-' || c-'0' < 10)) {
+			return false
+		}
+	}
+	return r != ""
+}
 
 // A Function is one KRM function as an executor runs it: everything is decided, nothing is left to look up. It is plain
 // data and crosses the process boundary as it is.
@@ -27,7 +37,7 @@ type Function struct {
 	// Unverified is true if the user allowed a function without a digest.
 	Unverified bool
 
-	// Program and Root are for RuntimeExec: the real path of the file and the directory that it must not leave. Args
+	// Program and Root are for all runtimes but RuntimeContainer: the real path of the file and the directory that it must not leave. Args
 	// follow the program's name; Dir is the working directory.
 	Program, Root string
 	// Bin is what the program is called when it runs, the name of its file if empty.

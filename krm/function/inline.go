@@ -1,9 +1,11 @@
 package function
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -43,9 +45,11 @@ type InlineContainer struct {
 
 // InlineExec is a function that is a program.
 type InlineExec struct {
-	Path string
-	Args []string
-	Env  []string
+	// Runtime is that of a third party, [RuntimeExec] if empty. Its programs are configured as those of exec are.
+	Runtime Runtime
+	Path    string
+	Args    []string
+	Env     []string
 }
 
 // An InlineConflict says that two places in one configuration name different functions. Which one is meant is for a
@@ -156,7 +160,12 @@ func (r *inlineReader) result() (*Inline, error) {
 
 func readInline(c yaml.Cursor) *Inline {
 	f := &Inline{}
-	if !c.Known("container", "exec", "starlark", "deferFailure") {
+	kinds := []string{"container", "exec", "starlark", "deferFailure"}
+	other := otherRuntime(c.Value(), kinds)
+	if other != "" {
+		kinds = append(kinds, other)
+	}
+	if !c.Known(kinds...) {
 		return f
 	}
 	c.Field("deferFailure").Bool() // of no effect, in kustomize as well
@@ -169,6 +178,11 @@ func readInline(c yaml.Cursor) *Inline {
 		n++
 		f.Exec = readInlineExec(x)
 	}
+	if other != "" {
+		n++
+		f.Exec = readInlineExec(c.Field(other))
+		f.Exec.Runtime = Runtime(other)
+	}
 	if x := c.Field("starlark"); x.Exists() {
 		n++
 		f.Starlark = ReadStarlark(x)
@@ -180,6 +194,17 @@ func readInline(c yaml.Cursor) *Inline {
 		c.Errorf("names neither a container nor an exec")
 	}
 	return f
+}
+
+// otherRuntime returns the first key of a third party's runtime, which has a mapping with the path of a program, "" if there is none.
+// What is nearly the name of one of krmflow's own is a mistake.
+func otherRuntime(v yaml.Value, own []string) string {
+	for _, f := range v.Fields() {
+		if !slices.Contains(own, f.Key) && Runtime(f.Key).Valid() && len(diag.DidYouMean(f.Key, own)) == 0 && f.Value.Type() == yaml.Map && f.Value.Get("path").Exists() {
+			return f.Key
+		}
+	}
+	return ""
 }
 
 // ReadStarlark reads the path of a Starlark script in both its spellings: as a string and as a mapping with path.
@@ -239,6 +264,8 @@ func readInlineExec(c yaml.Cursor) *InlineExec {
 	return x
 }
 
+func (x *InlineExec) runtime() Runtime { return cmp.Or(x.Runtime, RuntimeExec) }
+
 func readEnv(c yaml.Cursor) []string {
 	env := c.Strings()
 	for i, item := range env {
@@ -256,7 +283,7 @@ func (f *Inline) String() string {
 	case f.Container != nil:
 		return "container " + f.Container.Image
 	case f.Exec != nil:
-		return "exec " + f.Exec.Path
+		return string(f.Exec.runtime()) + " " + f.Exec.Path
 	}
 	return "starlark " + f.Starlark
 }
@@ -293,7 +320,7 @@ func (f *Inline) Value() yaml.Value {
 		add("path", yaml.Str(path.Clean(f.Exec.Path)))
 		add("args", strList(f.Exec.Args))
 		add("envs", strList(f.Exec.Env))
-		return yaml.MapOf(yaml.Field{Key: "exec", Value: spec})
+		return yaml.MapOf(yaml.Field{Key: string(f.Exec.runtime()), Value: spec})
 	}
 	return yaml.MapOf(yaml.Field{Key: "starlark", Value: yaml.Str(f.Starlark)})
 }

@@ -35,6 +35,7 @@ func TestReadInline(t *testing.T) {
 			"{container: {image: x:v1}} runtime provider config.kubernetes.io/function metadata.configFn config.kubernetes.io/container"},
 		{"mounts and envs", fnHead + "runtime: {container: {image: x, mounts: [{type: bind, src: a, dst: /b, rw: true}], envs: [A=b, C]}}\n",
 			"{container: {image: x, mounts: [{type: bind, src: a, dst: /b, rw: true}], envs: [A=b, C]}} runtime"},
+		{"of a third party", fnHead + "runtime: {wasm: {path: ./fn.wasm, args: [-a]}}\n", "{wasm: {path: fn.wasm, args: [-a]}} runtime"},
 		{"starlark, a string", fnHead + "runtime: {starlark: 'https://e.co/f'}\n", "{starlark: https://e.co/f} runtime"},
 		{"starlark, a path", fnHead + "runtime: {starlark: {path: f.star}}\n", "{starlark: f.star} runtime"},
 	}
@@ -79,6 +80,9 @@ func TestReadInlineMistakes(t *testing.T) {
 		{"in annotations, too", fnHead + "  annotations:\n    config.kubernetes.io/function: |\n      exec: {pth: x}\n",
 			`fn.yaml:6: metadata.annotations."config.kubernetes.io/function".exec.pth: unknown field "pth"`},
 		{"both container and exec", fnHead + "runtime: {container: {image: x}, exec: {path: y}}\n", "names more than one of container, exec and starlark"},
+		{"two of third parties", fnHead + "runtime: {wasm: {path: x}, other: {path: y}}\n", `unknown field "other"`},
+		{"exec and that of a third party", fnHead + "runtime: {exec: {path: x}, wasm: {path: y}}\n", "names more than one"},
+		{"no name of a runtime", fnHead + "runtime: {Wasm: {path: x}}\n", `unknown field "Wasm"`},
 		{"neither", fnHead + "runtime: {}\n", "names neither a container nor an exec"},
 		{"null is neither", fnHead + "runtime:\n", "must be a mapping, not null"},
 		{"a key that occurs twice", fnHead + "  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: a}\n      exec: {path: b}\n", "line 2 of its text: the key \"exec\" occurs twice"},

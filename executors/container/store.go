@@ -1,0 +1,235 @@
+package container
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// listTimeout is how long an engine may take to list its images.
+const listTimeout = 15 * time.Second
+
+// A Store is what an engine has of images at one moment. It is safe for concurrent use.
+type Store struct{ images []stored }
+
+// A stored image has names with their registries, and digests that stand for it, the best known one first.
+type stored struct {
+	names   []string
+	digests []string
+}
+
+// Store returns the images of the engine. Podman's are read from its files, so that it is not started: that would make its
+// storage where there is none yet. Docker, and a podman that works on another machine or whose storage is configured in a way
+// that is not understood here, is asked once for all images.
+func (e Engine) Store(ctx context.Context) (*Store, error) {
+	if e.Name == "podman" && !remotePodman() {
+		dirs, err := podmanStorage()
+		if err == nil {
+			return readStorage(dirs)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	if e.Name == "podman" {
+		return e.listPodman(ctx)
+	}
+	return e.listDocker(ctx)
+}
+
+// Digests returns what stands for an image of the store: first the digest of its index, if it is one for several platforms, or of
+// the manifest that came from a registry, then other manifests and its id; none if it is not there.
+func (s *Store) Digests(name string) ([]krm.Digest, error) {
+	ref, err := parseReference(name)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{ref.pullName() + ":" + ref.tagOrLatest()}
+	if !strings.Contains(ref.name, "/") {
+		names = append([]string{"localhost/" + ref.name + ":" + ref.tagOrLatest()}, names...) // as podman searches
+	}
+	for _, name := range names {
+		for _, im := range s.images {
+			if slices.Contains(im.names, name) {
+				return parseDigests(im.digests), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func parseDigests(texts []string) (list []krm.Digest) {
+	for _, text := range texts {
+		if d, err := krm.ParseDigest(text); err == nil && !slices.Contains(list, d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// PullCommand returns the command line with which a user gets an image, "" for one that exists on the machine where it was
+// made alone.
+func (e Engine) PullCommand(name string) string {
+	ref, err := parseReference(name)
+	if err != nil || ref.local() {
+		return ""
+	}
+	return fmt.Sprintf("%s pull %s:%s", e.Name, ref.pullName(), ref.tagOrLatest())
+}
+
+// remotePodman reports whether podman is the client of another machine, which may be a virtual one.
+func remotePodman() bool {
+	return runtime.GOOS != "linux" || os.Getenv("CONTAINER_HOST") != "" || os.Getenv("CONTAINER_CONNECTION") != ""
+}
+
+// podmanStorage returns the directories in which podman keeps images.
+func podmanStorage() ([]string, error) {
+	home, uid := os.Getenv("HOME"), os.Geteuid()
+	own := filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), home+"/.config"), "containers/storage.conf")
+	root := "/var/lib/containers/storage"
+	if uid != 0 {
+		root = filepath.Join(cmp.Or(os.Getenv("XDG_DATA_HOME"), home+"/.local/share"), "containers/storage")
+	}
+	files := []string{os.Getenv("CONTAINERS_STORAGE_CONF"), own, "/etc/containers/storage.conf", "/usr/share/containers/storage.conf"}
+	if uid == 0 {
+		files[1] = ""
+	}
+	for i, file := range files {
+		if file == "" {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var conf storageConf
+		if err == nil {
+			conf, err = parseStorageConf(string(data))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if uid != 0 && conf.rootless != "" {
+			root = strings.NewReplacer("$HOME", home, "$USER", os.Getenv("USER"), "$UID", fmt.Sprint(uid)).Replace(conf.rootless)
+		}
+		if conf.graph != "" && (uid == 0 || i < 2) { // that of the machine is root's
+			root = conf.graph
+		}
+		return append([]string{root}, conf.more...), nil
+	}
+	return []string{root}, nil
+}
+
+// readStorage reads the lists of images in directories of storage, for each driver that was used there.
+func readStorage(dirs []string) (*Store, error) {
+	s := &Store{}
+	for _, dir := range dirs {
+		for _, driver := range []string{"overlay", "vfs", "btrfs", "zfs", "aufs"} {
+			file := filepath.Join(dir, driver+"-images", "images.json")
+			data, err := os.ReadFile(file)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			var images []storageImage
+			if err := json.Unmarshal(data, &images); err != nil {
+				return nil, fmt.Errorf("%s is no list of images: %w", file, err)
+			}
+			for _, im := range images {
+				s.images = append(s.images, stored{im.Names, im.digests(filepath.Join(filepath.Dir(file), im.ID))})
+			}
+		}
+	}
+	return s, nil
+}
+
+// A storageImage is an entry of the file images.json.
+type storageImage struct {
+	ID     string            `json:"id"`
+	Digest string            `json:"digest"`
+	Names  []string          `json:"names"`
+	Data   map[string]string `json:"big-data-digests"` // digests of its files in a directory of its own
+}
+
+// digests returns what stands for the image. An image that was made here and pushed has two manifests, and Digest is the one that
+// nobody else has; that of an image for several platforms may be the index or not.
+func (im storageImage) digests(dir string) []string {
+	var indexes, manifests []string
+	for key, digest := range im.Data {
+		if !strings.HasPrefix(key, "manifest-sha256:") {
+			continue
+		}
+		if isIndex(filepath.Join(dir, "="+base64.StdEncoding.EncodeToString([]byte(key)))) {
+			indexes = append(indexes, digest)
+		} else {
+			manifests = append(manifests, digest)
+		}
+	}
+	slices.Sort(indexes)
+	slices.Sort(manifests)
+	list := append(indexes, im.Data["manifest"])
+	return append(append(list, manifests...), im.Digest, "sha256:"+im.ID)
+}
+
+// isIndex reports whether a file is a manifest that lists others, for several platforms.
+func isIndex(file string) bool {
+	data, err := os.ReadFile(file)
+	var index struct{ Manifests []json.RawMessage }
+	return err == nil && json.Unmarshal(data, &index) == nil && len(index.Manifests) > 0
+}
+
+func (e Engine) listPodman(ctx context.Context) (*Store, error) {
+	out, err := e.output(ctx, "images", "--format", "json")
+	if err != nil {
+		return nil, err
+	}
+	var images []struct {
+		ID                 string `json:"Id"`
+		Digest             string
+		RepoDigests, Names []string
+	}
+	if err := json.Unmarshal([]byte(out), &images); err != nil {
+		return nil, fmt.Errorf("%s images printed no list of images", e.Name)
+	}
+	s := &Store{}
+	for _, im := range images {
+		list := []string{im.Digest}
+		for _, r := range im.RepoDigests {
+			list = append(list, r[strings.IndexByte(r, '@')+1:])
+		}
+		s.images = append(s.images, stored{im.Names, append(list, "sha256:"+im.ID)})
+	}
+	return s, nil
+}
+
+func (e Engine) listDocker(ctx context.Context) (*Store, error) {
+	out, err := e.output(ctx, "image", "ls", "--no-trunc", "--digests", "--format", "{{json .}}")
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{}
+	for d := json.NewDecoder(bytes.NewReader([]byte(out))); d.More(); {
+		var im struct{ ID, Repository, Tag, Digest string }
+		if err := d.Decode(&im); err != nil {
+			return nil, fmt.Errorf("%s image ls printed no list of images", e.Name)
+		}
+		if ref, err := parseReference(im.Repository + ":" + im.Tag); err == nil {
+			s.images = append(s.images, stored{[]string{ref.pullName() + ":" + ref.tag}, []string{im.Digest, im.ID}})
+		}
+	}
+	return s, nil
+}
