@@ -15,10 +15,15 @@ import (
 
 // composed is a consolidated Composition: what it and everything that it imports come to, in the final order.
 type composed struct {
-	items    []*item
-	catalogs []catalogRef
-	failed   bool
-	errs     krm.Mistakes
+	file  string
+	items []*item
+	// places says what each item is planned as, once somebody has asked.
+	places []place
+	// namesakes counts the items of each kind and name.
+	namesakes map[string]int
+	catalogs  []catalogRef
+	failed    bool
+	errs      krm.Mistakes
 }
 
 // compose consolidates the Composition in dir (CI-05, CI-06). Mistakes are recorded. Nothing is planned before all of it is
@@ -33,7 +38,7 @@ func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 	before := b.errs.Len()
 	f := b.readComposition(dir, src)
 	dir.Close() // imports may be deep
-	c := &composed{catalogs: f.catalogs}
+	c := &composed{file: src.File, catalogs: f.catalogs}
 	var front, back []*item
 	incomplete := f.failed
 	for _, i := range f.imports {
@@ -64,6 +69,16 @@ func (b *build) compose(dir *loaders.Dir, src *krm.Source) *composed {
 	c.errs = b.errs.Since(before)
 	b.c.composed[dir.Real] = c
 	return c
+}
+
+// searched names the catalogs in which c looks for its functions, in that order.
+func (c *composed) searched() (list []string) {
+	for _, ref := range c.catalogs {
+		if name := ref.name(); !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // absorb takes over the catalogs of an import, each only once: a Composition may be imported on many ways.

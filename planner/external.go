@@ -173,11 +173,11 @@ func (s *steps) configDocuments(path []any, text string) ([]*krm.Resource, *krm.
 
 // fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.
 func (s *steps) fold(path []any, text string) []*krm.Resource {
-	outer, layers, ids := s.c.g, s.c.layers, s.c.ids
-	s.c.g, s.c.layers, s.c.ids = &graph.Graph{}, map[layerKey]*layer{}, map[string]int{}
+	outer := s.c.draft
+	s.c.draft = newDraft()
 	l := s.sublayer(path, text)
-	g := s.c.g
-	s.c.g, s.c.layers, s.c.ids = outer, layers, ids
+	g := s.c.draft.g
+	s.c.draft = outer
 	if l == nil || l.failed {
 		return nil
 	}

@@ -200,6 +200,16 @@ type catalogRef struct {
 	path []any
 }
 
+// name returns what tells the catalog apart from others.
+func (c catalogRef) name() string {
+	ref, err := catalog.ParseRef(c.text)
+	if err != nil {
+		return c.text
+	}
+	ref = ref.In(c.dir)
+	return fmt.Sprint(ref.Scheme, " ", ref.Location, " ", ref.Pin)
+}
+
 // ownCatalogs returns the catalogs field of a Kustomization or Component.
 func (s *steps) ownCatalogs() (list []catalogRef) {
 	file, _ := s.k.src.Value()

@@ -21,7 +21,7 @@ func (s *steps) openapi() {
 			return
 		}
 	}
-	if s.schemaSet {
+	if s.set {
 		return
 	}
 	version, hasVersion := s.k.OpenAPI["version"]
@@ -38,13 +38,13 @@ func (s *steps) openapi() {
 			return
 		}
 		s.c.warnings(src.Warnings()...)
-		s.schemaSet = true
+		s.set = true
 	case version != "":
 		if version != krm.BuiltinSchemaVersion {
 			s.errorAt(s.k.src, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, krm.BuiltinSchemaVersion))
 			return
 		}
-		s.schemaSet = true
+		s.set = true
 	}
 }
 

@@ -253,7 +253,7 @@ func (s *steps) call(e *entry) bool {
 		return false
 	}
 	s.then(e.path, *e.call, e.summary)
-	s.c.plan.Decisions[s.c.g.Nodes[s.list].ID] = e.decision
+	s.c.plan.Decisions[s.c.draft.g.Nodes[s.list].ID] = e.decision
 	return true
 }
 

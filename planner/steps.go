@@ -388,7 +388,7 @@ func (s *steps) varsStep() {
 
 // end marks the last node of a layer that another one uses, if it is a step that can give two resources the same identity.
 func (s *steps) end(l *layer) {
-	n := s.c.g.Nodes[l.out]
+	n := s.c.draft.g.Nodes[l.out]
 	if op, ok := n.Op.(graph.Transform); ok {
 		op.Last = true
 		n.Op = op
