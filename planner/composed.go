@@ -44,7 +44,7 @@ func (s *steps) composed(p place) {
 		build: s.build, dir: it.dir, roots: it.roots(), k: &kustomizationFile{src: it.src}, origin: s.originOf(it),
 		prefix: p.layer, label: p.of.label(it), catalogs: p.catalogs,
 		list: s.list, hasList: s.hasList, config: s.config, vars: s.vars,
-		item: &graph.Item{Kind: it.id.kind, Name: it.id.name, Place: p.at + 1, Of: len(p.of.items), Changes: it.origins()},
+		item: &graph.Item{Kind: it.id.kind, Name: it.id.name, Place: p.at + 1, Of: len(p.of.items)}, changes: it.origins(),
 	}
 	before := len(s.c.draft.g.Nodes)
 	switch {

@@ -327,7 +327,11 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 	}
 	fn := dec.Function
 	fn.Config = d.configText(config)
-	e.summary = fmt.Sprintf("%s  %s  %s", strings.TrimSuffix(req.ID.GVK.String()+" "+req.ID.Name, " "), d.r.Pos, dec.Line())
+	at := d.r.Pos
+	if d.inline || d.item != nil {
+		at.Line = 0 // other entries of the file may push it down
+	}
+	e.summary = fmt.Sprintf("%s  %s  %s", strings.TrimSuffix(req.ID.GVK.String()+" "+req.ID.Name, " "), at, dec.Line())
 	e.decision = &dec
 	e.call = &graph.Call{
 		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion, Origin: e.origin,

@@ -24,9 +24,10 @@ type steps struct {
 	catalogs []catalogRef
 	// label is what node ids have before fields, and item what is planned, if that is an item of a Composition; roots are
 	// then the directories of the overrides that changed it.
-	label string
-	item  *graph.Item
-	roots []*loaders.Dir
+	label   string
+	item    *graph.Item
+	roots   []*loaders.Dir
+	changes []graph.Origin // of the item
 
 	list    graph.NodeID
 	hasList bool
@@ -44,6 +45,7 @@ func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary str
 		Origin:  graph.Origin{Source: s.k.src, Path: path},
 		Layer:   s.prefix,
 		Item:    s.item,
+		Changes: s.changes,
 	})
 }
 
