@@ -129,6 +129,23 @@ func (c *compiler) decideCatalogs() {
 	}
 }
 
+// unreadCatalogs denies a run with a catalog that cannot be read, although all functions are found in others: whoever named it meant
+// something by it. Where a function is not found, its own denial says so.
+func (c *compiler) unreadCatalogs() {
+	for _, d := range c.plan.Decisions {
+		if d.Entry == nil {
+			return
+		}
+	}
+	for _, t := range c.trusted {
+		if c.catalogsRead && t.Err != nil && !t.Ref.Remote() {
+			err := krm.Errorf(krm.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
+			err.Hints = append(err.Hints, hints(t.Err)...)
+			c.deny(Denial{"", err, trust.ExitInput})
+		}
+	}
+}
+
 // warnings adds what other packages found to the plan.
 func (c *compiler) warnings(list ...*krm.Error) {
 	for _, w := range list {

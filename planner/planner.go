@@ -107,6 +107,7 @@ func Compile(dirs []string, o Options) *Plan {
 		c.plan.Graph = c.draft.g.Only(func(graph.Root) bool { return true })
 	}
 	c.decideCatalogs()
+	c.unreadCatalogs()
 	c.unusedConfigs()
 	for _, t := range c.trusted {
 		if t.Catalog != nil {
