@@ -226,11 +226,11 @@ func (c changes) note(before []eval.Input, after *krm.List, at graph.Origin) {
 	passed := map[*krm.Resource]bool{}
 	for _, in := range before {
 		for _, r := range in.List.All() {
-			old[r.OrigID()], passed[r] = r, true
+			old[r.OrigID().Key()], passed[r] = r, true
 		}
 	}
 	for _, r := range after.All() {
-		was := old[r.OrigID()]
+		was := old[r.OrigID().Key()]
 		if passed[r] || was == nil {
 			continue
 		}
