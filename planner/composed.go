@@ -129,11 +129,10 @@ func (s *steps) accumulate(it *item) {
 
 // inlineKustomization runs an item that is a Kustomization on what the items before it gave (KT-01 to KT-05).
 func (s *steps) inlineKustomization(it *item) {
-	before := s.errs.Len()
-	if s.k = s.decode(it.src); s.errs.Len() > before {
-		return
+	if k := s.decode(it.src); k != nil {
+		s.k = k
+		s.kustomization()
 	}
-	s.kustomization()
 }
 
 // configured runs an item that is a built-in or the configuration of a function.

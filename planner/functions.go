@@ -233,7 +233,10 @@ func (s *steps) ownCatalogs() (list []catalogRef) {
 	entries := file.Get("catalogs").Items()
 	for i, text := range s.k.Catalogs {
 		if text == "" && i < len(entries) && entries[i].Type() != krm.String {
-			continue // reported as what it is
+			if entries[i].IsNull() {
+				s.errorAt(s.k.src, []any{"catalogs", i}, errors.New("must be a reference, not null"))
+			}
+			continue // anything else was reported as what it is
 		}
 		list = append(list, catalogRef{text, s.dir.Real, s.k.src, []any{"catalogs", i}})
 	}
@@ -342,6 +345,7 @@ func (s *steps) function(d document, role krm.Role, e *entry) {
 	if dec.Entry != nil {
 		s.validateConfig(d, dec.Entry, config)
 	}
+	s.changedValues(d, config)
 	fn := dec.Function
 	fn.Config = d.configText(config)
 	at := d.r.Pos

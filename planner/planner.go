@@ -84,13 +84,26 @@ type RootError struct {
 	Errs []error
 }
 
-// Err returns the mistakes of all roots as one error, each mentioned once; nil if there are none.
+// Err returns the mistakes of all roots as one error, each mentioned once, with the roots if these are several; nil if there are none.
 func (p *Plan) Err() error {
 	var all []error
+	roots := map[string][]string{}
 	for _, f := range p.Failed {
 		all = append(all, f.Errs...)
+		for _, err := range f.Errs {
+			roots[err.Error()] = append(roots[err.Error()], f.Dir)
+		}
 	}
-	return errors.Join(distinct(all)...)
+	all = distinct(all)
+	for i, err := range all {
+		var more krm.MoreError
+		if dirs := roots[err.Error()]; len(dirs) > 1 && !errors.As(err, &more) {
+			e := *krm.AsError(err)
+			e.Err, e.Hints = err, append(slices.Clip(e.Hints), "needed by "+krm.Some(dirs))
+			all[i] = &e
+		}
+	}
+	return errors.Join(all...)
 }
 
 // Compile plans the directories dirs. Mistakes in the input are in [Plan.Failed]; a root with a mistake does not keep the

@@ -45,7 +45,7 @@ func (r *run) prepare(ctx context.Context) []error {
 				err = ex.Prepare(ctx, call.Function)
 			}
 			if err != nil {
-				errs[i] = &NodeError{n, err}
+				errs[i] = &NodeError{Node: n, Err: err}
 			}
 		})
 	}
