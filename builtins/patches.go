@@ -52,7 +52,7 @@ func (t *PatchTransformer) Configure(env Env) error {
 
 // configure reads the text of the patch.
 func (t *PatchTransformer) configure(env Env, src *krm.Source) error {
-	docs, err := src.Patches(env.Schema)
+	docs, err := krm.Patches(src, env.Schema)
 	if err != nil {
 		return t.configureJSON(env, src, err)
 	}
@@ -220,7 +220,7 @@ func readInline(env Env, text string) ([]*krm.Resource, error) {
 }
 
 func documentsOf(env Env, src *krm.Source) ([]*krm.Resource, error) {
-	docs, err := src.Patches(env.Schema)
+	docs, err := krm.Patches(src, env.Schema)
 	if err == nil {
 		env.parsed(src)
 	}

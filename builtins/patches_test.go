@@ -80,7 +80,7 @@ func renderPatchTree(a *txtar.Archive) (string, error) {
 	}}
 	var rs []*krm.Resource
 	for _, path := range tree.Resources {
-		docs, err := (&krm.Source{File: path, Data: []byte(archiveFile(a, path))}).Documents(nil)
+		docs, err := krm.Resources(&krm.Source{File: path, Data: []byte(archiveFile(a, path))}, nil)
 		if err != nil {
 			return "", err
 		}

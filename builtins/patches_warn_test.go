@@ -12,7 +12,7 @@ import (
 // transform configures and runs a step on resources in YAML and returns the list and the warnings.
 func transform(t *testing.T, step Transformer, yaml string) (*krm.List, []string, error) {
 	t.Helper()
-	rs, err := (&krm.Source{File: "r.yaml", Data: []byte(yaml)}).Documents(nil)
+	rs, err := krm.Resources(&krm.Source{File: "r.yaml", Data: []byte(yaml)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestPatchLeavesOtherListsAlone(t *testing.T) {
 		&PatchTransformer{Patch: "- {op: add, path: /data/a, value: c}", Target: &Selector{}},
 		&PatchTransformer{Patch: "{$patch: delete, apiVersion: v1, kind: ConfigMap, metadata: {name: other}}"},
 	} {
-		rs, err := (&krm.Source{File: "r.yaml", Data: []byte(twoMaps)}).Documents(nil)
+		rs, err := krm.Resources(&krm.Source{File: "r.yaml", Data: []byte(twoMaps)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

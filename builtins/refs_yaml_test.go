@@ -9,7 +9,7 @@ import (
 // docs parses YAML documents into resources.
 func docs(t testing.TB, text string) []*krm.Resource {
 	t.Helper()
-	rs, err := (&krm.Source{Data: []byte(text)}).Documents(nil)
+	rs, err := krm.Resources(&krm.Source{Data: []byte(text)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestReplacementRecorded(t *testing.T) {
 
 func buildReplaced(t *testing.T, resources []byte, config string) (string, error) {
 	t.Helper()
-	rs, err := (&krm.Source{File: "resources.yaml", Data: resources}).Documents(nil)
+	rs, err := krm.Resources(&krm.Source{File: "resources.yaml", Data: resources}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

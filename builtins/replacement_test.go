@@ -12,7 +12,7 @@ import (
 // resourceList makes a list of the documents in text.
 func resourceList(t testing.TB, text string) *krm.List {
 	t.Helper()
-	rs, err := (&krm.Source{File: "r.yaml", Data: []byte(text)}).Documents(nil)
+	rs, err := krm.Resources(&krm.Source{File: "r.yaml", Data: []byte(text)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (m *merger) node(n krm.Node, values ...krm.Value) krm.Node {
 		if kind == "" || apiVersion == "" {
 			continue
 		}
-		if found := m.schema.For(krm.ParseGVK(apiVersion, kind)); found.Exists() {
+		if found := m.schema.For(krm.SchemaKind(krm.ParseGVK(apiVersion, kind))); found.Exists() {
 			return found
 		}
 	}

@@ -30,7 +30,7 @@ func configured(t testing.TB, config []byte) (Transformer, error) {
 
 func parsed(t testing.TB, text []byte) *krm.List {
 	t.Helper()
-	rs, err := (&krm.Source{File: "in.yaml", Data: text}).Documents(nil)
+	rs, err := krm.Resources(&krm.Source{File: "in.yaml", Data: text}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

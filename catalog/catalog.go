@@ -37,7 +37,7 @@ type Catalog struct {
 	// Notices are for everybody who uses the catalog: at most one, about spellings that are out of date.
 	Notices []*krm.Error
 
-	doc   *krm.Document
+	doc   *krm.StrictDocument
 	lint  []finding
 	index map[krm.GVK][]*Entry
 }

@@ -64,7 +64,7 @@ func run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
 }
 
 func load(op graph.Load) (*krm.List, error) {
-	rs, err := op.Source.Documents(op.Schema)
+	rs, err := krm.Resources(op.Source, op.Schema)
 	if err != nil {
 		return nil, err
 	}

@@ -60,35 +60,36 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (&Source{Data: data}).Documents(nil); err != nil {
+		if _, err := (&Source{Data: data}).Documents(); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkAppendYAML(b *testing.B) {
-	rs, err := (&Source{Data: []byte(benchText())}).Documents(nil)
+	rs, err := (&Source{Data: []byte(benchText())}).Documents()
 	if err != nil {
 		b.Fatal(err)
 	}
-	list := NewList(rs...)
-	out := list.AppendYAML(nil)
+	out := appendAll(rs)
 	b.SetBytes(int64(len(out)))
 	b.ReportAllocs()
 	for b.Loop() {
-		out = list.AppendYAML(out[:0])
+		for _, d := range rs {
+			out = AppendYAML(out[:0], d.Value)
+		}
 	}
 }
 
 func BenchmarkAppendJSON(b *testing.B) {
-	rs, err := (&Source{Data: []byte(benchText())}).Documents(nil)
+	rs, err := (&Source{Data: []byte(benchText())}).Documents()
 	if err != nil {
 		b.Fatal(err)
 	}
-	out := AppendJSON(nil, rs[0].Value())
+	out := AppendJSON(nil, rs[0].Value)
 	b.SetBytes(int64(len(out)))
 	b.ReportAllocs()
 	for b.Loop() {
-		out = AppendJSON(out[:0], rs[0].Value())
+		out = AppendJSON(out[:0], rs[0].Value)
 	}
 }

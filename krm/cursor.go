@@ -62,7 +62,7 @@ func (c Cursor) Pos() Pos { return c.run.locate(c.Path()...) }
 
 // Errorf records a mistake at the cursor and returns it, so that hints can be added.
 func (c Cursor) Errorf(format string, args ...any) *Error {
-	err := &Error{Field: printPath(c.Path()), Msg: fmt.Sprintf(format, args...)}
+	err := &Error{Field: FieldPath(c.Path()), Msg: fmt.Sprintf(format, args...)}
 	if len(c.run.errs) >= MaxMistakes {
 		c.run.more++
 		return err
@@ -216,7 +216,7 @@ func (c Cursor) Either(keys ...string) Cursor {
 		case !found.Exists():
 			found = next
 		case !found.v.Equal(next.v):
-			next.Errorf("differs from %s, which means the same; remove one of them", printPath(found.Path()))
+			next.Errorf("differs from %s, which means the same; remove one of them", FieldPath(found.Path()))
 		}
 	}
 	return found

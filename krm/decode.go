@@ -17,7 +17,7 @@ type DecodeError struct {
 }
 
 // Field returns the path in the form of messages, for instance "patches[2].target.kind".
-func (e *DecodeError) Field() string { return printPath(e.Path) }
+func (e *DecodeError) Field() string { return FieldPath(e.Path) }
 
 func (e *DecodeError) Error() string {
 	return (&Error{Field: e.Field(), Msg: e.Msg, Hints: e.Hints}).Error()
@@ -29,28 +29,6 @@ func (e *DecodeError) In(src *Source) *Error {
 		return &Error{Pos: Pos{File: src.File}, Msg: e.Msg, Err: e.More}
 	}
 	return &Error{Pos: src.Locate(0, e.Path...), Field: src.Field(e.Path), Msg: e.Msg, Hints: e.Hints}
-}
-
-// printPath returns the form in which messages show a path of keys (string) and indexes (int).
-func printPath(path []any) string {
-	var b strings.Builder
-	for _, p := range path {
-		switch p := p.(type) {
-		case int:
-			b.WriteByte('[')
-			b.WriteString(strconv.Itoa(p))
-			b.WriteByte(']')
-		case string:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			if strings.ContainsAny(p, ".[] ") {
-				p = strconv.Quote(p)
-			}
-			b.WriteString(p)
-		}
-	}
-	return b.String()
 }
 
 // A Decoding says how [Decoding.Decode] treats what kustomize treats differently from file to file. The zero Decoding is

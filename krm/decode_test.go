@@ -203,10 +203,10 @@ func TestDecodeEmbedded(t *testing.T) {
 }
 
 func TestPrintPath(t *testing.T) {
-	if got := printPath([]any{"patches", 2, "target", "a.b"}); got != `patches[2].target."a.b"` {
+	if got := FieldPath([]any{"patches", 2, "target", "a.b"}); got != `patches[2].target."a.b"` {
 		t.Error(got)
 	}
-	if got := printPath([]any{0, "x"}); got != "[0].x" {
+	if got := FieldPath([]any{0, "x"}); got != "[0].x" {
 		t.Error(got)
 	}
 }

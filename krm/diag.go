@@ -53,20 +53,28 @@ func AsError(err error) *Error {
 	return e
 }
 
-// A limit is the cause of an [Error] about an input that is larger or deeper than krmflow takes.
-type limit string
+// ErrLimit is what errors wrap that say that a run needs more than krmflow allows.
+var ErrLimit = errors.New("limit")
 
-func (l limit) Error() string { return string(l) }
-
-// limitf is [Errorf] for such an error.
-func limitf(pos Pos, field, format string, args ...any) *Error {
-	return Errorf(pos, field, "%w", limit(fmt.Sprintf(format, args...)))
+// Limitf returns an error without a place that wraps [ErrLimit].
+func Limitf(format string, args ...any) *Error {
+	return &Error{Msg: fmt.Sprintf(format, args...), Err: ErrLimit}
 }
 
-// IsLimit reports whether err is about an input that is larger or deeper than krmflow takes.
-func IsLimit(err error) bool {
-	var l limit
-	return errors.As(err, &l)
+// excess is the cause of an [Error] about an input that is larger or deeper than krmflow takes.
+type excess string
+
+func (e excess) Error() string { return string(e) }
+
+// TooLargef is [Errorf] for an error about an input that is larger or deeper than krmflow takes: see [IsTooLarge].
+func TooLargef(pos Pos, field, format string, args ...any) *Error {
+	return Errorf(pos, field, "%w", excess(fmt.Sprintf(format, args...)))
+}
+
+// IsTooLarge reports whether err is about an input that is larger or deeper than krmflow takes.
+func IsTooLarge(err error) bool {
+	var e excess
+	return errors.As(err, &e)
 }
 
 // Hint adds a line that tells the user what to do and returns e.

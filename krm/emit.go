@@ -22,40 +22,40 @@ func AppendFile(dst []byte, v Value) []byte {
 	return e.dst
 }
 
-// AppendYAML appends the resources as documents separated by "---".
-func (l *List) AppendYAML(dst []byte) []byte {
-	e := emitter{dst: dst}
-	for i := range l.items {
-		l.document(&e, i)
-	}
-	return e.dst
+// An Encoder writes documents as [AppendYAML] appends them, separated by "---", in pieces of at least some ten thousand bytes.
+type Encoder struct {
+	e     emitter
+	buf   *[]byte
+	began bool
 }
 
-func (l *List) document(e *emitter, i int) {
-	if i > 0 {
-		e.dst = append(e.dst, "---\n"...)
-	}
-	e.document(l.items[i].value)
-}
-
-// WriteYAML writes what [List.AppendYAML] appends, in pieces of at least some ten thousand bytes. w must not keep them.
-func (l *List) WriteYAML(w io.Writer) error {
+// NewEncoder returns an Encoder that writes to w, which must not keep what it gets. [Encoder.Close] must be called in the end.
+func NewEncoder(w io.Writer) *Encoder {
 	buf := writeBuffers.Get().(*[]byte)
-	e := emitter{dst: (*buf)[:0], out: w}
-	defer func() {
-		*buf = e.dst
-		writeBuffers.Put(buf)
-	}()
-	for i := range l.items {
-		l.document(&e, i)
-		if len(e.dst) >= writeSize || i == len(l.items)-1 {
-			e.flush()
-		}
-		if e.err != nil {
-			return e.err
-		}
+	return &Encoder{e: emitter{dst: (*buf)[:0], out: w}, buf: buf}
+}
+
+// Encode writes one more document. The error is that of the writer.
+func (x *Encoder) Encode(v Value) error {
+	if x.began {
+		x.e.dst = append(x.e.dst, "---\n"...)
 	}
-	return nil
+	x.began = true
+	x.e.document(v)
+	if len(x.e.dst) >= writeSize {
+		x.e.flush()
+	}
+	return x.e.err
+}
+
+// Close writes what is left. The Encoder must not be used after it.
+func (x *Encoder) Close() error {
+	if len(x.e.dst) > 0 {
+		x.e.flush()
+	}
+	*x.buf = x.e.dst
+	writeBuffers.Put(x.buf)
+	return x.e.err
 }
 
 const (

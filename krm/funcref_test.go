@@ -164,21 +164,21 @@ func TestFunctionConfigText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		src := &Source{File: "f.yaml", Data: []byte(tt.in)}
-		if _, err := src.Documents(nil); err != nil {
+		if _, err := src.Documents(); err != nil {
 			t.Fatal(tt.name, err)
 		}
-		if got := string(src.FunctionConfigText(0)); got != tt.want {
+		if got := string(FunctionConfigText(src, 0)); got != tt.want {
 			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.want)
 		}
 	}
 	src := &Source{Data: []byte(fnHead + "---\n" + fnHead + "runtime: {exec: {path: y}}\nb: 1\n")}
-	if _, err := src.Documents(nil); err != nil {
+	if _, err := src.Documents(); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(src.FunctionConfigText(1)); got != fnHead+"b: 1\n" {
+	if got := string(FunctionConfigText(src, 1)); got != fnHead+"b: 1\n" {
 		t.Errorf("second document: %q", got)
 	}
-	if src.FunctionConfigText(2) != nil {
+	if FunctionConfigText(src, 2) != nil {
 		t.Error("there is no third document")
 	}
 }

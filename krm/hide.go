@@ -44,7 +44,7 @@ func (s *Source) MayHoldSecrets() bool {
 	if err != nil || s.original().secret.Load() {
 		return true
 	}
-	if s.docsRead.Load() && slices.ContainsFunc(s.docs, func(d document) bool { return holdsSecrets(d.value.Get("kind").Text()) }) {
+	if s.docsRead.Load() && slices.ContainsFunc(s.docs, func(d Document) bool { return holdsSecrets(d.Value.Get("kind").Text()) }) {
 		return true
 	}
 	for _, word := range []string{"Secret", "secretGenerator", "stringData", "sourceValue", "/data/"} {

@@ -1,7 +1,6 @@
 package krm
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -77,13 +76,4 @@ func (id ID) String() string {
 		return OneLine(id.GVK.String() + " " + id.Namespace + "/" + id.Name)
 	}
 	return OneLine(strings.TrimSuffix(id.GVK.String()+" "+id.Name, " "))
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

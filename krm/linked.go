@@ -7,11 +7,11 @@ import (
 )
 
 // Linked returns a string value that is one node wherever it stands in a resource: if a step changes it in one place,
-// [Resource.SetValue] changes it in all. Values from different calls are different nodes.
+// the resource changes it in all. Values from different calls are different nodes.
 //
 // kustomize puts the same node under every field to which a transformer adds a label. A later patch of
 // metadata.labels.app therefore changes the selectors and pod labels that got app from the same transformer, and people's
-// trees depend on it. The links of a resource that went through a JSON patch or a function are cut: [Resource.Unlink].
+// trees depend on it. The links of a resource that went through a JSON patch or a function are cut.
 func Linked(s string) Value {
 	text := append([]byte(s), 0) // one more byte, so that the empty string has an address of its own
 	return Value{p: unsafe.Pointer(unsafe.SliceData(text)), n: uint32(len(s)), typ: String, linked: true}
@@ -19,14 +19,6 @@ func Linked(s string) Value {
 
 // IsLinked reports whether v was made by [Linked].
 func (v Value) IsLinked() bool { return v.linked }
-
-// Unlink makes the links of r ordinary values.
-func (r *Resource) Unlink() {
-	if r.linked {
-		r.linked = false
-		r.value = unlink(r.value)
-	}
-}
 
 func unlink(v Value) Value {
 	return mapScalars(v, func(x Value) Value { x.linked = false; return x })
@@ -64,9 +56,9 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 	return v
 }
 
-// spread returns v, which a step made of old, with every change of a linked value made in all its places. Linked values
+// KeepLinks returns v, which a step made of old, with every change of a linked value made in all its places. Linked values
 // that old does not have at their place become ordinary copies unless added is set.
-func spread(old, v Value, added bool) Value {
+func KeepLinks(old, v Value, added bool) Value {
 	s := spreader{added: added}
 	v = s.relink(old, v)
 	if len(s.changed) == 0 {

@@ -41,7 +41,7 @@ func TestLocateManyItems(t *testing.T) {
 	list := &Source{File: "l.yaml", Data: []byte(b.String())}
 	docs := &Source{File: "d.yaml", Data: []byte(strings.Repeat("apiVersion: v1\nkind: A\nmetadata:\n  name: a\n---\n", 20))}
 	for _, s := range []*Source{list, docs} {
-		if _, err := s.Documents(nil); err != nil {
+		if _, err := s.Documents(); err != nil {
 			t.Fatal(err)
 		}
 	}

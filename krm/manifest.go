@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,11 +62,11 @@ func (m manifest) encode() []byte {
 	b = append(b, manifestHeader...)
 	b = append(b, '\n')
 	n := 0
-	for _, root := range sortedKeys(m) {
+	for _, root := range slices.Sorted(maps.Keys(m)) {
 		b = append(b, "root "...)
 		b = strconv.AppendQuote(b, root)
 		b = append(b, '\n')
-		for _, name := range sortedKeys(m[root]) {
+		for _, name := range slices.Sorted(maps.Keys(m[root])) {
 			rec := m[root][name]
 			if rec.secret {
 				b = append(b, "secret "...)

@@ -3,6 +3,7 @@ package krm
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -20,7 +21,7 @@ func (o *Output) commitJournal(dir *os.Root, name string) error {
 		return err
 	}
 	o.stageName = ""
-	if err := rollForward(o.out, o.dir); err != nil {
+	if err := rollForward(o.out, o.dir, o.opts.Force); err != nil {
 		return fmt.Errorf("the next run will complete this one, which stopped half-way: %w", withoutPath(err))
 	}
 	return nil
@@ -28,8 +29,9 @@ func (o *Output) commitJournal(dir *os.Root, name string) error {
 
 // rollForward carries out the journal in out, if there is one. It may stop anywhere and start again: removed files may
 // be missing, moved ones are no longer in the journal, and the manifest moves last. It loses nothing that others wrote, also if the
-// journal is not krmflow's: then it is refused. Messages call the folder dir.
-func rollForward(out *os.Root, dir string) error {
+// journal is not krmflow's: then it is refused. Messages call the folder dir. With force files that were changed since krmflow
+// wrote them are replaced.
+func rollForward(out *os.Root, dir string, force bool) error {
 	info, err := out.Lstat(journalName)
 	if notExist(err) || err == nil && !info.IsDir() {
 		return nil // anything but a folder is not ours, and is found by the scan
@@ -44,7 +46,7 @@ func rollForward(out *os.Root, dir string) error {
 	next, err := readManifest(journal)
 	switch {
 	case err == nil:
-		err = carryOut(out, journal, next, dir)
+		err = carryOut(out, journal, next, dir, force)
 	case notExist(err): // it moved already
 		err = nil
 	default:
@@ -57,12 +59,12 @@ func rollForward(out *os.Root, dir string) error {
 	return out.RemoveAll(journalName)
 }
 
-func carryOut(out, journal *os.Root, next manifest, dir string) error {
+func carryOut(out, journal *os.Root, next manifest, dir string, force bool) error {
 	old, err := readManifest(out)
 	if err != nil && !notExist(err) {
 		return badManifest(dir, err)
 	}
-	var lost []string
+	var lost []loss
 	put := make(map[string][]string, len(next))
 	for root, files := range next {
 		put[root] = waiting(journal, root, files)
@@ -73,13 +75,13 @@ func carryOut(out, journal *os.Root, next manifest, dir string) error {
 			lost = append(lost, losses(out, root, files, nil, nil)...)
 		}
 	}
-	if err := refuseLosses(dir, lost); err != nil {
+	if err := refuseLosses(dir, lost, force); err != nil {
 		return err
 	}
 	if err := removeStale(out, old, next); err != nil {
 		return err
 	}
-	for _, root := range sortedKeys(put) {
+	for _, root := range slices.Sorted(maps.Keys(put)) {
 		if err := moveFiles(out, root, put[root]); err != nil {
 			return err
 		}
@@ -117,7 +119,7 @@ func removeStale(out *os.Root, old, next manifest) error {
 		}
 	}
 	stay := next.folders()
-	gone := sortedKeys(old.folders())
+	gone := slices.Sorted(maps.Keys(old.folders()))
 	slices.SortStableFunc(gone, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	for _, dir := range gone {
 		if !stay[dir] && checkPlain(out, dir) == nil {

@@ -11,31 +11,50 @@ import (
 
 // checkLosses refuses to make the folder m if that needs the place of something of others, or would lose what they wrote.
 func (o *Output) checkLosses(m manifest) error {
-	names := o.taken(m)
+	lost := o.taken(m)
 	for root, st := range o.roots {
-		names = append(names, losses(o.out, root, o.old[root], st.files, slices.Concat(st.added, st.changed))...)
+		lost = append(lost, losses(o.out, root, o.old[root], st.files, slices.Concat(st.added, st.changed))...)
 	}
 	for root, files := range o.old {
 		if o.roots[root] == nil {
-			names = append(names, losses(o.out, root, files, nil, nil)...)
+			lost = append(lost, losses(o.out, root, files, nil, nil)...)
 		}
 	}
-	return refuseLosses(o.dir, names)
+	return refuseLosses(o.dir, lost, o.opts.Force)
 }
 
-func refuseLosses(dir string, names []string) error {
-	if len(names) == 0 {
+// A loss is something in the folder that would be replaced or removed although krmflow did not write it as it is.
+type loss struct {
+	path string
+	// edited is true for a file that krmflow wrote, that was changed since, and that the render still makes. To replace it is
+	// what --force is for: what takes its place is known. To remove what somebody else wrote is never right.
+	edited bool
+}
+
+func refuseLosses(dir string, lost []loss, force bool) error {
+	edited := func(l loss) bool { return l.edited }
+	if force {
+		lost = slices.DeleteFunc(lost, edited)
+	}
+	if len(lost) == 0 {
 		return nil
 	}
-	slices.Sort(names)
-	return &RefusedError{Path: dir, Reason: "files would be replaced or removed that krmflow did not write, or that were changed since", Names: names,
+	err := &RefusedError{Path: dir, Reason: "files would be replaced or removed that krmflow did not write, or that were changed since",
 		Hint: "remove them or move them away: no flag does"}
+	if !slices.ContainsFunc(lost, func(l loss) bool { return !l.edited }) {
+		err.Reason, err.Hint = "files were changed since krmflow wrote them", "to replace them, add --force"
+	}
+	for _, l := range lost {
+		err.Names = append(err.Names, l.path)
+	}
+	slices.Sort(err.Names)
+	return err
 }
 
 // taken returns what others have where m has a folder or a file, but for regular files, which are up to [losses], and links in
 // the place of files, which are replaced.
-func (o *Output) taken(m manifest) []string {
-	var names []string
+func (o *Output) taken(m manifest) []loss {
+	var lost []loss
 	folders := m.folders()
 	for name, mode := range o.foreign {
 		link := mode&fs.ModeSymlink != 0
@@ -44,15 +63,15 @@ func (o *Output) taken(m manifest) []string {
 			taken = taken || m.lists(dir)
 		}
 		if taken {
-			names = append(names, name)
+			lost = append(lost, loss{path: name})
 		}
 	}
-	return names
+	return lost
 }
 
-// losses returns the paths in out of the files of root that would be lost, because they have neither the content that old
+// losses returns the files of root in out that would be lost, because they have neither the content that old
 // records nor the one that they will get. It looks at those that put names and at those of old that are not in next.
-func losses(out *os.Root, root string, old, next map[string]record, put []string) []string {
+func losses(out *os.Root, root string, old, next map[string]record, put []string) []loss {
 	goes := make(map[string]bool, len(put))
 	for _, name := range put {
 		goes[name] = true
@@ -67,14 +86,14 @@ func losses(out *os.Root, root string, old, next map[string]record, put []string
 	}
 	dir, err := openFolder(out, root)
 	if err != nil {
-		return []string{root}
+		return []loss{{path: root}}
 	}
 	defer dir.close()
 	entries, err := dir.entries()
 	if err != nil {
-		return []string{root}
+		return []loss{{path: root}}
 	}
-	var lost []string
+	var lost []loss
 	var buf []byte
 	for _, e := range entries {
 		name := e.Name()
@@ -90,7 +109,7 @@ func losses(out *os.Root, root string, old, next map[string]record, put []string
 		case err == nil && listed && recordOf(file, buf, was.secret) == was:
 		case err == nil && stays && recordOf(file, buf, will.secret) == will:
 		default:
-			lost = append(lost, file)
+			lost = append(lost, loss{path: file, edited: listed && stays})
 		}
 	}
 	return lost

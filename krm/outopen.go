@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -217,7 +218,7 @@ func (o *Output) settle() error {
 		o.pending = err == nil && info.IsDir()
 		return nil
 	}
-	err := rollForward(o.out, o.dir)
+	err := rollForward(o.out, o.dir, o.opts.Force)
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -274,7 +275,7 @@ func (o *Output) readState() error {
 }
 
 func (o *Output) refuseForeign(hasManifest bool) error {
-	names := sortedKeys(o.foreign)
+	names := slices.Sorted(maps.Keys(o.foreign))
 	for i, name := range names {
 		if o.foreign[name].IsDir() {
 			names[i] = name + "/"

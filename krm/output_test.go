@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,7 @@ func tryWriteOut(dir string, opts OutputOptions, roots map[string]*List) (Change
 		return Changes{}, err
 	}
 	defer o.Abort()
-	for _, root := range sortedKeys(roots) {
+	for _, root := range slices.Sorted(maps.Keys(roots)) {
 		if roots[root] == nil {
 			err = o.Keep(root)
 		} else {
@@ -89,7 +90,7 @@ func tree(t *testing.T, dir string) map[string]string {
 
 func wantNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	if got := sortedKeys(tree(t, dir)); !slices.Equal(got, want) {
+	if got := slices.Sorted(maps.Keys(tree(t, dir))); !slices.Equal(got, want) {
 		t.Errorf("%s holds %q, want %q", filepath.Base(dir), got, want)
 	}
 }
@@ -127,7 +128,7 @@ func TestOutputLifecycle(t *testing.T) {
 		t.Errorf("second run: %+v, want %+v", c, want)
 	}
 	wantNames(t, out, "a/", "a/b/", "a/b/v1_configmap_x.yaml", "a/v1_configmap_x.yaml", "a/v1_configmap_z.yaml")
-	wantNames(t, filepath.Dir(out), append([]string{"out/"}, prefixed("out/", sortedKeys(tree(t, out)), ".krmflow-manifest")...)...)
+	wantNames(t, filepath.Dir(out), append([]string{"out/"}, prefixed("out/", slices.Sorted(maps.Keys(tree(t, out))), ".krmflow-manifest")...)...)
 }
 
 // prefixed returns names and more with prefix in front, sorted.
@@ -190,7 +191,7 @@ func TestOutputCheck(t *testing.T) {
 		t.Errorf("would change %+v, want %+v", c, want)
 	}
 	if after := tree(t, top); fmt.Sprint(before) != fmt.Sprint(after) {
-		t.Errorf("check wrote: %v", sortedKeys(after))
+		t.Errorf("check wrote: %v", slices.Sorted(maps.Keys(after)))
 	}
 }
 
@@ -331,7 +332,7 @@ func TestOutputForce(t *testing.T) {
 }
 
 // TestOutputLosesNothing changes files that krmflow wrote: they are not replaced and not removed, unless they are what the render
-// makes.
+// makes. With Force one that the render makes is replaced.
 func TestOutputLosesNothing(t *testing.T) {
 	edited, gone := "a/v1_configmap_x.yaml", "b/v1_configmap_y.yaml"
 	for _, force := range []bool{false, true} {
@@ -346,25 +347,32 @@ func TestOutputLosesNothing(t *testing.T) {
 			write(t, filepath.Join(out, name), "edited")
 			roots := map[string]*List{"a": NewList(configMap("x", "2"))}
 			before := fmt.Sprint(tree(t, out))
-			_, err := tryWriteOut(out, opts, roots)
-			var refused *RefusedError
-			if !errors.As(err, &refused) || fmt.Sprint(refused.Names) != fmt.Sprint([]string{name}) {
-				t.Errorf("%s: %v", name, err)
-			}
-			if after := fmt.Sprint(tree(t, out)); after != before {
-				t.Errorf("%s: %s", name, after)
+			if name != edited || !force {
+				_, err := tryWriteOut(out, opts, roots)
+				var refused *RefusedError
+				if !errors.As(err, &refused) || fmt.Sprint(refused.Names) != fmt.Sprint([]string{name}) {
+					t.Errorf("%s: %v", name, err)
+				}
+				if after := fmt.Sprint(tree(t, out)); after != before {
+					t.Errorf("%s: %s", name, after)
+				}
 			}
 			opts.Check = true
 			if c := writeOut(t, out, opts, roots); c.None() {
 				t.Errorf("%s: check sees no change", name)
 			}
 			opts.Check = false
-			if name == edited {
+			switch {
+			case name == edited && force:
+			case name == edited:
 				write(t, filepath.Join(out, name), string(AppendFile(nil, configMap("x", "2").Value())))
-			} else {
+			default:
 				os.Remove(filepath.Join(out, name))
 			}
 			writeOut(t, out, opts, roots)
+			if got := tree(t, out)[edited]; got != string(AppendFile(nil, configMap("x", "2").Value())) {
+				t.Errorf("%s: the new file is %q", name, got)
+			}
 		}
 	}
 }

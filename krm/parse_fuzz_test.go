@@ -77,12 +77,12 @@ func dump(v Value) string {
 
 func compareKustomize(t *testing.T, text string) {
 	s := &Source{File: "f.yaml", Data: []byte(text)}
-	rs, gerr := s.Documents(nil)
+	rs, gerr := s.Documents()
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") || deliberate(gerr) {
 		return
 	}
 	for _, r := range rs {
-		if hasDeliberate(r.Value()) {
+		if hasDeliberate(r.Value) {
 			return
 		}
 	}
@@ -106,7 +106,7 @@ func compareKustomize(t *testing.T, text string) {
 		checkMessage(t, text, gerr)
 		return
 	}
-	if got := string(NewList(rs...).AppendYAML(nil)); got != want && !varies(text, want) {
+	if got := string(appendAll(rs)); got != want && !varies(text, want) {
 		t.Fatalf("%q:\nwe print %q\nkustomize prints %q", text, got, want)
 	}
 }

@@ -2,6 +2,7 @@ package krm
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,15 +60,15 @@ func TestFast(t *testing.T) {
 
 func TestDocuments(t *testing.T) {
 	s := &Source{File: "f.yaml", Data: []byte("# head\n\n---\n# c\n" + header + "---\n---\nkind: FooList\nitems:\n- kind: I\n  metadata: {name: i}\n  n: 012\n- null\n---\nkind: Last\nmetadata:\n  name: l\n")}
-	rs, err := s.Documents(nil)
+	docs, err := s.Documents()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range rs {
-		got = append(got, r.Pos.String()+" "+r.ID().String())
+	for _, d := range docs {
+		got = append(got, fmt.Sprint(d.Line, " ", d.Value.Get("kind").Text(), " ", d.Value.At("metadata", "name").Text()))
 	}
-	want := []string{"f.yaml:5 v1 K a", "f.yaml:18 Last l", "f.yaml:11 I i"}
+	want := []string{"5 K a", "18 Last l", "11 I i"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -26,7 +26,7 @@ func (s *Source) Over(v Value, by *Source) *Source {
 // Field returns the path of a field as messages show it: in the whole file, if s is a part of one.
 func (s *Source) Field(path []any) string {
 	if len(s.parts) == 0 {
-		return printPath(path)
+		return FieldPath(path)
 	}
 	p := s.partOf(path)
 	return p.src.Field(append(p.path[:len(p.path):len(p.path)], path...))

@@ -2,11 +2,31 @@ package krm
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
 // FieldPath prints a path of mapping keys (string) and list indexes (int) as messages show it: "patches[2].target.kind".
-func FieldPath(path []any) string { return printPath(path) }
+func FieldPath(path []any) string {
+	var b strings.Builder
+	for _, p := range path {
+		switch p := p.(type) {
+		case int:
+			b.WriteByte('[')
+			b.WriteString(strconv.Itoa(p))
+			b.WriteByte(']')
+		case string:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			if strings.ContainsAny(p, ".[] ") {
+				p = strconv.Quote(p)
+			}
+			b.WriteString(p)
+		}
+	}
+	return b.String()
+}
 
 // Within reports whether path is dir or lies below it. Both must be absolute and clean; symbolic links are not resolved.
 func Within(path, dir string) bool {

@@ -81,9 +81,9 @@ func (r *Resource) SetLinkedValue(v Value) {
 
 func (r *Resource) setValue(v Value, linksAdded bool) {
 	if r.linked {
-		v = spread(r.value, v, linksAdded)
+		v = KeepLinks(r.value, v, linksAdded)
 	}
-	r.size = max(0, r.size+growth(r.value, v))
+	r.size = max(0, r.size+Growth(r.value, v))
 	r.adopt(v)
 }
 
@@ -94,7 +94,7 @@ func (r *Resource) adopt(v Value) {
 	gvk := gvkOf(v)
 	cluster := r.id.Cluster
 	if gvk != r.id.GVK {
-		cluster = r.scopes.ClusterScoped(gvk)
+		cluster = r.scopes.ClusterScoped(SchemaKind(gvk))
 	}
 	r.id = ID{gvk, meta.Get("name").Text(), meta.Get("namespace").Text(), cluster}
 }
@@ -150,12 +150,32 @@ func (r *Resource) Labels() Value { return r.value.At("metadata", "labels") }
 // Annotations returns metadata.annotations, None if there are none.
 func (r *Resource) Annotations() Value { return r.value.At("metadata", "annotations") }
 
+// Reborn returns what r becomes when a function returns v for it: a resource of its own that has the object v and what the build
+// remembers about r. Links are cut, and no var takes its value from it.
+func (r *Resource) Reborn(v Value) *Resource {
+	c := r.Copy()
+	c.value, c.id, c.size, c.linked, c.RefVars = Value{}, ID{}, 0, false, nil
+	c.SetValue(v)
+	return c
+}
+
+// LocalConfigAnnotation marks resources that are for the build alone: see [Resource.IsLocal].
+const LocalConfigAnnotation = "config.kubernetes.io/local-config"
+
 // IsLocal reports whether the resource is for the build alone, and not part of its output: it is annotated as local-config, with any
 // value but "false".
 func (r *Resource) IsLocal() bool {
-	local := r.Annotations().Get(localConfigAnnotation)
+	local := r.Annotations().Get(LocalConfigAnnotation)
 	return local.Exists() && local.Text() != "false"
 }
 
 // Schema returns the schema that the resource was loaded with, nil for Kubernetes' own.
 func (r *Resource) Schema() *Schema { return r.scopes }
+
+// Unlink makes the links of r ordinary values.
+func (r *Resource) Unlink() {
+	if r.linked {
+		r.linked = false
+		r.value = r.value.Unlinked()
+	}
+}

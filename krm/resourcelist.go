@@ -50,10 +50,7 @@ type WireOptions struct {
 // own config.k8s.io/id is not used because runners inside of functions overwrite and remove it.
 const idAnnotation = internalPrefix + "krmflow-id"
 
-const (
-	internalPrefix        = "internal.config.kubernetes.io/"
-	localConfigAnnotation = "config.kubernetes.io/local-config"
-)
+const internalPrefix = "internal.config.kubernetes.io/"
 
 var processSeed = sync.OnceValue(func() (d Digest) {
 	rand.Read(d[:])
@@ -77,48 +74,26 @@ func (o WireOptions) idPrefix() string {
 // What a build remembers about a resource is not part of the list; [DecodeResourceList] attaches it again.
 func EncodeResourceList(list *List, config Value, o WireOptions) Chunks {
 	if config.Exists() {
-		config = annotate(config, localConfigAnnotation, "true")
+		config = annotate(config, LocalConfigAnnotation, "true")
 	}
-	w := chunkWriter{}
-	w.dst = append(w.dst, "apiVersion: "+cmp.Or(o.Version, ResourceListV1)+"\nkind: ResourceList\n"...)
-	w.line = len(w.dst)
+	var w ListWriter
+	w.Field("apiVersion", Str(cmp.Or(o.Version, ResourceListV1)))
+	w.Field("kind", Str("ResourceList"))
 	switch {
 	case list != nil && list.Len() > 0:
 		prefix := o.idPrefix()
 		for i, r := range list.All() {
-			w.item(i, annotate(r.Value(), idAnnotation, prefix+strconv.Itoa(i)))
+			w.Item("items", annotate(r.Value(), idAnnotation, prefix+strconv.Itoa(i)))
 		}
 	case o.Role == GeneratorRole && config.At("metadata", "name").Text() != "" && config.Get("kind").Text() != "":
-		w.item(0, config)
+		w.Item("items", config)
 	default:
-		w.field("items", SeqOf(), 0)
+		w.Field("items", SeqOf())
 	}
 	if config.Exists() {
-		w.field("functionConfig", config, 0)
+		w.Field("functionConfig", config)
 	}
-	return append(w.done, w.dst)
-}
-
-// A chunkWriter writes a list item by item.
-type chunkWriter struct {
-	emitter
-	done Chunks
-}
-
-// chunkSize is how large the chunks of a list are, or larger by one item.
-const chunkSize = 1 << 20
-
-// item writes item i.
-func (w *chunkWriter) item(i int, v Value) {
-	if i == 0 {
-		w.dst = append(w.dst, "items:\n"...)
-		w.line = len(w.dst)
-	}
-	w.seq(SeqOf(v), 0, false)
-	if len(w.dst) >= chunkSize {
-		w.done = append(w.done, w.dst)
-		w.dst, w.line = make([]byte, 0, chunkSize+chunkSize/8), 0
-	}
+	return w.Chunks()
 }
 
 // annotate returns the object v with one more annotation. All others become strings, as a function expects them.

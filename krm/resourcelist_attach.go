@@ -2,7 +2,6 @@ package krm
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,9 +16,9 @@ const (
 )
 
 // attach makes resources of the items and gives them back what the build knows about them.
-func (d *wireDecoder) attach(items []wireItem) error {
+func (d *wireDecoder) attach(items []Item) error {
 	rs := make([]*Resource, len(items))
-	d.carriers, d.owners = make([]*wireItem, d.in.Len()), make([]*wireItem, d.in.Len())
+	d.carriers, d.owners = make([]*Item, d.in.Len()), make([]*Item, d.in.Len())
 	for i := range items {
 		it := &items[i]
 		from, err := d.owner(it)
@@ -49,10 +48,10 @@ func (d *wireDecoder) attach(items []wireItem) error {
 }
 
 // duplicate returns the error for the first resource of list that has the identity of another one; items are in the same order.
-func (d *wireDecoder) duplicate(list *List, items []wireItem) error {
+func (d *wireDecoder) duplicate(list *List, items []Item) error {
 	for i, r := range list.All() {
-		if first := list.Find(r.id)[0]; first < i {
-			return d.errorf(printPath(items[i].path), "duplicate resource %s: it is also %s", r.id, printPath(items[first].path))
+		if first := list.Find(r.ID())[0]; first < i {
+			return d.errorf(FieldPath(items[i].Path), "duplicate resource %s: it is also %s", r.ID(), FieldPath(items[first].Path))
 		}
 	}
 	return nil
@@ -60,14 +59,14 @@ func (d *wireDecoder) duplicate(list *List, items []wireItem) error {
 
 // owner returns the position of the resource that an item is, by the id that it carries, -1 if it carries none that was given
 // out in this call.
-func (d *wireDecoder) owner(it *wireItem) (int, error) {
+func (d *wireDecoder) owner(it *Item) (int, error) {
 	i := d.carried(it)
 	if i < 0 {
 		return -1, nil
 	}
 	owner := d.meant(it, i)
 	if other := cmp.Or(d.carriers[i], d.owners[owner]); other != nil {
-		return -1, d.errorf(printPath(it.path), "%s has the same id as %s, %s", objectName(it.value), printPath(other.path), objectName(other.value)).
+		return -1, d.errorf(FieldPath(it.Path), "%s has the same id as %s, %s", objectName(it.Value), FieldPath(other.Path), objectName(other.Value)).
 			Hint("remove the annotation %s from copies of a resource", idAnnotation)
 	}
 	d.carriers[i], d.owners[owner] = it, it
@@ -75,8 +74,8 @@ func (d *wireDecoder) owner(it *wireItem) (int, error) {
 }
 
 // carried returns the position of the resource that has got the id of an item, -1 if none has.
-func (d *wireDecoder) carried(it *wireItem) int {
-	id := it.value.At("metadata", "annotations", idAnnotation).Text()
+func (d *wireDecoder) carried(it *Item) int {
+	id := it.Value.At("metadata", "annotations", idAnnotation).Text()
 	if id == "" || d.in.Len() == 0 {
 		return -1
 	}
@@ -94,63 +93,59 @@ func (d *wireDecoder) carried(it *wireItem) int {
 // meant returns the position of the resource that an item is which carries the id of resource i. The id tells it if a function
 // has renamed the resource. But an item that has the name of another resource, and is more like that one, got the wrong id:
 // ids that are exchanged do not move what the build knows about a resource to another one.
-func (d *wireDecoder) meant(it *wireItem, i int) int {
+func (d *wireDecoder) meant(it *Item, i int) int {
 	carried := d.in.At(i)
-	r := Resource{scopes: carried.scopes}
-	r.SetValue(it.value)
-	if r.id.Key() == carried.id.Key() {
+	r := NewResource(it.Value, carried.Schema())
+	if r.ID().Key() == carried.ID().Key() {
 		return i
 	}
-	at := d.known.Find(r.id)
+	at := d.known.Find(r.ID())
 	if len(at) != 1 || d.distance(at[0], it) >= d.distance(i, it) {
 		return i
 	}
-	d.warn(printPath(it.path), "%s has the id of %s; it counts as what its name says", r.id, carried.id)
+	d.warn(FieldPath(it.Path), "%s has the id of %s; it counts as what its name says", r.ID(), carried.ID())
 	return at[0]
 }
 
 // warnLocal warns if r, which a function returned for a resource of the input, will for the first time not be in the output. from
 // is the resource whose id it has, -1 for none.
-func (d *wireDecoder) warnLocal(it *wireItem, r *Resource, from int) {
+func (d *wireDecoder) warnLocal(it *Item, r *Resource, from int) {
 	if !r.IsLocal() {
 		return
 	}
-	if at := d.known.Find(r.id); from < 0 && len(at) > 0 {
+	if at := d.known.Find(r.ID()); from < 0 && len(at) > 0 {
 		from = at[0]
 	}
 	if from >= 0 && !d.in.At(from).IsLocal() {
-		d.warn(printPath(it.path), "%s has annotated %s with %s: it will not be in the output", d.Name, d.in.At(from).id, localConfigAnnotation)
+		d.warn(FieldPath(it.Path), "%s has annotated %s with %s: it will not be in the output", d.Name, d.in.At(from).ID(), LocalConfigAnnotation)
 	}
 }
 
 // resource returns the resource that an item describes, with the state of resource number from of the input.
-func (d *wireDecoder) resource(it *wireItem, from int) (*Resource, error) {
-	r := &Resource{scopes: d.Schema, Pos: d.Pos}
-	var kept Value
+func (d *wireDecoder) resource(it *Item, from int) (*Resource, error) {
+	v := Refolded(it.Value)
+	var r *Resource
 	if from >= 0 {
 		old := d.in.At(from)
-		*r = *old.Copy()
-		r.value, r.id, r.linked, r.RefVars = Value{}, ID{}, false, nil
-		kept = old.Annotations()
+		r = old.Reborn(d.cleanAnnotations(v, old.Annotations()))
+	} else {
+		r = NewResource(d.cleanAnnotations(v, Value{}), d.Schema)
+		r.Pos = d.Pos
 	}
-	v := rewritten(it.value)
 	if d.Role == GeneratorRole {
-		if err := d.options(r, it); err != nil {
-			return nil, err
-		}
+		return r, d.options(r, it)
 	}
-	r.SetValue(d.cleanAnnotations(v, kept))
 	return r, nil
 }
 
 // options reads what a generator says about a resource that it made.
-func (d *wireDecoder) options(r *Resource, it *wireItem) error {
-	annotations := it.value.At("metadata", "annotations")
+func (d *wireDecoder) options(r *Resource, it *Item) error {
+	annotations := it.Value.At("metadata", "annotations")
 	if a := annotations.Get(needsHashAnnotation); a.Exists() {
 		needs, err := strconv.ParseBool(a.Text())
 		if err != nil {
-			path := append(it.path[:len(it.path):len(it.path)], "metadata", "annotations", needsHashAnnotation)
-			return d.errorf(printPath(path), "must be true or false, not %q", a.Text())
+			path := append(it.Path[:len(it.Path):len(it.Path)], "metadata", "annotations", needsHashAnnotation)
+			return d.errorf(FieldPath(path), "must be true or false, not %q", a.Text())
 		}
 		r.NeedsHash = needs
 	}
@@ -192,53 +187,19 @@ func (d *wireDecoder) steers(key string) bool {
 	return isInternal(key)
 }
 
-// rewritten returns v with the texts that writing and reading YAML changes: kustomize does it once more with what comes
-// from a function.
-func rewritten(v Value) Value {
-	switch v.Type() {
-	case String:
-		if v.IsFolded() {
-			return Str(v.outputText()).WithStyleOf(v)
-		}
-	case Seq:
-		w := v
-		for i, x := range v.Items() {
-			if y := rewritten(x); !y.Same(x) {
-				if w.Same(v) {
-					w = SeqOf(slices.Clone(v.Items())...)
-				}
-				w.Items()[i] = y
-			}
-		}
-		return w
-	case Map:
-		w := v
-		for i, f := range v.Fields() {
-			if y := rewritten(f.Value); !y.Same(f.Value) {
-				if w.Same(v) {
-					w = MapOf(slices.Clone(v.Fields())...)
-				}
-				w.Fields()[i].Value = y
-			}
-		}
-		return w
-	}
-	return v
-}
-
 // merge makes the list of a transformer: resources that have the identity of one before take its place, others go to the
 // end, and what did not come back is gone.
 func (d *wireDecoder) merge(rs []*Resource) error {
 	places := make([]*Resource, d.in.Len(), d.in.Len()+len(rs))
 	for _, r := range rs {
-		at := d.known.Find(r.id)
+		at := d.known.Find(r.ID())
 		switch len(at) {
 		case 0:
 			places = append(places, r)
 			continue
 		case 1:
 		default:
-			return d.errorf("", "%s is %d resources of the input", r.id, len(at))
+			return d.errorf("", "%s is %d resources of the input", r.ID(), len(at))
 		}
 		old := d.in.At(at[0])
 		r.RefVars = old.RefVars
@@ -252,7 +213,7 @@ func (d *wireDecoder) merge(rs []*Resource) error {
 		if r != nil {
 			kept = append(kept, r)
 		} else if d.owners[i] == nil {
-			d.reply.Removed = append(d.reply.Removed, d.in.At(i).id)
+			d.reply.Removed = append(d.reply.Removed, d.in.At(i).ID())
 		}
 	}
 	d.reply.List = NewList(kept...)

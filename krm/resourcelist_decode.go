@@ -1,7 +1,6 @@
 package krm
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -24,19 +23,19 @@ type Reply struct {
 // DecodeResourceList reads the answer of a function that got in by [EncodeResourceList] with the same options; a
 // generator's in is nil. It accepts one ResourceList or List, as YAML or JSON, and with a warning documents that are
 // resources themselves. Everything else is an [*Error] that names the item and the field; the Reply then has the results
-// that could be read. [IsLimit] knows the errors of answers that are too large. The resources share the memory of answer,
+// that could be read. [IsTooLarge] knows the errors of answers that are too large. The resources share the memory of answer,
 // which must not be changed.
 //
 // Resources that come back with their id keep what the build knows about them, whatever their name is now. Without an id
 // they are new. in is not changed.
 func DecodeResourceList(answer Chunks, in *List, o WireOptions) (*Reply, error) {
-	d := wireDecoder{WireOptions: o, in: in, reply: &Reply{}, source: Source{File: "output of " + o.Name, answer: true}}
+	d := wireDecoder{WireOptions: o, in: in, reply: &Reply{}, stream: o.stream()}
 	if in == nil {
 		d.in = NewList()
 	}
 	d.known = d.in.Clone()
 	err := d.decode(answer)
-	d.reply.Warnings = append(d.source.Warnings(), d.reply.Warnings...)
+	d.reply.Warnings = append(d.stream.Warnings(), d.reply.Warnings...)
 	return d.reply, err
 }
 
@@ -45,20 +44,17 @@ type wireDecoder struct {
 	in    *List // which others may look at, too
 	known *List // its resources, with an index
 	// The items that carry the ids of in's resources, and those that the resources have become.
-	carriers, owners []*wireItem
+	carriers, owners []*Item
 
-	source Source
-	begin  string // of the answer
-	used   int    // bytes that the answer takes in memory
+	stream Stream
 	prefix string // of the ids
-	cut    bool   // the text does not end with a line end, although YAML should
 	reply  *Reply
 }
 
 func (d *wireDecoder) decode(answer Chunks) error {
-	docs, err := d.read(answer)
+	docs, err := d.stream.Read(answer)
 	switch {
-	case IsLimit(err):
+	case IsTooLarge(err):
 		return err
 	case err != nil:
 		return d.start(err)
@@ -87,119 +83,31 @@ func (d *wireDecoder) decode(answer Chunks) error {
 	return d.attach(items)
 }
 
-// An item is a resource in the answer; path is its place, for messages.
-type wireItem struct {
-	value Value
-	path  []any
+// What an answer may take in memory, unless the function may write nearly as much.
+const maxRoom = 416 << 20
+
+// stream returns what reads the answer.
+func (o WireOptions) stream() Stream {
+	return Stream{Name: "output of " + o.Name, MaxItems: MaxResources, Room: int(max(maxRoom, o.Output/2*3))}
 }
 
 func (d *wireDecoder) errorf(field, format string, args ...any) *Error {
-	return Errorf(Pos{File: d.source.File}, field, format, args...)
+	return Errorf(Pos{File: d.stream.Name}, field, format, args...)
 }
 
-// start adds to an error what the answer starts with, which tells most about an answer that is no YAML. If it is some, the data
-// of a Secret may follow.
+// start adds to an error what the answer starts with, which tells most about an answer that is no YAML.
 func (d *wireDecoder) start(err error) error {
 	var e *Error
-	if errors.As(err, &e) && d.begin != "" {
-		begin, _, _ := strings.Cut(d.begin, "data")
-		begin, _, _ = strings.Cut(begin, "Data")
+	if begin := d.stream.Begin(); begin != "" && errors.As(err, &e) {
 		return e.Hint("the output starts with %q", begin)
 	}
 	return err
 }
 
-// read returns the documents of an answer that are not empty.
-func (d *wireDecoder) read(answer Chunks) ([]wireItem, error) {
-	doc, ok, err := d.byItem(answer)
-	switch n := answer.Len(); {
-	case ok:
-		d.cut = !bytes.HasSuffix(answer[len(answer)-1], []byte("\n"))
-		return []wireItem{doc}, nil
-	case IsLimit(err) || n > MaxFile && err != nil:
-		return nil, err
-	case n > MaxFile:
-		return nil, limitf(Pos{File: d.source.File}, "", "it has %d bytes; it may have more than %d only if the items of the list stand below each other, "+
-			"each behind a dash on a line of its own", n, MaxFile)
-	}
-	text, err := plainText(d.source.File, answer.Join())
-	if err != nil {
-		return nil, err
-	}
-	d.begin = text[:min(len(text), 40)]
-	d.cut = !strings.HasSuffix(text, "\n") && !strings.HasSuffix(strings.TrimRight(text, " \t"), "}")
-	return d.documents(text)
-}
-
-// documents returns the documents of a text that are not empty.
-func (d *wireDecoder) documents(text string) ([]wireItem, error) {
-	if text == "" {
-		return nil, nil
-	}
-	pieces, err := d.source.split(text)
-	if err != nil {
-		return nil, err
-	}
-	var docs []wireItem
-	p := newParser()
-	defer p.release()
-	p.room = d.room() - 3*len(text) // the chunks are still there, and what they came in
-	for i, pc := range pieces {
-		if line := secondInPiece(pc.text); line > 0 {
-			return nil, Errorf(Pos{d.source.File, pc.line + line - 1}, "", "found another document behind a document marker")
-		}
-		v, err := d.source.parsePiece(p, pc)
-		if err != nil {
-			return nil, err
-		}
-		if !v.IsEmpty() {
-			docs = append(docs, wireItem{v, []any{"document", i}})
-		}
-		if len(docs) > MaxResources {
-			return nil, limitf(Pos{d.source.File, pc.line}, "", "there are more than %d documents", MaxResources)
-		}
-	}
-	d.used = len(text) + p.cut
-	return docs, nil
-}
-
-// secondInPiece returns the line of the first text that follows a document marker behind other text, 0 if there is none:
-// a parser would stop there.
-func secondInPiece(text string) int {
-	for _, marker := range []string{"\n---", "\n..."} {
-		for at := 0; ; {
-			n := strings.Index(text[at:], marker)
-			if n < 0 {
-				break
-			}
-			if at += n + 1; !isMarker(text, at) {
-				continue
-			}
-			if line := textLine(text[at+3:]); line >= 0 {
-				return 1 + strings.Count(text[:at], "\n") + line
-			}
-			break
-		}
-	}
-	return 0
-}
-
-// textLine returns the number of the first line of text that says something, -1 if there is none.
-func textLine(text string) int {
-	n := 0
-	for l := range strings.Lines(text) {
-		if l = strings.TrimSpace(l); l != "" && l[0] != '#' && l != "---" && l != "..." {
-			return n
-		}
-		n++
-	}
-	return -1
-}
-
 // items returns the items of the list that the documents are, or the documents themselves. It reads the results.
-func (d *wireDecoder) items(docs []wireItem) (items []wireItem, bare bool, err error) {
+func (d *wireDecoder) items(docs []Item) (items []Item, bare bool, err error) {
 	for i, doc := range docs {
-		v := doc.value
+		v := doc.Value
 		kind := v.Get("kind").Text()
 		switch {
 		case v.Type() != Map && len(docs) == 1:
@@ -216,7 +124,7 @@ func (d *wireDecoder) items(docs []wireItem) (items []wireItem, bare bool, err e
 		}
 	}
 	d.warn("", "the function returned bare documents; it should return a ResourceList")
-	if d.cut {
+	if d.stream.Cut() {
 		d.warn("", "the output does not end with a line end: it may be incomplete")
 	}
 	return docs, true, nil
@@ -226,8 +134,8 @@ func (d *wireDecoder) warn(field, format string, args ...any) {
 	d.reply.Warnings = append(d.reply.Warnings, d.errorf(field, format, args...))
 }
 
-func (d *wireDecoder) listItems(v Value, kind string) ([]wireItem, error) {
-	d.reply.Results = d.results(v.Get("results"))
+func (d *wireDecoder) listItems(v Value, kind string) ([]Item, error) {
+	d.reply.Results = readResults(v.Get("results"))
 	want := map[string][]string{"ResourceList": {ResourceListV1, ResourceListV1beta1, ResourceListV1alpha1}, "List": {"v1"}}[kind]
 	switch version := v.Get("apiVersion"); {
 	case version.Exists() && !slices.Contains(want, version.Text()):
@@ -237,7 +145,7 @@ func (d *wireDecoder) listItems(v Value, kind string) ([]wireItem, error) {
 	}
 	list := v.Get("items")
 	switch {
-	case d.cut:
+	case d.stream.Cut():
 		return nil, d.errorf("", "the output stops in the middle of a line: it is incomplete").
 			Hint("a %s ends with a line end", kind)
 	case !list.Exists() && d.Role != ValidatorRole:
@@ -245,11 +153,11 @@ func (d *wireDecoder) listItems(v Value, kind string) ([]wireItem, error) {
 	case !list.IsNull() && list.Type() != Seq:
 		return nil, d.errorf("items", "must be a list, not %s", list.Type().article())
 	case list.Len() > MaxResources:
-		return nil, limitf(Pos{File: d.source.File}, "items", "there are more than %d", MaxResources)
+		return nil, TooLargef(Pos{File: d.stream.Name}, "items", "there are more than %d", MaxResources)
 	}
-	items := make([]wireItem, 0, list.Len())
+	items := make([]Item, 0, list.Len())
 	for i, x := range list.Items() {
-		items = append(items, wireItem{x, []any{"items", i}})
+		items = append(items, Item{x, []any{"items", i}})
 	}
 	return items, nil
 }
@@ -263,34 +171,34 @@ func (d *wireDecoder) checkList(v Value, kind string) error {
 	}
 	for i, x := range list.Items() {
 		if got := x.Get("kind").Text(); kind != "List" && got+"List" != kind {
-			return d.errorf(printPath([]any{"items", i}), "expected a ResourceList, found the kind %s with an item of kind %q", kind, got)
+			return d.errorf(FieldPath([]any{"items", i}), "expected a ResourceList, found the kind %s with an item of kind %q", kind, got)
 		}
 	}
 	return nil
 }
 
 // checkItems returns an error for the first item that is no resource.
-func (d *wireDecoder) checkItems(items []wireItem, bare bool) error {
+func (d *wireDecoder) checkItems(items []Item, bare bool) error {
 	for _, it := range items {
-		if field, msg := checkObject(it.value); msg != "" {
+		if field, msg := checkObject(it.Value); msg != "" {
 			return d.itemError(it, field, msg, bare)
 		}
 	}
 	return nil
 }
 
-func (d *wireDecoder) itemError(it wireItem, field []any, msg string, bare bool) error {
-	path := it.path
+func (d *wireDecoder) itemError(it Item, field []any, msg string, bare bool) error {
+	path := it.Path
 	if bare {
 		if len(field) > 0 {
-			msg = printPath(field) + ": " + msg
+			msg = FieldPath(field) + ": " + msg
 		}
-		return d.start(d.errorf("", "document %d: %s", it.path[1].(int)+1, msg))
+		return d.start(d.errorf("", "document %d: %s", it.Path[1].(int)+1, msg))
 	}
-	if name := objectName(it.value); name != "" {
+	if name := objectName(it.Value); name != "" {
 		msg += " (" + name + ")"
 	}
-	return d.errorf(printPath(append(path[:len(path):len(path)], field...)), "%s", msg)
+	return d.errorf(FieldPath(append(path[:len(path):len(path)], field...)), "%s", msg)
 }
 
 // objectName returns kind and name of what may be a resource, as far as it has them.
@@ -339,63 +247,16 @@ func missing(v Value) string {
 	return "must be a string, not " + v.Type().article()
 }
 
-// inline replaces each FooList by its items, which go to the end.
-func (d *wireDecoder) inline(items []wireItem) ([]wireItem, error) {
-	n, size := 0, 0
+// inline replaces each FooList by its items.
+func (d *wireDecoder) inline(items []Item) ([]Item, error) {
 	for _, it := range items {
-		if strings.HasSuffix(it.value.Get("kind").Text(), "List") && it.value.Get("items").Exists() {
-			k := nested(it.value)
-			if k == 0 {
-				d.warn(printPath(it.path), "the %s holds no resource", it.value.Get("kind").Text())
-			}
-			n, size = n+k, size+memory(it.value)
+		if IsList(it.Value) && CountNested(it.Value) == 0 {
+			d.warn(FieldPath(it.Path), "the %s holds no resource", it.Value.Get("kind").Text())
 		}
 	}
-	if n == 0 && size == 0 {
-		return items, nil
-	}
-	switch n += len(items); {
-	case n > MaxResources:
-		return nil, limitf(Pos{File: d.source.File}, "", "the lists have more than %d resources", MaxResources)
-	case d.used+size+n*itemRoom > d.room():
-		return nil, limitf(Pos{File: d.source.File}, "", "%s", tooMany)
-	}
-	docs := make([]document, len(items))
-	for i, it := range items {
-		docs[i] = document{value: it.value, path: it.path}
-	}
-	docs, err := d.source.inlineLists(docs)
-	if err != nil {
-		return nil, err
-	}
-	items = items[:0]
-	for _, doc := range docs {
-		items = append(items, wireItem{doc.value, doc.path})
+	items, found, err := d.stream.Inline(items)
+	if err != nil || !found {
+		return items, err
 	}
 	return items, d.checkItems(items, false)
-}
-
-// nested returns how many resources are in a FooList, those in lists of lists included.
-func nested(list Value) int {
-	n := 0
-	for _, x := range list.Get("items").Items() {
-		if strings.HasSuffix(x.Get("kind").Text(), "List") && x.Get("items").Exists() {
-			n += nested(x)
-		} else {
-			n++
-		}
-	}
-	return n
-}
-
-// memory returns how many bytes the lists and mappings of v take.
-func memory(v Value) int {
-	n := len(v.Fields())*fieldSize + len(v.Items())*itemSize
-	for _, f := range v.Fields() {
-		n += memory(f.Value)
-	}
-	for _, x := range v.Items() {
-		n += memory(x)
-	}
-	return n
 }

@@ -129,7 +129,7 @@ func kustomizeBuild(t *testing.T, dir, field, script string) string {
 // build does what the plan of that tree does, with the function called by hand.
 func build(t *testing.T, dir string, generator bool) string {
 	t.Helper()
-	rs, err := (&krm.Source{File: "a.yaml", Data: []byte(kustomizeBase)}).Documents(nil)
+	rs, err := krm.Resources(&krm.Source{File: "a.yaml", Data: []byte(kustomizeBase)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func build(t *testing.T, dir string, generator bool) string {
 	if err := prefix.Transform(list, nil); err != nil {
 		t.Fatal(err)
 	}
-	config, err := (&krm.Source{File: "fn.yaml", Data: []byte("apiVersion: x/v1\nkind: T\nmetadata:\n  name: t\n")}).Documents(nil)
+	config, err := krm.Resources(&krm.Source{File: "fn.yaml", Data: []byte("apiVersion: x/v1\nkind: T\nmetadata:\n  name: t\n")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

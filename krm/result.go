@@ -80,17 +80,17 @@ func (r Result) String() string {
 
 // ParseResults returns the results in the output of a function that failed, as far as there are any.
 func ParseResults(answer Chunks) []Result {
-	d := wireDecoder{reply: &Reply{}, source: Source{answer: true}}
-	docs, err := d.read(answer)
-	if err != nil || len(docs) != 1 || docs[0].value.Get("kind").Text() != "ResourceList" {
+	stream := WireOptions{}.stream()
+	docs, err := stream.Read(answer)
+	if err != nil || len(docs) != 1 || docs[0].Value.Get("kind").Text() != "ResourceList" {
 		return nil
 	}
-	return d.results(docs[0].value.Get("results"))
+	return readResults(docs[0].Value.Get("results"))
 }
 
-// results reads a list of results, or the older form in which it is the field items. What cannot be read counts as an error:
+// readResults reads a list of results, or the older form in which it is the field items. What cannot be read counts as an error:
 // it may be one. Of very many it returns some, errors first, and one more that says how many there were.
-func (d *wireDecoder) results(v Value) []Result {
+func readResults(v Value) []Result {
 	path := "results"
 	if v.Type() == Map && v.Get("items").Exists() {
 		v, path = v.Get("items"), "results.items"
@@ -160,7 +160,7 @@ func readResult(v Value, path []any, room *int) Result {
 	if v.Type() != Map {
 		msg := text(v.Text())
 		if v.Type() != String {
-			msg = fmt.Sprintf("%s cannot be read: it must be a mapping, not %s", printPath(path), v.Type().article())
+			msg = fmt.Sprintf("%s cannot be read: it must be a mapping, not %s", FieldPath(path), v.Type().article())
 		}
 		return Result{Message: msg, Severity: SeverityError}
 	}

@@ -12,13 +12,16 @@ import (
 // kustomize has built in.
 const BuiltinSchemaVersion = "v1.21.2"
 
+// A SchemaKind names a kind of object: its group, version and kind.
+type SchemaKind struct{ Group, Version, Kind string }
+
 // A Schema answers what strategic merge patches and identities need from OpenAPI: list merge keys, patch strategies and
 // which kinds are cluster scoped. The nil Schema is Kubernetes' own. A Schema never changes and may be used by several
 // goroutines.
 type Schema struct {
-	definitions map[string]Value // all definitions, for references
-	kinds       map[GVK]Value    // those of kinds
-	namespaced  map[GVK]bool
+	definitions map[string]Value     // all definitions, for references
+	kinds       map[SchemaKind]Value // those of kinds
+	namespaced  map[SchemaKind]bool
 	// onTop is true if Kubernetes' own schema answers for the kinds that this one lacks.
 	onTop bool
 }
@@ -32,8 +35,8 @@ func ParseSchema(doc Value) (*Schema, error) {
 	defs := doc.Get("definitions").Fields()
 	s := &Schema{
 		definitions: make(map[string]Value, len(defs)),
-		kinds:       make(map[GVK]Value, len(defs)/2),
-		namespaced:  map[GVK]bool{},
+		kinds:       make(map[SchemaKind]Value, len(defs)/2),
+		namespaced:  map[SchemaKind]bool{},
 	}
 	for _, def := range defs {
 		s.definitions[def.Key] = def.Value
@@ -67,8 +70,8 @@ func (s *Schema) OnTop() *Schema {
 	return &c
 }
 
-func schemaGVK(v Value) (GVK, error) {
-	gvk := GVK{v.Get("group").Text(), v.Get("version").Text(), v.Get("kind").Text()}
+func schemaGVK(v Value) (SchemaKind, error) {
+	gvk := SchemaKind{v.Get("group").Text(), v.Get("version").Text(), v.Get("kind").Text()}
 	if gvk.Version == "" || gvk.Kind == "" {
 		return gvk, errors.New("x-kubernetes-group-version-kind lacks version or kind")
 	}
@@ -77,13 +80,13 @@ func schemaGVK(v Value) (GVK, error) {
 
 // KnowsScope reports whether Kubernetes' list of kinds says if objects of kind g have a namespace. For other kinds kustomize
 // reads its whole schema, which decides what a schema that is met later replaces.
-func KnowsScope(g GVK) bool {
+func KnowsScope(g SchemaKind) bool {
 	k := builtinKind(g)
 	return k != nil && k.scope != scopeUnknown
 }
 
 // ClusterScoped reports whether objects of kind g are known to have no namespace.
-func (s *Schema) ClusterScoped(g GVK) bool {
+func (s *Schema) ClusterScoped(g SchemaKind) bool {
 	if k := builtinKind(g); k != nil && k.scope != scopeUnknown {
 		return k.scope == scopeCluster
 	}
@@ -95,7 +98,7 @@ func (s *Schema) ClusterScoped(g GVK) bool {
 }
 
 // For returns the schema of objects of kind g, the zero Node if nothing is known about them.
-func (s *Schema) For(g GVK) Node {
+func (s *Schema) For(g SchemaKind) Node {
 	k := builtinKind(g)
 	if s == nil || s.onTop && !s.kinds[g].Exists() || g.Group == "kustomize.config.k8s.io" && k != nil {
 		if k == nil {

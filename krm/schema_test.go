@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,14 +52,14 @@ func (w *schemaWalk) compare(path string, n Node, want *openapi.ResourceSchema) 
 func kyamlKinds(t *testing.T) map[yaml.TypeMeta]bool {
 	kinds := map[yaml.TypeMeta]bool{{}: true, {APIVersion: "v1", Kind: "Unknown"}: true, {APIVersion: "example.com/v1", Kind: "Deployment"}: true}
 	for _, k := range schemaKinds {
-		kinds[yaml.TypeMeta{APIVersion: GVK{k.group, k.version, k.kind}.APIVersion(), Kind: k.kind}] = true
+		kinds[yaml.TypeMeta{APIVersion: apiVersion(k.group, k.version), Kind: k.kind}] = true
 	}
 	for _, def := range openapi.Schema().Definitions {
 		gvks, _ := def.Extensions["x-kubernetes-group-version-kind"].([]any)
 		for _, x := range gvks {
 			gvk := x.(map[string]any)
 			group, _ := gvk["group"].(string)
-			kinds[yaml.TypeMeta{APIVersion: GVK{group, gvk["version"].(string), ""}.APIVersion(), Kind: gvk["kind"].(string)}] = true
+			kinds[yaml.TypeMeta{APIVersion: apiVersion(group, gvk["version"].(string)), Kind: gvk["kind"].(string)}] = true
 		}
 	}
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kustomize/kyaml").Output()
@@ -84,11 +85,15 @@ func TestBuiltinSchemaAgreesWithKyaml(t *testing.T) {
 		t.Errorf("only %d kinds", len(kinds))
 	}
 	for k := range kinds {
-		gvk := ParseGVK(k.APIVersion, k.Kind)
+		group, version, found := strings.Cut(k.APIVersion, "/")
+		if !found {
+			group, version = "", group
+		}
+		gvk := SchemaKind{group, version, k.Kind}
 		if got, want := none.ClusterScoped(gvk), openapi.IsCertainlyClusterScoped(k); got != want {
 			t.Errorf("%s cluster scoped: got %v, want %v", gvk, got, want)
 		}
-		w.compare(gvk.String(), none.For(gvk), openapi.SchemaForResourceType(k))
+		w.compare(fmt.Sprint(gvk), none.For(gvk), openapi.SchemaForResourceType(k))
 	}
 	if w.pairs < 1500 {
 		t.Errorf("only %d documents were compared", w.pairs)
@@ -166,20 +171,20 @@ func TestCustomSchemaAgreesWithKyaml(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := schemaWalk{t: t, seen: map[string]bool{}}
-	for _, gvk := range []GVK{
+	for _, gvk := range []SchemaKind{
 		{"example.com", "v1", "Thing"}, {"", "v1", "Thing"}, {"example.com", "v1", "World"}, {"apps", "v1", "Deployment"}, {"", "v1", "Pod"}, {"", "v1", "Node"},
 		{"kustomize.config.k8s.io", "v1beta1", "Kustomization"},
 	} {
-		k := yaml.TypeMeta{APIVersion: gvk.APIVersion(), Kind: gvk.Kind}
+		k := yaml.TypeMeta{APIVersion: apiVersion(gvk.Group, gvk.Version), Kind: gvk.Kind}
 		if got, want := s.ClusterScoped(gvk), openapi.IsCertainlyClusterScoped(k); got != want {
 			t.Errorf("%s cluster scoped: got %v, want %v", gvk, got, want)
 		}
-		w.compare(gvk.String(), s.For(gvk), openapi.SchemaForResourceType(k))
+		w.compare(fmt.Sprint(gvk), s.For(gvk), openapi.SchemaForResourceType(k))
 	}
 	if w.pairs < 10 {
 		t.Errorf("only %d documents were compared", w.pairs)
 	}
-	if !s.OnTop().For(GVK{"apps", "v1", "Deployment"}).Field("spec").Exists() || !s.OnTop().For(GVK{"", "v1", "Thing"}).Exists() {
+	if !s.OnTop().For(SchemaKind{"apps", "v1", "Deployment"}).Field("spec").Exists() || !s.OnTop().For(SchemaKind{"", "v1", "Thing"}).Exists() {
 		t.Error("a schema on top of the built-in one must answer for both")
 	}
 }
@@ -195,7 +200,7 @@ func TestParseSchemaErrors(t *testing.T) {
 		}
 	}
 	loop, err := ParseSchema(schemaDoc(t, "definitions: {a: {properties: {p: {$ref: '#/definitions/b'}}, x-kubernetes-group-version-kind: [{kind: A, version: v1}]}, b: {$ref: '#/definitions/b'}}"))
-	if err != nil || loop.For(GVK{"", "v1", "A"}).Field("p").Exists() {
+	if err != nil || loop.For(SchemaKind{"", "v1", "A"}).Field("p").Exists() {
 		t.Errorf("a circle of references: %v", err)
 	}
 }
@@ -234,8 +239,15 @@ func BenchmarkBuiltinSchema(b *testing.B) {
 	b.ReportAllocs()
 	var s *Schema
 	for b.Loop() {
-		if len(s.For(GVK{"apps", "v1", "Deployment"}).Field("spec").Field("template").Field("spec").Field("containers").Elem().Field("ports").MergeKeys()) != 2 {
+		if len(s.For(SchemaKind{"apps", "v1", "Deployment"}).Field("spec").Field("template").Field("spec").Field("containers").Elem().Field("ports").MergeKeys()) != 2 {
 			b.Fatal("wrong answer")
 		}
 	}
+}
+
+func apiVersion(group, version string) string {
+	if group == "" {
+		return version
+	}
+	return group + "/" + version
 }

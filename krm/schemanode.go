@@ -44,8 +44,8 @@ const (
 	scopeCluster
 )
 
-func builtinKind(g GVK) *schemaKind {
-	i, ok := slices.BinarySearchFunc(schemaKinds[:], g, func(k schemaKind, g GVK) int {
+func builtinKind(g SchemaKind) *schemaKind {
+	i, ok := slices.BinarySearchFunc(schemaKinds[:], g, func(k schemaKind, g SchemaKind) int {
 		if c := cmp.Compare(k.kind, g.Kind); c != 0 {
 			return c
 		}

@@ -1,10 +1,6 @@
 package krm
 
-import (
-	"errors"
-	"fmt"
-	"unsafe"
-)
+import "unsafe"
 
 const (
 	// MaxResource is the size in bytes up to which steps may make a resource grow.
@@ -12,14 +8,6 @@ const (
 	// MaxList is the size in bytes that the resources of a list may have together.
 	MaxList = 1 << 30
 )
-
-// ErrLimit is what errors wrap that say that a run needs more than krmflow allows.
-var ErrLimit = errors.New("limit")
-
-// Limitf returns an error without a place that wraps [ErrLimit].
-func Limitf(format string, args ...any) *Error {
-	return &Error{Msg: fmt.Sprintf(format, args...), Err: ErrLimit}
-}
 
 const (
 	itemSize  = int(unsafe.Sizeof(Value{}))
@@ -53,8 +41,8 @@ func (v Value) Size(limit int) int {
 	return min(n, limit)
 }
 
-// growth returns by how many bytes v is larger than old. It enters only what differs.
-func growth(old, v Value) int {
+// Growth returns by how many bytes v is larger than old. It enters only what differs.
+func Growth(old, v Value) int {
 	switch {
 	case old == v:
 		return 0
@@ -83,7 +71,7 @@ func fieldsGrowth(old, fields []Field) int {
 		if i < len(fields) {
 			b = fields[i]
 		}
-		n += len(b.Key) - len(a.Key) + growth(a.Value, b.Value)
+		n += len(b.Key) - len(a.Key) + Growth(a.Value, b.Value)
 	}
 	return n
 }
@@ -104,7 +92,7 @@ func itemsGrowth(old, items []Value) int {
 		if i < len(items) {
 			b = items[i]
 		}
-		n += growth(a, b)
+		n += Growth(a, b)
 	}
 	return n
 }

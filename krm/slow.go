@@ -186,7 +186,7 @@ func (c *converter) errorf(line int, format string, args ...any) error {
 }
 
 func (c *converter) limitf(line int, format string, args ...any) error {
-	return limitf(Pos{c.source.File, c.line + line}, "", format, args...)
+	return TooLargef(Pos{c.source.File, c.line + line}, "", format, args...)
 }
 
 func (c *converter) reason(pc piece) error {

@@ -1,7 +1,7 @@
 package krm
 
 import (
-	"iter"
+	"crypto/sha256"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,7 +29,7 @@ type Source struct {
 	secret atomic.Bool // see HoldSecret
 
 	digestOnce sync.Once
-	digest     Digest
+	digest     [sha256.Size]byte
 
 	textOnce sync.Once
 	text     string
@@ -37,7 +37,7 @@ type Source struct {
 
 	docsOnce sync.Once
 	docsRead atomic.Bool
-	docs     []document
+	docs     []Document
 	docsErr  error
 	unnamed  error // that a resource has no name; a configuration needs none
 	badKey   bool  // docsErr is about a key that is no string, which a patch may have
@@ -100,73 +100,28 @@ func (s *Source) Encoded(encode func(string) string) string {
 }
 
 // Digest returns the SHA-256 of Data.
-func (s *Source) Digest() Digest {
+func (s *Source) Digest() [sha256.Size]byte {
 	s = s.original()
-	s.digestOnce.Do(func() { s.digest = DigestOf(s.Data) })
+	s.digestOnce.Do(func() { s.digest = sha256.Sum256(s.Data) })
 	return s.digest
 }
 
-// Documents returns the resources in the file: documents in order, Lists replaced by their items, empty documents
-// dropped. It parses at the first call; the resources are new at each call. The error is an [*Error] with the line.
-func (s *Source) Documents(schema *Schema) ([]*Resource, error) {
-	docs, err := s.documents()
-	if err != nil {
-		return nil, err
-	}
-	return s.resources(docs, schema), nil
+// A Document is one object of a [Source].
+type Document struct {
+	Value Value
+	// Line is where the document starts; that of an item of a List is where the List does.
+	Line int
+	// Size is that of its text in bytes, with aliases counted as copies.
+	Size  int
+	piece int   // which piece of the file it is in
+	path  []any // where it is in the piece, if that is a List
 }
 
-// Configs returns the objects in the file as [Source.Documents] does, but lets them be without metadata.name: a function
-// may be found by the group, version and kind of its configuration alone.
-func (s *Source) Configs(schema *Schema) ([]*Resource, error) {
-	if _, err := s.documents(); s.original().docsErr != nil {
-		return nil, err
-	}
-	return s.resources(s.original().docs, schema), nil
-}
-
-// Patches returns the objects in the file as [Source.Documents] does, but takes the keys of mappings for strings, as kustomize
-// does when it merges: a field 80 is the resource's field "80". It warns about each.
-func (s *Source) Patches(schema *Schema) ([]*Resource, error) {
-	docs, err := s.documents()
-	if from := s.original(); from.badKey {
-		docs, err = from.readDocuments(true)
-	}
-	if err != nil {
-		return nil, s.renamed(err)
-	}
-	return s.resources(docs, schema), nil
-}
-
-func (s *Source) resources(docs []document, schema *Schema) []*Resource {
-	rs := make([]Resource, len(docs))
-	ptrs := make([]*Resource, len(docs))
-	for i, d := range docs {
-		r := &rs[i]
-		r.scopes = schema
-		r.Pos = Pos{s.File, d.line}
-		r.size = d.size
-		r.adopt(d.value)
-		ptrs[i] = r
-	}
-	return ptrs
-}
-
-// Kinds returns the kinds of the resources that [Source.Documents] returns, in order, and the same error.
-func (s *Source) Kinds() (iter.Seq[GVK], error) {
-	docs, err := s.documents()
-	return func(yield func(GVK) bool) {
-		for _, d := range docs {
-			if !yield(gvkOf(d.value)) {
-				return
-			}
-		}
-	}, err
-}
-
-func (s *Source) documents() ([]document, error) {
+// Documents returns the objects in the file: documents in order, Lists replaced by their items, empty documents dropped. It parses at
+// the first call. The result must not be changed. The error is an [*Error] with the line.
+func (s *Source) Documents() ([]Document, error) {
 	if s.same != nil {
-		docs, err := s.same.documents()
+		docs, err := s.same.Documents()
 		return docs, s.renamed(err)
 	}
 	s.docsOnce.Do(func() {
@@ -177,6 +132,28 @@ func (s *Source) documents() ([]document, error) {
 		return nil, s.unnamed
 	}
 	return s.docs, s.docsErr
+}
+
+// Configs returns the objects in the file as [Source.Documents] does, but lets them be without metadata.name: a function
+// may be found by the group, version and kind of its configuration alone.
+func (s *Source) Configs() ([]Document, error) {
+	if _, err := s.Documents(); s.original().docsErr != nil {
+		return nil, err
+	}
+	return s.original().docs, nil
+}
+
+// Patches returns the objects in the file as [Source.Documents] does, but takes the keys of mappings for strings, as kustomize
+// does when it merges: a field 80 is the resource's field "80". It warns about each.
+func (s *Source) Patches() ([]Document, error) {
+	docs, err := s.Documents()
+	if from := s.original(); from.badKey {
+		docs, err = from.readDocuments(true)
+	}
+	if err != nil {
+		return nil, s.renamed(err)
+	}
+	return docs, nil
 }
 
 // Value returns the file as one value, as kustomize reads its own configuration: words such as yes and on are booleans

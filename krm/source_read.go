@@ -10,15 +10,6 @@ import (
 	"unsafe"
 )
 
-// document is one resource of a file.
-type document struct {
-	value Value
-	line  int
-	size  int   // of its text, with aliases counted as copies
-	piece int   // which piece of the file it is in
-	path  []any // where it is in the piece, if that is a List
-}
-
 // piece is a part of a file between document separators. Only its first YAML document counts.
 type piece struct {
 	text  string
@@ -34,7 +25,7 @@ func (s *Source) readText() (string, error) {
 
 func decodeText(file string, data []byte) (string, error) {
 	if len(data) > MaxFile {
-		return "", limitf(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
+		return "", TooLargef(Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
 	}
 	return plainText(file, data)
 }
@@ -151,7 +142,7 @@ func separatorAt(s string, start int, plain bool) (int, int, bool) {
 }
 
 // readDocuments reads the documents, with keys of any scalar type if anyKeys is true.
-func (s *Source) readDocuments(anyKeys bool) ([]document, error) {
+func (s *Source) readDocuments(anyKeys bool) ([]Document, error) {
 	text, err := s.readText()
 	if err != nil {
 		return nil, err
@@ -164,7 +155,7 @@ func (s *Source) readDocuments(anyKeys bool) ([]document, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs := make([]document, 0, len(pieces))
+	docs := make([]Document, 0, len(pieces))
 	p := newParser()
 	defer p.release()
 	p.anyKeys = anyKeys
@@ -173,7 +164,7 @@ func (s *Source) readDocuments(anyKeys bool) ([]document, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := document{value: v, line: pc.line + firstLine(pc.text), size: p.size, piece: i}
+		d := Document{Value: v, Line: pc.line + firstLine(pc.text), Size: p.size, piece: i}
 		if len(pieces) == 1 && isWrapper(v) {
 			docs = unwrap(docs, d)
 		} else {
@@ -267,23 +258,23 @@ func isWrapper(v Value) bool {
 	return false
 }
 
-func unwrap(docs []document, d document) []document {
-	items := d.value.Get("items")
+func unwrap(docs []Document, d Document) []Document {
+	items := d.Value.Get("items")
 	if items.typ == Map {
-		d.value = items // no object: the check of the documents says so
+		d.Value = items // no object: the check of the documents says so
 		return append(docs, d)
 	}
 	for i, item := range items.Items() {
-		docs = append(docs, document{item, d.line, d.size / items.Len(), d.piece, append(d.path[:len(d.path):len(d.path)], "items", i)})
+		docs = append(docs, Document{item, d.Line, d.Size / items.Len(), d.piece, append(d.path[:len(d.path):len(d.path)], "items", i)})
 	}
 	return docs
 }
 
 // checkDocuments drops empty documents and makes sure that the others have what an object needs.
-func (s *Source) checkDocuments(docs []document) ([]document, error) {
+func (s *Source) checkDocuments(docs []Document) ([]Document, error) {
 	kept := docs[:0]
 	for _, d := range docs {
-		if d.value.IsEmpty() {
+		if d.Value.IsEmpty() {
 			continue
 		}
 		if err := s.checkDocument(d); err != nil {
@@ -294,30 +285,30 @@ func (s *Source) checkDocuments(docs []document) ([]document, error) {
 	return kept, nil
 }
 
-func (s *Source) checkDocument(d document) error {
-	kind := d.value.Get("kind").Text()
+func (s *Source) checkDocument(d Document) error {
+	kind := d.Value.Get("kind").Text()
 	switch {
-	case d.value.typ != Map:
-		return s.errorIn(d, "the document is %s, not a Kubernetes object", d.value.typ.article())
+	case d.Value.typ != Map:
+		return s.errorIn(d, "the document is %s, not a Kubernetes object", d.Value.typ.article())
 	case kind == "":
 		return s.errorIn(d, "the object has no kind")
 	case strings.HasSuffix(kind, "List"):
-	case d.value.At("metadata", "name").Text() == "":
+	case d.Value.At("metadata", "name").Text() == "":
 		if s.unnamed == nil {
 			s.unnamed = s.errorIn(d, "the %s has no metadata.name", kind)
 		}
 	}
-	if v := d.value.Get("apiVersion"); !v.Exists() {
-		s.warn(d.line, d.place(), "the %s has no apiVersion", kind)
+	if v := d.Value.Get("apiVersion"); !v.Exists() {
+		s.warn(d.Line, d.place(), "the %s has no apiVersion", kind)
 	} else if v.typ != String {
-		s.warn(d.line, d.place(), "the apiVersion of the %s is %s, not a string", kind, v.typ.article())
+		s.warn(d.Line, d.place(), "the apiVersion of the %s is %s, not a string", kind, v.typ.article())
 	}
 	return nil
 }
 
 // errorIn returns an error about d. For the line of an item of a List the text is read again.
-func (s *Source) errorIn(d document, format string, args ...any) *Error {
-	pos := Pos{s.File, d.line}
+func (s *Source) errorIn(d Document, format string, args ...any) *Error {
+	pos := Pos{s.File, d.Line}
 	if pieces, err := s.pieces(); err == nil && len(d.path) > 0 {
 		pos.Line = s.lineOf(d.piece, pieces[d.piece], d.path)
 	}
@@ -325,7 +316,7 @@ func (s *Source) errorIn(d document, format string, args ...any) *Error {
 }
 
 // place says which object of its file d is, "" for the first document.
-func (d document) place() string {
+func (d Document) place() string {
 	switch {
 	case len(d.path) > 0:
 		return FieldPath(d.path)
@@ -336,19 +327,19 @@ func (d document) place() string {
 }
 
 // inlineLists replaces each FooList by its items, which go to the end.
-func (s *Source) inlineLists(docs []document) ([]document, error) {
+func (s *Source) inlineLists(docs []Document) ([]Document, error) {
 	lists := false
 	for _, d := range docs {
-		lists = lists || strings.HasSuffix(d.value.Get("kind").Text(), "List")
+		lists = lists || strings.HasSuffix(d.Value.Get("kind").Text(), "List")
 	}
 	if !lists {
 		return docs, nil
 	}
-	var done []document
+	var done []Document
 	for len(docs) > 0 {
 		d := docs[0]
 		docs = docs[1:]
-		kind, items := d.value.Get("kind").Text(), d.value.Get("items")
+		kind, items := d.Value.Get("kind").Text(), d.Value.Get("items")
 		if !strings.HasSuffix(kind, "List") || !items.Exists() {
 			done = append(done, d)
 			continue
@@ -357,12 +348,12 @@ func (s *Source) inlineLists(docs []document) ([]document, error) {
 			if items.IsNull() {
 				continue
 			}
-			return nil, Errorf(Pos{s.File, d.line}, "items", "expected a list in the %s, found %s", kind, items.typ.article())
+			return nil, Errorf(Pos{s.File, d.Line}, "items", "expected a list in the %s, found %s", kind, items.typ.article())
 		}
-		d.value = MapOf(Field{"items", normalized(items)})
-		var inner []document
+		d.Value = MapOf(Field{"items", normalized(items)})
+		var inner []Document
 		for _, item := range unwrap(nil, d) {
-			if isWrapper(item.value) {
+			if isWrapper(item.Value) {
 				inner = unwrap(inner, item)
 			} else {
 				inner = append(inner, item)

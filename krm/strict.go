@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Document is the only document of a file that was read by [Source.Strict]. It is safe for concurrent use.
-type Document struct {
+// A StrictDocument is the only document of a file that was read by [Source.Strict]. It is safe for concurrent use.
+type StrictDocument struct {
 	// Value is None if the file has no document, for instance only comments.
 	Value Value
 
@@ -23,7 +23,7 @@ type Document struct {
 // Strict reads the file as one document whose meaning no two readers can disagree about, as it must be where the
 // document decides what may run: a second document, a key that occurs twice and tags other than YAML's own are errors,
 // and words such as yes and on are strings. The error is an [*Error] with the line.
-func (s *Source) Strict() (*Document, error) {
+func (s *Source) Strict() (*StrictDocument, error) {
 	own := &Source{File: s.File, Data: s.Data} // the warnings about a file are not about this reading of it
 	text, err := own.readText()
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Source) Strict() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := &Document{file: s.File}
+	doc := &StrictDocument{file: s.File}
 	for _, pc := range pieces {
 		v, err := own.strictPiece(pc)
 		switch {
@@ -118,7 +118,7 @@ func foreignTag(n *yaml.Node) *yaml.Node {
 
 // Locate returns where the field at path is: the line of its nearest existing parent if it does not exist. The first call
 // parses the document again.
-func (d *Document) Locate(path ...any) Pos {
+func (d *StrictDocument) Locate(path ...any) Pos {
 	d.once.Do(func() {
 		if root, err := parseNode(d.piece.text); err == nil && root != nil && len(root.Content) > 0 {
 			d.root = root.Content[0]

@@ -40,11 +40,11 @@ list:
 - a
 `
 	for _, start := range []string{"", "anchor: &a b\nalias: *a\n"} {
-		docs, err := (&Source{Data: []byte(start + text)}).Documents(nil)
+		docs, err := (&Source{Data: []byte(start + text)}).Documents()
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := docs[0].Value()
+		v := docs[0].Value
 		for path, quoted := range map[string]bool{
 			"plain": false, "double": true, "single": true, "escaped": true, "literal": true, "folded": true, "kind": false, "flow.plain": false, "flow.quoted": true,
 		} {
@@ -64,11 +64,11 @@ list:
 }
 
 func TestListItemsAreQuoted(t *testing.T) {
-	docs, err := (&Source{Data: []byte("kind: List\nitems:\n- {kind: ConfigMapList, items: [{kind: A, metadata: {name: a}, x: , y: a}]}\n")}).Documents(nil)
+	docs, err := (&Source{Data: []byte("kind: List\nitems:\n- {kind: ConfigMapList, items: [{kind: A, metadata: {name: a}, x: , y: a}]}\n")}).Documents()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := docs[0].Value(); v.Get("x").IsOmitted() || !v.Get("y").Quoted() {
+	if v := docs[0].Value; v.Get("x").IsOmitted() || !v.Get("y").Quoted() {
 		t.Error("items of lists of a kind come through JSON: all strings are quoted, all nulls written out")
 	}
 }
@@ -82,11 +82,11 @@ func TestSetStr(t *testing.T) {
 }
 
 func TestBooleanKeepsItsSpelling(t *testing.T) {
-	docs, err := (&Source{Data: []byte("kind: K\nmetadata: {name: n}\na: True\nb: FALSE\n")}).Documents(nil)
+	docs, err := (&Source{Data: []byte("kind: K\nmetadata: {name: n}\na: True\nb: FALSE\n")}).Documents()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := docs[0].Value()
+	v := docs[0].Value
 	if v.Get("a").Text() != "True" || v.Get("b").Text() != "FALSE" {
 		t.Errorf("got %q, %q", v.Get("a").Text(), v.Get("b").Text())
 	}

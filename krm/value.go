@@ -1,6 +1,8 @@
 package krm
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -104,7 +106,7 @@ func MapOf(fields ...Field) Value {
 // StrMap returns a mapping of strings with sorted keys, each as [SetStr] makes it.
 func StrMap(m map[string]string) Value {
 	fields := make([]Field, 0, len(m))
-	for _, k := range sortedKeys(m) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		fields = append(fields, Field{k, SetStr(m[k])})
 	}
 	return MapOf(fields...)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,7 +20,7 @@ type OutputOptions struct {
 	// Inputs are the folders that are rendered; the output may not be one of them, inside one or above one.
 	Inputs []string
 	// Force allows a folder that holds files that krmflow did not write. They stay; a render that has files of the same
-	// names is refused.
+	// names is refused. It also replaces files that were changed since krmflow wrote them, if the render still has them.
 	Force bool
 	// Check only compares: nothing is written, and [Output.Check] takes the place of [Output.Commit].
 	Check bool
@@ -32,7 +34,7 @@ type OutputOptions struct {
 // run that changes nothing writes nothing.
 //
 // A file that was changed since krmflow wrote it, or that it never wrote, is neither replaced nor removed: a commit that would
-// have to is refused. A symbolic link has no content that could be lost; one in the place of a file is replaced, never followed.
+// have to is refused (but see [OutputOptions.Force]). A symbolic link has no content that could be lost; one in the place of a file is replaced, never followed.
 //
 // [Output.Put] and [Output.Keep] are safe for concurrent use; every other method must be called when they have returned.
 // A root that is neither put nor kept loses the files of earlier runs.
@@ -107,7 +109,7 @@ func (o *Output) Keep(root string) error {
 	}
 	st.kept = true
 	st.files = o.old[root]
-	st.same = sortedKeys(st.files)
+	st.same = slices.Sorted(maps.Keys(st.files))
 	return nil
 }
 

@@ -24,7 +24,7 @@ var CompositionNames = []string{"composition.yaml", "composition.yml"}
 // IsComposition reports whether a file holds a Composition of kustomize. Other tools have objects of that kind, too, in
 // files of the same name (CO-04): only the group tells them apart. A file without apiVersion is one of kustomize.
 func IsComposition(src *krm.Source) bool {
-	docs, err := src.Configs(nil)
+	docs, err := krm.Configs(src, nil)
 	if err != nil {
 		return looksLikeComposition(src.Data)
 	}
@@ -310,7 +310,7 @@ func (r *compositionReader) entry(c krm.Cursor) {
 	if text == "" {
 		return
 	}
-	rs, err := (&krm.Source{File: r.f.src.File, Data: []byte(text)}).Configs(r.schema)
+	rs, err := krm.Configs(&krm.Source{File: r.f.src.File, Data: []byte(text)}, r.schema)
 	switch {
 	case err == nil:
 		for _, x := range rs {
@@ -337,7 +337,7 @@ func (r *compositionReader) entry(c krm.Cursor) {
 		c.Errorf("%v", err).Hints = hints(err)
 		return
 	}
-	if rs, err = src.Configs(r.schema); err != nil {
+	if rs, err = krm.Configs(src, r.schema); err != nil {
 		r.fail(placed(r.f.src, c.Path(), err))
 		return
 	}

@@ -46,7 +46,7 @@ func (d document) configText(config krm.Value) []byte {
 	if d.src == nil {
 		return krm.AppendYAML(nil, config)
 	}
-	return d.src.FunctionConfigText(d.n)
+	return krm.FunctionConfigText(d.src, d.n)
 }
 
 // external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
@@ -126,7 +126,7 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 // resources: a text of one line then is a path.
 func (s *steps) inline(path []any, text string) ([]*krm.Resource, *krm.Source, error) {
 	src := &krm.Source{File: s.k.src.File, Data: []byte(text)}
-	rs, err := src.Configs(s.schema)
+	rs, err := krm.Configs(src, s.schema)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,7 +158,7 @@ func (s *steps) configDocuments(path []any, text string) (docs []document) {
 		s.errorAt(s.k.src, path, err)
 		return nil
 	}
-	rs, err := src.Configs(s.schema)
+	rs, err := krm.Configs(src, s.schema)
 	if err != nil {
 		s.errorAt(s.k.src, path, err)
 		return nil

@@ -172,13 +172,13 @@ func (c *compiler) unusedConfigs() {
 		if !ok {
 			continue
 		}
-		kinds, err := load.Source.Kinds()
+		kinds, err := krm.Kinds(load.Source)
 		if err != nil {
 			continue // its node says so
 		}
 		i := 0
 		for kind := range kinds {
-			if !krm.KnowsScope(kind) { // Kubernetes' own kinds are no functions
+			if !krm.KnowsScope(krm.SchemaKind(kind)) { // Kubernetes' own kinds are no functions
 				c.unusedConfig(kind, load.Source.Locate(i), catalogs())
 			}
 			i++

@@ -185,7 +185,7 @@ func TestPlanHoldsBytes(t *testing.T) {
 		if _, twice := got[f.File]; twice {
 			t.Errorf("%s is listed twice", f.File)
 		}
-		got[f.File] = f.Digest().String()
+		got[f.File] = krm.Digest(f.Digest()).String()
 	}
 	for name, text := range files {
 		if want := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))); got[name] != want {

@@ -146,7 +146,7 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		if p.isSecret(f) {
 			doc.Files = append(doc.Files, fileDoc{Path: f.File, Secret: true})
 		} else {
-			doc.Files = append(doc.Files, fileDoc{Path: f.File, Digest: f.Digest().String()})
+			doc.Files = append(doc.Files, fileDoc{Path: f.File, Digest: krm.Digest(f.Digest()).String()})
 		}
 	}
 	doc.Secrets = p.secrets()

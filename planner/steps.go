@@ -188,7 +188,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.errorAt(s.k.src, path, err)
 		return -1, nil
 	}
-	kinds, err := src.Kinds()
+	kinds, err := krm.Kinds(src)
 	if err != nil {
 		s.errorAt(s.k.src, path, err)
 		return -1, nil
@@ -196,7 +196,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	s.c.warnings(src.Warnings()...)
 	n := 0
 	for kind := range kinds {
-		s.loaded = s.loaded || !krm.KnowsScope(kind)
+		s.loaded = s.loaded || !krm.KnowsScope(krm.SchemaKind(kind))
 		n++
 	}
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}

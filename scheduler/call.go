@@ -86,7 +86,7 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 		reply, err = krm.DecodeResourceList(out.List, in, wire)
 		if err != nil {
 			code := krm.FunctionFailed
-			if krm.IsLimit(err) {
+			if krm.IsTooLarge(err) {
 				code = krm.FunctionLimit
 			}
 			err = &krm.FunctionError{Code: code, Msg: err.Error()}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -67,7 +66,7 @@ func main() {
 
 // run runs one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	collectSeldom()
+	debug.SetGCPercent(collectSeldom)
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
 	status := &statusWriter{w: stderr}
@@ -92,22 +91,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		a.log.end()
 		return end.report(seeUsage(used, err))
 	})
-}
-
-// collectSeldom lets the heap grow to 12 MB before anything is collected, which most runs never reach. The first collection
-// makes the next ones come earlier: the peak of large runs counts more than the little time that they take.
-func collectSeldom() {
-	debug.SetGCPercent(300)
-	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(collectOften) })
-}
-
-const collectOften = 100
-
-// collectSooner is for runs of many roots, which will reach that anyway: the first collection comes at 8 MB.
-func collectSooner() {
-	if debug.SetGCPercent(200) == collectOften {
-		debug.SetGCPercent(collectOften)
-	}
 }
 
 // app is what the commands share: the streams and the flags.

@@ -37,8 +37,9 @@ func renderCommand(a *app) *cobra.Command {
 		Long: `Plan the directories and, if all of them can be planned, render them. A folder receives one file per
 resource, each root below its own path if there are several: relative to DIR with -R DIR, else to the working directory,
 or to the deepest folder that holds all of them. The folder changes in one step when everything is rendered: a run that is
-killed leaves what was there. Files that an earlier run wrote and that are no longer made are removed; files that krmflow
-did not write, or that were changed since, are never touched: if the render needs their place, it is refused.`,
+killed leaves what was there. Files that an earlier run wrote and that are no longer made are removed. Files that krmflow did
+not write are never touched; if the render needs their place, it is refused. It is also refused if it would replace a file that
+was changed since krmflow wrote it, unless you add --force.`,
 		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {
@@ -66,7 +67,7 @@ did not write, or that were changed since, are never touched: if the render need
 	a.registerRoots(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
-	fs.BoolVar(&f.force, "force", false, "write to a folder that holds files krmflow did not write; they stay: a render that needs their names is refused, and a run that is killed is completed by the next one")
+	fs.BoolVar(&f.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused, and a run that is killed is completed by the next one")
 	fs.StringVar(&f.plan, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	fs.BoolVar(&f.check, "check", false, "write nothing, exit with 10 if the output would change")
 	return cmd
@@ -204,9 +205,6 @@ func writeFailure(err error) error {
 // render runs the plan into the sink.
 func (a *app) render(ctx context.Context, plan *planner.Plan, dirs rootDirs, to sink) error {
 	defer a.exits.add(to.abort)()
-	if len(dirs) > 1 {
-		collectSooner()
-	}
 	byName := map[string]rootDir{}
 	for _, d := range dirs {
 		byName[d.name] = d

@@ -7,30 +7,21 @@ import (
 	"unsafe"
 )
 
-// Bounds of an answer. A large one must be a ResourceList that is written item by item: each item is then a document of its
-// own, with the limits that documents have, and is read without a copy of the whole.
-const (
-	// maxRoom is how many bytes an answer may take in memory, unless the function may write nearly as much.
-	maxRoom = 416 << 20
-	// itemRoom is what a resource takes besides its value.
-	itemRoom = 512
-)
-
-// room returns how many bytes the answer may take in memory.
-func (o WireOptions) room() int { return int(max(maxRoom, o.Output/2*3)) }
+// A large list must be written item by item: each item is then a document of its own, with the limits that documents have, and is
+// read without a copy of the whole.
 
 // byItem reads a ResourceList or List in block style: its items one by one, and what stands in front of them and behind them.
 // ok is false if the answer is none, and err says what is wrong with a part of it: the whole text may then still have another
-// meaning. An error that [IsLimit] knows is final.
-func (d *wireDecoder) byItem(answer Chunks) (doc wireItem, ok bool, err error) {
-	r := lineReader{chunks: answer}
+// meaning. An error that [IsTooLarge] knows is final.
+func (s *Stream) byItem(text Chunks) (doc Item, ok bool, err error) {
+	r := lineReader{chunks: text}
 	if !r.skipTo("items:\n") {
 		return doc, false, nil
 	}
 	r.skipLine()
 	p := newParser()
 	defer p.release()
-	w := itemReader{d: d, p: p, lines: &r, line: 1, source: Source{File: d.source.File, answer: true}, size: answer.Len()}
+	w := itemReader{stream: s, p: p, lines: &r, line: 1, source: Source{File: s.Name, answer: true}, size: text.Len()}
 	head, err := w.part("what precedes the items", place{}, r.at)
 	if err != nil {
 		return doc, false, err
@@ -50,9 +41,9 @@ func (d *wireDecoder) byItem(answer Chunks) (doc wireItem, ok bool, err error) {
 	}
 	list, ok := joined(head, tail, SeqOf(items...))
 	if ok {
-		d.source.warnings, d.used = w.source.warnings, w.size+p.cut
+		s.source.warnings, s.used = w.source.warnings, w.size+p.cut
 	}
-	return wireItem{list, []any{"document", 0}}, ok, nil
+	return Item{list, []any{"document", 0}}, ok, nil
 }
 
 // joined returns the mapping that head and tail are the parts of, where the last field of head, which is empty, gets the items.
@@ -73,12 +64,12 @@ func joined(head, tail, items Value) (Value, bool) {
 
 // An itemReader parses the parts of a list.
 type itemReader struct {
-	d         *wireDecoder
+	stream    *Stream
 	p         *parser
 	lines     *lineReader
 	line      int // number of the line where the next part starts
 	source    Source
-	size      int // bytes that the answer takes, but for the lists and mappings that p knows of
+	size      int // bytes that the text takes, but for the lists and mappings that p knows of
 	collected int // of source.rare
 }
 
@@ -94,18 +85,18 @@ func (w *itemReader) items() ([]Value, error) {
 		start := r.at
 		for r.skipLine(); !r.done() && (r.indent() > dash || r.blankLine()); r.skipLine() {
 		}
-		if len(items) == MaxResources {
-			return nil, limitf(Pos{File: w.source.File}, "items", "there are more than %d", MaxResources)
+		if len(items) == w.stream.MaxItems {
+			return nil, w.stream.tooLargef("items", "there are more than %d", w.stream.MaxItems)
 		}
 		item, err := w.part("it", start, r.at)
 		if err != nil {
 			if e, ok := err.(*Error); ok {
-				e.Field = printPath([]any{"items", len(items)})
+				e.Field = FieldPath([]any{"items", len(items)})
 			}
 			return nil, err
 		}
 		if item.Type() != Seq || item.Len() != 1 {
-			return nil, w.d.errorf("items", "item %d is not what its dash says", len(items))
+			return nil, w.stream.errorf("items", "item %d is not what its dash says", len(items))
 		}
 		items = append(items, item.Items()[0])
 		w.size += itemRoom
@@ -117,12 +108,12 @@ func (w *itemReader) items() ([]Value, error) {
 func (w *itemReader) part(name string, from, to place) (Value, error) {
 	n := w.lines.distance(from, to)
 	if n > MaxFile {
-		return Value{}, limitf(Pos{w.source.File, w.line}, "", "%s has %d bytes; the limit is %d", name, n, MaxFile)
+		return Value{}, TooLargef(Pos{w.stream.Name, w.line}, "", "%s has %d bytes; the limit is %d", name, n, MaxFile)
 	}
 	pc := piece{text: w.lines.text(from, to), line: w.line}
 	if pc.plain = simpleText(pc.text); !pc.plain {
 		if at, _ := badCharacter(pc.text); at < 0 {
-			return Value{}, Errorf(Pos{w.source.File, pc.line}, "", "found a line end or mark that is none in all versions of YAML")
+			return Value{}, Errorf(Pos{w.stream.Name, pc.line}, "", "found a line end or mark that is none in all versions of YAML")
 		}
 	}
 	if w.source.rare > w.collected+maxMarks/2 {
@@ -132,7 +123,7 @@ func (w *itemReader) part(name string, from, to place) (Value, error) {
 	if from.chunk != to.chunk {
 		w.size += n // a copy
 	}
-	w.p.room = max(1, w.d.room()-w.size)
+	w.p.room = max(1, w.stream.Room-w.size)
 	v, err := w.source.parsePiece(w.p, pc)
 	w.line += strings.Count(pc.text, "\n")
 	return v, err

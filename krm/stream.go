@@ -1,0 +1,206 @@
+package krm
+
+import (
+	"bytes"
+	"strings"
+)
+
+// A Stream reads the YAML or JSON that another program wrote: a large text in pieces, with bounds for its size in memory. Its messages
+// show nothing of the text, which may hold anything. It is for one text, and not safe for concurrent use.
+type Stream struct {
+	// Name is what messages call the text.
+	Name string
+	// MaxItems is how many documents, and how many items of a list, there may be.
+	MaxItems int
+	// Room is how many bytes the text and its values may take in memory.
+	Room int
+
+	source Source
+	begin  string
+	used   int  // bytes that the text takes in memory
+	cut    bool // it does not end with a line end, although YAML should
+}
+
+// An Item is a document of a [Stream], or an item of a list in it.
+type Item struct {
+	Value Value
+	Path  []any // its place, for messages
+}
+
+// itemRoom is what a resource takes besides its value.
+const itemRoom = 512
+
+func (s *Stream) errorf(field, format string, args ...any) *Error {
+	return Errorf(Pos{File: s.Name}, field, format, args...)
+}
+
+func (s *Stream) tooLargef(field, format string, args ...any) *Error {
+	return TooLargef(Pos{File: s.Name}, field, format, args...)
+}
+
+// Begin returns how the text starts, for messages about one that is no YAML; nothing is known of a text that could be read in pieces.
+// Nothing is shown behind the word data, since what follows may be that of a Secret.
+func (s *Stream) Begin() string {
+	begin, _, _ := strings.Cut(s.begin, "data")
+	begin, _, _ = strings.Cut(begin, "Data")
+	return begin
+}
+
+// Cut reports whether the text ends in the middle of a line, although YAML should end with one: it may be incomplete.
+func (s *Stream) Cut() bool { return s.cut }
+
+// Warnings returns what [Stream.Read] found that is accepted, but probably not what is meant.
+func (s *Stream) Warnings() []*Error { return s.source.Warnings() }
+
+// Read returns the documents of a text that are not empty. Their values share its memory, which must not be changed. A list in block
+// style, which is one document with the field items, may be of any size for which there is room; every other text has the bounds of a file.
+// The error is an [*Error] with the line; [IsTooLarge] knows those about the bounds.
+func (s *Stream) Read(text Chunks) ([]Item, error) {
+	s.source.File, s.source.answer = s.Name, true
+	doc, ok, err := s.byItem(text)
+	switch n := text.Len(); {
+	case ok:
+		s.cut = !bytes.HasSuffix(text[len(text)-1], []byte("\n"))
+		return []Item{doc}, nil
+	case IsTooLarge(err) || n > MaxFile && err != nil:
+		return nil, err
+	case n > MaxFile:
+		return nil, s.tooLargef("", "it has %d bytes; it may have more than %d only if the items of the list stand below each other, "+
+			"each behind a dash on a line of its own", n, MaxFile)
+	}
+	whole, err := plainText(s.Name, text.Join())
+	if err != nil {
+		return nil, err
+	}
+	s.begin = whole[:min(len(whole), 40)]
+	s.cut = !strings.HasSuffix(whole, "\n") && !strings.HasSuffix(strings.TrimRight(whole, " \t"), "}")
+	return s.documents(whole)
+}
+
+// documents returns the documents of a text that are not empty.
+func (s *Stream) documents(text string) ([]Item, error) {
+	if text == "" {
+		return nil, nil
+	}
+	pieces, err := s.source.split(text)
+	if err != nil {
+		return nil, err
+	}
+	var docs []Item
+	p := newParser()
+	defer p.release()
+	p.room = s.Room - 3*len(text) // the chunks are still there, and what they came in
+	for i, pc := range pieces {
+		if line := secondInPiece(pc.text); line > 0 {
+			return nil, Errorf(Pos{s.Name, pc.line + line - 1}, "", "found another document behind a document marker")
+		}
+		v, err := s.source.parsePiece(p, pc)
+		if err != nil {
+			return nil, err
+		}
+		if !v.IsEmpty() {
+			docs = append(docs, Item{v, []any{"document", i}})
+		}
+		if len(docs) > s.MaxItems {
+			return nil, TooLargef(Pos{s.Name, pc.line}, "", "there are more than %d documents", s.MaxItems)
+		}
+	}
+	s.used = len(text) + p.cut
+	return docs, nil
+}
+
+// secondInPiece returns the line of the first text that follows a document marker behind other text, 0 if there is none:
+// a parser would stop there.
+func secondInPiece(text string) int {
+	for _, marker := range []string{"\n---", "\n..."} {
+		for at := 0; ; {
+			n := strings.Index(text[at:], marker)
+			if n < 0 {
+				break
+			}
+			if at += n + 1; !isMarker(text, at) {
+				continue
+			}
+			if line := textLine(text[at+3:]); line >= 0 {
+				return 1 + strings.Count(text[:at], "\n") + line
+			}
+			break
+		}
+	}
+	return 0
+}
+
+// textLine returns the number of the first line of text that says something, -1 if there is none.
+func textLine(text string) int {
+	n := 0
+	for l := range strings.Lines(text) {
+		if l = strings.TrimSpace(l); l != "" && l[0] != '#' && l != "---" && l != "..." {
+			return n
+		}
+		n++
+	}
+	return -1
+}
+
+// Inline replaces each FooList among the items of the text by its items, which go to the end. It reports whether there was one. Who
+// asks for it has made sure that the items are objects, and does so with the new ones.
+func (s *Stream) Inline(items []Item) (inlined []Item, found bool, err error) {
+	n, size := 0, 0
+	for _, it := range items {
+		if IsList(it.Value) {
+			n, size, found = n+CountNested(it.Value), size+memory(it.Value), true
+		}
+	}
+	if !found {
+		return items, false, nil
+	}
+	switch n += len(items); {
+	case n > s.MaxItems:
+		return nil, true, s.tooLargef("", "the lists have more than %d resources", s.MaxItems)
+	case s.used+size+n*itemRoom > s.Room:
+		return nil, true, s.tooLargef("", "%s", tooMany)
+	}
+	docs := make([]Document, len(items))
+	for i, it := range items {
+		docs[i] = Document{Value: it.Value, path: it.Path}
+	}
+	docs, err = s.source.inlineLists(docs)
+	if err != nil {
+		return nil, true, err
+	}
+	items = items[:0]
+	for _, doc := range docs {
+		items = append(items, Item{doc.Value, doc.path})
+	}
+	return items, true, nil
+}
+
+// IsList reports whether an object is a FooList with items.
+func IsList(v Value) bool {
+	return strings.HasSuffix(v.Get("kind").Text(), "List") && v.Get("items").Exists()
+}
+
+// CountNested returns how many resources are in a FooList, those in lists of lists included.
+func CountNested(list Value) int {
+	n := 0
+	for _, x := range list.Get("items").Items() {
+		if IsList(x) {
+			n += CountNested(x)
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+// memory returns how many bytes the lists and mappings of v take.
+func memory(v Value) int {
+	n := len(v.Fields())*fieldSize + len(v.Items())*itemSize
+	for _, f := range v.Fields() {
+		n += memory(f.Value)
+	}
+	for _, x := range v.Items() {
+		n += memory(x)
+	}
+	return n
+}
