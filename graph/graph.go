@@ -34,6 +34,9 @@ type Node struct {
 	Origin Origin
 	// Layer names the Kustomization, Component or Composition that the node belongs to; nodes of a layer are drawn together.
 	Layer string
+	// Changes are where the configuration was changed that the node is made from, in that order: overrides of an item of a
+	// Composition, or steps of a directory of configurations.
+	Changes []Origin
 	// Item says which item of a Composition the node is made from, nil for all other nodes.
 	Item *Item
 }
@@ -56,8 +59,6 @@ type Item struct {
 	Kind, Name string
 	// Place is its place in the final order, from 1, and Of the number of items.
 	Place, Of int
-	// Changes are the overrides that changed it, in the order in which they did.
-	Changes []Origin
 }
 
 // An Origin is a place in a configuration file.

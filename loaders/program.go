@@ -3,8 +3,11 @@ package loaders
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
+	"runtime"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -44,7 +47,20 @@ func (l *Local) Program(path, root string) (Program, error) {
 	return p, err
 }
 
-// hash returns the digest of a file in d.
+// A NotExecutableError says that nobody may execute a file.
+type NotExecutableError struct {
+	Path string
+	Mode fs.FileMode
+}
+
+func (e *NotExecutableError) Error() string {
+	return fmt.Sprintf("%s is not executable (mode %04o)", e.Path, e.Mode.Perm())
+}
+
+// Hints returns the line that says how to change that.
+func (e *NotExecutableError) Hints() []string { return []string{"chmod +x makes it so"} }
+
+// hash returns the digest of a program in d.
 func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, err error) {
 	f, err := l.open(d, abs, as)
 	if err != nil {
@@ -54,6 +70,9 @@ func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, err error) {
 	size, err := regularSize(f, as, MaxProgram)
 	if err != nil {
 		return digest, err
+	}
+	if info, err := f.Stat(); err == nil && runtime.GOOS != "windows" && info.Mode()&0o111 == 0 {
+		return digest, &NotExecutableError{abs, info.Mode()}
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.LimitReader(f, size)); err != nil {

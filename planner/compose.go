@@ -18,10 +18,18 @@ import (
 
 // composed is a consolidated Composition: what it and everything that it imports come to, in the final order.
 type composed struct {
-	items    []*item
-	catalogs []catalogRef
-	failed   bool
-	errs     diag.Mistakes
+	dir, file string // as messages show them
+	items     []*item
+	// imports are what was imported, and importedBy the entries that did.
+	imports    []*composed
+	importedBy []compositionImport
+	// places says what each item is planned as, once somebody has asked.
+	places []place
+	// namesakes counts the items of each kind and name.
+	namesakes map[string]int
+	catalogs  []catalogRef
+	failed    bool
+	errs      diag.Mistakes
 }
 
 // compose consolidates the Composition in dir (CI-05, CI-06). Mistakes are recorded. Nothing is planned before all of it is
@@ -36,7 +44,7 @@ func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 	before := b.errs.Len()
 	f := b.readComposition(dir, src)
 	dir.Close() // imports may be deep
-	c := &composed{catalogs: f.catalogs}
+	c := &composed{dir: dir.Name, file: src.File, catalogs: f.catalogs}
 	var front, back []*item
 	incomplete := f.failed
 	for _, i := range f.imports {
@@ -48,6 +56,7 @@ func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 			}
 		}
 		c.absorb(in)
+		c.imports, c.importedBy = append(c.imports, in), append(c.importedBy, i)
 		if i.append {
 			back = append(back, in.items...)
 		} else {
@@ -56,9 +65,9 @@ func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 	}
 	// What is missing because of a mistake is not to be reported as another one.
 	if !incomplete {
-		front, back = b.override(f, front, back)
+		front, back = b.override(c, f, front, back)
 		c.items = slices.Concat(front, f.own, back)
-		b.unique(c.items)
+		b.unique(c, c.items)
 		if b.errs.Len() == before {
 			c.items = b.reorder(f, c.items)
 		}
@@ -67,6 +76,16 @@ func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 	c.errs = b.errs.Since(before)
 	b.c.composed[dir.Real] = c
 	return c
+}
+
+// searched names the catalogs in which c looks for its functions, in that order.
+func (c *composed) searched() (list []string) {
+	for _, ref := range c.catalogs {
+		if name := ref.name(); !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // absorb takes over the catalogs of an import, each only once: a Composition may be imported on many ways.
@@ -157,8 +176,8 @@ func fileNotComposition(path string) error {
 }
 
 // override applies the overrides of f to the imported items (CV-01). Each must be about exactly one of them.
-func (b *build) override(f *compositionFile, front, back []*item) (_, _ []*item) {
-	b.unique(slices.Concat(front, back))
+func (b *build) override(c *composed, f *compositionFile, front, back []*item) (_, _ []*item) {
+	b.unique(c, slices.Concat(front, back))
 	for _, o := range f.overrides {
 		at, list := -1, &front
 		for _, l := range []*[]*item{&front, &back} {
@@ -182,6 +201,9 @@ func (b *build) override(f *compositionFile, front, back []*item) (_, _ []*item)
 		case changed == nil:
 			*list = slices.Delete(slices.Clone(*list), at, at+1)
 		default:
+			if changed.value.Equal((*list)[at].value) {
+				b.warn(o.src, nil, "the override changes nothing")
+			}
 			*list = slices.Clone(*list)
 			(*list)[at] = changed
 		}
@@ -271,8 +293,8 @@ func otherRuntimes(runtime, wanted yaml.Value) yaml.Value {
 	return runtime
 }
 
-// unique reports items of the same identity, with both places (CD-02, CD-03).
-func (b *build) unique(items []*item) {
+// unique reports items of c of the same identity, with both places (CD-02, CD-03).
+func (b *build) unique(c *composed, items []*item) {
 	seen := map[itemID]*item{}
 	for _, it := range items {
 		first := seen[it.id]
@@ -286,7 +308,7 @@ func (b *build) unique(items []*item) {
 		}
 		err := diag.Errorf(it.src.Locate(0), it.src.Field(nil), "%s is declared twice, the first time at %s", it.id, first.src.Locate(0))
 		if it.src.Locate(0) == first.src.Locate(0) && it.src.Field(nil) == first.src.Field(nil) {
-			err.Hint("the same Composition is imported on two ways; render it in a %s to isolate it", accumulatorKind)
+			c.onTwoWays(err, it.id)
 		} else {
 			err.Hint("give each of them a metadata.name of its own")
 		}

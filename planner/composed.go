@@ -22,16 +22,21 @@ func (s *steps) composition() {
 	s.catalogs = c.catalogs
 	s.checkCatalogs()
 	s.mergeConfig(nil, builtins.DefaultConfig())
-	for i, it := range c.items {
-		s.composed(it, i, len(c.items))
+	if s.hasList || s.tracking { // what goes on top of a list, or says where it comes from, is each user's own
+		for i := range c.items {
+			s.composed(place{s.prefix, c, i, c.catalogs})
+		}
+	} else {
+		s.shareItems(c)
 	}
 	if len(c.items) == 0 {
 		s.then(nil, graph.Merge{}, "no transformers") // CE-10
 	}
 }
 
-// composed makes the nodes of item i of n.
-func (s *steps) composed(it *item, i, n int) {
+// composed makes the nodes of one item.
+func (s *steps) composed(p place) {
+	it := p.of.items[p.at]
 	defer func() {
 		it.dir.Close()
 		for _, dir := range it.roots() {
@@ -40,11 +45,11 @@ func (s *steps) composed(it *item, i, n int) {
 	}()
 	x := &steps{
 		build: s.build, dir: it.dir, roots: it.roots(), k: &kustomizationFile{src: it.src}, origin: s.originOf(it),
-		prefix: s.prefix, label: it.id.kind + "/" + it.id.name, catalogs: s.catalogs,
+		prefix: p.layer, label: p.of.label(it), catalogs: p.catalogs,
 		list: s.list, hasList: s.hasList, config: s.config, vars: s.vars,
-		item: &graph.Item{Kind: it.id.kind, Name: it.id.name, Place: i + 1, Of: n, Changes: it.origins()},
+		item: &graph.Item{Kind: it.id.kind, Name: it.id.name, Place: p.at + 1, Of: len(p.of.items)}, changes: it.origins(),
 	}
-	before := len(s.c.g.Nodes)
+	before := len(s.c.draft.g.Nodes)
 	switch {
 	case it.id.apiVersion == "builtin" && (it.id.kind == accumulatorKind || it.id.kind == generatorKind):
 		x.accumulate(it)
@@ -57,7 +62,7 @@ func (s *steps) composed(it *item, i, n int) {
 	default:
 		x.configured(it)
 	}
-	if len(s.c.g.Nodes) == before || s.c.g.Nodes[x.list].Item != x.item {
+	if len(s.c.draft.g.Nodes) == before || s.c.draft.g.Nodes[x.list].Item != x.item {
 		x.then(nil, graph.Merge{}, "") // the plan shows every item
 	}
 	s.list, s.hasList, s.config, s.vars = x.list, x.hasList, x.config, x.vars
@@ -127,11 +132,10 @@ func (s *steps) accumulate(it *item) {
 
 // inlineKustomization runs an item that is a Kustomization on what the items before it gave (KT-01 to KT-05).
 func (s *steps) inlineKustomization(it *item) {
-	before := s.errs.Len()
-	if s.k = s.decode(it.src); s.errs.Len() > before {
-		return
+	if k := s.decode(it.src); k != nil {
+		s.k = k
+		s.kustomization()
 	}
-	s.kustomization()
 }
 
 // configured runs an item that is a built-in or the configuration of a function.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -24,6 +25,8 @@ type document struct {
 	src    *yaml.Source
 	n      int
 	inline bool // the text stands in the layer's file
+	// changes are the steps that changed the result of a build.
+	changes []graph.Origin
 	// item is set instead of path, src and n for an item of a Composition.
 	item *item
 	// composition is set with path alone for the reference to a Composition.
@@ -119,11 +122,7 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 	if in := s.compositionAt(text); in != "" {
 		return nil, []document{{path: path, composition: in}}
 	}
-	rs, src = s.configDocuments(path, text)
-	for n, r := range rs {
-		files = append(files, document{r: r, path: path, src: src, n: n})
-	}
-	return nil, files
+	return nil, s.configDocuments(path, text)
 }
 
 // inline returns the documents that an entry holds itself, with their text. The error says why it is no YAML of
@@ -148,39 +147,40 @@ func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, 
 }
 
 // configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
-// known to plan, so it is evaluated here; a folder can only use built-ins for that. The source is nil for a folder.
-func (s *steps) configDocuments(path []any, text string) ([]*krm.Resource, *yaml.Source) {
+// known to plan, so it is evaluated here; a folder can only use built-ins for that.
+func (s *steps) configDocuments(path []any, text string) (docs []document) {
 	if isRemote(text) {
 		s.errorAt(s.k.src, path, errRemote(text))
-		return nil, nil
+		return nil
 	}
-	if !s.c.files.IsDir(s.dir, text) {
-		src, err := s.read(text)
-		if err != nil {
-			s.errorAt(s.k.src, path, err)
-			return nil, nil
-		}
-		rs, err := krm.Configs(src, s.schema)
-		if err != nil {
-			s.errorAt(s.k.src, path, err)
-			return nil, nil
-		}
-		s.c.warnings(src.Losses()...)
-		for _, r := range rs {
-			r.Origin = s.fileOrigin(text)
-		}
-		return rs, src
+	if s.c.files.IsDir(s.dir, text) {
+		return s.fold(path, text)
 	}
-	return s.fold(path, text), nil
+	src, err := s.read(text)
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return nil
+	}
+	rs, err := krm.Configs(src, s.schema)
+	if err != nil {
+		s.errorAt(s.k.src, path, err)
+		return nil
+	}
+	s.c.warnings(src.Losses()...)
+	for n, r := range rs {
+		r.Origin = s.fileOrigin(text)
+		docs = append(docs, document{r: r, path: path, src: src, n: n})
+	}
+	return docs
 }
 
 // fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.
-func (s *steps) fold(path []any, text string) []*krm.Resource {
-	outer, layers, ids := s.c.g, s.c.layers, s.c.ids
-	s.c.g, s.c.layers, s.c.ids = &graph.Graph{}, map[layerKey]*layer{}, map[string]int{}
+func (s *steps) fold(path []any, text string) (docs []document) {
+	outer := s.c.draft
+	s.c.draft = newDraft()
 	l := s.sublayer(path, text)
-	g := s.c.g
-	s.c.g, s.c.layers, s.c.ids = outer, layers, ids
+	g := s.c.draft.g
+	s.c.draft = outer
 	if l == nil || l.failed {
 		return nil
 	}
@@ -193,6 +193,7 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 		}
 	}
 	lists := make([]*krm.List, len(g.Nodes))
+	changed := changes{}
 	for i, n := range g.Nodes {
 		s.progress(n.Origin)
 		inputs := make([]eval.Input, len(n.Inputs))
@@ -207,15 +208,40 @@ func (s *steps) fold(path []any, text string) []*krm.Resource {
 			return nil
 		}
 		lists[i] = list
+		changed.note(inputs, list, n.Origin)
 	}
 	if len(g.Nodes) == 0 {
 		return nil
 	}
-	var rs []*krm.Resource
 	for _, r := range lists[l.out].All() {
-		rs = append(rs, r)
+		docs = append(docs, document{r: r, path: path, changes: changed[r]})
 	}
-	return rs
+	return docs
+}
+
+// changes are the places of the steps that have changed a resource since it was read or made.
+type changes map[*krm.Resource][]graph.Origin
+
+// note adds the step at a place to the changes of each resource that has another value after it. What a step leaves alone is the same
+// resource.
+func (c changes) note(before []eval.Input, after *krm.List, at graph.Origin) {
+	old := map[krm.ID]*krm.Resource{}
+	passed := map[*krm.Resource]bool{}
+	for _, in := range before {
+		for _, r := range in.List.All() {
+			old[r.OrigID().Key()], passed[r] = r, true
+		}
+	}
+	for _, r := range after.All() {
+		was := old[r.OrigID().Key()]
+		if passed[r] || was == nil {
+			continue
+		}
+		c[r] = c[was]
+		if !r.Value().Equal(was.Value()) {
+			c[r] = append(slices.Clip(c[was]), at)
+		}
+	}
 }
 
 // unusedFunction warns about a built-in that names a function in an annotation or in metadata: as in kustomize, it does not
@@ -239,7 +265,7 @@ func (s *steps) unusedEnv(d document, e *entry) {
 // entry configures the built-in that a document stands for.
 func (s *steps) entry(d document, role function.Role) *entry {
 	id := d.r.ID()
-	e := &entry{path: d.path, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
+	e := &entry{path: d.path, changes: d.changes, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
 		if id.Group == kustomizeGroup && id.Kind == compositionKind {
 			err := s.configureError(d, errors.New("a Composition must be in a file of its own called composition.yaml"))

@@ -133,6 +133,23 @@ func (c *compiler) decideCatalogs() {
 	}
 }
 
+// unreadCatalogs denies a run with a catalog that cannot be read, although all functions are found in others: whoever named it meant
+// something by it. Where a function is not found, its own denial says so.
+func (c *compiler) unreadCatalogs() {
+	for _, d := range c.plan.Decisions {
+		if d.Entry == nil {
+			return
+		}
+	}
+	for _, t := range c.trusted {
+		if c.catalogsRead && t.Err != nil && !t.Ref.Remote() {
+			err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
+			err.Hints = append(err.Hints, hints(t.Err)...)
+			c.deny(Denial{"", err, trust.ExitInput})
+		}
+	}
+}
+
 // warnings adds what other packages found to the plan.
 func (c *compiler) warnings(list ...*diag.Error) {
 	for _, w := range list {
@@ -204,13 +221,26 @@ type catalogRef struct {
 	path []any
 }
 
+// name returns what tells the catalog apart from others.
+func (c catalogRef) name() string {
+	ref, err := catalog.ParseRef(c.text)
+	if err != nil {
+		return c.text
+	}
+	ref = ref.In(c.dir)
+	return fmt.Sprint(ref.Scheme, " ", ref.Location, " ", ref.Pin)
+}
+
 // ownCatalogs returns the catalogs field of a Kustomization or Component.
 func (s *steps) ownCatalogs() (list []catalogRef) {
 	file, _ := s.k.src.Value()
 	entries := file.Get("catalogs").Items()
 	for i, text := range s.k.Catalogs {
 		if text == "" && i < len(entries) && entries[i].Type() != yaml.String {
-			continue // reported as what it is
+			if entries[i].IsNull() {
+				s.errorAt(s.k.src, []any{"catalogs", i}, errors.New("must be a reference, not null"))
+			}
+			continue // anything else was reported as what it is
 		}
 		list = append(list, catalogRef{text, s.dir.Real, s.k.src, []any{"catalogs", i}})
 	}
@@ -319,9 +349,14 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	if dec.Entry != nil {
 		s.validateConfig(d, dec.Entry, config)
 	}
+	s.changedValues(d, config)
 	fn := dec.Function
 	fn.Config = d.configText(config)
-	e.summary = fmt.Sprintf("%s  %s  %s", strings.TrimSuffix(req.ID.GVK.String()+" "+req.ID.Name, " "), d.r.Pos, dec.Line())
+	at := d.r.Pos
+	if d.inline || d.item != nil {
+		at.Line = 0 // other entries of the file may push it down
+	}
+	e.summary = fmt.Sprintf("%s  %s  %s", strings.TrimSuffix(req.ID.GVK.String()+" "+req.ID.Name, " "), at, dec.Line())
 	e.decision = &dec
 	e.call = &graph.Call{
 		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion, Origin: e.origin,

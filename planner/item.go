@@ -41,6 +41,30 @@ type itemID struct{ apiVersion, kind, name string }
 
 func (id itemID) String() string { return id.apiVersion + " " + id.kind + "/" + id.name }
 
+// isFunction reports whether the item is the configuration of a function.
+func (it *item) isFunction() bool {
+	group, _, _ := strings.Cut(it.id.apiVersion, "/")
+	return it.id.apiVersion != "builtin" && group != kustomizeGroup
+}
+
+// label returns what the nodes of an item are called: it does not depend on where the item stands. Items of one kind and name have
+// their apiVersion, too.
+func (c *composed) label(it *item) string {
+	if c.namesakes == nil {
+		c.namesakes = map[string]int{}
+		for _, it := range c.items {
+			c.namesakes[it.id.short()]++
+		}
+	}
+	if c.namesakes[it.id.short()] > 1 {
+		return it.id.apiVersion + "/" + it.id.short()
+	}
+	return it.id.short()
+}
+
+// short returns the id without its apiVersion.
+func (id itemID) short() string { return id.kind + "/" + id.name }
+
 // The kinds of built-ins that exist in Compositions alone (RA-01, RA-07).
 const (
 	accumulatorKind = "ResourceAccumulator"

@@ -33,9 +33,7 @@ type layer struct {
 	vars   builtins.VarSet
 	failed bool
 	errs   diag.Mistakes
-	// schema is what the layer leaves in effect for what comes after it.
-	schema            *schema.Schema
-	schemaSet, loaded bool
+	after  schemaState
 }
 
 // onto is what a component works on: the list, configuration and vars of the layer that uses it.
@@ -49,7 +47,7 @@ type onto struct {
 // layer compiles the Kustomization in dir, or the Component if parent is given. origin is its path from the root. It
 // returns nil if there is nothing to go on with; the mistakes are recorded.
 func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *reference) *layer {
-	key := layerKey{dir: dir.Real, schema: b.schema, set: b.schemaSet, tracking: b.tracking, origin: origin}
+	key := layerKey{dir: dir.Real, schema: b.schema, set: b.set, tracking: b.tracking, origin: origin}
 	if !b.tracking {
 		key.origin = ""
 	}
@@ -76,10 +74,10 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 	before, loaded := b.errs.Len(), b.loaded
 	l := b.compile(dir, k, key, parent)
 	l.failed = b.errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.failed
-	l.schema, l.schemaSet, l.loaded = b.schema, b.schemaSet, b.loaded
+	l.after = b.schemaState
 	if parent == nil {
-		key.loaded = loaded && l.schemaSet && !key.set
-		b.c.layers[key] = l
+		key.loaded = loaded && l.after.set && !key.set
+		b.c.draft.layers[key] = l
 		l.errs = k.errs.Since(0)
 		l.errs.AddOnce(b.errs.Since(before))
 	}
@@ -118,17 +116,17 @@ func (b *build) count(k *kustomizationFile) bool {
 
 // reuse returns the layer that was compiled for key, nil if there is none.
 func (b *build) reuse(key layerKey) *layer {
-	l := b.c.layers[key]
-	if b.loaded && (l == nil || l.schemaSet && !key.set) {
+	l := b.c.draft.layers[key]
+	if b.loaded && (l == nil || l.after.set && !key.set) {
 		key.loaded = true
-		l = b.c.layers[key]
+		l = b.c.draft.layers[key]
 	}
 	if l == nil {
 		return nil
 	}
 	b.c.plan.Shared++
 	b.errs.AddOnce(l.errs)
-	b.schema, b.schemaSet, b.loaded = l.schema, l.schemaSet, b.loaded || l.loaded
+	b.schema, b.set, b.loaded = l.after.schema, l.after.set, b.loaded || l.after.loaded
 	return l
 }
 
@@ -141,7 +139,7 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.src.File}
 	if parent != nil {
 		s.prefix = parent.prefix + " > " + k.src.File
-	} else if v := b.c.variant(key, b.loaded && !b.schemaSet && len(k.OpenAPI) > 0); v != "" {
+	} else if v := b.c.variant(key, b.loaded && !b.set && len(k.OpenAPI) > 0); v != "" {
 		s.prefix += "@" + v
 	}
 	l := &layer{name: s.prefix, k: k}

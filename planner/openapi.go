@@ -22,7 +22,7 @@ func (s *steps) openapi() {
 			return
 		}
 	}
-	if s.schemaSet {
+	if s.set {
 		return
 	}
 	version, hasVersion := s.k.OpenAPI["version"]
@@ -39,13 +39,13 @@ func (s *steps) openapi() {
 			return
 		}
 		s.c.warnings(src.Warnings()...)
-		s.schemaSet = true
+		s.set = true
 	case version != "":
 		if version != schema.BuiltinVersion {
 			s.errorAt(s.k.src, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
 			return
 		}
-		s.schemaSet = true
+		s.set = true
 	}
 }
 

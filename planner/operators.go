@@ -34,7 +34,7 @@ func (s *steps) generators() {
 			continue
 		}
 		if g := e.generator(); g != nil {
-			s.then(e.path, graph.Generate{Builtin: g, Schema: s.schema, Origin: e.origin}, e.summary)
+			s.entryStep(e, graph.Generate{Builtin: g, Schema: s.schema, Origin: e.origin})
 			continue
 		}
 		s.fail(e.errorf("%s is not a generator", e.kind))
@@ -159,7 +159,7 @@ func (s *steps) transformers() {
 			continue
 		}
 		if t, ok := e.builtin.(builtins.Transformer); ok {
-			s.then(e.path, graph.Transform{Builtin: t, Origin: e.origin}, e.summary)
+			s.entryStep(e, graph.Transform{Builtin: t, Origin: e.origin})
 			continue
 		}
 		s.fail(e.errorf("%s is not a transformer", e.kind))
@@ -242,7 +242,7 @@ func (s *steps) validators() {
 			continue
 		}
 		if t, ok := e.builtin.(builtins.Transformer); ok {
-			s.then(e.path, graph.Validate{Builtin: t}, e.summary)
+			s.entryStep(e, graph.Validate{Builtin: t})
 			continue
 		}
 		s.fail(e.errorf("%s is not a validator", e.kind))
@@ -254,9 +254,17 @@ func (s *steps) call(e *entry) bool {
 	if e.call == nil {
 		return false
 	}
-	s.then(e.path, *e.call, e.summary)
-	s.c.plan.Decisions[s.c.g.Nodes[s.list].ID] = e.decision
+	s.entryStep(e, *e.call)
+	s.c.plan.Decisions[s.c.draft.g.Nodes[s.list].ID] = e.decision
 	return true
+}
+
+// entryStep appends the node of an entry.
+func (s *steps) entryStep(e *entry, op graph.Op) {
+	s.then(e.path, op, e.summary)
+	if n := s.c.draft.g.Nodes[s.list]; len(e.changes) > 0 {
+		n.Changes = e.changes
+	}
 }
 
 func pairs(m map[string]string) string {
@@ -346,6 +354,7 @@ func brief(text string) string {
 // entry is one configuration document of generators, transformers or validators.
 type entry struct {
 	path    []any
+	changes []graph.Origin // of the configuration, by steps of the directory that it comes from
 	kind    string
 	builtin builtins.Builtin
 	origin  *krm.Origin

@@ -86,13 +86,26 @@ type RootError struct {
 	Errs []error
 }
 
-// Err returns the mistakes of all roots as one error, each mentioned once; nil if there are none.
+// Err returns the mistakes of all roots as one error, each mentioned once, with the roots if these are several; nil if there are none.
 func (p *Plan) Err() error {
 	var all []error
+	roots := map[string][]string{}
 	for _, f := range p.Failed {
 		all = append(all, f.Errs...)
+		for _, err := range f.Errs {
+			roots[err.Error()] = append(roots[err.Error()], f.Dir)
+		}
 	}
-	return errors.Join(distinct(all)...)
+	all = distinct(all)
+	for i, err := range all {
+		var more diag.MoreError
+		if dirs := roots[err.Error()]; len(dirs) > 1 && !errors.As(err, &more) {
+			e := *diag.AsError(err)
+			e.Err, e.Hints = err, append(slices.Clip(e.Hints), "needed by "+diag.Some(dirs))
+			all[i] = &e
+		}
+	}
+	return errors.Join(all...)
 }
 
 // Compile plans the directories dirs. Mistakes in the input are in [Plan.Failed]; a root with a mistake does not keep the
@@ -103,13 +116,14 @@ func Compile(dirs []string, o Options) *Plan {
 	for _, dir := range dirs {
 		c.root(dir)
 	}
-	c.plan.Graph = c.g
+	c.plan.Graph = c.draft.g
 	if len(c.plan.Failed) > 0 {
 		// Nodes that only a failed root needs must not run.
-		c.plan.Graph = c.g.Only(func(graph.Root) bool { return true })
+		c.plan.Graph = c.draft.g.Only(func(graph.Root) bool { return true })
 	}
 	c.plan.Graph = withFetches(c.plan.Graph)
 	c.decideCatalogs()
+	c.unreadCatalogs()
 	c.unusedConfigs()
 	for _, t := range c.trusted {
 		if t.Catalog != nil {
@@ -143,13 +157,12 @@ func (c *compiler) failed(name string, b *build) {
 
 // compiler holds what the roots of one plan share.
 type compiler struct {
-	o      Options
-	dirs   []string // the roots, as they are named
-	files  *loaders.Local
-	g      *graph.Graph
-	plan   *Plan
-	layers map[layerKey]*layer
-	kusts  map[string]*kustomizationFile
+	o     Options
+	dirs  []string // the roots, as they are named
+	files *loaders.Local
+	draft *draft
+	plan  *Plan
+	kusts map[string]*kustomizationFile
 	// composed are the consolidated Compositions, by directory.
 	composed map[string]*composed
 	// trusted are the catalogs that the user trusts, nil until a function or a layer asks for them.
@@ -168,8 +181,19 @@ type compiler struct {
 	// schemas are the schemas that were read, by file.
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
-	ids         map[string]int
 	labels      map[labelsKey]builtins.FieldSpecs
+}
+
+// draft is a graph that is being made, with what finds its nodes again.
+type draft struct {
+	g        *graph.Graph
+	layers   map[layerKey]*layer
+	prefixes map[prefixKey]*prefix
+	ids      map[string]int // how many nodes were to be called so
+}
+
+func newDraft() *draft {
+	return &draft{&graph.Graph{}, map[layerKey]*layer{}, map[prefixKey]*prefix{}, map[string]int{}}
 }
 
 func newCompiler(dirs []string, o Options) *compiler {
@@ -180,15 +204,13 @@ func newCompiler(dirs []string, o Options) *compiler {
 	return &compiler{
 		o:           o,
 		files:       files,
-		g:           &graph.Graph{},
+		draft:       newDraft(),
 		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files},
-		layers:      map[layerKey]*layer{},
 		schemas:     map[schemaKey]*schema.Schema{},
 		schemaNames: map[*schema.Schema]string{},
 		kusts:       map[string]*kustomizationFile{},
 		composed:    map[string]*composed{},
 		images:      map[string]trust.Image{},
-		ids:         map[string]int{},
 		labels:      map[labelsKey]builtins.FieldSpecs{},
 		warned:      map[string]bool{},
 
@@ -252,10 +274,8 @@ func hints(err error) []string {
 // build is the compilation of one root. It carries what kustomize keeps for the duration of a build: the schema, which
 // the root or else the first layer that names one decides for everything after it.
 type build struct {
-	c         *compiler
-	schema    *schema.Schema
-	schemaSet bool
-	loaded    bool // kustomize would have read its own schema by now
+	c *compiler
+	schemaState
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
 	tracking bool
 	stack    []*frame
@@ -266,6 +286,13 @@ type build struct {
 	ids       int
 	crowded   bool // there were too many
 	errs      diag.Mistakes
+}
+
+// schemaState is the schema in effect.
+type schemaState struct {
+	schema *schema.Schema
+	set    bool // a layer has chosen it
+	loaded bool // kustomize would have read its own schema by now
 }
 
 // frame is a layer that is being compiled.
@@ -323,7 +350,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 		Origin:  graph.Origin{Source: l.k.src},
 		Layer:   l.name,
 	})
-	b.c.g.Roots = append(b.c.g.Roots, graph.Root{Dir: name, Node: id})
+	b.c.draft.g.Roots = append(b.c.draft.g.Roots, graph.Root{Dir: name, Node: id})
 }
 
 // sortOptions returns the order of the output: the root's sortOptions, else that of --reorder.
@@ -348,8 +375,8 @@ func (b *build) progress(at graph.Origin) {
 
 // add appends a node and makes sure that its id is unique. When there are too many nodes it records that once, and appends no more.
 func (b *build) add(n *graph.Node) graph.NodeID {
-	if b.crowded && len(b.c.g.Nodes) > 0 {
-		return graph.NodeID(len(b.c.g.Nodes) - 1)
+	if b.crowded && len(b.c.draft.g.Nodes) > 0 {
+		return graph.NodeID(len(b.c.draft.g.Nodes) - 1)
 	}
 	b.progress(n.Origin)
 	b.nodes++
@@ -359,12 +386,12 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 		b.errorAt(n.Origin.Source, n.Origin.Path, diag.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
 			diag.Count(maxNodes, "step"), maxIDs>>20))
 	}
-	k := b.c.ids[n.ID] + 1
-	b.c.ids[n.ID] = k
+	k := b.c.draft.ids[n.ID] + 1
+	b.c.draft.ids[n.ID] = k
 	if k > 1 {
 		n.ID = fmt.Sprintf("%s~%d", n.ID, k)
 	}
-	return b.c.g.Add(n)
+	return b.c.draft.g.Add(n)
 }
 
 func (b *build) warn(src *yaml.Source, path []any, format string, args ...any) {

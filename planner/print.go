@@ -56,6 +56,8 @@ type (
 		Layer   string    `json:"layer"`
 		Origin  originDoc `json:"origin"`
 		Item    *itemDoc  `json:"item,omitempty"`
+		// Changes are the steps that changed the configuration of a node that is no item.
+		Changes []originDoc `json:"changes,omitempty"`
 		// Function is the decision about the function of a call.
 		Function *functionDoc `json:"function,omitempty"`
 	}
@@ -130,7 +132,10 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 		doc.Failed = append(doc.Failed, d)
 	}
 	for _, n := range p.Graph.Nodes {
-		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer, Origin: originDocOf(n.Origin), Item: itemDocOf(n.Item)}
+		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer, Origin: originDocOf(n.Origin)}
+		if d.Changes = originDocsOf(n.Changes); n.Item != nil {
+			d.Item, d.Changes = &itemDoc{n.Item.Kind, n.Item.Name, n.Item.Place, n.Item.Of, d.Changes}, nil
+		}
 		for _, in := range n.Inputs {
 			d.Inputs = append(d.Inputs, p.Graph.Nodes[in].ID)
 		}
@@ -165,15 +170,11 @@ func originDocOf(o graph.Origin) originDoc {
 	return originDoc{pos.File, pos.Line, o.Field()}
 }
 
-func itemDocOf(item *graph.Item) *itemDoc {
-	if item == nil {
-		return nil
+func originDocsOf(list []graph.Origin) (docs []originDoc) {
+	for _, o := range list {
+		docs = append(docs, originDocOf(o))
 	}
-	d := &itemDoc{Kind: item.Kind, Name: item.Name, Place: item.Place, Of: item.Of}
-	for _, o := range item.Changes {
-		d.Changes = append(d.Changes, originDocOf(o))
-	}
-	return d
+	return docs
 }
 
 func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
@@ -325,8 +326,9 @@ func (f *functionDoc) fields() map[string]string {
 	return m
 }
 
-// WriteText writes the plan for people: one header line, the trusted catalogs, then the nodes in order. A node is called by its number; its
-// inputs, its configuration and where that is written follow.
+// WriteText writes the plan for people: one header line, the trusted catalogs, then the nodes in order, each with its configuration and
+// its inputs. No line of a node has a number that depends on other nodes, or on other lines of a file, so that plans can be compared
+// line by line.
 func (p *Plan) WriteText(w io.Writer) error {
 	g := p.Graph
 	var b strings.Builder
@@ -344,59 +346,53 @@ func (p *Plan) WriteText(w io.Writer) error {
 		roots[r.Node] = append(roots[r.Node], r.Dir)
 	}
 	for i, n := range g.Nodes {
-		p.writeNode(&b, i, n)
+		p.writeNode(&b, n)
 		for _, dir := range roots[graph.NodeID(i)] {
-			fmt.Fprintf(&b, "                root %s\n", diag.OneLine(dir))
+			writeDetail(&b, "root "+dir)
 		}
 	}
 	for _, f := range p.Failed {
-		fmt.Fprintf(&b, "      failed    %s\n", diag.OneLine(f.Dir))
+		fmt.Fprintf(&b, "failed    %s\n", diag.OneLine(f.Dir))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// writeNode writes node i for people.
-func (p *Plan) writeNode(b *strings.Builder, i int, n *graph.Node) {
-	fmt.Fprintf(b, "%4d  %-9s %s", i+1, n.Op.Verb(), diag.OneLine(n.ID))
-	if len(n.Inputs) > 0 {
-		b.WriteString("  <-")
-		for _, in := range n.Inputs {
-			fmt.Fprintf(b, " %d", in+1)
-		}
-	}
-	if len(n.After) > 0 {
-		b.WriteString("  after")
-		for _, id := range n.After {
-			fmt.Fprintf(b, " %d", id+1)
-		}
-	}
-	b.WriteByte('\n')
+// writeNode writes a node for people. Its id says where it is configured, unless that is another file.
+func (p *Plan) writeNode(b *strings.Builder, n *graph.Node) {
+	fmt.Fprintf(b, "%-9s %s\n", n.Op.Verb(), diag.OneLine(n.ID))
 	if n.Summary != "" {
-		fmt.Fprintf(b, "                %s\n", diag.OneLine(n.Summary))
+		writeDetail(b, n.Summary)
 	}
 	if dec := p.Decisions[n.ID]; dec != nil {
 		for _, note := range dec.Notes() {
-			fmt.Fprintf(b, "                %s\n", diag.OneLine(note))
+			writeDetail(b, note)
 		}
 	}
-	fmt.Fprintf(b, "                at %s\n", placeText(n.Origin))
-	if item := n.Item; item != nil {
-		fmt.Fprintf(b, "                item %d of %d", item.Place, item.Of)
-		for _, o := range item.Changes {
-			fmt.Fprintf(b, ", changed at %s", placeText(o))
+	if file := n.Origin.File(); n.Item != nil && n.Layer != file && !strings.HasSuffix(n.Layer, " "+file) {
+		writeDetail(b, "declared in "+file)
+	}
+	for i, o := range n.Changes {
+		if n.Item == nil {
+			writeDetail(b, "changed by "+o.File()+"#"+o.Field())
+		} else if i == 0 || o.File() != n.Changes[i-1].File() {
+			writeDetail(b, "overridden in "+o.File())
 		}
-		b.WriteByte('\n')
+	}
+	for _, in := range n.Inputs {
+		id := p.Graph.Nodes[in].ID
+		if field, ok := strings.CutPrefix(id, n.Layer); ok && strings.HasPrefix(field, "#") {
+			id = field // of the same layer
+		}
+		writeDetail(b, "<- "+id)
+	}
+	for _, first := range n.After {
+		writeDetail(b, "after "+p.Graph.Nodes[first].ID)
 	}
 }
 
-// placeText returns file, line and field of an origin.
-func placeText(o graph.Origin) string {
-	text := o.Pos().String()
-	if f := o.Field(); f != "" {
-		text += ": " + diag.OneLine(f)
-	}
-	return text
+func writeDetail(b *strings.Builder, text string) {
+	fmt.Fprintf(b, "          %s\n", diag.OneLine(text))
 }
 
 // WriteDOT draws the plan. Roots that cannot be planned are drawn by themselves.

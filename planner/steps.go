@@ -27,9 +27,10 @@ type steps struct {
 	catalogs []catalogRef
 	// label is what node ids have before fields, and item what is planned, if that is an item of a Composition; roots are
 	// then the directories of the overrides that changed it.
-	label string
-	item  *graph.Item
-	roots []*loaders.Dir
+	label   string
+	item    *graph.Item
+	roots   []*loaders.Dir
+	changes []graph.Origin // of the item
 
 	list    graph.NodeID
 	hasList bool
@@ -47,6 +48,7 @@ func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary str
 		Origin:  graph.Origin{Source: s.k.src, Path: path},
 		Layer:   s.prefix,
 		Item:    s.item,
+		Changes: s.changes,
 	})
 }
 
@@ -391,7 +393,7 @@ func (s *steps) varsStep() {
 
 // end marks the last node of a layer that another one uses, if it is a step that can give two resources the same identity.
 func (s *steps) end(l *layer) {
-	n := s.c.g.Nodes[l.out]
+	n := s.c.draft.g.Nodes[l.out]
 	if op, ok := n.Op.(graph.Transform); ok {
 		op.Last = true
 		n.Op = op

@@ -65,7 +65,7 @@ func (r *run) prepareEach(ctx context.Context, of func(*graph.Node) (function.Fu
 				<-limit
 			}()
 			if err := r.prepareOne(ctx, n, f); err != nil {
-				errs[i] = &NodeError{n, err}
+				errs[i] = &NodeError{Node: n, Err: err}
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func (r *run) prepareOne(ctx context.Context, n *graph.Node, f function.Function
 	if fetch && r.o.Event != nil {
 		e := Event{Node: n, Duration: time.Since(start)}
 		if err != nil {
-			e.Err = &NodeError{n, err}
+			e.Err = &NodeError{Node: n, Err: err}
 		}
 		r.o.Event(e)
 	}

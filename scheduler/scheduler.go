@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,6 +75,8 @@ type CallReport struct {
 type NodeError struct {
 	Node *graph.Node
 	Err  error
+	// Roots are the roots that fail with it, unless the place of the error tells.
+	Roots []string
 }
 
 // At returns the error at the place of the node's configuration, unless it has a place of its own.
@@ -90,12 +93,15 @@ func (e *NodeError) At() *diag.Error {
 			at.Field = f
 		}
 	}
+	if len(e.Roots) > 0 {
+		at.Hints = append(slices.Clip(at.Hints), "needed by "+diag.Some(e.Roots))
+	}
 	return &at
 }
 
 func (e *NodeError) Error() string {
 	var at *diag.Error
-	if errors.As(e.Err, &at) && at.Pos.File != "" {
+	if errors.As(e.Err, &at) && at.Pos.File != "" && len(e.Roots) == 0 {
 		return e.Err.Error()
 	}
 	return e.At().Error()
@@ -129,7 +135,7 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	if errs := r.prepare(ctx); len(errs) > 0 {
 		return errs
 	}
-	return graph.Walk(ctx, g, max(1, o.Jobs), o.KeepGoing, r.visit)
+	return r.together(graph.Walk(ctx, g, max(1, o.Jobs), o.KeepGoing, r.visit))
 }
 
 type run struct {
@@ -167,7 +173,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		})
 	}
 	if err != nil {
-		err = &NodeError{n, err}
+		err = &NodeError{Node: n, Err: err}
 	}
 	if r.o.Event != nil {
 		e := Event{Node: n, Duration: time.Since(start), Err: err}

@@ -51,10 +51,11 @@ func (x *decider) entryGrants(e *catalog.Entry) {
 	if e.Container.Network && (in == nil || in.Container.Network == nil || *in.Container.Network) {
 		x.grantNetwork(by)
 	}
-	if in == nil {
-		return
+	var mounts []function.Mount
+	if in != nil {
+		mounts = in.Container.Mounts
 	}
-	for i, m := range in.Container.Mounts {
+	for i, m := range mounts {
 		if m.Type == "volume" {
 			x.coverMount(i, m)
 			continue
@@ -62,6 +63,9 @@ func (x *decider) entryGrants(e *catalog.Entry) {
 		if m, ok := x.checkMount(i, m); ok {
 			x.addMount(m, by)
 		}
+	}
+	if e.Container.Storage && len(mounts) == 0 {
+		x.grant(by, "storage, but no mount is configured")
 	}
 }
 

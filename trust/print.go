@@ -45,11 +45,7 @@ func (d *Decision) Line() string {
 	if d.Isolation != "" {
 		add("isolation %s", d.Isolation)
 	}
-	if d.Cacheable {
-		add("cache yes")
-	} else {
-		add("cache no")
-	}
+	add("cache no") // no results are kept yet, of no function
 	if !d.Allowed {
 		add("DENIED (exit %d)", d.Exit)
 	}

@@ -1,0 +1,92 @@
+package planner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// TestBeginningsOfLists checks the names of what Compositions share, over random trees: one name is one beginning of a list; it does not
+// depend on who else is planned, nor on how the list is written (CE-08); and equal lists share more than none.
+func TestBeginningsOfLists(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	shared, joined := 0, 0
+	for range 600 {
+		files := randomTree(r)
+		cwd := t.TempDir()
+		var dirs []string
+		for i, f := range files {
+			dirs = append(dirs, fmt.Sprintf("d%d", i))
+			put(t, cwd, dirs[i]+"/composition.yaml", f.yaml())
+		}
+		together := newCompiler(dirs, Options{Cwd: cwd})
+		means := map[string]string{}
+		for _, dir := range dirs {
+			names, beginnings := beginnings(t, together, dir)
+			for i, name := range names {
+				if was, ok := means[name]; ok && was != beginnings[i] {
+					t.Fatalf("%s is both\n%sand\n%s\n%s", name, was, beginnings[i], show(files))
+				} else if ok {
+					shared++
+				}
+				means[name] = beginnings[i]
+				if strings.Contains(name, " + ") {
+					joined++
+				}
+			}
+			alone, _ := beginningsAlone(t, cwd, dir)
+			if !slices.Equal(names, alone) {
+				t.Fatalf("%s alone: %q, with others: %q\n%s", dir, alone, names, show(files))
+			}
+		}
+		before, _ := beginningsAlone(t, cwd, "d0")
+		v, plan := Consolidate("d0", Options{Cwd: cwd})
+		if plan.Err() != nil {
+			continue
+		}
+		put(t, cwd, "d0/composition.yaml", string(yaml.AppendYAML(nil, v)))
+		if after, _ := beginningsAlone(t, cwd, "d0"); !slices.Equal(before, after) {
+			t.Fatalf("written out: %q, before: %q\n%s\n%s", after, before, show(files), yaml.AppendYAML(nil, v))
+		}
+	}
+	if shared < 100 || joined < 8 {
+		t.Errorf("%d shared nodes, %d of several lists: the test is too easy", shared, joined)
+	}
+}
+
+func beginningsAlone(t *testing.T, cwd, dir string) (names, lists []string) {
+	return beginnings(t, newCompiler([]string{dir}, Options{Cwd: cwd}), dir)
+}
+
+// beginnings returns for each item of the Composition in dir what its node is called, and the list up to it.
+func beginnings(t *testing.T, c *compiler, dir string) (names, lists []string) {
+	t.Helper()
+	d, err := c.files.Root(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	b := &build{c: c}
+	k := b.load(d, nil)
+	if k == nil || k.composed == nil || k.composed.failed {
+		return nil, nil
+	}
+	list := ""
+	for i, p := range b.planned(k.composed) {
+		it := k.composed.items[i]
+		if of := p.of.items[p.at]; !of.same(it) {
+			t.Fatalf("%s is planned as %s", it.id, of.id)
+		}
+		list += fmt.Sprintf("%s %s of %s", it.id, yaml.AppendJSON(nil, it.value), it.dir.Real)
+		for _, by := range it.changes {
+			list += " changed in " + by.dir.Real
+		}
+		list += "\n"
+		names, lists = append(names, p.layer+"#"+p.of.label(it)), append(lists, list)
+	}
+	return names, lists
+}

@@ -1,0 +1,60 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// way is how an item came into a list: by an import, over the Compositions between the list and the item's own.
+type way struct {
+	by   compositionImport
+	over []string // their directories, first that of the list
+}
+
+func (w way) String() string { return strings.Join(w.over, " -> ") }
+
+// ways returns how an imported item came into c, one way for each import that has it.
+func (c *composed) ways(id itemID) (list []way) {
+	for i, in := range c.imports {
+		if in.has(id) {
+			list = append(list, way{c.importedBy[i], append([]string{c.dir}, in.over(id)...)})
+		}
+	}
+	return list
+}
+
+// over returns the directories of the Compositions over which an item of c came, first that of c.
+func (c *composed) over(id itemID) []string {
+	for _, in := range c.imports {
+		if in.has(id) {
+			return append([]string{c.dir}, in.over(id)...)
+		}
+	}
+	return []string{c.dir}
+}
+
+func (c *composed) has(id itemID) bool {
+	return slices.ContainsFunc(c.items, func(it *item) bool { return it.id == id })
+}
+
+// onTwoWays adds to an error about an item that two imports have how it came, and what to do about that.
+func (c *composed) onTwoWays(err *diag.Error, id itemID) {
+	ways := c.ways(id)
+	if len(ways) < 2 {
+		return
+	}
+	first, second := ways[0], ways[1]
+	field := func(w way) string { return diag.FieldPath(w.by.at[:2]) }
+	err.Hint("%s imports it on two ways: %s (%s) and %s (%s)", c.file, first, field(first), second, field(second))
+	if len(first.over) > 2 && len(second.over) > 2 {
+		err.Hint("import it on one of them, and list the other one under transformers: {apiVersion: builtin, kind: %s, paths: [%s]}",
+			accumulatorKind, second.by.path)
+		return
+	}
+	if len(first.over) == 2 && len(second.over) > 2 {
+		second = first
+	}
+	err.Hint("remove %s, the other one brings it, too", field(second))
+}

@@ -1,0 +1,61 @@
+package scheduler
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+)
+
+// together makes one of the failures that have one cause, a step that fails for several roots, and says for which. Of one item of a
+// Composition it keeps the first message.
+func (r *run) together(errs []error) []error {
+	if len(r.g.Roots) < 2 {
+		return errs
+	}
+	type cause struct {
+		pos        diag.Pos
+		field, msg string
+	}
+	first := map[cause]*NodeError{}
+	failed := map[*NodeError]map[*graph.Node]bool{}
+	kept := errs[:0]
+	for _, err := range errs {
+		e, ok := err.(*NodeError)
+		if !ok || len(kept) >= diag.MaxMistakes {
+			kept = append(kept, err) // of so many, not all are shown
+			continue
+		}
+		at := e.At()
+		c := cause{at.Pos, at.Field, at.Msg}
+		if e.Node.Item != nil {
+			c.msg = ""
+		}
+		if first[c] == nil {
+			first[c], failed[e] = e, map[*graph.Node]bool{}
+			kept = append(kept, err)
+		}
+		failed[first[c]][e.Node] = true
+	}
+	for e, nodes := range failed {
+		if roots := r.rootsOf(nodes); len(roots) != 1 || !strings.HasPrefix(e.At().Pos.File, roots[0]+"/") {
+			e.Roots = roots
+		}
+	}
+	return kept
+}
+
+// rootsOf returns the directories of the roots that need any of nodes.
+func (r *run) rootsOf(nodes map[*graph.Node]bool) (dirs []string) {
+	needs := make([]bool, len(r.g.Nodes))
+	for i, n := range r.g.Nodes {
+		needs[i] = nodes[n] || slices.ContainsFunc(n.Inputs, func(in graph.NodeID) bool { return needs[in] })
+	}
+	for _, root := range r.g.Roots {
+		if needs[root.Node] {
+			dirs = append(dirs, root.Dir)
+		}
+	}
+	return dirs
+}
