@@ -74,7 +74,7 @@ metadata: {name: "1", namespace: "2"}
 				if err != nil {
 					return
 				}
-				if err := new(Finish).Apply(list, noWarn); err != nil {
+				if err := new(Finish).Transform(list, noWarn); err != nil {
 					t.Fatal(err)
 				}
 				c.theirs.RemoveBuildAnnotations()

@@ -14,9 +14,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Warn receives a message about something that the user probably did not mean, for instance a patch that changes nothing.
-// The caller adds file and line, and formats no more messages than somebody will read.
-type Warn func(format string, args ...any)
+// Warn is what a transformer tells of things that the user probably did not mean.
+type Warn = diag.Warn
 
 // A hint is the end of a warning that takes long to find. It is looked for when the message is formatted.
 type hint struct{ find func() string }

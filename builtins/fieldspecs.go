@@ -98,7 +98,7 @@ type fieldSet struct {
 	specs []compiledSpec
 
 	mu     sync.RWMutex
-	picked map[krm.GVK]*pickedFields
+	picked map[krm.GVK]*pickedFields `key:"-"`
 }
 
 // pickedFields are the fields of one kind, one by one and as trees.

@@ -11,7 +11,7 @@ import (
 )
 
 // A Finish is what happens once at the end of a build, to the resources of all layers together: names get their content
-// hashes, references and vars are resolved, and what only the build needed is removed. A Finish is not changed by Apply.
+// hashes, references and vars are resolved, and what only the build needed is removed. A Finish is not changed by Transform.
 type Finish struct {
 	NameReference NameReferences
 	VarReference  FieldSpecs
@@ -24,8 +24,8 @@ type Finish struct {
 	OriginAnnotations, TransformerAnnotations bool
 }
 
-// Apply finishes list.
-func (f *Finish) Apply(list *krm.List, warn Warn) error {
+// Transform finishes list.
+func (f *Finish) Transform(list *krm.List, warn Warn) error {
 	if err := new(HashTransformer).Transform(list, warn); err != nil {
 		return err
 	}

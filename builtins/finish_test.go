@@ -199,14 +199,14 @@ x: 1
 `
 	list := krm.NewList(docs(t, input)...)
 	f := Finish{Sort: LegacyOrder()}
-	if err := f.Apply(list, noWarn); err != nil {
+	if err := f.Transform(list, noWarn); err != nil {
 		t.Fatal(err)
 	}
 	if got := renderList(t, list); got != want {
 		t.Errorf("got\n%s", got)
 	}
 	before := list.At(0)
-	if err := f.Apply(list, noWarn); err != nil || list.At(0) != before {
+	if err := f.Transform(list, noWarn); err != nil || list.At(0) != before {
 		t.Errorf("error %v; what needs no change was copied", err)
 	}
 }
@@ -254,7 +254,7 @@ metadata:
 	rs[0].Origin, rs[0].Transformations = &krm.Origin{Path: "a.yaml"}, []*krm.Origin{{ConfiguredIn: "k.yaml"}}
 	list := krm.NewList(rs...)
 	f := Finish{ManagedBy: "kustomize-v5.8.2", OriginAnnotations: true, TransformerAnnotations: true}
-	if err := f.Apply(list, noWarn); err != nil {
+	if err := f.Transform(list, noWarn); err != nil {
 		t.Fatal(err)
 	}
 	if got := renderList(t, list); got != want {
@@ -272,7 +272,7 @@ func TestFinishErrors(t *testing.T) {
 		f := Finish{ManagedBy: "x", Sort: LegacyOrder()}
 		rs := docs(t, test.text)
 		rs[0].SetValue(rs[0].Value().Without(test.without))
-		if err := f.Apply(krm.NewList(rs...), noWarn); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := f.Transform(krm.NewList(rs...), noWarn); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want %q in it", err, test.want)
 		}
 	}
@@ -300,7 +300,7 @@ func BenchmarkFinish(b *testing.B) {
 	config := DefaultConfig()
 	f := Finish{NameReference: config.NameReference, VarReference: config.VarReference, Sort: LegacyOrder()}
 	for b.Loop() {
-		if err := f.Apply(list.Clone(), noWarn); err != nil {
+		if err := f.Transform(list.Clone(), noWarn); err != nil {
 			b.Fatal(err)
 		}
 	}

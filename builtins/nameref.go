@@ -54,7 +54,7 @@ type refSpec struct {
 type refSet struct {
 	refs   NameReferences
 	mu     sync.RWMutex
-	picked map[krm.GVK][]*fieldTree[refSpec]
+	picked map[krm.GVK][]*fieldTree[refSpec] `key:"-"`
 }
 
 // refSets are the sets of all NameReferences so far, as [fieldSets].

@@ -96,7 +96,7 @@ func renderPatchTree(a *txtar.Archive) (string, error) {
 			return "", err
 		}
 	}
-	if err := new(Finish).Apply(list, func(string, ...any) {}); err != nil {
+	if err := new(Finish).Transform(list, func(string, ...any) {}); err != nil {
 		return "", err
 	}
 	return string(list.AppendYAML(nil)), nil

@@ -67,7 +67,7 @@ func buildReplaced(t *testing.T, resources []byte, config string) (string, error
 	if err := tr.Transform(list, quiet); err != nil {
 		return "", err
 	}
-	if err := new(Finish).Apply(list, quiet); err != nil {
+	if err := new(Finish).Transform(list, quiet); err != nil {
 		return "", err
 	}
 	docs := strings.Split(string(list.AppendYAML(nil)), "---\n")

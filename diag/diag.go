@@ -189,3 +189,7 @@ func editDistance(a, b string, limit int) (d, steps int) {
 	}
 	return prev[len(b)], len(a) * n
 }
+
+// A Warn receives a message about something that the user probably did not mean, for instance a patch that changes nothing. The caller
+// adds file and line, and formats no more messages than somebody will read.
+type Warn func(format string, args ...any)

@@ -94,7 +94,7 @@ func merge(inputs []Input) (*krm.List, error) {
 }
 
 func generate(op graph.Generate, list *krm.List) (*krm.List, error) {
-	rs, err := op.Builtin.(builtins.Generator).Generate()
+	rs, err := op.Generator.Generate()
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func generate(op graph.Generate, list *krm.List) (*krm.List, error) {
 }
 
 func transform(op graph.Transform, list *krm.List, warn builtins.Warn) (*krm.List, error) {
-	if err := op.Builtin.(builtins.Transformer).Transform(list, warn); err != nil {
+	if err := op.Transformer.Transform(list, warn); err != nil {
 		return nil, err
 	}
 	builtins.RecordTransformation(list, op.Origin)
@@ -121,7 +121,7 @@ func transform(op graph.Transform, list *krm.List, warn builtins.Warn) (*krm.Lis
 
 func validate(op graph.Validate, list *krm.List, warn builtins.Warn) (*krm.List, error) {
 	checked := list.Clone()
-	if err := op.Builtin.(builtins.Transformer).Transform(checked, warn); err != nil {
+	if err := op.Transformer.Transform(checked, warn); err != nil {
 		return nil, err
 	}
 	if err := builtins.SameResources(list, checked); err != nil {
@@ -131,5 +131,5 @@ func validate(op graph.Validate, list *krm.List, warn builtins.Warn) (*krm.List,
 }
 
 func finish(op graph.Finish, list *krm.List, warn builtins.Warn) (*krm.List, error) {
-	return list, op.Builtin.(*builtins.Finish).Apply(list, warn)
+	return list, op.Transformer.Transform(list, warn)
 }

@@ -35,7 +35,7 @@ func step[B builtins.Builtin](t *testing.T, b B) B {
 	return b
 }
 
-func prefix(t *testing.T) builtins.Builtin {
+func prefix(t *testing.T) graph.Transformer {
 	return step(t, &builtins.PrefixTransformer{Prefix: "a-", FieldSpecs: builtins.FieldSpecs{{Path: "metadata/name"}}})
 }
 
@@ -60,11 +60,11 @@ func TestRun(t *testing.T) {
 		{graph.Load{Source: source(web + "---\n" + api)}, nil, "web api"},
 		{graph.Merge{}, nil, ""},
 		{graph.Merge{}, []string{web, api}, "web api"},
-		{graph.Generate{Builtin: step(t, generator)}, []string{web}, "web made"},
-		{graph.Generate{Builtin: generator}, nil, "made"},
-		{graph.Transform{Builtin: prefix(t)}, []string{web + "---\n" + api}, "a-web a-api"},
-		{graph.Validate{Builtin: step(t, &builtins.LabelTransformer{})}, []string{web}, "web"},
-		{graph.Finish{Builtin: finish}, []string{web + "---\n" + api}, "api web"},
+		{graph.Generate{Generator: step(t, generator)}, []string{web}, "web made"},
+		{graph.Generate{Generator: generator}, nil, "made"},
+		{graph.Transform{Transformer: prefix(t)}, []string{web + "---\n" + api}, "a-web a-api"},
+		{graph.Validate{Transformer: step(t, &builtins.LabelTransformer{})}, []string{web}, "web"},
+		{graph.Finish{Transformer: finish}, []string{web + "---\n" + api}, "api web"},
 	} {
 		var inputs []Input
 		for _, text := range tc.inputs {
@@ -90,7 +90,7 @@ func TestRun(t *testing.T) {
 // A list that nobody else looks at is changed in place.
 func TestRunOwned(t *testing.T) {
 	list := loaded(t, web)
-	got, err := Run(graph.Transform{Builtin: prefix(t)}, []Input{{List: list, Owned: true}}, nil)
+	got, err := Run(graph.Transform{Transformer: prefix(t)}, []Input{{List: list, Owned: true}}, nil)
 	if err != nil || got != list || names(list) != "a-web" {
 		t.Errorf("a new list %q and error %v, want the owned list, changed", names(got), err)
 	}
@@ -107,7 +107,7 @@ func TestRunErrors(t *testing.T) {
 		{graph.Load{Source: source("a: [")}, nil, "r.yaml:1: "},
 		{graph.Load{Source: source(web + "---\n" + web)}, nil, "duplicate resource v1 Service web (already at r.yaml:1)"},
 		{graph.Merge{}, []string{web, web}, "duplicate resource v1 Service web"},
-		{graph.Validate{Builtin: same}, []string{web}, "a validator must not change resources, but it changed v1 Service web"},
+		{graph.Validate{Transformer: same}, []string{web}, "a validator must not change resources, but it changed v1 Service web"},
 		{graph.Call{}, nil, "cannot run a call operation here"},
 	} {
 		var inputs []Input

@@ -13,6 +13,20 @@ import (
 type Op interface {
 	// Verb is the word that plans and logs use.
 	Verb() string
+	// Key is a digest of all that decides what the operation does with its inputs: where the keys and the inputs are the same, the
+	// results are. It tells the state of a configuration after it was made ready, so it does not change afterwards.
+	Key() krm.Digest
+}
+
+// A Transformer changes a list that it owns: it may use every method of list, but must copy a resource before it changes it. It may be
+// called from several goroutines for different lists.
+type Transformer interface {
+	Transform(list *krm.List, warn diag.Warn) error
+}
+
+// A Generator makes resources. It may be called from several goroutines.
+type Generator interface {
+	Generate() ([]*krm.Resource, error)
 }
 
 // Load yields the resources of one file.
@@ -28,14 +42,14 @@ type Merge struct{}
 
 // Generate adds what a generator makes to its input: as a new resource, or merged into or in place of an existing one.
 type Generate struct {
-	Builtin Builtin
-	Schema  *schema.Schema
-	Origin  *krm.Origin
+	Generator Generator
+	Schema    *schema.Schema
+	Origin    *krm.Origin
 }
 
 // Transform changes its input.
 type Transform struct {
-	Builtin Builtin
+	Transformer Transformer
 	// Origin is recorded as a transformation on each resource, nil if the root asks for none.
 	Origin *krm.Origin
 	// Last is true at the end of a layer, where no two resources may have the same identity.
@@ -43,7 +57,7 @@ type Transform struct {
 }
 
 // Validate checks its input, which must come out unchanged.
-type Validate struct{ Builtin Builtin }
+type Validate struct{ Transformer Transformer }
 
 // Discard yields its first input unchanged. The others are only computed, because they must not fail.
 type Discard struct{}
@@ -70,10 +84,7 @@ type Call struct {
 }
 
 // Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.
-type Finish struct{ Builtin Builtin }
-
-// A Builtin is the configuration of a built-in: plain data that the planner made and only eval interprets.
-type Builtin any
+type Finish struct{ Transformer Transformer }
 
 func (Load) Verb() string      { return "load" }
 func (Merge) Verb() string     { return "merge" }
@@ -84,3 +95,13 @@ func (Discard) Verb() string   { return "discard" }
 func (Fetch) Verb() string     { return "fetch" }
 func (Call) Verb() string      { return "call" }
 func (Finish) Verb() string    { return "finish" }
+
+func (op Load) Key() krm.Digest      { return keyOf(op) }
+func (op Merge) Key() krm.Digest     { return keyOf(op) }
+func (op Generate) Key() krm.Digest  { return keyOf(op) }
+func (op Transform) Key() krm.Digest { return keyOf(op) }
+func (op Validate) Key() krm.Digest  { return keyOf(op) }
+func (op Discard) Key() krm.Digest   { return keyOf(op) }
+func (op Fetch) Key() krm.Digest     { return keyOf(op) }
+func (op Call) Key() krm.Digest      { return keyOf(op) }
+func (op Finish) Key() krm.Digest    { return keyOf(op) }

@@ -153,12 +153,14 @@ func (s *steps) configured(it *item) {
 		r.SetValue(s.ownRuntime(it))
 	}
 	e := s.entry(document{r: r, item: it}, role)
-	switch {
-	case e == nil || s.call(e):
-	case e.generator() != nil:
-		s.then(nil, graph.Generate{Builtin: e.generator(), Schema: s.schema, Origin: e.origin}, e.summary)
-	default:
-		s.then(nil, graph.Transform{Builtin: e.builtin, Origin: e.origin}, e.summary)
+	if e == nil || s.call(e) {
+		return
+	}
+	switch b := e.builtin.(type) {
+	case builtins.Generator:
+		s.then(nil, graph.Generate{Generator: b, Schema: s.schema, Origin: e.origin}, e.summary)
+	case builtins.Transformer:
+		s.then(nil, graph.Transform{Transformer: b, Origin: e.origin}, e.summary)
 	}
 }
 

@@ -34,7 +34,7 @@ func (s *steps) generators() {
 			continue
 		}
 		if g := e.generator(); g != nil {
-			s.entryStep(e, graph.Generate{Builtin: g, Schema: s.schema, Origin: e.origin})
+			s.entryStep(e, graph.Generate{Generator: g, Schema: s.schema, Origin: e.origin})
 			continue
 		}
 		s.fail(e.errorf("%s is not a generator", e.kind))
@@ -44,7 +44,7 @@ func (s *steps) generators() {
 // generate configures a generator and appends its node.
 func (s *steps) generate(path []any, g builtins.Generator, summary string) {
 	if s.configure(path, g) {
-		s.then(path, graph.Generate{Builtin: g, Schema: s.schema, Origin: s.builtinOrigin(kindOf(g))}, summary)
+		s.then(path, graph.Generate{Generator: g, Schema: s.schema, Origin: s.builtinOrigin(kindOf(g))}, summary)
 	}
 }
 
@@ -62,7 +62,7 @@ func (s *steps) transformer(path []any, t builtins.Transformer, summary string, 
 	case *builtins.PatchTransformer, *builtins.PatchStrategicMergeTransformer:
 		s.loaded = true
 	}
-	op := graph.Transform{Builtin: t}
+	op := graph.Transform{Transformer: t}
 	if record {
 		op.Origin = s.builtinOrigin(kindOf(t))
 	}
@@ -159,7 +159,7 @@ func (s *steps) transformers() {
 			continue
 		}
 		if t, ok := e.builtin.(builtins.Transformer); ok {
-			s.entryStep(e, graph.Transform{Builtin: t, Origin: e.origin})
+			s.entryStep(e, graph.Transform{Transformer: t, Origin: e.origin})
 			continue
 		}
 		s.fail(e.errorf("%s is not a transformer", e.kind))
@@ -242,7 +242,7 @@ func (s *steps) validators() {
 			continue
 		}
 		if t, ok := e.builtin.(builtins.Transformer); ok {
-			s.entryStep(e, graph.Validate{Builtin: t})
+			s.entryStep(e, graph.Validate{Transformer: t})
 			continue
 		}
 		s.fail(e.errorf("%s is not a validator", e.kind))

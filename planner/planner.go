@@ -344,7 +344,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 	}
 	id := b.add(&graph.Node{
 		ID:      l.name + "#finish",
-		Op:      graph.Finish{Builtin: fin},
+		Op:      graph.Finish{Transformer: fin},
 		Inputs:  []graph.NodeID{l.out},
 		Summary: finishSummary(fin),
 		Origin:  graph.Origin{Source: l.k.src},

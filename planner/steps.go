@@ -388,7 +388,7 @@ func (s *steps) varsStep() {
 		return
 	}
 	s.vars = vars
-	s.then([]any{"vars"}, graph.Transform{Builtin: recordVars(s.k.Vars)}, count(len(s.k.Vars), "var"))
+	s.then([]any{"vars"}, graph.Transform{Transformer: recordVars(s.k.Vars)}, count(len(s.k.Vars), "var"))
 }
 
 // end marks the last node of a layer that another one uses, if it is a step that can give two resources the same identity.

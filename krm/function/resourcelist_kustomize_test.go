@@ -172,7 +172,7 @@ func build(t *testing.T, dir string, generator bool) string {
 		list = reply.List
 	}
 	finish := builtins.Finish{NameReference: builtins.DefaultConfig().NameReference}
-	if err := finish.Apply(list, nil); err != nil {
+	if err := finish.Transform(list, nil); err != nil {
 		t.Fatal(err)
 	}
 	return string(list.AppendYAML(nil))

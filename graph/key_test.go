@@ -1,0 +1,168 @@
+package graph_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// TestKeysTellConfigurations fills two configurations of each built-in at random, often the same or nearly so: they have one key if and only
+// if they are the same.
+func TestKeysTellConfigurations(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	makers := []func() any{
+		func() any { return new(builtins.SortOrderTransformer) },
+		func() any { return new(builtins.Finish) },
+	}
+	for _, kind := range builtins.Kinds() {
+		makers = append(makers, func() any { return builtins.New(kind) })
+	}
+	same := 0
+	for i := range 100_000 {
+		a, b := makers[i%len(makers)](), makers[i%len(makers)]()
+		seed := r.Uint64()
+		fill(rand.New(rand.NewPCG(seed, 0)), reflect.ValueOf(a).Elem(), 0)
+		fill(rand.New(rand.NewPCG(seed, 0)), reflect.ValueOf(b).Elem(), 0)
+		if i%3 > 0 {
+			change(r, reflect.ValueOf(b).Elem())
+		}
+		equal := describe(reflect.ValueOf(a)) == describe(reflect.ValueOf(b))
+		if equal {
+			same++
+		}
+		if ka, kb := operation(a).Key(), operation(b).Key(); (ka == kb) != equal {
+			t.Fatalf("%T: equal is %v, but the keys are %s and %s:\n%v\n%v", a, equal, ka, kb, describe(reflect.ValueOf(a)), describe(reflect.ValueOf(b)))
+		}
+	}
+	if same < 20_000 || same > 80_000 {
+		t.Errorf("%d of 100,000 pairs were the same", same)
+	}
+}
+
+func operation(builtin any) graph.Op {
+	if g, ok := builtin.(graph.Generator); ok {
+		return graph.Generate{Generator: g}
+	}
+	return graph.Transform{Transformer: builtin.(graph.Transformer)}
+}
+
+// fill gives the exported fields of v values of few kinds, so that two of them are often alike.
+func fill(r *rand.Rand, v reflect.Value, depth int) {
+	if v.Type() == reflect.TypeFor[yaml.Value]() {
+		v.Set(reflect.ValueOf(randomValue(r)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(r.IntN(2) == 0)
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		v.SetInt(int64(r.IntN(3)))
+	case reflect.String:
+		v.SetString([]string{"", "a", "ab", "b", "a,b", "a\x00b"}[r.IntN(6)])
+	case reflect.Slice:
+		if n := r.IntN(4) - 1; n >= 0 && depth < 6 {
+			v.Set(reflect.MakeSlice(v.Type(), n, n))
+			for i := range n {
+				fill(r, v.Index(i), depth+1)
+			}
+		}
+	case reflect.Map:
+		if n := r.IntN(4) - 1; n >= 0 {
+			v.Set(reflect.MakeMap(v.Type()))
+			for range n {
+				key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+				fill(r, key, depth+1)
+				fill(r, value, depth+1)
+				v.SetMapIndex(key, value)
+			}
+		}
+	case reflect.Pointer:
+		if r.IntN(2) == 0 && depth < 6 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(r, v.Elem(), depth+1)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(r, v.Field(i), depth+1)
+			}
+		}
+	}
+}
+
+// change fills one exported field of a struct anew.
+func change(r *rand.Rand, v reflect.Value) {
+	var fields []int
+	for i := range v.NumField() {
+		if v.Type().Field(i).IsExported() {
+			fields = append(fields, i)
+		}
+	}
+	if len(fields) == 0 {
+		return
+	}
+	f := v.Field(fields[r.IntN(len(fields))])
+	if f.Kind() == reflect.Struct && f.Type() != reflect.TypeFor[yaml.Value]() {
+		change(r, f)
+		return
+	}
+	f.SetZero()
+	fill(r, f, 0)
+}
+
+func randomValue(r *rand.Rand) yaml.Value {
+	switch r.IntN(6) {
+	case 0:
+		return yaml.Value{}
+	case 1:
+		return yaml.Str("a")
+	case 2:
+		return yaml.QuotedStr("a")
+	case 3:
+		return yaml.Number(yaml.Int, "1")
+	case 4:
+		return yaml.SeqOf(yaml.Str("1"))
+	}
+	return yaml.MapOf(yaml.Field{Key: "a", Value: yaml.NullValue})
+}
+
+// describe returns the exported fields in v as text, in another way than keys are made.
+func describe(v reflect.Value) string {
+	if v.Type() == reflect.TypeFor[yaml.Value]() {
+		x := v.Interface().(yaml.Value)
+		return fmt.Sprintf("%v %v %s", x.Type(), x.Quoted(), yaml.AppendJSON(nil, x))
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		s := fmt.Sprintf("nil=%v[", v.IsNil())
+		for i := range v.Len() {
+			s += describe(v.Index(i)) + ";"
+		}
+		return s + "]"
+	case reflect.Map:
+		m := map[string]string{}
+		for it := v.MapRange(); it.Next(); {
+			m[describe(it.Key())] = describe(it.Value())
+		}
+		return fmt.Sprintf("%q", m)
+	case reflect.Pointer:
+		if v.IsNil() {
+			return "nil"
+		}
+		return "&" + describe(v.Elem())
+	case reflect.Struct:
+		s := "{"
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				s += v.Type().Field(i).Name + ":" + describe(v.Field(i)) + " "
+			}
+		}
+		return s + "}"
+	}
+	return fmt.Sprintf("%q", fmt.Sprint(v.Interface()))
+}
