@@ -2,15 +2,45 @@ package builtins
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
+// ChainImages makes each of several transformers pass on what it has seen to the next one, if that gets the same list. All must have the
+// same FieldSpecs.
+func ChainImages(ts []*ImageTagTransformer) {
+	for i := range ts[:max(0, len(ts)-1)] {
+		ts[i].after = new(imageMail)
+		ts[i+1].before = ts[i].after
+	}
+}
+
+// An imageMail holds notes until the next transformer takes them. It is safe for concurrent use; a nil one is always empty.
+type imageMail struct{ notes atomic.Pointer[imageNotes] }
+
+// take returns the notes on list, empty ones if there are none or they are on another one.
+func (m *imageMail) take(list *krm.List) *imageNotes {
+	if m != nil {
+		if notes := m.notes.Swap(nil); notes != nil && notes.list == list && len(notes.notes) == list.Len() {
+			return notes
+		}
+	}
+	return &imageNotes{list: list, notes: make([]imageNote, list.Len())}
+}
+
+// put leaves notes for the next one.
+func (m *imageMail) put(notes *imageNotes) {
+	if m != nil {
+		m.notes.Store(notes)
+	}
+}
+
 // imageNotes are the images that a transformer has seen in the resources of a list. A layer has a transformer for each
 // image and most have nothing to do with most resources: the second one need not search them again.
 type imageNotes struct {
-	fields *fieldSet // those that were searched besides all containers
+	list   *krm.List
 	notes  []imageNote
 	images []string
 	known  []string // the names of the images, each once; nil when they have changed
@@ -20,16 +50,6 @@ type imageNotes struct {
 type imageNote struct {
 	value      yaml.Value // of the resource
 	start, end int
-}
-
-// imageNotesOf returns the notes on list that a transformer of the same fields has left, or empty ones.
-func imageNotesOf(list *krm.List, fields *fieldSet) *imageNotes {
-	n, ok := list.Notes.(*imageNotes)
-	if !ok || n.fields != fields || len(n.notes) != list.Len() {
-		n = &imageNotes{fields: fields, notes: make([]imageNote, list.Len())}
-		list.Notes = n
-	}
-	return n
 }
 
 // of returns the images of r, which is at position i, and whether they are known.

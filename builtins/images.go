@@ -24,9 +24,10 @@ type Image struct {
 type ImageTagTransformer struct {
 	ImageTag   Image      `json:"imageTag,omitempty"`
 	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
-
-	fields  *fieldSet
-	pattern imagePattern
+	fields     *fieldSet
+	pattern    imagePattern
+	// before and after are what it gets from and leaves for its neighbours: see [ChainImages].
+	before, after *imageMail `key:"-"`
 }
 
 // Configure never fails: a name that is no regular expression matches nothing, as in kustomize.
@@ -41,7 +42,7 @@ func (t *ImageTagTransformer) Configure(Env) error {
 // warns if no image has the name.
 func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	u := &imageUpdate{image: t.ImageTag, pattern: t.pattern}
-	notes := imageNotesOf(list, t.fields)
+	notes := t.before.take(list)
 	for i, r := range list.All() {
 		if seen, known := notes.of(i, r); known && u.skip(seen) {
 			continue
@@ -59,8 +60,10 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 		}
 	}
 	if !u.matched && warn != nil {
-		warn("no image named %q%s", t.ImageTag.Name, hint{func() string { return nearName(t.ImageTag.Name, notes.names()) }})
+		names := notes.names()
+		warn("no image named %q%s", t.ImageTag.Name, hint{func() string { return nearName(t.ImageTag.Name, names) }})
 	}
+	t.after.put(notes)
 	return nil
 }
 

@@ -19,9 +19,6 @@ type List struct {
 	cur   *index // by current identity
 	any   *index // by current and previous identities
 	names map[string][]int
-	// Notes is for what a step has found out about the resources and the next one may want to know. It must name the
-	// resources that it is about: nothing is done to it when the list changes.
-	Notes any
 	// maker marks the resources that were copied for this list and that no other list has.
 	owner *owner
 	// size is that of all resources; tooLarge says why there must be no more, if that is so.

@@ -137,9 +137,13 @@ func (s *steps) transformers() {
 		t := &builtins.ReplicaCountTransformer{Replica: r, FieldSpecs: s.config.Replicas}
 		s.transform([]any{"replicas", i}, t, fmt.Sprintf("%s: %d", r.Name, r.Count))
 	}
+	images := make([]*builtins.ImageTagTransformer, len(k.Images))
 	for i, image := range k.Images {
-		t := &builtins.ImageTagTransformer{ImageTag: image, FieldSpecs: s.config.Images}
-		s.transform(k.imagePaths[i], t, imageSummary(image))
+		images[i] = &builtins.ImageTagTransformer{ImageTag: image, FieldSpecs: s.config.Images}
+	}
+	builtins.ChainImages(images)
+	for i, t := range images {
+		s.transform(k.imagePaths[i], t, imageSummary(t.ImageTag))
 	}
 	for i, r := range k.Replacements {
 		if len(r.Targets) == 0 {
