@@ -193,6 +193,15 @@ func newDraft() *draft {
 	return &draft{&graph.Graph{}, map[layerKey]*layer{}, map[prefixKey]*prefix{}, map[string]int{}}
 }
 
+// aside compiles into a graph of its own.
+func (c *compiler) aside(compile func()) *graph.Graph {
+	outer := c.draft
+	defer func() { c.draft = outer }()
+	c.draft = newDraft()
+	compile()
+	return c.draft.g
+}
+
 func newCompiler(dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValue(probe) // it starts processes
