@@ -25,6 +25,7 @@ type composed struct {
 	importedBy []compositionImport
 	// places says what each item is planned as, once somebody has asked.
 	places []place
+	names  []string // what searched returns
 	// namesakes counts the items of each kind and name.
 	namesakes map[string]int
 	catalogs  []catalogRef
@@ -79,13 +80,17 @@ func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 }
 
 // searched names the catalogs in which c looks for its functions, in that order.
-func (c *composed) searched() (list []string) {
-	for _, ref := range c.catalogs {
-		if name := ref.name(); !slices.Contains(list, name) {
-			list = append(list, name)
+func (c *composed) searched() []string {
+	if c.names == nil {
+		seen := map[string]bool{}
+		for _, ref := range c.catalogs {
+			if name := ref.name(); !seen[name] {
+				seen[name] = true
+				c.names = append(c.names, name)
+			}
 		}
 	}
-	return list
+	return c.names
 }
 
 // absorb takes over the catalogs of an import, each only once: a Composition may be imported on many ways.

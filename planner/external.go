@@ -176,11 +176,8 @@ func (s *steps) configDocuments(path []any, text string) (docs []document) {
 
 // fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.
 func (s *steps) fold(path []any, text string) (docs []document) {
-	outer := s.c.draft
-	s.c.draft = newDraft()
-	l := s.sublayer(path, text)
-	g := s.c.draft.g
-	s.c.draft = outer
+	var l *layer
+	g := s.c.aside(func() { l = s.sublayer(path, text) })
 	if l == nil || l.failed {
 		return nil
 	}

@@ -3,7 +3,8 @@
 //
 // Compilation follows kustomize's order of steps inside a layer: resources, generators, components (on the list of the
 // layer that names them), transformers, validators, vars; and at each root the finishing steps. A layer that several
-// others use is compiled once per key: its directory, the schema in effect and whether origins are tracked.
+// others use is compiled once per key: its directory, the schema in effect and whether origins are tracked. So are the items with which the
+// lists of several Compositions begin.
 package planner
 
 import (
@@ -182,18 +183,6 @@ type compiler struct {
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
 	labels      map[labelsKey]builtins.FieldSpecs
-}
-
-// draft is a graph that is being made, with what finds its nodes again.
-type draft struct {
-	g        *graph.Graph
-	layers   map[layerKey]*layer
-	prefixes map[prefixKey]*prefix
-	ids      map[string]int // how many nodes were to be called so
-}
-
-func newDraft() *draft {
-	return &draft{&graph.Graph{}, map[layerKey]*layer{}, map[prefixKey]*prefix{}, map[string]int{}}
 }
 
 func newCompiler(dirs []string, o Options) *compiler {

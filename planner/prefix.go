@@ -41,7 +41,10 @@ func (a beginning) compare(b beginning) int {
 		return 1
 	}
 	last := func(x beginning) int { return len(x.lists[len(x.lists)-1].items) }
-	return cmp.Or(cmp.Compare(len(a.lists), len(b.lists)), cmp.Compare(last(a), last(b)), cmp.Compare(a.layer(), b.layer()))
+	if d := cmp.Or(cmp.Compare(len(a.lists), len(b.lists)), cmp.Compare(last(a), last(b))); d != 0 {
+		return d
+	}
+	return cmp.Compare(a.layer(), b.layer())
 }
 
 func (a beginning) layer() string {
@@ -83,8 +86,8 @@ func (b *build) planned(c *composed) []place {
 // nameAfter calls the items of c that p has from start on after way, unless they have a better name. How functions are found must be
 // the same for all lists that share them.
 func (c *composed) nameAfter(way beginning, names []beginning, start int, p part) {
-	var all composed
-	for _, l := range way.lists {
+	all := composed{catalogs: way.lists[0].catalogs}
+	for _, l := range way.lists[1:] {
 		all.absorb(l)
 	}
 	layer, end := way.layer(), start+p.same
