@@ -45,11 +45,11 @@ func ParseImage(text string) (m Image, err error) {
 	if m.Registry == "index.docker.io" {
 		m.Registry = "docker.io"
 	}
+	if m.Registry == "docker.io" && m.Repository != "" && !strings.Contains(m.Repository, "/") {
+		m.Repository = "library/" + m.Repository
+	}
 	if err := m.check(); err != nil {
 		return m, fmt.Errorf("image %q: %w", text, err)
-	}
-	if m.Registry == "docker.io" && !strings.Contains(m.Repository, "/") {
-		m.Repository = "library/" + m.Repository
 	}
 	return m, nil
 }
