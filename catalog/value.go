@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -122,7 +123,7 @@ func (e *Entry) versionValue() krm.Value {
 		runtime.add("container", e.Container.value())
 	}
 	if len(e.Exec) > 0 {
-		runtime.add("exec", execValue(e.Exec))
+		runtime.add(string(cmp.Or(e.ExecRuntime, krm.RuntimeExec)), execValue(e.Exec))
 	}
 	runtime.text("starlark", e.Starlark)
 	o.add("runtime", runtime.value())

@@ -55,7 +55,7 @@ func (p Policy) Needs(r Request) (n Needs) {
 		}
 	}
 	if dir := e.Catalog.Ref.Dir(); dir != "" {
-		if sel, err := e.Select(r.OS, r.Arch, krm.RuntimeExec); err == nil && sel.Runtime == krm.RuntimeExec && !catalog.IsAddress(sel.Platform.URI) {
+		if sel, err := e.Select(r.OS, r.Arch, krm.RuntimeExec); err == nil && sel.Runtime != krm.RuntimeContainer && !catalog.IsAddress(sel.Platform.URI) {
 			program(dir, sel.Platform.URI)
 		}
 	}
