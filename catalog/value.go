@@ -140,7 +140,7 @@ func (c *Container) value() krm.Value {
 	return o.value()
 }
 
-// execValue writes platforms, or the short list where one does not say for which platform it is.
+// execValue writes platforms, or the short form where one does not say for which platform it is.
 func execValue(list []Platform) krm.Value {
 	full := true
 	items := make([]krm.Value, len(list))
@@ -154,7 +154,10 @@ func execValue(list []Platform) krm.Value {
 		o.pin(p.Pin)
 		items[i] = o.value()
 	}
-	if !full {
+	switch {
+	case !full && len(items) == 1:
+		return items[0]
+	case !full:
 		return krm.SeqOf(items...)
 	}
 	return krm.MapOf(krm.Field{Key: "platforms", Value: krm.SeqOf(items...)})
