@@ -43,14 +43,15 @@ func (a *app) limit(o *planner.Options) {
 // watch ends the run with cancel when it takes more than the limits allow.
 func (u *usage) watch(cancel context.CancelCauseFunc) {
 	const every = 250 * time.Millisecond
-	var check *time.Timer
-	check = time.AfterFunc(every, func() {
+	var check func()
+	check = func() {
 		if err := u.checkCPU(); err != nil {
 			cancel(err)
 			return
 		}
-		check.Reset(every)
-	})
+		time.AfterFunc(every, check)
+	}
+	time.AfterFunc(every, check)
 	afterCollections(func() {
 		if err := u.checkMemory(); err != nil {
 			cancel(err)
