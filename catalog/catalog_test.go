@@ -367,6 +367,7 @@ func TestValue(t *testing.T) {
 		run("{container: {image: 'x@sha256:" + hexA + "', requireNetwork: true, requireStorageMount: true, requireWritableStorageMount: true}}"),
 		run("{exec: {platforms: [{bin: b, os: windows, arch: arm64, uri: 'https://e.co/f.tar.gz', sha256: " + strings.ToUpper(hexB) + "}]}}"),
 		run("{exec: {path: p, sha256: short}, starlark: {path: s}}"),
+		run("{wasm: {uri: p, sha256: " + hexA + "}}"),
 		"metadata: {name: n, labels: {author: ExampleCo}}\n" + list("    description: d\n    publisher: p\n    home: h\n    definition: f\n    maintainers: [m]\n    tags: [a, b]\n"+
 			"    allowRemoteConfig: true\n    allowArgs: true\n    versions:\n    - {name: v1, idempotent: true, usage: u, examples: [e], license: MIT, schema: {openAPIV3Schema: {type: object}}}\n"+
 			"    - {name: v2, runtime: {container: {image: x, sha256: ''}}}\n"),

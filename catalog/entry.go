@@ -22,6 +22,8 @@ type Entry struct {
 	Container *Container
 	Exec      []Platform
 	Starlark  string
+	// ExecRuntime is the runtime that Exec is for, if it is that of a third party.
+	ExecRuntime function.Runtime
 
 	// AllowRemoteConfig lets configurations from fetched trees use an entry with capabilities or local programs.
 	AllowRemoteConfig bool
@@ -196,7 +198,7 @@ func (r *reader) version(c yaml.Cursor, shared Entry) {
 	}
 	r.schema(c.Field("schema"), &e)
 	if own := c.Either("runtime", "provider"); own.Exists() {
-		e.Container, e.Exec, e.Starlark = nil, nil, ""
+		e.Container, e.Exec, e.Starlark, e.ExecRuntime = nil, nil, "", ""
 		r.runtime(own, &e)
 	}
 	r.add(c, e)

@@ -11,7 +11,15 @@ import (
 
 // runtime reads what runs a function; nothing is set if there is nothing.
 func (r *reader) runtime(c yaml.Cursor, e *Entry) {
-	if !c.Exists() || !c.Known("container", "exec", "starlark") {
+	if !c.Exists() {
+		return
+	}
+	kinds := []string{"container", "exec", "starlark"}
+	other := function.OtherRuntime(c.Value(), kinds)
+	if other != "" {
+		kinds = append(kinds, string(other))
+	}
+	if !c.Known(kinds...) {
 		return
 	}
 	if x := c.Field("container"); x.Exists() {
@@ -19,6 +27,12 @@ func (r *reader) runtime(c yaml.Cursor, e *Entry) {
 	}
 	if x := c.Field("exec"); x.Exists() {
 		e.Exec = r.exec(x)
+	}
+	if other != "" {
+		if e.Exec != nil {
+			c.Errorf("has programs for exec and for %s; an entry has those of one runtime", other)
+		}
+		e.Exec, e.ExecRuntime = r.exec(c.Field(string(other))), other
 	}
 	if x := c.Field("starlark"); x.Exists() {
 		e.Starlark = function.ReadStarlark(x)

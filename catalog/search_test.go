@@ -76,6 +76,7 @@ func TestSelect(t *testing.T) {
 		{"container preferred", "{container: {image: x}, exec: {path: p}}", "", "container ", nil},
 		{"exec by wish", "{container: {image: x}, exec: {path: p}}", function.RuntimeExec, "exec p", nil},
 		{"exec by wish, but for another platform", "{container: {image: x}, exec: [" + item("darwin", "", "d") + "]}", function.RuntimeExec, "container ", nil},
+		{"that of a third party", "{wasm: {uri: p}}", "", "wasm p", nil},
 		{"starlark is refused with a way out", "{starlark: s}", "", "container that runs the script", ErrStarlark},
 		{"neither", "{}", "", "at least one of container and exec must be set", ErrNoRuntime},
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ var (
 // A Selection is the runtime of an entry that is used.
 type Selection struct {
 	Runtime  function.Runtime
-	Platform Platform // for RuntimeExec
+	Platform Platform // for all but RuntimeContainer
 	// Reason says why, if there was a choice.
 	Reason string
 }
@@ -28,7 +29,7 @@ type Selection struct {
 // program that fits best. The error wraps one of [ErrStarlark], [ErrNoRuntime] and [ErrNoPlatform].
 func (e *Entry) Select(os, arch string, prefer function.Runtime) (Selection, error) {
 	program, fits := bestPlatform(e.Exec, os, arch)
-	exec := Selection{Runtime: function.RuntimeExec, Platform: program}
+	exec := Selection{Runtime: cmp.Or(e.ExecRuntime, function.RuntimeExec), Platform: program}
 	container := Selection{Runtime: function.RuntimeContainer}
 	switch {
 	case e.Container != nil && fits && prefer == function.RuntimeExec:
@@ -85,7 +86,8 @@ func offered(list []Platform) string {
 
 // SameProgram reports whether e and o run the same thing with the same capabilities.
 func (e *Entry) SameProgram(o *Entry) bool {
-	if e.AllowRemoteConfig != o.AllowRemoteConfig || e.AllowArgs != o.AllowArgs || e.Starlark != o.Starlark || !slices.Equal(e.absolute(), o.absolute()) || (e.Container == nil) != (o.Container == nil) {
+	if e.AllowRemoteConfig != o.AllowRemoteConfig || e.AllowArgs != o.AllowArgs || e.Starlark != o.Starlark || e.ExecRuntime != o.ExecRuntime ||
+		!slices.Equal(e.absolute(), o.absolute()) || (e.Container == nil) != (o.Container == nil) {
 		return false
 	}
 	if e.Container == nil {

@@ -1,10 +1,12 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -122,7 +124,7 @@ func (e *Entry) versionValue() yaml.Value {
 		runtime.add("container", e.Container.value())
 	}
 	if len(e.Exec) > 0 {
-		runtime.add("exec", execValue(e.Exec))
+		runtime.add(string(cmp.Or(e.ExecRuntime, function.RuntimeExec)), execValue(e.Exec))
 	}
 	runtime.text("starlark", e.Starlark)
 	o.add("runtime", runtime.value())
@@ -139,7 +141,7 @@ func (c *Container) value() yaml.Value {
 	return o.value()
 }
 
-// execValue writes platforms, or the short list where one does not say for which platform it is.
+// execValue writes platforms, or the short form where one does not say for which platform it is.
 func execValue(list []Platform) yaml.Value {
 	full := true
 	items := make([]yaml.Value, len(list))
@@ -153,7 +155,10 @@ func execValue(list []Platform) yaml.Value {
 		o.pin(p.Pin)
 		items[i] = o.value()
 	}
-	if !full {
+	switch {
+	case !full && len(items) == 1:
+		return items[0]
+	case !full:
 		return yaml.SeqOf(items...)
 	}
 	return yaml.MapOf(yaml.Field{Key: "platforms", Value: yaml.SeqOf(items...)})

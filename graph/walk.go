@@ -16,9 +16,10 @@ type Visit func(ctx context.Context, id NodeID, n *Node, wait func(func())) erro
 // ErrStopped is the cause of the end of a visit's context if another node has failed.
 var ErrStopped = errors.New("stopped, because another step failed")
 
-// Walk calls visit once for each node, never before its inputs are done and what it comes after, at most jobs at a time, without those that wait. Nodes
-// that are ready at the same time start in the order of the Graph, which keeps the number of lists alive small. The calling
-// goroutine is one of those that visit; others are started only when there is something to do for them.
+// Walk calls visit once for each node, never before its inputs and what it comes after are done, at most jobs at a time, not
+// counting those that wait. Nodes that are ready at the same time start in the order of the Graph, which keeps the number of
+// lists alive small. The calling goroutine is one of those that visit; others are started only when there is something to do
+// for them.
 //
 // After an error no further node is started, and the context of the visits ends, unless keepGoing is true: then only the nodes
 // that need the failed one are left out. Walk returns the errors in the order of the Graph, without those that are
@@ -48,11 +49,11 @@ type walk struct {
 	users     [][]NodeID
 	others    sync.WaitGroup // goroutines besides the calling one
 
+	jobs      int
 	mu        sync.Mutex
 	changed   sync.Cond // of ready, running, slots or stopped, for idle goroutines
-	missing   []int     // inputs that are not done
+	missing   []int     // nodes that must be done before and are not
 	ready     nodeHeap
-	jobs      int
 	workers   int       // goroutines, without those that wait in a visit
 	idle      int       // of them
 	running   int       // visits

@@ -87,9 +87,7 @@ func (x *decider) decide() {
 	}
 	if in := x.r.Inline; in != nil && in.Exec != nil {
 		x.d.Args = in.Exec.Args
-		if r := in.Exec.Runtime; r != "" && x.Executors[r] == "" {
-			err := x.deny(ExitTrust, nil, "no executor runs functions of the runtime %q", string(r))
-			err.Hint("to have a program run them add %s=%s=PROGRAM@sha256:HEX", FlagExecutor, r)
+		if x.denyRuntime(in.Exec.Runtime) {
 			return
 		}
 	}
@@ -108,6 +106,16 @@ func (x *decider) decide() {
 			x.catalogued(entry)
 		}
 	}
+}
+
+// denyRuntime denies a function of the runtime of a third party, unless there is an executor for it.
+func (x *decider) denyRuntime(r function.Runtime) bool {
+	if r == "" || x.Executors[r] != "" {
+		return false
+	}
+	err := x.deny(ExitTrust, nil, "no executor runs functions of the runtime %q", string(r))
+	err.Hint("to have a program run them add %s=%s=PROGRAM@sha256:HEX", FlagExecutor, r)
+	return true
 }
 
 // search looks the function up in the trusted catalogs. One that cannot be read is never skipped in favour of a later one.
@@ -221,6 +229,9 @@ func (x *decider) catalogued(e *catalog.Entry) {
 		return
 	}
 	x.d.Runtime, x.d.Reason, x.fn.Runtime = sel.Runtime, sel.Reason, sel.Runtime
+	if sel.Runtime != function.RuntimeContainer && x.denyRuntime(e.ExecRuntime) {
+		return
+	}
 	x.confusedDeputy(e, sel)
 	if sel.Runtime == function.RuntimeContainer {
 		x.image(e)
@@ -239,7 +250,7 @@ func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
 	}
 	what := ""
 	switch c := e.Container; {
-	case sel.Runtime == function.RuntimeExec && !catalog.IsAddress(sel.Platform.URI):
+	case sel.Runtime != function.RuntimeContainer && !catalog.IsAddress(sel.Platform.URI):
 		what = "a local program"
 	case sel.Runtime == function.RuntimeContainer && (c.Network || c.Storage):
 		what = "a function with capabilities"

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -68,11 +69,8 @@ func sameImage(text string, c *catalog.Container) bool {
 }
 
 func (x *decider) execDifferences(in *function.InlineExec, e *catalog.Entry) []string {
-	if in.Runtime != "" {
-		return []string{fmt.Sprintf("the configuration names a program for the runtime %s, %s, which no entry can have", in.Runtime, in.Path)}
-	}
 	sel, err := e.Select(x.r.OS, x.r.Arch, function.RuntimeExec)
-	if err != nil || sel.Runtime != function.RuntimeExec {
+	if err != nil || sel.Runtime != cmp.Or(in.Runtime, function.RuntimeExec) {
 		return []string{fmt.Sprintf("the configuration names a program, %s, and the entry has none for this platform", in.Path)}
 	}
 	var diffs []string

@@ -57,7 +57,7 @@ func (p Policy) Needs(r Request) (n Needs) {
 		}
 	}
 	if dir := e.Catalog.Ref.Dir(); dir != "" {
-		if sel, err := e.Select(r.OS, r.Arch, function.RuntimeExec); err == nil && sel.Runtime == function.RuntimeExec && !catalog.IsAddress(sel.Platform.URI) {
+		if sel, err := e.Select(r.OS, r.Arch, function.RuntimeExec); err == nil && sel.Runtime != function.RuntimeContainer && !catalog.IsAddress(sel.Platform.URI) {
 			program(dir, sel.Platform.URI)
 		}
 	}

@@ -10,13 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/krmflow/krmflow/executors/executortest"
 )
 
 // TestDocumentedFunction tries what docs/functions.md tells: its files are those of the example, its commands end as it says, and
 // every line of output that it shows is printed (… stands for any text).
 func TestDocumentedFunction(t *testing.T) {
 	if iso, _ := isolation(); runtime.GOOS != "linux" || iso == "" {
-		t.Skip("the example is a program that runs in a sandbox")
+		executortest.Missing(t, "the example is a program that runs in a sandbox")
 	}
 	text, err := os.ReadFile("../../docs/functions.md")
 	if err != nil {
@@ -49,7 +51,7 @@ func TestDocumentedFunction(t *testing.T) {
 // them.
 func TestCompositionExample(t *testing.T) {
 	if iso, _ := isolation(); runtime.GOOS != "linux" || iso == "" {
-		t.Skip("the functions are programs that run in a sandbox")
+		executortest.Missing(t, "the functions are programs that run in a sandbox")
 	}
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../testdata/examples/webapp")); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	execfn "github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -49,14 +50,23 @@ func TestScript(t *testing.T) {
 func condition(name string) (bool, error) {
 	switch name {
 	case "sandbox":
-		iso := execfn.Probe()
-		return iso.Enough() && iso.UserNS && iso.MountNS && iso.NetNS, nil
+		return hasSandbox(execfn.Probe())
 	case "podman":
 		return hasPodman()
 	case "root":
 		return os.Geteuid() == 0 && exec.Command("unshare", "-m", "true").Run() == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %s", name)
+}
+
+// hasSandbox reports whether programs are isolated in every way that krmflow knows. Where that must not be skipped, in CI, what is
+// missing is an error.
+func hasSandbox(iso execfn.Isolation) (bool, error) {
+	ok := iso.Enough() && iso.UserNS && iso.MountNS && iso.NetNS
+	if !ok && executortest.MustTest() {
+		return false, fmt.Errorf("isolation is %s: the sandbox must be tested here", iso)
+	}
+	return ok, nil
 }
 
 // exitcode runs krmflow and checks its exit code: exitcode 3 krmflow plan dir.
@@ -80,4 +90,14 @@ func exitStatus(err error) string {
 		return strconv.Itoa(ee.ExitCode())
 	}
 	return err.Error()
+}
+
+// What this machine lacks is a reason to skip a script, with its name, and in CI one to fail.
+func TestSandboxIsTested(t *testing.T) {
+	for _, ci := range []string{"", "true"} {
+		t.Setenv("CI", ci)
+		if ok, err := hasSandbox(execfn.Isolation{}); ok || (err != nil) != (ci == "true") {
+			t.Errorf("CI=%s: %t, %v", ci, ok, err)
+		}
+	}
 }

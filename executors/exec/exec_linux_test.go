@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"golang.org/x/sys/unix"
@@ -42,7 +43,7 @@ func both(t *testing.T, test func(t *testing.T, x *exec.Executor, set func(funct
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			if mode.name != "plain" && !iso.Enough() {
-				t.Skip("not on this machine")
+				executortest.Missing(t, "isolation is "+iso.String())
 			}
 			x := exec.NewWith(mode.Isolation)
 			defer x.Close()
@@ -252,7 +253,7 @@ func TestInheritance(t *testing.T) {
 func TestSandbox(t *testing.T) {
 	iso := exec.Probe()
 	if !iso.Enough() {
-		t.Skip("isolation is ", iso)
+		executortest.Missing(t, "isolation is "+iso.String())
 	}
 	t.Run("no namespaces", func(t *testing.T) { testSandbox(t, exec.Isolation{Landlock: 1, Seccomp: true}) })
 	t.Run("all", func(t *testing.T) { testSandbox(t, iso) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -15,7 +16,7 @@ import (
 func TestTry(t *testing.T) {
 	here := exec.Probe()
 	if !here.Enough() {
-		t.Skip("isolation is ", here)
+		executortest.Missing(t, "isolation is "+here.String())
 	}
 	for _, test := range []struct {
 		exec.Isolation

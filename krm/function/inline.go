@@ -161,9 +161,9 @@ func (r *inlineReader) result() (*Inline, error) {
 func readInline(c yaml.Cursor) *Inline {
 	f := &Inline{}
 	kinds := []string{"container", "exec", "starlark", "deferFailure"}
-	other := otherRuntime(c.Value(), kinds)
+	other := OtherRuntime(c.Value(), kinds)
 	if other != "" {
-		kinds = append(kinds, other)
+		kinds = append(kinds, string(other))
 	}
 	if !c.Known(kinds...) {
 		return f
@@ -180,8 +180,8 @@ func readInline(c yaml.Cursor) *Inline {
 	}
 	if other != "" {
 		n++
-		f.Exec = readInlineExec(c.Field(other))
-		f.Exec.Runtime = Runtime(other)
+		f.Exec = readInlineExec(c.Field(string(other)))
+		f.Exec.Runtime = other
 	}
 	if x := c.Field("starlark"); x.Exists() {
 		n++
@@ -196,12 +196,13 @@ func readInline(c yaml.Cursor) *Inline {
 	return f
 }
 
-// otherRuntime returns the first key of a third party's runtime, which has a mapping with the path of a program, "" if there is none.
-// What is nearly the name of one of krmflow's own is a mistake.
-func otherRuntime(v yaml.Value, own []string) string {
+// OtherRuntime returns the first key of a mapping that is the runtime of a third party: it has a mapping that says where a program
+// is. "" if there is none. What is nearly one of krmflow's own keys is a mistake.
+func OtherRuntime(v yaml.Value, own []string) Runtime {
 	for _, f := range v.Fields() {
-		if !slices.Contains(own, f.Key) && Runtime(f.Key).Valid() && len(diag.DidYouMean(f.Key, own)) == 0 && f.Value.Type() == yaml.Map && f.Value.Get("path").Exists() {
-			return f.Key
+		located := f.Value.Get("path").Exists() || f.Value.Get("uri").Exists() || f.Value.Get("platforms").Exists()
+		if r := Runtime(f.Key); located && r.Valid() && !slices.Contains(own, f.Key) && len(diag.DidYouMean(f.Key, own)) == 0 {
+			return r
 		}
 	}
 	return ""

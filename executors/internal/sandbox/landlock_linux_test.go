@@ -6,13 +6,14 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/krmflow/krmflow/executors/executortest"
 	"golang.org/x/sys/unix"
 )
 
 // A rule for a file that was looked at holds for that file alone, whatever its path leads to by now.
 func TestReplacedRule(t *testing.T) {
 	if Landlock() == 0 {
-		t.Skip("this kernel has no landlock")
+		executortest.Missing(t, "this kernel has no landlock")
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: ReadOnly}
 	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Handled_access_fs), 0)
