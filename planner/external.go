@@ -185,7 +185,7 @@ func (s *steps) fold(path []any, text string) (docs []document) {
 		if call, ok := n.Op.(graph.Call); ok {
 			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, diag.Errorf(s.k.src.Locate(0, path...), s.k.src.Field(path),
 				"the configuration in %q is made by a function (%s), so it cannot be planned: nothing runs that the plan does not name",
-				text, call.Function.Name), trust.ExitTrust})
+				text, call.Function.Name), trust.Untrusted})
 			return nil
 		}
 	}

@@ -39,10 +39,9 @@ type Functions struct {
 
 // A Denial says that a node may not run. Nothing runs then.
 type Denial struct {
-	Node string
-	Err  error
-	// Exit is the exit code that it stands for: 3 if a human has to decide, 4 if something is not what it should be.
-	Exit int
+	Node   string
+	Err    error
+	Reason trust.Reason
 }
 
 // catalogs returns the trusted catalogs. Their content is read when the first function asks for it: see
@@ -118,7 +117,7 @@ func (c *compiler) decideCatalog(t *trust.Trusted, digest krm.Digest) bool {
 	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, Shares: c.shares(t)})
 	c.warnings(warnings...)
 	if denial != nil {
-		c.deny(Denial{"", denial.Err, denial.Exit})
+		c.deny(Denial{"", denial.Err, denial.Reason})
 		t.Denial = denial
 	}
 	return denial == nil
@@ -145,7 +144,7 @@ func (c *compiler) unreadCatalogs() {
 		if c.catalogsRead && t.Err != nil && !t.Ref.Remote() {
 			err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
 			err.Hints = append(err.Hints, hints(t.Err)...)
-			c.deny(Denial{"", err, trust.ExitInput})
+			c.deny(Denial{"", err, trust.Invalid})
 		}
 	}
 }
@@ -343,7 +342,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	dec := policy.Decide(req)
 	s.c.warnings(dec.Warnings...)
 	for _, denial := range dec.Denials {
-		s.c.deny(Denial{req.Node, denial.Err, denial.Exit})
+		s.c.deny(Denial{req.Node, denial.Err, denial.Reason})
 	}
 	config := function.Config(d.r.Value())
 	if dec.Entry != nil {

@@ -89,7 +89,7 @@ type (
 		ConfigFile    string     `json:"configFile"`
 		ConfigLine    int        `json:"configLine,omitempty"`
 		Denials       []string   `json:"denials,omitempty"`
-		Exit          int        `json:"exit,omitempty"`
+		Reason        string     `json:"reason,omitempty"`
 	}
 	grantDoc struct {
 		Capability string `json:"capability"`
@@ -177,11 +177,19 @@ func originDocsOf(list []graph.Origin) (docs []originDoc) {
 	return docs
 }
 
+// reasonDoc returns a reason as the JSON form has it.
+func reasonDoc(r trust.Reason) string {
+	if r == 0 {
+		return ""
+	}
+	return r.String()
+}
+
 func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
 	d := &functionDoc{
 		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Args, TrustedBy: dec.By,
 		Executor: dec.Executor, Isolation: dec.Isolation, ListVersion: call.Version, Cacheable: dec.Cacheable,
-		Exit: dec.Exit,
+		Reason: reasonDoc(dec.Worst),
 	}
 	if !secretConfig(call) {
 		d.Config = krm.DigestOf(call.Function.Config).String()
@@ -322,7 +330,7 @@ func (f *functionDoc) fields() map[string]string {
 		m[name] = string(value)
 	}
 	delete(m, "denials") // allowed says it, and they are reported themselves
-	delete(m, "exit")
+	delete(m, "reason")
 	return m
 }
 

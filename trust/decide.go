@@ -34,7 +34,7 @@ func (p Policy) Decide(r Request) Decision {
 	}
 	x.d.Executor = p.Executors[x.d.Runtime]
 	for _, denial := range x.d.Denials {
-		x.d.Exit = max(x.d.Exit, denial.Exit)
+		x.d.Worst = max(x.d.Worst, denial.Reason)
 	}
 	return x.d
 }
@@ -47,9 +47,9 @@ func functionName(id krm.ID) string {
 }
 
 // deny records a reason against the function; allow are the flags that would lift it.
-func (x *decider) deny(exit int, allow []string, format string, args ...any) *diag.Error {
+func (x *decider) deny(reason Reason, allow []string, format string, args ...any) *diag.Error {
 	err := x.errorf(format, args)
-	x.d.Denials = append(x.d.Denials, Denial{Exit: exit, Err: err, Allow: allow})
+	x.d.Denials = append(x.d.Denials, Denial{Reason: reason, Err: err, Allow: allow})
 	if len(allow) > 0 {
 		err.Hint("to allow it add %s", strings.Join(allow, " "))
 	}
@@ -77,11 +77,11 @@ func (x *decider) decide() {
 	if x.r.Conflict != nil {
 		err := *x.r.Conflict.Err
 		err.Msg = x.fn.Name + ": " + err.Msg
-		x.d.Denials = append(x.d.Denials, Denial{Exit: ExitTrust, Err: &err})
+		x.d.Denials = append(x.d.Denials, Denial{Reason: Untrusted, Err: &err})
 		return
 	}
 	if in := x.r.Inline; in != nil && in.Starlark != "" {
-		x.deny(ExitInput, nil, "starlark is not supported: %s cannot run", in.Starlark).
+		x.deny(Invalid, nil, "starlark is not supported: %s cannot run", in.Starlark).
 			Hint("use a container that runs the script, for instance StarlarkRun")
 		return
 	}
@@ -113,7 +113,7 @@ func (x *decider) denyRuntime(r function.Runtime) bool {
 	if r == "" || x.Executors[r] != "" {
 		return false
 	}
-	err := x.deny(ExitTrust, nil, "no executor runs functions of the runtime %q", string(r))
+	err := x.deny(Untrusted, nil, "no executor runs functions of the runtime %q", string(r))
 	err.Hint("to have a program run them add %s=%s=PROGRAM@sha256:HEX", FlagExecutor, r)
 	return true
 }
@@ -138,7 +138,7 @@ func (x *decider) search() *catalog.Entry {
 	for _, e := range m.Shadowed {
 		msg := "%s is used; %s defines it differently and is shadowed"
 		if x.Strict {
-			x.deny(ExitTrust, nil, msg, m.Entry, e)
+			x.deny(Untrusted, nil, msg, m.Entry, e)
 		} else {
 			x.warn(msg, m.Entry, e)
 		}
@@ -169,9 +169,9 @@ func (x *decider) unknown() {
 	}
 	var err *diag.Error
 	if len(list) == 0 {
-		err = x.deny(ExitTrust, nil, "the function is not known: no catalog is trusted")
+		err = x.deny(Untrusted, nil, "the function is not known: no catalog is trusted")
 	} else {
-		err = x.deny(ExitTrust, nil, "no trusted catalog defines %s; searched: %s", x.r.ID.GVK, strings.Join(searched, ", "))
+		err = x.deny(Untrusted, nil, "no trusted catalog defines %s; searched: %s", x.r.ID.GVK, strings.Join(searched, ", "))
 		err.Hints = append(err.Hints, catalog.Search(x.r.ID.GVK, list).Hints...)
 	}
 	err.Hint("it is needed by %s", x.r.Node)
@@ -203,7 +203,7 @@ func (x *decider) denyUnavailable() bool {
 		return true
 	}
 	why := strings.Split(t.Err.Error(), "\n")
-	err := x.deny(ExitInput, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why[0])
+	err := x.deny(Invalid, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why[0])
 	for _, line := range why[1:] {
 		err.Hint("%s", strings.TrimSpace(line))
 	}
@@ -221,11 +221,11 @@ func (x *decider) catalogued(e *catalog.Entry) {
 	}
 	sel, err := e.Select(x.r.OS, x.r.Arch, prefer)
 	if err != nil {
-		exit := ExitInput
+		reason := Invalid
 		if errors.Is(err, catalog.ErrNoPlatform) {
-			exit = ExitTrust
+			reason = Untrusted
 		}
-		x.deny(exit, nil, "%v", err).Hint("the entry is at %s", e.Pos())
+		x.deny(reason, nil, "%v", err).Hint("the entry is at %s", e.Pos())
 		return
 	}
 	x.d.Runtime, x.d.Reason, x.fn.Runtime = sel.Runtime, sel.Reason, sel.Runtime
@@ -257,7 +257,7 @@ func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
 	default:
 		return
 	}
-	x.deny(ExitTrust, nil, "a configuration from a remote tree may not use %s (%s)", what, e).
+	x.deny(Untrusted, nil, "a configuration from a remote tree may not use %s (%s)", what, e).
 		Hint("the catalog can allow it with allowRemoteConfig: true")
 }
 
@@ -282,12 +282,12 @@ func (x *decider) uncatalogued(mismatch []string) {
 	x.d.Runtime = x.fn.Runtime
 	switch {
 	case in.Exec != nil && x.r.Remote:
-		x.deny(ExitTrust, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", in.Exec.Path)
+		x.deny(Untrusted, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", in.Exec.Path)
 	case missing != nil && mismatch != nil:
-		err := x.deny(ExitTrust, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; "))
+		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; "))
 		err.Hint("or remove what the configuration says about its runtime")
 	case missing != nil:
-		err := x.deny(ExitTrust, missing, "%s is in no trusted catalog", in)
+		err := x.deny(Untrusted, missing, "%s is in no trusted catalog", in)
 		x.hintNamed(err)
 	case mismatch != nil:
 		x.warn("runs as the configuration says, uncatalogued, and differs from the trusted catalog: %s", strings.Join(mismatch, "; "))
@@ -331,7 +331,7 @@ func (x *decider) sandbox() {
 		if why != "" {
 			why = ": " + why
 		}
-		x.deny(ExitTrust, []string{FlagUnsandboxed}, "this machine cannot isolate a program%s", why)
+		x.deny(Untrusted, []string{FlagUnsandboxed}, "this machine cannot isolate a program%s", why)
 	default:
 		x.d.Isolation = x.r.Facts.Isolation
 	}

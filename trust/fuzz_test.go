@@ -39,7 +39,7 @@ func FuzzDecide(f *testing.F) {
 				r.Facts.Mounts[path] = Mount{Real: path}
 			}
 			d := Policy{}.Decide(r)
-			if d.Allowed != (d.Exit == 0) || d.Allowed != (len(d.Denials) == 0) {
+			if d.Allowed != (d.Worst == 0) || d.Allowed != (len(d.Denials) == 0) {
 				t.Fatalf("%+v", d)
 			}
 			if d.Allowed {

@@ -28,12 +28,20 @@ const (
 	FlagOwnUser     = "--as-current-user"
 )
 
-// Exit codes of a decision. Where several apply, the highest counts.
+// A Reason says what kind of reason a [Denial] has. Where several apply, the highest counts.
+type Reason int
+
+// The reasons of denials; zero means that nothing is denied.
 const (
-	ExitInput    = 1 // the configuration or the catalog is wrong: no flag helps
-	ExitTrust    = 3 // a human has to decide
-	ExitVerified = 4 // something is not what it was said to be
+	Invalid   Reason = iota + 1 // the configuration or the catalog is wrong: no flag helps
+	Untrusted                   // a human has to decide
+	Mismatch                    // something is not what it was said to be
 )
+
+// String returns the words that plans use.
+func (r Reason) String() string {
+	return [...]string{"allowed", "invalid", "not trusted", "not what it was said to be"}[r]
+}
 
 // DefaultNetwork is the container network that is granted if the user names none.
 const DefaultNetwork = "bridge"
@@ -183,8 +191,8 @@ type Grant struct {
 
 // A Denial is one reason why a function may not run.
 type Denial struct {
-	Exit int
-	Err  *diag.Error
+	Reason Reason
+	Err    *diag.Error
 	// Allow are the flags that would, together, lift this denial; none if no flag does.
 	Allow []string
 }
@@ -195,9 +203,9 @@ type Decision struct {
 	// business.
 	Allowed  bool
 	Function function.Function
-	// Denials are all reasons against it and Exit is the highest of their codes.
+	// Denials are all that is against it and Worst is the highest of their reasons.
 	Denials []Denial
-	Exit    int
+	Worst   Reason
 	// Warnings are for people; the function runs in spite of them.
 	Warnings []*diag.Error
 

@@ -47,7 +47,7 @@ func (d *Decision) Line() string {
 	}
 	add("cache no") // no results are kept yet, of no function
 	if !d.Allowed {
-		add("DENIED (exit %d)", d.Exit)
+		add("DENIED (%s)", d.Worst)
 	}
 	return strings.Join(parts, "  ")
 }
@@ -111,7 +111,7 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 		}
 		err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", r.Ref.Show()).
 			Hint("want %s", r.Ref.Pin).Hint("got  %s", r.Digest).Hint("nothing was executed")
-		return nil, &Denial{Exit: ExitVerified, Err: err}
+		return nil, &Denial{Reason: Mismatch, Err: err}
 	}
 	what := ""
 	switch {
@@ -126,7 +126,7 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	}
 	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s=%s", FlagTrust, pinned)
 	if p.Strict {
-		return nil, &Denial{Exit: ExitTrust, Err: err, Allow: []string{FlagTrust + "=" + pinned}}
+		return nil, &Denial{Reason: Untrusted, Err: err, Allow: []string{FlagTrust + "=" + pinned}}
 	}
 	return []*diag.Error{err}, nil
 }

@@ -85,7 +85,7 @@ func request(t *testing.T, inline string, catalogs ...Trusted) Request {
 func allText(d Decision) string {
 	var b strings.Builder
 	for _, x := range d.Denials {
-		fmt.Fprintf(&b, "%d %v\n", x.Exit, x.Err)
+		fmt.Fprintf(&b, "%d %v\n", x.Reason, x.Err)
 	}
 	for _, w := range d.Warnings {
 		fmt.Fprintf(&b, "warning %v\n", w)
@@ -197,12 +197,15 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// reasons are what the exit codes stand for that the rows of the requirements name.
+var reasons = map[int]Reason{1: Invalid, 3: Untrusted, 4: Mismatch}
+
 func check(t *testing.T, row string, p Policy, r Request, exit int, want []string) Decision {
 	t.Helper()
 	d := p.Decide(r)
 	text := allText(d)
-	if d.Exit != exit || d.Allowed != (exit == 0) || d.Allowed != (len(d.Denials) == 0) {
-		t.Errorf("%s: exit %d, want %d\n%s", row, d.Exit, exit, text)
+	if d.Worst != reasons[exit] || d.Allowed != (exit == 0) || d.Allowed != (len(d.Denials) == 0) {
+		t.Errorf("%s: %v, want %v\n%s", row, d.Worst, reasons[exit], text)
 	}
 	for _, w := range want {
 		if !strings.Contains(text, w) {
@@ -413,7 +416,7 @@ func TestAllReasonsAtOnce(t *testing.T) {
 // The zero policy allows nothing that is not catalogued and verified, whatever is found.
 func TestZeroPolicy(t *testing.T) {
 	for _, inline := range []string{"{exec: {path: fn.sh}}", "{container: {image: 'e/f:v1'}}", "{container: {image: 'e/f@sha256:" + hexA + "'}}", "{starlark: x}", ""} {
-		if d := (Policy{}).Decide(request(t, inline)); d.Allowed || d.Exit == 0 {
+		if d := (Policy{}).Decide(request(t, inline)); d.Allowed || d.Worst == 0 {
 			t.Errorf("%s is allowed", inline)
 		}
 	}
@@ -518,15 +521,16 @@ func TestDecideCatalog(t *testing.T) {
 	}
 	for _, tt := range tests {
 		warnings, denial := Policy{Strict: tt.strict}.DecideCatalog(tt.r)
-		exit, text := 0, ""
+		var reason Reason
+		text := ""
 		if denial != nil {
-			exit, text = denial.Exit, denial.Err.Error()
+			reason, text = denial.Reason, denial.Err.Error()
 		}
 		for _, w := range warnings {
 			text += w.Error()
 		}
-		if exit != tt.exit || (len(warnings) > 0) != tt.warn || !strings.Contains(text, tt.want) {
-			t.Errorf("%s: %d %v %s", tt.row, exit, warnings, text)
+		if reason != reasons[tt.exit] || (len(warnings) > 0) != tt.warn || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: %v %v %s", tt.row, reason, warnings, text)
 		}
 	}
 }

@@ -97,23 +97,23 @@ func below(path, dir string) bool {
 func (x *decider) found(root, path string) (Program, bool) {
 	switch {
 	case filepath.IsAbs(path):
-		x.deny(ExitTrust, nil, "the program %s has an absolute path; programs are files below %s", path, root)
+		x.deny(Untrusted, nil, "the program %s has an absolute path; programs are files below %s", path, root)
 		return Program{}, false
 	case strings.HasSuffix(path, ".so"):
-		x.deny(ExitInput, nil, "%s is a Go plugin, and these are not supported", path).Hint("write the function as a program or a container")
+		x.deny(Invalid, nil, "%s is a Go plugin, and these are not supported", path).Hint("write the function as a program or a container")
 		return Program{}, false
 	}
 	full := joinBelow(root, path)
 	if full == "" {
-		x.deny(ExitTrust, nil, "the program %s is outside %s", path, root).Hint("no load restrictor lifts this")
+		x.deny(Untrusted, nil, "the program %s is outside %s", path, root).Hint("no load restrictor lifts this")
 		return Program{}, false
 	}
 	p, ok := x.r.Facts.Programs[full]
 	switch {
 	case !ok:
-		x.deny(ExitVerified, nil, "the program %s was not examined", path)
+		x.deny(Mismatch, nil, "the program %s was not examined", path)
 	case p.Err != nil:
-		err := x.deny(ExitInput, nil, "the program %s cannot be used: %v", path, p.Err)
+		err := x.deny(Invalid, nil, "the program %s cannot be used: %v", path, p.Err)
 		if with, ok := p.Err.(interface{ Hints() []string }); ok {
 			err.Hints = append(err.Hints, with.Hints()...)
 		}
@@ -121,9 +121,9 @@ func (x *decider) found(root, path string) (Program, bool) {
 			err.Hint("PATH is not searched: %s is a path in %s", path, root)
 		}
 	case !below(p.Real, root):
-		x.deny(ExitTrust, nil, "the program %s leads to %s, which is outside %s", path, p.Real, root)
+		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", path, p.Real, root)
 	case p.Digest.IsZero():
-		x.deny(ExitVerified, nil, "the program %s was not hashed", path)
+		x.deny(Mismatch, nil, "the program %s was not hashed", path)
 	default:
 		return p, true
 	}
@@ -136,19 +136,19 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	dir := e.Catalog.Ref.Dir()
 	switch {
 	case catalog.IsAddress(p.URI):
-		x.deny(ExitInput, nil, "the program %s of %s is remote, which is not supported yet", p.URI, e)
+		x.deny(Invalid, nil, "the program %s of %s is remote, which is not supported yet", p.URI, e)
 		return
 	case dir == "":
-		x.deny(ExitTrust, nil, "%s is remote and cannot name a path on this machine: %s", e, p.URI)
+		x.deny(Untrusted, nil, "%s is remote and cannot name a path on this machine: %s", e, p.URI)
 		return
 	case isArchive(p.URI):
-		x.deny(ExitInput, nil, "the program %s of %s is in an archive, which is not supported yet", p.URI, e)
+		x.deny(Invalid, nil, "the program %s of %s is in an archive, which is not supported yet", p.URI, e)
 		return
 	}
 	found, ok := x.found(dir, p.URI)
 	x.d.Digest = found.Digest
 	if pin := p.Pin.Err(); pin != nil {
-		x.deny(ExitVerified, nil, "%s cannot be verified: sha256: %v", e, pin)
+		x.deny(Mismatch, nil, "%s cannot be verified: sha256: %v", e, pin)
 		return
 	}
 	if !ok {
@@ -188,7 +188,7 @@ func isArchive(uri string) bool {
 // unverified decides about an entry without a digest and returns the denial, if it is one.
 func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 	if !x.AllowUnverified {
-		err := x.deny(ExitTrust, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e)
+		err := x.deny(Untrusted, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e)
 		if !got.IsZero() {
 			err.Hint("better add to the catalog, if this is what you trust: sha256: %s", strings.TrimPrefix(got.String(), "sha256:"))
 		}
@@ -201,7 +201,7 @@ func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 
 // mismatch denies what is not what the catalog says.
 func (x *decider) mismatch(e *catalog.Entry, what string, want, got krm.Digest) {
-	err := x.deny(ExitVerified, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e)
+	err := x.deny(Mismatch, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e)
 	err.Hint("want %s", want).Hint("got  %s", got).Hint("nothing was executed").
 		Hint("it was changed after the catalog was written: find out by whom before you change the digest")
 }
@@ -213,7 +213,7 @@ func (x *decider) image(e *catalog.Entry) {
 	x.container(name)
 	want, err := c.Digest()
 	if err != nil {
-		x.deny(ExitVerified, nil, "%s cannot be verified: image %s: %v", e, c.Text, err)
+		x.deny(Mismatch, nil, "%s cannot be verified: image %s: %v", e, c.Text, err)
 		return
 	}
 	if want.IsZero() {
@@ -247,7 +247,7 @@ func (x *decider) inlineImage() {
 	name := withoutDigest(text)
 	x.container(name)
 	if err != nil {
-		x.deny(ExitInput, nil, "%v", err)
+		x.deny(Invalid, nil, "%v", err)
 		return
 	}
 	seen := x.r.Facts.Images[name]
@@ -260,7 +260,7 @@ func (x *decider) inlineImage() {
 	case digest.IsZero() && !x.AllowUncatalogued: // nobody has asked for it
 		x.d.Denials[len(x.d.Denials)-1].Err.Hint("name the image with its digest: %s@sha256:...", name)
 	case digest.IsZero() && !x.AllowUnverified:
-		err := x.deny(ExitTrust, []string{FlagUnverified}, "the digest of image %s is not known", text)
+		err := x.deny(Untrusted, []string{FlagUnverified}, "the digest of image %s is not known", text)
 		if seen.Err != nil {
 			err.Hint("%v", seen.Err)
 		}

@@ -20,14 +20,6 @@ import (
 )
 
 // The exit codes that concern functions.
-const (
-	exitTrust     = 3 // a function is not trusted: a human has to decide
-	exitVerified  = 4 // something is not what it was said to be
-	exitFunction  = 5 // a function failed
-	exitLimit     = 6 // a function used too much of something, or the tree asks for it
-	exitRetrieval = 7 // something could not be fetched
-)
-
 // functionFlags say which functions may run, and how.
 type functionFlags struct {
 	trusted                              catalogList
@@ -183,7 +175,7 @@ func (a *app) denied(plan *planner.Plan) error {
 	var errs []error
 	said := map[string]bool{} // a base that is planned in two variants is denied twice
 	for _, d := range plan.Denied {
-		code = max(code, d.Exit)
+		code = max(code, exitOfDenial(d.Reason))
 		if text := d.Err.Error(); !said[text] {
 			said[text] = true
 			errs = append(errs, d.Err)
@@ -221,33 +213,6 @@ func (a *app) needsRuntime(plan *planner.Plan) error {
 		return fmt.Errorf("%w; these functions need one:\n%s", err, strings.Join(names, "\n"))
 	}
 	return nil
-}
-
-// functionExit returns the exit code of an error that a function or its executor caused, 0 for any other error.
-func functionExit(err error) int {
-	var results *scheduler.ResultsError
-	if errors.As(err, &results) {
-		return exitFunction
-	}
-	var fe *function.Error
-	if !errors.As(err, &fe) {
-		return 0
-	}
-	switch fe.Code {
-	case function.Verification:
-		return exitVerified
-	case function.Denied:
-		return exitTrust
-	case function.LimitExceeded:
-		return exitLimit
-	case function.Failed, function.Timeout:
-		return exitFunction
-	case function.Retrieval:
-		return exitRetrieval
-	case function.Invalid:
-		return exitInput
-	}
-	return exitInternal
 }
 
 // report prints what a function has said besides its list.

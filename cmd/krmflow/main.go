@@ -15,34 +15,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit codes of krmflow.
-const (
-	exitInput    = 1   // the input or configuration is wrong, or the output cannot be used
-	exitUsage    = 2   // the command line is wrong
-	exitChanged  = 10  // --check: the output would change
-	exitLocked   = 9   // another run writes to the output
-	exitInternal = 70  // a bug of krmflow
-	exitOutput   = 74  // the output was lost while it was written
-	exitSignal   = 128 // plus the number of the signal that ended the run
-)
-
-// An exitError ends the command with a code. A nil Err prints nothing.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-func (e *exitError) Unwrap() error { return e.err }
-
-// usageError is a mistake in the command line.
-func usageError(err error) error { return &exitError{exitUsage, err} }
-
 // seeUsage adds to a mistake in the command line where the usage of the command stands.
 func seeUsage(cmd *cobra.Command, err error) error {
 	var usage *exitError
@@ -118,10 +90,7 @@ func newCommand(a *app) *cobra.Command {
 		Long: `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
 whole build as a graph first, prints that plan on request, and runs it in parallel.
 
-Exit codes: 0 done, 1 the input is wrong or the output folder or file cannot be used, 2 the command line is wrong, 3 a function is
-not trusted, 4 something is not what it was said to be, 5 a function failed, 6 a function used too much, or the tree asks for too
-much, 7 something could not be fetched, 9 another run writes the output, 10 --check found a difference, 70 a bug of krmflow, 74 the
-output was lost while it was written (no space, stdout gone), 130 and 143 interrupted.`,
+` + exitHelp(120),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,

@@ -58,23 +58,6 @@ func (r reporter) report(err error) int {
 	return exitCode(err)
 }
 
-// exitCode returns the exit code that err stands for, if it is no bug.
-func exitCode(err error) int {
-	var sig signalError
-	var ee *exitError
-	switch {
-	case errors.As(err, &sig):
-		return exitSignal + int(sig.sig)
-	case errors.As(err, &ee):
-		return ee.code
-	case functionExit(err) != 0:
-		return functionExit(err)
-	case errors.Is(err, diag.ErrLimit):
-		return exitLimit
-	}
-	return exitInput
-}
-
 // interrupted returns sig with hints that name the nodes that it has ended, which err tells.
 func interrupted(sig signalError, err error) error {
 	e := &diag.Error{Msg: sig.Error(), Err: sig}

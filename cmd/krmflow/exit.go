@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// The exit codes of krmflow. Where several apply, the highest counts.
+const (
+	exitOK        = 0
+	exitInput     = 1
+	exitUsage     = 2
+	exitTrust     = 3
+	exitVerified  = 4
+	exitFunction  = 5
+	exitLimit     = 6
+	exitRetrieval = 7
+	exitLocked    = 9
+	exitChanged   = 10
+	exitInternal  = 70
+	exitOutput    = 74
+	exitSignal    = 128 // plus the number of the signal that ended the run
+)
+
+// exitCodes says what each code means. Help prints it, README has the same words, and docs/functions.md those of its part.
+var exitCodes = []struct {
+	code int
+	when string
+}{
+	{exitOK, "done"},
+	{exitInput, "the input is wrong or the output folder or file cannot be used"},
+	{exitUsage, "the command line is wrong"},
+	{exitTrust, "a function is not trusted"},
+	{exitVerified, "something is not what it was said to be"},
+	{exitFunction, "a function failed"},
+	{exitLimit, "a function used too much, or the tree asks for too much"},
+	{exitRetrieval, "something could not be fetched"},
+	{exitLocked, "another run writes the output"},
+	{exitChanged, "--check found a difference"},
+	{exitInternal, "a bug of krmflow"},
+	{exitOutput, "the output was lost while it was written (no space, stdout gone)"},
+	{exitSignal + 2, "interrupted"},
+	{exitSignal + 15, "terminated"},
+}
+
+// exitHelp returns the codes as a sentence, in lines of at most width bytes.
+func exitHelp(width int) string {
+	var list []string
+	for _, e := range exitCodes {
+		list = append(list, fmt.Sprintf("%d %s", e.code, e.when))
+	}
+	var b strings.Builder
+	line := 0
+	for word := range strings.FieldsSeq("Exit codes: " + strings.Join(list, ", ") + ".") {
+		switch {
+		case line == 0:
+		case line+1+len(word) > width:
+			b.WriteByte('\n')
+			line = 0
+		default:
+			b.WriteByte(' ')
+			line++
+		}
+		b.WriteString(word)
+		line += len(word)
+	}
+	return b.String()
+}
+
+// An exitError ends the command with a code. A nil Err prints nothing.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError is a mistake in the command line.
+func usageError(err error) error { return &exitError{exitUsage, err} }
+
+// exitCode returns the exit code that err stands for, if it is no bug.
+func exitCode(err error) int {
+	var sig signalError
+	var ee *exitError
+	var results *scheduler.ResultsError
+	var fe *function.Error
+	switch {
+	case errors.As(err, &sig):
+		return exitSignal + int(sig.sig)
+	case errors.As(err, &ee):
+		return ee.code
+	case errors.As(err, &results):
+		return exitFunction
+	case errors.As(err, &fe):
+		return exitOfFunction(fe.Code)
+	case errors.Is(err, diag.ErrLimit):
+		return exitLimit
+	}
+	return exitInput
+}
+
+func exitOfFunction(c function.Code) int {
+	switch c {
+	case function.Invalid:
+		return exitInput
+	case function.Denied:
+		return exitTrust
+	case function.Verification:
+		return exitVerified
+	case function.Failed, function.Timeout:
+		return exitFunction
+	case function.LimitExceeded:
+		return exitLimit
+	case function.Retrieval:
+		return exitRetrieval
+	}
+	return exitInternal
+}
+
+func exitOfDenial(r trust.Reason) int {
+	switch r {
+	case trust.Invalid:
+		return exitInput
+	case trust.Mismatch:
+		return exitVerified
+	}
+	return exitTrust
+}
