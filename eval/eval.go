@@ -11,19 +11,10 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// An Input is the list of an input node. Owned is true if nobody else will look at the list, so that it may be changed
-// in place; its resources may be shared all the same: [krm.List.Change] knows which.
+// An Input is the list of an input node, and how the step gets it.
 type Input struct {
-	List  *krm.List
-	Owned bool
-}
-
-// take returns the list, or a private copy of it.
-func (in Input) take() *krm.List {
-	if in.Owned {
-		return in.List
-	}
-	return in.List.Clone()
+	List *krm.List
+	Held krm.Ownership
 }
 
 // Take returns the first of inputs, or an empty list, as a list that may be changed.
@@ -31,10 +22,10 @@ func Take(inputs []Input) *krm.List {
 	if len(inputs) == 0 {
 		return krm.NewList()
 	}
-	return inputs[0].take()
+	return inputs[0].List.Take(inputs[0].Held)
 }
 
-// Run runs op and returns the resulting list. It is safe for concurrent use as long as an owned list is passed to one call
+// Run runs op and returns the resulting list. It is safe for concurrent use as long as a list that is not borrowed is passed to one call
 // only. The error wraps [diag.ErrLimit] if the list or something in it would become too large.
 func Run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
 	list, err := run(op, inputs, warn)

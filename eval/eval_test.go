@@ -88,9 +88,9 @@ func TestRun(t *testing.T) {
 }
 
 // A list that nobody else looks at is changed in place.
-func TestRunOwned(t *testing.T) {
+func TestRunExclusive(t *testing.T) {
 	list := loaded(t, web)
-	got, err := Run(graph.Transform{Transformer: prefix(t)}, []Input{{List: list, Owned: true}}, nil)
+	got, err := Run(graph.Transform{Transformer: prefix(t)}, []Input{{List: list, Held: krm.Exclusive}}, nil)
 	if err != nil || got != list || names(list) != "a-web" {
 		t.Errorf("a new list %q and error %v, want the owned list, changed", names(got), err)
 	}

@@ -19,7 +19,7 @@ type List struct {
 	cur   *index // by current identity
 	any   *index // by current and previous identities
 	names map[string][]int
-	// maker marks the resources that were copied for this list and that no other list has.
+	// owner marks the resources that are the list's own: see [Ownership].
 	owner *owner
 	// size is that of all resources; tooLarge says why there must be no more, if that is so.
 	size     int
@@ -27,9 +27,6 @@ type List struct {
 	// unique is true if it is known that no two resources have the same identity.
 	unique bool
 }
-
-// A maker tells lists apart.
-type owner struct{ _ byte }
 
 // NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
 func NewList(rs ...*Resource) *List {
@@ -147,28 +144,6 @@ func (l *List) Set(i int, r *Resource) {
 	l.countSize(old.size, r)
 	l.changed(r, old.id, old.Prev)
 }
-
-// Change calls change with resource i, which is copied before unless that was done for this list already: a resource
-// goes through many steps, and only the first one needs to spare those who know it.
-func (l *List) Change(i int, change func(r *Resource)) {
-	r := l.items[i]
-	if l.owner == nil {
-		l.owner = new(owner)
-	}
-	if r.owner != l.owner {
-		r = r.Copy()
-		r.owner = l.owner
-		l.items[i] = r
-	}
-	id, prev, size := r.id, r.Prev, r.size
-	change(r)
-	l.countSize(size, r)
-	l.changed(r, id, prev)
-}
-
-// Share says that others know the resources of the list, however it came by them: from now on each is copied again before
-// [List.Change] changes it.
-func (l *List) Share() { l.owner = nil }
 
 // changed drops the indexes that are wrong now that r has not id and prev anymore.
 func (l *List) changed(r *Resource, id ID, prev []ID) {

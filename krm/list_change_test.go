@@ -35,7 +35,7 @@ func TestListChange(t *testing.T) {
 	}
 	clone := l.Clone()
 	clone.Change(0, rename("four"))
-	l.Share()
+	l = l.Take(HandedOver)
 	shared := l.At(0)
 	l.Change(0, rename("five"))
 	if shared.ID().Name != "three" || clone.At(0).ID().Name != "four" || l.At(0).ID().Name != "five" {

@@ -122,11 +122,11 @@ func (e *RootError) Unwrap() error { return e.Err }
 // ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
-		known: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
+		shared: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
 	for _, n := range g.Nodes {
 		for _, in := range n.Inputs {
 			r.users[in]++
-			r.known[in] = r.users[in] > 1
+			r.shared[in] = r.users[in] > 1
 		}
 	}
 	for _, root := range g.Roots {
@@ -144,10 +144,10 @@ type run struct {
 	roots map[graph.NodeID][]graph.Root
 	calls chan struct{} // holds an item for each function that runs
 
-	mu    sync.Mutex
-	lists []*krm.List // results that somebody still needs
-	users []int       // nodes that have not ended their use of a result
-	known []bool      // results that several nodes use
+	mu     sync.Mutex
+	lists  []*krm.List // results that somebody still needs
+	users  []int       // nodes that have not ended their use of a result
+	shared []bool      // results that several nodes use
 }
 
 func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(func())) error {
@@ -211,11 +211,11 @@ func (r *run) take(n *graph.Node) []eval.Input {
 	for i, in := range n.Inputs {
 		inputs[i].List = r.lists[in]
 		if r.users[in] == 1 && len(r.roots[in]) == 0 {
-			inputs[i].Owned = true
-			r.lists[in] = nil
-			if r.known[in] {
-				inputs[i].List.Share()
+			inputs[i].Held = krm.Exclusive
+			if r.shared[in] {
+				inputs[i].Held = krm.HandedOver
 			}
+			r.lists[in] = nil
 		}
 	}
 	return inputs
