@@ -27,32 +27,38 @@ func Take(inputs []Input) *krm.List {
 
 // Run runs op and returns the resulting list. It is safe for concurrent use as long as a list that is not borrowed is passed to one call
 // only. The error wraps [diag.ErrLimit] if the list or something in it would become too large.
-func Run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
-	list, err := run(op, inputs, warn)
-	if err == nil {
-		err = list.CheckSize()
-	}
-	return list, err
-}
-
-func run(op graph.Op, inputs []Input, warn builtins.Warn) (*krm.List, error) {
+func Run(op graph.Op, inputs []Input, warn diag.Warn) (list *krm.List, err error) {
 	switch op := op.(type) {
 	case graph.Load:
-		return load(op)
+		list, err = load(op)
 	case graph.Merge:
-		return merge(inputs)
+		list, err = merge(inputs)
 	case graph.Generate:
-		return generate(op, Take(inputs))
+		list = Take(inputs)
+		err = generate(op, list)
 	case graph.Transform:
-		return transform(op, Take(inputs), warn)
+		list = Take(inputs)
+		if err = op.Transformer.Transform(list, warn); err == nil {
+			builtins.RecordTransformation(list, op.Origin)
+			if op.Last {
+				err = list.CheckUnique()
+			}
+		}
 	case graph.Validate:
-		return validate(op, Take(inputs), warn)
+		list = Take(inputs)
+		err = validate(op, list, warn)
 	case graph.Discard:
-		return Take(inputs), nil
+		list = Take(inputs)
 	case graph.Finish:
-		return finish(op, Take(inputs), warn)
+		list = Take(inputs)
+		err = op.Transformer.Transform(list, warn)
+	default:
+		err = fmt.Errorf("cannot run a %s operation here", op.Verb())
 	}
-	return nil, fmt.Errorf("cannot run a %s operation here", op.Verb())
+	if err != nil {
+		return nil, err
+	}
+	return list, list.CheckSize()
 }
 
 func load(op graph.Load) (*krm.List, error) {
@@ -84,43 +90,25 @@ func merge(inputs []Input) (*krm.List, error) {
 	return list, nil
 }
 
-func generate(op graph.Generate, list *krm.List) (*krm.List, error) {
+func generate(op graph.Generate, list *krm.List) error {
 	rs, err := op.Generator.Generate()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	made := krm.NewList(rs...)
 	builtins.RecordOrigin(made, op.Origin)
 	for _, r := range made.All() {
 		if err := builtins.Absorb(list, r); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return list, nil
+	return nil
 }
 
-func transform(op graph.Transform, list *krm.List, warn builtins.Warn) (*krm.List, error) {
-	if err := op.Transformer.Transform(list, warn); err != nil {
-		return nil, err
-	}
-	builtins.RecordTransformation(list, op.Origin)
-	if op.Last {
-		return list, list.CheckUnique()
-	}
-	return list, nil
-}
-
-func validate(op graph.Validate, list *krm.List, warn builtins.Warn) (*krm.List, error) {
+func validate(op graph.Validate, list *krm.List, warn diag.Warn) error {
 	checked := list.Clone()
 	if err := op.Transformer.Transform(checked, warn); err != nil {
-		return nil, err
+		return err
 	}
-	if err := builtins.SameResources(list, checked); err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
-func finish(op graph.Finish, list *krm.List, warn builtins.Warn) (*krm.List, error) {
-	return list, op.Transformer.Transform(list, warn)
+	return builtins.SameResources(list, checked)
 }
