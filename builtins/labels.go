@@ -105,14 +105,14 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 	if e.pairs[0].key == "" { // they are sorted
 		return m, errors.New("a key is empty")
 	}
-	find := fieldFinder(m, len(e.pairs))
-	if e.in(m, find) {
+	at := findFields(m, len(e.pairs))
+	if e.in(&at) {
 		return m, nil
 	}
 	fields := make([]krm.Field, m.Len(), m.Len()+len(e.pairs))
 	copy(fields, m.Fields())
 	for _, p := range e.pairs {
-		switch i := find(p.key); {
+		switch i := at.find(p.key); {
 		case i < 0:
 			fields = append(fields, krm.Field{Key: p.key, Value: p.added})
 		case !p.in(fields[i].Value):
@@ -122,10 +122,10 @@ func (e *entries) addTo(m krm.Value) (krm.Value, error) {
 	return m.WithFields(fields...), nil
 }
 
-// in reports whether m has all pairs already.
-func (e *entries) in(m krm.Value, find func(string) int) bool {
+// in reports whether a mapping has all pairs already.
+func (e *entries) in(at *fieldFinder) bool {
 	for i := range e.pairs {
-		if at := find(e.pairs[i].key); at < 0 || !e.pairs[i].in(m.Fields()[at].Value) {
+		if j := at.find(e.pairs[i].key); j < 0 || !e.pairs[i].in(at.fields[j].Value) {
 			return false
 		}
 	}

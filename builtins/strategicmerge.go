@@ -142,10 +142,10 @@ func (m *merger) mergeMap(dest, patch krm.Value, n krm.Node) (krm.Value, error) 
 		v, err := m.eachField(patch, func(f krm.Field) (krm.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
 		return orSame(v, dest), err
 	}
-	inPatch := fieldFinder(patch, dest.Len())
+	inPatch := findFields(patch, dest.Len())
 	merged, err := m.eachField(dest, func(f krm.Field) (krm.Value, error) {
 		var with krm.Value
-		if i := inPatch(f.Key); i >= 0 {
+		if i := inPatch.find(f.Key); i >= 0 {
 			with = patch.Fields()[i].Value
 		}
 		return m.merge(f.Value, with, n.Field(f.Key))
@@ -158,10 +158,10 @@ func (m *merger) mergeMap(dest, patch krm.Value, n krm.Node) (krm.Value, error) 
 
 // addFields adds to merged the fields of patch that dest does not have.
 func (m *merger) addFields(dest, merged, patch krm.Value, n krm.Node) (krm.Value, error) {
-	inDest := fieldFinder(dest, patch.Len())
+	inDest := findFields(dest, patch.Len())
 	var added []krm.Field
 	for _, f := range patch.Fields() {
-		if inDest(f.Key) >= 0 {
+		if inDest.find(f.Key) >= 0 {
 			continue
 		}
 		v, err := m.add(f.Value, n.Field(f.Key))

@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -89,7 +90,7 @@ func (e *emitter) sortedBytewise(fields []Field) []Field {
 			base := len(e.fields)
 			e.fields = append(e.fields, fields...)
 			fields = e.fields[base:]
-			sortFields(fields, strings.Compare)
+			slices.SortFunc(fields, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
 			break
 		}
 	}

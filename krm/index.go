@@ -1,44 +1,77 @@
 package krm
 
-// An index finds the positions of resources in a list by identity.
+import "hash/maphash"
+
+// An index finds the positions of resources in a list by identity. Its keys are hashes: identities are so large that they would
+// take more memory than all that most steps make.
 type index struct {
-	first map[ID]int   // the first position
-	more  map[ID][]int // the others, in order
+	previous bool               // by previous identities, too
+	first    map[uint64]int32   // the first position of a hash
+	more     map[uint64][]int32 // the others, in order
 }
 
-func newIndex(n int) *index { return &index{first: make(map[ID]int, n)} }
+var indexSeed = maphash.MakeSeed()
 
-// add adds an identity of the resource at pos, which has no lower position than those before.
-func (x *index) add(id ID, pos int) {
-	id = id.Key()
-	first, ok := x.first[id]
+func newIndex(n int, previous bool) *index {
+	return &index{previous: previous, first: make(map[uint64]int32, n)}
+}
+
+// add adds r, at pos, which has no lower position than those before.
+func (x *index) add(r *Resource, pos int) {
+	x.addID(r.id, pos)
+	if x.previous {
+		for i := range r.Prev {
+			x.addID(r.PrevID(i), pos)
+		}
+	}
+}
+
+func (x *index) addID(id ID, pos int) {
+	hash, at := maphash.Comparable(indexSeed, id.Key()), int32(pos)
+	first, ok := x.first[hash]
 	if !ok {
-		x.first[id] = pos
+		x.first[hash] = at
 		return
 	}
-	more := x.more[id]
-	if first == pos || len(more) > 0 && more[len(more)-1] == pos {
+	more := x.more[hash]
+	if first == at || len(more) > 0 && more[len(more)-1] == at {
 		return
 	}
 	if x.more == nil {
-		x.more = map[ID][]int{}
+		x.more = map[uint64][]int32{}
 	}
-	x.more[id] = append(more, pos)
+	x.more[hash] = append(more, at)
 }
 
-// addAll adds the identities that r, at pos, has and had.
-func (x *index) addAll(r *Resource, pos int) {
-	x.add(r.id, pos)
-	for i := range r.Prev {
-		x.add(r.PrevID(i), pos)
-	}
-}
-
-func (x *index) find(id ID) []int {
+// find returns the positions in items, the list that x is of.
+func (x *index) find(items []*Resource, id ID) []int {
 	id = id.Key()
-	first, ok := x.first[id]
+	hash := maphash.Comparable(indexSeed, id)
+	first, ok := x.first[hash]
 	if !ok {
 		return nil
 	}
-	return append([]int{first}, x.more[id]...)
+	found := make([]int, 0, 1)
+	if x.has(items[first], id) {
+		found = append(found, int(first))
+	}
+	for _, at := range x.more[hash] {
+		if x.has(items[at], id) {
+			found = append(found, int(at))
+		}
+	}
+	return found
+}
+
+// has reports whether r has the identity id, or had it if that counts.
+func (x *index) has(r *Resource, id ID) bool {
+	if r.id.Key() == id {
+		return true
+	}
+	for i := 0; x.previous && i < len(r.Prev); i++ {
+		if r.PrevID(i).Key() == id {
+			return true
+		}
+	}
+	return false
 }

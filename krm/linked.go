@@ -105,7 +105,8 @@ func (s *spreader) relink(old, v Value) Value {
 	}
 	w := v
 	fields := old.Fields()
-	for _, i := range v.changedFields(fields) {
+	var order [8]int
+	for _, i := range v.changedFields(order[:0], fields) {
 		f := v.Fields()[i]
 		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
 			if w == v {
@@ -129,10 +130,9 @@ func (s *spreader) relink(old, v Value) Value {
 	return w
 }
 
-// changedFields returns the positions of the fields of v that are not the same in old, in the order in which kustomize visits
-// them: the last one that changes a linked value counts.
-func (v Value) changedFields(old []Field) []int {
-	var order []int
+// changedFields appends the positions of the fields of v that are not the same in old to order, in the order in which kustomize
+// visits them: the last one that changes a linked value counts.
+func (v Value) changedFields(order []int, old []Field) []int {
 	for i, f := range v.Fields() {
 		if i >= len(old) || old[i].Value != f.Value || old[i].Key != f.Key {
 			order = append(order, i)

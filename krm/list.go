@@ -82,9 +82,9 @@ func (l *List) Clone() *List {
 
 func (l *List) buildCur() *index {
 	if l.cur == nil {
-		l.cur = newIndex(len(l.items))
-		for i := range l.items {
-			l.cur.add(l.items[i].id, i)
+		l.cur = newIndex(len(l.items), false)
+		for i, r := range l.items {
+			l.cur.add(r, i)
 		}
 	}
 	return l.cur
@@ -92,20 +92,20 @@ func (l *List) buildCur() *index {
 
 func (l *List) buildAny() *index {
 	if l.any == nil {
-		l.any = newIndex(len(l.items))
-		for i := range l.items {
-			l.any.addAll(l.items[i], i)
+		l.any = newIndex(len(l.items), true)
+		for i, r := range l.items {
+			l.any.add(r, i)
 		}
 	}
 	return l.any
 }
 
 // Find returns the positions of the resources whose current identity is id, in order.
-func (l *List) Find(id ID) []int { return l.buildCur().find(id) }
+func (l *List) Find(id ID) []int { return l.buildCur().find(l.items, id) }
 
 // FindAny returns the positions of the resources that have id as their current or a previous identity, in order of
 // position.
-func (l *List) FindAny(id ID) []int { return l.buildAny().find(id) }
+func (l *List) FindAny(id ID) []int { return l.buildAny().find(l.items, id) }
 
 // A DuplicateError says that two resources of one list have the same identity.
 type DuplicateError struct {
@@ -124,15 +124,15 @@ func (e *DuplicateError) Error() string {
 // Append adds r at the end; a resource of the same current identity is a [DuplicateError].
 func (l *List) Append(r *Resource) error {
 	cur := l.buildCur()
-	if i, ok := cur.first[r.id.Key()]; ok {
-		return &DuplicateError{r.id, l.items[i].Pos, r.Pos}
+	if same := cur.find(l.items, r.id); len(same) > 0 {
+		return &DuplicateError{r.id, l.items[same[0]].Pos, r.Pos}
 	}
 	at := len(l.items)
 	l.items = append(l.items, r)
 	l.weigh(0, r)
-	cur.add(r.id, at)
+	cur.add(r, at)
 	if l.any != nil {
-		l.any.addAll(r, at)
+		l.any.add(r, at)
 	}
 	if l.names != nil {
 		l.addNames(r, at)

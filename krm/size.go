@@ -66,45 +66,45 @@ func growth(old, v Value) int {
 	return v.Size(2*MaxResource) - old.Size(2*MaxResource)
 }
 
+// fieldsGrowth is growth of mappings. Which fields are compared makes no difference for the sum, and of their keys the lengths count.
 func fieldsGrowth(old, fields []Field) int {
 	n := fieldSize * (len(fields) - len(old))
-	for len(old) > 0 && len(fields) > 0 && old[0] == fields[0] {
-		old, fields = old[1:], fields[1:]
-	}
-	for len(old) > 0 && len(fields) > 0 && old[len(old)-1] == fields[len(fields)-1] {
+	for len(old) > 0 && len(fields) > 0 && len(old) != len(fields) && old[len(old)-1].Value == fields[len(fields)-1].Value {
+		n += len(fields[len(fields)-1].Key) - len(old[len(old)-1].Key)
 		old, fields = old[:len(old)-1], fields[:len(fields)-1]
 	}
-	// Which of them are compared makes no difference for the sum.
-	for i := range max(len(old), len(fields)) {
-		var a, b Field
-		if i < len(old) {
-			a = old[i]
+	both := min(len(old), len(fields))
+	for i := range both {
+		n += len(fields[i].Key) - len(old[i].Key)
+		if old[i].Value != fields[i].Value {
+			n += growth(old[i].Value, fields[i].Value)
 		}
-		if i < len(fields) {
-			b = fields[i]
-		}
-		n += len(b.Key) - len(a.Key) + growth(a.Value, b.Value)
+	}
+	for _, f := range fields[both:] {
+		n += len(f.Key) + f.Value.Size(2*MaxResource)
+	}
+	for _, f := range old[both:] {
+		n -= len(f.Key) + f.Value.Size(2*MaxResource)
 	}
 	return n
 }
 
 func itemsGrowth(old, items []Value) int {
 	n := itemSize * (len(items) - len(old))
-	for len(old) > 0 && len(items) > 0 && old[0] == items[0] {
-		old, items = old[1:], items[1:]
-	}
-	for len(old) > 0 && len(items) > 0 && old[len(old)-1] == items[len(items)-1] {
+	for len(old) > 0 && len(items) > 0 && len(old) != len(items) && old[len(old)-1] == items[len(items)-1] {
 		old, items = old[:len(old)-1], items[:len(items)-1]
 	}
-	for i := range max(len(old), len(items)) {
-		var a, b Value
-		if i < len(old) {
-			a = old[i]
+	both := min(len(old), len(items))
+	for i := range both {
+		if old[i] != items[i] {
+			n += growth(old[i], items[i])
 		}
-		if i < len(items) {
-			b = items[i]
-		}
-		n += growth(a, b)
+	}
+	for _, x := range items[both:] {
+		n += x.Size(2 * MaxResource)
+	}
+	for _, x := range old[both:] {
+		n -= x.Size(2 * MaxResource)
 	}
 	return n
 }
