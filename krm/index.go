@@ -2,32 +2,23 @@ package krm
 
 import "hash/maphash"
 
-// An index finds the positions of resources in a list by identity. Its keys are hashes: identities are so large that they would
-// take more memory than all that most steps make.
+// An index finds positions in a list by the hash of a name or an identity. Those themselves as keys would take more memory than
+// most steps make.
 type index struct {
-	previous bool               // by previous identities, too
-	first    map[uint64]int32   // the first position of a hash
-	more     map[uint64][]int32 // the others, in order
+	first map[uint64]int32   // the first position of a hash
+	more  map[uint64][]int32 // the others, in order
 }
 
 var indexSeed = maphash.MakeSeed()
 
-func newIndex(n int, previous bool) *index {
-	return &index{previous: previous, first: make(map[uint64]int32, n)}
-}
+func hashName(name string) uint64 { return maphash.String(indexSeed, name) }
+func hashID(key ID) uint64        { return maphash.Comparable(indexSeed, key) }
 
-// add adds r, at pos, which has no lower position than those before.
-func (x *index) add(r *Resource, pos int) {
-	x.addID(r.id, pos)
-	if x.previous {
-		for i := range r.Prev {
-			x.addID(r.PrevID(i), pos)
-		}
-	}
-}
+func newIndex(n int) *index { return &index{first: make(map[uint64]int32, n)} }
 
-func (x *index) addID(id ID, pos int) {
-	hash, at := maphash.Comparable(indexSeed, id.Key()), int32(pos)
+// add adds pos, which is not lower than those before.
+func (x *index) add(hash uint64, pos int) {
+	at := int32(pos)
 	first, ok := x.first[hash]
 	if !ok {
 		x.first[hash] = at
@@ -43,35 +34,21 @@ func (x *index) addID(id ID, pos int) {
 	x.more[hash] = append(more, at)
 }
 
-// find returns the positions in items, the list that x is of.
-func (x *index) find(items []*Resource, id ID) []int {
-	id = id.Key()
-	hash := maphash.Comparable(indexSeed, id)
+// find returns the positions of a hash that are meant.
+func (x *index) find(hash uint64, meant func(pos int) bool) []int {
 	first, ok := x.first[hash]
 	if !ok {
 		return nil
 	}
-	found := make([]int, 0, 1)
-	if x.has(items[first], id) {
+	more := x.more[hash]
+	found := make([]int, 0, 1+len(more))
+	if meant(int(first)) {
 		found = append(found, int(first))
 	}
-	for _, at := range x.more[hash] {
-		if x.has(items[at], id) {
+	for _, at := range more {
+		if meant(int(at)) {
 			found = append(found, int(at))
 		}
 	}
 	return found
-}
-
-// has reports whether r has the identity id, or had it if that counts.
-func (x *index) has(r *Resource, id ID) bool {
-	if r.id.Key() == id {
-		return true
-	}
-	for i := 0; x.previous && i < len(r.Prev); i++ {
-		if r.PrevID(i).Key() == id {
-			return true
-		}
-	}
-	return false
 }

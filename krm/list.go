@@ -15,7 +15,7 @@ type List struct {
 	items []*Resource
 	cur   *index // by current identity
 	any   *index // by current and previous identities
-	names map[string][]int
+	names *index // by current and previous names
 	// Notes is for what a step has found out about the resources and the next one may want to know. It must name the
 	// resources that it is about: nothing is done to it when the list changes.
 	Notes any
@@ -82,9 +82,9 @@ func (l *List) Clone() *List {
 
 func (l *List) buildCur() *index {
 	if l.cur == nil {
-		l.cur = newIndex(len(l.items), false)
+		l.cur = newIndex(len(l.items))
 		for i, r := range l.items {
-			l.cur.add(r, i)
+			l.cur.add(hashID(r.id.Key()), i)
 		}
 	}
 	return l.cur
@@ -92,20 +92,34 @@ func (l *List) buildCur() *index {
 
 func (l *List) buildAny() *index {
 	if l.any == nil {
-		l.any = newIndex(len(l.items), true)
+		l.any = newIndex(len(l.items))
 		for i, r := range l.items {
-			l.any.add(r, i)
+			l.addIDs(r, i)
 		}
 	}
 	return l.any
 }
 
+// addIDs adds all identities of r, at pos, to the index that knows them.
+func (l *List) addIDs(r *Resource, pos int) {
+	l.any.add(hashID(r.id.Key()), pos)
+	for i := range r.Prev {
+		l.any.add(hashID(r.PrevID(i).Key()), pos)
+	}
+}
+
 // Find returns the positions of the resources whose current identity is id, in order.
-func (l *List) Find(id ID) []int { return l.buildCur().find(l.items, id) }
+func (l *List) Find(id ID) []int {
+	id = id.Key()
+	return l.buildCur().find(hashID(id), func(i int) bool { return l.items[i].id.Key() == id })
+}
 
 // FindAny returns the positions of the resources that have id as their current or a previous identity, in order of
 // position.
-func (l *List) FindAny(id ID) []int { return l.buildAny().find(l.items, id) }
+func (l *List) FindAny(id ID) []int {
+	id = id.Key()
+	return l.buildAny().find(hashID(id), func(i int) bool { return l.items[i].hasID(id) })
+}
 
 // A DuplicateError says that two resources of one list have the same identity.
 type DuplicateError struct {
@@ -123,16 +137,15 @@ func (e *DuplicateError) Error() string {
 
 // Append adds r at the end; a resource of the same current identity is a [DuplicateError].
 func (l *List) Append(r *Resource) error {
-	cur := l.buildCur()
-	if same := cur.find(l.items, r.id); len(same) > 0 {
+	if same := l.Find(r.id); len(same) > 0 {
 		return &DuplicateError{r.id, l.items[same[0]].Pos, r.Pos}
 	}
 	at := len(l.items)
 	l.items = append(l.items, r)
 	l.weigh(0, r)
-	cur.add(r, at)
+	l.cur.add(hashID(r.id.Key()), at)
 	if l.any != nil {
-		l.any.add(r, at)
+		l.addIDs(r, at)
 	}
 	if l.names != nil {
 		l.addNames(r, at)

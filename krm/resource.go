@@ -120,6 +120,19 @@ func (r *Resource) PrevID(i int) ID {
 	return id
 }
 
+// hasID reports whether r has or had an identity.
+func (r *Resource) hasID(key ID) bool {
+	if r.id.Key() == key {
+		return true
+	}
+	for i := range r.Prev {
+		if r.PrevID(i).Key() == key {
+			return true
+		}
+	}
+	return false
+}
+
 // PushID records the current identity as a previous one, before a step that may rename the resource.
 func (r *Resource) PushID() {
 	id := r.id
