@@ -84,8 +84,10 @@ func (e *entries) add(list *krm.List) error {
 		if err != nil {
 			return resourceError(r, err)
 		}
-		if annotations := v.At("metadata", "annotations"); r.Origin != nil && annotations.Type() == krm.Map {
-			v = v.WithAt(annotations.Unlinked(), "metadata", "annotations") // kustomize writes them anew, with the origin
+		if r.Origin != nil { // with it, kustomize writes the annotations anew
+			if annotations := v.At("metadata", "annotations"); annotations.Type() == krm.Map {
+				v = v.WithAt(annotations.Unlinked(), "metadata", "annotations")
+			}
 		}
 		if !v.Same(old) {
 			list.Change(i, func(r *krm.Resource) { r.SetLinkedValue(v) })

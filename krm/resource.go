@@ -87,16 +87,18 @@ func (r *Resource) setValue(v Value, linksAdded bool) {
 	r.adopt(v)
 }
 
-// adopt makes v the object.
+// adopt makes v the object. Few steps change what its identity is made of.
 func (r *Resource) adopt(v Value) {
+	old := r.value
 	r.value = v
-	meta := v.Get("metadata")
-	gvk := gvkOf(v)
-	cluster := r.id.Cluster
-	if gvk != r.id.GVK {
-		cluster = r.scopes.ClusterScoped(gvk)
+	if v.Get("apiVersion") != old.Get("apiVersion") || v.Get("kind") != old.Get("kind") {
+		if gvk := gvkOf(v); gvk != r.id.GVK {
+			r.id.GVK, r.id.Cluster = gvk, r.scopes.ClusterScoped(gvk)
+		}
 	}
-	r.id = ID{gvk, meta.Get("name").Text(), meta.Get("namespace").Text(), cluster}
+	if meta := v.Get("metadata"); meta != old.Get("metadata") {
+		r.id.Name, r.id.Namespace = meta.Get("name").Text(), meta.Get("namespace").Text()
+	}
 }
 
 func gvkOf(v Value) GVK { return ParseGVK(v.Get("apiVersion").Text(), v.Get("kind").Text()) }
@@ -138,6 +140,9 @@ func (r *Resource) PushID() {
 	id := r.id
 	id.Namespace = id.EffectiveNamespace()
 	id.Cluster = false
+	if r.Prev == nil {
+		r.Prev = make([]ID, 0, 3) // often one for the namespace, one for a prefix and one for a suffix
+	}
 	r.Prev = append(r.Prev, id)
 }
 

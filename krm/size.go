@@ -66,18 +66,16 @@ func growth(old, v Value) int {
 	return v.Size(2*MaxResource) - old.Size(2*MaxResource)
 }
 
-// fieldsGrowth is growth of mappings. Which fields are compared makes no difference for the sum, and of their keys the lengths count.
+// fieldsGrowth is growth of mappings. Which fields are compared makes no difference for the sum.
 func fieldsGrowth(old, fields []Field) int {
 	n := fieldSize * (len(fields) - len(old))
-	for len(old) > 0 && len(fields) > 0 && len(old) != len(fields) && old[len(old)-1].Value == fields[len(fields)-1].Value {
-		n += len(fields[len(fields)-1].Key) - len(old[len(old)-1].Key)
+	for len(old) > 0 && len(fields) > 0 && len(old) != len(fields) && old[len(old)-1] == fields[len(fields)-1] {
 		old, fields = old[:len(old)-1], fields[:len(fields)-1]
 	}
 	both := min(len(old), len(fields))
 	for i := range both {
-		n += len(fields[i].Key) - len(old[i].Key)
-		if old[i].Value != fields[i].Value {
-			n += growth(old[i].Value, fields[i].Value)
+		if old[i].Value != fields[i].Value || len(old[i].Key) != len(fields[i].Key) {
+			n += len(fields[i].Key) - len(old[i].Key) + growth(old[i].Value, fields[i].Value)
 		}
 	}
 	for _, f := range fields[both:] {
