@@ -177,29 +177,4 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 }
 
 // needsQuotes reports whether kyaml writes a string in quotes or as a block.
-func needsQuotes(s string) bool {
-	switch {
-	case isWord(s):
-		return false
-	case strings.Contains(s, "\n"):
-		return true
-	}
-	return krm.ScalarText(s) != s
-}
-
-// isWord recognises names and paths, most of all strings, for which the exact answer would cost too much.
-func isWord(s string) bool {
-	switch strings.ToLower(s) {
-	case "true", "false", "null", "yes", "off":
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '/' || c >= 'A' && isAlnum(c):
-		case i > 0 && (isAlnum(c) || c == '-' || c == '_' || c == '.'):
-		default:
-			return false
-		}
-	}
-	return len(s) > 2
-}
+func needsQuotes(s string) bool { return strings.Contains(s, "\n") || krm.ScalarText(s) != s }
