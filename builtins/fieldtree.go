@@ -125,14 +125,7 @@ func (t *fieldTree[S]) walkFields(v krm.Value, create krm.Type, visit func([]S, 
 	return v.WithFields(fields...), nil
 }
 
-func indexField(fields []krm.Field, key string) int {
-	for i := range fields {
-		if fields[i].Key == key {
-			return i
-		}
-	}
-	return -1
-}
+func indexField(fields []krm.Field, key string) int { return krm.MapOf(fields...).Index(key) }
 
 // A fieldFinder finds fields of a mapping by key.
 type fieldFinder struct {

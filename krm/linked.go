@@ -133,15 +133,16 @@ func (s *spreader) relink(old, v Value) Value {
 // changedFields appends the positions of the fields of v that are not the same in old to order, in the order in which kustomize
 // visits them: the last one that changes a linked value counts.
 func (v Value) changedFields(order []int, old []Field) []int {
-	for i, f := range v.Fields() {
-		if i >= len(old) || old[i].Value != f.Value || old[i].Key != f.Key {
+	fields := v.Fields()
+	for i := sameFields(old, fields); i < len(fields); i++ {
+		if i >= len(old) || old[i].Value != fields[i].Value || old[i].Key != fields[i].Key {
 			order = append(order, i)
 		}
 	}
 	if len(order) < 2 {
 		return order
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.Fields()[a].Key, v.Fields()[b].Key) })
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(fields[a].Key, fields[b].Key) })
 	return order
 }
 

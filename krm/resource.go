@@ -11,6 +11,7 @@ type Resource struct {
 	size   int    // of the text that it was read from, and what steps have added: see Value.Size
 	linked bool   // value may hold linked strings
 	maker  *maker // of the list that this is a copy for; no other has it
+	room   *room  // behind a mapping in value, nil if there is none
 
 	// Prev holds the identities that the resource had before renaming steps, oldest first.
 	Prev []ID
@@ -58,7 +59,7 @@ func (r *Resource) Room() int { return MaxResource - r.size }
 // Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
 	c := *r
-	c.maker = nil
+	c.maker, c.room = nil, nil
 	c.Prev = c.Prev[:len(c.Prev):len(c.Prev)]
 	c.Prefixes = c.Prefixes[:len(c.Prefixes):len(c.Prefixes)]
 	c.Suffixes = c.Suffixes[:len(c.Suffixes):len(c.Suffixes)]

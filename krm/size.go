@@ -69,6 +69,8 @@ func growth(old, v Value) int {
 // fieldsGrowth is growth of mappings. Which fields are compared makes no difference for the sum.
 func fieldsGrowth(old, fields []Field) int {
 	n := fieldSize * (len(fields) - len(old))
+	same := sameFields(old, fields)
+	old, fields = old[same:], fields[same:]
 	for len(old) > 0 && len(fields) > 0 && len(old) != len(fields) && old[len(old)-1] == fields[len(fields)-1] {
 		old, fields = old[:len(old)-1], fields[:len(fields)-1]
 	}
@@ -85,6 +87,14 @@ func fieldsGrowth(old, fields []Field) int {
 		n -= len(f.Key) + f.Value.Size(2*MaxResource)
 	}
 	return n
+}
+
+// sameFields returns how many fields a and b have in common because they are in the same place.
+func sameFields(a, b []Field) int {
+	if unsafe.SliceData(a) == unsafe.SliceData(b) {
+		return min(len(a), len(b))
+	}
+	return 0
 }
 
 func itemsGrowth(old, items []Value) int {
