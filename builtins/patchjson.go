@@ -24,6 +24,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 	for _, i := range found {
 		r := list.At(i)
 		c := r.Copy()
+		c.Unlink() // kustomize makes a new object from the patched JSON
 		v, err := patchObject(patch, c, remember)
 		if err != nil {
 			return resourceError(r, err)
@@ -32,8 +33,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		if remember {
 			c.PushID()
 		}
-		c.Unlink() // kustomize makes a new object from the patched JSON
-		c.SetValue(v.Unlinked())
+		c.SetValue(v)
 		list.Set(i, c)
 		if err := list.CheckSize(); err != nil {
 			return err
@@ -58,8 +58,10 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 	if remember || hasState(r) {
 		v = withAnnotations(v)
 	}
+	var before krm.Value
 	if patch.reads() {
 		v = rewritten(v) // some values are others in this place than in another
+		before = v
 	}
 	v, err := patch.apply(v, r.Room())
 	if err != nil {
@@ -77,7 +79,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (krm.Value, er
 		}
 	}
 	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
-	return textFields(rewritten(v), "annotations", jsonText), nil
+	return textFields(rewrittenIn(v, before, false), "annotations", jsonText), nil
 }
 
 // reads reports whether p compares, copies or moves values.
@@ -113,11 +115,14 @@ func jsonText(v krm.Value) string {
 
 // rewritten returns v with the quotes that it has after a way through JSON: only those that are needed.
 func rewritten(v krm.Value) krm.Value {
-	return rewrittenIn(v, false)
+	return rewrittenIn(v, krm.Value{}, false)
 }
 
-// rewrittenIn is rewritten for what stands in brackets or not.
-func rewrittenIn(v krm.Value, brackets bool) krm.Value {
+// rewrittenIn is rewritten for what stands in brackets or not. What is the same in done was rewritten before.
+func rewrittenIn(v, done krm.Value, brackets bool) krm.Value {
+	if v == done {
+		return v
+	}
 	if brackets || v.IsUntyped() {
 		v = v.Reread(brackets)
 	}
@@ -147,7 +152,7 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 	case krm.Seq:
 		var items []krm.Value
 		for i, x := range v.Items() {
-			if y := rewrittenIn(x, brackets); !y.Same(x) {
+			if y := rewrittenIn(x, itemAt(done, i), brackets); !y.Same(x) {
 				if items == nil {
 					items = slices.Clone(v.Items())
 				}
@@ -161,7 +166,7 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 	case krm.Map:
 		var fields []krm.Field
 		for i, f := range v.Fields() {
-			if y := rewrittenIn(f.Value, brackets); !y.Same(f.Value) {
+			if y := rewrittenIn(f.Value, valueOf(done, i), brackets); !y.Same(f.Value) {
 				if fields == nil {
 					fields = slices.Clone(v.Fields())
 				}
@@ -174,6 +179,22 @@ func rewrittenIn(v krm.Value, brackets bool) krm.Value {
 		return v.AsBlock()
 	}
 	return v
+}
+
+// itemAt returns item i of a list, None if there is none.
+func itemAt(v krm.Value, i int) krm.Value {
+	if items := v.Items(); i < len(items) {
+		return items[i]
+	}
+	return krm.Value{}
+}
+
+// valueOf returns the value of field i of a mapping, None if there is none.
+func valueOf(v krm.Value, i int) krm.Value {
+	if fields := v.Fields(); i < len(fields) {
+		return fields[i].Value
+	}
+	return krm.Value{}
 }
 
 // needsQuotes reports whether kyaml writes a string in quotes or as a block.

@@ -71,7 +71,7 @@ func fieldsGrowth(old, fields []Field) int {
 	n := fieldSize * (len(fields) - len(old))
 	same := sameFields(old, fields)
 	old, fields = old[same:], fields[same:]
-	for len(old) > 0 && len(fields) > 0 && len(old) != len(fields) && old[len(old)-1] == fields[len(fields)-1] {
+	for len(old) > 0 && len(fields) > 0 && old[len(old)-1] == fields[len(fields)-1] {
 		old, fields = old[:len(old)-1], fields[:len(fields)-1]
 	}
 	both := min(len(old), len(fields))
@@ -99,7 +99,7 @@ func sameFields(a, b []Field) int {
 
 func itemsGrowth(old, items []Value) int {
 	n := itemSize * (len(items) - len(old))
-	for len(old) > 0 && len(items) > 0 && len(old) != len(items) && old[len(old)-1] == items[len(items)-1] {
+	for len(old) > 0 && len(items) > 0 && old[len(old)-1] == items[len(items)-1] {
 		old, items = old[:len(old)-1], items[:len(items)-1]
 	}
 	both := min(len(old), len(items))
