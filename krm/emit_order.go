@@ -16,6 +16,7 @@ func compareKeys(a, b string) int {
 		return len(a) - len(b)
 	}
 	x, y := a[i], b[i]
+	from := 0 // where the number starts that i is in
 	if x < 0x80 && y < 0x80 {
 		xl, yl := isLetter(x), isLetter(y)
 		switch {
@@ -28,8 +29,14 @@ func compareKeys(a, b string) int {
 		case x-'0' > 9 && y-'0' > 9:
 			return int(x) - int(y)
 		}
+		for from = i; from > 0 && a[from-1]-'0' <= 9; {
+			from--
+		}
+		if from > 0 && a[from-1] >= 0x80 {
+			from = 0
+		}
 	}
-	return compareRunes([]rune(a), []rune(b))
+	return compareRunes([]rune(a[from:]), []rune(b[from:]))
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
