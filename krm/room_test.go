@@ -1,0 +1,41 @@
+package krm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestWithFieldSpares adds fields to any mapping that was ever made, also twice to the same one and by a copy of the resource, and
+// looks whether each of them still has what it had.
+func TestWithFieldSpares(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	type made struct {
+		owner *Resource
+		v     Value
+		want  string
+	}
+	var few []Field
+	for i := range 12 {
+		few = append(few, Field{fmt.Sprint("first-", i), Str("x")})
+	}
+	start := MapOf(few...)
+	all := []made{{listObject("a"), start, string(AppendJSON(nil, start))}}
+	for i := range 3000 {
+		m := all[max(0, len(all)-1-rnd.IntN(4))]
+		if rnd.IntN(10) == 0 {
+			m = all[rnd.IntN(len(all))]
+		}
+		if rnd.IntN(20) == 0 {
+			m.owner = m.owner.Copy()
+		}
+		key, x := fmt.Sprint("k", i), Str(fmt.Sprint(i))
+		want := string(AppendJSON(nil, m.v.With(key, x)))
+		all = append(all, made{m.owner, m.owner.WithField(m.v, key, x), want})
+	}
+	for i, m := range all {
+		if got := string(AppendJSON(nil, m.v)); got != m.want {
+			t.Fatalf("mapping %d of %d fields has changed", i, m.v.Len())
+		}
+	}
+}
