@@ -95,8 +95,11 @@ func small() map[string]struct {
 		"chain":        {Chain(30, 20), 20},
 		"diamond":      {Diamond(4, 50), 200},
 		"replacements": {Replacements(20), 20}, "replacement files": {ReplacementFiles(20), 20},
-		"crds":   {CRDs(400 << 10), 2},
-		"nested": {Nested(125), 125},
+		"crds":         {CRDs(400 << 10), 2},
+		"nested":       {Nested(125), 125},
+		"json patches": {JSONPatches(20), 20}, "annotation patches": {AnnotationPatches(20), 20}, "patched chain": {PatchedChain(5, 20), 20},
+		"replace all": {ReplaceAll(20), 20}, "many fields": {ManyFields(20), 20}, "vars": {Vars(20), 20}, "files": {Files(2), 4},
+		"components": {DeepComponents(4, 20), 20},
 	}
 }
 

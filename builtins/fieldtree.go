@@ -125,32 +125,35 @@ func (t *fieldTree[S]) walkFields(v yaml.Value, create yaml.Type, visit func([]S
 	return v.WithFields(fields...), nil
 }
 
-func indexField(fields []yaml.Field, key string) int {
-	for i := range fields {
-		if fields[i].Key == key {
-			return i
-		}
-	}
-	return -1
+func indexField(fields []yaml.Field, key string) int { return yaml.MapOf(fields...).Index(key) }
+
+// A fieldFinder finds fields of a mapping by key.
+type fieldFinder struct {
+	fields []yaml.Field
+	index  map[string]int // nil if it does not pay
 }
 
-// fieldFinder returns a function that returns the position of a field of a mapping, -1 if there is none. It will be called so many
-// times: an index pays if there are thousands.
-func fieldFinder(v yaml.Value, times int) func(key string) int {
-	fields := v.Fields()
-	if len(fields) <= 16 || times <= 16 {
-		return func(key string) int { return indexField(fields, key) }
-	}
-	index := make(map[string]int, len(fields))
-	for i := range fields {
-		index[fields[i].Key] = i
-	}
-	return func(key string) int {
-		if i, ok := index[key]; ok {
-			return i
+// findFields returns a fieldFinder for v that will be asked so many times: an index pays if there are thousands.
+func findFields(v yaml.Value, times int) fieldFinder {
+	f := fieldFinder{fields: v.Fields()}
+	if len(f.fields) > 16 && times > 16 {
+		f.index = make(map[string]int, len(f.fields))
+		for i := range f.fields {
+			f.index[f.fields[i].Key] = i
 		}
-		return -1
 	}
+	return f
+}
+
+// find returns the position of a field, -1 if there is none.
+func (f *fieldFinder) find(key string) int {
+	if f.index == nil {
+		return indexField(f.fields, key)
+	}
+	if i, ok := f.index[key]; ok {
+		return i
+	}
+	return -1
 }
 
 // start returns what the walk goes on with at a field that holds old: where fields are created, a field that is missing

@@ -85,8 +85,10 @@ func (e *entries) add(list *krm.List) error {
 		if err != nil {
 			return resourceError(r, err)
 		}
-		if annotations := v.At("metadata", "annotations"); r.Origin != nil && annotations.Type() == yaml.Map {
-			v = v.WithAt(annotations.Unlinked(), "metadata", "annotations") // kustomize writes them anew, with the origin
+		if r.Origin != nil { // with it, kustomize writes the annotations anew
+			if annotations := v.At("metadata", "annotations"); annotations.Type() == yaml.Map {
+				v = v.WithAt(annotations.Unlinked(), "metadata", "annotations")
+			}
 		}
 		if !v.Same(old) {
 			list.Change(i, func(r *krm.Resource) { r.SetLinkedValue(v) })
@@ -106,14 +108,14 @@ func (e *entries) addTo(m yaml.Value) (yaml.Value, error) {
 	if e.pairs[0].key == "" { // they are sorted
 		return m, errors.New("a key is empty")
 	}
-	find := fieldFinder(m, len(e.pairs))
-	if e.in(m, find) {
+	at := findFields(m, len(e.pairs))
+	if e.in(&at) {
 		return m, nil
 	}
 	fields := make([]yaml.Field, m.Len(), m.Len()+len(e.pairs))
 	copy(fields, m.Fields())
 	for _, p := range e.pairs {
-		switch i := find(p.key); {
+		switch i := at.find(p.key); {
 		case i < 0:
 			fields = append(fields, yaml.Field{Key: p.key, Value: p.added})
 		case !p.in(fields[i].Value):
@@ -123,10 +125,10 @@ func (e *entries) addTo(m yaml.Value) (yaml.Value, error) {
 	return m.WithFields(fields...), nil
 }
 
-// in reports whether m has all pairs already.
-func (e *entries) in(m yaml.Value, find func(string) int) bool {
+// in reports whether a mapping has all pairs already.
+func (e *entries) in(at *fieldFinder) bool {
 	for i := range e.pairs {
-		if at := find(e.pairs[i].key); at < 0 || !e.pairs[i].in(m.Fields()[at].Value) {
+		if j := at.find(e.pairs[i].key); j < 0 || !e.pairs[i].in(at.fields[j].Value) {
 			return false
 		}
 	}

@@ -25,6 +25,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 	for _, i := range found {
 		r := list.At(i)
 		c := r.Copy()
+		c.Unlink() // kustomize makes a new object from the patched JSON
 		v, err := patchObject(patch, c, remember)
 		if err != nil {
 			return resourceError(r, err)
@@ -33,8 +34,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		if remember {
 			c.PushID()
 		}
-		c.Unlink() // kustomize makes a new object from the patched JSON
-		c.SetValue(v.Unlinked())
+		c.SetValue(v)
 		list.Set(i, c)
 		if err := list.CheckSize(); err != nil {
 			return err
@@ -59,8 +59,10 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, e
 	if remember || hasState(r) {
 		v = withAnnotations(v)
 	}
+	var before yaml.Value
 	if patch.reads() {
 		v = rewritten(v) // some values are others in this place than in another
+		before = v
 	}
 	v, err := patch.apply(v, r.Room())
 	if err != nil {
@@ -78,7 +80,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, e
 		}
 	}
 	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
-	return textFields(rewritten(v), "annotations", jsonText), nil
+	return textFields(rewrittenIn(v, before, false), "annotations", jsonText), nil
 }
 
 // reads reports whether p compares, copies or moves values.
@@ -114,11 +116,14 @@ func jsonText(v yaml.Value) string {
 
 // rewritten returns v with the quotes that it has after a way through JSON: only those that are needed.
 func rewritten(v yaml.Value) yaml.Value {
-	return rewrittenIn(v, false)
+	return rewrittenIn(v, yaml.Value{}, false)
 }
 
-// rewrittenIn is rewritten for what stands in brackets or not.
-func rewrittenIn(v yaml.Value, brackets bool) yaml.Value {
+// rewrittenIn is rewritten for what stands in brackets or not. What is the same in done was rewritten before.
+func rewrittenIn(v, done yaml.Value, brackets bool) yaml.Value {
+	if v == done {
+		return v
+	}
 	if brackets || v.IsUntyped() {
 		v = v.Reread(brackets)
 	}
@@ -148,7 +153,7 @@ func rewrittenIn(v yaml.Value, brackets bool) yaml.Value {
 	case yaml.Seq:
 		var items []yaml.Value
 		for i, x := range v.Items() {
-			if y := rewrittenIn(x, brackets); !y.Same(x) {
+			if y := rewrittenIn(x, itemAt(done, i), brackets); !y.Same(x) {
 				if items == nil {
 					items = slices.Clone(v.Items())
 				}
@@ -162,7 +167,7 @@ func rewrittenIn(v yaml.Value, brackets bool) yaml.Value {
 	case yaml.Map:
 		var fields []yaml.Field
 		for i, f := range v.Fields() {
-			if y := rewrittenIn(f.Value, brackets); !y.Same(f.Value) {
+			if y := rewrittenIn(f.Value, valueOf(done, i), brackets); !y.Same(f.Value) {
 				if fields == nil {
 					fields = slices.Clone(v.Fields())
 				}
@@ -177,30 +182,21 @@ func rewrittenIn(v yaml.Value, brackets bool) yaml.Value {
 	return v
 }
 
-// needsQuotes reports whether kyaml writes a string in quotes or as a block.
-func needsQuotes(s string) bool {
-	switch {
-	case isWord(s):
-		return false
-	case strings.Contains(s, "\n"):
-		return true
+// itemAt returns item i of a list, None if there is none.
+func itemAt(v yaml.Value, i int) yaml.Value {
+	if items := v.Items(); i < len(items) {
+		return items[i]
 	}
-	return yaml.ScalarText(s) != s
+	return yaml.Value{}
 }
 
-// isWord recognises names and paths, most of all strings, for which the exact answer would cost too much.
-func isWord(s string) bool {
-	switch strings.ToLower(s) {
-	case "true", "false", "null", "yes", "off":
-		return false
+// valueOf returns the value of field i of a mapping, None if there is none.
+func valueOf(v yaml.Value, i int) yaml.Value {
+	if fields := v.Fields(); i < len(fields) {
+		return fields[i].Value
 	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '/' || c >= 'A' && isAlnum(c):
-		case i > 0 && (isAlnum(c) || c == '-' || c == '_' || c == '.'):
-		default:
-			return false
-		}
-	}
-	return len(s) > 2
+	return yaml.Value{}
 }
+
+// needsQuotes reports whether kyaml writes a string in quotes or as a block.
+func needsQuotes(s string) bool { return strings.Contains(s, "\n") || yaml.ScalarText(s) != s }

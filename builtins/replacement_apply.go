@@ -61,50 +61,52 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 }
 
 // write copies the value into the fields of one resource.
-func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replacementTarget, c *copier, warn Warn) error {
-	c.opts = t.opts
-	old := list.At(pos)
-	edited := old
-	for _, path := range t.fields {
-		before := edited.Value()
-		if replacesState(path) && hasState(edited) {
-			before = withAnnotations(before)
-		}
-		if isSource {
-			r.readMade(edited, before, path, c)
-		}
-		v, lost, err := c.apply(before, path)
-		if err != nil {
-			return fmt.Errorf("%s: %w", old.ID(), err)
-		}
-		if lost {
-			warn("%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text",
-				old.ID(), path.text)
-		}
-		if v.Same(before) {
-			continue
-		}
-		if edited == old {
-			edited = old.Copy()
-		}
-		if replacesState(path) {
-			forget(edited)
-		}
-		edited.SetValue(v)
-		if edited.Room() < 0 {
-			return resourceError(old, errTooLarge())
-		}
-		if isSource && (r.source.Options == nil || r.source.Options.Delimiter == "") {
-			// What follows gets the new value of the source.
-			if x, err := r.read(edited); err == nil {
-				c.value = x
+func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replacementTarget, c *copier, warn Warn) (err error) {
+	list.Change(pos, func(res *krm.Resource) {
+		c.opts, c.owner = t.opts, res
+		id := res.ID()
+		for _, path := range t.fields {
+			var lost bool
+			if lost, err = r.writeField(res, isSource, path, c); err != nil {
+				err = fmt.Errorf("%s: %w", id, err)
+				return
+			}
+			if lost {
+				warn("%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text", id, path.text)
+			}
+			if res.Room() < 0 {
+				err = resourceError(res, errTooLarge())
+				return
 			}
 		}
+	})
+	return err
+}
+
+// writeField is write for one field; lost is true if kustomize loses the change.
+func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPath, c *copier) (lost bool, err error) {
+	before := res.Value()
+	if replacesState(path) && hasState(res) {
+		before = withAnnotations(before)
 	}
-	if edited != old {
-		list.Set(pos, edited)
+	if isSource {
+		r.readMade(res, before, path, c)
 	}
-	return nil
+	v, lost, err := c.apply(before, path)
+	if err != nil || v.Same(before) {
+		return lost, err
+	}
+	if replacesState(path) {
+		forget(res)
+	}
+	res.SetValue(v)
+	if isSource && (r.source.Options == nil || r.source.Options.Delimiter == "") {
+		// What follows gets the new value of the source.
+		if x, err := r.read(res); err == nil {
+			c.value = x
+		}
+	}
+	return lost, nil
 }
 
 // readMade reads a list or mapping once more when the fields at path have been made in old, whose object is v: if they are
@@ -311,5 +313,8 @@ func (s *Selector) matchesLabels(r *krm.Resource) (bool, error) {
 	if s.labelErr != nil {
 		return false, s.labelErr
 	}
-	return s.annotations.match(r.Annotations()) && s.labels.match(r.Labels()), nil
+	if len(s.annotations) > 0 && !s.annotations.match(r.Annotations()) {
+		return false, nil
+	}
+	return len(s.labels) == 0 || s.labels.match(r.Labels()), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -50,6 +51,8 @@ type copier struct {
 	opts  FieldOptions
 	// probe makes the fields that are missing, and leaves all others as they are.
 	probe bool
+	// owner is the resource that has the target, if it may be changed.
+	owner *krm.Resource
 	// asText makes strings of the scalars that are set, as annotations all become in the end.
 	asText bool
 }
@@ -67,10 +70,13 @@ func (c *copier) create() yaml.Type {
 
 // apply returns v, an object, with the value in the fields at path; lost is true if kustomize loses all of the change.
 func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost bool, err error) {
+	c.asText = path.isAnnotation()
+	if edited, ok := c.direct(v, path.parts); ok {
+		return edited, false, nil
+	}
 	if edited, ok := c.embedded(v, path.parts); ok {
 		return edited, false, nil
 	}
-	c.asText = path.isAnnotation()
 	e := editor[yaml.Value]{tree: &valueTree{copier: c}, create: c.create()}
 	edited, count, err := e.edit(v, path.parts)
 	problem := "unable to find field"
@@ -84,6 +90,42 @@ func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost b
 		return v, false, fmt.Errorf("%s %q", problem, path.text)
 	}
 	return edited, count == e.lost, nil
+}
+
+// direct is apply for a path of names that leads through mappings to a scalar, or to nothing if that is to be created. Nearly all are
+// such paths, and may be applied ten thousands of times. ok is false, and nothing is done, if this is another one.
+func (c *copier) direct(v yaml.Value, path []pathPart) (edited yaml.Value, ok bool) {
+	part := &path[0]
+	if !part.named || part.kind != keyPart || v.Type() != yaml.Map {
+		return v, false
+	}
+	i := v.Index(part.text)
+	old := yaml.Value{}
+	if i >= 0 {
+		old = v.Fields()[i].Value
+	}
+	var x yaml.Value
+	if len(path) > 1 {
+		x, ok = c.direct(old, path[1:])
+	} else {
+		x, ok = c.scalar(old)
+	}
+	switch {
+	case !ok || x.Same(old):
+		return v, ok
+	case i < 0:
+		return c.owner.WithField(v, part.text, x), true
+	}
+	return withField(v, v, i, x), true
+}
+
+// scalar returns what replaces old; ok is false if that needs a look at where it is.
+func (c *copier) scalar(old yaml.Value) (x yaml.Value, ok bool) {
+	if c.owner == nil || !c.value.IsScalar() || !old.Exists() && !c.opts.Create || old.Type() >= yaml.Seq {
+		return old, false
+	}
+	x, err := (&valueTree{copier: c}).set(old)
+	return x, err == nil
 }
 
 // embedded writes into the document within the first text that path leads through, if there is one.

@@ -144,10 +144,10 @@ func (m *merger) mergeMap(dest, patch yaml.Value, n schema.Node) (yaml.Value, er
 		v, err := m.eachField(patch, func(f yaml.Field) (yaml.Value, error) { return m.settle(f.Value, n.Field(f.Key)) })
 		return orSame(v, dest), err
 	}
-	inPatch := fieldFinder(patch, dest.Len())
+	inPatch := findFields(patch, dest.Len())
 	merged, err := m.eachField(dest, func(f yaml.Field) (yaml.Value, error) {
 		var with yaml.Value
-		if i := inPatch(f.Key); i >= 0 {
+		if i := inPatch.find(f.Key); i >= 0 {
 			with = patch.Fields()[i].Value
 		}
 		return m.merge(f.Value, with, n.Field(f.Key))
@@ -160,10 +160,10 @@ func (m *merger) mergeMap(dest, patch yaml.Value, n schema.Node) (yaml.Value, er
 
 // addFields adds to merged the fields of patch that dest does not have.
 func (m *merger) addFields(dest, merged, patch yaml.Value, n schema.Node) (yaml.Value, error) {
-	inDest := fieldFinder(dest, patch.Len())
+	inDest := findFields(dest, patch.Len())
 	var added []yaml.Field
 	for _, f := range patch.Fields() {
-		if inDest(f.Key) >= 0 {
+		if inDest.find(f.Key) >= 0 {
 			continue
 		}
 		v, err := m.add(f.Value, n.Field(f.Key))

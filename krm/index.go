@@ -1,44 +1,54 @@
 package krm
 
-// An index finds the positions of resources in a list by identity.
+import "hash/maphash"
+
+// An index finds positions in a list by the hash of a name or an identity. Those themselves as keys would take more memory than
+// most steps make.
 type index struct {
-	first map[ID]int   // the first position
-	more  map[ID][]int // the others, in order
+	first map[uint64]int32   // the first position of a hash
+	more  map[uint64][]int32 // the others, in order
 }
 
-func newIndex(n int) *index { return &index{first: make(map[ID]int, n)} }
+var indexSeed = maphash.MakeSeed()
 
-// add adds an identity of the resource at pos, which has no lower position than those before.
-func (x *index) add(id ID, pos int) {
-	id = id.Key()
-	first, ok := x.first[id]
+func hashName(name string) uint64 { return maphash.String(indexSeed, name) }
+func hashID(key ID) uint64        { return maphash.Comparable(indexSeed, key) }
+
+func newIndex(n int) *index { return &index{first: make(map[uint64]int32, n)} }
+
+// add adds pos, which is not lower than those before.
+func (x *index) add(hash uint64, pos int) {
+	at := int32(pos)
+	first, ok := x.first[hash]
 	if !ok {
-		x.first[id] = pos
+		x.first[hash] = at
 		return
 	}
-	more := x.more[id]
-	if first == pos || len(more) > 0 && more[len(more)-1] == pos {
+	more := x.more[hash]
+	if first == at || len(more) > 0 && more[len(more)-1] == at {
 		return
 	}
 	if x.more == nil {
-		x.more = map[ID][]int{}
+		x.more = map[uint64][]int32{}
 	}
-	x.more[id] = append(more, pos)
+	x.more[hash] = append(more, at)
 }
 
-// addAll adds the identities that r, at pos, has and had.
-func (x *index) addAll(r *Resource, pos int) {
-	x.add(r.id, pos)
-	for i := range r.Prev {
-		x.add(r.PrevID(i), pos)
-	}
-}
-
-func (x *index) find(id ID) []int {
-	id = id.Key()
-	first, ok := x.first[id]
+// find returns the positions of a hash that are meant.
+func (x *index) find(hash uint64, meant func(pos int) bool) []int {
+	first, ok := x.first[hash]
 	if !ok {
 		return nil
 	}
-	return append([]int{first}, x.more[id]...)
+	more := x.more[hash]
+	found := make([]int, 0, 1+len(more))
+	if meant(int(first)) {
+		found = append(found, int(first))
+	}
+	for _, at := range more {
+		if meant(int(at)) {
+			found = append(found, int(at))
+		}
+	}
+	return found
 }

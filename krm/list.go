@@ -18,7 +18,7 @@ type List struct {
 	items []*Resource
 	cur   *index // by current identity
 	any   *index // by current and previous identities
-	names map[string][]int
+	names *index // by current and previous names
 	// owner marks the resources that are the list's own: see [Ownership].
 	owner *owner
 	// size is that of all resources; tooLarge says why there must be no more, if that is so.
@@ -80,8 +80,8 @@ func (l *List) Clone() *List {
 func (l *List) buildCur() *index {
 	if l.cur == nil {
 		l.cur = newIndex(len(l.items))
-		for i := range l.items {
-			l.cur.add(l.items[i].id, i)
+		for i, r := range l.items {
+			l.cur.add(hashID(r.id.Key()), i)
 		}
 	}
 	return l.cur
@@ -90,19 +90,33 @@ func (l *List) buildCur() *index {
 func (l *List) buildAny() *index {
 	if l.any == nil {
 		l.any = newIndex(len(l.items))
-		for i := range l.items {
-			l.any.addAll(l.items[i], i)
+		for i, r := range l.items {
+			l.addIDs(r, i)
 		}
 	}
 	return l.any
 }
 
+// addIDs adds all identities of r, at pos, to the index that knows them.
+func (l *List) addIDs(r *Resource, pos int) {
+	l.any.add(hashID(r.id.Key()), pos)
+	for i := range r.Prev {
+		l.any.add(hashID(r.PrevID(i).Key()), pos)
+	}
+}
+
 // Find returns the positions of the resources whose current identity is id, in order.
-func (l *List) Find(id ID) []int { return l.buildCur().find(id) }
+func (l *List) Find(id ID) []int {
+	id = id.Key()
+	return l.buildCur().find(hashID(id), func(i int) bool { return l.items[i].id.Key() == id })
+}
 
 // FindAny returns the positions of the resources that have id as their current or a previous identity, in order of
 // position.
-func (l *List) FindAny(id ID) []int { return l.buildAny().find(id) }
+func (l *List) FindAny(id ID) []int {
+	id = id.Key()
+	return l.buildAny().find(hashID(id), func(i int) bool { return l.items[i].hasID(id) })
+}
 
 // A DuplicateError says that two resources of one list have the same identity.
 type DuplicateError struct {
@@ -120,16 +134,15 @@ func (e *DuplicateError) Error() string {
 
 // Append adds r at the end; a resource of the same current identity is a [DuplicateError].
 func (l *List) Append(r *Resource) error {
-	cur := l.buildCur()
-	if i, ok := cur.first[r.id.Key()]; ok {
-		return &DuplicateError{r.id, l.items[i].Pos, r.Pos}
+	if same := l.Find(r.id); len(same) > 0 {
+		return &DuplicateError{r.id, l.items[same[0]].Pos, r.Pos}
 	}
 	at := len(l.items)
 	l.items = append(l.items, r)
 	l.countSize(0, r)
-	cur.add(r.id, at)
+	l.cur.add(hashID(r.id.Key()), at)
 	if l.any != nil {
-		l.any.addAll(r, at)
+		l.addIDs(r, at)
 	}
 	if l.names != nil {
 		l.addNames(r, at)

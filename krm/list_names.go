@@ -1,25 +1,32 @@
 package krm
 
-// Named returns the positions of the resources that have or had a name, in order. The result must not be changed.
+// Named returns the positions of the resources that have or had a name, in order.
 func (l *List) Named(name string) []int {
 	if l.names == nil {
-		l.names = make(map[string][]int, len(l.items))
+		l.names = newIndex(len(l.items))
 		for i, r := range l.items {
 			l.addNames(r, i)
 		}
 	}
-	return l.names[name]
+	return l.names.find(hashName(name), func(i int) bool { return l.items[i].hasName(name) })
 }
 
 func (l *List) addNames(r *Resource, pos int) {
-	l.addName(r.id.Name, pos)
+	l.names.add(hashName(r.id.Name), pos)
 	for i := range r.Prev {
-		l.addName(r.Prev[i].Name, pos)
+		l.names.add(hashName(r.Prev[i].Name), pos)
 	}
 }
 
-func (l *List) addName(name string, pos int) {
-	if at := l.names[name]; len(at) == 0 || at[len(at)-1] != pos {
-		l.names[name] = append(at, pos)
+// hasName reports whether r has or had a name.
+func (r *Resource) hasName(name string) bool {
+	if r.id.Name == name {
+		return true
 	}
+	for i := range r.Prev {
+		if r.Prev[i].Name == name {
+			return true
+		}
+	}
+	return false
 }

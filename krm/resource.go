@@ -14,9 +14,10 @@ type Resource struct {
 	id    ID
 	// scopes decides which kinds have no namespace; nil means Kubernetes' own.
 	scopes *schema.Schema
-	size   int    // of the text that it was read from, and what steps have added: see Value.Size
-	linked bool   // value may hold linked strings
-	owner  *owner // of the list that this is a copy for; no other has it
+	size   int             // of the text that it was read from, and what steps have added: see Value.Size
+	linked bool            // value may hold linked strings
+	owner  *owner          // of the list that this is a copy for; no other has it
+	room   *yaml.FieldRoom // behind a mapping in value, nil if there is none
 
 	// Prev holds the identities that the resource had before renaming steps, oldest first.
 	Prev []ID
@@ -64,7 +65,7 @@ func (r *Resource) Room() int { return yaml.MaxResource - r.size }
 // Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
 	c := *r
-	c.owner = nil
+	c.owner, c.room = nil, nil
 	c.Prev = c.Prev[:len(c.Prev):len(c.Prev)]
 	c.Prefixes = c.Prefixes[:len(c.Prefixes):len(c.Prefixes)]
 	c.Suffixes = c.Suffixes[:len(c.Suffixes):len(c.Suffixes)]
@@ -93,16 +94,18 @@ func (r *Resource) setValue(v yaml.Value, linksAdded bool) {
 	r.adopt(v)
 }
 
-// adopt makes v the object.
+// adopt makes v the object. Few steps change what its identity is made of.
 func (r *Resource) adopt(v yaml.Value) {
+	old := r.value
 	r.value = v
-	meta := v.Get("metadata")
-	gvk := gvkOf(v)
-	cluster := r.id.Cluster
-	if gvk != r.id.GVK {
-		cluster = r.scopes.ClusterScoped(schema.Kind(gvk))
+	if v.Get("apiVersion") != old.Get("apiVersion") || v.Get("kind") != old.Get("kind") {
+		if gvk := gvkOf(v); gvk != r.id.GVK {
+			r.id.GVK, r.id.Cluster = gvk, r.scopes.ClusterScoped(schema.Kind(gvk))
+		}
 	}
-	r.id = ID{gvk, meta.Get("name").Text(), meta.Get("namespace").Text(), cluster}
+	if meta := v.Get("metadata"); meta != old.Get("metadata") {
+		r.id.Name, r.id.Namespace = meta.Get("name").Text(), meta.Get("namespace").Text()
+	}
 }
 
 func gvkOf(v yaml.Value) GVK { return ParseGVK(v.Get("apiVersion").Text(), v.Get("kind").Text()) }
@@ -126,11 +129,27 @@ func (r *Resource) PrevID(i int) ID {
 	return id
 }
 
+// hasID reports whether r has or had an identity.
+func (r *Resource) hasID(key ID) bool {
+	if r.id.Key() == key {
+		return true
+	}
+	for i := range r.Prev {
+		if r.PrevID(i).Key() == key {
+			return true
+		}
+	}
+	return false
+}
+
 // PushID records the current identity as a previous one, before a step that may rename the resource.
 func (r *Resource) PushID() {
 	id := r.id
 	id.Namespace = id.EffectiveNamespace()
 	id.Cluster = false
+	if r.Prev == nil {
+		r.Prev = make([]ID, 0, 3) // often one for the namespace, one for a prefix and one for a suffix
+	}
 	r.Prev = append(r.Prev, id)
 }
 
@@ -184,4 +203,13 @@ func (r *Resource) Unlink() {
 		r.linked = false
 		r.value = r.value.Unlinked()
 	}
+}
+
+// WithField returns v, a mapping within the object of r, with a field that it does not have. It is [Value.With] for one who adds
+// many, and owns r: see [List.Change].
+func (r *Resource) WithField(v yaml.Value, key string, x yaml.Value) yaml.Value {
+	if r.room == nil {
+		r.room = new(yaml.FieldRoom)
+	}
+	return r.room.With(v, key, x)
 }

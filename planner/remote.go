@@ -9,7 +9,7 @@ import (
 
 // isRemoteFile reports whether kustomize would fetch path as a file.
 func isRemoteFile(path string) bool {
-	if !strings.HasPrefix(strings.ToLower(path), "http") {
+	if len(path) < 4 || !strings.EqualFold(path[:4], "http") {
 		return false
 	}
 	u, err := url.Parse(path)

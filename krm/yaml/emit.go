@@ -2,6 +2,7 @@ package yaml
 
 import (
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -133,10 +134,7 @@ func (e *emitter) newline() {
 
 // mapping writes the mapping v at column indent; inline if the first key continues the line.
 func (e *emitter) mapping(v Value, indent int, inline bool) {
-	if v.marked {
-		e.brackets++
-		defer func() { e.brackets-- }()
-	}
+	e.open(v)
 	base := len(e.fields)
 	fields := e.sorted(v.Fields())
 	for i := range fields {
@@ -147,6 +145,20 @@ func (e *emitter) mapping(v Value, indent int, inline bool) {
 		e.field(fields[i].Key, fields[i].Value, indent)
 	}
 	e.fields = e.fields[:base]
+	e.close(v)
+}
+
+// open is called before the list or mapping v is written, close after it.
+func (e *emitter) open(v Value) {
+	if v.marked {
+		e.brackets++
+	}
+}
+
+func (e *emitter) close(v Value) {
+	if v.marked {
+		e.brackets--
+	}
 }
 
 func (e *emitter) field(key string, v Value, indent int) {
@@ -194,18 +206,16 @@ func (e *emitter) nested(v Value, indent int) {
 }
 
 func (e *emitter) seq(v Value, indent int, inline bool) {
-	if v.marked {
-		e.brackets++
-		defer func() { e.brackets-- }()
-	}
-	for i, v := range v.Items() {
+	e.open(v)
+	for i, x := range v.Items() {
 		if i > 0 || !inline {
 			e.flushMuch()
 			e.indent(indent)
 		}
 		e.dst = append(e.dst, "- "...)
-		e.nested(v, indent+2)
+		e.nested(x, indent+2)
 	}
+	e.close(v)
 }
 
 // scalar writes a scalar or an empty mapping or list; further lines start at column indent.
@@ -234,7 +244,7 @@ func (e *emitter) sorted(fields []Field) []Field {
 			e.fields = append(e.fields, fields...)
 			fields = e.fields[base:]
 			// Some keys have no order among themselves: then the steps of the sort decide, which are those of the package that kustomize uses.
-			sortFields(fields, compareKeys)
+			slices.SortFunc(fields, func(a, b Field) int { return compareKeys(a.Key, b.Key) })
 			break
 		}
 	}

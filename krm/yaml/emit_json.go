@@ -2,14 +2,9 @@ package yaml
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 )
-
-func sortFields(fields []Field, compare func(a, b string) int) {
-	slices.SortFunc(fields, func(a, b Field) int { return compare(a.Key, b.Key) })
-}
 
 // AppendJSON appends v as encoding/json writes a map[string]any: compact, keys sorted, <, > and & escaped. An integer
 // too large for a float64 keeps its digits.
@@ -28,11 +23,9 @@ func (e *emitter) json(v Value) {
 	case Bool, Int, Float:
 		e.dst = appendLiteral(e.dst, v, true)
 	case Seq, Map:
-		if v.marked {
-			e.brackets++
-			defer func() { e.brackets-- }()
-		}
+		e.open(v)
 		e.jsonNode(v)
+		e.close(v)
 	default:
 		e.dst = append(e.dst, e.null(v)...)
 	}

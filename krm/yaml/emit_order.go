@@ -1,6 +1,7 @@
 package yaml
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -15,6 +16,7 @@ func compareKeys(a, b string) int {
 		return len(a) - len(b)
 	}
 	x, y := a[i], b[i]
+	from := 0 // where the number starts that i is in
 	if x < 0x80 && y < 0x80 {
 		xl, yl := isLetter(x), isLetter(y)
 		switch {
@@ -27,8 +29,14 @@ func compareKeys(a, b string) int {
 		case x-'0' > 9 && y-'0' > 9:
 			return int(x) - int(y)
 		}
+		for from = i; from > 0 && a[from-1]-'0' <= 9; {
+			from--
+		}
+		if from > 0 && a[from-1] >= 0x80 {
+			from = 0
+		}
 	}
-	return compareRunes([]rune(a), []rune(b))
+	return compareRunes([]rune(a[from:]), []rune(b[from:]))
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -89,7 +97,7 @@ func (e *emitter) sortedBytewise(fields []Field) []Field {
 			base := len(e.fields)
 			e.fields = append(e.fields, fields...)
 			fields = e.fields[base:]
-			sortFields(fields, strings.Compare)
+			slices.SortFunc(fields, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
 			break
 		}
 	}

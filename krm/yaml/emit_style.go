@@ -108,6 +108,12 @@ func (e *emitter) double(s string, indent int) {
 			continue
 		}
 		space = false
+		if n := unescaped(s[i:]); n > 0 && !all {
+			e.dst = append(e.dst, s[i:i+n]...)
+			col += n
+			i += n
+			continue
+		}
 		r, size := rune(c), 1
 		if c >= 0x80 {
 			r, size = utf8.DecodeRuneInString(s[i:])
@@ -123,6 +129,15 @@ func (e *emitter) double(s string, indent int) {
 		i += size
 	}
 	e.dst = append(e.dst, '"')
+}
+
+// unescaped returns how many ASCII characters s starts with that are no spaces and stand for themselves in double quotes.
+func unescaped(s string) int {
+	n := 0
+	for n < len(s) && s[n] > ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\' {
+		n++
+	}
+	return n
 }
 
 func appendEscape(dst []byte, r rune) []byte {

@@ -97,7 +97,8 @@ func (s *relinker) relink(old, v Value) Value {
 	}
 	w := v
 	fields := old.Fields()
-	for _, i := range v.changedFields(fields) {
+	var order [8]int
+	for _, i := range v.changedFields(order[:0], fields) {
 		f := v.Fields()[i]
 		if x := s.relink(old.counterpart(i, f.Key), f.Value); x != f.Value {
 			if w == v {
@@ -121,19 +122,19 @@ func (s *relinker) relink(old, v Value) Value {
 	return w
 }
 
-// changedFields returns the positions of the fields of v that are not the same in old, in the order in which kustomize visits
-// them: the last one that changes a linked value counts.
-func (v Value) changedFields(old []Field) []int {
-	var order []int
-	for i, f := range v.Fields() {
-		if i >= len(old) || old[i].Value != f.Value || old[i].Key != f.Key {
+// changedFields appends the positions of the fields of v that are not the same in old to order, in the order in which kustomize
+// visits them: the last one that changes a linked value counts.
+func (v Value) changedFields(order []int, old []Field) []int {
+	fields := v.Fields()
+	for i := sameFields(old, fields); i < len(fields); i++ {
+		if i >= len(old) || old[i].Value != fields[i].Value || old[i].Key != fields[i].Key {
 			order = append(order, i)
 		}
 	}
 	if len(order) < 2 {
 		return order
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.Fields()[a].Key, v.Fields()[b].Key) })
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(fields[a].Key, fields[b].Key) })
 	return order
 }
 

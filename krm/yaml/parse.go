@@ -426,6 +426,10 @@ func (p *parser) unique(fields []Field) bool {
 		}
 		return true
 	}
+	return p.uniqueMany(fields)
+}
+
+func (p *parser) uniqueMany(fields []Field) bool {
 	if n := len(fields); n > p.sized || n < p.sized/8 {
 		p.seen, p.sized = make(map[string]struct{}, n), n
 	}

@@ -53,7 +53,7 @@ func (v Value) step(step any) (child Value, places int, ok bool) {
 		}
 		return v.Items()[step], places, true
 	case string:
-		i := v.index(step)
+		i := v.Index(step)
 		if i < 0 {
 			return v, 0, false
 		}

@@ -54,45 +54,53 @@ func Growth(old, v Value) int {
 	return v.Size(2*MaxResource) - old.Size(2*MaxResource)
 }
 
+// fieldsGrowth is growth of mappings. Which fields are compared makes no difference for the sum.
 func fieldsGrowth(old, fields []Field) int {
 	n := fieldSize * (len(fields) - len(old))
-	for len(old) > 0 && len(fields) > 0 && old[0] == fields[0] {
-		old, fields = old[1:], fields[1:]
-	}
+	same := sameFields(old, fields)
+	old, fields = old[same:], fields[same:]
 	for len(old) > 0 && len(fields) > 0 && old[len(old)-1] == fields[len(fields)-1] {
 		old, fields = old[:len(old)-1], fields[:len(fields)-1]
 	}
-	// Which of them are compared makes no difference for the sum.
-	for i := range max(len(old), len(fields)) {
-		var a, b Field
-		if i < len(old) {
-			a = old[i]
+	both := min(len(old), len(fields))
+	for i := range both {
+		if old[i].Value != fields[i].Value || len(old[i].Key) != len(fields[i].Key) {
+			n += len(fields[i].Key) - len(old[i].Key) + Growth(old[i].Value, fields[i].Value)
 		}
-		if i < len(fields) {
-			b = fields[i]
-		}
-		n += len(b.Key) - len(a.Key) + Growth(a.Value, b.Value)
+	}
+	for _, f := range fields[both:] {
+		n += len(f.Key) + f.Value.Size(2*MaxResource)
+	}
+	for _, f := range old[both:] {
+		n -= len(f.Key) + f.Value.Size(2*MaxResource)
 	}
 	return n
 }
 
+// sameFields returns how many fields a and b have in common because they are in the same place.
+func sameFields(a, b []Field) int {
+	if unsafe.SliceData(a) == unsafe.SliceData(b) {
+		return min(len(a), len(b))
+	}
+	return 0
+}
+
 func itemsGrowth(old, items []Value) int {
 	n := itemSize * (len(items) - len(old))
-	for len(old) > 0 && len(items) > 0 && old[0] == items[0] {
-		old, items = old[1:], items[1:]
-	}
 	for len(old) > 0 && len(items) > 0 && old[len(old)-1] == items[len(items)-1] {
 		old, items = old[:len(old)-1], items[:len(items)-1]
 	}
-	for i := range max(len(old), len(items)) {
-		var a, b Value
-		if i < len(old) {
-			a = old[i]
+	both := min(len(old), len(items))
+	for i := range both {
+		if old[i] != items[i] {
+			n += Growth(old[i], items[i])
 		}
-		if i < len(items) {
-			b = items[i]
-		}
-		n += Growth(a, b)
+	}
+	for _, x := range items[both:] {
+		n += x.Size(2 * MaxResource)
+	}
+	for _, x := range old[both:] {
+		n -= x.Size(2 * MaxResource)
 	}
 	return n
 }

@@ -160,9 +160,13 @@ func (v Value) Len() int {
 // IsEmpty reports whether v is None, Null, an empty list or an empty mapping.
 func (v Value) IsEmpty() bool { return v.typ <= Null || v.typ >= Seq && v.n == 0 }
 
-func (v Value) index(key string) int {
-	for i := range v.Fields() {
-		if v.Fields()[i].Key == key {
+// Index returns where the field key of a mapping is, -1 when there is none.
+func (v Value) Index(key string) int {
+	fields := v.Fields()
+	for i := range fields {
+		k, n := fields[i].Key, len(key)
+		// Keys of large mappings begin alike and end in different ways.
+		if len(k) == n && (n == 0 || k[n-1] == key[n-1]) && k == key {
 			return i
 		}
 	}
@@ -171,7 +175,7 @@ func (v Value) index(key string) int {
 
 // Get returns the field key of a mapping, None when there is none.
 func (v Value) Get(key string) Value {
-	if i := v.index(key); i >= 0 {
+	if i := v.Index(key); i >= 0 {
 		return v.Fields()[i].Value
 	}
 	return Value{}
@@ -188,7 +192,7 @@ func (v Value) At(path ...string) Value {
 // With returns v with the field key set to x: in its place if it exists, else at the end; v itself if x is there already. A
 // Value that is no mapping is replaced by a mapping of one field.
 func (v Value) With(key string, x Value) Value {
-	i := v.index(key)
+	i := v.Index(key)
 	if i < 0 {
 		fields := make([]Field, v.fieldCount()+1)
 		copy(fields, v.Fields())
@@ -215,7 +219,7 @@ func (v Value) WithAt(x Value, path ...string) Value {
 
 // Without returns v without the field key; v itself if there is no such field.
 func (v Value) Without(key string) Value {
-	i := v.index(key)
+	i := v.Index(key)
 	if i < 0 {
 		return v
 	}

@@ -10,9 +10,21 @@ import (
 // ScalarText returns the string s, which must be one line, as a scalar of block style YAML: plain if possible, else quoted,
 // in the form that kyaml writes. It is meant for YAML within strings; the output of a build is quoted by other rules.
 func ScalarText(s string) string {
-	if isObviouslyPlain(s) {
+	switch {
+	case plainWord(s):
 		return s
+	case !printableASCII(s):
+		return encodedText(s)
+	case s == "" || hint[s[0]] != 0 && (resolve(s, false).typ != String || !staysString(s)):
+		return `"` + s + `"` // what looks like a number or a word has nothing to escape
+	case analyze(s)&noPlain != 0:
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
+	return s
+}
+
+// encodedText is ScalarText for any text. It costs a hundred times as much.
+func encodedText(s string) string {
 	var b bytes.Buffer
 	if err := yaml.NewEncoder(&b).Encode(map[string]string{"k": s}); err != nil {
 		return `""`
@@ -20,17 +32,9 @@ func ScalarText(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), "k: "), "\n")
 }
 
-// isObviouslyPlain recognises paths and names: an exact answer needs the whole of YAML.
-func isObviouslyPlain(s string) bool {
-	rest := strings.TrimLeft(s, "./")
-	if len(rest) < 6 || len(rest) < len(s) && s[len(s)-len(rest)-1] != '/' {
-		return false // short words may be booleans, and .inf a number
-	}
-	for i := range len(rest) {
-		switch c := rest[i] | 0x20; {
-		case 'a' <= c && c <= 'z':
-		case i > 0 && (rest[i] == '-' || rest[i] == '_' || rest[i] == '.' || rest[i] == '/' || '0' <= rest[i] && rest[i] <= '9'):
-		default:
+func printableASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
 			return false
 		}
 	}

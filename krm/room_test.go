@@ -1,0 +1,43 @@
+package krm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// TestWithFieldSpares adds fields to any mapping that was ever made, also twice to the same one and by a copy of the resource, and
+// looks whether each of them still has what it had.
+func TestWithFieldSpares(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	type made struct {
+		owner *Resource
+		v     yaml.Value
+		want  string
+	}
+	var few []yaml.Field
+	for i := range 12 {
+		few = append(few, yaml.Field{Key: fmt.Sprint("first-", i), Value: yaml.Str("x")})
+	}
+	start := yaml.MapOf(few...)
+	all := []made{{listObject("a"), start, string(yaml.AppendJSON(nil, start))}}
+	for i := range 3000 {
+		m := all[max(0, len(all)-1-rnd.IntN(4))]
+		if rnd.IntN(10) == 0 {
+			m = all[rnd.IntN(len(all))]
+		}
+		if rnd.IntN(20) == 0 {
+			m.owner = m.owner.Copy()
+		}
+		key, x := fmt.Sprint("k", i), yaml.Str(fmt.Sprint(i))
+		want := string(yaml.AppendJSON(nil, m.v.With(key, x)))
+		all = append(all, made{m.owner, m.owner.WithField(m.v, key, x), want})
+	}
+	for i, m := range all {
+		if got := string(yaml.AppendJSON(nil, m.v)); got != m.want {
+			t.Fatalf("mapping %d of %d fields has changed", i, m.v.Len())
+		}
+	}
+}
