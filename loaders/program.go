@@ -3,7 +3,6 @@ package loaders
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -21,6 +20,8 @@ type Program struct {
 	Real, Root string
 	// Digest is that of the file, zero if it lies elsewhere: then it is not read.
 	Digest krm.Digest
+	// Mode is that of the file where systems have one, 0 where they do not.
+	Mode fs.FileMode
 }
 
 // Program hashes the program at an absolute path below root, if that is below root as well once symbolic links are
@@ -38,7 +39,7 @@ func (l *Local) Program(path, root string) (Program, error) {
 	full := filepath.Join(realRoot, rel)
 	dir := &Dir{Real: realRoot, Name: l.Name(realRoot)}
 	defer dir.Close()
-	p.Digest, err = (&Local{cwd: l.cwd, absolute: l.absolute}).hash(dir, full, rel)
+	p.Digest, p.Mode, err = (&Local{cwd: l.cwd, absolute: l.absolute}).hash(dir, full, rel)
 	var outside *RestrictedError
 	if err != nil && !errors.As(err, &outside) {
 		return Program{}, err
@@ -47,37 +48,24 @@ func (l *Local) Program(path, root string) (Program, error) {
 	return p, err
 }
 
-// A NotExecutableError says that nobody may execute a file.
-type NotExecutableError struct {
-	Path string
-	Mode fs.FileMode
-}
-
-func (e *NotExecutableError) Error() string {
-	return fmt.Sprintf("%s is not executable (mode %04o)", e.Path, e.Mode.Perm())
-}
-
-// Hints returns the line that says how to change that.
-func (e *NotExecutableError) Hints() []string { return []string{"chmod +x makes it so"} }
-
-// hash returns the digest of a program in d.
-func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, err error) {
+// hash returns the digest and the mode of a program in d.
+func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, mode fs.FileMode, err error) {
 	f, err := l.open(d, abs, as)
 	if err != nil {
-		return digest, err
+		return digest, 0, err
 	}
 	defer f.Close()
 	size, err := regularSize(f, as, MaxProgram)
 	if err != nil {
-		return digest, err
+		return digest, 0, err
 	}
-	if info, err := f.Stat(); err == nil && runtime.GOOS != "windows" && info.Mode()&0o111 == 0 {
-		return digest, &NotExecutableError{abs, info.Mode()}
+	if info, err := f.Stat(); err == nil && runtime.GOOS != "windows" {
+		mode = info.Mode()
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.LimitReader(f, size)); err != nil {
-		return digest, pathError(err, as, "")
+		return digest, mode, pathError(err, as, "")
 	}
 	h.Sum(digest[:0])
-	return digest, nil
+	return digest, mode, nil
 }

@@ -398,7 +398,7 @@ func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 	req.Facts.Programs, req.Facts.Images, req.Facts.Mounts = map[string]trust.Program{}, map[string]trust.Image{}, map[string]trust.Mount{}
 	for i, path := range needs.Programs {
 		p, err := s.c.files.Program(path, needs.Roots[i])
-		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Err: err}
+		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
 	}
 	for _, image := range needs.Images {
 		req.Facts.Images[image] = s.c.image(image)

@@ -7,6 +7,8 @@
 package trust
 
 import (
+	"io/fs"
+
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -164,9 +166,10 @@ type Facts struct {
 
 // A Program is what was found at a path.
 type Program struct {
-	Real   string     // the path without symbolic links
-	Digest krm.Digest // of what is there; none if Real is not where programs may be
-	Err    error      // why the program cannot be used: missing, not executable ...
+	Real   string      // the path without symbolic links
+	Digest krm.Digest  // of what is there; none if Real is not where programs may be
+	Mode   fs.FileMode // 0 if it is not known
+	Err    error       // why the program cannot be read
 }
 
 // An Image is what was found about a reference of [Needs].Images.

@@ -114,9 +114,6 @@ func (x *decider) found(root, path string) (Program, bool) {
 		x.deny(Mismatch, nil, "the program %s was not examined", path)
 	case p.Err != nil:
 		err := x.deny(Invalid, nil, "the program %s cannot be used: %v", path, p.Err)
-		if with, ok := p.Err.(interface{ Hints() []string }); ok {
-			err.Hints = append(err.Hints, with.Hints()...)
-		}
 		if errors.Is(p.Err, fs.ErrNotExist) && !strings.Contains(path, "/") {
 			err.Hint("PATH is not searched: %s is a path in %s", path, root)
 		}
@@ -124,6 +121,8 @@ func (x *decider) found(root, path string) (Program, bool) {
 		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", path, p.Real, root)
 	case p.Digest.IsZero():
 		x.deny(Mismatch, nil, "the program %s was not hashed", path)
+	case x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0: // what other runtimes take may be data
+		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", path, p.Real, p.Mode.Perm()).Hint("chmod +x makes it so")
 	default:
 		return p, true
 	}
