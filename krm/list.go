@@ -8,12 +8,22 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// MaxResources bounds a list, far above what a cluster can hold: a base that is used twice by one that is used twice, and so
-// on, would fill the memory, and so would a function.
+// MaxResources bounds the length of a list, far above what a cluster can hold. Without it a few small files could fill the
+// memory: each uses the next one twice. So could a function.
 const MaxResources = 1 << 18
 
-// A List is a sequence of resources in load order with an index by identity, so that lookups never scan. A List is owned
-// by one step at a time and not safe for concurrent use; [List.Clone] makes a private copy that shares the resources.
+// A List is a sequence of resources in load order with an index by identity, so that lookups never scan. It is not safe for
+// concurrent use.
+//
+// Ownership has two levels, because a base may be part of a hundred overlays and most steps change a few resources only:
+//
+//   - One step at a time owns a list: its order and its indexes. If several steps take the same list, each but the last one
+//     works on a [List.Clone].
+//   - A clone shares the resources. So nobody changes a resource that is in a list, but by [List.Change], which copies it the
+//     first time and gives the copy the mark of the list. A resource with that mark is in no other list: the following steps
+//     change it in place.
+//   - [List.Share] takes the mark away from all resources. The step that goes on with a list which others have cloned calls it first.
+//     Clone does not, because several goroutines may clone one list at the same time.
 type List struct {
 	items []*Resource
 	cur   *index // by current identity
@@ -22,7 +32,7 @@ type List struct {
 	// Notes is for what a step has found out about the resources and the next one may want to know. It must name the
 	// resources that it is about: nothing is done to it when the list changes.
 	Notes any
-	// maker marks the resources that were copied for this list and that no other list has.
+	// owner marks the resources that were copied for this list and that no other list has. It is made when it is needed.
 	owner *owner
 	// size is that of all resources; tooLarge says why there must be no more, if that is so.
 	size     int
@@ -31,7 +41,7 @@ type List struct {
 	unique bool
 }
 
-// A maker tells lists apart.
+// An owner tells lists apart, by its address: therefore it must not be empty.
 type owner struct{ _ byte }
 
 // NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
@@ -57,8 +67,8 @@ func (l *List) countSize(old int, r *Resource) {
 // Size returns about how many bytes the resources have together, with those that are shared counted wherever they are.
 func (l *List) Size() int { return l.size }
 
-// CheckSize returns an error that wraps [diag.ErrLimit] if the list or a resource in it has grown too large. Until then
-// iterations over the list end early: whoever changes one asks in the end.
+// CheckSize returns an error that wraps [diag.ErrLimit] if the list or a resource in it has grown too large. From that moment
+// on [List.All] yields nothing more, so that a step comes to its end soon; whoever runs a step asks after it.
 func (l *List) CheckSize() error { return l.tooLarge }
 
 // Len returns the number of resources.
@@ -151,8 +161,8 @@ func (l *List) Set(i int, r *Resource) {
 	l.changed(r, old.id, old.Prev)
 }
 
-// Change calls change with resource i, which is copied before unless that was done for this list already: a resource
-// goes through many steps, and only the first one needs to spare those who know it.
+// Change calls change with resource i. The first time it copies the resource before, because other lists may have it; later
+// it need not: a resource goes through many steps, and one copy for all of them is enough.
 func (l *List) Change(i int, change func(r *Resource)) {
 	r := l.items[i]
 	if l.owner == nil {
@@ -169,11 +179,10 @@ func (l *List) Change(i int, change func(r *Resource)) {
 	l.changed(r, id, prev)
 }
 
-// Share says that others know the resources of the list, however it came by them: from now on each is copied again before
-// [List.Change] changes it.
+// Share says that others have the resources of this list, too: from now on [List.Change] copies each of them once more.
 func (l *List) Share() { l.owner = nil }
 
-// changed drops the indexes that are wrong now that r has not id and prev anymore.
+// changed drops the indexes that are wrong if the identities of r are no longer id and prev.
 func (l *List) changed(r *Resource, id ID, prev []ID) {
 	if id != r.id {
 		l.cur, l.any, l.names, l.unique = nil, nil, nil, len(l.items) < 2
@@ -182,7 +191,8 @@ func (l *List) changed(r *Resource, id ID, prev []ID) {
 	}
 }
 
-// sameHistory reports whether r has all the previous identities that it had, and more only if they are the current one.
+// sameHistory reports whether the index by previous identities still holds for r, which had the previous identities prev: r has
+// them all, and what it has in addition is its current identity, which that index has as well.
 func (r *Resource) sameHistory(prev []ID) bool {
 	if len(r.Prev) < len(prev) {
 		return false
