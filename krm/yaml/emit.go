@@ -84,7 +84,7 @@ type emitter struct {
 	err      error     // of out
 }
 
-// flushMuch is flush if there is much.
+// flushMuch writes what there is to out, if it is much.
 func (e *emitter) flushMuch() {
 	if len(e.dst) >= flushSize && e.out != nil {
 		e.flush()

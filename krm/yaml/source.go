@@ -22,7 +22,7 @@ type Source struct {
 	// Data is the content. It must not be changed.
 	Data []byte
 	// answer is true for what a function answered: messages show nothing of it, and it must not take too much memory. rare is
-	// how many bytes of it the slow path has read.
+	// how many marks the documents of it had that needed the slow path.
 	answer bool
 	rare   int
 
