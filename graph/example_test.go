@@ -1,27 +1,26 @@
 package graph_test
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/krmflow/krmflow/graph"
 )
 
-// A graph is plain data. Whoever walks it says what a node means: here its verb is printed.
-func ExampleWalk() {
+// A graph is plain data, in an order in which it can run: a node names inputs that were added before it. Without one node
+// the others take what that node took.
+func ExampleGraph() {
 	g := &graph.Graph{}
-	deployment := g.Add(&graph.Node{ID: "kustomization.yaml#resources[0]", Op: graph.Load{}})
-	service := g.Add(&graph.Node{ID: "kustomization.yaml#resources[1]", Op: graph.Load{}})
-	both := g.Add(&graph.Node{ID: "kustomization.yaml#resources", Op: graph.Merge{}, Inputs: []graph.NodeID{deployment, service}})
-	g.Roots = []graph.Root{{Dir: ".", Node: both}}
-	errs := graph.Walk(context.Background(), g, 1, false, func(_ graph.NodeID, n *graph.Node) error {
-		fmt.Println(n.Op.Verb(), n.ID, len(n.Inputs))
-		return nil
-	})
-	fmt.Println(len(errs), "errors")
+	load := g.Add(&graph.Node{ID: "kustomization.yaml#resources[0]", Op: graph.Load{}})
+	prefix := g.Add(&graph.Node{ID: "kustomization.yaml#namePrefix", Op: graph.Transform{}, Inputs: []graph.NodeID{load}, Summary: "prod-"})
+	finish := g.Add(&graph.Node{ID: "kustomization.yaml#finish", Op: graph.Finish{}, Inputs: []graph.NodeID{prefix}})
+	g.Roots = []graph.Root{{Dir: ".", Node: finish}}
+	less, ok := g.Without("kustomization.yaml#namePrefix")
+	fmt.Println(ok)
+	for _, n := range less.Nodes {
+		fmt.Println(n.Op.Verb(), n.ID, n.Inputs)
+	}
 	// Output:
-	// load kustomization.yaml#resources[0] 0
-	// load kustomization.yaml#resources[1] 0
-	// merge kustomization.yaml#resources 2
-	// 0 errors
+	// true
+	// load kustomization.yaml#resources[0] []
+	// finish kustomization.yaml#finish [0]
 }
