@@ -12,18 +12,8 @@ import (
 // memory: each uses the next one twice. So could a function.
 const MaxResources = 1 << 18
 
-// A List is a sequence of resources in load order with an index by identity, so that lookups never scan. It is not safe for
-// concurrent use.
-//
-// Ownership has two levels, because a base may be part of a hundred overlays and most steps change a few resources only:
-//
-//   - One step at a time owns a list: its order and its indexes. If several steps take the same list, each but the last one
-//     works on a [List.Clone].
-//   - A clone shares the resources. So nobody changes a resource that is in a list, but by [List.Change], which copies it the
-//     first time and gives the copy the mark of the list. A resource with that mark is in no other list: the following steps
-//     change it in place.
-//   - [List.Share] takes the mark away from all resources. The step that goes on with a list which others have cloned calls it first.
-//     Clone does not, because several goroutines may clone one list at the same time.
+// A List is a sequence of resources in load order with an index by identity, so that lookups never scan. A List is owned
+// by one step at a time and not safe for concurrent use; [List.Clone] makes a private copy that shares the resources.
 type List struct {
 	items []*Resource
 	cur   *index // by current identity
@@ -32,7 +22,7 @@ type List struct {
 	// Notes is for what a step has found out about the resources and the next one may want to know. It must name the
 	// resources that it is about: nothing is done to it when the list changes.
 	Notes any
-	// owner marks the resources that were copied for this list and that no other list has. It is made when it is needed.
+	// maker marks the resources that were copied for this list and that no other list has.
 	owner *owner
 	// size is that of all resources; tooLarge says why there must be no more, if that is so.
 	size     int
@@ -41,7 +31,7 @@ type List struct {
 	unique bool
 }
 
-// An owner tells lists apart, by its address: therefore it must not be empty.
+// A maker tells lists apart.
 type owner struct{ _ byte }
 
 // NewList returns a list of rs without looking for duplicate identities. It takes ownership of the slice.
@@ -161,8 +151,8 @@ func (l *List) Set(i int, r *Resource) {
 	l.changed(r, old.id, old.Prev)
 }
 
-// Change calls change with resource i. The first time it copies the resource before, because other lists may have it; later
-// it need not: a resource goes through many steps, and one copy for all of them is enough.
+// Change calls change with resource i, which is copied before unless that was done for this list already: a resource
+// goes through many steps, and only the first one needs to spare those who know it.
 func (l *List) Change(i int, change func(r *Resource)) {
 	r := l.items[i]
 	if l.owner == nil {
@@ -179,10 +169,11 @@ func (l *List) Change(i int, change func(r *Resource)) {
 	l.changed(r, id, prev)
 }
 
-// Share says that others have the resources of this list, too: from now on [List.Change] copies each of them once more.
+// Share says that others know the resources of the list, however it came by them: from now on each is copied again before
+// [List.Change] changes it.
 func (l *List) Share() { l.owner = nil }
 
-// changed drops the indexes that are wrong if the identities of r are no longer id and prev.
+// changed drops the indexes that are wrong now that r has not id and prev anymore.
 func (l *List) changed(r *Resource, id ID, prev []ID) {
 	if id != r.id {
 		l.cur, l.any, l.names, l.unique = nil, nil, nil, len(l.items) < 2

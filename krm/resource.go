@@ -17,9 +17,9 @@ type Resource struct {
 	// scopes is the schema that was in effect when the resource was loaded. It decides whether the kind has a namespace, also
 	// if a later layer brings another schema; nil is Kubernetes' own.
 	scopes *schema.Schema
-	size   int    // as yaml.Value.Size counts: that of the text that was read, and what steps have added
-	linked bool   // value may hold strings made by yaml.Linked
-	owner  *owner // of the only list that has this resource; nil if any may have it
+	size   int    // of the text that it was read from, and what steps have added: see Value.Size
+	linked bool   // value may hold linked strings
+	owner  *owner // of the list that this is a copy for; no other has it
 
 	// Prev holds the identities that the resource had before renaming steps, oldest first: by them patches, replacements and
 	// references of all layers find it, each by the name that it had in that layer.
@@ -130,8 +130,7 @@ func (r *Resource) PrevID(i int) ID {
 	return id
 }
 
-// PushID records the current identity as a previous one: steps that rename call it before they do. The namespace is recorded
-// as it decides about identity, so that the resource is still found if the namespace is written or removed later.
+// PushID records the current identity as a previous one, before a step that may rename the resource.
 func (r *Resource) PushID() {
 	id := r.id
 	id.Namespace = id.EffectiveNamespace()
