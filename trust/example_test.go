@@ -22,10 +22,10 @@ func ExamplePolicy_Decide() {
 	}
 	var nobody trust.Policy
 	d := nobody.Decide(request)
-	fmt.Println(d.Allowed, d.Exit, d.Allow())
+	fmt.Println(d.Allowed, d.Allow())
 	d = trust.Policy{AllowUncatalogued: true, AllowExec: true}.Decide(request)
 	fmt.Println(d.Allowed, d.Function.Program, len(d.Warnings))
 	// Output:
-	// false 3 [--enable-alpha-plugins --enable-exec]
+	// false [--enable-alpha-plugins --enable-exec]
 	// true /tree/stamp.sh 1
 }
