@@ -1,3 +1,5 @@
+// Follows api/resmap/reswrangler.go, api/resource/resource.go, api/types/generationbehavior.go.
+
 package builtins
 
 import (

@@ -1,3 +1,6 @@
+// Follows api/internal/builtins/PrefixTransformer.go, api/internal/builtins/SuffixTransformer.go, api/filters/prefix/prefix.go,
+// api/filters/suffix/suffix.go.
+
 package builtins
 
 import (

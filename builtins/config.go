@@ -1,3 +1,6 @@
+// Follows api/internal/plugins/builtinconfig/transformerconfig.go, api/internal/plugins/builtinconfig/namebackreferences.go,
+// api/internal/plugins/builtinconfig/loaddefaultconfig.go.
+
 package builtins
 
 import (

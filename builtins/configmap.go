@@ -1,3 +1,6 @@
+// Follows api/internal/builtins/ConfigMapGenerator.go, api/internal/generators/configmap.go, api/internal/generators/utils.go,
+// api/types/generatoroptions.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/internal/accumulator/loadconfigfromcrds.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows the files in api/internal/konfig/builtinpluginconsts.
+
 package builtins
 
 import "sync"

@@ -1,3 +1,5 @@
+// Follows api/internal/konfig/builtinpluginconsts/namereference.go.
+
 package builtins
 
 var defaultNameReferences = NameReferences{

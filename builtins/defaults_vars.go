@@ -1,3 +1,5 @@
+// Follows api/internal/konfig/builtinpluginconsts/varreference.go.
+
 package builtins
 
 var defaultVars = FieldSpecs{

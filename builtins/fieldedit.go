@@ -1,3 +1,5 @@
+// Follows api/filters/replacement/replacement.go, kyaml/yaml/match.go.
+
 package builtins
 
 import (

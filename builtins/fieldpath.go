@@ -1,3 +1,5 @@
+// Follows kyaml/utils/pathsplitter.go, kyaml/yaml/fns.go, kyaml/yaml/match.go.
+
 package builtins
 
 import (

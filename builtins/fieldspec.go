@@ -1,3 +1,5 @@
+// Follows api/filters/fieldspec/fieldspec.go, api/types/fieldspec.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/types/fieldspec.go, api/filters/fsslice/fsslice.go.
+
 package builtins
 
 import (

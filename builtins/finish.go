@@ -1,3 +1,5 @@
+// Follows api/krusty/kustomizer.go, api/internal/target/kusttarget.go, api/resmap/reswrangler.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/internal/builtins/HashTransformer.go, api/hasher/hasher.go.
+
 package builtins
 
 import (

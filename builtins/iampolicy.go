@@ -1,3 +1,6 @@
+// Follows api/internal/builtins/IAMPolicyGenerator.go, api/filters/iampolicygenerator/iampolicygenerator.go,
+// api/types/iampolicygenerator.go.
+
 package builtins
 
 import (

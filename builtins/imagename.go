@@ -1,3 +1,5 @@
+// Follows api/internal/image/image.go.
+
 package builtins
 
 import (

@@ -1,3 +1,6 @@
+// Follows api/internal/builtins/ImageTagTransformer.go, api/filters/imagetag/imagetag.go, api/filters/imagetag/legacy.go,
+// api/filters/imagetag/updater.go.
+
 package builtins
 
 import (

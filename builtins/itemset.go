@@ -1,3 +1,5 @@
+// Follows kyaml/yaml/fns.go, kyaml/yaml/walk/associative_sequence.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/filters/patchjson6902/patchjson6902.go and gopkg.in/evanphx/json-patch.v4.
+
 package builtins
 
 import (

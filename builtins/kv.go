@@ -1,3 +1,5 @@
+// Follows api/kv/kv.go.
+
 package builtins
 
 import (

@@ -1,3 +1,6 @@
+// Follows api/internal/builtins/LabelTransformer.go, api/internal/builtins/AnnotationsTransformer.go,
+// api/filters/labels/labels.go, api/filters/annotations/annotations.go.
+
 package builtins
 
 import (

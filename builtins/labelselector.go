@@ -1,3 +1,5 @@
+// Follows kyaml/yaml/internal/k8sgen/pkg/labels/selector.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows kyaml/yaml/walk/associative_sequence.go, kyaml/yaml/merge2/smpdirective.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows kyaml/yaml/walk/associative_sequence.go, kyaml/yaml/walk/nonassociative_sequence.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/filters/nameref/nameref.go, api/resmap/reswrangler.go.
+
 package builtins
 
 import (

@@ -1,3 +1,6 @@
+// Follows api/internal/accumulator/namereferencetransformer.go, api/filters/nameref/nameref.go,
+// api/filters/nameref/seqfilter.go.
+
 package builtins
 
 import (

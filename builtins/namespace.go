@@ -1,3 +1,5 @@
+// Follows api/internal/builtins/NamespaceTransformer.go, api/filters/namespace/namespace.go.
+
 package builtins
 
 import (

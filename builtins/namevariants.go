@@ -1,3 +1,5 @@
+// Follows api/filters/nameref/nameref.go, api/resource/resource.go.
+
 package builtins
 
 import (

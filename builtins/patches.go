@@ -1,3 +1,6 @@
+// Follows api/internal/builtins/PatchTransformer.go, api/internal/builtins/PatchStrategicMergeTransformer.go,
+// api/internal/builtins/PatchJson6902Transformer.go.
+
 package builtins
 
 import (

@@ -1,3 +1,6 @@
+// Follows api/internal/builtins/PatchTransformer.go, api/internal/builtins/PatchJson6902Transformer.go,
+// api/filters/patchjson6902/patchjson6902.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/resource/origin.go, api/resource/resource.go, api/resmap/reswrangler.go, api/internal/target/kusttarget.go.
+
 package builtins
 
 import (

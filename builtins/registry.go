@@ -1,3 +1,5 @@
+// Follows api/internal/plugins/builtinhelpers/builtins.go.
+
 package builtins
 
 import "github.com/krmflow/krmflow/krm/yaml"

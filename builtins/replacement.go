@@ -1,3 +1,5 @@
+// Follows api/internal/builtins/ReplacementTransformer.go, api/types/replacement.go, api/types/replacementfield.go.
+
 package builtins
 
 import (

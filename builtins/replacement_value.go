@@ -1,3 +1,5 @@
+// Follows api/filters/replacement/replacement.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/internal/builtins/ReplicaCountTransformer.go, api/filters/replicacount/replicacount.go.
+
 package builtins
 
 import (

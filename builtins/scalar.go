@@ -1,3 +1,5 @@
+// Follows api/filters/filtersutil/setters.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/internal/builtins/SecretGenerator.go, api/internal/generators/secret.go.
+
 package builtins
 
 import (

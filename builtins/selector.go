@@ -1,3 +1,5 @@
+// Follows api/types/selector.go, api/resmap/reswrangler.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows api/resmap/reswrangler.go, api/resource/resource.go, api/filters/patchstrategicmerge/patchstrategicmerge.go.
+
 package builtins
 
 import (

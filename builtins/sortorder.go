@@ -1,3 +1,5 @@
+// Follows api/internal/builtins/SortOrderTransformer.go, api/types/sortoptions.go.
+
 package builtins
 
 import (

@@ -1,3 +1,5 @@
+// Follows kyaml/yaml/merge2/merge2.go, kyaml/yaml/merge2/smpdirective.go, kyaml/yaml/walk/walk.go, kyaml/yaml/walk/map.go.
+
 package builtins
 
 import (

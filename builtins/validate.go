@@ -1,3 +1,5 @@
+// Follows api/internal/target/kusttarget.go.
+
 package builtins
 
 import (

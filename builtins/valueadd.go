@@ -1,3 +1,5 @@
+// Follows api/internal/builtins/ValueAddTransformer.go, api/filters/valueadd/valueadd.go.
+
 package builtins
 
 import (

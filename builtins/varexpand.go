@@ -1,3 +1,5 @@
+// Follows api/filters/refvar/expand.go, api/filters/refvar/refvar.go.
+
 package builtins
 
 import (

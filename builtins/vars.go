@@ -1,3 +1,5 @@
+// Follows api/internal/accumulator/refvartransformer.go, api/internal/accumulator/resaccumulator.go, api/types/var.go.
+
 package builtins
 
 import (

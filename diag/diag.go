@@ -37,8 +37,8 @@ func Errorf(pos Pos, field, format string, args ...any) *Error {
 	return &Error{Pos: pos, Field: field, Msg: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// AsError returns err as an [Error]: the one that it is or says, else one with its text and, if it wraps an Error, that one's
-// place.
+// AsError returns err as an [Error]. If err is one, or wraps one and adds nothing to its text, that is the result; else it is a new
+// one with the text of err and, if err wraps an Error, the place of that.
 func AsError(err error) *Error {
 	var at *Error
 	found := errors.As(err, &at)
@@ -53,7 +53,7 @@ func AsError(err error) *Error {
 	return e
 }
 
-// ErrLimit is what errors wrap that say that a run needs more than krmflow allows.
+// ErrLimit is wrapped by errors which say that a run needs more than krmflow allows (exit code 6).
 var ErrLimit = errors.New("limit")
 
 // Limitf returns an error without a place that wraps [ErrLimit].

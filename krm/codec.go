@@ -12,8 +12,9 @@ import (
 // codecVersion is the first byte of an encoded list. It changes when the form does.
 const codecVersion = 1
 
-// AppendBinary appends the list in a form that [ReadList] reads: the resources with all that a build remembers about them, strings that
-// are one node in several places included. Two lists that steps would treat in the same way have the same bytes, in every process.
+// AppendBinary appends the list in a form that [ReadList] reads: the resources with all that a build remembers about them, and which
+// strings are one node in several places. Two lists that every step would treat in the same way have the same bytes, in every process:
+// by them a result can be recognised and kept.
 func (l *List) AppendBinary(dst []byte) []byte {
 	w := listWriter{dst: append(dst, codecVersion), origins: map[*Origin]uint64{nil: 0}}
 	w.uint(len(l.items))
@@ -97,8 +98,9 @@ func (w *listWriter) origin(o *Origin) {
 	}
 }
 
-// ReadList reads what [List.AppendBinary] has written. schemas returns the schema with a [schema.Schema.Key], nil if it is not known, which
-// is an error. The list shares the memory of data, which must not be changed.
+// ReadList reads what [List.AppendBinary] has written. Schemas are not part of that, but their keys are: schemas returns the schema
+// that has a [schema.Schema.Key], nil if it does not know it; then ReadList fails. The list shares the memory of data, which must not
+// be changed.
 func ReadList(data []byte, schemas func(key [32]byte) *schema.Schema) (*List, error) {
 	r := listReader{BinaryReader: yaml.NewBinaryReader(data), schemas: schemas, origins: []*Origin{nil}}
 	if v := r.Bytes(1); len(v) == 1 && v[0] != codecVersion {

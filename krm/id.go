@@ -45,8 +45,9 @@ const (
 	DefaultNamespace = "default"
 )
 
-// An ID identifies a resource within a list. IDs are comparable, but two IDs that mean the same object may differ as
-// Go values (namespace "" and "default"); compare their [ID.Key].
+// An ID identifies a resource within a list. IDs are comparable, but two IDs that mean the same object may differ as Go values
+// (namespace "" and "default"): compare their [ID.Key]. They are kept as they are written, because a step that looks at the
+// namespace must see whether there is one.
 type ID struct {
 	GVK
 	Name, Namespace string

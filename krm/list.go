@@ -8,8 +8,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// MaxResources bounds a list, far above what a cluster can hold: a base that is used twice by one that is used twice, and so
-// on, would fill the memory, and so would a function.
+// MaxResources bounds the length of a list, far above what a cluster can hold. Without it a few small files could fill the
+// memory: each uses the next one twice. So could a function.
 const MaxResources = 1 << 18
 
 // A List is a sequence of resources in load order with an index by identity, so that lookups never scan. A List is owned
@@ -51,8 +51,8 @@ func (l *List) countSize(old int, r *Resource) {
 // Size returns about how many bytes the resources have together, with those that are shared counted wherever they are.
 func (l *List) Size() int { return l.size }
 
-// CheckSize returns an error that wraps [diag.ErrLimit] if the list or a resource in it has grown too large. Until then
-// iterations over the list end early: whoever changes one asks in the end.
+// CheckSize returns an error that wraps [diag.ErrLimit] if the list or a resource in it has grown too large. From that moment
+// on [List.All] yields nothing more, so that a step comes to its end soon; whoever runs a step asks after it.
 func (l *List) CheckSize() error { return l.tooLarge }
 
 // Len returns the number of resources.
@@ -167,7 +167,8 @@ func (l *List) changed(r *Resource, id ID, prev []ID) {
 	}
 }
 
-// sameHistory reports whether r has all the previous identities that it had, and more only if they are the current one.
+// sameHistory reports whether the index by previous identities still holds for r, which had the previous identities prev: r has
+// them all, and what it has in addition is its current identity, which that index has as well.
 func (r *Resource) sameHistory(prev []ID) bool {
 	if len(r.Prev) < len(prev) {
 		return false

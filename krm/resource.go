@@ -6,20 +6,24 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A Resource is one Kubernetes object together with what a build must remember about it. Resources are immutable once
-// they are in a [List] that others can see: a step copies the struct ([Resource.Copy]), changes the copy and puts it
-// into its own list.
+// A Resource is one Kubernetes object together with what a build must remember about it. A resource that is in a list is
+// changed by [List.Change] only, or copied ([Resource.Copy]) and replaced by the copy: other lists may have it, too.
+//
+// What is remembered serves the steps at the end of a build: references in other objects hold the name that an object had when
+// their file was written, and are to hold the one that it has in the end.
 type Resource struct {
 	value yaml.Value
 	id    ID
-	// scopes decides which kinds have no namespace; nil means Kubernetes' own.
+	// scopes is the schema that was in effect when the resource was loaded. It decides whether the kind has a namespace, also
+	// if a later layer brings another schema; nil is Kubernetes' own.
 	scopes *schema.Schema
 	size   int             // of the text that it was read from, and what steps have added: see Value.Size
 	linked bool            // value may hold linked strings
 	owner  *owner          // of the list that this is a copy for; no other has it
 	room   *yaml.FieldRoom // behind a mapping in value, nil if there is none
 
-	// Prev holds the identities that the resource had before renaming steps, oldest first.
+	// Prev holds the identities that the resource had before renaming steps, oldest first: by them patches, replacements and
+	// references of all layers find it, each by the name that it had in that layer.
 	Prev []ID
 	// Prefixes and Suffixes are the name prefixes and suffixes that were added, innermost first. They tell apart
 	// resources of one original name from different layers.
@@ -59,7 +63,7 @@ func NewResource(value yaml.Value, kinds *schema.Schema) *Resource {
 // Value returns the object.
 func (r *Resource) Value() yaml.Value { return r.value }
 
-// Room returns by how many bytes the object may still grow, negative if it has grown too large: see [Value.Size].
+// Room returns by how many bytes the object may still grow, negative if it has grown too large: see [yaml.Value.Size].
 func (r *Resource) Room() int { return yaml.MaxResource - r.size }
 
 // Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
@@ -74,8 +78,8 @@ func (r *Resource) Copy() *Resource {
 	return &c
 }
 
-// SetValue replaces the object; the current identity follows. Strings made by [yaml.Linked] that v has changed in one place
-// change in all places: a value that does not descend from the current one needs [Resource.Unlink] first.
+// SetValue replaces the object by v; the current identity follows. A string made by [yaml.Linked] that is another one in v in
+// one place changes in all places. So if v was not made from the current object, call [Resource.Unlink] before.
 func (r *Resource) SetValue(v yaml.Value) {
 	r.setValue(v, false)
 }

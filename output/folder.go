@@ -12,7 +12,7 @@ import (
 //	create(name, data, perm) writes a file that must not exist
 //	read(name, buf) reads at most len(buf) bytes of a regular file and returns how many, and the file's permissions
 //	entries() lists it; the entries know their types
-//	link(from, name) gives the file name in from a second name here; errors.ErrUnsupported where only a copy may do
+//	link(from, name) gives the file called name in the folder from a second name here; errors.ErrUnsupported if it cannot
 type folder struct {
 	root *os.Root
 	f    *os.File

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// journalName is the staging folder's name from the moment on at which its files must reach the output. It is how a
-// folder that cannot be exchanged as a whole changes in one step: before the rename to this name the old state counts,
-// after it the new one, and whoever finds a journal completes it.
+// journalName is the staging folder's name from the moment on at which its files must reach the output. So a folder that
+// cannot be exchanged as a whole still changes in one step: before the rename to this name the old state counts, after it the
+// new one, and whoever finds a journal completes it. The journal needs no list of what to do: the files that are in it are to be
+// moved, its manifest says which ones stay, and the manifest of the folder which ones were there.
 const journalName = ".krmflow-journal"
 
 // commitJournal turns the staging folder into the journal, at name in dir, and carries it out.
@@ -27,10 +28,10 @@ func (o *Dir) commitJournal(dir *os.Root, name string) error {
 	return nil
 }
 
-// rollForward carries out the journal in out, if there is one. It may stop anywhere and start again: removed files may
-// be missing, moved ones are no longer in the journal, and the manifest moves last. It loses nothing that others wrote, also if the
-// journal is not krmflow's: then it is refused. Messages call the folder dir. With force files that were changed since krmflow
-// wrote them are replaced.
+// rollForward carries out the journal in out, if there is one; messages call the folder dir. It may stop anywhere and start
+// again: what is removed may be missing, what was moved is no longer in the journal, and the manifest moves last, so that until
+// then the old one says what to remove. A folder from somebody else may hold a journal that krmflow did not make. Therefore
+// a journal is refused if it would replace or remove what krmflow did not write, or, without force, what was changed since.
 func rollForward(out *os.Root, dir string, force bool) error {
 	info, err := out.Lstat(journalName)
 	if notExist(err) || err == nil && !info.IsDir() {

@@ -20,9 +20,10 @@ var errNotLeft = errors.New("is not a file that krmflow left")
 // removeHint is for a file with a name of krmflow's own that no run holds.
 const removeHint = "remove it or move it away: no run uses it"
 
-// openLocked creates the file name in dir with perm and locks it; while another process holds it, it waits for at most wait. The
-// lock dies with the process; a file that a dead process left is replaced by a new one and never written to: it may have a second
-// name. It is safe against symbolic links, which it refuses, and against the holder before removing or renaming the file.
+// openLocked creates the file called name in dir with perm and locks it; while another process holds it, it waits for at most wait.
+// The lock dies with the process. A file that a dead process left is replaced by a new one and never written to, since it may have
+// a second name elsewhere. Symbolic links are refused. The holder before may remove or rename the file while we wait: then it starts
+// again.
 //
 // If the lock is held, the error is errBusy and the file is returned open and unlocked.
 func openLocked(dir *os.Root, name string, perm fs.FileMode, wait time.Duration) (*os.File, error) {

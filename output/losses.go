@@ -51,8 +51,8 @@ func refuseLosses(dir string, lost []loss, force bool) error {
 	return err
 }
 
-// taken returns what others have where m has a folder or a file, but for regular files, which are up to [losses], and links in
-// the place of files, which are replaced.
+// taken returns what others have in the places where m has folders and files. It leaves regular files to [losses], and links in the
+// places of files, which are replaced.
 func (o *Dir) taken(m manifest) []loss {
 	var lost []loss
 	folders := m.folders()

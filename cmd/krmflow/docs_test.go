@@ -14,8 +14,50 @@ import (
 	"github.com/krmflow/krmflow/executors/executortest"
 )
 
-// TestDocumentedFunction tries what docs/functions.md tells: its files are those of the example, its commands end as it says, and
-// every line of output that it shows is printed (… stands for any text).
+// TestReadme tries the commands of README: those above "Try it" and those of docs/plan.md on an example, those below in the repository.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := os.ReadFile("../../docs/plan.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, try, _ := strings.Cut(string(text), "## Try it")
+	first += string(plan)
+	shop, repository := t.TempDir(), t.TempDir()
+	if err := os.CopyFS(shop, os.DirFS("../../testdata/kustomize/shop")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tree := range []string{"testdata/kustomize/shop", "testdata/examples/webapp"} {
+		if err := os.CopyFS(filepath.Join(repository, tree), os.DirFS("../../"+tree)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	console := regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
+	commands := 0
+	for _, b := range console.FindAllStringSubmatch(first, -1) {
+		commands += documentedBlock(t, shop, strings.ReplaceAll(b[1], "| kubectl apply -f-", "> /dev/null"))
+	}
+	for _, b := range console.FindAllStringSubmatch(try, -1) {
+		commands += documentedBlock(t, repository, b[1])
+	}
+	iso, _ := isolation()
+	for _, c := range regexp.MustCompile("(?m)^    (go run .*)$").FindAllStringSubmatch(try, -1) {
+		if iso == "" && strings.Contains(c[1], "catalog") {
+			continue // a function that is a program
+		}
+		commands++
+		documented(t, repository, c[1], 0)
+	}
+	if commands < 6 {
+		t.Errorf("%d commands", commands)
+	}
+}
+
+// TestDocumentedFunction tries what docs/functions.md tells: its files are those of the example, its commands end as it says and
+// print what it shows.
 func TestDocumentedFunction(t *testing.T) {
 	if iso, _ := isolation(); runtime.GOOS != "linux" || iso == "" {
 		executortest.Missing(t, "the example is a program that runs in a sandbox")
@@ -27,6 +69,9 @@ func TestDocumentedFunction(t *testing.T) {
 	dir := t.TempDir()
 	example := filepath.Join("testdata", "functions", "stamp")
 	if err := os.CopyFS(filepath.Join(dir, example), os.DirFS(filepath.Join("../..", example))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o777); err != nil { // as in a clone
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
@@ -107,20 +152,32 @@ func documentedBlock(t *testing.T, dir, body string) (commands int) {
 // exitCommand prints the exit code of the command before.
 const exitCommand = "echo $?\n"
 
-// documented runs a command that the documentation shows and compares what it prints.
+// documented runs a command that the documentation shows and compares all that it prints. … stands for any text, on a line of its
+// own for any lines; a command without output may print anything.
 func documented(t *testing.T, dir, block string, exit int) {
 	command, output, _ := strings.Cut(block, "\n")
-	cmd := exec.Command("sh", "-c", command)
+	cmd := exec.Command("sh", "-c", strings.Replace(command, "go run ./cmd/krmflow", "krmflow", 1))
 	cmd.Dir = dir
 	var got bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &got, &got
 	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exit {
 		t.Errorf("%s: %v, not exit code %d\n%s", command, err, exit, got.Bytes())
 	}
-	for line := range strings.Lines(output) {
-		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSuffix(line, "\n")), "…", ".*")
-		if !regexp.MustCompile("(?m)^" + pattern + "$").Match(got.Bytes()) {
-			t.Errorf("%s does not print\n%s\nbut\n%s", command, line, got.Bytes())
+	if output = strings.TrimRight(output, "\n"); output == "" {
+		return
+	}
+	pattern := "^"
+	for line := range strings.SplitSeq(output, "\n") {
+		if line == "…" {
+			pattern += "(.*\n)*"
+		} else {
+			pattern += strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + "\n"
 		}
 	}
+	shown := progressLine.ReplaceAll(got.Bytes(), nil) // a slow machine has time for it
+	if !regexp.MustCompile(pattern + "$").Match(shown) {
+		t.Errorf("%s does not print\n%s\nbut\n%s", command, output, got.Bytes())
+	}
 }
+
+var progressLine = regexp.MustCompile(`(?m)^\d+ of \d+ roots done, .*\n`)

@@ -63,7 +63,7 @@ func (e *InlineConflict) Error() string { return e.Err.Error() }
 func (e *InlineConflict) Unwrap() error { return e.Err }
 
 // ReadInline returns the function that config names in any of its places, nil if it names none. locate tells where a path
-// of config is in its file; nil stands for a document without positions. The error is one [*Error] for each mistake,
+// of config is in its file; nil stands for a document without positions. The error is one [*diag.Error] for each mistake,
 // joined, or an [*InlineConflict].
 func ReadInline(config yaml.Value, locate func(path ...any) diag.Pos) (*Inline, error) {
 	if locate == nil {

@@ -51,8 +51,9 @@ type WireOptions struct {
 	Schema *schema.Schema
 }
 
-// idAnnotation carries the id of an item through a function. Functions keep annotations that start like this; kustomize's
-// own config.k8s.io/id is not used because runners inside of functions overwrite and remove it.
+// idAnnotation carries the id of an item through a function: what a build remembers about a resource does not go to functions, and
+// a name does not tell which resource came back if a function may rename it. Libraries of functions keep annotations that start like
+// this one. kustomize's own config.k8s.io/id is not used, because those libraries overwrite and remove it.
 const idAnnotation = internalPrefix + "krmflow-id"
 
 const internalPrefix = "internal.config.kubernetes.io/"

@@ -61,8 +61,8 @@ func (d *wireDecoder) duplicate(list *krm.List, items []yaml.Item) error {
 	return nil
 }
 
-// owner returns the position of the resource that an item is, by the id that it carries, -1 if it carries none that was given
-// out in this call.
+// owner returns the position of the input's resource that an item continues, by the id that it carries; -1 if it carries none
+// that was given out in this call.
 func (d *wireDecoder) owner(it *yaml.Item) (int, error) {
 	i := d.carried(it)
 	if i < 0 {
@@ -77,7 +77,7 @@ func (d *wireDecoder) owner(it *yaml.Item) (int, error) {
 	return owner, nil
 }
 
-// carried returns the position of the resource that has got the id of an item, -1 if none has.
+// carried returns the position of the input's resource whose id an item carries, -1 if there is none.
 func (d *wireDecoder) carried(it *yaml.Item) int {
 	id := it.Value.At("metadata", "annotations", idAnnotation).Text()
 	if id == "" || d.in.Len() == 0 {
@@ -94,9 +94,9 @@ func (d *wireDecoder) carried(it *yaml.Item) int {
 	return i
 }
 
-// meant returns the position of the resource that an item is which carries the id of resource i. The id tells it if a function
-// has renamed the resource. But an item that has the name of another resource, and is more like that one, got the wrong id:
-// ids that are exchanged do not move what the build knows about a resource to another one.
+// meant returns the position of the resource that an item continues which carries the id of resource i. That is i, also if the
+// function has renamed the resource. But an item that has the name of another resource, and is more like that one, has the wrong
+// id, and continues the other: a function that exchanges ids must not move what the build knows about one resource to another.
 func (d *wireDecoder) meant(it *yaml.Item, i int) int {
 	carried := d.in.At(i)
 	r := krm.NewResource(it.Value, carried.Schema())
@@ -111,8 +111,8 @@ func (d *wireDecoder) meant(it *yaml.Item, i int) int {
 	return at[0]
 }
 
-// warnLocal warns if r, which a function returned for a resource of the input, will for the first time not be in the output. from
-// is the resource whose id it has, -1 for none.
+// warnLocal warns if r, which a function returned for resource from of the input (-1 for none), is local-config and that resource was
+// not: the function has hidden it from the output.
 func (d *wireDecoder) warnLocal(it *yaml.Item, r *krm.Resource, from int) {
 	if !r.IsLocal() {
 		return

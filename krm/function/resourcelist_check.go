@@ -7,7 +7,7 @@ import (
 )
 
 // checkUnchanged returns an error if rs, the answer of a validator, differ from what it got. Their order does not count,
-// and a validator may add the label validated-by. Values count as the function saw them: it got 10 for 012.
+// and a validator may add the label validated-by. Values are compared as the function got them: 012 was sent as 10.
 func (d *wireDecoder) checkUnchanged(rs []*krm.Resource) error {
 	answer := krm.NewList(rs...)
 	for _, r := range d.in.All() {

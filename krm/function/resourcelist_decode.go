@@ -99,7 +99,7 @@ func (d *wireDecoder) errorf(field, format string, args ...any) *diag.Error {
 	return diag.Errorf(diag.Pos{File: d.stream.Name}, field, format, args...)
 }
 
-// start adds to an error what the answer starts with, which tells most about an answer that is no YAML.
+// start adds to an error how the answer starts: if it is no YAML, that tells most.
 func (d *wireDecoder) start(err error) error {
 	var e *diag.Error
 	if begin := d.stream.Begin(); begin != "" && errors.As(err, &e) {

@@ -161,7 +161,7 @@ func (n Node) docMergeKeys() []string {
 	return nil
 }
 
-// resolve follows references. A reference to nothing means that nothing is known, a circle of references too.
+// resolve follows references. If one leads to nothing, or back to itself, nothing is known.
 func (n Node) resolve(doc yaml.Value) Node {
 	for range 64 {
 		ref := doc.Get("$ref").Text()

@@ -75,7 +75,7 @@ type source struct {
 	key  [sha256.Size]byte
 }
 
-// Key returns what tells s from schemas that may answer in another way; that of the nil Schema is zero. It is safe for concurrent use.
+// Key returns a digest: schemas with equal keys give equal answers. That of the nil Schema is zero. It is safe for concurrent use.
 func (s *Schema) Key() (key [sha256.Size]byte) {
 	if s == nil {
 		return key
@@ -105,7 +105,7 @@ func schemaGVK(v yaml.Value) (Kind, error) {
 }
 
 // KnowsScope reports whether Kubernetes' list of kinds says if objects of kind g have a namespace. For other kinds kustomize
-// reads its whole schema, which decides what a schema that is met later replaces.
+// reads its whole schema, and that decides what becomes of a schema that it meets later: see the comment of the package.
 func KnowsScope(g Kind) bool {
 	k := builtinKind(g)
 	return k != nil && k.scope != scopeUnknown

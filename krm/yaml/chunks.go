@@ -2,7 +2,8 @@ package yaml
 
 import "slices"
 
-// Chunks is a text in pieces, as it comes from a pipe or a socket. Who makes one piece of a large one needs its memory twice.
+// Chunks is a text in pieces, as it comes from a pipe or a socket. It is not joined where that can be avoided: that would take the
+// memory of a large text twice.
 type Chunks [][]byte
 
 // Len returns the number of bytes.

@@ -15,7 +15,8 @@ const (
 )
 
 // AppendBinary appends everything that decides how v is printed, changed and compared, in a form that [BinaryReader.Value] reads. Values of
-// different meaning or style have different bytes. Strings made by [Linked] that are one node have one number, in every process.
+// different meaning or style have different bytes. Strings made by [Linked] are numbered as they are met, and those that are one node have
+// one number: so the bytes do not depend on addresses and are the same in every process.
 func (v Value) AppendBinary(dst []byte) []byte { return v.appendBinary(dst, &linkNumbers{}) }
 
 // linkNumbers are the numbers of the linked strings in a value, in the order in which they are met.
@@ -105,7 +106,7 @@ func (r *BinaryReader) Uint() uint64 {
 	return n
 }
 
-// Count reads the number of things that follow, each of at least one byte.
+// Count reads how many things follow. Each of them has at least one byte, so that a wrong number cannot make the reader allocate much.
 func (r *BinaryReader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.data)) {

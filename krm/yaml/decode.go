@@ -14,8 +14,8 @@ import (
 type DecodeError struct {
 	Path  []any // keys (string) and indexes (int) that lead to the value
 	Msg   string
-	Hints []string       // as [Error.Hints]
-	More  diag.MoreError // how many mistakes this stands for, if it is no mistake itself but the last one of a long list
+	Hints []string       // as diag.Error has them
+	More  diag.MoreError // not 0 for the last one of a long list, which stands for so many mistakes that are not told one by one
 }
 
 // Field returns the path in the form of messages, for instance "patches[2].target.kind".

@@ -80,12 +80,12 @@ type emitter struct {
 	ended  bool    // the last text has ended its line itself
 	// straight writes values as they are, not as they come back from kustomize's second step.
 	straight bool
-	brackets int       // how many of the open lists and mappings were written in brackets: what they hold comes back in another way
-	out      io.Writer // takes what was written, if it is not nil, when there is enough of it
+	brackets int       // how many of the open lists and mappings were written in brackets: what they hold is printed by other rules, see reread.go
+	out      io.Writer // if not nil, takes what was written as soon as that is much
 	err      error     // of out
 }
 
-// flushMuch is flush if there is much.
+// flushMuch writes what there is to out, if it is much.
 func (e *emitter) flushMuch() {
 	if len(e.dst) >= flushSize && e.out != nil {
 		e.flush()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What messages must not show: values of Secrets. Who writes a message often does not know whether a text is one: it is no YAML,
-// a patch without a kind, or says how to make one. So words decide, and rather too often.
+// Messages must not show values of Secrets. Whoever makes a message often does not know whether a text holds some: it may be no
+// YAML, a patch without a kind, or a generator's configuration. So words decide, and they rather hide too much.
 
 // HoldsSecrets reports whether objects of a kind are Secrets, or lists that may have some.
 func HoldsSecrets(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }

@@ -56,8 +56,8 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 	return v
 }
 
-// KeepLinks returns v, which a step made of old, with every change of a linked value made in all its places. Linked values
-// that old does not have at their place become ordinary copies unless added is set.
+// KeepLinks returns v, which a step has made from old, after every change of a linked value was made in all places of that value.
+// Linked values that are at a place where old has none become ordinary copies, unless added is true.
 func KeepLinks(old, v Value, added bool) Value {
 	s := relinker{added: added}
 	v = s.relink(old, v)

@@ -9,7 +9,7 @@ import (
 const maxDepth = 1000
 
 // parser is the fast path: it reads the YAML that Kubernetes files use and gives up on everything that it does not know
-// for certain (anchors, tags, merge keys, complex keys ...); [parseSlow] decides about those. What it accepts has the
+// for certain (anchors, tags, merge keys, complex keys ...); [Source.parseSlow] decides about those. What it accepts has the
 // value that go.yaml.in/yaml/v3 gives it: libyaml's rules about indentation, not the specification's, are the model.
 //
 // A parser reads one document after the other, of many files, and reuses its stacks and slabs.
@@ -18,8 +18,8 @@ type parser struct {
 	i       int    // position of the next byte
 	line    int    // position where the current line starts
 	col     int    // column of the token at i, -1 at the end of the document
-	breaks  int    // line ends that the last next passed
-	passed  bool   // whether the last next passed a comment
+	breaks  int    // line ends that the last call of next passed
+	passed  bool   // whether the last call of next passed a comment
 	multi   bool   // whether the last quoted scalar has several lines
 	yaml11  bool   // y, yes, on ... are booleans
 	anyKeys bool   // keys need not be strings
@@ -42,7 +42,8 @@ type parser struct {
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// newParser returns a parser; release gives it back. Small files would leave most of what they get unused.
+// newParser returns a parser from a pool; release gives it back. Small files use little of a parser's slabs: the next file gets
+// the rest.
 func newParser() *parser { return parsers.Get().(*parser) }
 
 func (p *parser) release() {

@@ -2,8 +2,8 @@ package yaml
 
 import "strings"
 
-// positions holds the places of the keys and list items of a document, parents first and otherwise in the order of the text:
-// the values themselves do not know theirs, and few are asked for.
+// positions holds the places of the keys and list items of a document, parents first and otherwise in the order of the text. Values do
+// not hold theirs: they would be larger, and few places are ever asked for. Then the text is parsed once more.
 type positions struct {
 	places []int
 	flow   bool // there are lists or mappings whose contents have no place

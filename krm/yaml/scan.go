@@ -187,7 +187,7 @@ func fold(buf []byte, n int) []byte {
 	return buf
 }
 
-// odd is a value with its position.
+// odd is a value to warn about, with its position.
 type odd struct {
 	offset int
 	value  Value
@@ -227,8 +227,8 @@ func (p *parser) noteAmbiguous(v Value, start int) {
 	}
 }
 
-// ambiguous reports whether v is a string that is written without quotes although some readers of YAML take the text
-// for something else: the default key, the merge key, or a number beyond the range of floating point numbers.
+// ambiguous reports whether v is a string that the output has without quotes, as kustomize's has, although some readers of YAML take
+// the text for something else: the default key, the merge key, or a number beyond the range of floating point numbers.
 func ambiguous(v Value) bool {
 	if v.typ != String {
 		return false

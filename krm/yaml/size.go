@@ -14,8 +14,8 @@ const (
 	fieldSize = int(unsafe.Sizeof(Field{}))
 )
 
-// Size returns how many bytes v would take if no part of it was shared with another place, limit if they are more. Values
-// are shared, so that a value that was doubled thirty times is small; whoever walks it meets every part a billion times.
+// Size returns how many bytes v would take if no part of it was shared with another place, and limit if that is less. Values
+// share their parts: one that was doubled thirty times takes little memory, but whoever walks it meets every part a billion times.
 func (v Value) Size(limit int) int {
 	n := 0
 	switch v.typ {

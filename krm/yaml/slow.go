@@ -13,12 +13,14 @@ import (
 )
 
 const (
-	maxSlow = 16 << 20 // bytes of a document that needs the slow path
-	// maxValueAlias is the same for a file of configuration, which is decoded: every alias is a copy then.
+	// maxSlow is how many bytes a document may have that needs the slow path.
+	maxSlow = 16 << 20
+	// maxAlias is how many bytes the documents of a file may have together once their aliases are expanded, and maxValueAlias the same
+	// for a file of configuration: that is decoded, and then every alias becomes a copy.
+	maxAlias      = 64 << 20
 	maxValueAlias = 4 << 20
-	maxAlias      = 64 << 20 // bytes that the documents of a file may have once their aliases are expanded
-	// The marks that such a document may have if it is one of the answer of a function, and all of them together: the nodes of
-	// yaml/v3 are large and slow.
+	// maxMarks is how many marks (see the function marks) a document in the answer of a function may have if it needs the slow path,
+	// and maxRare how many all such documents of the answer may have: the nodes of yaml/v3 are large and slow.
 	maxMarks = 1 << 19
 	maxRare  = 8 * maxMarks
 )

@@ -21,8 +21,8 @@ type Source struct {
 	File string
 	// Data is the content. It must not be changed.
 	Data []byte
-	// answer: this is what a function answered. Messages show nothing of it, and it must not take too much memory; rare is how
-	// much of it was for the slow path.
+	// answer is true for what a function answered: messages show nothing of it, and it must not take too much memory. rare is
+	// how many marks the documents of it had that needed the slow path.
 	answer bool
 	rare   int
 
@@ -61,7 +61,7 @@ type Source struct {
 	tree     *yaml.Node // of treePart, made when there are many such calls
 	treePart int
 
-	subs []sub // of the files that this is a part of: see Source.Part
+	subs []sub // the places that this stands for, if it is a part of other files: see Source.Sub
 
 	encodedOnce sync.Once
 	encoded     string
@@ -119,7 +119,7 @@ type Document struct {
 }
 
 // Documents returns the objects in the file: documents in order, Lists replaced by their items, empty documents dropped. It parses at
-// the first call. The result must not be changed. The error is an [*Error] with the line.
+// the first call. The result must not be changed. The error is an [*diag.Error] with the line.
 func (s *Source) Documents() ([]Document, error) {
 	if s.same != nil {
 		docs, err := s.same.Documents()
@@ -158,7 +158,7 @@ func (s *Source) Patches() ([]Document, error) {
 }
 
 // Value returns the file as one value, as kustomize reads its own configuration: words such as yes and on are booleans
-// (YAML 1.1), only the first document counts. It parses at the first call. The error is an [*Error] with the line.
+// (YAML 1.1), only the first document counts. It parses at the first call. The error is an [*diag.Error] with the line.
 func (s *Source) Value() (Value, error) {
 	if s.same != nil {
 		v, err := s.same.Value()
@@ -186,8 +186,8 @@ func (s *Source) Warnings() []*diag.Error {
 	return s.warnings
 }
 
-// Losses returns those of [Source.Warnings] that are about text that is ignored, and not about values that leave in another
-// form than they are written: a function gets its configuration as it is written.
+// Losses returns the [Source.Warnings] about text that is ignored. The others are about values that leave in another form than
+// they are written, which does not concern a function: it gets its configuration as it is written.
 func (s *Source) Losses() []*diag.Error {
 	s = s.original()
 	s.mu.Lock()

@@ -19,7 +19,7 @@ type piece struct {
 	plain bool // text is known to be printable ASCII: see simpleText
 }
 
-// source text, ready to be parsed: valid line ends, no byte order mark.
+// readText returns the text of the file, ready to be parsed: UTF-8, with simple line ends and without a byte order mark.
 func (s *Source) readText() (string, error) {
 	s.textOnce.Do(func() { s.text, s.textErr = decodeText(s.File, s.Data) })
 	return s.text, s.textErr

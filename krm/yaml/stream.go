@@ -40,8 +40,8 @@ func (s *Stream) tooLargef(field, format string, args ...any) *diag.Error {
 	return diag.TooLargef(diag.Pos{File: s.Name}, field, format, args...)
 }
 
-// Begin returns how the text starts, for messages about one that is no YAML; nothing is known of a text that could be read in pieces.
-// Nothing is shown behind the word data, since what follows may be that of a Secret.
+// Begin returns how the text starts, for messages about a text that is no YAML; it is empty if the text could be read in pieces. It
+// ends at the word data, since what follows may be the data of a Secret.
 func (s *Stream) Begin() string {
 	begin, _, _ := strings.Cut(s.begin, "data")
 	begin, _, _ = strings.Cut(begin, "Data")
@@ -56,7 +56,7 @@ func (s *Stream) Warnings() []*diag.Error { return s.source.Warnings() }
 
 // Read returns the documents of a text that are not empty. Their values share its memory, which must not be changed. A list in block
 // style, which is one document with the field items, may be of any size for which there is room; every other text has the bounds of a file.
-// The error is an [*Error] with the line; [diag.IsTooLarge] knows those about the bounds.
+// The error is an [*diag.Error] with the line; [diag.IsTooLarge] knows those about the bounds.
 func (s *Stream) Read(text Chunks) ([]Item, error) {
 	s.source.File, s.source.answer = s.Name, true
 	doc, ok, err := s.byItem(text)
@@ -144,8 +144,8 @@ func textLine(text string) int {
 	return -1
 }
 
-// Inline replaces each FooList among the items of the text by its items, which go to the end. It reports whether there was one. Who
-// asks for it has made sure that the items are objects, and does so with the new ones.
+// Inline replaces each FooList among the items of the text by its items, which go to the end, and reports whether there was one. The
+// caller has checked that the items are objects, and must check the new ones.
 func (s *Stream) Inline(items []Item) (inlined []Item, found bool, err error) {
 	n, size := 0, 0
 	for _, it := range items {

@@ -23,7 +23,7 @@ type StrictDocument struct {
 
 // Strict reads the file as one document whose meaning no two readers can disagree about, as it must be where the
 // document decides what may run: a second document, a key that occurs twice and tags other than YAML's own are errors,
-// and words such as yes and on are strings. The error is an [*Error] with the line.
+// and words such as yes and on are strings. The error is an [*diag.Error] with the line.
 func (s *Source) Strict() (*StrictDocument, error) {
 	own := &Source{File: s.File, Data: s.Data} // the warnings about a file are not about this reading of it
 	text, err := own.readText()

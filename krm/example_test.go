@@ -1,0 +1,72 @@
+package krm_test
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+const two = `{apiVersion: v1, kind: Service, metadata: {name: web}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+`
+
+func ExampleResources() {
+	rs, err := krm.Resources(&yaml.Source{File: "web.yaml", Data: []byte(two)}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range rs {
+		fmt.Println(r.Pos, r.ID(), r.ID().EffectiveNamespace())
+	}
+	// Output:
+	// web.yaml:1 v1 Service web default
+	// web.yaml:3 v1 Namespace shop _non_namespaceable_
+}
+
+// A clone shares the resources. Change copies one before it changes it, so that the other list never sees the change.
+func ExampleList_Change() {
+	rs, err := krm.Resources(&yaml.Source{File: "web.yaml", Data: []byte(two)}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	base := krm.NewList(rs...)
+	overlay := base.Clone()
+	overlay.Change(0, func(r *krm.Resource) {
+		r.PushID() // who refers to the Service by its old name still finds it
+		r.SetName("prod-web")
+	})
+	fmt.Println(base.At(0).ID(), "and", overlay.At(0).ID())
+	fmt.Println(overlay.Find(base.At(0).ID()), overlay.FindAny(base.At(0).ID()))
+	// Output:
+	// v1 Service web and v1 Service prod-web
+	// [] [0]
+}
+
+// No list has two resources of one identity, however their namespaces are written.
+func ExampleList_Append() {
+	rs, err := krm.Resources(&yaml.Source{File: "web.yaml", Data: []byte(two)}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	again := rs[0].Copy()
+	again.SetNamespace("default")
+	fmt.Println(krm.NewList(rs...).Append(again))
+	// Output:
+	// duplicate resource v1 Service default/web (already at web.yaml:1)
+}
+
+func ExampleParseDigest() {
+	d := krm.DigestOf([]byte("krmflow"))
+	pin, err := krm.ParseDigest(d.String())
+	fmt.Println(pin == d, err)
+	_, err = krm.ParseDigest("sha256:abc")
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// the digest "sha256:abc" has 3 characters; a sha256 has 64 hexadecimal digits
+}
