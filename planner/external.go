@@ -347,6 +347,9 @@ func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 // unknownBuiltin says that there is no built-in of a document's kind.
 func (s *steps) unknownBuiltin(d document) error {
 	kind, kinds := d.r.ID().Kind, builtins.Kinds()
+	if kind == helmKind {
+		return d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: "krmflow does not support helm charts yet"})
+	}
 	if d.item != nil {
 		kinds = builtinKinds()
 	}

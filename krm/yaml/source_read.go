@@ -238,13 +238,13 @@ func (s *Source) warnOdd(p *parser, pc piece, v Value) {
 func (s *Source) warnValue(line int, v Value, secret bool) {
 	switch {
 	case secret && v.typ == String:
-		s.warnForm(line, "a string is written without quotes, and some readers of YAML take it for something else")
+		s.warnForm(line, "a string leaves without quotes, and some readers of YAML take it for something else")
 		return
 	case secret:
 		s.warnForm(line, "the value is %s and leaves in another form", v.typ.Article())
 		return
 	case v.typ == String:
-		s.warnForm(line, "the string %s is written without quotes, and some readers of YAML take that for something else", v.Text())
+		s.warnForm(line, "the string %s leaves without quotes, and some readers of YAML take that for something else", v.Text())
 		return
 	}
 	out := string(AppendYAML(nil, v))
