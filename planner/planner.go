@@ -35,6 +35,8 @@ type Options struct {
 	// Reorder is kustomize's --reorder: "legacy" or "none"; ReorderSet tells that the user gave it.
 	Reorder    string
 	ReorderSet bool
+	// Jobs is how many cores planning may use; less than 2 means one. It changes no plan.
+	Jobs int
 	// Input bounds what is read; nil means no limit.
 	Input *loaders.Budget
 	// Progress is called with each step as it is planned; nil is not called.
@@ -114,6 +116,8 @@ func (p *Plan) Err() error {
 func Compile(dirs []string, o Options) *Plan {
 	c := newCompiler(dirs, o)
 	c.dirs = dirs
+	c.ahead = goAhead(c.files, dirs, o.Jobs)
+	defer c.ahead.end()
 	for _, dir := range dirs {
 		c.root(dir)
 	}
@@ -161,6 +165,7 @@ type compiler struct {
 	o     Options
 	dirs  []string // the roots, as they are named
 	files *loaders.Local
+	ahead *ahead
 	draft *draft
 	plan  *Plan
 	kusts map[string]*kustomizationFile
@@ -193,6 +198,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 	return &compiler{
 		o:           o,
 		files:       files,
+		ahead:       &ahead{},
 		draft:       newDraft(),
 		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files},
 		schemas:     map[schemaKey]*schema.Schema{},

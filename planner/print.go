@@ -360,7 +360,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 
 // writeNode writes a node for people. Its id says where it is configured, unless that is another file.
 func (p *Plan) writeNode(b *strings.Builder, n *graph.Node) {
-	fmt.Fprintf(b, "%-9s %s\n", n.Op.Verb(), diag.OneLine(n.ID))
+	verb := n.Op.Verb()
+	b.WriteString(verb)
+	b.WriteString(detail[len(verb):])
+	b.WriteString(diag.OneLine(n.ID))
+	b.WriteByte('\n')
 	if n.Summary != "" {
 		writeDetail(b, n.Summary)
 	}
@@ -391,8 +395,13 @@ func (p *Plan) writeNode(b *strings.Builder, n *graph.Node) {
 	}
 }
 
+// detail is what the lines below that of a node start with: its verb ends before.
+const detail = "          "
+
 func writeDetail(b *strings.Builder, text string) {
-	fmt.Fprintf(b, "          %s\n", diag.OneLine(text))
+	b.WriteString(detail)
+	b.WriteString(diag.OneLine(text))
+	b.WriteByte('\n')
 }
 
 // WriteDOT draws the plan. Roots that cannot be planned are drawn by themselves.

@@ -271,10 +271,13 @@ func (s *steps) configurations() {
 			files = append(files, c)
 		}
 	}
-	config, err := builtins.LayerConfig(files...)
-	if err != nil {
-		s.errorAt(s.k.src, []any{"configurations"}, err)
-		return
+	config := builtins.DefaultConfig()
+	if len(files) > 0 {
+		var err error
+		if config, err = builtins.LayerConfig(files...); err != nil {
+			s.errorAt(s.k.src, []any{"configurations"}, err)
+			return
+		}
 	}
 	s.mergeConfig([]any{"configurations"}, config)
 	for i, text := range s.k.CRDs {
