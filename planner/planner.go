@@ -74,10 +74,11 @@ type Plan struct {
 	Decisions map[string]*trust.Decision
 	// Catalogs are the trusted catalogs that were read, in the order of the flags.
 	Catalogs []trust.Trusted
-	// Layers and Shared count the Kustomizations and Components in the plan and how often one was reused.
-	Layers, Shared int
+	// Compiled and Shared count how often a Kustomization, Component or Composition was compiled and how often one was reused.
+	Compiled, Shared int
 
-	files *loaders.Local
+	files   *loaders.Local
+	reading *reading
 }
 
 // Files returns all files that were read, sorted by name.
@@ -200,7 +201,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		files:       files,
 		ahead:       &ahead{},
 		draft:       newDraft(),
-		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files},
+		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: newReading()},
 		schemas:     map[schemaKey]*schema.Schema{},
 		schemaNames: map[*schema.Schema]string{},
 		kusts:       map[string]*kustomizationFile{},
@@ -346,6 +347,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 		Layer:   l.name,
 	})
 	b.c.draft.g.Roots = append(b.c.draft.g.Roots, graph.Root{Dir: name, Node: id})
+	b.c.plan.reading.roots = append(b.c.plan.reading.roots, Use{name, l.k.src.File})
 }
 
 // sortOptions returns the order of the output: the root's sortOptions, else that of --reorder.

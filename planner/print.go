@@ -30,6 +30,7 @@ type (
 		Catalogs   []catalogDoc `json:"catalogs,omitempty"`
 		Failed     []failedDoc  `json:"failed,omitempty"`
 		Nodes      []nodeDoc    `json:"nodes"`
+		Layers     []layerDoc   `json:"layers"`
 		Files      []fileDoc    `json:"files"`
 		Secrets    string       `json:"secrets,omitempty"`
 		Warnings   []messageDoc `json:"warnings,omitempty"`
@@ -100,6 +101,17 @@ type (
 		Line  int    `json:"line,omitempty"`
 		Field string `json:"field,omitempty"`
 	}
+	layerDoc struct {
+		File  string   `json:"file"`
+		Kind  string   `json:"kind"`
+		Uses  []useDoc `json:"uses,omitempty"`
+		Files []string `json:"files"`
+		Roots []string `json:"roots"`
+	}
+	useDoc struct {
+		Field string `json:"field"`
+		Layer string `json:"layer"`
+	}
 	fileDoc struct {
 		Path   string `json:"path"`
 		Digest string `json:"digest,omitempty"`
@@ -116,7 +128,7 @@ type (
 
 // WriteJSON writes the plan as one JSON document. The same tree gives the same bytes.
 func (p *Plan) WriteJSON(w io.Writer) error {
-	doc := planDoc{APIVersion: PlanVersion, Kind: "Plan", Roots: []rootDoc{}, Nodes: []nodeDoc{}, Files: []fileDoc{}}
+	doc := planDoc{APIVersion: PlanVersion, Kind: "Plan", Roots: []rootDoc{}, Nodes: []nodeDoc{}, Layers: []layerDoc{}, Files: []fileDoc{}}
 	for _, r := range p.Graph.Roots {
 		doc.Roots = append(doc.Roots, rootDoc{r.Dir, p.Graph.Nodes[r.Node].ID})
 	}
@@ -146,6 +158,13 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 			d.Function = functionDocOf(call, p.Decisions[n.ID])
 		}
 		doc.Nodes = append(doc.Nodes, d)
+	}
+	for _, l := range p.Layers() {
+		d := layerDoc{File: l.File, Kind: l.Kind, Files: l.Files, Roots: l.Roots}
+		for _, u := range l.Uses {
+			d.Uses = append(d.Uses, useDoc(u))
+		}
+		doc.Layers = append(doc.Layers, d)
 	}
 	for _, f := range p.Files() {
 		if p.isSecret(f) {
@@ -333,7 +352,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	g := p.Graph
 	var b strings.Builder
 	fmt.Fprintf(&b, "plan: %s, %s, %s (%d reused), %s", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
-		count(p.Layers, "layer"), p.Shared, count(len(p.Files()), "file"))
+		count(p.Compiled, "layer"), p.Shared, count(len(p.Files()), "file"))
 	if n := len(p.Failed); n > 0 {
 		fmt.Fprintf(&b, "; %s failed", count(n, "root"))
 	}
