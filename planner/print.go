@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -350,35 +351,34 @@ func (f *functionDoc) fields() map[string]string {
 // line by line.
 func (p *Plan) WriteText(w io.Writer) error {
 	g := p.Graph
-	var b strings.Builder
-	fmt.Fprintf(&b, "plan: %s, %s, %s (%d reused), %s", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
+	b := bufio.NewWriterSize(w, 32<<10)
+	fmt.Fprintf(b, "plan: %s, %s, %s (%d reused), %s", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
 		count(p.Compiled, "layer"), p.Shared, count(len(p.Files()), "file"))
 	if n := len(p.Failed); n > 0 {
-		fmt.Fprintf(&b, "; %s failed", count(n, "root"))
+		fmt.Fprintf(b, "; %s failed", count(n, "root"))
 	}
 	b.WriteByte('\n')
 	for _, t := range p.Catalogs {
-		fmt.Fprintf(&b, "catalog %s  %s  (%s)\n", diag.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
+		fmt.Fprintf(b, "catalog %s  %s  (%s)\n", diag.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
 	}
 	roots := map[graph.NodeID][]string{}
 	for _, r := range g.Roots {
 		roots[r.Node] = append(roots[r.Node], r.Dir)
 	}
 	for i, n := range g.Nodes {
-		p.writeNode(&b, n)
+		p.writeNode(b, n)
 		for _, dir := range roots[graph.NodeID(i)] {
-			writeDetail(&b, "root "+dir)
+			writeDetail(b, "root "+dir)
 		}
 	}
 	for _, f := range p.Failed {
-		fmt.Fprintf(&b, "failed    %s\n", diag.OneLine(f.Dir))
+		fmt.Fprintf(b, "failed    %s\n", diag.OneLine(f.Dir))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // writeNode writes a node for people. Its id says where it is configured, unless that is another file.
-func (p *Plan) writeNode(b *strings.Builder, n *graph.Node) {
+func (p *Plan) writeNode(b *bufio.Writer, n *graph.Node) {
 	verb := n.Op.Verb()
 	b.WriteString(verb)
 	b.WriteString(detail[len(verb):])
@@ -417,7 +417,7 @@ func (p *Plan) writeNode(b *strings.Builder, n *graph.Node) {
 // detail is what the lines below that of a node start with: its verb ends before.
 const detail = "          "
 
-func writeDetail(b *strings.Builder, text string) {
+func writeDetail(b *bufio.Writer, text string) {
 	b.WriteString(detail)
 	b.WriteString(diag.OneLine(text))
 	b.WriteByte('\n')
