@@ -3,6 +3,8 @@ package krmflow_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -101,3 +103,24 @@ func TestNoStarlark(t *testing.T) {
 		t.Errorf("go.mod requires starlark, or %v", err)
 	}
 }
+
+// What plans reaches files through package loaders alone, which bounds what is read and where.
+func TestFilesAreReadByLoaders(t *testing.T) {
+	for _, pkg := range []string{"planner", "trust", "catalog", "eval", "graph", "builtins", "krm", "krm/yaml", "krm/schema", "krm/function"} {
+		files, err := filepath.Glob(pkg + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pkg, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reads := reading.Find(text); reads != nil && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s has %s", file, reads)
+			}
+		}
+	}
+}
+
+var reading = regexp.MustCompile(`\n\t"os"\n|\n\t"io/ioutil"\n|filepath\.(EvalSymlinks|Glob|Walk|WalkDir|Abs)\(`)

@@ -96,7 +96,10 @@ type sanitiser struct {
 func (s *sanitiser) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := append(s.tail, p...)
+	text := p
+	if len(s.tail) > 0 {
+		text = append(s.tail, p...)
+	}
 	keep := incompleteTail(text)
 	out := Sanitise(string(text[:len(text)-keep]))
 	s.tail = append([]byte(nil), text[len(text)-keep:]...)

@@ -32,6 +32,9 @@ type Local struct {
 	files map[string]file
 	known map[identity]*yaml.Source // those that were read, whatever their names are
 	dirs  map[string]string         // absolute path of a directory -> the same without symbolic links
+	early map[string]*early         // what was read ahead, by absolute path
+	// untaken is how many bytes were read ahead that nobody has asked for yet.
+	untaken int64
 }
 
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.
@@ -51,7 +54,7 @@ func NewLocal(cwd string, roots []string, unrestricted bool, budget *Budget) *Lo
 	relative := slices.ContainsFunc(roots, func(path string) bool { return !filepath.IsAbs(path) })
 	return &Local{
 		cwd: cwd, absolute: !relative, unrestricted: unrestricted, budget: budget,
-		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{},
+		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, early: map[string]*early{},
 	}
 }
 
@@ -102,8 +105,8 @@ func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
 
 func (l *Local) dir(abs, as string) (*Dir, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	real, known := l.dirs[abs]
+	l.mu.Unlock()
 	if !known {
 		var err error
 		if real, err = filepath.EvalSymlinks(abs); err != nil {
@@ -116,7 +119,9 @@ func (l *Local) dir(abs, as string) (*Dir, error) {
 		if !info.IsDir() {
 			return nil, fmt.Errorf("%q is not a directory", as)
 		}
+		l.mu.Lock()
 		l.dirs[abs] = real
+		l.mu.Unlock()
 	}
 	return &Dir{Real: real, Name: l.name(real)}, nil
 }
@@ -184,17 +189,20 @@ func (l *Local) Read(d *Dir, path string) (*yaml.Source, error) {
 
 // ReadUpTo is [Local.Read] that refuses files of more than limit bytes.
 func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error) {
-	abs := filepath.Join(d.Real, path)
-	if filepath.IsAbs(path) {
-		abs = filepath.Clean(path)
-	}
+	abs := absolute(d, path)
 	l.mu.Lock()
-	known := l.files[abs]
+	known, early := l.files[abs], l.early[abs]
 	l.mu.Unlock()
 	if known.src != nil && (l.unrestricted || known.dir == d.Real) && int64(len(known.src.Data)) <= limit {
 		return known.src, nil
 	}
-	read, err := l.read(d, abs, path, limit)
+	var read content
+	var err error
+	if early != nil && early.dir == d.Real && early.limit == limit {
+		read, err = l.take(early, d, abs, path)
+	} else {
+		read, err = l.read(d, abs, path, limit)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +211,10 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	if known := l.files[abs]; known.src != nil {
 		return known.src, nil
 	}
-	src := &yaml.Source{File: l.name(abs), Data: read.data}
+	src := read.parsed
+	if src == nil {
+		src = &yaml.Source{File: l.name(abs), Data: read.data}
+	}
 	if first := l.known[read.id]; first != nil && read.data == nil {
 		src = first.As(src.File)
 	} else if read.id != (identity{}) {
@@ -213,10 +224,22 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	return src, nil
 }
 
+// absolute returns the absolute path of what the layer in d refers to as path.
+func absolute(d *Dir, path string) string {
+	switch {
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	case len(d.Real) > 1 && path != "" && path[0] != '.' && strings.IndexByte(path, '/') < 0 && filepath.Separator == '/':
+		return d.Real + "/" + path // nearly all are names of files in d
+	}
+	return filepath.Join(d.Real, path)
+}
+
 // content is what was read of a file, without the data if it is known.
 type content struct {
-	id   identity
-	data []byte
+	id     identity
+	data   []byte
+	parsed *yaml.Source // of data, if it was read ahead and parsed
 }
 
 func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
@@ -243,7 +266,7 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 	if err == nil {
 		err = l.budget.take(int64(len(data)))
 	}
-	return content{id, data}, err
+	return content{id: id, data: data}, err
 }
 
 // isKnown reports whether a file was read that had this size.

@@ -43,6 +43,7 @@ func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 	b.importing = append(b.importing, dir)
 	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
 	before := b.errs.Len()
+	b.c.plan.reading.layer(src.File, compositionKind)
 	f := b.readComposition(dir, src)
 	dir.Close() // imports may be deep
 	c := &composed{dir: dir.Name, file: src.File, catalogs: f.catalogs}
@@ -131,6 +132,7 @@ func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
 		}
 	}
 	defer dir.Close()
+	b.c.plan.reading.layer(f.src.File, compositionKind).use(f.src.Field(i.at), src.File)
 	return b.compose(dir, src)
 }
 

@@ -45,7 +45,7 @@ func (s *steps) composed(p place) {
 	}()
 	x := &steps{
 		build: s.build, dir: it.dir, roots: it.roots(), k: &kustomizationFile{src: it.src}, origin: s.originOf(it),
-		prefix: p.layer, label: p.of.label(it), catalogs: p.catalogs,
+		prefix: p.layer, reader: s.c.plan.reading.layer(it.brought(), compositionKind), label: p.of.label(it), catalogs: p.catalogs,
 		list: s.list, hasList: s.hasList, config: s.config, vars: s.vars,
 		item: &graph.Item{Kind: it.id.kind, Name: it.id.name, Place: p.at + 1, Of: len(p.of.items)}, changes: it.origins(),
 	}

@@ -87,5 +87,6 @@ func (s *steps) onList(e *entry) *layer {
 	if l == nil || l.failed {
 		return nil
 	}
+	s.reader.use(s.k.src.Field(e.path), l.k.src.File)
 	return l
 }

@@ -339,6 +339,8 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 		c.Errorf("%v", err).Hints = hints(err)
 		return
 	}
+	l := r.c.plan.reading.layer(r.f.src.File, compositionKind)
+	l.Files = append(l.Files, src.File)
 	if rs, err = krm.Configs(src, r.schema); err != nil {
 		r.fail(placed(r.f.src, c.Path(), err))
 		return

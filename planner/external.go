@@ -55,6 +55,9 @@ func (d document) configText(config yaml.Value) []byte {
 // external returns the configured entries of generators, transformers or validators. As in kustomize, inline documents
 // come before those of files and folders, and no two may have the same identity.
 func (s *steps) external(field string, values []yaml.TextOrMap, role function.Role) []*entry {
+	if len(values) == 0 {
+		return nil
+	}
 	var inline, files []document
 	for i, v := range values {
 		path := []any{field, i}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/graph"
@@ -15,6 +16,9 @@ func withFetches(g *graph.Graph) *graph.Graph {
 		ref    string
 		digest krm.Digest
 	}
+	if !slices.ContainsFunc(g.Nodes, needsImage) {
+		return g
+	}
 	fetches := map[image]graph.NodeID{}
 	moved := make([]graph.NodeID, len(g.Nodes))
 	out := &graph.Graph{}
@@ -24,8 +28,8 @@ func withFetches(g *graph.Graph) *graph.Graph {
 		for _, in := range n.Inputs {
 			copied.Inputs = append(copied.Inputs, moved[in])
 		}
-		if call, ok := n.Op.(graph.Call); ok && call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/") {
-			f := call.Function
+		if needsImage(n) {
+			f := n.Op.(graph.Call).Function
 			key := image{f.Image, f.Digest}
 			id, ok := fetches[key]
 			if !ok {
@@ -36,13 +40,16 @@ func withFetches(g *graph.Graph) *graph.Graph {
 		}
 		moved[i] = out.Add(&copied)
 	}
-	if len(fetches) == 0 {
-		return g
-	}
 	for _, r := range g.Roots {
 		out.Roots = append(out.Roots, graph.Root{Dir: r.Dir, Node: moved[r.Node]})
 	}
 	return out
+}
+
+// needsImage reports whether n calls a function whose image can be pulled.
+func needsImage(n *graph.Node) bool {
+	call, ok := n.Op.(graph.Call)
+	return ok && call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/")
 }
 
 // fetch returns the node that obtains the image of f, which n is the first to call.

@@ -3,7 +3,6 @@ package planner
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -75,7 +75,7 @@ func (c *compiler) trustedRef(text string) trust.Trusted {
 	}
 	t.Ref = ref.In(c.o.Cwd)
 	t.Path = t.Ref.Location
-	if real, err := filepath.EvalSymlinks(t.Ref.Location); err == nil {
+	if real, err := loaders.Real(t.Ref.Location); err == nil {
 		t.Ref = t.Ref.At(real)
 	}
 	t.Ref = t.Ref.Shown(ref.Show())
@@ -258,7 +258,7 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 		}
 		ref = ref.In(c.dir)
 		if !ref.Remote() {
-			if real, err := filepath.EvalSymlinks(ref.Location); err == nil {
+			if real, err := loaders.Real(ref.Location); err == nil {
 				ref = ref.At(real)
 			}
 		}
@@ -404,7 +404,7 @@ func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 		req.Facts.Images[image] = s.c.image(image)
 	}
 	for _, path := range needs.Mounts {
-		real, err := filepath.EvalSymlinks(path)
+		real, err := loaders.Real(path)
 		req.Facts.Mounts[path] = trust.Mount{Real: real, Err: err}
 	}
 }
@@ -427,7 +427,7 @@ func (f Functions) legacyPlugin(gvk krm.GVK) string {
 	}
 	for _, end := range []string{"", ".so", ".go"} {
 		full := filepath.Join(f.PluginHome, path+end)
-		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() {
+		if loaders.IsFile(full) {
 			return full
 		}
 	}

@@ -269,6 +269,8 @@ func (r *compositionReader) named(c yaml.Cursor, key, path string) (*yaml.Source
 		at.Errorf("there is no Composition in %q", path)
 		return nil, nil
 	}
+	r.c.plan.reading.layer(src.File, compositionKind)
+	r.c.plan.reading.layer(r.f.src.File, compositionKind).use(r.f.src.Field(at.Path()), src.File)
 	return src, dir
 }
 
@@ -280,6 +282,15 @@ func (it *item) roots() (dirs []*loaders.Dir) {
 		}
 	}
 	return dirs
+}
+
+// brought returns the file of the Composition that declares the item, or of the last that changed it: who uses that one uses the
+// item as it is.
+func (it *item) brought() string {
+	if n := len(it.changes); n > 0 {
+		return filepath.Join(it.changes[n-1].dir.Name, it.changes[n-1].file)
+	}
+	return filepath.Join(it.dir.Name, it.file)
 }
 
 // origins returns where the changes stand.

@@ -136,7 +136,12 @@ func (b *build) decode(src *yaml.Source) *kustomizationFile {
 	}
 	b.c.warnings(src.Warnings()...)
 	k := &kustomizationFile{src: src}
-	errs := yaml.Decode(v, &k.kustomization)
+	var errs []*yaml.DecodeError
+	if early := b.c.ahead.kustomization(src); early != nil {
+		k.kustomization = *early
+	} else {
+		errs = yaml.Decode(v, &k.kustomization)
+	}
 	b.failIn(src, errs)
 	for _, e := range errs {
 		if k.unread == nil {

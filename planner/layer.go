@@ -70,7 +70,7 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 	if !b.count(k) {
 		return nil
 	}
-	b.c.plan.Layers++
+	b.c.plan.Compiled++
 	before, loaded := b.errs.Len(), b.loaded
 	l := b.compile(dir, k, key, parent)
 	l.failed = b.errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.failed
@@ -136,7 +136,7 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	b.stack = append(b.stack, &frame{dir, k.src.File})
 	defer func() { b.stack = b.stack[:len(b.stack)-1] }()
 
-	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.src.File}
+	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.src.File, reader: b.c.plan.reading.layer(k.src.File, k.Kind)}
 	if parent != nil {
 		s.prefix = parent.prefix + " > " + k.src.File
 	} else if v := b.c.variant(key, b.loaded && !b.set && len(k.OpenAPI) > 0); v != "" {

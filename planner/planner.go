@@ -35,6 +35,8 @@ type Options struct {
 	// Reorder is kustomize's --reorder: "legacy" or "none"; ReorderSet tells that the user gave it.
 	Reorder    string
 	ReorderSet bool
+	// Jobs is how many cores planning may use; less than 2 means one. It changes no plan.
+	Jobs int
 	// Input bounds what is read; nil means no limit.
 	Input *loaders.Budget
 	// Progress is called with each step as it is planned; nil is not called.
@@ -72,10 +74,11 @@ type Plan struct {
 	Decisions map[string]*trust.Decision
 	// Catalogs are the trusted catalogs that were read, in the order of the flags.
 	Catalogs []trust.Trusted
-	// Layers and Shared count the Kustomizations and Components in the plan and how often one was reused.
-	Layers, Shared int
+	// Compiled and Shared count how often a Kustomization, Component or Composition was compiled and how often one was reused.
+	Compiled, Shared int
 
-	files *loaders.Local
+	files   *loaders.Local
+	reading *reading
 }
 
 // Files returns all files that were read, sorted by name.
@@ -114,6 +117,8 @@ func (p *Plan) Err() error {
 func Compile(dirs []string, o Options) *Plan {
 	c := newCompiler(dirs, o)
 	c.dirs = dirs
+	c.ahead = goAhead(c.files, dirs, o.Jobs)
+	defer c.ahead.end()
 	for _, dir := range dirs {
 		c.root(dir)
 	}
@@ -161,6 +166,7 @@ type compiler struct {
 	o     Options
 	dirs  []string // the roots, as they are named
 	files *loaders.Local
+	ahead *ahead
 	draft *draft
 	plan  *Plan
 	kusts map[string]*kustomizationFile
@@ -193,8 +199,9 @@ func newCompiler(dirs []string, o Options) *compiler {
 	return &compiler{
 		o:           o,
 		files:       files,
+		ahead:       &ahead{},
 		draft:       newDraft(),
-		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files},
+		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: newReading()},
 		schemas:     map[schemaKey]*schema.Schema{},
 		schemaNames: map[*schema.Schema]string{},
 		kusts:       map[string]*kustomizationFile{},
@@ -340,6 +347,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 		Layer:   l.name,
 	})
 	b.c.draft.g.Roots = append(b.c.draft.g.Roots, graph.Root{Dir: name, Node: id})
+	b.c.plan.reading.roots = append(b.c.plan.reading.roots, Use{name, l.k.src.File})
 }
 
 // sortOptions returns the order of the output: the root's sortOptions, else that of --reorder.

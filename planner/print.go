@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -30,6 +31,7 @@ type (
 		Catalogs   []catalogDoc `json:"catalogs,omitempty"`
 		Failed     []failedDoc  `json:"failed,omitempty"`
 		Nodes      []nodeDoc    `json:"nodes"`
+		Layers     []layerDoc   `json:"layers"`
 		Files      []fileDoc    `json:"files"`
 		Secrets    string       `json:"secrets,omitempty"`
 		Warnings   []messageDoc `json:"warnings,omitempty"`
@@ -100,6 +102,17 @@ type (
 		Line  int    `json:"line,omitempty"`
 		Field string `json:"field,omitempty"`
 	}
+	layerDoc struct {
+		File  string   `json:"file"`
+		Kind  string   `json:"kind"`
+		Uses  []useDoc `json:"uses,omitempty"`
+		Files []string `json:"files"`
+		Roots []string `json:"roots"`
+	}
+	useDoc struct {
+		Field string `json:"field"`
+		Layer string `json:"layer"`
+	}
 	fileDoc struct {
 		Path   string `json:"path"`
 		Digest string `json:"digest,omitempty"`
@@ -116,7 +129,7 @@ type (
 
 // WriteJSON writes the plan as one JSON document. The same tree gives the same bytes.
 func (p *Plan) WriteJSON(w io.Writer) error {
-	doc := planDoc{APIVersion: PlanVersion, Kind: "Plan", Roots: []rootDoc{}, Nodes: []nodeDoc{}, Files: []fileDoc{}}
+	doc := planDoc{APIVersion: PlanVersion, Kind: "Plan", Roots: []rootDoc{}, Nodes: []nodeDoc{}, Layers: []layerDoc{}, Files: []fileDoc{}}
 	for _, r := range p.Graph.Roots {
 		doc.Roots = append(doc.Roots, rootDoc{r.Dir, p.Graph.Nodes[r.Node].ID})
 	}
@@ -146,6 +159,13 @@ func (p *Plan) WriteJSON(w io.Writer) error {
 			d.Function = functionDocOf(call, p.Decisions[n.ID])
 		}
 		doc.Nodes = append(doc.Nodes, d)
+	}
+	for _, l := range p.Layers() {
+		d := layerDoc{File: l.File, Kind: l.Kind, Files: l.Files, Roots: l.Roots}
+		for _, u := range l.Uses {
+			d.Uses = append(d.Uses, useDoc(u))
+		}
+		doc.Layers = append(doc.Layers, d)
 	}
 	for _, f := range p.Files() {
 		if p.isSecret(f) {
@@ -339,36 +359,39 @@ func (f *functionDoc) fields() map[string]string {
 // line by line.
 func (p *Plan) WriteText(w io.Writer) error {
 	g := p.Graph
-	var b strings.Builder
-	fmt.Fprintf(&b, "plan: %s, %s, %s (%d reused), %s", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
-		count(p.Layers, "layer"), p.Shared, count(len(p.Files()), "file"))
+	b := bufio.NewWriterSize(w, 32<<10)
+	fmt.Fprintf(b, "plan: %s, %s, %s (%d reused), %s", count(len(g.Roots), "root"), count(len(g.Nodes), "node"),
+		count(p.Compiled, "layer"), p.Shared, count(len(p.Files()), "file"))
 	if n := len(p.Failed); n > 0 {
-		fmt.Fprintf(&b, "; %s failed", count(n, "root"))
+		fmt.Fprintf(b, "; %s failed", count(n, "root"))
 	}
 	b.WriteByte('\n')
 	for _, t := range p.Catalogs {
-		fmt.Fprintf(&b, "catalog %s  %s  (%s)\n", diag.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
+		fmt.Fprintf(b, "catalog %s  %s  (%s)\n", diag.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
 	}
 	roots := map[graph.NodeID][]string{}
 	for _, r := range g.Roots {
 		roots[r.Node] = append(roots[r.Node], r.Dir)
 	}
 	for i, n := range g.Nodes {
-		p.writeNode(&b, n)
+		p.writeNode(b, n)
 		for _, dir := range roots[graph.NodeID(i)] {
-			writeDetail(&b, "root "+dir)
+			writeDetail(b, "root "+dir)
 		}
 	}
 	for _, f := range p.Failed {
-		fmt.Fprintf(&b, "failed    %s\n", diag.OneLine(f.Dir))
+		fmt.Fprintf(b, "failed    %s\n", diag.OneLine(f.Dir))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // writeNode writes a node for people. Its id says where it is configured, unless that is another file.
-func (p *Plan) writeNode(b *strings.Builder, n *graph.Node) {
-	fmt.Fprintf(b, "%-9s %s\n", n.Op.Verb(), diag.OneLine(n.ID))
+func (p *Plan) writeNode(b *bufio.Writer, n *graph.Node) {
+	verb := n.Op.Verb()
+	b.WriteString(verb)
+	b.WriteString(detail[len(verb):])
+	b.WriteString(diag.OneLine(n.ID))
+	b.WriteByte('\n')
 	if n.Summary != "" {
 		writeDetail(b, n.Summary)
 	}
@@ -399,8 +422,13 @@ func (p *Plan) writeNode(b *strings.Builder, n *graph.Node) {
 	}
 }
 
-func writeDetail(b *strings.Builder, text string) {
-	fmt.Fprintf(b, "          %s\n", diag.OneLine(text))
+// detail is what the lines below that of a node start with: its verb ends before.
+const detail = "          "
+
+func writeDetail(b *bufio.Writer, text string) {
+	b.WriteString(detail)
+	b.WriteString(diag.OneLine(text))
+	b.WriteByte('\n')
 }
 
 // WriteDOT draws the plan. Roots that cannot be planned are drawn by themselves.

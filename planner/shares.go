@@ -2,11 +2,11 @@ package planner
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -14,7 +14,7 @@ import (
 // may change that may change what is trusted.
 func (c *compiler) shares(t *trust.Trusted) (what string) {
 	rendered, paths := c.rendered(), map[string]bool{t.Ref.Location: true}
-	links(t.Path, paths)
+	loaders.Links(t.Path, paths)
 	for path := range paths {
 		own := c.repository(filepath.Dir(path))
 		for _, dir := range rendered {
@@ -28,26 +28,6 @@ func (c *compiler) shares(t *trust.Trusted) (what string) {
 		}
 	}
 	return what
-}
-
-// links notes the symbolic links that an absolute path leads through, and those that they lead through.
-func links(path string, seen map[string]bool) {
-	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
-		target, err := os.Readlink(path)
-		if err != nil {
-			continue
-		}
-		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-		link := filepath.Join(dir, filepath.Base(path))
-		if err != nil || seen[link] {
-			continue
-		}
-		seen[link] = true
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(dir, target)
-		}
-		links(target, seen)
-	}
 }
 
 // rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
@@ -68,7 +48,7 @@ func (c *compiler) repository(dir string) string {
 		return repo
 	}
 	repo := ""
-	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+	if loaders.IsRepository(dir) {
 		repo = dir
 	} else if up := filepath.Dir(dir); up != dir {
 		repo = c.repository(up)

@@ -23,6 +23,7 @@ type steps struct {
 	k      *kustomizationFile
 	origin string // path from the root of the build, if origins are tracked
 	prefix string // of node ids
+	reader *Layer // that reads the files and refers to the layers
 	// catalogs are what the layer's functions are searched in first.
 	catalogs []catalogRef
 	// label is what node ids have before fields, and item what is planned, if that is an item of a Composition; roots are
@@ -96,7 +97,11 @@ func (s *steps) read(path string) (*yaml.Source, error) {
 		return nil, errRemote(path)
 	}
 	dir, path := s.place(path)
-	return s.c.files.Read(dir, path)
+	src, err := s.c.files.Read(dir, path)
+	if err == nil {
+		s.reader.Files = append(s.reader.Files, src.File)
+	}
+	return src, err
 }
 
 // place returns the directory that path starts at, which decides what may be read: that of the layer, or that of an override that
@@ -238,7 +243,11 @@ func (s *steps) sublayer(path []any, text string) *layer {
 	}
 	defer dir.Close()
 	l := s.nested(dir, filepath.Join(s.origin, text), nil, &reference{s.k.src, path, text})
-	if l != nil && l.k.Kind == "Component" {
+	if l == nil {
+		return nil
+	}
+	s.reader.use(s.k.src.Field(path), l.k.src.File)
+	if l.k.Kind == "Component" {
 		s.errorAt(s.k.src, path, fmt.Errorf("%q is a Component, list it under components", text))
 		return nil
 	}
@@ -271,10 +280,13 @@ func (s *steps) configurations() {
 			files = append(files, c)
 		}
 	}
-	config, err := builtins.LayerConfig(files...)
-	if err != nil {
-		s.errorAt(s.k.src, []any{"configurations"}, err)
-		return
+	config := builtins.DefaultConfig()
+	if len(files) > 0 {
+		var err error
+		if config, err = builtins.LayerConfig(files...); err != nil {
+			s.errorAt(s.k.src, []any{"configurations"}, err)
+			return
+		}
 	}
 	s.mergeConfig([]any{"configurations"}, config)
 	for i, text := range s.k.CRDs {
@@ -367,6 +379,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	if l == nil || l.failed {
 		return
 	}
+	s.reader.use(s.k.src.Field(path), l.k.src.File)
 	s.end(l)
 	s.list, s.vars = l.out, l.vars
 	// kustomize merges what comes out of a component into nothing: entries may contradict each other in that order.

@@ -48,7 +48,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
-	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many nodes to run at the same time, and how many functions beside them")
+	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them")
 
 	const helm = " (helm charts are not supported yet)"
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "enable the helm chart generator"+helm)
@@ -108,6 +108,7 @@ func (f *flags) plannerOptions(cmd *cobra.Command, functions planner.Functions) 
 	managedBy := f.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on"
 	return planner.Options{
 		Cwd:            cwd,
+		Jobs:           f.jobs,
 		Unrestricted:   f.loadRestrictor == "LoadRestrictionsNone",
 		Reorder:        f.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),

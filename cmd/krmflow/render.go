@@ -81,7 +81,7 @@ func drift(plan *planner.Plan, file string) error {
 	if file == "" {
 		return nil
 	}
-	before, err := os.ReadFile(file)
+	before, err := os.ReadFile(file) // not by loaders: it may be a pipe, and is no input of the plan
 	if err != nil {
 		return fmt.Errorf("--plan: %w", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func placeRoots(names []string, base string) (rootDirs, error) {
 			return nil, err
 		}
 		real := p
-		if r, err := filepath.EvalSymlinks(p); err == nil { // otherwise planning says what is wrong
+		if r, err := loaders.Real(p); err == nil { // otherwise planning says what is wrong
 			real = r
 		}
 		if seen[real] {
@@ -117,7 +118,7 @@ func placeRoots(names []string, base string) (rootDirs, error) {
 
 // findRoots returns the directories at or below dir that hold a Kustomization or a Composition, in lexical order. Symbolic links to
 // directories below dir are not followed and directories whose name starts with a dot are left out. What is no directory is
-// returned as it is, so that planning says what is wrong with it.
+// returned as it is, so that planning says what is wrong with it. What the user names is looked at as it is: no layer limits it.
 func findRoots(ctx context.Context, dir string) ([]string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return []string{dir}, nil
@@ -171,6 +172,9 @@ func isComponent(path string) bool {
 	data, err := loaders.ReadFile(path, planner.MaxKustomization)
 	if err != nil {
 		return false
+	}
+	if !bytes.Contains(data, []byte("Component")) && !bytes.ContainsAny(data, "\\\x00") {
+		return false // most are not, and to parse them is left to planning; there are escapes and UTF-16
 	}
 	v, err := (&yaml.Source{File: path, Data: data}).Value()
 	return err == nil && v.Get("kind").Text() == "Component"

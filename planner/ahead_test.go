@@ -1,0 +1,93 @@
+package planner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// How many cores plan, and which of them comes first to a file, is seen in nothing: not in the plan, nor in mistakes, warnings, the
+// files that were read and what they count for.
+func TestJobsChangeNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(trees)); err != nil {
+		t.Fatal(err)
+	}
+	roots := layerDirs(t)
+	var files []string
+	for _, root := range roots {
+		more, _ := filepath.Glob(filepath.Join(dir, root, "*"))
+		files = append(files, more...)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 20 {
+		if round > 0 {
+			spoil(t, r, files[r.IntN(len(files))], files[r.IntN(len(files))])
+		}
+		r.Shuffle(len(roots), func(i, j int) { roots[i], roots[j] = roots[j], roots[i] })
+		limit := int64(1 << 30)
+		if round%4 == 3 {
+			limit = r.Int64N(40_000)
+		}
+		want := outcome(dir, roots, 1, limit)
+		for _, jobs := range []int{2, 3, 8} {
+			if got := outcome(dir, roots, jobs, limit); got != want {
+				t.Fatalf("round %d: with %d jobs\n%s\nwith one\n%s", round, jobs, got, want)
+			}
+		}
+	}
+}
+
+// spoil changes a line of file: it is gone, or something else, or the file has another name as well, or is none.
+func spoil(t *testing.T, r *rand.Rand, file, other string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return // a directory
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	i := r.IntN(len(lines))
+	switch r.IntN(6) {
+	case 0:
+		lines = slices.Delete(lines, i, i+1)
+	case 1:
+		lines[i] = "resources: [../nowhere, missing.yaml, .]\n"
+	case 2:
+		lines[i] = "x: ]\n"
+	case 3:
+		lines = append(lines, "annotations: yes\nmore: 012\nmore: 0o7\n") // there are warnings about these
+	case 4:
+		os.Remove(file)
+		if os.Link(other, file) == nil {
+			return
+		}
+	case 5:
+		lines = append(lines, lines[i])
+	}
+	os.Remove(file)
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outcome returns all that can be known of a plan.
+func outcome(cwd string, roots []string, jobs int, limit int64) string {
+	input := &loaders.Budget{Max: limit}
+	p := Compile(roots, Options{Cwd: cwd, Jobs: jobs, Input: input})
+	var b strings.Builder
+	p.WriteText(&b)
+	p.WriteDOT(&b)
+	for _, w := range p.Warnings {
+		fmt.Fprintln(&b, "warning", w)
+	}
+	for _, f := range p.Files() {
+		fmt.Fprintf(&b, "file %s %x\n", f.File, f.Digest())
+	}
+	fmt.Fprintln(&b, p.Err(), p.MoreWarnings, input.Used())
+	return b.String()
+}

@@ -1,0 +1,84 @@
+package planner
+
+import (
+	"maps"
+	"slices"
+)
+
+// A Layer is a Kustomization, Component or Composition that a plan is made of, whatever it is built on top of. What a change of a
+// file changes, and why, can be told from these alone.
+type Layer struct {
+	// File is the path of its file and Kind what that holds.
+	File, Kind string
+	// Uses are the layers that it refers to, in the order in which they are planned.
+	Uses []Use
+	// Files are the paths of all files that it reads, its own among them, sorted. Those that the layers it uses read are not.
+	Files []string
+	// Roots are the directories of the roots that are made of it, as they were named and in that order.
+	Roots []string
+}
+
+// A Use is a reference of a layer to another one: a field, and the file of the other.
+type Use struct{ Field, Layer string }
+
+// reading collects what layers read and refer to, by the paths of their files. Entries may be there several times.
+type reading struct {
+	layers map[string]*Layer
+	roots  []Use // the directory of a root, and its layer
+}
+
+func newReading() *reading { return &reading{layers: map[string]*Layer{}} }
+
+// layer returns what is known about the layer in file. One that was not loaded itself is a Composition that is imported.
+func (r *reading) layer(file, kind string) *Layer {
+	l := r.layers[file]
+	if l == nil {
+		l = &Layer{File: file, Kind: kind, Files: []string{file}}
+		r.layers[file] = l
+	}
+	return l
+}
+
+// use notes that l refers to other in a field.
+func (l *Layer) use(field, other string) {
+	l.Uses = append(l.Uses, Use{field, other})
+}
+
+// Layers returns the layers that the roots of the plan are made of, sorted by file. Roots that could not be planned do not count.
+func (p *Plan) Layers() []Layer {
+	used := map[string]*Layer{}
+	for _, root := range p.reading.roots {
+		p.reading.visit(root.Layer, root.Field, used)
+	}
+	var all []Layer
+	for _, file := range slices.Sorted(maps.Keys(used)) {
+		all = append(all, *used[file])
+	}
+	return all
+}
+
+// visit adds the layer in file, and those that it uses, to what the root is made of.
+func (r *reading) visit(file, root string, used map[string]*Layer) {
+	from := r.layers[file]
+	l := used[file]
+	switch {
+	case l == nil:
+		l = &Layer{File: file, Kind: from.Kind, Uses: firsts(from.Uses), Files: slices.Compact(slices.Sorted(slices.Values(from.Files)))}
+		used[file] = l
+	case l.Roots[len(l.Roots)-1] == root:
+		return
+	}
+	l.Roots = append(l.Roots, root)
+	for _, u := range l.Uses {
+		r.visit(u.Layer, root, used)
+	}
+}
+
+// firsts returns uses without those that were there before.
+func firsts(uses []Use) []Use {
+	seen := map[Use]bool{}
+	return slices.DeleteFunc(slices.Clone(uses), func(u Use) bool {
+		defer func() { seen[u] = true }()
+		return seen[u]
+	})
+}
