@@ -52,7 +52,6 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, e
 	v := r.Value()
 	tracked := r.Origin != nil && v.Get("metadata").Type() == yaml.Map
 	if tracked {
-		v = textFields(v, "annotations", yaml.Value.SourceText) // kustomize wrote them anew, with the origin
 		v = v.WithAt(yaml.Str(""), "metadata", "annotations", originAnnotation)
 	}
 	// A resource of which kustomize remembers something has annotations at this time.

@@ -38,7 +38,10 @@ var allListed = []listed{
 		return found && before == after
 	}},
 	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
-	{what: "lists for labels and annotations in patches", krmflowSays: `must be a mapping, and is a list`},
+	{what: "lists and scalars for labels and annotations in patches", krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
+	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? `},
+	{what: "integers that a tag calls floats", same: func(s string) string { return quotedInteger.ReplaceAllString(s, "$1") },
+		holds: func(t tree, _ pair) bool { return floatTag.MatchString(t.String()) }},
 	{what: "names of fields that are no strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
 	{what: "texts in the place of numbers", krmflowSays: `, and the value has another one`},
@@ -50,6 +53,8 @@ var allListed = []listed{
 var (
 	longNumber    = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
 	nameHash      = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
+	quotedInteger = regexp.MustCompile(`"([0-9]+)"`)
+	floatTag      = regexp.MustCompile(`!!float [0-9]+\b[^.]`)
 	testsMetadata = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
 	namedNull     = regexp.MustCompile(`(name|kind): (null|-[a-z0-9]{10})\n`)
 )
