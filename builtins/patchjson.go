@@ -33,6 +33,9 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		if remember {
 			c.PushID()
 		}
+		if meta := v.Get("metadata"); meta.Exists() && meta.Type() != yaml.Map {
+			forget(c)
+		}
 		c.Unlink() // kustomize makes a new object from the patched JSON
 		c.SetValue(v.Unlinked())
 		list.Set(i, c)
