@@ -31,6 +31,10 @@ var allListed = []listed{
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
 	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!int"},
+	{what: "empty texts of replacements", holds: func(_ tree, p pair) bool {
+		m := noContainer.FindStringSubmatch(p.kustomize.stderr)
+		return m != nil && strings.Contains(p.krmflow.stdout, m[1]+": null\n")
+	}},
 	{what: "validators that write what is there", holds: func(_ tree, p pair) bool {
 		_, nodes, found := strings.Cut(p.kustomize.stderr, "validator shouldn't modify the resource map: nodes unequal: \n -- ")
 		before, rest, _ := strings.Cut(nodes, ",\n -- ")
@@ -55,6 +59,7 @@ var (
 	nameHash      = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
 	quotedInteger = regexp.MustCompile(`"([0-9]+)"`)
 	floatTag      = regexp.MustCompile(`!!float [0-9]+\b[^.]`)
+	noContainer   = regexp.MustCompile(`field '(?:\S*/)?(\w+)(?:\[\])?/\w+' of object \S*: expected sequence or mapping node`)
 	testsMetadata = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
 	namedNull     = regexp.MustCompile(`(name|kind): (null|-[a-z0-9]{10})\n`)
 )
