@@ -50,7 +50,7 @@ var allListed = []listed{
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
 	{what: "texts in the place of numbers", krmflowSays: `, and the value has another one`},
 	{what: "objects whose name or kind was removed", holds: func(_ tree, p pair) bool {
-		return strings.Contains(p.krmflow.stderr, "is missing") && namedNull.MatchString(p.kustomize.stdout)
+		return krmflowMisses.MatchString(p.krmflow.stderr) && namedNull.MatchString(p.kustomize.stdout)
 	}},
 }
 
@@ -61,7 +61,8 @@ var (
 	floatTag      = regexp.MustCompile(`!!float [0-9]+\b[^.]`)
 	noContainer   = regexp.MustCompile(`field '(?:\S*/)?(\w+)(?:\[\])?/\w+' of object \S*: expected sequence or mapping node`)
 	testsMetadata = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
-	namedNull     = regexp.MustCompile(`(name|kind): (null|-[a-z0-9]{10})\n`)
+	krmflowMisses = regexp.MustCompile(`is missing|is no apiVersion`)
+	namedNull     = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
 )
 
 // knownAs returns which listed difference p is, "" if it is none; t is nil if the tree is not reduced.
