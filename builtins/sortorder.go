@@ -119,8 +119,8 @@ func sortKeys(list *krm.List, rank func(kind string) int) []sortKey {
 // sortedKind returns the kind of r by which it is sorted: a null that is written is a version like others.
 func sortedKind(r *krm.Resource) krm.GVK {
 	g := r.ID().GVK
-	if version := r.Value().Get("apiVersion"); version.IsNull() {
-		g.Version = version.SourceText()
+	if g.Group == "" && g.Version == "" {
+		g.Version = r.Value().Get("apiVersion").SourceText()
 	}
 	return g
 }
