@@ -25,6 +25,7 @@ var allListed = []listed{
 	{what: "notes in annotations", krmflowSays: `"metadata(\.annotations)?" is missing or empty`},
 	{what: "notes in annotations", holds: func(t tree, p pair) bool {
 		return strings.Contains(p.kustomize.stdout, "internal.config.kubernetes.io/") ||
+			strings.Contains(p.kustomize.stdout, "config.kubernetes.io/origin") && !strings.Contains(t.String(), "originAnnotations") ||
 			strings.Contains(p.kustomize.stderr, "test failed") && testsMetadata.MatchString(t.String())
 	}},
 	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
