@@ -81,8 +81,8 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 			warn("%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text",
 				old.ID(), path.text)
 		}
-		if v.Same(before) {
-			continue
+		if v.Same(before) || isSource && replacesState(path) && path.text == r.field.text {
+			continue // what is put into its own place takes nothing away
 		}
 		if edited == old {
 			edited = old.Copy()

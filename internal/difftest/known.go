@@ -29,6 +29,8 @@ var allListed = []listed{
 			strings.Contains(p.kustomize.stdout, "config.kubernetes.io/origin") && !strings.Contains(t.String(), "originAnnotations") ||
 			strings.Contains(p.kustomize.stderr, "test failed") && testsMetadata.MatchString(t.String())
 	}},
+	{what: "notes in annotations", same: func(s string) string { return nameHash.ReplaceAllString(s, "") },
+		holds: func(t tree, _ pair) bool { return copiesMetadata.MatchString(t.String()) }},
 	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
@@ -59,14 +61,15 @@ var allListed = []listed{
 }
 
 var (
-	longNumber    = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
-	nameHash      = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
-	quotedInteger = regexp.MustCompile(`"([0-9]+)"`)
-	idleTag       = regexp.MustCompile(`!!float [0-9]+\b[^.]|!!str "`)
-	noContainer   = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: expected sequence or mapping node`)
-	testsMetadata = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
-	krmflowMisses = regexp.MustCompile(`is missing|is no apiVersion`)
-	namedNull     = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
+	longNumber     = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
+	nameHash       = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
+	quotedInteger  = regexp.MustCompile(`"([0-9]+)"`)
+	idleTag        = regexp.MustCompile(`!!float [0-9]+\b[^.]|!!str "`)
+	noContainer    = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: expected sequence or mapping node`)
+	copiesMetadata = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
+	testsMetadata  = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
+	krmflowMisses  = regexp.MustCompile(`is missing|is no apiVersion`)
+	namedNull      = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
 )
 
 // knownAs returns which listed difference p is, "" if it is none; t is nil if the tree is not reduced.
