@@ -3,6 +3,7 @@ package builtins
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -67,7 +68,7 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 	edited := old
 	for _, path := range t.fields {
 		before := edited.Value()
-		if replacesState(path) && hasState(edited) {
+		if (replacesState(path) || strings.HasPrefix(path.text, "metadata.annotations.")) && hasState(edited) {
 			before = withAnnotations(before)
 		}
 		if isSource {
