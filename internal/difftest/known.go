@@ -34,7 +34,7 @@ var allListed = []listed{
 	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
-	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!int"},
+	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!(int|float)"},
 	{what: "empty texts of replacements", holds: func(_ tree, p pair) bool {
 		m := noContainer.FindStringSubmatch(p.kustomize.stderr)
 		return m != nil && slices.ContainsFunc(strings.Split(m[1], "/"), func(field string) bool {
@@ -55,6 +55,9 @@ var allListed = []listed{
 	{what: "names of fields that are no strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
 	{what: "texts in the place of numbers", krmflowSays: `, and the value has another one`},
+	{what: "patches for objects without a version", holds: func(_ tree, p pair) bool {
+		return strings.Contains(p.krmflow.stderr, "expected a scalar, found a ") && noVersion.MatchString(p.kustomize.stdout)
+	}},
 	{what: "objects whose name or kind was removed", holds: func(_ tree, p pair) bool {
 		return krmflowMisses.MatchString(p.krmflow.stderr) && namedNull.MatchString(p.kustomize.stdout)
 	}},
@@ -66,6 +69,7 @@ var (
 	quotedInteger  = regexp.MustCompile(`"([0-9]+)"`)
 	idleTag        = regexp.MustCompile(`!!float [0-9]+\b[^.]|!!str "`)
 	noContainer    = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: expected sequence or mapping node`)
+	noVersion      = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)
 	copiesMetadata = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
 	testsMetadata  = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
 	krmflowMisses  = regexp.MustCompile(`is missing|is no apiVersion`)
