@@ -100,7 +100,7 @@ func (d *draft) part(token string) (*draftPart, error) {
 	return &d.parts[i], nil
 }
 
-// open makes the parts.
+// open makes the parts. Those in brackets are what they are read as there: once the patch changes something they are in none.
 func (d *draft) open() {
 	if d.parts != nil {
 		return
@@ -111,6 +111,12 @@ func (d *draft) open() {
 	}
 	for _, f := range d.from.Fields() {
 		d.parts = append(d.parts, draftPart{key: f.Key, value: f.Value})
+	}
+	if !d.from.InBrackets() {
+		return
+	}
+	for i := range d.parts {
+		d.parts[i].value = rewrittenIn(d.parts[i].value, yaml.Value{}, true)
 	}
 }
 

@@ -145,9 +145,6 @@ func (s *namespaceSetter) set(old yaml.Value) (yaml.Value, error) {
 	case s.unsetOnly && old.Text() != "", old.Type() == yaml.String && old.Text() == s.namespace.Text():
 		return old, nil
 	}
-	if !old.Exists() {
-		return yaml.SetStr(s.namespace.Text()), nil
-	}
 	return s.namespace.WithStyleOf(old), nil
 }
 

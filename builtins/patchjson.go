@@ -37,6 +37,9 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		if remember {
 			c.PushID()
 		}
+		if meta := v.Get("metadata"); meta.Exists() && meta.Type() != yaml.Map {
+			forget(c)
+		}
 		c.SetValue(v)
 		list.Set(i, c)
 		if err := list.CheckSize(); err != nil {
@@ -55,7 +58,6 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, e
 	v := r.Value()
 	tracked := r.Origin != nil && v.Get("metadata").Type() == yaml.Map
 	if tracked {
-		v = textFields(v, "annotations", yaml.Value.SourceText) // kustomize wrote them anew, with the origin
 		v = v.WithAt(yaml.Str(""), "metadata", "annotations", originAnnotation)
 	}
 	// A resource of which kustomize remembers something has annotations at this time.

@@ -5,6 +5,7 @@ package builtins
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -88,15 +89,15 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 // writeField is write for one field; lost is true if kustomize loses the change.
 func (r *replacement) writeField(res *krm.Resource, isSource bool, path *fieldPath, c *copier) (lost bool, err error) {
 	before := res.Value()
-	if replacesState(path) && hasState(res) {
+	if (replacesState(path) || strings.HasPrefix(path.text, "metadata.annotations.")) && hasState(res) {
 		before = withAnnotations(before)
 	}
 	if isSource {
 		r.readMade(res, before, path, c)
 	}
 	v, lost, err := c.apply(before, path)
-	if err != nil || v.Same(before) {
-		return lost, err
+	if err != nil || v.Same(before) || isSource && replacesState(path) && path.text == r.field.text {
+		return lost, err // what is put into its own place takes nothing away
 	}
 	if replacesState(path) {
 		forget(res)

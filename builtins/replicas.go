@@ -54,7 +54,6 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	for _, i := range list.Named(t.Replica.Name) {
 		r := list.At(i)
-		v := r.Value()
 		for j := range t.fields.specs {
 			spec := &t.fields.specs[j]
 			if !t.matches(r, spec.GVK()) {
@@ -64,16 +63,15 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 			if !spec.GVK().Selects(r.ID().GVK) {
 				continue
 			}
-			w, err := spec.edit(v, yaml.Int, edit)
+			v, err := spec.edit(r.Value(), yaml.Int, edit)
 			if err != nil {
 				return resourceError(r, err)
 			}
-			v = w
-		}
-		if !v.Same(r.Value()) {
-			r = r.Copy()
-			r.SetValue(v)
-			list.Set(i, r)
+			if !v.Same(r.Value()) { // a field may be the name by which the next one finds r
+				r = r.Copy()
+				r.SetValue(v)
+				list.Set(i, r)
+			}
 		}
 	}
 	if !found {

@@ -35,11 +35,11 @@ func newSMPatch(r *krm.Resource, options PatchOptions, toSet bool) *smPatch {
 	return p
 }
 
-// checkMetadata returns an error if the patch r has a list for labels or annotations: nothing could be merged into it.
+// checkMetadata returns an error if the patch r has a list or a scalar for labels or annotations: it would be lost.
 func checkMetadata(r *krm.Resource) error {
 	for _, field := range []string{"labels", "annotations"} {
-		if v := r.Value().At("metadata", field); v.Type() == yaml.Seq {
-			return diag.Errorf(r.Pos, "", "metadata.%s must be a mapping, and is a list", field)
+		if v := r.Value().At("metadata", field); v.Type() == yaml.Seq || v.IsScalar() {
+			return diag.Errorf(r.Pos, "", "metadata.%s: %w", field, errFound("a mapping", v))
 		}
 	}
 	return nil

@@ -100,9 +100,10 @@ func sortKeys(list *krm.List, rank func(kind string) int) []sortKey {
 	places := map[krm.GVK]int{}
 	var kinds []krm.GVK
 	for _, r := range list.All() {
-		if _, known := places[r.ID().GVK]; !known {
-			places[r.ID().GVK] = 0
-			kinds = append(kinds, r.ID().GVK)
+		g := sortedKind(r)
+		if _, known := places[g]; !known {
+			places[g] = 0
+			kinds = append(kinds, g)
 		}
 	}
 	slices.SortFunc(kinds, func(a, b krm.GVK) int { return compareKinds(a, b, rank) })
@@ -112,9 +113,18 @@ func sortKeys(list *krm.List, rank func(kind string) int) []sortKey {
 	keys := make([]sortKey, list.Len())
 	for i, r := range list.All() {
 		id := r.ID()
-		keys[i] = sortKey{places[id.GVK], cmp.Or(id.Namespace, "~X"), cmp.Or(id.Name, "~N"), r}
+		keys[i] = sortKey{places[sortedKind(r)], cmp.Or(id.Namespace, "~X"), cmp.Or(id.Name, "~N"), r}
 	}
 	return keys
+}
+
+// sortedKind returns the kind of r by which it is sorted: a null that is written is a version like others.
+func sortedKind(r *krm.Resource) krm.GVK {
+	g := r.ID().GVK
+	if g.Group == "" && g.Version == "" {
+		g.Version = r.Value().Get("apiVersion").SourceText()
+	}
+	return g
 }
 
 // compareKinds puts a Namespace without a group before others, and such ones among themselves in descending order.

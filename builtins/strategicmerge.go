@@ -128,7 +128,7 @@ func mergeScalar(dest, patch yaml.Value) yaml.Value {
 	if dest.Quoted() && patch.Type() != yaml.String {
 		patch = yaml.QuotedStr(patch.Text())
 	}
-	if dest.Equal(patch) && !dest.IsLinked() {
+	if dest.Equal(patch) && !dest.IsLinked() && !dest.IsUntyped() {
 		return dest
 	}
 	return patch.WithStyleOf(dest)

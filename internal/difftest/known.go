@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,12 +26,21 @@ var allListed = []listed{
 	{what: "notes in annotations", krmflowSays: `"metadata(\.annotations)?" is missing or empty`},
 	{what: "notes in annotations", holds: func(t tree, p pair) bool {
 		return strings.Contains(p.kustomize.stdout, "internal.config.kubernetes.io/") ||
+			strings.Contains(p.kustomize.stdout, "config.kubernetes.io/origin") && !strings.Contains(t.String(), "originAnnotations") ||
 			strings.Contains(p.kustomize.stderr, "test failed") && testsMetadata.MatchString(t.String())
 	}},
+	{what: "notes in annotations", same: func(s string) string { return nameHash.ReplaceAllString(s, "") },
+		holds: func(t tree, _ pair) bool { return copiesMetadata.MatchString(t.String()) }},
 	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
-	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!int"},
+	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!(int|float)"},
+	{what: "empty texts of replacements", holds: func(_ tree, p pair) bool {
+		m := noContainer.FindStringSubmatch(p.kustomize.stderr)
+		return m != nil && slices.ContainsFunc(strings.Split(m[1], "/"), func(field string) bool {
+			return strings.Contains(p.krmflow.stdout, strings.TrimSuffix(field, "[]")+": null\n")
+		})
+	}},
 	{what: "validators that write what is there", holds: func(_ tree, p pair) bool {
 		_, nodes, found := strings.Cut(p.kustomize.stderr, "validator shouldn't modify the resource map: nodes unequal: \n -- ")
 		before, rest, _ := strings.Cut(nodes, ",\n -- ")
@@ -38,20 +48,32 @@ var allListed = []listed{
 		return found && before == after
 	}},
 	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
-	{what: "lists for labels and annotations in patches", krmflowSays: `must be a mapping, and is a list`},
+	{what: "lists and scalars for labels and annotations in patches", krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
+	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? `},
+	{what: "tags say nothing else", same: func(s string) string { return quotedInteger.ReplaceAllString(s, "$1") },
+		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
 	{what: "names of fields that are no strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
 	{what: "texts in the place of numbers", krmflowSays: `, and the value has another one`},
+	{what: "patches for objects without a version", holds: func(_ tree, p pair) bool {
+		return strings.Contains(p.krmflow.stderr, "expected a scalar, found a ") && noVersion.MatchString(p.kustomize.stdout)
+	}},
 	{what: "objects whose name or kind was removed", holds: func(_ tree, p pair) bool {
-		return strings.Contains(p.krmflow.stderr, "is missing") && namedNull.MatchString(p.kustomize.stdout)
+		return krmflowMisses.MatchString(p.krmflow.stderr) && namedNull.MatchString(p.kustomize.stdout)
 	}},
 }
 
 var (
-	longNumber    = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
-	nameHash      = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
-	testsMetadata = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
-	namedNull     = regexp.MustCompile(`(name|kind): (null|-[a-z0-9]{10})\n`)
+	longNumber     = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
+	nameHash       = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
+	quotedInteger  = regexp.MustCompile(`"([0-9]+)"`)
+	idleTag        = regexp.MustCompile(`!!float [0-9]+\b[^.]|!!str "`)
+	noContainer    = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: expected sequence or mapping node`)
+	noVersion      = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)
+	copiesMetadata = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
+	testsMetadata  = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
+	krmflowMisses  = regexp.MustCompile(`is missing|is no apiVersion`)
+	namedNull      = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
 )
 
 // knownAs returns which listed difference p is, "" if it is none; t is nil if the tree is not reduced.
