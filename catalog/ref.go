@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 )
@@ -43,12 +44,11 @@ type RefError struct {
 	Pin bool
 }
 
-func (e *RefError) Error() string {
-	msg := fmt.Sprintf("%q: %s", redact(e.Ref), e.Msg)
-	for _, h := range e.Hints {
-		msg += "\n  " + h
-	}
-	return msg
+func (e *RefError) Error() string { return e.Diag().Error() }
+
+// Diag returns e as a [diag.Error].
+func (e *RefError) Diag() *diag.Error {
+	return &diag.Error{Msg: fmt.Sprintf("%q: %s", redact(e.Ref), e.Msg), Hints: e.Hints, Err: e}
 }
 
 const refForms = "a catalog is PATH, https://HOST/PATH, oci://REGISTRY/REPOSITORY or git+https://HOST/REPOSITORY.git//PATH?ref=REF, " +

@@ -92,7 +92,9 @@ func drift(plan *planner.Plan, file string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return &exitError{exitVerified, fmt.Errorf("this is not what %s planned; nothing was executed\n  %s", file, strings.Join(lines, "\n  "))}
+	e := diag.Errorf(diag.Pos{}, "", "this is not what %s planned; nothing was executed", file)
+	e.Hints = lines
+	return &exitError{exitVerified, e}
 }
 
 // A sink takes the results of a run.
@@ -357,7 +359,7 @@ func (s *folderSink) commit() error {
 		if changes.None() {
 			return nil
 		}
-		return &exitError{exitChanged, errors.New(describe(changes, "would be"))}
+		return &exitError{exitChanged, describe(changes, "would be")}
 	}
 	changes, err := s.out.Commit()
 	if err == nil {
@@ -367,20 +369,19 @@ func (s *folderSink) commit() error {
 }
 
 // describe lists what changes, at most a few files of each kind.
-func describe(c output.Changes, verb string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "the output %s changed: %d added, %d changed, %d removed, %d unchanged", verb, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
+func describe(c output.Changes, verb string) *diag.Error {
+	e := diag.Errorf(diag.Pos{}, "", "the output %s changed: %d added, %d changed, %d removed, %d unchanged", verb, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
 	for _, k := range []struct {
 		sign  string
 		files []string
 	}{{"+", c.Added}, {"~", c.Changed}, {"-", c.Removed}} {
 		for i, f := range k.files {
 			if i == 20 {
-				fmt.Fprintf(&b, "\n  %s ... and %d more", k.sign, len(k.files)-i)
+				e.Hint("%s ... and %d more", k.sign, len(k.files)-i)
 				break
 			}
-			fmt.Fprintf(&b, "\n  %s %s", k.sign, f)
+			e.Hint("%s %s", k.sign, f)
 		}
 	}
-	return b.String()
+	return e
 }
