@@ -2,8 +2,10 @@ package executors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	osexec "os/exec"
 	"runtime"
@@ -15,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/internal/bounded"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/sealed"
@@ -108,6 +111,10 @@ func (p Program) seal() (*sealed.Program, error) {
 	}
 	switch {
 	case err != nil:
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			pe.Path = diag.Redact(pe.Path) // somebody may have meant an address
+		}
 		return s, &Error{Code: Invalid, Msg: fmt.Sprintf("executor %s: %v", p.Kind, err)}
 	case p.Digest == krm.Digest{}:
 		return s, (&Error{Code: Denied, Msg: fmt.Sprintf("executor %s: %s has no digest to verify it", p.Kind, p.Path)}).Hint("it is %s", s.Digest)

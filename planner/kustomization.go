@@ -116,7 +116,7 @@ func (b *build) findFile(dir *loaders.Dir) (*yaml.Source, error) {
 type noFileError struct{ dir string }
 
 func (e *noFileError) Error() string {
-	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(FileNames, ", "), CompositionNames[0], e.dir)
+	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(FileNames, ", "), CompositionNames[0], diag.Redact(e.dir))
 }
 
 // A layerFileError says why the file that makes a directory a layer cannot be read.

@@ -243,7 +243,7 @@ func distinct(errs []error) []error {
 }
 
 func rootError(name string, err error) error {
-	e := diag.Errorf(diag.Pos{File: name}, "", "%w", err)
+	e := diag.Errorf(diag.Pos{File: diag.Redact(name)}, "", "%w", err)
 	if name == "" {
 		e.Pos.File = "."
 	}

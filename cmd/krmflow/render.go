@@ -70,7 +70,7 @@ was changed since krmflow wrote it, unless you add --force.`,
 	a.registerRoots(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
-	fs.BoolVar(&f.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused, and a run that is killed is completed by the next one")
+	fs.BoolVar(&f.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
 	fs.StringVar(&f.plan, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	fs.BoolVar(&f.check, "check", false, "write nothing, exit with 10 if the output would change")
 	return cmd
@@ -82,6 +82,10 @@ func drift(plan *planner.Plan, file string) error {
 		return nil
 	}
 	before, err := os.ReadFile(file)
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		pe.Path = diag.Redact(pe.Path) // somebody may have meant an address
+	}
 	if err != nil {
 		return fmt.Errorf("--plan: %w", err)
 	}
@@ -123,8 +127,8 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 		return a.fileSink(f, dirs, plan)
 	}
 	if ext := filepath.Ext(f.output); info == nil && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
-		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", f.output)
-		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", f.output))
+		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", diag.Redact(f.output))
+		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", diag.Redact(diag.Redact(f.output))))
 	}
 	out, err := output.Open(f.output, output.Options{Context: ctx, Inputs: dirs.names(), Force: f.force, Check: f.check})
 	if err != nil {
