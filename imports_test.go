@@ -33,12 +33,13 @@ var imports = map[string][]string{
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
 	"bench":     {},
 
-	"executors": plus(values, "krm/function", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
-	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
+	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
+	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
 		"executors/internal/sealed", "executors/internal/sources"),
-	"executors/container": plus(values, "krm/function", "executors", "executors/internal/sources"),
+	"executors/container": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sources"),
 
 	"executors/executortest":     plus(values, "krm/function", "executors"),
+	"executors/internal/bounded": {},
 	"executors/internal/sandbox": {"executors/internal/proc"},
 	"executors/internal/dirs":    {},
 	"executors/internal/proc":    {},

@@ -295,7 +295,7 @@ func TestGeneratorMistakes(t *testing.T) {
 		{"{name: s, files: [nope]}", "files[0]: nope: no such file"},
 		{"{name: s, envs: [nope]}", "envs[0]: nope: no such file"},
 		{"{name: s, envs: [bad.env]}", "envs[0]: dir/bad.env:2: line is not valid UTF-8"},
-		{"{name: s, envs: [big.env]}", "envs[0]: dir/big.env:2: line of more than 65536 bytes\n" +
+		{"{name: s, envs: [big.env]}", "envs[0]: dir/big.env:2: line of more than 64 KiB\n" +
 			"  kustomize would ignore it and all lines after it without a message"},
 		{"{name: s, envs: [fits.env]}", ""},
 	} {

@@ -146,7 +146,7 @@ func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 		pos := diag.Pos{File: src.File, Line: n}
 		switch {
 		case len(line) >= maxEnvLine:
-			return nil, diag.Errorf(pos, "", "line of more than %d bytes", maxEnvLine).
+			return nil, diag.Errorf(pos, "", "line of more than %s", diag.Size(maxEnvLine)).
 				Hint("kustomize would ignore it and all lines after it without a message")
 		case !utf8.ValidString(line):
 			return nil, diag.Errorf(pos, "", "line is not valid UTF-8")

@@ -64,7 +64,7 @@ func (c *Catalog) Lint() []*diag.Error {
 func Parse(src *yaml.Source, ref Ref) (*Catalog, error) {
 	whole := diag.Pos{File: src.File}
 	if len(src.Data) > MaxSize {
-		return nil, diag.Errorf(whole, "", "the catalog has %d bytes; the limit is %d", len(src.Data), MaxSize)
+		return nil, diag.Errorf(whole, "", "the catalog has %s; the limit is %s", diag.Size(int64(len(src.Data))), diag.Size(MaxSize))
 	}
 	doc, err := src.Strict()
 	if err != nil {

@@ -211,7 +211,7 @@ func TestParseMistakes(t *testing.T) {
 		{"runtime and provider differ", list("    versions: [{name: v1}]\n    runtime: {container: {image: a}}\n    provider: {container: {image: b}}\n"), "provider: differs from"},
 		{"an alias bomb", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n" +
 			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n", "expand to more than"},
-		{"the size limit", "#" + strings.Repeat("x", MaxSize), "the limit is 16777216"},
+		{"the size limit", "#" + strings.Repeat("x", MaxSize), "the limit is 16 MiB"},
 	}
 	for _, tt := range tests {
 		_, err := parse(tt.text)

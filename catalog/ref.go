@@ -1,12 +1,14 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 )
@@ -43,12 +45,11 @@ type RefError struct {
 	Pin bool
 }
 
-func (e *RefError) Error() string {
-	msg := fmt.Sprintf("%q: %s", redact(e.Ref), e.Msg)
-	for _, h := range e.Hints {
-		msg += "\n  " + h
-	}
-	return msg
+func (e *RefError) Error() string { return e.Diag().Error() }
+
+// Diag returns e as a [diag.Error].
+func (e *RefError) Diag() *diag.Error {
+	return &diag.Error{Msg: fmt.Sprintf("%q: %s", diag.Redact(e.Ref), e.Msg), Hints: e.Hints, Err: e}
 }
 
 const refForms = "a catalog is PATH, https://HOST/PATH, oci://REGISTRY/REPOSITORY or git+https://HOST/REPOSITORY.git//PATH?ref=REF, " +
@@ -92,11 +93,11 @@ func cutPin(text string) (rest string, pin krm.Digest, err error) {
 			return rest, pin, nil
 		}
 		if digits == "" {
-			return rest, pin, bad("the pin %q is not a sha256", rest[i:])
+			return rest, pin, bad("the pin %q is not a sha256", diag.Redact(rest[i:]))
 		}
 		d, err := krm.ParseDigest(digits)
 		if err != nil || digits != strings.ToLower(digits) || len(digits) != 64 {
-			return rest, pin, bad("the pin %q is not valid", rest[i:])
+			return rest, pin, bad("the pin %q is not valid", diag.Redact(rest[i:]))
 		}
 		if !pin.IsZero() && pin != d {
 			return rest, pin, bad("the reference has two different pins")
@@ -137,7 +138,7 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == 
 
 func parseLocation(text string) (Ref, error) {
 	if _, tail, ok := strings.Cut(text, "#"); ok && IsAddress(text) {
-		return Ref{}, fmt.Errorf("#%s is no pin", tail)
+		return Ref{}, fmt.Errorf("%s is no pin", diag.Redact("#"+tail))
 	}
 	switch {
 	case text == "":
@@ -156,7 +157,7 @@ func parseLocation(text string) (Ref, error) {
 		return Ref{}, fmt.Errorf("%s is not supported", scheme)
 	}
 	if PathText(text) != text {
-		return Ref{}, fmt.Errorf("could be a file or an address: write ./%s or https://%[1]s", text)
+		return Ref{}, fmt.Errorf("could be a file or an address: write ./%s or https://%[1]s", diag.Redact(text))
 	}
 	return Ref{Scheme: Local, Location: filepath.Clean(text), shown: text}, nil
 }
@@ -236,7 +237,7 @@ func parseOCI(text string) (Ref, error) {
 		return Ref{}, err
 	}
 	if first, _, ok := strings.Cut(text, "/"); !ok || first != m.Registry {
-		return Ref{}, fmt.Errorf("%q names no registry", text)
+		return Ref{}, fmt.Errorf("%q names no registry", diag.Redact(text))
 	}
 	return Ref{Scheme: OCI, Location: "oci://" + m.Name()}, nil
 }
@@ -375,10 +376,7 @@ func (r Ref) String() string {
 
 // Show returns what messages show, without the pin.
 func (r Ref) Show() string {
-	if r.shown != "" {
-		return r.shown
-	}
-	return r.Location
+	return diag.Redact(cmp.Or(r.shown, r.Location))
 }
 
 func (r Ref) pinText() string {
@@ -399,23 +397,6 @@ func (r Ref) Shown(text string) Ref {
 	if rest, _, err := cutPin(text); err == nil {
 		text = rest
 	}
-	r.shown = redact(text)
+	r.shown = text
 	return r
-}
-
-// redact hides the credentials of an address.
-func redact(text string) string {
-	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		return text
-	}
-	host, tail, _ := strings.Cut(rest, "/")
-	i := strings.LastIndexByte(host, '@')
-	if i < 0 {
-		return text
-	}
-	if strings.Contains(rest, "/") {
-		tail = "/" + tail
-	}
-	return scheme + "://xxxxx@" + host[i+1:] + tail
 }

@@ -31,23 +31,71 @@ type Error struct {
 	Err   error    // what caused it, for errors.Is and errors.As; its text is already in Msg
 }
 
-// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err.
+// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own.
 func Errorf(pos Pos, field, format string, args ...any) *Error {
+	e := &Error{Pos: pos, Field: field}
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			if text, hints := Parts(err); hints != nil {
+				args[i] = withoutHints{err, text}
+				e.Hints = append(e.Hints, hints...)
+			}
+		}
+	}
 	err := fmt.Errorf(format, args...)
-	return &Error{Pos: pos, Field: field, Msg: err.Error(), Err: errors.Unwrap(err)}
+	e.Msg, e.Err = err.Error(), errors.Unwrap(err)
+	if w, ok := e.Err.(withoutHints); ok {
+		e.Err = w.error
+	}
+	return e
 }
 
-// AsError returns err as an [Error]. If err is one, or wraps one and adds nothing to its text, that is the result; else it is a new
-// one with the text of err and, if err wraps an Error, the place of that.
-func AsError(err error) *Error {
+// withoutHints is an error as it stands in the text of another one.
+type withoutHints struct {
+	error
+	text string
+}
+
+func (w withoutHints) Error() string { return w.text }
+func (w withoutHints) Unwrap() error { return w.error }
+
+// Parts returns the text of err without its hint lines, and these.
+func Parts(err error) (text string, hints []string) {
+	text = err.Error()
+	if at := find(err); at != nil {
+		if before, ok := strings.CutSuffix(text, at.hintLines()); ok {
+			return before, slices.Clip(at.Hints)
+		}
+	}
+	return text, nil
+}
+
+// find returns the Error that err is, says or wraps, nil if there is none.
+func find(err error) *Error {
 	var at *Error
-	found := errors.As(err, &at)
-	if found && at.Error() == err.Error() {
+	var other interface {
+		error
+		Diag() *Error
+	}
+	switch {
+	case errors.As(err, &at):
+		return at
+	case errors.As(err, &other):
+		return other.Diag()
+	}
+	return nil
+}
+
+// AsError returns err as an [Error]: the one that it is, else one with its text and, if it wraps an Error, that one's place and
+// hints. An error of another type with the method Diag says by it which Error it is.
+func AsError(err error) *Error {
+	at := find(err)
+	if at != nil && at.Error() == err.Error() {
 		return at
 	}
-	lines := strings.Split(err.Error(), "\n  ") // other line ends are text of the input
-	e := &Error{Msg: lines[0], Hints: lines[1:], Err: err}
-	if found {
+	e := &Error{Err: err}
+	e.Msg, e.Hints = Parts(err)
+	if at != nil {
 		e.Pos = at.Pos
 	}
 	return e
@@ -93,7 +141,14 @@ func (e *Error) Error() string {
 		b.WriteString(OneLine(e.Field))
 		b.WriteString(": ")
 	}
-	b.WriteString(keepHints(e.Msg))
+	b.WriteString(OneLine(e.Msg))
+	b.WriteString(e.hintLines())
+	return b.String()
+}
+
+// hintLines are the end of the error's text.
+func (e *Error) hintLines() string {
+	var b strings.Builder
 	for _, h := range e.Hints {
 		b.WriteString("\n  ")
 		b.WriteString(OneLine(h))
@@ -104,14 +159,6 @@ func (e *Error) Error() string {
 // OneLine shows the line ends of a text that is meant to be one line: text of the input must not look like another
 // message.
 func OneLine(s string) string { return strings.ReplaceAll(s, "\n", `\n`) }
-
-// keepHints is OneLine for a text that may have hint lines, which are indented.
-func keepHints(s string) string {
-	if !strings.Contains(s, "\n") {
-		return s
-	}
-	return strings.ReplaceAll(OneLine(s), `\n  `, "\n  ")
-}
 
 func (e *Error) Unwrap() error { return e.Err }
 

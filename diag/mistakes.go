@@ -2,6 +2,7 @@ package diag
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,19 @@ func Count(n int, thing string) string {
 		thing += "s"
 	}
 	return digits + " " + thing
+}
+
+// Size returns a number of bytes as messages show it, exactly: "4 MiB", "1,500 bytes".
+func Size(n int64) string {
+	for _, unit := range []struct {
+		name  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
+		}
+	}
+	return Count(int(n), "byte")
 }
 
 // Some returns the first of many names, separated by commas, and how many there are besides.

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
@@ -51,6 +52,8 @@ func TestMain(m *testing.M) {
 		executors.Serve("boundless", boundless{})
 	case "panics": // with what it has got
 		executors.Serve("panics", panics{})
+	case "hints": // in both forms
+		executors.Serve("hints", hints{})
 	case "leaves": // a daemon
 		executors.Serve("leaves", leaves{})
 	case "deaf":
@@ -114,7 +117,7 @@ func TestBoundless(t *testing.T) {
 	f := function.Function{Name: "f", Limits: function.Limits{Output: 1 << 20}}
 	out, err := x.Execute(t.Context(), f, nil)
 	var e *executors.Error
-	if !errors.As(err, &e) || e.Code != executors.Limit || !strings.Contains(e.Msg, "f: executor boundless answered with more than 1048576 bytes") || out.List != nil {
+	if !errors.As(err, &e) || e.Code != executors.Limit || !strings.Contains(e.Error(), "f: executor boundless answered with more than 1 MiB, stopped") || out.List != nil {
 		t.Errorf("%d bytes, %v", out.List.Len(), err)
 	}
 	f.Limits.Output = 64 << 20
@@ -123,7 +126,7 @@ func TestBoundless(t *testing.T) {
 		t.Errorf("%d bytes, %d of stderr, %v", out.List.Len(), len(out.Stderr), err)
 	}
 	err = x.Prepare(t.Context(), f)
-	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.Contains(e.Msg, "f: executor boundless: ") || !strings.Contains(e.Msg, "larger than max") {
+	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.Contains(e.Error(), "f: executor boundless: ") || !strings.Contains(e.Error(), "larger than max") {
 		t.Errorf("a message of 32 MiB: %.200v", err)
 	}
 }
@@ -175,12 +178,46 @@ func checkPanic(t *testing.T, err error, want string) {
 		hint = "it said: panic: with hush"
 	}
 	var e *executors.Error
-	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.HasPrefix(e.Msg, want+hint) {
+	if !errors.As(err, &e) || e.Code != executors.Internal || !strings.HasPrefix(e.Error(), want+hint) {
 		t.Errorf("debug %v: %v", debug, err)
 	}
-	if shown := strings.Contains(e.Msg, "hush") && strings.Contains(e.Msg, "goroutine "); shown != debug {
+	if shown := strings.Contains(e.Error(), "hush") && strings.Contains(e.Error(), "goroutine "); shown != debug {
 		t.Errorf("debug %v: %v", debug, err)
 	}
+}
+
+type hints struct{ echo }
+
+func (hints) Prepare(_ context.Context, f function.Function) error {
+	return &executors.Error{Code: executors.Invalid, Msg: f.Name + ": it is wrong\n  do this", Hints: []string{"or that"}}
+}
+
+func (hints) Execute(_ context.Context, f function.Function, _ yaml.Chunks) (executors.Output, error) {
+	return executors.Output{}, fmt.Errorf("wrapped: %w", (&executors.Error{Code: executors.Limit, Msg: f.Name + ": too much"}).Hint("take less"))
+}
+
+// Hints cross the process boundary as what they are. An executor of a third party may send them as lines of the message, too.
+func TestHints(t *testing.T) {
+	x, err := executors.Start(t.Context(), self(t, "hints"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone(t, time.Second)
+	defer x.Close()
+	check := func(err error, code executors.Code, msg string, hints ...string) {
+		t.Helper()
+		var e *executors.Error
+		if !errors.As(err, &e) || e.Code != code || e.Msg != msg || !slices.Equal(e.Hints, hints) {
+			t.Errorf("%#v", err)
+		}
+		if at := diag.AsError(err); at.Msg != msg || !slices.Equal(at.Hints, hints) {
+			t.Errorf("as it is printed: %#v", at)
+		}
+	}
+	f := function.Function{Name: "f"}
+	check(x.Prepare(t.Context(), f), executors.Invalid, "f: it is wrong", "do this", "or that")
+	_, err = x.Execute(t.Context(), f, nil)
+	check(err, executors.Limit, "wrapped: f: too much", "take less")
 }
 
 type leaves struct{ echo }
@@ -242,7 +279,7 @@ func TestStuck(t *testing.T) {
 	defer x.Close()
 	err = x.Prepare(t.Context(), function.Function{Name: "f"})
 	var e *executors.Error
-	if !errors.As(err, &e) || e.Code != executors.Timeout || e.Msg != "f: executor stuck did not get it ready within 200ms" {
+	if !errors.As(err, &e) || e.Code != executors.Timeout || e.Error() != "f: executor stuck did not get it ready within 200ms" {
 		t.Error(err)
 	}
 }
@@ -378,10 +415,10 @@ func TestCrash(t *testing.T) {
 		_, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte("x")})
 		var e *executors.Error
 		want := "executor exec crashed (signal: killed) while running " + f.Name + " (" + f.Node + ")"
-		if !errors.As(err, &e) || e.Code != executors.Failed || e.Msg != want || time.Since(start) > 2*time.Second+slack {
+		if !errors.As(err, &e) || e.Code != executors.Failed || e.Error() != want || time.Since(start) > 2*time.Second+slack {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		if _, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte("x")}); !errors.As(err, &e) || e.Msg != want {
+		if _, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte("x")}); !errors.As(err, &e) || e.Error() != want {
 			t.Errorf("the next call: %v", err)
 		}
 		x.Close()
@@ -522,8 +559,8 @@ func TestBadExecutors(t *testing.T) {
 			start := time.Now()
 			_, err := executors.Start(t.Context(), program(role))
 			var e *executors.Error
-			if !errors.As(err, &e) || e.Code != executors.Invalid || !strings.Contains(e.Msg, want) || !strings.HasPrefix(e.Msg, "executor third: "+path) ||
-				len(e.Msg) > 500 || time.Since(start) > 10*time.Second+slack {
+			if !errors.As(err, &e) || e.Code != executors.Invalid || !strings.Contains(e.Error(), want) || !strings.HasPrefix(e.Error(), "executor third: "+path) ||
+				len(e.Error()) > 500 || time.Since(start) > 10*time.Second+slack {
 				t.Errorf("%s: %v after %v", role, err, time.Since(start))
 			}
 		})
@@ -537,7 +574,7 @@ func TestBadExecutors(t *testing.T) {
 	other := program("exec")
 	other.Digest[3]++
 	var e *executors.Error
-	if _, err := executors.Start(t.Context(), other); !errors.As(err, &e) || e.Code != executors.Verification || !strings.Contains(e.Msg, "want "+other.Digest.String()) {
+	if _, err := executors.Start(t.Context(), other); !errors.As(err, &e) || e.Code != executors.Verification || !strings.Contains(e.Error(), "want "+other.Digest.String()) {
 		t.Errorf("other digest: %v", err)
 	}
 	if left := processes("ROLE=", "third party", os.TempDir()); len(left) > 0 {

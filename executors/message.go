@@ -5,8 +5,10 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/internal/wire"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
@@ -91,25 +93,32 @@ func errToWire(err error) *wire.Error {
 		if e.Code == Retrieval {
 			code = wire.Code_RETRIEVAL
 		}
-		return &wire.Error{Code: code, Msg: err.Error(), Stderr: e.Stderr}
+		msg, hints := e.Msg, e.Hints
+		if err != error(e) {
+			msg, hints = diag.Parts(err)
+		}
+		return &wire.Error{Code: code, Msg: msg, Hints: hints, Stderr: e.Stderr}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &wire.Error{Code: wire.Code_CANCELLED, Msg: err.Error()}
 	}
 	return &wire.Error{Code: wire.Code_INTERNAL, Msg: err.Error()}
 }
 
-// errFromWire is the reverse of errToWire.
+// errFromWire is the reverse of errToWire. Executors of third parties may send hints as lines of the message, each behind two blanks.
 func errFromWire(w *wire.Error) error {
+	lines := strings.Split(w.GetMsg(), "\n  ")
+	e := &Error{Msg: lines[0], Hints: append(lines[1:], w.GetHints()...), Stderr: w.GetStderr()}
 	switch code := w.GetCode(); {
 	case w == nil:
 		return nil
 	case code == wire.Code_CANCELLED:
 		return context.Canceled
 	case code == wire.Code_RETRIEVAL:
-		return &Error{Code: Retrieval, Msg: w.GetMsg(), Stderr: w.GetStderr()}
+		e.Code = Retrieval
 	case code < 0 || code > wire.Code(Limit): // of a newer executor
-		return &Error{Code: Failed, Msg: w.GetMsg(), Stderr: w.GetStderr()}
+		e.Code = Failed
 	default:
-		return &Error{Code: Code(code), Msg: w.GetMsg(), Stderr: w.GetStderr()}
+		e.Code = Code(code)
 	}
+	return e
 }

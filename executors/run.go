@@ -2,8 +2,10 @@ package executors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	osexec "os/exec"
 	"runtime"
@@ -15,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/executors/internal/bounded"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/sealed"
 	"github.com/krmflow/krmflow/krm"
@@ -36,7 +40,7 @@ type run struct {
 
 	stdin   *os.File // the end that the host holds
 	stdout  *os.File
-	stderr  tailPipe
+	stderr  messagePipe
 	pid     int
 	done    chan struct{} // closed when the process has ended
 	cleared chan struct{} // closed when what it left behind has ended, too
@@ -44,53 +48,43 @@ type run struct {
 	started atomic.Bool
 }
 
-// A tailPipe is the reading end of a pipe; what was written to it as an io.Writer are the first lines, for messages.
-type tailPipe struct {
+// A messagePipe is the reading end of a pipe; what was written to it as an io.Writer are the first lines, for messages.
+type messagePipe struct {
+	bounded.Head
 	file *os.File
 	over chan struct{} // closed when everything was read
 	once sync.Once
-	mu   sync.Mutex
-	head []byte
 }
 
-func (t *tailPipe) Read(p []byte) (int, error) {
-	n, err := t.file.Read(p)
+func (m *messagePipe) Read(p []byte) (int, error) {
+	n, err := m.file.Read(p)
 	if err != nil {
-		t.once.Do(func() { close(t.over) })
+		m.once.Do(func() { close(m.over) })
 	}
 	return n, err
 }
 
-func (t *tailPipe) Close() error { return t.file.Close() }
-
-func (t *tailPipe) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.head = append(t.head, p[:min(len(p), 4096-min(4096, len(t.head)))]...)
-	return len(p), nil
-}
+func (m *messagePipe) Close() error { return m.file.Close() }
 
 // text returns the first lines. Those of a process that has ended may still be on their way.
-func (t *tailPipe) text() string {
+func (m *messagePipe) text() string {
 	select {
-	case <-t.over:
+	case <-m.over:
 	case <-time.After(grace / 4):
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.head))
+	return strings.TrimSpace(m.String())
 }
 
 // line returns the first of them.
-func (t *tailPipe) line() string {
-	line, _, _ := strings.Cut(t.text(), "\n")
+func (m *messagePipe) line() string {
+	line, _, _ := strings.Cut(m.text(), "\n")
 	return strings.TrimSpace(line)
 }
 
 func newRun(p Program, dir string) *run {
 	return &run{
 		program: p, dir: dir, env: append(p.Env, "TMPDIR="+dir, "TEMP="+dir, "TMP="+dir),
-		stderr: tailPipe{over: make(chan struct{})}, done: make(chan struct{}), cleared: make(chan struct{}),
+		stderr: messagePipe{Head: bounded.Head{Limit: 4096}, over: make(chan struct{})}, done: make(chan struct{}), cleared: make(chan struct{}),
 	}
 }
 
@@ -117,12 +111,16 @@ func (p Program) seal() (*sealed.Program, error) {
 	}
 	switch {
 	case err != nil:
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			pe.Path = diag.Redact(pe.Path) // somebody may have meant an address
+		}
 		return s, &Error{Code: Invalid, Msg: fmt.Sprintf("executor %s: %v", p.Kind, err)}
 	case p.Digest == krm.Digest{}:
-		return s, &Error{Code: Denied, Msg: fmt.Sprintf("executor %s: %s has no digest to verify it\n  it is %s", p.Kind, p.Path, s.Digest)}
+		return s, (&Error{Code: Denied, Msg: fmt.Sprintf("executor %s: %s has no digest to verify it", p.Kind, p.Path)}).Hint("it is %s", s.Digest)
 	case s.Digest != p.Digest:
-		return s, &Error{Code: Verification, Msg: fmt.Sprintf("executor %s: %s is not the program that was allowed\n  want %s\n  got  %s",
-			p.Kind, p.Path, p.Digest, s.Digest)}
+		return s, (&Error{Code: Verification, Msg: fmt.Sprintf("executor %s: %s is not the program that was allowed", p.Kind, p.Path)}).
+			Hint("want %s", p.Digest).Hint("got  %s", s.Digest)
 	}
 	return s, nil
 }
@@ -306,25 +304,25 @@ func (r *run) crashed(f function.Function) *Error {
 	if text := r.stderr.text(); strings.Contains(text, "panic: ") || strings.Contains(text, "fatal error: ") {
 		e.Code = Internal
 	}
-	e.Msg += r.said()
+	r.said(e)
 	return e
 }
 
-// said returns what the process has written to stderr, as the end of a message. It knows the functions and their lists by then,
-// so that is for those who ask for it.
-func (r *run) said() string {
+// said adds what the process has written to stderr to the hints of e. It knows the functions and their lists by then, so that is for
+// those who ask for it.
+func (r *run) said(e *Error) {
 	text := r.stderr.text()
 	switch {
 	case text == "":
-		return ""
 	case os.Getenv("KRMFLOW_DEBUG") == "":
-		return "\n  KRMFLOW_DEBUG=1 shows what it said; look for secrets in it before you pass it on"
+		e.Hint("KRMFLOW_DEBUG=1 shows what it said; look for secrets in it before you pass it on")
+	default:
+		e.Hints = append(e.Hints, strings.Split("it said: "+text, "\n")...)
 	}
-	return "\n  it said: " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
-// describe says why the executor could not be started.
-func (r *run) describe(err error) string {
+// describe returns why the executor could not be started.
+func (r *run) describe(code Code, err error) *Error {
 	name := r.program.Path
 	if name == "" {
 		name = "krmflow executor " + r.program.Kind
@@ -338,11 +336,11 @@ func (r *run) describe(err error) string {
 		reason += " (" + r.state + ")"
 	default:
 	}
-	msg := fmt.Sprintf("executor %s: %s does not speak the protocol of executors: %s", r.program.Kind, name, reason)
+	e := &Error{Code: code, Msg: fmt.Sprintf("executor %s: %s does not speak the protocol of executors: %s", r.program.Kind, name, reason)}
 	if line := r.stderr.line(); line != "" {
-		msg += "\n  it said: " + line
+		e.Hint("it said: %s", line)
 	}
-	return msg
+	return e
 }
 
 // The rest of go-plugin's Runner.

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/wire"
@@ -111,7 +112,7 @@ func Start(ctx context.Context, p Program) (_ *Process, err error) {
 	if p.Path == "" {
 		code = Internal
 	}
-	return nil, &Error{Code: code, Msg: x.run.describe(err)}
+	return nil, x.run.describe(code, err)
 }
 
 // connect waits until the executor answers, for a time, and kills it if it does not.
@@ -207,8 +208,8 @@ func (x *Process) Execute(ctx context.Context, f function.Function, list yaml.Ch
 		}
 		// An executor of a third party may not keep to the limits.
 		if size += int64(len(resp.GetList())); size > limits.Output {
-			return Output{}, &Error{Code: Limit, Msg: fmt.Sprintf("%s: executor %s answered with more than %d bytes, stopped\n"+
-				"  --max-fn-output sets how much a function may write", f.Name, x.kind, limits.Output)}
+			e := &Error{Code: Limit, Msg: fmt.Sprintf("%s: executor %s answered with more than %s, stopped", f.Name, x.kind, diag.Size(limits.Output))}
+			return Output{}, e.Hint("--max-fn-output sets how much a function may write")
 		}
 		out.List = keep(out.List, resp.GetList())
 		if resp.GetDone() {
@@ -227,7 +228,7 @@ func (x *Process) refusal(ctx context.Context, answer *wire.Error) error {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &e) && e.Code == Internal:
-		e.Msg += x.run.said()
+		x.run.said(e)
 	}
 	return err
 }

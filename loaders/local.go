@@ -117,7 +117,7 @@ func (l *Local) dir(abs, as string) (*Dir, error) {
 			return nil, pathError(err, as, abs)
 		}
 		if !info.IsDir() {
-			return nil, fmt.Errorf("%q is not a directory", as)
+			return nil, fmt.Errorf("%q is not a directory", diag.Redact(as))
 		}
 		l.mu.Lock()
 		l.dirs[abs] = real
@@ -140,7 +140,7 @@ type NotFoundError struct {
 	abs  string
 }
 
-func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", e.Path) }
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", diag.Redact(e.Path)) }
 
 // Is makes it one of [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
@@ -155,9 +155,9 @@ type RestrictedError struct {
 
 func (e *RestrictedError) Error() string {
 	if e.Target != "" {
-		return fmt.Sprintf("%q is a symbolic link to %q, which is outside the directory %q", e.Path, e.Target, e.Root)
+		return fmt.Sprintf("%q is a symbolic link to %q, which is outside the directory %q", diag.Redact(e.Path), e.Target, e.Root)
 	}
-	return fmt.Sprintf("%q is outside the directory %q", e.Path, e.Root)
+	return fmt.Sprintf("%q is outside the directory %q", diag.Redact(e.Path), e.Root)
 }
 
 // Hints returns the line that names the flag which lifts the restriction.
@@ -393,9 +393,9 @@ func pathError(err error, as, abs string) error {
 		err = pe.Err
 	}
 	if errors.Is(err, syscall.ELOOP) || strings.Contains(err.Error(), "too many links") {
-		return fmt.Errorf("%q is a symbolic link that leads to itself", as)
+		return fmt.Errorf("%q is a symbolic link that leads to itself", diag.Redact(as))
 	}
-	return fmt.Errorf("cannot read %q: %w", as, err)
+	return fmt.Errorf("cannot read %q: %w", diag.Redact(as), err)
 }
 
 func nearNames(as, abs string) []string {

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // A WriteError says that output could not be written: no space left, a full pipe, permission lost half-way.
@@ -65,19 +66,21 @@ type RefusedError struct {
 	Hint   string   // what to do about it; may be empty
 }
 
-func (e *RefusedError) Error() string {
+func (e *RefusedError) Error() string { return e.Diag().Error() }
+
+// Diag returns e as a [diag.Error], with its names and its hint as hints.
+func (e *RefusedError) Diag() *diag.Error {
 	const most = 10
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", showPath(e.Path), e.Reason)
+	err := &diag.Error{Msg: showPath(e.Path) + ": " + e.Reason, Err: e}
 	for i, name := range e.Names {
 		if i == most {
-			fmt.Fprintf(&b, "\n  and %d more", len(e.Names)-most)
+			err.Hint("and %d more", len(e.Names)-most)
 			break
 		}
-		fmt.Fprintf(&b, "\n  %s", showPath(name))
+		err.Hint("%s", showPath(name))
 	}
 	if e.Hint != "" {
-		fmt.Fprintf(&b, "\n  %s", e.Hint)
+		err.Hint("%s", e.Hint)
 	}
-	return b.String()
+	return err
 }

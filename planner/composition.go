@@ -81,7 +81,7 @@ func (b *build) findComposition(dir *loaders.Dir, others bool) (*yaml.Source, er
 		case errors.As(err, &missing):
 		case others && (err != nil || !IsComposition(src)):
 		case err != nil:
-			return nil, err
+			return nil, &layerFileError{name, err}
 		case found != nil:
 			return nil, fmt.Errorf("%s and %s are both present, only one may be", found.File, src.File)
 		default:
@@ -289,7 +289,7 @@ func (r *compositionReader) catalogs(c yaml.Cursor) {
 			continue
 		}
 		if _, err := catalog.ParseRef(text); err != nil {
-			x.Errorf("%v", err).Hints = hints(err)
+			x.Errorf("%v", err)
 			continue
 		}
 		r.f.catalogs = append(r.f.catalogs, catalogRef{text, r.f.dir.Real, r.f.src, x.Path()})
@@ -336,7 +336,8 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 	}
 	src, err := r.c.files.Read(r.f.dir, text)
 	if err != nil {
-		c.Errorf("%v", err).Hints = hints(err)
+		e := c.Errorf("%v", err)
+		e.Hints = append(e.Hints, hints(err)...)
 		return
 	}
 	l := r.c.plan.reading.layer(r.f.src.File, compositionKind)

@@ -373,6 +373,6 @@ func (s *steps) configureError(d document, err error) error {
 	if d.r.Pos.File == s.k.src.File {
 		e.Field = s.k.src.Field(d.path)
 	}
-	e.Hints = hints(err)
+	e.Hints = append(e.Hints, hints(err)...)
 	return e
 }

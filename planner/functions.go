@@ -387,8 +387,14 @@ func (c *compiler) legacy(in *function.Inline) {
 			continue
 		}
 		c.legacyPlaces[place] = true
+		shown := *in
+		if in.Exec != nil {
+			program := *in.Exec
+			program.Path = diag.Redact(program.Path)
+			shown.Exec = &program
+		}
 		w := diag.Errorf(in.Pos, "", "%s is deprecated: a function is named in the field %s", place, function.PlaceRuntime)
-		c.warnings(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, in.Value())))
+		c.warnings(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, shown.Value())))
 	}
 }
 

@@ -3,6 +3,7 @@ package planner
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,7 +51,7 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 		if from != nil {
 			b.errorAt(from.src, from.path, inDirectory(dir, err))
 		} else {
-			b.fail(rootError(dir.Name, err))
+			b.fail(rootError(layerName(dir, err), err))
 		}
 		return nil
 	}
@@ -98,7 +99,7 @@ func (b *build) findFile(dir *loaders.Dir) (*yaml.Source, error) {
 		switch {
 		case errors.As(err, &missing):
 		case err != nil:
-			return nil, err
+			return nil, &layerFileError{name, err}
 		case found != nil:
 			return nil, fmt.Errorf("%s and %s are both present, only one may be", found.File, src.File)
 		default:
@@ -115,7 +116,25 @@ func (b *build) findFile(dir *loaders.Dir) (*yaml.Source, error) {
 type noFileError struct{ dir string }
 
 func (e *noFileError) Error() string {
-	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(FileNames, ", "), CompositionNames[0], e.dir)
+	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(FileNames, ", "), CompositionNames[0], diag.Redact(e.dir))
+}
+
+// A layerFileError says why the file that makes a directory a layer cannot be read.
+type layerFileError struct {
+	name string
+	err  error
+}
+
+func (e *layerFileError) Error() string { return e.err.Error() }
+func (e *layerFileError) Unwrap() error { return e.err }
+
+// layerName returns what an error about a layer begins with: the path of the file that it is about, or the directory.
+func layerName(dir *loaders.Dir, err error) string {
+	var file *layerFileError
+	if errors.As(err, &file) {
+		return filepath.Join(dir.Name, file.name)
+	}
+	return dir.Name
 }
 
 // inDirectory adds the directory to an error about one of its files.

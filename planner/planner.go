@@ -250,11 +250,11 @@ func distinct(errs []error) []error {
 }
 
 func rootError(name string, err error) error {
-	e := diag.Errorf(diag.Pos{File: name}, "", "%w", err)
+	e := diag.Errorf(diag.Pos{File: diag.Redact(name)}, "", "%w", err)
 	if name == "" {
 		e.Pos.File = "."
 	}
-	e.Hints = hints(err)
+	e.Hints = append(e.Hints, hints(err)...)
 	return e
 }
 
@@ -439,10 +439,9 @@ func placed(src *yaml.Source, path []any, err error) error {
 		return err
 	}
 	e := diag.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
-	e.Hints = hints(err)
 	if at != nil {
-		e.Hints = append(e.Hints, at.Hints...)
-		e.Msg = at.Msg
+		e.Msg, e.Hints = at.Msg, slices.Clip(at.Hints)
 	}
+	e.Hints = append(e.Hints, hints(err)...)
 	return e
 }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // isRemoteFile reports whether kustomize would fetch path as a file.
@@ -17,21 +19,7 @@ func isRemoteFile(path string) bool {
 }
 
 func errRemote(path string) error {
-	return fmt.Errorf("%q is remote, and krmflow does not support remote sources yet", withoutPassword(path))
-}
-
-// withoutPassword hides the password in front of an @, also in what is no valid URL.
-func withoutPassword(text string) string {
-	at := strings.IndexByte(text, '@')
-	if at < 0 {
-		return text
-	}
-	user := strings.LastIndexByte(text[:at], '/') + 1
-	colon := strings.IndexByte(text[user:at], ':')
-	if colon < 0 {
-		return text
-	}
-	return text[:user+colon] + ":xxxxx" + text[at:]
+	return fmt.Errorf("%q is remote, and krmflow does not support remote sources yet", diag.Redact(path))
 }
 
 // isRemote reports whether kustomize would take an entry of resources or components for a URL or a repository: it decides

@@ -145,7 +145,7 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 			if diag.IsTooLarge(err) {
 				code = function.LimitExceeded
 			}
-			err = &function.Error{Code: code, Msg: err.Error()}
+			err = function.Wrap(code, err)
 		}
 		report.Results, report.Removed = reply.Results, reply.Removed
 		for _, w := range reply.Warnings {

@@ -81,7 +81,7 @@ func (x *decider) decide() {
 		return
 	}
 	if in := x.r.Inline; in != nil && in.Starlark != "" {
-		x.deny(Invalid, nil, "starlark is not supported: %s cannot run", in.Starlark).
+		x.deny(Invalid, nil, "starlark is not supported: %s cannot run", diag.Redact(in.Starlark)).
 			Hint("use a container that runs the script, for instance StarlarkRun")
 		return
 	}
@@ -282,7 +282,7 @@ func (x *decider) uncatalogued(mismatch []string) {
 	x.d.Runtime = x.fn.Runtime
 	switch {
 	case in.Exec != nil && x.r.Remote:
-		x.deny(Untrusted, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", in.Exec.Path)
+		x.deny(Untrusted, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", diag.Redact(in.Exec.Path))
 	case missing != nil && mismatch != nil:
 		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; "))
 		err.Hint("or remove what the configuration says about its runtime")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/function"
 )
 
@@ -71,7 +72,7 @@ func sameImage(text string, c *catalog.Container) bool {
 func (x *decider) execDifferences(in *function.InlineExec, e *catalog.Entry) []string {
 	sel, err := e.Select(x.r.OS, x.r.Arch, function.RuntimeExec)
 	if err != nil || sel.Runtime != cmp.Or(in.Runtime, function.RuntimeExec) {
-		return []string{fmt.Sprintf("the configuration names a program, %s, and the entry has none for this platform", in.Path)}
+		return []string{fmt.Sprintf("the configuration names a program, %s, and the entry has none for this platform", diag.Redact(in.Path))}
 	}
 	var diffs []string
 	if uri := sel.Platform.URI; !x.sameProgram(in.Path, e, uri) {
@@ -89,7 +90,7 @@ func (x *decider) twoPrograms(path string, e *catalog.Entry, uri string) string 
 	if filepath.Clean(path) == filepath.Clean(uri) && !e.Catalog.Ref.Remote() {
 		path, uri = filepath.Join(x.r.Name, path), filepath.Join(filepath.Dir(e.Catalog.Ref.Show()), uri)
 	}
-	return fmt.Sprintf("the configuration names program %s, the entry %s", path, uri)
+	return fmt.Sprintf("the configuration names program %s, the entry %s", diag.Redact(path), diag.Redact(uri))
 }
 
 // sameProgram reports whether a path of the configuration and the entry's lead to one file.

@@ -217,7 +217,7 @@ type Decision struct {
 	By    string
 	// Shadowed are later, different definitions of the same GVK.
 	Shadowed []*catalog.Entry
-	// Runtime and Source, the image or program, are set as soon as they are known, also for a denied function.
+	// Runtime and Source, the image or program as it is shown, are set as soon as they are known, also for a denied function.
 	Runtime function.Runtime
 	Source  string
 	Digest  krm.Digest

@@ -95,34 +95,35 @@ func below(path, dir string) bool {
 
 // found returns the program at path, which root must contain, and what is wrong with it.
 func (x *decider) found(root, path string) (Program, bool) {
+	shown := diag.Redact(path)
 	switch {
 	case filepath.IsAbs(path):
-		x.deny(Untrusted, nil, "the program %s has an absolute path; programs are files below %s", path, root)
+		x.deny(Untrusted, nil, "the program %s has an absolute path; programs are files below %s", shown, root)
 		return Program{}, false
 	case strings.HasSuffix(path, ".so"):
-		x.deny(Invalid, nil, "%s is a Go plugin, and these are not supported", path).Hint("write the function as a program or a container")
+		x.deny(Invalid, nil, "%s is a Go plugin, and these are not supported", shown).Hint("write the function as a program or a container")
 		return Program{}, false
 	}
 	full := joinBelow(root, path)
 	if full == "" {
-		x.deny(Untrusted, nil, "the program %s is outside %s", path, root).Hint("no load restrictor lifts this")
+		x.deny(Untrusted, nil, "the program %s is outside %s", shown, root).Hint("no load restrictor lifts this")
 		return Program{}, false
 	}
 	p, ok := x.r.Facts.Programs[full]
 	switch {
 	case !ok:
-		x.deny(Mismatch, nil, "the program %s was not examined", path)
+		x.deny(Mismatch, nil, "the program %s was not examined", shown)
 	case p.Err != nil:
-		err := x.deny(Invalid, nil, "the program %s cannot be used: %v", path, p.Err)
+		err := x.deny(Invalid, nil, "the program %s cannot be used: %v", shown, p.Err)
 		if errors.Is(p.Err, fs.ErrNotExist) && !strings.Contains(path, "/") {
-			err.Hint("PATH is not searched: %s is a path in %s", path, root)
+			err.Hint("PATH is not searched: %s is a path in %s", shown, root)
 		}
 	case !below(p.Real, root):
-		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", path, p.Real, root)
+		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", shown, p.Real, root)
 	case p.Digest.IsZero():
-		x.deny(Mismatch, nil, "the program %s was not hashed", path)
+		x.deny(Mismatch, nil, "the program %s was not hashed", shown)
 	case x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0: // what other runtimes take may be data
-		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", path, p.Real, p.Mode.Perm()).Hint("chmod +x makes it so")
+		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real, p.Mode.Perm()).Hint("chmod +x makes it so")
 	default:
 		return p, true
 	}
@@ -131,17 +132,17 @@ func (x *decider) found(root, path string) (Program, bool) {
 
 // program verifies the program of an entry.
 func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
-	x.d.Source = p.URI
+	x.d.Source = diag.Redact(p.URI)
 	dir := e.Catalog.Ref.Dir()
 	switch {
 	case catalog.IsAddress(p.URI):
-		x.deny(Invalid, nil, "the program %s of %s is remote, which is not supported yet", p.URI, e)
+		x.deny(Invalid, nil, "the program %s of %s is remote, which is not supported yet", x.d.Source, e)
 		return
 	case dir == "":
-		x.deny(Untrusted, nil, "%s is remote and cannot name a path on this machine: %s", e, p.URI)
+		x.deny(Untrusted, nil, "%s is remote and cannot name a path on this machine: %s", e, x.d.Source)
 		return
 	case isArchive(p.URI):
-		x.deny(Invalid, nil, "the program %s of %s is in an archive, which is not supported yet", p.URI, e)
+		x.deny(Invalid, nil, "the program %s of %s is in an archive, which is not supported yet", x.d.Source, e)
 		return
 	}
 	found, ok := x.found(dir, p.URI)
@@ -230,7 +231,7 @@ func (x *decider) image(e *catalog.Entry) {
 // inlineProgram takes the program that the configuration names: its digest is that of the plan.
 func (x *decider) inlineProgram() {
 	in := x.r.Inline.Exec
-	x.d.Source = in.Path
+	x.d.Source = diag.Redact(in.Path)
 	found, ok := x.found(x.r.Dir, in.Path)
 	if !ok {
 		return

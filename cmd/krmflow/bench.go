@@ -120,7 +120,7 @@ func checkBench(o *bench.Options, dirs []string) error {
 	}
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s: this is no directory", dir)
+			return fmt.Errorf("%s: this is no directory", diag.Redact(dir))
 		}
 	}
 	return nil

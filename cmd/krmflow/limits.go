@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -81,7 +80,7 @@ func (u *usage) checkCPU() error {
 	if cpuTime() <= limit {
 		return nil
 	}
-	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), size(input)).
+	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), diag.Size(rounded(input))).
 		Hint(endless)
 }
 
@@ -96,17 +95,18 @@ func (u *usage) checkMemory(live uint64) error {
 	if live <= limit {
 		return nil
 	}
-	return diag.Limitf("stopped: the run takes more than %d MiB of memory, although its input has %s", limit>>20, size(input)).
+	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(int64(limit>>20<<20)), diag.Size(rounded(input))).
 		Hint(endless)
 }
 
 const endless = "this step, or one before it, copies, repeats or searches something very often"
 
-func size(n int64) string {
+// rounded returns n in full KiB, or MiB if it has one.
+func rounded(n int64) int64 {
 	if n < 1<<20 {
-		return fmt.Sprintf("%d KiB", (n+1023)>>10)
+		return (n + 1023) >> 10 << 10
 	}
-	return fmt.Sprintf("%d MiB", n>>20)
+	return n >> 20 << 20
 }
 
 // counted returns executors whose answers count as input of the run.

@@ -70,7 +70,7 @@ was changed since krmflow wrote it, unless you add --force.`,
 	a.registerRoots(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
-	fs.BoolVar(&f.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused, and a run that is killed is completed by the next one")
+	fs.BoolVar(&f.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
 	fs.StringVar(&f.plan, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	fs.BoolVar(&f.check, "check", false, "write nothing, exit with 10 if the output would change")
 	return cmd
@@ -82,6 +82,10 @@ func drift(plan *planner.Plan, file string) error {
 		return nil
 	}
 	before, err := os.ReadFile(file) // not by loaders: it may be a pipe, and is no input of the plan
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		pe.Path = diag.Redact(pe.Path) // somebody may have meant an address
+	}
 	if err != nil {
 		return fmt.Errorf("--plan: %w", err)
 	}
@@ -92,7 +96,9 @@ func drift(plan *planner.Plan, file string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return &exitError{exitVerified, fmt.Errorf("this is not what %s planned; nothing was executed\n  %s", file, strings.Join(lines, "\n  "))}
+	e := diag.Errorf(diag.Pos{}, "", "this is not what %s planned; nothing was executed", file)
+	e.Hints = lines
+	return &exitError{exitVerified, e}
 }
 
 // A sink takes the results of a run.
@@ -121,8 +127,8 @@ func (a *app) sink(ctx context.Context, f renderFlags, dirs rootDirs, plan *plan
 		return a.fileSink(f, dirs, plan)
 	}
 	if ext := filepath.Ext(f.output); info == nil && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
-		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", f.output)
-		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", f.output))
+		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", diag.Redact(f.output))
+		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", diag.Redact(diag.Redact(f.output))))
 	}
 	out, err := output.Open(f.output, output.Options{Context: ctx, Inputs: dirs.names(), Force: f.force, Check: f.check})
 	if err != nil {
@@ -357,7 +363,7 @@ func (s *folderSink) commit() error {
 		if changes.None() {
 			return nil
 		}
-		return &exitError{exitChanged, errors.New(describe(changes, "would be"))}
+		return &exitError{exitChanged, describe(changes, "would be")}
 	}
 	changes, err := s.out.Commit()
 	if err == nil {
@@ -367,20 +373,19 @@ func (s *folderSink) commit() error {
 }
 
 // describe lists what changes, at most a few files of each kind.
-func describe(c output.Changes, verb string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "the output %s changed: %d added, %d changed, %d removed, %d unchanged", verb, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
+func describe(c output.Changes, verb string) *diag.Error {
+	e := diag.Errorf(diag.Pos{}, "", "the output %s changed: %d added, %d changed, %d removed, %d unchanged", verb, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
 	for _, k := range []struct {
 		sign  string
 		files []string
 	}{{"+", c.Added}, {"~", c.Changed}, {"-", c.Removed}} {
 		for i, f := range k.files {
 			if i == 20 {
-				fmt.Fprintf(&b, "\n  %s ... and %d more", k.sign, len(k.files)-i)
+				e.Hint("%s ... and %d more", k.sign, len(k.files)-i)
 				break
 			}
-			fmt.Fprintf(&b, "\n  %s %s", k.sign, f)
+			e.Hint("%s %s", k.sign, f)
 		}
 	}
-	return b.String()
+	return e
 }

@@ -49,7 +49,7 @@ func TestReportJSON(t *testing.T) {
 	var b bytes.Buffer
 	err := errors.Join(
 		usageError(errors.New("one\x7f\u0085\u202e\xff")),
-		&exitError{exitOutput, errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  hint"))})
+		&exitError{exitOutput, errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  no hint"))})
 	if code := (reporter{diag.SanitisingWriter(&b), true}).report(err); code != exitUsage {
 		t.Errorf("exit code %d", code)
 	}
@@ -65,7 +65,7 @@ func TestReportJSON(t *testing.T) {
 		}
 		got = append(got, o.Message+"|"+o.File+"|"+o.Field+"|"+strings.Join(o.Hints, ";"))
 	}
-	want := []string{"one\x7f\u0085\u202e\ufffd|||", "two\nforged|f|x[0]|do", "three|||hint"}
+	want := []string{"one\x7f\u0085\u202e\ufffd|||", "two\nforged|f|x[0]|do", "three\n  no hint|||"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

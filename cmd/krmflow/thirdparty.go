@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
@@ -30,9 +31,9 @@ func (f *functionFlags) parseExecutors() error {
 		runtime := function.Runtime(name)
 		switch _, twice := f.thirdParty[runtime]; {
 		case !ok:
-			return usageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX", text))
+			return usageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX", diag.Redact(text)))
 		case !runtime.Valid(), name == "starlark", name == "builtin":
-			return usageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec, container or a name in lower-case letters", text, name))
+			return usageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec, container or a name in lower-case letters", diag.Redact(text), diag.Redact(name)))
 		case twice:
 			return usageError(fmt.Errorf("--executor %s: there is another executor for %s", text, name))
 		}

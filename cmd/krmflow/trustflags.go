@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,7 +93,7 @@ func flagError(err error) error {
 			name, _, _ = strings.Cut(letters, "=")
 		}
 		if hint := trustHint(name); hint != "" {
-			err = fmt.Errorf("%w\n  %s", err, hint)
+			err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", hint)
 		}
 	}
 	var value *pflag.InvalidValueError

@@ -18,7 +18,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/bounded"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -158,8 +160,8 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 	defer cancel()
 	running, stop := context.WithCancelCause(limited)
 	defer stop(nil)
-	stdout := &capped{limit: f.Limits.Output, full: func() { stop(errOutput) }}
-	stderr := &tail{limit: executors.StderrTail}
+	stdout := bounded.NewOutput(f.Limits.Output, func() { stop(bounded.ErrFull) })
+	stderr := &bounded.Tail{Limit: executors.StderrTail}
 	run := c.runAtOnce
 	if c.inSteps() {
 		run = c.runInSteps
@@ -169,15 +171,16 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 	if err != nil || c.inSteps() { // else --rm has done it
 		removed = c.engine.remove(c.name)
 	}
-	out := executors.Output{List: stdout.pieces, Stderr: stderr.bytes()}
+	out := executors.Output{List: stdout.Blocks(), Stderr: stderr.Bytes()}
 	var known *executors.Error
 	switch {
 	case ctx.Err() != nil:
 		return out, context.Cause(ctx)
-	case context.Cause(running) == errOutput:
-		return executors.Output{Stderr: out.Stderr}, c.failed(executors.Limit, out, "wrote more than %s to stdout, stopped\n  --max-fn-output sets how much a function may write", size(f.Limits.Output))
+	case context.Cause(running) == bounded.ErrFull:
+		return executors.Output{Stderr: out.Stderr}, c.failed(executors.Limit, out, "wrote more than %s to stdout, stopped", diag.Size(f.Limits.Output)).
+			Hint("--max-fn-output sets how much a function may write")
 	case limited.Err() != nil:
-		return out, c.failed(executors.Timeout, out, "still running after %s, stopped\n  --fn-timeout sets how long a function may take", f.Limits.Timeout)
+		return out, c.failed(executors.Timeout, out, "still running after %s, stopped", f.Limits.Timeout).Hint("--fn-timeout sets how long a function may take")
 	case errors.As(err, &known):
 		return executors.Output{}, known // whatever it has seen
 	case err != nil:
@@ -187,8 +190,6 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 	}
 	return out, nil
 }
-
-var errOutput = errors.New("too much output")
 
 // command returns a command of the engine.
 func (c *call) command(args ...string) *osexec.Cmd {
@@ -268,8 +269,8 @@ func (c *call) explain(err error, out executors.Output) error {
 		return c.failed(executors.Failed, out, "the command of the image does not exist: %s", said)
 	case code == 128+int(syscall.SIGKILL):
 		// Nobody else kills it: what ends a call is known before this is asked.
-		return c.failed(executors.Limit, out, "it was killed (signal: killed), which happens to who needs more than %s of memory\n"+
-			"  --fn-memory sets how much a function may use", size(c.function.Limits.Memory))
+		return c.failed(executors.Limit, out, "it was killed (signal: killed), which happens to who needs more than %s of memory", diag.Size(c.function.Limits.Memory)).
+			Hint("--fn-memory sets how much a function may use")
 	case code > 128 && code < 128+65:
 		return c.failed(executors.Failed, out, "it died (signal: %s)", syscall.Signal(code-128))
 	case code < 0:
@@ -277,62 +278,3 @@ func (c *call) explain(err error, out executors.Output) error {
 	}
 	return c.failed(executors.Failed, out, "exit code %d", code)
 }
-
-// size returns a number of bytes as people write it.
-func size(n int64) string {
-	for _, unit := range []struct {
-		name  string
-		bytes int64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= unit.bytes && n%unit.bytes == 0 {
-			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
-// capped keeps what is written to it up to a limit, in pieces: it never copies what it has.
-type capped struct {
-	limit  int64
-	full   func()
-	pieces yaml.Chunks
-	n      int64
-}
-
-func (w *capped) Write(p []byte) (int, error) {
-	if w.n+int64(len(p)) > w.limit {
-		w.pieces = nil
-		w.n = w.limit
-		w.full()
-		return 0, io.ErrShortWrite
-	}
-	w.n += int64(len(p))
-	for rest := p; len(rest) > 0; {
-		last := len(w.pieces) - 1
-		if last < 0 || len(w.pieces[last]) == cap(w.pieces[last]) {
-			w.pieces = append(w.pieces, make([]byte, 0, 1<<20))
-			last++
-		}
-		piece := w.pieces[last]
-		k := copy(piece[len(piece):cap(piece)], rest)
-		w.pieces[last] = piece[:len(piece)+k]
-		rest = rest[k:]
-	}
-	return len(p), nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	limit int
-	buf   []byte
-}
-
-func (w *tail) Write(p []byte) (int, error) {
-	w.buf = append(w.buf, p[max(0, len(p)-w.limit):]...)
-	if len(w.buf) > 2*w.limit {
-		w.buf = append(w.buf[:0], w.buf[len(w.buf)-w.limit:]...)
-	}
-	return len(p), nil
-}
-
-func (w *tail) bytes() []byte { return w.buf[max(0, len(w.buf)-w.limit):] }

@@ -101,9 +101,10 @@ func checked(f function.Function) (reference, error) {
 	}
 	switch {
 	case ref.digest != (krm.Digest{}) && f.Digest != (krm.Digest{}) && ref.digest != f.Digest:
-		return ref, fail(f, executors.Verification, "%s is not the image that was allowed\n  want %s\n  got  %s", f.Image, f.Digest, ref.digest)
+		return ref, fail(f, executors.Verification, "%s is not the image that was allowed", f.Image).
+			Hint("want %s", f.Digest).Hint("got  %s", ref.digest)
 	case f.Digest == (krm.Digest{}) && !f.Unverified:
-		return ref, fail(f, executors.Denied, "%s has no digest\n  name it with @sha256:... or in the catalog", f.Image)
+		return ref, fail(f, executors.Denied, "%s has no digest", f.Image).Hint("name it with @sha256:... or in the catalog")
 	}
 	if err := checkNetwork(f.Network); err != nil {
 		return ref, fail(f, executors.Denied, "%v", err)

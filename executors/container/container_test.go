@@ -156,7 +156,7 @@ func TestChecked(t *testing.T) {
 			continue
 		}
 		e, _ := err.(*executors.Error)
-		if e == nil || e.Code != tt.code || !strings.Contains(e.Msg, tt.want) || !strings.HasPrefix(e.Msg, "fn: ") {
+		if e == nil || e.Code != tt.code || !strings.Contains(e.Error(), tt.want) || !strings.HasPrefix(e.Error(), "fn: ") {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/bounded"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 )
@@ -140,21 +140,21 @@ func (r reference) tagOrLatest() string {
 
 // absent says that an image could not be had. If its name means another one here, or the registry has none with the
 // digest, then that is what happened to it.
-func absent(f function.Function, other found, why string) error {
+func absent(f function.Function, other found, why string) *executors.Error {
 	if other.ID != "" {
-		err := mismatch(f, other)
-		err.Msg += "\n  the one that was allowed could not be had: " + why
-		return err
+		return mismatch(f, other).Hint("the one that was allowed could not be had: %s", why)
 	}
 	lower := strings.ToLower(why)
 	if strings.Contains(lower, "manifest unknown") || strings.Contains(lower, "manifest for") && strings.Contains(lower, "not found") {
-		return fail(f, executors.Verification, "the registry has no image %s with the digest that was allowed\n  want %s\n  %s", f.Image, f.Digest, why)
+		return fail(f, executors.Verification, "the registry has no image %s with the digest that was allowed", f.Image).
+			Hint("want %s", f.Digest).Hint("%s", why)
 	}
 	return fail(f, executors.Retrieval, "image %s cannot be pulled: %s", f.Image, why)
 }
 
 func mismatch(f function.Function, im found) *executors.Error {
-	return fail(f, executors.Verification, "%s is not the image that was allowed\n  want %s\n  got  %s\n  nothing was run", f.Image, f.Digest, im.digests())
+	return fail(f, executors.Verification, "%s is not the image that was allowed", f.Image).
+		Hint("want %s", f.Digest).Hint("got  %s", im.digests()).Hint("nothing was run")
 }
 
 // pull pulls an image. Engines wait for minutes until they believe that a registry is not there, so that one which does
@@ -162,7 +162,7 @@ func mismatch(f function.Function, im found) *executors.Error {
 func (e Engine) pull(ctx context.Context, name string) error {
 	pulling, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &progress{answered: time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })}
+	w := &progress{answered: time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) }), text: bounded.Head{Limit: 64 << 10}}
 	defer w.answered.Stop()
 	cmd := e.command(pulling, "pull", "--", name)
 	cmd.Stdout, cmd.Stderr = w, w
@@ -182,17 +182,12 @@ var errNoAnswer = fmt.Errorf("the registry did not answer within %s", answerTime
 
 // progress keeps what a pull prints and waits for the first line that comes from the registry.
 type progress struct {
-	mu       sync.Mutex
 	answered *time.Timer
-	text     bytes.Buffer
+	text     bounded.Head
 }
 
 func (p *progress) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.text.Len() < 64<<10 {
-		p.text.Write(b)
-	}
+	p.text.Write(b)
 	for _, sign := range []string{"Getting image source", "Copying blob", "Copying config", "Pulling from", "Writing manifest"} {
 		if bytes.Contains(b, []byte(sign)) {
 			p.answered.Stop()

@@ -25,8 +25,8 @@ func refused(t *testing.T, err error, code executors.Code, parts ...string) {
 		return
 	}
 	for _, p := range parts {
-		if !strings.Contains(e.Msg, p) {
-			t.Errorf("%q is not in %q", p, e.Msg)
+		if !strings.Contains(e.Error(), p) {
+			t.Errorf("%q is not in %q", p, e.Error())
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -43,7 +44,7 @@ func (r reference) local() bool { return strings.HasPrefix(r.name, "localhost/")
 // something that is no image of a registry.
 func parseReference(s string) (r reference, err error) {
 	bad := func(why string) (reference, error) {
-		return reference{}, fmt.Errorf("%q is no image: %s", s, why)
+		return reference{}, fmt.Errorf("%q is no image: %s", diag.Redact(s), why)
 	}
 	if s == "" || len(s) > 512 {
 		return bad("expected registry/path:tag")

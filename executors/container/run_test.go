@@ -134,7 +134,7 @@ func TestFailures(t *testing.T) {
 			start := time.Now()
 			out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte("list")})
 			var e *executors.Error
-			if !errors.As(err, &e) || e.Code != tt.code || e.Msg != tt.want {
+			if !errors.As(err, &e) || e.Code != tt.code || e.Error() != tt.want {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if took := time.Since(start); tt.within > 0 && took > tt.within {
@@ -297,7 +297,7 @@ func TestReplacedMount(t *testing.T) {
 		out, err := x.Execute(t.Context(), f, nil)
 		var e *executors.Error
 		want := "mount /data: the source " + f.Mounts[0].Source + " was replaced after it was checked; " + tt.then
-		if !errors.As(err, &e) || e.Code != executors.Verification || e.Msg != f.Name+": "+want || len(out.List) > 0 {
+		if !errors.As(err, &e) || e.Code != executors.Verification || e.Error() != f.Name+": "+want || len(out.List) > 0 {
 			t.Errorf("at %s, %s: %q, %v", tt.when, tt.swap, out.List, err)
 		}
 	}

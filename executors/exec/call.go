@@ -14,7 +14,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/bounded"
 	"github.com/krmflow/krmflow/executors/internal/dirs"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/executors/internal/sources"
@@ -47,15 +49,16 @@ type call struct {
 	stdin, stdout, stderr *os.File // the ends of this side
 	theirs                [3]*os.File
 
-	out      output
-	tail     tail
+	out      *bounded.Output
+	tail     bounded.Tail // of stderr
 	overfull chan struct{}
 	crowded  bool // the function was seen to have all processes that it may have
 }
 
 // newCall makes the files that a call needs.
 func newCall(x *Executor, f function.Function, p *program) (c *call, err error) {
-	c = &call{x: x, f: f, p: p, overfull: make(chan struct{})}
+	c = &call{x: x, f: f, p: p, tail: bounded.Tail{Limit: executors.StderrTail}, overfull: make(chan struct{})}
+	c.out = bounded.NewOutput(f.Limits.Output, func() { close(c.overfull) })
 	defer func(half *call) {
 		if err != nil {
 			half.close()
@@ -88,7 +91,6 @@ func newCall(x *Executor, f function.Function, p *program) (c *call, err error) 
 		return nil, err
 	}
 	c.stderr, c.theirs[2], err = os.Pipe()
-	c.out.limit, c.out.full = f.Limits.Output, func() { close(c.overfull) }
 	return c, err
 }
 
@@ -110,7 +112,7 @@ func (c *call) openSources() error {
 		}
 		f, err := sources.Open(m.Source)
 		if err != nil {
-			return &refusal{executors.Denied, fmt.Sprintf("mount %s: %v", m.Dest, err)}
+			return refuse(executors.Denied, "mount %s: %v", m.Dest, err)
 		}
 		c.sources[i] = f
 	}
@@ -220,7 +222,7 @@ func (c *call) run(ctx context.Context, list yaml.Chunks) (executors.Output, err
 		all.WriteTo(c.stdin)
 		c.stdin.Close()
 	}()
-	reading.Go(func() { c.out.read(c.stdout) })
+	reading.Go(func() { c.out.ReadFrom(c.stdout) })
 	reading.Go(func() { io.Copy(&c.tail, c.stderr) })
 	end, err := c.watch(ctx, started.p, over)
 	c.settle(&reading)
@@ -258,7 +260,8 @@ func (c *call) watch(ctx context.Context, p process, over <-chan ended) (end end
 			looking.Reset(max(lookEvery, lookShare*time.Since(begin)))
 		case <-timer.C:
 			c.expire(ctx, p, over)
-			return end, c.fail(executors.Timeout, "still running after %v, stopped\n  --fn-timeout sets how long a function may take", c.f.Limits.Timeout)
+			return end, c.fail(executors.Timeout, "still running after %v, stopped", c.f.Limits.Timeout).
+				Hint("--fn-timeout sets how long a function may take")
 		}
 	}
 }
@@ -275,7 +278,8 @@ func (c *call) look(p process) error {
 }
 
 func (c *call) exhausted() error {
-	return c.fail(executors.Limit, "used more than %s of memory, stopped\n  --fn-memory sets how much a function may use", size(c.f.Limits.Memory))
+	return c.fail(executors.Limit, "used more than %s of memory, stopped", diag.Size(c.f.Limits.Memory)).
+		Hint("--fn-memory sets how much a function may use")
 }
 
 // expire asks the function to end and ends it if it does not.
@@ -299,14 +303,14 @@ func (c *call) settle(reading *sync.WaitGroup) {
 		close(done)
 	}()
 	for idle := 0; ; {
-		before := c.out.size.Load()
+		before := c.out.Size()
 		select {
 		case <-done:
 			c.stdin.Close()
 			return
 		case <-time.After(drain):
 		}
-		if c.out.size.Load() == before {
+		if c.out.Size() == before {
 			idle++
 		}
 		if idle > 0 {
@@ -323,19 +327,20 @@ func (c *call) settle(reading *sync.WaitGroup) {
 func (c *call) verdict(end ended) (executors.Output, error) {
 	select {
 	case <-c.overfull:
-		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped\n  --max-fn-output sets how much a function may write", size(c.f.Limits.Output))
+		return executors.Output{}, c.fail(executors.Limit, "wrote more than %s to stdout, stopped", diag.Size(c.f.Limits.Output)).
+			Hint("--max-fn-output sets how much a function may write")
 	default:
 	}
-	out := executors.Output{List: c.out.blocks, Stderr: c.tail.data()}
+	out := executors.Output{List: c.out.Blocks(), Stderr: c.tail.Bytes()}
 	switch {
 	case end.exhausted: // whatever the function makes of the end of one of its processes
 		return out, c.exhausted()
 	case (c.crowded || end.crowded) && (end.err != nil || end.signal != 0 || end.code != 0):
-		return out, c.fail(executors.Limit, "failed when it had %d processes\n  --fn-max-procs sets how many a function may have", c.f.Limits.Procs)
+		return out, c.fail(executors.Limit, "failed when it had %d processes", c.f.Limits.Procs).Hint("--fn-max-procs sets how many a function may have")
 	case end.err != nil:
 		return executors.Output{}, c.notStarted(end.err)
 	case end.signal == syscall.SIGKILL:
-		return out, c.fail(executors.Failed, "ended by signal 9 (killed)\n  out of memory?")
+		return out, c.fail(executors.Failed, "ended by signal 9 (killed)").Hint("out of memory?")
 	case end.signal != 0:
 		return out, c.fail(executors.Failed, "ended by signal %d (%v)", int(end.signal), end.signal)
 	case end.code != 0:
@@ -344,25 +349,14 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 	return out, nil
 }
 
-func (c *call) fail(code executors.Code, format string, args ...any) error {
-	return &executors.Error{Code: code, Msg: c.f.Name + ": " + fmt.Sprintf(format, args...), Stderr: c.tail.data()}
+func (c *call) fail(code executors.Code, format string, args ...any) *executors.Error {
+	return &executors.Error{Code: code, Msg: c.f.Name + ": " + fmt.Sprintf(format, args...), Stderr: c.tail.Bytes()}
 }
 
 func (c *call) notStarted(err error) error {
-	hint := ""
+	e := c.fail(executors.Failed, "cannot be started: %v", err)
 	if c.path != "" && strings.Contains(err.Error(), "permission denied") {
-		hint = "\n  is TMPDIR on a file system that executes nothing?"
+		e.Hint("is TMPDIR on a file system that executes nothing?")
 	}
-	return c.fail(executors.Failed, "cannot be started: %v%s", err, hint)
-}
-
-// size prints a number of bytes.
-func size(n int64) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%d bytes", n)
+	return e
 }

@@ -11,10 +11,10 @@ package exec
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/internal/proc"
 	"github.com/krmflow/krmflow/krm"
@@ -58,8 +58,8 @@ func (x *Executor) Prepare(ctx context.Context, f function.Function) error {
 		return context.Cause(ctx)
 	}
 	if !f.Unsandboxed && !x.isolation().Enough() {
-		return &executors.Error{Code: executors.Denied, Msg: f.Name + ": this machine cannot isolate a program: " + x.isolation().Missing + "\n" +
-			"  --allow-unsandboxed runs it with all rights that you have"}
+		return named(f, refuse(executors.Denied, "this machine cannot isolate a program: %s", x.isolation().Missing).
+			Hint("--allow-unsandboxed runs it with all rights that you have"))
 	}
 	_, err := x.program(f)
 	return err
@@ -120,23 +120,20 @@ func (x *Executor) Close() error {
 	return nil
 }
 
-// A refusal is a reason why a program cannot run, still without the function's name.
-type refusal struct {
-	code executors.Code
-	msg  string
+// refuse returns why a program cannot run, still without the function's name: see [named].
+func refuse(code executors.Code, format string, args ...any) *executors.Error {
+	return function.Wrap(code, diag.Errorf(diag.Pos{}, "", format, args...))
 }
 
-func (r *refusal) Error() string { return r.msg }
-
-func invalid(format string, args ...any) error {
-	return &refusal{executors.Invalid, fmt.Sprintf(format, args...)}
+func invalid(format string, args ...any) *executors.Error {
+	return refuse(executors.Invalid, format, args...)
 }
 
-// named makes err one of f's.
+// named returns err as one of f's.
 func named(f function.Function, err error) error {
-	code := executors.Failed
-	if r, ok := err.(*refusal); ok {
-		code = r.code
+	e, ok := err.(*executors.Error)
+	if !ok {
+		e = function.Wrap(executors.Failed, err)
 	}
-	return &executors.Error{Code: code, Msg: f.Name + ": " + err.Error()}
+	return &executors.Error{Code: e.Code, Msg: f.Name + ": " + e.Msg, Hints: e.Hints}
 }

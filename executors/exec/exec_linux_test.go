@@ -104,8 +104,8 @@ func TestEnds(t *testing.T) {
 				continue
 			}
 			var e *executors.Error
-			if errors.As(err, &e) && (e.Msg != f.Name+": "+test.err || string(e.Stderr) != test.stderr) {
-				t.Errorf("%v: %q, stderr %q", test.args, e.Msg, e.Stderr)
+			if errors.As(err, &e) && (e.Error() != f.Name+": "+test.err || string(e.Stderr) != test.stderr) {
+				t.Errorf("%v: %q, stderr %q", test.args, e.Error(), e.Stderr)
 			}
 		}
 	})
@@ -130,7 +130,7 @@ func TestTime(t *testing.T) {
 			_, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
 			took := time.Since(start) - f.Limits.Timeout
 			var e *executors.Error
-			if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Msg, "still running after 1s") ||
+			if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Error(), "still running after 1s") ||
 				string(e.Stderr) != test.stderr || took < test.min || took > test.max+slack {
 				t.Errorf("%v: %v after %v, stderr %q", test.args, err, took, e.Stderr)
 			}
@@ -351,7 +351,7 @@ func TestNoTemporaryFiles(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(r.root, "none"))
 	_, err := x.Execute(t.Context(), r.fn("cat"), nil)
 	var e *executors.Error
-	if !errors.As(err, &e) || e.Code != executors.Failed || !strings.Contains(e.Msg, "no such file or directory") {
+	if !errors.As(err, &e) || e.Code != executors.Failed || !strings.Contains(e.Error(), "no such file or directory") {
 		t.Error(err)
 	}
 }

@@ -42,10 +42,10 @@ func load(f function.Function) (*program, error) {
 	}
 	shown := diag.OneLine(f.Program)
 	if f.Digest != (krm.Digest{}) && p.Digest != f.Digest {
-		err = &refusal{executors.Verification, fmt.Sprintf("%s does not match its digest; it was not run\n  want %s\n  got  %s",
-			shown, f.Digest, p.Digest)}
+		err = refuse(executors.Verification, "%s does not match its digest; it was not run", shown).
+			Hint("want %s", f.Digest).Hint("got  %s", p.Digest)
 	} else if f.Digest == (krm.Digest{}) && !f.Unverified {
-		err = &refusal{executors.Denied, fmt.Sprintf("%s has no digest to verify it\n  it is %s", shown, p.Digest)}
+		err = refuse(executors.Denied, "%s has no digest to verify it", shown).Hint("it is %s", p.Digest)
 	} else if err = p.inspect(); err != nil {
 		err = invalid("%s %v", shown, err)
 	}
@@ -92,7 +92,7 @@ func read(f function.Function) (*sealed.Program, error) {
 	case info.Size() == 0:
 		return nil, invalid("%s is empty", shown)
 	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		return nil, invalid("%s is not executable (mode %04o)\n  chmod +x makes it so", shown, info.Mode().Perm())
+		return nil, invalid("%s is not executable (mode %04o)", shown, info.Mode().Perm()).Hint("chmod +x makes it so")
 	}
 	content, err := sealed.Read(file, maxProgram)
 	if err != nil {
@@ -156,7 +156,8 @@ func (p *program) inspectScript(line string) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("needs the interpreter %s, which is not on this machine\n  functions find programs in %s", word, searchPath)
+		return diag.Errorf(diag.Pos{}, "", "needs the interpreter %s, which is not on this machine", word).
+			Hint("functions find programs in %s", searchPath)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ const list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n-
 //	flood  writes without end
 //
 // named is called from several goroutines. The messages of errors begin with the name of the function, a colon and a blank, and
-// have what the tests look for: both digests behind want and got, "exit code 3", "still running after 1s", "more than 5 MiB".
+// they or their hints have what the tests look for: both digests behind want and got, "exit code 3", "still running after 1s", "more than 5 MiB".
 func Run(t *testing.T, ex executors.Executor, named func(name string) function.Function) {
 	execute := func(name string, limits function.Limits, input []byte) (executors.Output, error) {
 		f := named(name)
@@ -41,8 +41,8 @@ func Run(t *testing.T, ex executors.Executor, named func(name string) function.F
 		if !errors.As(err, &e) {
 			t.Fatalf("error %v", err)
 		}
-		if e.Code != code || !strings.HasPrefix(e.Msg, named(name).Name+": ") || !strings.Contains(e.Msg, text) {
-			t.Errorf("error of code %d: %s", e.Code, e.Msg)
+		if e.Code != code || !strings.HasPrefix(e.Msg, named(name).Name+": ") || !strings.Contains(e.Error(), text) {
+			t.Errorf("error of code %d: %s", e.Code, e)
 		}
 		return e
 	}

@@ -26,7 +26,8 @@ func (memory) load(f function.Function) (string, error) {
 		return "", &executors.Error{Code: executors.Invalid, Msg: fmt.Sprintf("%s: %v", f.Name, err)}
 	}
 	if got := krm.DigestOf(data); got != f.Digest {
-		return "", &executors.Error{Code: executors.Verification, Msg: fmt.Sprintf("%s: another program\n  want %s\n  got  %s", f.Name, f.Digest, got)}
+		return "", (&executors.Error{Code: executors.Verification, Msg: f.Name + ": another program"}).
+			Hint("want %s", f.Digest).Hint("got  %s", got)
 	}
 	return string(data), nil
 }

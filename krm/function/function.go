@@ -1,8 +1,10 @@
 package function
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -108,8 +110,24 @@ const (
 // An Error is why a function could not be prepared or executed.
 type Error struct {
 	Code   Code
-	Msg    string // begins with the function's name; hint lines follow, indented by two blanks
-	Stderr []byte // of the function, as in [Output]
+	Msg    string   // begins with the function's name
+	Hints  []string // as those of [diag.Error]
+	Stderr []byte   // of the function, as in [Output]
 }
 
-func (e *Error) Error() string { return e.Msg }
+func (e *Error) Error() string { return e.Diag().Error() }
+
+// Diag returns e as a [diag.Error].
+func (e *Error) Diag() *diag.Error { return &diag.Error{Msg: e.Msg, Hints: e.Hints, Err: e} }
+
+// Wrap returns an Error that says what err does.
+func Wrap(code Code, err error) *Error {
+	text, hints := diag.Parts(err)
+	return &Error{Code: code, Msg: text, Hints: hints}
+}
+
+// Hint adds a line that tells the user what to do and returns e.
+func (e *Error) Hint(format string, args ...any) *Error {
+	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))
+	return e
+}

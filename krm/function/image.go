@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -23,17 +24,17 @@ func ParseImage(text string) (m Image, err error) {
 	name, digest, pinned := strings.Cut(text, "@")
 	if pinned {
 		if !strings.HasPrefix(digest, "sha256:") || digest != strings.ToLower(digest) {
-			return m, fmt.Errorf("the digest of image %q must be sha256: and 64 lower case hexadecimal digits", text)
+			return m, fmt.Errorf("the digest of image %q must be sha256: and 64 lower case hexadecimal digits", diag.Redact(text))
 		}
 		if m.Digest, err = krm.ParseDigest(digest); err != nil {
-			return m, fmt.Errorf("image %q: %w", text, err)
+			return m, fmt.Errorf("image %q: %w", diag.Redact(text), err)
 		}
 	}
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		m.Tag = name[i+1:]
 		name = name[:i]
 		if !validTag(m.Tag) {
-			return m, fmt.Errorf("image %q has the tag %q, which is not valid", text, m.Tag)
+			return m, fmt.Errorf("image %q has the tag %q, which is not valid", diag.Redact(text), m.Tag)
 		}
 	} else if !pinned {
 		m.Tag = "latest"
@@ -49,7 +50,7 @@ func ParseImage(text string) (m Image, err error) {
 		m.Repository = "library/" + m.Repository
 	}
 	if err := m.check(); err != nil {
-		return m, fmt.Errorf("image %q: %w", text, err)
+		return m, fmt.Errorf("image %q: %w", diag.Redact(text), err)
 	}
 	return m, nil
 }

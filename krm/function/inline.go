@@ -282,11 +282,11 @@ func readEnv(c yaml.Cursor) []string {
 func (f *Inline) String() string {
 	switch {
 	case f.Container != nil:
-		return "container " + f.Container.Image
+		return "container " + diag.Redact(f.Container.Image)
 	case f.Exec != nil:
-		return string(f.Exec.runtime()) + " " + f.Exec.Path
+		return string(f.Exec.runtime()) + " " + diag.Redact(f.Exec.Path)
 	}
-	return "starlark " + f.Starlark
+	return "starlark " + diag.Redact(f.Starlark)
 }
 
 // Deprecated returns the places of f that have a newer spelling.

@@ -636,13 +636,13 @@ func TestDecodeLarge(t *testing.T) {
 		want   string
 	}{
 		{"items", large(krm.MaxResources+1, "{}"), "output of x/v1 T/t: items: there are more than 262144"},
-		{"item", large(1, text(yaml.MaxFile)), "output of x/v1 T/t:4: items[0]: it has 671"},
+		{"item", large(1, text(yaml.MaxFile)), "output of x/v1 T/t:4: items[0]: it has 67,1"},
 		{"values", large(6500, "{a: ["+strings.Repeat("x,", 4096)+"]}"), "the values take more memory than an answer may"},
 		{"rare YAML", large(1, "{a: &a x, b: ["+strings.Repeat("*a,", 1<<19)+"]}"), "it uses anchors, tags or other rare YAML and has more than 524288 values"},
 		{"items of rare YAML", large(1200, "{a: &a x, b: ["+strings.Repeat("*a,", 4096)+"]}"), "anchors, tags or other rare YAML"},
 		{"JSON", yaml.Chunks{[]byte(`{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [` + strings.Repeat(" ", yaml.MaxFile) + "]}\n")},
-			" bytes; it may have more than 67108864 only if the items of the list stand below each other, each behind a dash on a line of its own"},
-		{"results", append(large(1, "{}"), []byte("- message: "+strings.Repeat("x", yaml.MaxFile)+"\n")), "output of x/v1 T/t:9: what follows the items has 671"},
+			" bytes; it may have more than 64 MiB only if the items of the list stand below each other, each behind a dash on a line of its own"},
+		{"results", append(large(1, "{}"), []byte("- message: "+strings.Repeat("x", yaml.MaxFile)+"\n")), "output of x/v1 T/t:9: what follows the items has 67,1"},
 		{"inner items", append(yaml.Chunks{[]byte(head)}, slices.Repeat(yaml.Chunks{inner}, 27)...), "the lists have more than 262144 resources"},
 	} {
 		_, err := DecodeResourceList(tt.answer, nil, call)

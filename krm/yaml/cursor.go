@@ -1,7 +1,6 @@
 package yaml
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -64,7 +63,7 @@ func (c Cursor) Pos() diag.Pos { return c.run.locate(c.Path()...) }
 
 // Errorf records a mistake at the cursor and returns it, so that hints can be added.
 func (c Cursor) Errorf(format string, args ...any) *diag.Error {
-	err := &diag.Error{Field: diag.FieldPath(c.Path()), Msg: fmt.Sprintf(format, args...)}
+	err := diag.Errorf(diag.Pos{}, diag.FieldPath(c.Path()), format, args...)
 	if len(c.run.errs) >= diag.MaxMistakes {
 		c.run.more++
 		return err

@@ -39,7 +39,7 @@ func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
 		return Value{}, c.reason(pc)
 	}
 	if len(pc.text) > maxSlow {
-		return Value{}, c.limitf(1, "the document uses anchors, tags or other rare YAML and has more than %d bytes", maxSlow)
+		return Value{}, c.limitf(1, "the document uses anchors, tags or other rare YAML and has more than %s", diag.Size(maxSlow))
 	}
 	if s.answer {
 		n := marks(pc.text)
@@ -224,7 +224,7 @@ func (c *converter) convert(n *yaml.Node, depth int) (done converted, err error)
 		done.size = len(n.Value) + 8
 	}
 	if err == nil && done.size > maxAlias-c.taken {
-		err = c.limitf(n.Line, "the aliases of the document expand to more than %d bytes", c.limit)
+		err = c.limitf(n.Line, "the aliases of the document expand to more than %s", diag.Size(int64(c.limit)))
 	}
 	if n.Anchor != "" {
 		c.known[n] = done

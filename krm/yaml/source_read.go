@@ -27,7 +27,7 @@ func (s *Source) readText() (string, error) {
 
 func decodeText(file string, data []byte) (string, error) {
 	if len(data) > MaxFile {
-		return "", diag.TooLargef(diag.Pos{File: file}, "", "the file has %d bytes; the limit is %d", len(data), MaxFile)
+		return "", diag.TooLargef(diag.Pos{File: file}, "", "the file has %s; the limit is %s", diag.Size(int64(len(data))), diag.Size(MaxFile))
 	}
 	return plainText(file, data)
 }

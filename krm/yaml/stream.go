@@ -67,8 +67,8 @@ func (s *Stream) Read(text Chunks) ([]Item, error) {
 	case diag.IsTooLarge(err) || n > MaxFile && err != nil:
 		return nil, err
 	case n > MaxFile:
-		return nil, s.tooLargef("", "it has %d bytes; it may have more than %d only if the items of the list stand below each other, "+
-			"each behind a dash on a line of its own", n, MaxFile)
+		return nil, s.tooLargef("", "it has %s; it may have more than %s only if the items of the list stand below each other, "+
+			"each behind a dash on a line of its own", diag.Size(int64(n)), diag.Size(MaxFile))
 	}
 	whole, err := plainText(s.Name, text.Join())
 	if err != nil {

@@ -110,7 +110,7 @@ func (w *itemReader) items() ([]Value, error) {
 func (w *itemReader) part(name string, from, to place) (Value, error) {
 	n := w.lines.distance(from, to)
 	if n > MaxFile {
-		return Value{}, diag.TooLargef(diag.Pos{File: w.stream.Name, Line: w.line}, "", "%s has %d bytes; the limit is %d", name, n, MaxFile)
+		return Value{}, diag.TooLargef(diag.Pos{File: w.stream.Name, Line: w.line}, "", "%s has %s; the limit is %s", name, diag.Size(int64(n)), diag.Size(MaxFile))
 	}
 	pc := piece{text: w.lines.text(from, to), line: w.line}
 	if pc.plain = simpleText(pc.text); !pc.plain {

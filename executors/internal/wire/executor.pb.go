@@ -10,12 +10,11 @@
 package wire
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -303,8 +302,9 @@ func (x *ExecuteResponse) GetDone() bool {
 type Error struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Code          Code                   `protobuf:"varint,1,opt,name=code,proto3,enum=krmflow.executors.v1.Code" json:"code,omitempty"`
-	Msg           string                 `protobuf:"bytes,2,opt,name=msg,proto3" json:"msg,omitempty"`
+	Msg           string                 `protobuf:"bytes,2,opt,name=msg,proto3" json:"msg,omitempty"` // "NAME: what is wrong"
 	Stderr        []byte                 `protobuf:"bytes,3,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	Hints         []string               `protobuf:"bytes,4,rep,name=hints,proto3" json:"hints,omitempty"` // lines that follow the message
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -356,6 +356,13 @@ func (x *Error) GetMsg() string {
 func (x *Error) GetStderr() []byte {
 	if x != nil {
 		return x.Stderr
+	}
+	return nil
+}
+
+func (x *Error) GetHints() []string {
+	if x != nil {
+		return x.Hints
 	}
 	return nil
 }
@@ -692,11 +699,12 @@ const file_executor_proto_rawDesc = "" +
 	"\x04list\x18\x01 \x01(\fR\x04list\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\fR\x06stderr\x121\n" +
 	"\x05error\x18\x03 \x01(\v2\x1b.krmflow.executors.v1.ErrorR\x05error\x12\x12\n" +
-	"\x04done\x18\x04 \x01(\bR\x04done\"a\n" +
+	"\x04done\x18\x04 \x01(\bR\x04done\"w\n" +
 	"\x05Error\x12.\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1a.krmflow.executors.v1.CodeR\x04code\x12\x10\n" +
 	"\x03msg\x18\x02 \x01(\tR\x03msg\x12\x16\n" +
-	"\x06stderr\x18\x03 \x01(\fR\x06stderr\"\xf9\x03\n" +
+	"\x06stderr\x18\x03 \x01(\fR\x06stderr\x12\x14\n" +
+	"\x05hints\x18\x04 \x03(\tR\x05hints\"\xf9\x03\n" +
 	"\bFunction\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x18\n" +
