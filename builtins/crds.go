@@ -15,7 +15,7 @@ import (
 // with [Config.Merge].
 func CRDConfig(file yaml.Value) (*Config, error) {
 	if file.Type() != yaml.Map && !file.IsNull() {
-		return nil, fmt.Errorf("open API definitions must be a mapping of type names, found a %s", file.Type())
+		return nil, fmt.Errorf("open API definitions must be a mapping of type names, found %s", file.Type().Article())
 	}
 	types := make(map[string]yaml.Value, file.Len())
 	var names []string

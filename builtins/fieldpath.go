@@ -229,7 +229,9 @@ func (p *fieldPath) lookup(v yaml.Value) (yaml.Value, error) {
 	return v, nil
 }
 
-func wrongType(want, got yaml.Type) error { return fmt.Errorf("expected a %s, found a %s", want, got) }
+func wrongType(want, got yaml.Type) error {
+	return fmt.Errorf("expected %s, found %s", want.Article(), got.Article())
+}
 
 // withStep returns v with x at s.
 func withStep(v yaml.Value, s valueStep, x yaml.Value) yaml.Value {

@@ -139,7 +139,7 @@ func (u *imageUpdate) container(v yaml.Value) (yaml.Value, error) {
 		return v, nil
 	}
 	if v.Type() != yaml.Map {
-		return v, fmt.Errorf("a container must be a mapping, found a %s", v.Type())
+		return v, fmt.Errorf("a container must be a mapping, found %s", v.Type().Article())
 	}
 	old := v.Get("image")
 	if !old.Exists() {

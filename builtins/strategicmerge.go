@@ -89,7 +89,7 @@ func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error
 	case patch.IsNull():
 		return yaml.Value{}, nil
 	case shape(dest) != shape(patch):
-		return yaml.Value{}, fmt.Errorf("a %s cannot take the place of a %s", patch.Type(), dest.Type())
+		return yaml.Value{}, fmt.Errorf("%s cannot take the place of %s", patch.Type().Article(), dest.Type().Article())
 	case dest.Type() == yaml.Map:
 		v, err := m.mergeMap(dest, patch, m.node(n, dest, patch))
 		return v.WithStyleOf(keepsStyle(dest, patch)), err

@@ -72,7 +72,7 @@ func (e *expander) edit(v yaml.Value) (yaml.Value, error) {
 func (e *expander) editSeq(v yaml.Value) (yaml.Value, error) {
 	return v.EditItems(func(item yaml.Value) (yaml.Value, error) {
 		if item.Type() != yaml.String && !item.IsUntyped() {
-			return item, errors.New("expected a list of strings, found a " + item.Type().String() + " in it")
+			return item, errors.New("expected a list of strings, found " + item.Type().Article() + " in it")
 		}
 		return e.expand(item), nil
 	})

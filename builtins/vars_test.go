@@ -220,7 +220,7 @@ func TestVarErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = ResolveVars(number, VarSet{{Name: "V"}}, FieldSpecs{{Path: "spec/args"}}, noWarn)
-	if err == nil || !strings.Contains(err.Error(), "expected a list of strings, found a integer in it") {
+	if err == nil || !strings.Contains(err.Error(), "expected a list of strings, found an integer in it") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -186,7 +186,7 @@ func checkPanic(t *testing.T, err error, want string) {
 	}
 }
 
-type hints struct{ echo }
+type hints struct{}
 
 func (hints) Prepare(_ context.Context, f function.Function) error {
 	return &executors.Error{Code: executors.Invalid, Msg: f.Name + ": it is wrong\n  do this", Hints: []string{"or that"}}
