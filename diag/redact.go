@@ -18,7 +18,7 @@ func Redact(ref string) string {
 	ref, pin := cutDigest(ref)
 	scheme, rest := cutScheme(ref)
 	start := len(rest) - len(strings.TrimLeft(rest, "/"))
-	rest = scheme + rest[:start] + redactUser(rest[start:], scheme)
+	rest = scheme + rest[:start] + redactUser(rest[start:], scheme, false)
 	rest, fragment, _ := strings.Cut(rest, "#")
 	address, query, ok := strings.Cut(rest, "?")
 	if ok {
@@ -56,8 +56,9 @@ func cutScheme(ref string) (scheme, rest string) {
 	return "", ref
 }
 
-// redactUser hides who and what stands in front of a host. A user that is no secret stays: git, and those of ssh.
-func redactUser(rest, scheme string) string {
+// redactUser hides who and what stands in front of a host. A user that is no secret stays: git, and those of ssh. nested says that the
+// address stands in another one.
+func redactUser(rest, scheme string, nested bool) string {
 	host := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		host = rest[:i]
@@ -68,15 +69,25 @@ func redactUser(rest, scheme string) string {
 	case !strings.ContainsAny(host, "@:"): // an @ further on belongs to the path
 	case ok && byName && strings.Count(host, "@") == 1 && !strings.Contains(user, ":"):
 	default:
-		if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		switch i := strings.LastIndexByte(rest, '@'); {
+		case i < 0:
+		case strings.Contains(rest[:i], "?") && (nested || hasPort(host)):
+			return hidden // the @ may be one of a parameter, and what follows the rest of its value
+		default:
 			return shownUser(rest[:i]) + rest[i:]
 		}
 	}
 	if i := strings.Index(rest, "://"); i >= 0 { // an address in the address
 		scheme, after := rest[:i+3], rest[i+3:]
-		return scheme + redactUser(after, scheme)
+		return scheme + redactUser(after, scheme, true)
 	}
 	return rest
+}
+
+// hasPort reports whether what follows the last colon in host may be a port.
+func hasPort(host string) bool {
+	i := strings.LastIndexByte(host, ':')
+	return i >= 0 && strings.Trim(host[i+1:], "0123456789") == ""
 }
 
 // shownUser returns what is shown of a user and a password. A token may stand in the place of either.

@@ -67,6 +67,7 @@ func FuzzRedact(f *testing.F) {
 			"https://example.com/" + strings.ReplaceAll(path, "#", "") + "?token=" + token,
 			"https://example.com/x?ref=v1&sig=" + token + "#" + path,
 			"https://example.com/x?" + token,
+			"https://example.com:8443/x?token=" + token + "@" + token,
 		} {
 			got := Redact(ref)
 			if strings.Contains(got, "S3CR") || strings.Contains(got, "T0KN") {
