@@ -238,11 +238,11 @@ func (x *Process) failure(ctx context.Context, f function.Function, err error) e
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if c := status.Code(err); c == codes.Unavailable || c == codes.Canceled || errors.Is(err, io.EOF) {
+	if c := status.Code(err); c == codes.Unavailable || c == codes.Canceled || c == codes.DeadlineExceeded || errors.Is(err, io.EOF) {
 		select {
 		case <-x.run.done:
 			return x.run.crashed(f)
-		case <-ctx.Done(): // the executor knew a moment earlier
+		case <-ctx.Done(): // the executor, or gRPC, knew a moment earlier
 			return context.Cause(ctx)
 		case <-time.After(grace):
 		}
