@@ -58,11 +58,17 @@ func (t *PatchTransformer) Configure(env Env) error {
 // readPatch reads the file of a patch for what target selects. One for Secrets may hold their values, whatever words are in it.
 func readPatch(env Env, path string, target *Selector) (*yaml.Source, error) {
 	src, err := env.Read(path)
-	if err == nil && target != nil && target.Kind != "" && target.kind.match("Secret") {
+	if err == nil && target.selectsSecrets() {
 		src.HoldSecret()
 	}
 	return src, err
 }
+
+// ForSecrets reports whether the kinds that the configured transformer names are Secrets, or match them: its patch may hold their values.
+func (t *PatchTransformer) ForSecrets() bool { return t.Target.selectsSecrets() }
+
+// selectsSecrets reports whether the kind that s names is that of Secrets, or matches it.
+func (s *Selector) selectsSecrets() bool { return s != nil && s.Kind != "" && s.kind.match("Secret") }
 
 // configure reads the text of the patch.
 func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {

@@ -112,6 +112,9 @@ func (s *steps) transformers() {
 	for i, p := range k.Patches {
 		t := &builtins.PatchTransformer{Path: p.Path, Patch: p.Patch, Target: p.Target, Options: p.Options}
 		s.transform([]any{"patches", i}, t, patchSummary(p))
+		if p.Patch != "" && t.ForSecrets() {
+			k.src.HoldSecret() // the patch stands in it
+		}
 	}
 	if k.Namespace != "" {
 		t := &builtins.NamespaceTransformer{FieldSpecs: s.config.Namespace}
