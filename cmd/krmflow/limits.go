@@ -134,20 +134,27 @@ func (x countedExecutor) Execute(ctx context.Context, f function.Function, list 
 // doing is what a command is doing, for the message when it is ended. It is safe for concurrent use.
 type doing struct {
 	mu      sync.Mutex
-	planned graph.Origin // of the last step that was planned
+	last    graph.Origin // of the last step that was planned or begun, of those that have a place
 	running []*graph.Node
 }
 
 func (d *doing) plan(at graph.Origin) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.planned = at
+	d.reach(at)
 }
 
 func (d *doing) begin(n *graph.Node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.reach(n.Origin)
 	d.running = append(d.running, n)
+}
+
+func (d *doing) reach(at graph.Origin) {
+	if at.Source != nil {
+		d.last = at
+	}
 }
 
 func (d *doing) end(n *graph.Node) {
@@ -165,16 +172,18 @@ func (d *doing) end(n *graph.Node) {
 func (d *doing) stopped(cause error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case !errors.Is(cause, diag.ErrLimit):
+	if !errors.Is(cause, diag.ErrLimit) {
 		for _, n := range d.running {
 			cause = errors.Join(cause, &scheduler.NodeError{Node: n, Err: cause})
 		}
 		return cause
-	case len(d.running) > 0:
-		return stoppedAt(d.running[0].Origin, cause)
 	}
-	return stoppedAt(d.planned, cause)
+	for _, n := range d.running {
+		if n.Origin.Source != nil {
+			return stoppedAt(n.Origin, cause)
+		}
+	}
+	return stoppedAt(d.last, cause) // between two steps nothing is running
 }
 
 // stoppedAt returns the error cause at a place.
