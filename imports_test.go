@@ -29,9 +29,11 @@ var imports = map[string][]string{
 	"catalog":   plus(values, "krm/function"),
 	"trust":     plus(values, "krm/function", "catalog"),
 	"eval":      plus(values, "graph", "builtins"),
-	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust"),
+	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/report"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
 	"bench":     {},
+
+	"planner/report": {"diag", "krm/yaml"},
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
 	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",

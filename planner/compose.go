@@ -37,12 +37,12 @@ type composed struct {
 // known (CE-03).
 func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 	if c := b.c.composed[dir.Real]; c != nil {
-		b.errs.AddOnce(c.errs)
+		b.Errs.AddOnce(c.errs)
 		return c
 	}
 	b.importing = append(b.importing, dir)
 	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
-	before := b.errs.Len()
+	before := b.Errs.Len()
 	b.c.plan.reading.layer(src.File, compositionKind)
 	f := b.readComposition(dir, src)
 	dir.Close() // imports may be deep
@@ -70,12 +70,12 @@ func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 		front, back = b.override(c, f, front, back)
 		c.items = slices.Concat(front, f.own, back)
 		b.unique(c, c.items)
-		if b.errs.Len() == before {
+		if b.Errs.Len() == before {
 			c.items = b.reorder(f, c.items)
 		}
 	}
-	c.failed = b.errs.Len() > before || incomplete
-	c.errs = b.errs.Since(before)
+	c.failed = b.Errs.Len() > before || incomplete
+	c.errs = b.Errs.Since(before)
 	b.c.composed[dir.Real] = c
 	return c
 }
@@ -109,16 +109,16 @@ func (c *composed) absorb(in *composed) {
 // importItems consolidates the Composition that an entry of transformersFrom names, nil after recording that there is none.
 func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
 	if isRemote(i.path) {
-		b.errorAt(f.src, i.at, errRemote(i.path))
+		b.ErrorAt(f.src, i.at, errRemote(i.path))
 		return nil
 	}
 	if len(b.importing) >= maxNested {
-		b.errorAt(f.src, i.at, errNested())
+		b.ErrorAt(f.src, i.at, errNested())
 		return nil
 	}
 	dir, src, err := b.importFile(f, i.path)
 	if err != nil {
-		b.errorAt(f.src, i.at, err)
+		b.ErrorAt(f.src, i.at, err)
 		return nil
 	}
 	for n, on := range b.importing {
@@ -127,7 +127,7 @@ func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
 			for _, d := range b.importing[n:] {
 				names = append(names, d.Name)
 			}
-			b.errorAt(f.src, i.at, fmt.Errorf("cycle: %s", strings.Join(append(names, dir.Name), " -> ")))
+			b.ErrorAt(f.src, i.at, fmt.Errorf("cycle: %s", strings.Join(append(names, dir.Name), " -> ")))
 			return nil
 		}
 	}
@@ -194,22 +194,22 @@ func (b *build) override(c *composed, f *compositionFile, front, back []*item) (
 			}
 		}
 		if at < 0 {
-			b.errorLater(o.src, nil, func() error { return noTarget(f, o, slices.Concat(front, back)) })
+			b.ErrorLater(o.src, nil, func() error { return noTarget(f, o, slices.Concat(front, back)) })
 			continue
 		}
 		changed, err := (*list)[at].apply(o, b.schema)
 		if outside := b.leaving(o); outside != nil {
-			b.errorAt(o.src, nil, outside)
+			b.ErrorAt(o.src, nil, outside)
 			continue
 		}
 		switch {
 		case err != nil:
-			b.errorAt(o.src, nil, fmt.Errorf("cannot be merged into %s, declared at %s: %w", o.id, (*list)[at].src.Locate(0), err))
+			b.ErrorAt(o.src, nil, fmt.Errorf("cannot be merged into %s, declared at %s: %w", o.id, (*list)[at].src.Locate(0), err))
 		case changed == nil:
 			*list = slices.Delete(slices.Clone(*list), at, at+1)
 		default:
 			if changed.value.Equal((*list)[at].value) {
-				b.warn(o.src, nil, "the override changes nothing")
+				b.Warn(o.src, nil, "the override changes nothing")
 			}
 			*list = slices.Clone(*list)
 			(*list)[at] = changed
@@ -309,8 +309,8 @@ func (b *build) unique(c *composed, items []*item) {
 			seen[it.id] = it
 			continue
 		}
-		if b.errs.Full() {
-			b.fail(diag.MoreError(1))
+		if b.Errs.Full() {
+			b.Fail(diag.MoreError(1))
 			continue
 		}
 		err := diag.Errorf(it.src.Locate(0), it.src.Field(nil), "%s is declared twice, the first time at %s", it.id, first.src.Locate(0))
@@ -319,7 +319,7 @@ func (b *build) unique(c *composed, items []*item) {
 		} else {
 			err.Hint("give each of them a metadata.name of its own")
 		}
-		b.fail(err)
+		b.Fail(err)
 	}
 }
 
@@ -328,18 +328,18 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 	if len(f.order) == 0 {
 		return items
 	}
-	before := b.errs.Len()
+	before := b.Errs.Len()
 	var ordered []*item
 	place := map[*item]orderEntry{}
 	for _, o := range f.order {
 		found := find(o, items)
 		if len(found) != 1 {
-			b.errorLater(f.src, o.at, func() error { return notOne(o, items, found) })
+			b.ErrorLater(f.src, o.at, func() error { return notOne(o, items, found) })
 			continue
 		}
 		it := found[0]
 		if first, twice := place[it]; twice {
-			b.errorAt(f.src, o.at, fmt.Errorf("%s is named twice, the first time at %s", it.id, f.src.Locate(0, first.at...)))
+			b.ErrorAt(f.src, o.at, fmt.Errorf("%s is named twice, the first time at %s", it.id, f.src.Locate(0, first.at...)))
 			continue
 		}
 		place[it] = o
@@ -352,9 +352,9 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 		}
 	}
 	if len(missing) > 0 {
-		b.errorAt(f.src, f.order[0].at[:1], fmt.Errorf("must name every transformer once; missing: %s", diag.Some(missing)))
+		b.ErrorAt(f.src, f.order[0].at[:1], fmt.Errorf("must name every transformer once; missing: %s", diag.Some(missing)))
 	}
-	if b.errs.Len() > before {
+	if b.Errs.Len() > before {
 		return items
 	}
 	return ordered

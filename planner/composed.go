@@ -56,9 +56,9 @@ func (s *steps) composed(p place) {
 	case isKustomization(it.id):
 		x.inlineKustomization(it)
 	case it.id.apiVersion == "builtin" && it.id.kind == helmKind:
-		x.errorAt(it.src, nil, fmt.Errorf("krmflow does not support helm charts yet")) // BT-08
+		x.ErrorAt(it.src, nil, fmt.Errorf("krmflow does not support helm charts yet")) // BT-08
 	case isKustomizeKind(it.id):
-		x.errorAt(it.src, []any{"kind"}, misplacedKind(it.id.kind))
+		x.ErrorAt(it.src, []any{"kind"}, misplacedKind(it.id.kind))
 	default:
 		x.configured(it)
 	}
@@ -98,7 +98,7 @@ func (s *steps) accumulate(it *item) {
 		switch f.Key {
 		case "apiVersion", "kind", "metadata", "paths", "files":
 		default:
-			s.warn(it.src, []any{f.Key}, "unknown field %q is ignored", f.Key)
+			s.Warn(it.src, []any{f.Key}, "unknown field %q is ignored", f.Key)
 		}
 	}
 	list := c.Either("paths", "files")
@@ -111,7 +111,7 @@ func (s *steps) accumulate(it *item) {
 	}
 	for _, e := range c.Mistakes() {
 		e.Field = it.src.FieldOf(e.Field)
-		s.fail(e)
+		s.Fail(e)
 	}
 	if len(c.Mistakes()) > 0 {
 		return

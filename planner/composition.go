@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/report"
 )
 
 const (
@@ -141,7 +142,7 @@ func (b *build) readComposition(dir *loaders.Dir, src *yaml.Source) *composition
 	f := &compositionFile{src: src, dir: dir}
 	doc, err := src.Strict()
 	if err != nil {
-		b.errorAt(src, nil, err)
+		b.ErrorAt(src, nil, err)
 		f.failed = true
 		return f
 	}
@@ -149,13 +150,13 @@ func (b *build) readComposition(dir *loaders.Dir, src *yaml.Source) *composition
 	c := yaml.NewCursor(doc.Value, doc.Locate)
 	r.read(c)
 	for _, e := range c.Mistakes() {
-		b.fail(e)
+		b.Fail(e)
 	}
 	return f
 }
 
 func (r *compositionReader) read(c yaml.Cursor) {
-	count := func() int { return len(c.Mistakes()) + r.errs.Len() }
+	count := func() int { return len(c.Mistakes()) + r.Errs.Len() }
 	before := count()
 	r.f.failed = true
 	if !c.Exists() {
@@ -320,7 +321,7 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 		}
 		return
 	case strings.Contains(text, "\n"): // no path
-		for _, e := range mistakes(err) {
+		for _, e := range report.Mistakes(err) {
 			at := diag.AsError(e)
 			c.Errorf("line %d of the text: %s", at.Pos.Line, at.Msg).Hints = at.Hints
 		}
@@ -337,13 +338,13 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 	src, err := r.c.files.Read(r.f.dir, text)
 	if err != nil {
 		e := c.Errorf("%v", err)
-		e.Hints = append(e.Hints, hints(err)...)
+		e.Hints = append(e.Hints, report.Hints(err)...)
 		return
 	}
 	l := r.c.plan.reading.layer(r.f.src.File, compositionKind)
 	l.Files = append(l.Files, src.File)
 	if rs, err = krm.Configs(src, r.schema); err != nil {
-		r.fail(placed(r.f.src, c.Path(), err))
+		r.Fail(report.Placed(r.f.src, c.Path(), err))
 		return
 	}
 	if len(rs) == 0 {
@@ -359,7 +360,7 @@ func (r *compositionReader) document(v yaml.Value, part *yaml.Source) {
 	c := yaml.NewCursor(v, func(path ...any) diag.Pos { return part.Locate(0, path...) })
 	it := r.item(c, part, false)
 	for _, e := range c.Mistakes() {
-		r.fail(e)
+		r.Fail(e)
 	}
 	r.own(it)
 }

@@ -41,7 +41,7 @@ func (s *steps) changedValues(d document, config yaml.Value) {
 		if secret {
 			m.Msg = "the value reaches the function in another form than it is written"
 		}
-		s.c.warnings(d.mistake(&m))
+		s.Warnings.Add(d.mistake(&m))
 	}
 	walk(config, sent, nil)
 }

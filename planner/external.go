@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -80,7 +81,7 @@ func (s *steps) external(field string, values []yaml.TextOrMap, role function.Ro
 			continue
 		}
 		if err := list.Append(d.r); err != nil {
-			s.errorAt(s.k.src, d.path, err)
+			s.ErrorAt(s.k.src, d.path, err)
 			continue
 		}
 		key := diag.FieldPath(d.path)
@@ -98,7 +99,7 @@ func (s *steps) external(field string, values []yaml.TextOrMap, role function.Ro
 // mapping returns the document that an entry is itself, not as a text (KX-10).
 func (s *steps) mapping(path []any, v yaml.Value) *document {
 	if v.Get("kind").Text() == "" {
-		s.errorAt(s.k.src, path, errors.New("the object has no kind"))
+		s.ErrorAt(s.k.src, path, errors.New("the object has no kind"))
 		return nil
 	}
 	d := document{r: krm.NewResource(v, s.schema), path: path, inline: true}
@@ -119,7 +120,7 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 		}
 		return inline, nil
 	case strings.Contains(text, "\n"):
-		s.errorAt(s.k.src, path, errors.New(diag.AsError(err).Msg))
+		s.ErrorAt(s.k.src, path, errors.New(diag.AsError(err).Msg))
 		return nil, nil
 	}
 	if in := s.compositionAt(text); in != "" {
@@ -153,7 +154,7 @@ func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, 
 // known to plan, so it is evaluated here; a folder can only use built-ins for that.
 func (s *steps) configDocuments(path []any, text string) (docs []document) {
 	if isRemote(text) {
-		s.errorAt(s.k.src, path, errRemote(text))
+		s.ErrorAt(s.k.src, path, errRemote(text))
 		return nil
 	}
 	if s.c.files.IsDir(s.dir, text) {
@@ -161,15 +162,15 @@ func (s *steps) configDocuments(path []any, text string) (docs []document) {
 	}
 	src, err := s.read(text)
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return nil
 	}
 	rs, err := krm.Configs(src, s.schema)
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return nil
 	}
-	s.c.warnings(src.Losses()...)
+	s.Warnings.Add(src.Losses()...)
 	for n, r := range rs {
 		r.Origin = s.fileOrigin(text)
 		docs = append(docs, document{r: r, path: path, src: src, n: n})
@@ -201,10 +202,10 @@ func (s *steps) fold(path []any, text string) (docs []document) {
 			inputs[j].List = lists[in]
 		}
 		list, err := eval.Run(n.Op, inputs, func(format string, args ...any) {
-			s.warn(n.Origin.Source, n.Origin.Path, format, args...)
+			s.Warn(n.Origin.Source, n.Origin.Path, format, args...)
 		})
 		if err != nil {
-			s.errorAt(n.Origin.Source, n.Origin.Path, err)
+			s.ErrorAt(n.Origin.Source, n.Origin.Path, err)
 			return nil
 		}
 		lists[i] = list
@@ -251,14 +252,14 @@ func (s *steps) unusedFunction(d document) {
 	if in == nil || len(in.Deprecated()) == 0 {
 		return
 	}
-	s.c.warnings(diag.Errorf(in.Pos, "", "%s is ignored: %s is a built-in, and %s does not run", in.Deprecated()[0], d.r.ID().Kind, in))
+	s.Warnings.Add(diag.Errorf(in.Pos, "", "%s is ignored: %s is a built-in, and %s does not run", in.Deprecated()[0], d.r.ID().Kind, in))
 }
 
 // unusedEnv warns about the older form of envs in a generator that is a document: as in kustomize, it is not read.
 func (s *steps) unusedEnv(d document, e *entry) {
 	if e.generator() != nil && d.r.Value().Get("env").Text() != "" {
 		m := yaml.DecodeError{Path: []any{"env"}, Msg: "is ignored, only the field of a Kustomization knows it", Hints: []string{"list the file in envs"}}
-		s.c.warnings(d.mistake(&m))
+		s.Warnings.Add(d.mistake(&m))
 	}
 }
 
@@ -269,7 +270,7 @@ func (s *steps) entry(d document, role function.Role) *entry {
 	if id.Group != "" || id.Version != "builtin" {
 		if id.Group == kustomizeGroup && id.Kind == compositionKind {
 			err := s.configureError(d, errors.New("a Composition must be in a file of its own called composition.yaml"))
-			s.fail(diag.AsError(err).Hint("name that file, or its directory, here"))
+			s.Fail(diag.AsError(err).Hint("name that file, or its directory, here"))
 			return nil
 		}
 		if s.function(d, role, e); e.call == nil {
@@ -278,39 +279,39 @@ func (s *steps) entry(d document, role function.Role) *entry {
 		return e
 	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
-		s.fail(s.unknownBuiltin(d))
+		s.Fail(s.unknownBuiltin(d))
 		return nil
 	}
 	s.configWarnings(d)
 	s.unusedFunction(d)
 	s.unusedEnv(d, e)
-	before := s.errs.Len()
+	before := s.Errs.Len()
 	if id.Name == "" {
-		s.fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
+		s.Fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
 	}
 	ignored := func(de *yaml.DecodeError) {
 		if !isObjectField(de.Path[0]) {
-			s.c.warnings(d.mistake(de))
+			s.Warnings.Add(d.mistake(de))
 		}
 	}
 	decoding := builtins.Decoding(id.Kind)
 	decoding.Ignored = ignored
 	errs := decoding.Decode(d.r.Value(), e.builtin)
 	for _, de := range errs {
-		if s.errs.Full() && de.More == 0 {
+		if s.Errs.Full() && de.More == 0 {
 			de = &yaml.DecodeError{More: 1}
 		}
-		s.fail(d.mistake(de))
+		s.Fail(d.mistake(de))
 	}
 	if d.item != nil {
 		useDefaultFields(e.builtin, d.r.Value())
 	}
-	for _, err := range mistakes(e.builtin.Configure(s.env(d.path))) {
+	for _, err := range report.Mistakes(e.builtin.Configure(s.env(d.path))) {
 		if len(errs) == 0 || !builtins.IsMissing(err) {
-			s.fail(s.configureError(d, err))
+			s.Fail(s.configureError(d, err))
 		}
 	}
-	if s.errs.Len() > before {
+	if s.Errs.Len() > before {
 		return nil
 	}
 	return e
@@ -373,6 +374,6 @@ func (s *steps) configureError(d document, err error) error {
 	if d.r.Pos.File == s.k.src.File {
 		e.Field = s.k.src.Field(d.path)
 	}
-	e.Hints = append(e.Hints, hints(err)...)
+	e.Hints = append(e.Hints, report.Hints(err)...)
 	return e
 }

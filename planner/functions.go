@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -108,14 +109,14 @@ func (c *compiler) readCatalog(t *trust.Trusted) {
 		return
 	}
 	if t.Catalog, t.Err = catalog.Parse(src, t.Ref); t.Err == nil {
-		c.warnings(t.Catalog.Notices...)
+		c.warnings.Add(t.Catalog.Notices...)
 	}
 }
 
 // decideCatalog reports whether a catalog may be used, as far as the layers are known by now.
 func (c *compiler) decideCatalog(t *trust.Trusted, digest krm.Digest) bool {
 	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, Shares: c.shares(t)})
-	c.warnings(warnings...)
+	c.warnings.Add(warnings...)
 	if denial != nil {
 		c.deny(Denial{"", denial.Err, denial.Reason})
 		t.Denial = denial
@@ -143,16 +144,9 @@ func (c *compiler) unreadCatalogs() {
 	for _, t := range c.trusted {
 		if c.catalogsRead && t.Err != nil && !t.Ref.Remote() {
 			err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
-			err.Hints = append(err.Hints, hints(t.Err)...)
+			err.Hints = append(err.Hints, report.Hints(t.Err)...)
 			c.deny(Denial{"", err, trust.Invalid})
 		}
-	}
-}
-
-// warnings adds what other packages found to the plan.
-func (c *compiler) warnings(list ...*diag.Error) {
-	for _, w := range list {
-		c.warn(Warning{w.Pos, w.Field, w.Msg, w.Hints})
 	}
 }
 
@@ -192,7 +186,7 @@ func (c *compiler) unusedConfigs() {
 func (c *compiler) unusedConfig(kind krm.GVK, pos diag.Pos, catalogs []*catalog.Catalog) {
 	if m := catalog.Search(kind, catalogs); m.Entry != nil {
 		w := diag.Errorf(pos, "", "%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry)
-		c.warnings(w.Hint("list it under generators, transformers or validators to run the function"))
+		c.warnings.Add(w.Hint("list it under generators, transformers or validators to run the function"))
 	}
 }
 
@@ -237,7 +231,7 @@ func (s *steps) ownCatalogs() (list []catalogRef) {
 	for i, text := range s.k.Catalogs {
 		if text == "" && i < len(entries) && entries[i].Type() != yaml.String {
 			if entries[i].IsNull() {
-				s.errorAt(s.k.src, []any{"catalogs", i}, errors.New("must be a reference, not null"))
+				s.ErrorAt(s.k.src, []any{"catalogs", i}, errors.New("must be a reference, not null"))
 			}
 			continue // anything else was reported as what it is
 		}
@@ -304,15 +298,15 @@ func (s *steps) checkCatalogs() {
 	for i, c := range s.catalogs {
 		first := slices.IndexFunc(s.catalogs, func(o catalogRef) bool { return o.text == c.text && o.src == c.src })
 		if _, err := catalog.ParseRef(c.text); err != nil {
-			s.errorAt(c.src, c.path, err)
+			s.ErrorAt(c.src, c.path, err)
 		} else if first < i {
-			s.warn(c.src, c.path, "%q is listed twice", c.text)
+			s.Warn(c.src, c.path, "%q is listed twice", c.text)
 		}
 	}
 	if len(s.catalogs) > 0 {
 		_, named := s.layerCatalogs()
 		for _, n := range named {
-			s.c.warnings(n.Warning())
+			s.Warnings.Add(n.Warning())
 		}
 	}
 }
@@ -330,7 +324,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	}
 	inline, err := function.ReadInline(d.r.Value(), d.locate)
 	if !errors.As(err, &req.Conflict) && err != nil {
-		s.fail(err)
+		s.Fail(err)
 		return
 	}
 	req.Inline = inline
@@ -340,7 +334,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	req.Catalogs, req.Named = s.layerCatalogs()
 	s.facts(policy, &req)
 	dec := policy.Decide(req)
-	s.c.warnings(dec.Warnings...)
+	s.Warnings.Add(dec.Warnings...)
 	for _, denial := range dec.Denials {
 		s.c.deny(Denial{req.Node, denial.Err, denial.Reason})
 	}
@@ -365,14 +359,14 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 // validateConfig checks a configuration against the schema of the catalog's entry.
 func (s *steps) validateConfig(d document, entry *catalog.Entry, config yaml.Value) {
 	for _, e := range entry.Validate(config) {
-		s.fail(diag.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e))
+		s.Fail(diag.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e))
 	}
 	if s.c.schemaChecked[entry] {
 		return
 	}
 	s.c.schemaChecked[entry] = true
 	if w := entry.SchemaWarning(); w != nil {
-		s.c.warnings(w)
+		s.Warnings.Add(w)
 	}
 }
 
@@ -394,7 +388,7 @@ func (c *compiler) legacy(in *function.Inline) {
 			shown.Exec = &program
 		}
 		w := diag.Errorf(in.Pos, "", "%s is deprecated: a function is named in the field %s", place, function.PlaceRuntime)
-		c.warnings(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, shown.Value())))
+		c.warnings.Add(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, shown.Value())))
 	}
 }
 

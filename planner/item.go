@@ -2,7 +2,6 @@ package planner
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/report"
 )
 
 // item is an entry of a Composition's transformers, or of its overrides.
@@ -133,7 +133,7 @@ func (r *compositionReader) itemVersion(c yaml.Cursor, kind string, override boo
 		}
 		if !override {
 			pos := c.Pos()
-			r.c.warn(Warning{pos, diag.FieldPath(c.Path()), fmt.Sprintf("the %s has no apiVersion and is taken to be %s", kind, assumed), nil})
+			r.Warnings.Add(diag.Errorf(pos, diag.FieldPath(c.Path()), "the %s has no apiVersion and is taken to be %s", kind, assumed))
 		}
 		return assumed
 	}
@@ -177,7 +177,7 @@ func (r *compositionReader) itemName(c yaml.Cursor, kind string, override bool) 
 		f.Errorf("%q is no name: up to 253 letters, digits, - and ., with a letter or digit at both ends", name)
 		return "", false
 	case lower != name && !override:
-		r.c.warn(Warning{f.Pos(), diag.FieldPath(f.Path()), fmt.Sprintf("%q has capital letters; names are in lower case", name), nil})
+		r.Warnings.Add(diag.Errorf(f.Pos(), diag.FieldPath(f.Path()), "%q has capital letters; names are in lower case", name))
 	}
 	return name, true
 }
@@ -206,10 +206,10 @@ func (r *compositionReader) runtime(c yaml.Cursor, part *yaml.Source, override b
 	if err == nil || errors.As(err, &conflict) {
 		return // which function is meant is for a human to decide
 	}
-	for _, e := range mistakes(err) {
+	for _, e := range report.Mistakes(err) {
 		at := *diag.AsError(e)
 		at.Field = part.FieldOf(at.Field)
-		r.fail(&at)
+		r.Fail(&at)
 	}
 }
 

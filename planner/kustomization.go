@@ -43,29 +43,29 @@ type kustomizationFile struct {
 // load reads the kustomization file of dir. It returns nil after recording why there is none to go on with.
 func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 	if k := b.c.kusts[dir.Real]; k != nil {
-		b.errs.AddOnce(k.errs)
+		b.Errs.AddOnce(k.errs)
 		return k
 	}
 	src, composition, err := b.layerFile(dir)
 	if err != nil {
 		if from != nil {
-			b.errorAt(from.src, from.path, inDirectory(dir, err))
+			b.ErrorAt(from.src, from.path, inDirectory(dir, err))
 		} else {
-			b.fail(rootError(layerName(dir, err), err))
+			b.Fail(rootError(layerName(dir, err), err))
 		}
 		return nil
 	}
 	b.progress(graph.Origin{Source: src})
-	before := b.errs.Len()
+	before := b.Errs.Len()
 	var k *kustomizationFile
 	if composition {
 		k = &kustomizationFile{src: src, composed: b.compose(dir, src)}
 		k.Kind = compositionKind
-	} else if k = b.decode(src); k != nil && b.errs.Len() == before && k.empty() {
-		b.fail(diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "the %s is empty", k.Kind))
+	} else if k = b.decode(src); k != nil && b.Errs.Len() == before && k.empty() {
+		b.Fail(diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "the %s is empty", k.Kind))
 	}
 	if k != nil {
-		k.errs = b.errs.Since(before)
+		k.errs = b.Errs.Since(before)
 		b.c.kusts[dir.Real] = k
 	}
 	return k
@@ -150,10 +150,10 @@ func inDirectory(dir *loaders.Dir, err error) error {
 func (b *build) decode(src *yaml.Source) *kustomizationFile {
 	v, err := src.Value()
 	if err != nil {
-		b.errorAt(src, nil, err)
+		b.ErrorAt(src, nil, err)
 		return nil
 	}
-	b.c.warnings(src.Warnings()...)
+	b.Warnings.Add(src.Warnings()...)
 	k := &kustomizationFile{src: src}
 	var errs []*yaml.DecodeError
 	if early := b.c.ahead.kustomization(src); early != nil {
@@ -161,7 +161,7 @@ func (b *build) decode(src *yaml.Source) *kustomizationFile {
 	} else {
 		errs = yaml.Decode(v, &k.kustomization)
 	}
-	b.failIn(src, errs)
+	b.FailIn(src, errs)
 	for _, e := range errs {
 		if k.unread == nil {
 			k.unread = map[string]bool{}
@@ -203,7 +203,7 @@ func (b *build) deprecations(k *kustomizationFile, v yaml.Value) {
 		{k.Vars != nil, "vars", "replacements", ""},
 	} {
 		if d.used {
-			b.warn(k.src, []any{d.field}, "deprecated, use %s instead", d.by)
+			b.Warn(k.src, []any{d.field}, "deprecated, use %s instead", d.by)
 		}
 	}
 }
@@ -245,11 +245,11 @@ func (b *build) checkKind(k *kustomizationFile, v yaml.Value) {
 	if k.Kind != "Kustomization" && k.Kind != "Component" {
 		e := diag.Errorf(k.src.Locate(0, "kind"), k.src.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind)
 		e.Hints = diag.DidYouMean(k.Kind, []string{"Kustomization", "Component"})
-		b.fail(e)
+		b.Fail(e)
 		return
 	}
 	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
-		b.fail(diag.Errorf(k.src.Locate(0, "apiVersion"), k.src.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
+		b.Fail(diag.Errorf(k.src.Locate(0, "apiVersion"), k.src.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
 	}
 }
 
@@ -258,12 +258,13 @@ func (b *build) check(k *kustomizationFile, v yaml.Value) {
 	for i, m := range k.BuildMetadata {
 		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
 		if !slices.Contains(known, m) {
-			w := Warning{k.src.Locate(0, "buildMetadata", i), k.src.Field([]any{"buildMetadata", i}), fmt.Sprintf("unknown option %q is ignored", m), diag.DidYouMean(m, known)}
-			b.c.warn(w)
+			w := diag.Errorf(k.src.Locate(0, "buildMetadata", i), k.src.Field([]any{"buildMetadata", i}), "unknown option %q is ignored", m)
+			w.Hints = diag.DidYouMean(m, known)
+			b.Warnings.Add(w)
 		}
 	}
 	if len(k.HelmCharts) > 0 {
-		b.errorAt(k.src, []any{"helmCharts"}, errors.New("krmflow does not support helm charts yet"))
+		b.ErrorAt(k.src, []any{"helmCharts"}, errors.New("krmflow does not support helm charts yet"))
 	}
 }
 

@@ -71,15 +71,15 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 		return nil
 	}
 	b.c.plan.Compiled++
-	before, loaded := b.errs.Len(), b.loaded
+	before, loaded := b.Errs.Len(), b.loaded
 	l := b.compile(dir, k, key, parent)
-	l.failed = b.errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.failed
+	l.failed = b.Errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.failed
 	l.after = b.schemaState
 	if parent == nil {
 		key.loaded = loaded && l.after.set && !key.set
 		b.c.draft.layers[key] = l
 		l.errs = k.errs.Since(0)
-		l.errs.AddOnce(b.errs.Since(before))
+		l.errs.AddOnce(b.Errs.Since(before))
 	}
 	return l
 }
@@ -109,7 +109,7 @@ const (
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
-		b.errorAt(k.src, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
+		b.ErrorAt(k.src, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
 	}
 	return b.layers <= maxLayers && !b.crowded
 }
@@ -125,7 +125,7 @@ func (b *build) reuse(key layerKey) *layer {
 		return nil
 	}
 	b.c.plan.Shared++
-	b.errs.AddOnce(l.errs)
+	b.Errs.AddOnce(l.errs)
 	b.schema, b.set, b.loaded = l.after.schema, l.after.set, b.loaded || l.after.loaded
 	return l
 }
@@ -203,29 +203,29 @@ type reference struct {
 // compiled: that would be a cycle.
 func (s *steps) enter(path []any, text string) *loaders.Dir {
 	if text == "" {
-		s.errorAt(s.k.src, path, errNoPath)
+		s.ErrorAt(s.k.src, path, errNoPath)
 		return nil
 	}
 	if err := ambiguousPath(text); err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return nil
 	}
 	if filepath.IsAbs(text) {
-		s.errorAt(s.k.src, path, fmt.Errorf("%q must not be an absolute path", text))
+		s.ErrorAt(s.k.src, path, fmt.Errorf("%q must not be an absolute path", text))
 		return nil
 	}
 	if len(s.stack) >= maxNested {
-		s.errorAt(s.k.src, path, errNested())
+		s.ErrorAt(s.k.src, path, errNested())
 		return nil
 	}
 	dir, err := s.c.files.Sub(s.dir, text)
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return nil
 	}
 	for i, f := range s.stack {
 		if dir.Contains(f.dir) {
-			s.errorAt(s.k.src, path, s.cycle(i, dir))
+			s.ErrorAt(s.k.src, path, s.cycle(i, dir))
 			return nil
 		}
 	}

@@ -37,7 +37,7 @@ func (s *steps) generators() {
 			s.entryStep(e, graph.Generate{Generator: g, Schema: s.schema, Origin: e.origin})
 			continue
 		}
-		s.fail(e.errorf("%s is not a generator", e.kind))
+		s.Fail(e.errorf("%s is not a generator", e.kind))
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *steps) patchesStrategicMerge() {
 				continue
 			}
 		case err != nil:
-			s.errorAt(s.k.src, path, err)
+			s.ErrorAt(s.k.src, path, err)
 			continue
 		}
 		s.transformer(path, t, patchSummary(patchEntry{Path: onePath(p)}), last)
@@ -93,7 +93,7 @@ func (s *steps) patchesStrategicMerge() {
 // configure validates a built-in and reports whether it can be used.
 func (s *steps) configure(path []any, b builtins.Builtin) bool {
 	if err := b.Configure(s.env(path)); err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return false
 	}
 	return true
@@ -169,7 +169,7 @@ func (s *steps) transformers() {
 			s.entryStep(e, graph.Transform{Transformer: t, Origin: e.origin})
 			continue
 		}
-		s.fail(e.errorf("%s is not a transformer", e.kind))
+		s.Fail(e.errorf("%s is not a transformer", e.kind))
 	}
 }
 
@@ -180,7 +180,7 @@ func (s *steps) labels() {
 		path := []any{"labels", i}
 		specs, err := s.labelSpecs(l)
 		if err != nil {
-			s.errorAt(s.k.src, path, err)
+			s.ErrorAt(s.k.src, path, err)
 			continue
 		}
 		s.transform(path, &builtins.LabelTransformer{Labels: l.Pairs, FieldSpecs: specs}, pairs(l.Pairs))
@@ -252,7 +252,7 @@ func (s *steps) validators() {
 			s.entryStep(e, graph.Validate{Transformer: t})
 			continue
 		}
-		s.fail(e.errorf("%s is not a validator", e.kind))
+		s.Fail(e.errorf("%s is not a validator", e.kind))
 	}
 }
 

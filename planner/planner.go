@@ -20,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -81,6 +82,15 @@ type Plan struct {
 	reading *reading
 }
 
+// warn makes list the warnings of the plan.
+func (p *Plan) warn(list *report.Warnings) {
+	all, more := list.All()
+	p.MoreWarnings = more
+	for _, w := range all {
+		p.Warnings = append(p.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+	}
+}
+
 // Files returns all files that were read, sorted by name.
 func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
 
@@ -131,6 +141,7 @@ func Compile(dirs []string, o Options) *Plan {
 	c.decideCatalogs()
 	c.unreadCatalogs()
 	c.unusedConfigs()
+	c.plan.warn(&c.warnings)
 	for _, t := range c.trusted {
 		if t.Catalog != nil {
 			c.plan.Catalogs = append(c.plan.Catalogs, t)
@@ -139,25 +150,10 @@ func Compile(dirs []string, o Options) *Plan {
 	return c.plan
 }
 
-// maxWarnings is how many warnings a plan keeps.
-const maxWarnings = 1000
-
-// warn adds a warning to the plan, unless it is there already: several layers may read one file.
-func (c *compiler) warn(w Warning) {
-	if len(c.plan.Warnings) >= maxWarnings {
-		c.plan.MoreWarnings++
-		return
-	}
-	if text := w.String(); !c.warned[text] {
-		c.warned[text] = true
-		c.plan.Warnings = append(c.plan.Warnings, w)
-	}
-}
-
 // failed records that a root cannot be planned, if b has mistakes.
 func (c *compiler) failed(name string, b *build) {
-	if b.errs.Len() > 0 {
-		c.plan.Failed = append(c.plan.Failed, RootError{name, distinct(b.errs.Errors())})
+	if b.Errs.Len() > 0 {
+		c.plan.Failed = append(c.plan.Failed, RootError{name, distinct(b.Errs.Errors())})
 	}
 }
 
@@ -183,8 +179,7 @@ type compiler struct {
 	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
-	// warned has the texts of the warnings of the plan.
-	warned map[string]bool
+	warnings      report.Warnings
 	// schemas are the schemas that were read, by file.
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
@@ -208,7 +203,6 @@ func newCompiler(dirs []string, o Options) *compiler {
 		composed:    map[string]*composed{},
 		images:      map[string]trust.Image{},
 		labels:      map[labelsKey]builtins.FieldSpecs{},
-		warned:      map[string]bool{},
 
 		repositories:  map[string]string{},
 		legacyPlaces:  map[string]bool{},
@@ -224,13 +218,13 @@ type schemaKey struct {
 
 // root plans one directory that the user asked for.
 func (c *compiler) root(name string) {
-	b := &build{c: c}
+	b := c.build()
 	dir, err := c.files.Root(name)
 	if err != nil {
 		if isRemote(name) {
-			b.fail(errRemote(name)) // the text may hold a password
+			b.Fail(errRemote(name)) // the text may hold a password
 		} else {
-			b.fail(rootError(name, err))
+			b.Fail(rootError(name, err))
 		}
 	} else {
 		defer dir.Close()
@@ -254,23 +248,15 @@ func rootError(name string, err error) error {
 	if name == "" {
 		e.Pos.File = "."
 	}
-	e.Hints = append(e.Hints, hints(err)...)
+	e.Hints = append(e.Hints, report.Hints(err)...)
 	return e
-}
-
-// hints returns the hint lines that an error of the loaders carries.
-func hints(err error) []string {
-	var h interface{ Hints() []string }
-	if errors.As(err, &h) {
-		return h.Hints()
-	}
-	return nil
 }
 
 // build is the compilation of one root. It carries what kustomize keeps for the duration of a build: the schema, which
 // the root or else the first layer that names one decides for everything after it.
 type build struct {
 	c *compiler
+	*report.Reporter
 	schemaState
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
 	tracking bool
@@ -281,7 +267,6 @@ type build struct {
 	nodes     int // that were added, and the length of their ids
 	ids       int
 	crowded   bool // there were too many
-	errs      diag.Mistakes
 }
 
 // schemaState is the schema in effect.
@@ -291,28 +276,15 @@ type schemaState struct {
 	loaded bool // kustomize would have read its own schema by now
 }
 
+// build returns a build that has not begun.
+func (c *compiler) build() *build {
+	return &build{c: c, Reporter: &report.Reporter{Warnings: &c.warnings}}
+}
+
 // frame is a layer that is being compiled.
 type frame struct {
 	dir  *loaders.Dir
 	file string // its kustomization file, for messages
-}
-
-func (b *build) fail(err error) { b.errs.Add(err) }
-
-// mistakes returns the errors that err joins, none for nil.
-func mistakes(err error) []error {
-	if err == nil {
-		return nil
-	}
-	many, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range many.Unwrap() {
-		all = append(all, mistakes(e)...)
-	}
-	return all
 }
 
 func (b *build) root(name string, dir *loaders.Dir) {
@@ -322,9 +294,9 @@ func (b *build) root(name string, dir *loaders.Dir) {
 	}
 	path := []any{"sortOptions"}
 	if err := l.k.SortOptions.Validate(); err != nil && !(builtins.IsMissing(err) && l.k.isUnread(path)) {
-		b.errorAt(l.k.src, path, err)
+		b.ErrorAt(l.k.src, path, err)
 	}
-	if l.failed || b.errs.Len() > 0 {
+	if l.failed || b.Errs.Len() > 0 {
 		return
 	}
 	fin := &builtins.Finish{
@@ -354,7 +326,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 func (b *build) sortOptions(l *layer) *builtins.SortOptions {
 	if l.k.SortOptions != nil {
 		if b.c.o.ReorderSet {
-			b.warn(l.k.src, []any{"sortOptions"}, "decides the order; --reorder is ignored")
+			b.Warn(l.k.src, []any{"sortOptions"}, "decides the order; --reorder is ignored")
 		}
 		return l.k.SortOptions
 	}
@@ -380,7 +352,7 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 	b.ids += len(n.ID)
 	if b.nodes > maxNodes || b.ids > maxIDs {
 		b.crowded = true
-		b.errorAt(n.Origin.Source, n.Origin.Path, diag.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
+		b.ErrorAt(n.Origin.Source, n.Origin.Path, diag.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
 			diag.Count(maxNodes, "step"), maxIDs>>20))
 	}
 	k := b.c.draft.ids[n.ID] + 1
@@ -389,59 +361,4 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 		n.ID = fmt.Sprintf("%s~%d", n.ID, k)
 	}
 	return b.c.draft.g.Add(n)
-}
-
-func (b *build) warn(src *yaml.Source, path []any, format string, args ...any) {
-	if len(b.c.plan.Warnings) >= maxWarnings {
-		b.c.plan.MoreWarnings++ // there is no use in finding out the line
-		return
-	}
-	b.c.warn(Warning{Pos: src.Locate(0, path...), Field: src.Field(path), Msg: fmt.Sprintf(format, args...)})
-}
-
-// errorAt records the mistakes in err at a field of a configuration file.
-func (b *build) errorAt(src *yaml.Source, path []any, err error) {
-	for _, e := range mistakes(err) {
-		if !b.errs.Full() {
-			e = placed(src, path, e)
-		}
-		b.fail(e)
-	}
-}
-
-// failIn records the mistakes in a configuration file.
-func (b *build) failIn(src *yaml.Source, mistakes []*yaml.DecodeError) {
-	for _, m := range mistakes {
-		switch {
-		case m.More > 0:
-			b.fail(m.More)
-		case b.errs.Full():
-			b.fail(diag.MoreError(1)) // without its line, which takes time and memory to find
-		default:
-			b.fail(m.In(src))
-		}
-	}
-}
-
-// errorLater is errorAt for an error that takes long to make: only those are made that will be told.
-func (b *build) errorLater(src *yaml.Source, path []any, err func() error) {
-	if b.errs.Full() {
-		b.fail(diag.MoreError(1))
-		return
-	}
-	b.errorAt(src, path, err())
-}
-
-// placed gives an error the place of a field, unless it has one of its own.
-func placed(src *yaml.Source, path []any, err error) error {
-	var at *diag.Error
-	if errors.As(err, &at) && at.Pos.File != "" {
-		return err
-	}
-	e := diag.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
-	if at != nil {
-		e.Msg, e.Hints = at.Msg, slices.Clip(at.Hints)
-	}
-	e.Hints = append(e.Hints, hints(err)...)
-	return e
 }

@@ -157,7 +157,7 @@ func (b *build) composedIn(dir *loaders.Dir) *composed {
 	if err != nil || !composition {
 		return nil
 	}
-	return (&build{c: b.c}).compose(dir, src)
+	return b.c.build().compose(dir, src)
 }
 
 // same reports whether two items are planned alike.
@@ -197,11 +197,11 @@ func (s *steps) shareItems(c *composed) {
 			reused = true
 			continue
 		}
-		before := s.errs.Len()
+		before := s.Errs.Len()
 		p.layer += variant
 		s.composed(p)
 		key.loaded = start.loaded && s.set && !start.set
-		s.c.draft.prefixes[key] = &prefix{s.list, s.config, s.vars, s.schemaState, s.errs.Since(before)}
+		s.c.draft.prefixes[key] = &prefix{s.list, s.config, s.vars, s.schemaState, s.Errs.Since(before)}
 	}
 	if reused {
 		s.c.plan.Shared++
@@ -218,7 +218,7 @@ func (s *steps) reusePrefix(key prefixKey) bool {
 	if p == nil {
 		return false
 	}
-	s.errs.AddOnce(p.errs)
+	s.Errs.AddOnce(p.errs)
 	s.list, s.hasList, s.config, s.vars = p.list, true, p.config, p.vars
 	s.schema, s.set, s.loaded = p.after.schema, p.after.set, s.loaded || p.after.loaded
 	return true

@@ -70,7 +70,7 @@ func beginnings(t *testing.T, c *compiler, dir string) (names, lists []string) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	b := &build{c: c}
+	b := c.build()
 	k := b.load(d, nil)
 	if k == nil || k.composed == nil || k.composed.failed {
 		return nil, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/report"
 )
 
 // steps is the compilation of one layer: the list it has so far and what goes with it.
@@ -80,9 +81,9 @@ func (s *steps) inputs() []graph.NodeID {
 
 // errorAt records a mistake at a field of this layer, unless it follows from what could not be read.
 func (s *steps) errorAt(src *yaml.Source, path []any, err error) {
-	for _, e := range mistakes(err) {
+	for _, e := range report.Mistakes(err) {
 		if src != s.k.src || !builtins.IsMissing(e) || !s.k.isUnread(path) {
-			s.build.errorAt(src, path, e)
+			s.build.ErrorAt(src, path, e)
 		}
 	}
 }
@@ -163,7 +164,7 @@ func (s *steps) absorbLayer(path []any, l *layer) {
 	s.mergeConfig(path, l.config)
 	vars, err := s.vars.Merge(l.vars)
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return
 	}
 	s.vars = vars
@@ -173,11 +174,11 @@ func (s *steps) absorbLayer(path []any, l *layer) {
 // returns -1 if the entry is in error.
 func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	if text == "" {
-		s.errorAt(s.k.src, path, errNoPath)
+		s.ErrorAt(s.k.src, path, errNoPath)
 		return -1, nil
 	}
 	if isRemote(text) {
-		s.errorAt(s.k.src, path, errRemote(text))
+		s.ErrorAt(s.k.src, path, errRemote(text))
 		return -1, nil
 	}
 	if dir := s.namedComposition(text); dir != "" {
@@ -193,15 +194,15 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		return l.out, l
 	}
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return -1, nil
 	}
 	kinds, err := krm.Kinds(src)
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return -1, nil
 	}
-	s.c.warnings(src.Warnings()...)
+	s.Warnings.Add(src.Warnings()...)
 	n := 0
 	for kind := range kinds {
 		s.loaded = s.loaded || !schema.KnowsScope(schema.Kind(kind))
@@ -229,9 +230,9 @@ func (s *steps) readUnlessDir(path string) (*yaml.Source, error) {
 func (s *steps) warnText(path []any, w *diag.Error) {
 	switch {
 	case w.Pos.File != "":
-		s.c.warnings(w)
+		s.Warnings.Add(w)
 	case !s.k.isUnread(path):
-		s.warn(s.k.src, path, "%s", w.Msg)
+		s.Warn(s.k.src, path, "%s", w.Msg)
 	}
 }
 
@@ -248,7 +249,7 @@ func (s *steps) sublayer(path []any, text string) *layer {
 	}
 	s.reader.use(s.k.src.Field(path), l.k.src.File)
 	if l.k.Kind == "Component" {
-		s.errorAt(s.k.src, path, fmt.Errorf("%q is a Component, list it under components", text))
+		s.ErrorAt(s.k.src, path, fmt.Errorf("%q is a Component, list it under components", text))
 		return nil
 	}
 	return l
@@ -284,7 +285,7 @@ func (s *steps) configurations() {
 	if len(files) > 0 {
 		var err error
 		if config, err = builtins.LayerConfig(files...); err != nil {
-			s.errorAt(s.k.src, []any{"configurations"}, err)
+			s.ErrorAt(s.k.src, []any{"configurations"}, err)
 			return
 		}
 	}
@@ -292,7 +293,7 @@ func (s *steps) configurations() {
 	for i, text := range s.k.CRDs {
 		path := []any{"crds", i}
 		if crds, err := s.crds(text); err != nil {
-			s.errorAt(s.k.src, path, err)
+			s.ErrorAt(s.k.src, path, err)
 		} else {
 			s.mergeConfig(path, crds)
 		}
@@ -313,14 +314,14 @@ func (s *steps) crds(text string) (*builtins.Config, error) {
 			return nil, err
 		}
 	}
-	s.c.warnings(src.Warnings()...)
+	s.Warnings.Add(src.Warnings()...)
 	return builtins.CRDConfig(v)
 }
 
 func (s *steps) mergeConfig(path []any, more *builtins.Config) {
 	merged, err := s.config.Merge(more)
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return
 	}
 	s.config = merged
@@ -330,21 +331,21 @@ func (s *steps) mergeConfig(path []any, more *builtins.Config) {
 func (s *steps) decodeFile(path []any, text string, into any) bool {
 	src, err := s.read(text)
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return false
 	}
 	v, err := src.Value()
 	if err != nil {
-		s.errorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.src, path, err)
 		return false
 	}
 	if err := src.Repeated(); err != nil {
-		s.fail(err)
+		s.Fail(err)
 		return false
 	}
-	s.c.warnings(src.Warnings()...)
+	s.Warnings.Add(src.Warnings()...)
 	errs := yaml.Decoding{ScalarsAsText: true}.Decode(v, into)
-	s.failIn(src, errs)
+	s.FailIn(src, errs)
 	return len(errs) == 0
 }
 
@@ -353,7 +354,7 @@ func (s *steps) components() {
 	for i, text := range s.k.Components {
 		path := []any{"components", i}
 		if isRemote(text) {
-			s.errorAt(s.k.src, path, errRemote(text))
+			s.ErrorAt(s.k.src, path, errRemote(text))
 			continue
 		}
 		dir := s.enter(path, text)
@@ -371,7 +372,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	} else if k.unread["kind"] || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
 		return // loading it has said so
 	} else if k.Kind != "Component" {
-		s.errorAt(s.k.src, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
+		s.ErrorAt(s.k.src, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
 		return
 	}
 	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
@@ -397,7 +398,7 @@ func (s *steps) varsStep() {
 	}
 	vars, err := s.vars.Merge(s.k.Vars)
 	if err != nil {
-		s.errorAt(s.k.src, []any{"vars"}, err)
+		s.ErrorAt(s.k.src, []any{"vars"}, err)
 		return
 	}
 	s.vars = vars

@@ -18,16 +18,17 @@ import (
 func Consolidate(name string, o Options) (yaml.Value, *Plan) {
 	c := newCompiler([]string{name}, o)
 	c.plan.Graph = &graph.Graph{}
-	b := &build{c: c}
+	b := c.build()
 	v := b.consolidated(name)
 	c.failed(name, b)
+	c.plan.warn(&c.warnings)
 	return v, c.plan
 }
 
 func (b *build) consolidated(name string) yaml.Value {
 	dir, err := b.c.files.Root(name)
 	if err != nil {
-		b.fail(rootError(name, err))
+		b.Fail(rootError(name, err))
 		return yaml.Value{}
 	}
 	defer dir.Close()
@@ -36,7 +37,7 @@ func (b *build) consolidated(name string) yaml.Value {
 	case k == nil:
 		return yaml.Value{}
 	case k.composed == nil:
-		b.fail(diag.Errorf(diag.Pos{File: k.src.File}, "", "is a %s, not a Composition", k.Kind))
+		b.Fail(diag.Errorf(diag.Pos{File: k.src.File}, "", "is a %s, not a Composition", k.Kind))
 		return yaml.Value{}
 	case k.composed.failed:
 		return yaml.Value{}
