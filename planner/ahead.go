@@ -89,7 +89,7 @@ func (a *ahead) layer(dir *loaders.Dir, depth int) {
 
 // resource reads ahead what an entry of resources or components names.
 func (a *ahead) resource(dir *loaders.Dir, text string, depth int) {
-	if text == "" || filepath.IsAbs(text) || isRemote(text) {
+	if text == "" || filepath.IsAbs(text) || loaders.IsRemote(text) {
 		return
 	}
 	if ext := filepath.Ext(text); ext == ".yaml" || ext == ".yml" {
@@ -101,7 +101,7 @@ func (a *ahead) resource(dir *loaders.Dir, text string, depth int) {
 }
 
 func (a *ahead) read(dir *loaders.Dir, path string, parse func(*yaml.Source) error) {
-	if path != "" && !a.ended.Load() && !isRemoteFile(path) {
+	if path != "" && !a.ended.Load() && !loaders.IsRemoteFile(path) {
 		a.files.ReadAhead(yaml.MaxFile, dir, path, parse)
 	}
 }

@@ -108,8 +108,8 @@ func (c *composed) absorb(in *composed) {
 
 // importItems consolidates the Composition that an entry of transformersFrom names, nil after recording that there is none.
 func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
-	if isRemote(i.path) {
-		b.ErrorAt(f.src, i.at, errRemote(i.path))
+	if loaders.IsRemote(i.path) {
+		b.ErrorAt(f.src, i.at, loaders.RemoteError(i.path))
 		return nil
 	}
 	if len(b.importing) >= maxNested {

@@ -4,12 +4,13 @@ import (
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/loaders"
 )
 
 // namedComposition returns the directory of the composition file that text names, "" if it names something else.
 func (s *steps) namedComposition(text string) string {
 	folder, named := compositionPath(text)
-	if !named || isRemote(text) {
+	if !named || loaders.IsRemote(text) {
 		return ""
 	}
 	return s.compositionIn(folder, filepath.Base(text))
@@ -18,7 +19,7 @@ func (s *steps) namedComposition(text string) string {
 // compositionAt returns the directory of the Composition that text names, as that directory or as the file in it (KX-06), ""
 // if it names something else.
 func (s *steps) compositionAt(text string) string {
-	if text == "" || isRemote(text) {
+	if text == "" || loaders.IsRemote(text) {
 		return ""
 	}
 	if _, named := compositionPath(text); named {

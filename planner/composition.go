@@ -327,8 +327,8 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 		}
 		return
 	}
-	if isRemote(text) {
-		c.Errorf("%v", errRemote(text))
+	if loaders.IsRemote(text) {
+		c.Errorf("%v", loaders.RemoteError(text))
 		return
 	}
 	if r.c.files.IsDir(r.f.dir, text) {

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
 )
@@ -153,8 +154,8 @@ func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, 
 // configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
 // known to plan, so it is evaluated here; a folder can only use built-ins for that.
 func (s *steps) configDocuments(path []any, text string) (docs []document) {
-	if isRemote(text) {
-		s.ErrorAt(s.k.src, path, errRemote(text))
+	if loaders.IsRemote(text) {
+		s.ErrorAt(s.k.src, path, loaders.RemoteError(text))
 		return nil
 	}
 	if s.c.files.IsDir(s.dir, text) {

@@ -104,7 +104,7 @@ func editPaths(v yaml.Value, field []string, edit func(string) string) yaml.Valu
 // relativePath returns the path in a text that may hold one; in key=path, key is what stands before it with the sign. URLs, absolute
 // paths, and texts of YAML where a path may stand, too, are none.
 func relativePath(text string) (key, path string, ok bool) {
-	if text == "" || isRemote(text) || onePath(text) == "" {
+	if text == "" || loaders.IsRemote(text) || onePath(text) == "" {
 		return "", "", false
 	}
 	i := strings.IndexByte(text, '=') + 1

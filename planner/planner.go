@@ -221,8 +221,8 @@ func (c *compiler) root(name string) {
 	b := c.build()
 	dir, err := c.files.Root(name)
 	if err != nil {
-		if isRemote(name) {
-			b.Fail(errRemote(name)) // the text may hold a password
+		if loaders.IsRemote(name) {
+			b.Fail(loaders.RemoteError(name)) // the text may hold a password
 		} else {
 			b.Fail(rootError(name, err))
 		}

@@ -94,8 +94,8 @@ func (s *steps) read(path string) (*yaml.Source, error) {
 	if path == "" {
 		return nil, errNoPath
 	}
-	if isRemoteFile(path) {
-		return nil, errRemote(path)
+	if loaders.IsRemoteFile(path) {
+		return nil, loaders.RemoteError(path)
 	}
 	dir, path := s.place(path)
 	src, err := s.c.files.Read(dir, path)
@@ -177,8 +177,8 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.ErrorAt(s.k.src, path, errNoPath)
 		return -1, nil
 	}
-	if isRemote(text) {
-		s.ErrorAt(s.k.src, path, errRemote(text))
+	if loaders.IsRemote(text) {
+		s.ErrorAt(s.k.src, path, loaders.RemoteError(text))
 		return -1, nil
 	}
 	if dir := s.namedComposition(text); dir != "" {
@@ -353,8 +353,8 @@ func (s *steps) decodeFile(path []any, text string, into any) bool {
 func (s *steps) components() {
 	for i, text := range s.k.Components {
 		path := []any{"components", i}
-		if isRemote(text) {
-			s.ErrorAt(s.k.src, path, errRemote(text))
+		if loaders.IsRemote(text) {
+			s.ErrorAt(s.k.src, path, loaders.RemoteError(text))
 			continue
 		}
 		dir := s.enter(path, text)

@@ -1,4 +1,4 @@
-package planner
+package loaders
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// isRemoteFile reports whether kustomize would fetch path as a file.
-func isRemoteFile(path string) bool {
+// IsRemoteFile reports whether kustomize would fetch path as a file.
+func IsRemoteFile(path string) bool {
 	if len(path) < 4 || !strings.EqualFold(path[:4], "http") {
 		return false
 	}
@@ -18,14 +18,15 @@ func isRemoteFile(path string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-func errRemote(path string) error {
+// RemoteError says that what path names is not supported.
+func RemoteError(path string) error {
 	return fmt.Errorf("%q is remote, and krmflow does not support remote sources yet", diag.Redact(path))
 }
 
-// isRemote reports whether kustomize would take an entry of resources or components for a URL or a repository: it decides
+// IsRemote reports whether kustomize would take an entry of resources or components for a URL or a repository: it decides
 // by the form of the text alone, before it looks at local directories.
-func isRemote(text string) bool {
-	if isRemoteFile(text) {
+func IsRemote(text string) bool {
+	if IsRemoteFile(text) {
 		return true
 	}
 	if filepath.IsAbs(text) {
