@@ -29,11 +29,12 @@ var imports = map[string][]string{
 	"catalog":   plus(values, "krm/function"),
 	"trust":     plus(values, "krm/function", "catalog"),
 	"eval":      plus(values, "graph", "builtins"),
-	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/report"),
+	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/layerfile", "planner/report"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
 	"bench":     {},
 
-	"planner/report": {"diag", "krm/yaml"},
+	"planner/layerfile": plus(values, "builtins", "loaders", "planner/report"),
+	"planner/report":    {"diag", "krm/yaml"},
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
 	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
@@ -51,7 +52,7 @@ var imports = map[string][]string{
 
 	"internal/difftest":             {},
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner",
+	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "planner/layerfile",
 		"scheduler", "trust"),
 }
 

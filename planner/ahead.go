@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // ahead walks from the roots to what they are made of while the compiler does, on other cores and before it, and reads and parses
@@ -21,7 +22,7 @@ type ahead struct {
 	done  sync.WaitGroup
 
 	seen    sync.Map // the directories that somebody walks, by their real path
-	decoded sync.Map // *yaml.Source -> *kustomization, those without a mistake
+	decoded sync.Map // *yaml.Source -> *layerfile.Kustomization, those without a mistake
 }
 
 // goAhead starts walkers for all of the jobs but that of the compiler.
@@ -58,14 +59,14 @@ func (a *ahead) layer(dir *loaders.Dir, depth int) {
 	if _, known := a.seen.LoadOrStore(dir.Real, true); known || depth > maxNested || a.ended.Load() {
 		return
 	}
-	var k *kustomization
-	for _, name := range FileNames {
-		if src := a.files.ReadAhead(MaxKustomization, dir, name, readValue); src != nil {
+	var k *layerfile.Kustomization
+	for _, name := range layerfile.Names {
+		if src := a.files.ReadAhead(layerfile.MaxSize, dir, name, readValue); src != nil {
 			k = a.decode(src)
 		}
 	}
-	for _, name := range CompositionNames {
-		a.files.ReadAhead(MaxKustomization, dir, name, nil)
+	for _, name := range layerfile.CompositionNames {
+		a.files.ReadAhead(layerfile.MaxSize, dir, name, nil)
 	}
 	if k == nil {
 		return
@@ -117,9 +118,9 @@ func readDocuments(src *yaml.Source) error {
 }
 
 // decode decodes a kustomization file, and returns nil if there are mistakes in it.
-func (a *ahead) decode(src *yaml.Source) *kustomization {
+func (a *ahead) decode(src *yaml.Source) *layerfile.Kustomization {
 	v, _ := src.Value()
-	k := new(kustomization)
+	k := new(layerfile.Kustomization)
 	if len(yaml.Decode(v, k)) > 0 {
 		return nil
 	}
@@ -128,9 +129,9 @@ func (a *ahead) decode(src *yaml.Source) *kustomization {
 }
 
 // kustomization returns what is in a file that was decoded, for the one layer that it makes; nil if it was not.
-func (a *ahead) kustomization(src *yaml.Source) *kustomization {
+func (a *ahead) kustomization(src *yaml.Source) *layerfile.Kustomization {
 	if k, ok := a.decoded.LoadAndDelete(src); ok {
-		return k.(*kustomization)
+		return k.(*layerfile.Kustomization)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // composed is a consolidated Composition: what it and everything that it imports come to, in the final order.
@@ -43,7 +44,7 @@ func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
 	b.importing = append(b.importing, dir)
 	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
 	before := b.Errs.Len()
-	b.c.plan.reading.layer(src.File, compositionKind)
+	b.c.plan.reading.layer(src.File, layerfile.CompositionKind)
 	f := b.readComposition(dir, src)
 	dir.Close() // imports may be deep
 	c := &composed{dir: dir.Name, file: src.File, catalogs: f.catalogs}
@@ -132,13 +133,13 @@ func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
 		}
 	}
 	defer dir.Close()
-	b.c.plan.reading.layer(f.src.File, compositionKind).use(f.src.Field(i.at), src.File)
+	b.c.plan.reading.layer(f.src.File, layerfile.CompositionKind).use(f.src.Field(i.at), src.File)
 	return b.compose(dir, src)
 }
 
 // importFile returns the file of a Composition that path names, directly or as its directory (CI-02).
 func (b *build) importFile(f *compositionFile, path string) (*loaders.Dir, *yaml.Source, error) {
-	folder, named := compositionPath(path)
+	folder, named := layerfile.CompositionDir(path)
 	if !named {
 		folder = path
 		if err := fileNotComposition(path); err != nil && !b.c.files.IsDir(f.dir, path) {
@@ -155,11 +156,11 @@ func (b *build) importFile(f *compositionFile, path string) (*loaders.Dir, *yaml
 	} else if err != nil {
 		return nil, nil, err
 	}
-	src, composition, err := b.layerFile(dir)
-	var none *noFileError
+	src, composition, err := layerfile.Find(b.c.files, dir)
+	var none *layerfile.NoFileError
 	switch {
 	case errors.As(err, &none):
-		return nil, nil, fmt.Errorf("no %s in directory %q", CompositionNames[0], dir.Name)
+		return nil, nil, fmt.Errorf("no %s in directory %q", layerfile.CompositionNames[0], dir.Name)
 	case err != nil:
 		return nil, nil, err
 	case !composition:
@@ -174,10 +175,10 @@ func (b *build) importFile(f *compositionFile, path string) (*loaders.Dir, *yaml
 func fileNotComposition(path string) error {
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	switch {
-	case slices.Contains(FileNames, base):
+	case slices.Contains(layerfile.Names, base):
 		return fmt.Errorf("cannot import transformers from a Kustomization: %q", path)
 	case strings.HasSuffix(base, ".yaml"), strings.HasSuffix(base, ".yml"):
-		return fmt.Errorf("%q is no Composition: its file is called %s", path, strings.Join(CompositionNames, " or "))
+		return fmt.Errorf("%q is no Composition: its file is called %s", path, strings.Join(layerfile.CompositionNames, " or "))
 	}
 	return nil
 }

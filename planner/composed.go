@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // composition makes the nodes of a Composition: each item takes what the one before it gave (CE-01).
@@ -44,8 +45,8 @@ func (s *steps) composed(p place) {
 		}
 	}()
 	x := &steps{
-		build: s.build, dir: it.dir, roots: it.roots(), k: &kustomizationFile{src: it.src}, origin: s.originOf(it),
-		prefix: p.layer, reader: s.c.plan.reading.layer(it.brought(), compositionKind), label: p.of.label(it), catalogs: p.catalogs,
+		build: s.build, dir: it.dir, roots: it.roots(), k: &kustomizationFile{File: &layerfile.File{Source: it.src}}, origin: s.originOf(it),
+		prefix: p.layer, reader: s.c.plan.reading.layer(it.brought(), layerfile.CompositionKind), label: p.of.label(it), catalogs: p.catalogs,
 		list: s.list, hasList: s.hasList, config: s.config, vars: s.vars,
 		item: &graph.Item{Kind: it.id.kind, Name: it.id.name, Place: p.at + 1, Of: len(p.of.items)}, changes: it.origins(),
 	}
@@ -71,12 +72,12 @@ func (s *steps) composed(p place) {
 // isKustomizeKind reports whether an item is a layer that cannot stand in a list.
 func isKustomizeKind(id itemID) bool {
 	group, _, _ := strings.Cut(id.apiVersion, "/")
-	return group == kustomizeGroup && (id.kind == compositionKind || id.kind == "Component")
+	return group == layerfile.Group && (id.kind == layerfile.CompositionKind || id.kind == "Component")
 }
 
 func misplacedKind(kind string) error {
 	err := diag.Errorf(diag.Pos{}, "", "a %s cannot be an item", kind)
-	if kind == compositionKind {
+	if kind == layerfile.CompositionKind {
 		return err.Hint("import it with transformersFrom, or render it with a %s", accumulatorKind)
 	}
 	return err.Hint("list it under components of an inline Kustomization")
@@ -132,8 +133,8 @@ func (s *steps) accumulate(it *item) {
 
 // inlineKustomization runs an item that is a Kustomization on what the items before it gave (KT-01 to KT-05).
 func (s *steps) inlineKustomization(it *item) {
-	if k := s.decode(it.src); k != nil {
-		s.k = k
+	if f := layerfile.Decode(it.src, nil, s.Reporter); f != nil {
+		s.k = &kustomizationFile{File: f}
 		s.kustomization()
 	}
 }

@@ -5,11 +5,12 @@ import (
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // namedComposition returns the directory of the composition file that text names, "" if it names something else.
 func (s *steps) namedComposition(text string) string {
-	folder, named := compositionPath(text)
+	folder, named := layerfile.CompositionDir(text)
 	if !named || loaders.IsRemote(text) {
 		return ""
 	}
@@ -22,7 +23,7 @@ func (s *steps) compositionAt(text string) string {
 	if text == "" || loaders.IsRemote(text) {
 		return ""
 	}
-	if _, named := compositionPath(text); named {
+	if _, named := layerfile.CompositionDir(text); named {
 		return s.namedComposition(text)
 	}
 	return s.compositionIn(text, "")
@@ -38,7 +39,7 @@ func (s *steps) compositionIn(folder, base string) string {
 		return ""
 	}
 	defer dir.Close()
-	src, err := s.findComposition(dir, true)
+	src, err := layerfile.FindComposition(s.c.files, dir, true)
 	if err != nil || src == nil || base != "" && filepath.Base(src.File) != base {
 		return ""
 	}
@@ -84,10 +85,10 @@ func (s *steps) onList(e *entry) *layer {
 		s.then(e.path, graph.Merge{}, "no resources")
 	}
 	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(e.path)}
-	l := s.nested(dir, filepath.Join(s.origin, e.composition), parent, &reference{s.k.src, e.path, e.composition})
+	l := s.nested(dir, filepath.Join(s.origin, e.composition), parent, &reference{s.k.Source, e.path, e.composition})
 	if l == nil || l.failed {
 		return nil
 	}
-	s.reader.use(s.k.src.Field(e.path), l.k.src.File)
+	s.reader.use(s.k.Source.Field(e.path), l.k.Source.File)
 	return l
 }

@@ -1,10 +1,6 @@
 package planner
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
@@ -12,85 +8,9 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/report"
 )
-
-const (
-	compositionVersion = "kustomize.config.k8s.io/v1alpha1"
-	kustomizeGroup     = "kustomize.config.k8s.io"
-)
-
-// CompositionNames are the names of files that hold a Composition. A directory may have one of them, and no kustomization file
-// beside it (CO-02, CO-03).
-var CompositionNames = []string{"composition.yaml", "composition.yml"}
-
-// IsComposition reports whether a file holds a Composition of kustomize. Other tools have objects of that kind, too, in
-// files of the same name (CO-04): only the group tells them apart. A file without apiVersion is one of kustomize.
-func IsComposition(src *yaml.Source) bool {
-	docs, err := krm.Configs(src, nil)
-	if err != nil {
-		return looksLikeComposition(src.Data)
-	}
-	if len(docs) == 0 {
-		return false
-	}
-	v := docs[0].Value()
-	return isComposition(v.Get("apiVersion").Text(), v.Get("kind").Text())
-}
-
-func isComposition(apiVersion, kind string) bool {
-	if apiVersion == "" {
-		return kind == "Composition"
-	}
-	group, _, _ := strings.Cut(apiVersion, "/")
-	return group == kustomizeGroup && kind != "Kustomization" && kind != "Component"
-}
-
-// looksLikeComposition tells by its lines what a file says it is that cannot be parsed.
-func looksLikeComposition(text []byte) bool {
-	var apiVersion, kind string
-	for line := range bytes.Lines(text) {
-		if rest, ok := bytes.CutPrefix(line, []byte("apiVersion:")); ok && apiVersion == "" {
-			apiVersion = strings.Trim(string(bytes.TrimSpace(rest)), `"'`)
-		} else if rest, ok := bytes.CutPrefix(line, []byte("kind:")); ok && kind == "" {
-			kind = strings.Trim(string(bytes.TrimSpace(rest)), `"'`)
-		}
-	}
-	return apiVersion != "" && kind == "Composition" && isComposition(apiVersion, kind)
-}
-
-// compositionPath returns the directory of path if that has the name of a file that holds a Composition.
-func compositionPath(path string) (dir string, ok bool) {
-	i := strings.LastIndexByte(path, '/')
-	if !slices.Contains(CompositionNames, path[i+1:]) {
-		return "", false
-	}
-	if i < 0 {
-		return ".", true
-	}
-	return path[:i+1], true
-}
-
-// findComposition returns the one file in dir that holds a Composition, nil if there is none. Unless other tools may have
-// put their files there, what has the name of one is meant to be one.
-func (b *build) findComposition(dir *loaders.Dir, others bool) (*yaml.Source, error) {
-	var found *yaml.Source
-	for _, name := range CompositionNames {
-		src, err := b.c.files.ReadUpTo(MaxKustomization, dir, name)
-		var missing *loaders.NotFoundError
-		switch {
-		case errors.As(err, &missing):
-		case others && (err != nil || !IsComposition(src)):
-		case err != nil:
-			return nil, &layerFileError{name, err}
-		case found != nil:
-			return nil, fmt.Errorf("%s and %s are both present, only one may be", found.File, src.File)
-		default:
-			found = src
-		}
-	}
-	return found, nil
-}
 
 // compositionFile is a decoded composition file. What it holds is as it is written, with names and spellings completed.
 type compositionFile struct {
@@ -160,7 +80,7 @@ func (r *compositionReader) read(c yaml.Cursor) {
 	before := count()
 	r.f.failed = true
 	if !c.Exists() {
-		c.Errorf("the file is empty").Hint("a Composition says at least kind: %s", compositionKind)
+		c.Errorf("the file is empty").Hint("a Composition says at least kind: %s", layerfile.CompositionKind)
 		return
 	}
 	if r.foreign(c.Field("apiVersion")) {
@@ -201,11 +121,11 @@ func (r *compositionReader) read(c yaml.Cursor) {
 // foreign reports whether the file belongs to another tool, as its apiVersion tells (CO-04), and says so.
 func (r *compositionReader) foreign(c yaml.Cursor) bool {
 	group, _, ok := strings.Cut(c.Value().Text(), "/")
-	if !ok || group == kustomizeGroup {
+	if !ok || group == layerfile.Group {
 		return false
 	}
 	c.Errorf("%q is another tool's: there is no Kustomization or Composition in directory %q", c.Text(), r.f.dir.Name).
-		Hint("the apiVersion of a Composition is %s", compositionVersion)
+		Hint("the apiVersion of a Composition is %s", layerfile.CompositionVersion)
 	return true
 }
 
@@ -231,9 +151,9 @@ func (r *compositionReader) spelling(c yaml.Cursor) int {
 // head checks what the file says that it is (CO-05, CO-06, GR-12).
 func (r *compositionReader) head(c yaml.Cursor) {
 	if v := c.Field("apiVersion"); v.Exists() {
-		if text := v.Text(); v.Value().Type() == yaml.String && text != compositionVersion {
-			e := v.Errorf("must be %s for a Composition, not %q", compositionVersion, text)
-			if text == kustomizeGroup+"/v1beta1" {
+		if text := v.Text(); v.Value().Type() == yaml.String && text != layerfile.CompositionVersion {
+			e := v.Errorf("must be %s for a Composition, not %q", layerfile.CompositionVersion, text)
+			if text == layerfile.Group+"/v1beta1" {
 				e.Hint("there is no %s of Composition yet", text)
 			}
 		}
@@ -341,7 +261,7 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 		e.Hints = append(e.Hints, report.Hints(err)...)
 		return
 	}
-	l := r.c.plan.reading.layer(r.f.src.File, compositionKind)
+	l := r.c.plan.reading.layer(r.f.src.File, layerfile.CompositionKind)
 	l.Files = append(l.Files, src.File)
 	if rs, err = krm.Configs(src, r.schema); err != nil {
 		r.Fail(report.Placed(r.f.src, c.Path(), err))

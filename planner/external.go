@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
 )
@@ -82,7 +83,7 @@ func (s *steps) external(field string, values []yaml.TextOrMap, role function.Ro
 			continue
 		}
 		if err := list.Append(d.r); err != nil {
-			s.ErrorAt(s.k.src, d.path, err)
+			s.ErrorAt(s.k.Source, d.path, err)
 			continue
 		}
 		key := diag.FieldPath(d.path)
@@ -100,13 +101,13 @@ func (s *steps) external(field string, values []yaml.TextOrMap, role function.Ro
 // mapping returns the document that an entry is itself, not as a text (KX-10).
 func (s *steps) mapping(path []any, v yaml.Value) *document {
 	if v.Get("kind").Text() == "" {
-		s.ErrorAt(s.k.src, path, errors.New("the object has no kind"))
+		s.ErrorAt(s.k.Source, path, errors.New("the object has no kind"))
 		return nil
 	}
 	d := document{r: krm.NewResource(v, s.schema), path: path, inline: true}
-	d.r.Pos = s.k.src.Locate(0, path...)
+	d.r.Pos = s.k.Source.Locate(0, path...)
 	if s.tracking {
-		d.r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.src.File))}
+		d.r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.Source.File))}
 	}
 	return &d
 }
@@ -121,7 +122,7 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 		}
 		return inline, nil
 	case strings.Contains(text, "\n"):
-		s.ErrorAt(s.k.src, path, errors.New(diag.AsError(err).Msg))
+		s.ErrorAt(s.k.Source, path, errors.New(diag.AsError(err).Msg))
 		return nil, nil
 	}
 	if in := s.compositionAt(text); in != "" {
@@ -133,19 +134,19 @@ func (s *steps) documents(path []any, text string) (inline, files []document) {
 // inline returns the documents that an entry holds itself, with their text. The error says why it is no YAML of
 // resources: a text of one line then is a path.
 func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, error) {
-	src := &yaml.Source{File: s.k.src.File, Data: []byte(text)}
+	src := &yaml.Source{File: s.k.Source.File, Data: []byte(text)}
 	rs, err := krm.Configs(src, s.schema)
 	if err != nil {
 		return nil, nil, err
 	}
-	at := s.k.src.Locate(0, path...)
+	at := s.k.Source.Locate(0, path...)
 	for _, w := range src.Losses() {
 		s.warnText(path, &diag.Error{Msg: w.Msg})
 	}
 	for _, r := range rs {
 		r.Pos = at
 		if s.tracking {
-			r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.src.File))}
+			r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.Source.File))}
 		}
 	}
 	return rs, src, nil
@@ -155,7 +156,7 @@ func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, 
 // known to plan, so it is evaluated here; a folder can only use built-ins for that.
 func (s *steps) configDocuments(path []any, text string) (docs []document) {
 	if loaders.IsRemote(text) {
-		s.ErrorAt(s.k.src, path, loaders.RemoteError(text))
+		s.ErrorAt(s.k.Source, path, loaders.RemoteError(text))
 		return nil
 	}
 	if s.c.files.IsDir(s.dir, text) {
@@ -163,12 +164,12 @@ func (s *steps) configDocuments(path []any, text string) (docs []document) {
 	}
 	src, err := s.read(text)
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return nil
 	}
 	rs, err := krm.Configs(src, s.schema)
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return nil
 	}
 	s.Warnings.Add(src.Losses()...)
@@ -188,7 +189,7 @@ func (s *steps) fold(path []any, text string) (docs []document) {
 	}
 	for _, n := range g.Nodes {
 		if call, ok := n.Op.(graph.Call); ok {
-			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, diag.Errorf(s.k.src.Locate(0, path...), s.k.src.Field(path),
+			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, diag.Errorf(s.k.Source.Locate(0, path...), s.k.Source.Field(path),
 				"the configuration in %q is made by a function (%s), so it cannot be planned: nothing runs that the plan does not name",
 				text, call.Function.Name), trust.Untrusted})
 			return nil
@@ -269,7 +270,7 @@ func (s *steps) entry(d document, role function.Role) *entry {
 	id := d.r.ID()
 	e := &entry{path: d.path, changes: d.changes, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
-		if id.Group == kustomizeGroup && id.Kind == compositionKind {
+		if id.Group == layerfile.Group && id.Kind == layerfile.CompositionKind {
 			err := s.configureError(d, errors.New("a Composition must be in a file of its own called composition.yaml"))
 			s.Fail(diag.AsError(err).Hint("name that file, or its directory, here"))
 			return nil
@@ -372,8 +373,8 @@ func (s *steps) configureError(d document, err error) error {
 		return err
 	}
 	e := diag.Errorf(d.r.Pos, "", "%w", err)
-	if d.r.Pos.File == s.k.src.File {
-		e.Field = s.k.src.Field(d.path)
+	if d.r.Pos.File == s.k.Source.File {
+		e.Field = s.k.Source.Field(d.path)
 	}
 	e.Hints = append(e.Hints, report.Hints(err)...)
 	return e

@@ -226,16 +226,16 @@ func (c catalogRef) name() string {
 
 // ownCatalogs returns the catalogs field of a Kustomization or Component.
 func (s *steps) ownCatalogs() (list []catalogRef) {
-	file, _ := s.k.src.Value()
+	file, _ := s.k.Source.Value()
 	entries := file.Get("catalogs").Items()
 	for i, text := range s.k.Catalogs {
 		if text == "" && i < len(entries) && entries[i].Type() != yaml.String {
 			if entries[i].IsNull() {
-				s.ErrorAt(s.k.src, []any{"catalogs", i}, errors.New("must be a reference, not null"))
+				s.ErrorAt(s.k.Source, []any{"catalogs", i}, errors.New("must be a reference, not null"))
 			}
 			continue // anything else was reported as what it is
 		}
-		list = append(list, catalogRef{text, s.dir.Real, s.k.src, []any{"catalogs", i}})
+		list = append(list, catalogRef{text, s.dir.Real, s.k.Source, []any{"catalogs", i}})
 	}
 	return list
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // FuzzKustomization puts any text into the place of a kustomization file of a tree that works, and builds its folder. No
@@ -110,7 +111,7 @@ func layerDirs(tb testing.TB) []string {
 	tb.Helper()
 	var dirs []string
 	err := filepath.WalkDir(trees, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && slices.Contains(FileNames, d.Name()) {
+		if err == nil && slices.Contains(layerfile.Names, d.Name()) {
 			dir, _ := filepath.Rel(trees, filepath.Dir(path))
 			dirs = append(dirs, dir)
 		}
@@ -124,7 +125,7 @@ func layerDirs(tb testing.TB) []string {
 
 func kustomizationText(tb testing.TB, dir string) (file string, text []byte) {
 	tb.Helper()
-	for _, name := range FileNames {
+	for _, name := range layerfile.Names {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
 			return filepath.Join(dir, name), text
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/report"
 )
 
@@ -44,7 +45,7 @@ func (id itemID) String() string { return id.apiVersion + " " + id.kind + "/" + 
 // isFunction reports whether the item is the configuration of a function.
 func (it *item) isFunction() bool {
 	group, _, _ := strings.Cut(it.id.apiVersion, "/")
-	return it.id.apiVersion != "builtin" && group != kustomizeGroup
+	return it.id.apiVersion != "builtin" && group != layerfile.Group
 }
 
 // label returns what the nodes of an item are called: it does not depend on where the item stands. Items of one kind and name have
@@ -126,7 +127,7 @@ func (r *compositionReader) itemVersion(c yaml.Cursor, kind string, override boo
 		case builtinKind(kind):
 			assumed = "builtin"
 		case kind == "Kustomization":
-			assumed = kustomizationVersion
+			assumed = layerfile.KustomizationVersion
 		default:
 			f.Required()
 			return ""
@@ -250,7 +251,7 @@ func (r *compositionReader) declaration(c yaml.Cursor, it *item) {
 // named returns the composition file that an annotation names.
 func (r *compositionReader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.Dir) {
 	at := c.Field("metadata").Field("annotations").Field(key)
-	text, ok := compositionPath(path)
+	text, ok := layerfile.CompositionDir(path)
 	if !ok {
 		at.Errorf("%q is no composition file", path)
 		return nil, nil
@@ -264,13 +265,13 @@ func (r *compositionReader) named(c yaml.Cursor, key, path string) (*yaml.Source
 		return r.f.src, r.f.dir
 	}
 	defer dir.Close()
-	src, err := r.findComposition(dir, true)
+	src, err := layerfile.FindComposition(r.c.files, dir, true)
 	if err != nil || src == nil || filepath.Base(src.File) != filepath.Base(path) {
 		at.Errorf("there is no Composition in %q", path)
 		return nil, nil
 	}
-	r.c.plan.reading.layer(src.File, compositionKind)
-	r.c.plan.reading.layer(r.f.src.File, compositionKind).use(r.f.src.Field(at.Path()), src.File)
+	r.c.plan.reading.layer(src.File, layerfile.CompositionKind)
+	r.c.plan.reading.layer(r.f.src.File, layerfile.CompositionKind).use(r.f.src.Field(at.Path()), src.File)
 	return src, dir
 }
 

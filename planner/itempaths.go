@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // pathFields are the fields of an item that hold paths relative to the file that says them. A step "*" stands for the items
@@ -35,7 +36,7 @@ func pathFields(id itemID) [][]string {
 
 func isKustomization(id itemID) bool {
 	group, _, _ := strings.Cut(id.apiVersion, "/")
-	return group == kustomizeGroup && id.kind == "Kustomization"
+	return group == layerfile.Group && id.kind == "Kustomization"
 }
 
 // rebased returns the value of an override with its relative paths leading to the same files from another directory (CV-12).

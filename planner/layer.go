@@ -109,7 +109,7 @@ const (
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
-		b.ErrorAt(k.src, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
+		b.ErrorAt(k.Source, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
 	}
 	return b.layers <= maxLayers && !b.crowded
 }
@@ -132,13 +132,13 @@ func (b *build) reuse(key layerKey) *layer {
 
 // compile makes the nodes of a layer, in the order in which kustomize runs them.
 func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, parent *onto) *layer {
-	b.progress(graph.Origin{Source: k.src})
-	b.stack = append(b.stack, &frame{dir, k.src.File})
+	b.progress(graph.Origin{Source: k.Source})
+	b.stack = append(b.stack, &frame{dir, k.Source.File})
 	defer func() { b.stack = b.stack[:len(b.stack)-1] }()
 
-	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.src.File, reader: b.c.plan.reading.layer(k.src.File, k.Kind)}
+	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.Source.File, reader: b.c.plan.reading.layer(k.Source.File, k.Kind)}
 	if parent != nil {
-		s.prefix = parent.prefix + " > " + k.src.File
+		s.prefix = parent.prefix + " > " + k.Source.File
 	} else if v := b.c.variant(key, b.loaded && !b.set && len(k.OpenAPI) > 0); v != "" {
 		s.prefix += "@" + v
 	}
@@ -203,29 +203,29 @@ type reference struct {
 // compiled: that would be a cycle.
 func (s *steps) enter(path []any, text string) *loaders.Dir {
 	if text == "" {
-		s.ErrorAt(s.k.src, path, errNoPath)
+		s.ErrorAt(s.k.Source, path, errNoPath)
 		return nil
 	}
 	if err := ambiguousPath(text); err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return nil
 	}
 	if filepath.IsAbs(text) {
-		s.ErrorAt(s.k.src, path, fmt.Errorf("%q must not be an absolute path", text))
+		s.ErrorAt(s.k.Source, path, fmt.Errorf("%q must not be an absolute path", text))
 		return nil
 	}
 	if len(s.stack) >= maxNested {
-		s.ErrorAt(s.k.src, path, errNested())
+		s.ErrorAt(s.k.Source, path, errNested())
 		return nil
 	}
 	dir, err := s.c.files.Sub(s.dir, text)
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return nil
 	}
 	for i, f := range s.stack {
 		if dir.Contains(f.dir) {
-			s.ErrorAt(s.k.src, path, s.cycle(i, dir))
+			s.ErrorAt(s.k.Source, path, s.cycle(i, dir))
 			return nil
 		}
 	}

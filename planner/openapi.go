@@ -18,7 +18,7 @@ func (s *steps) openapi() {
 	if hasFile {
 		var err error
 		if src, err = s.read(file); err != nil {
-			s.ErrorAt(s.k.src, []any{"openapi", "path"}, err)
+			s.ErrorAt(s.k.Source, []any{"openapi", "path"}, err)
 			return
 		}
 	}
@@ -28,21 +28,21 @@ func (s *steps) openapi() {
 	version, hasVersion := s.k.OpenAPI["version"]
 	switch {
 	case hasFile && hasVersion:
-		s.ErrorAt(s.k.src, []any{"openapi"}, errors.New("version and path exclude each other"))
+		s.ErrorAt(s.k.Source, []any{"openapi"}, errors.New("version and path exclude each other"))
 	case hasFile:
 		v, err := src.Value()
 		if err == nil {
 			s.schema, err = s.c.parseSchema(src, v, s.loaded)
 		}
 		if err != nil {
-			s.ErrorAt(s.k.src, []any{"openapi", "path"}, err)
+			s.ErrorAt(s.k.Source, []any{"openapi", "path"}, err)
 			return
 		}
 		s.Warnings.Add(src.Warnings()...)
 		s.set = true
 	case version != "":
 		if version != schema.BuiltinVersion {
-			s.ErrorAt(s.k.src, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
+			s.ErrorAt(s.k.Source, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
 			return
 		}
 		s.set = true

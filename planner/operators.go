@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -83,17 +84,17 @@ func (s *steps) patchesStrategicMerge() {
 				continue
 			}
 		case err != nil:
-			s.ErrorAt(s.k.src, path, err)
+			s.ErrorAt(s.k.Source, path, err)
 			continue
 		}
-		s.transformer(path, t, patchSummary(patchEntry{Path: onePath(p)}), last)
+		s.transformer(path, t, patchSummary(layerfile.PatchEntry{Path: onePath(p)}), last)
 	}
 }
 
 // configure validates a built-in and reports whether it can be used.
 func (s *steps) configure(path []any, b builtins.Builtin) bool {
 	if err := b.Configure(s.env(path)); err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return false
 	}
 	return true
@@ -113,7 +114,7 @@ func (s *steps) transformers() {
 		t := &builtins.PatchTransformer{Path: p.Path, Patch: p.Patch, Target: p.Target, Options: p.Options}
 		s.transform([]any{"patches", i}, t, patchSummary(p))
 		if p.Patch != "" && t.ForSecrets() {
-			k.src.HoldSecret() // the patch stands in it
+			k.Source.HoldSecret() // the patch stands in it
 		}
 	}
 	if k.Namespace != "" {
@@ -146,7 +147,7 @@ func (s *steps) transformers() {
 	}
 	builtins.ChainImages(images)
 	for i, t := range images {
-		s.transform(k.imagePaths[i], t, imageSummary(t.ImageTag))
+		s.transform(k.ImagePaths[i], t, imageSummary(t.ImageTag))
 	}
 	for i, r := range k.Replacements {
 		if len(r.Targets) == 0 {
@@ -180,7 +181,7 @@ func (s *steps) labels() {
 		path := []any{"labels", i}
 		specs, err := s.labelSpecs(l)
 		if err != nil {
-			s.ErrorAt(s.k.src, path, err)
+			s.ErrorAt(s.k.Source, path, err)
 			continue
 		}
 		s.transform(path, &builtins.LabelTransformer{Labels: l.Pairs, FieldSpecs: specs}, pairs(l.Pairs))
@@ -201,7 +202,7 @@ type labelsKey struct {
 }
 
 // labelSpecs returns the fields of an entry of labels. Entries that say the same share them.
-func (s *steps) labelSpecs(l labelEntry) (builtins.FieldSpecs, error) {
+func (s *steps) labelSpecs(l layerfile.LabelEntry) (builtins.FieldSpecs, error) {
 	key := labelsKey{s.config, l.IncludeSelectors, l.IncludeTemplates, l.IncludeVolumeClaimTemplates}
 	if len(l.FieldSpecs) > 0 {
 		return key.fields(l.FieldSpecs)
@@ -282,7 +283,7 @@ func pairs(m map[string]string) string {
 	return brief(strings.Join(out, ","))
 }
 
-func patchSummary(p patchEntry) string {
+func patchSummary(p layerfile.PatchEntry) string {
 	what := p.Path
 	if what == "" {
 		what = "inline" // the text may hold values of a Secret

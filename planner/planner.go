@@ -293,8 +293,8 @@ func (b *build) root(name string, dir *loaders.Dir) {
 		return
 	}
 	path := []any{"sortOptions"}
-	if err := l.k.SortOptions.Validate(); err != nil && !(builtins.IsMissing(err) && l.k.isUnread(path)) {
-		b.ErrorAt(l.k.src, path, err)
+	if err := l.k.SortOptions.Validate(); err != nil && !(builtins.IsMissing(err) && l.k.IsUnread(path)) {
+		b.ErrorAt(l.k.Source, path, err)
 	}
 	if l.failed || b.Errs.Len() > 0 {
 		return
@@ -315,18 +315,18 @@ func (b *build) root(name string, dir *loaders.Dir) {
 		Op:      graph.Finish{Transformer: fin},
 		Inputs:  []graph.NodeID{l.out},
 		Summary: finishSummary(fin),
-		Origin:  graph.Origin{Source: l.k.src},
+		Origin:  graph.Origin{Source: l.k.Source},
 		Layer:   l.name,
 	})
 	b.c.draft.g.Roots = append(b.c.draft.g.Roots, graph.Root{Dir: name, Node: id})
-	b.c.plan.reading.roots = append(b.c.plan.reading.roots, Use{name, l.k.src.File})
+	b.c.plan.reading.roots = append(b.c.plan.reading.roots, Use{name, l.k.Source.File})
 }
 
 // sortOptions returns the order of the output: the root's sortOptions, else that of --reorder.
 func (b *build) sortOptions(l *layer) *builtins.SortOptions {
 	if l.k.SortOptions != nil {
 		if b.c.o.ReorderSet {
-			b.Warn(l.k.src, []any{"sortOptions"}, "decides the order; --reorder is ignored")
+			b.Warn(l.k.Source, []any{"sortOptions"}, "decides the order; --reorder is ignored")
 		}
 		return l.k.SortOptions
 	}

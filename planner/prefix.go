@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // Compositions whose lists begin with the same items share the nodes of these. Such nodes need a name that does not depend on who
@@ -153,7 +154,7 @@ func (b *build) composedIn(dir *loaders.Dir) *composed {
 		return c
 	}
 	defer dir.Close()
-	src, composition, err := b.layerFile(dir)
+	src, composition, err := layerfile.Find(b.c.files, dir)
 	if err != nil || !composition {
 		return nil
 	}
@@ -189,7 +190,7 @@ type prefix struct {
 
 // shareItems makes the nodes of c, except those that other lists have made.
 func (s *steps) shareItems(c *composed) {
-	start, variant := s.schemaState, strings.TrimPrefix(s.prefix, s.k.src.File)
+	start, variant := s.schemaState, strings.TrimPrefix(s.prefix, s.k.Source.File)
 	reused := false
 	for _, p := range s.planned(c) {
 		key := prefixKey{p.layer, p.at, start.schema, start.set, false}

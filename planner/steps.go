@@ -47,7 +47,7 @@ func (s *steps) node(path []any, op graph.Op, inputs []graph.NodeID, summary str
 		Op:      op,
 		Inputs:  inputs,
 		Summary: summary,
-		Origin:  graph.Origin{Source: s.k.src, Path: path},
+		Origin:  graph.Origin{Source: s.k.Source, Path: path},
 		Layer:   s.prefix,
 		Item:    s.item,
 		Changes: s.changes,
@@ -82,7 +82,7 @@ func (s *steps) inputs() []graph.NodeID {
 // errorAt records a mistake at a field of this layer, unless it follows from what could not be read.
 func (s *steps) errorAt(src *yaml.Source, path []any, err error) {
 	for _, e := range report.Mistakes(err) {
-		if src != s.k.src || !builtins.IsMissing(e) || !s.k.isUnread(path) {
+		if src != s.k.Source || !builtins.IsMissing(e) || !s.k.IsUnread(path) {
 			s.build.ErrorAt(src, path, e)
 		}
 	}
@@ -133,7 +133,7 @@ func (s *steps) env(path []any) builtins.Env {
 func (s *steps) resources() {
 	var inputs []graph.NodeID
 	for i, text := range s.k.Resources {
-		path := s.k.resourcePaths[i]
+		path := s.k.ResourcePaths[i]
 		if id, l := s.resource(path, text); l != nil {
 			inputs = append(inputs, id)
 			s.absorbLayer(path, l)
@@ -164,7 +164,7 @@ func (s *steps) absorbLayer(path []any, l *layer) {
 	s.mergeConfig(path, l.config)
 	vars, err := s.vars.Merge(l.vars)
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return
 	}
 	s.vars = vars
@@ -174,11 +174,11 @@ func (s *steps) absorbLayer(path []any, l *layer) {
 // returns -1 if the entry is in error.
 func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	if text == "" {
-		s.ErrorAt(s.k.src, path, errNoPath)
+		s.ErrorAt(s.k.Source, path, errNoPath)
 		return -1, nil
 	}
 	if loaders.IsRemote(text) {
-		s.ErrorAt(s.k.src, path, loaders.RemoteError(text))
+		s.ErrorAt(s.k.Source, path, loaders.RemoteError(text))
 		return -1, nil
 	}
 	if dir := s.namedComposition(text); dir != "" {
@@ -194,12 +194,12 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		return l.out, l
 	}
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return -1, nil
 	}
 	kinds, err := krm.Kinds(src)
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return -1, nil
 	}
 	s.Warnings.Add(src.Warnings()...)
@@ -231,8 +231,8 @@ func (s *steps) warnText(path []any, w *diag.Error) {
 	switch {
 	case w.Pos.File != "":
 		s.Warnings.Add(w)
-	case !s.k.isUnread(path):
-		s.Warn(s.k.src, path, "%s", w.Msg)
+	case !s.k.IsUnread(path):
+		s.Warn(s.k.Source, path, "%s", w.Msg)
 	}
 }
 
@@ -243,13 +243,13 @@ func (s *steps) sublayer(path []any, text string) *layer {
 		return nil
 	}
 	defer dir.Close()
-	l := s.nested(dir, filepath.Join(s.origin, text), nil, &reference{s.k.src, path, text})
+	l := s.nested(dir, filepath.Join(s.origin, text), nil, &reference{s.k.Source, path, text})
 	if l == nil {
 		return nil
 	}
-	s.reader.use(s.k.src.Field(path), l.k.src.File)
+	s.reader.use(s.k.Source.Field(path), l.k.Source.File)
 	if l.k.Kind == "Component" {
-		s.ErrorAt(s.k.src, path, fmt.Errorf("%q is a Component, list it under components", text))
+		s.ErrorAt(s.k.Source, path, fmt.Errorf("%q is a Component, list it under components", text))
 		return nil
 	}
 	return l
@@ -268,7 +268,7 @@ func (s *steps) builtinOrigin(kind string) *krm.Origin {
 		return nil
 	}
 	return &krm.Origin{
-		ConfiguredIn: filepath.Join(s.origin, filepath.Base(s.k.src.File)),
+		ConfiguredIn: filepath.Join(s.origin, filepath.Base(s.k.Source.File)),
 		ConfiguredBy: krm.ID{GVK: krm.ParseGVK("builtin", kind)},
 	}
 }
@@ -285,7 +285,7 @@ func (s *steps) configurations() {
 	if len(files) > 0 {
 		var err error
 		if config, err = builtins.LayerConfig(files...); err != nil {
-			s.ErrorAt(s.k.src, []any{"configurations"}, err)
+			s.ErrorAt(s.k.Source, []any{"configurations"}, err)
 			return
 		}
 	}
@@ -293,7 +293,7 @@ func (s *steps) configurations() {
 	for i, text := range s.k.CRDs {
 		path := []any{"crds", i}
 		if crds, err := s.crds(text); err != nil {
-			s.ErrorAt(s.k.src, path, err)
+			s.ErrorAt(s.k.Source, path, err)
 		} else {
 			s.mergeConfig(path, crds)
 		}
@@ -321,7 +321,7 @@ func (s *steps) crds(text string) (*builtins.Config, error) {
 func (s *steps) mergeConfig(path []any, more *builtins.Config) {
 	merged, err := s.config.Merge(more)
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return
 	}
 	s.config = merged
@@ -331,12 +331,12 @@ func (s *steps) mergeConfig(path []any, more *builtins.Config) {
 func (s *steps) decodeFile(path []any, text string, into any) bool {
 	src, err := s.read(text)
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return false
 	}
 	v, err := src.Value()
 	if err != nil {
-		s.ErrorAt(s.k.src, path, err)
+		s.ErrorAt(s.k.Source, path, err)
 		return false
 	}
 	if err := src.Repeated(); err != nil {
@@ -354,7 +354,7 @@ func (s *steps) components() {
 	for i, text := range s.k.Components {
 		path := []any{"components", i}
 		if loaders.IsRemote(text) {
-			s.ErrorAt(s.k.src, path, loaders.RemoteError(text))
+			s.ErrorAt(s.k.Source, path, loaders.RemoteError(text))
 			continue
 		}
 		dir := s.enter(path, text)
@@ -367,12 +367,12 @@ func (s *steps) components() {
 }
 
 func (s *steps) component(path []any, text string, dir *loaders.Dir) {
-	if k := s.load(dir, &reference{s.k.src, path, text}); k == nil {
+	if k := s.load(dir, &reference{s.k.Source, path, text}); k == nil {
 		return
-	} else if k.unread["kind"] || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
+	} else if k.IsUnread([]any{"kind"}) || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
 		return // loading it has said so
 	} else if k.Kind != "Component" {
-		s.ErrorAt(s.k.src, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
+		s.ErrorAt(s.k.Source, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
 		return
 	}
 	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
@@ -380,7 +380,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	if l == nil || l.failed {
 		return
 	}
-	s.reader.use(s.k.src.Field(path), l.k.src.File)
+	s.reader.use(s.k.Source.Field(path), l.k.Source.File)
 	s.end(l)
 	s.list, s.vars = l.out, l.vars
 	// kustomize merges what comes out of a component into nothing: entries may contradict each other in that order.
@@ -394,11 +394,11 @@ func (s *steps) varsStep() {
 		return
 	}
 	for i := range s.k.Vars {
-		s.k.Vars[i].Pos = s.k.src.Locate(0, "vars", i)
+		s.k.Vars[i].Pos = s.k.Source.Locate(0, "vars", i)
 	}
 	vars, err := s.vars.Merge(s.k.Vars)
 	if err != nil {
-		s.ErrorAt(s.k.src, []any{"vars"}, err)
+		s.ErrorAt(s.k.Source, []any{"vars"}, err)
 		return
 	}
 	s.vars = vars

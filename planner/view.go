@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // Consolidate returns the Composition in the directory name with everything that it imports, overrides and reorders worked
@@ -37,7 +38,7 @@ func (b *build) consolidated(name string) yaml.Value {
 	case k == nil:
 		return yaml.Value{}
 	case k.composed == nil:
-		b.Fail(diag.Errorf(diag.Pos{File: k.src.File}, "", "is a %s, not a Composition", k.Kind))
+		b.Fail(diag.Errorf(diag.Pos{File: k.Source.File}, "", "is a %s, not a Composition", k.Kind))
 		return yaml.Value{}
 	case k.composed.failed:
 		return yaml.Value{}
@@ -51,7 +52,7 @@ func (c *composed) value(dir *loaders.Dir) yaml.Value {
 	for i, it := range c.items {
 		items[i] = it.declared(dir)
 	}
-	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(compositionVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(compositionKind)})
+	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(layerfile.CompositionVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(layerfile.CompositionKind)})
 	var catalogs []string
 	for _, ref := range c.catalogs {
 		if text := ref.from(dir); !slices.Contains(catalogs, text) {

@@ -14,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/spf13/cobra"
 )
 
@@ -157,11 +157,11 @@ func findRoots(ctx context.Context, dir string) ([]string, error) {
 // isRootFile reports whether the directory of a file is a root because of it: it is a Kustomization or a Composition.
 func isRootFile(path, name string) bool {
 	switch {
-	case slices.Contains(planner.FileNames, name):
+	case slices.Contains(layerfile.Names, name):
 		return !isComponent(path)
-	case slices.Contains(planner.CompositionNames, name):
-		data, err := loaders.ReadFile(path, planner.MaxKustomization)
-		return err == nil && planner.IsComposition(&yaml.Source{File: path, Data: data})
+	case slices.Contains(layerfile.CompositionNames, name):
+		data, err := loaders.ReadFile(path, layerfile.MaxSize)
+		return err == nil && layerfile.IsComposition(&yaml.Source{File: path, Data: data})
 	}
 	return false
 }
@@ -169,7 +169,7 @@ func isRootFile(path, name string) bool {
 // isComponent reports whether a kustomization file says that it is a Component. Files that cannot be read or parsed are
 // roots, so that planning reports them.
 func isComponent(path string) bool {
-	data, err := loaders.ReadFile(path, planner.MaxKustomization)
+	data, err := loaders.ReadFile(path, layerfile.MaxSize)
 	if err != nil {
 		return false
 	}

@@ -1,27 +1,27 @@
-package planner
+package layerfile
 
 import (
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// kustomization is a Kustomization or Component as it is written. Field names are kustomize's.
-type kustomization struct {
+// A Kustomization is a Kustomization or Component as it is written. Field names are kustomize's.
+type Kustomization struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
-	Metadata   *metadata `json:"metadata"`
+	Metadata   *Metadata `json:"metadata"`
 
 	OpenAPI           map[string]string `json:"openapi"`
 	NamePrefix        string            `json:"namePrefix"`
 	NameSuffix        string            `json:"nameSuffix"`
 	Namespace         string            `json:"namespace"`
 	CommonLabels      map[string]string `json:"commonLabels"`
-	Labels            []labelEntry      `json:"labels"`
+	Labels            []LabelEntry      `json:"labels"`
 	CommonAnnotations map[string]string `json:"commonAnnotations"`
 
 	PatchesStrategicMerge []string     `json:"patchesStrategicMerge"`
-	PatchesJSON6902       []patchEntry `json:"patchesJson6902"`
-	Patches               []patchEntry `json:"patches"`
+	PatchesJSON6902       []PatchEntry `json:"patchesJson6902"`
+	Patches               []PatchEntry `json:"patches"`
 
 	Images       []builtins.Image       `json:"images"`
 	ImageTags    []builtins.Image       `json:"imageTags"`
@@ -53,14 +53,16 @@ type kustomization struct {
 	BuildMetadata  []string `json:"buildMetadata"`
 }
 
-type metadata struct {
+// Metadata is what a Kustomization says about itself.
+type Metadata struct {
 	Name        string            `json:"name"`
 	Namespace   string            `json:"namespace"`
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
 }
 
-type labelEntry struct {
+// A LabelEntry is an entry of labels.
+type LabelEntry struct {
 	Pairs                       map[string]string   `json:"pairs"`
 	IncludeSelectors            bool                `json:"includeSelectors"`
 	IncludeTemplates            bool                `json:"includeTemplates"`
@@ -68,7 +70,8 @@ type labelEntry struct {
 	FieldSpecs                  builtins.FieldSpecs `json:"fields"`
 }
 
-type patchEntry struct {
+// A PatchEntry is an entry of patches or patchesJson6902.
+type PatchEntry struct {
 	Path    string                 `json:"path"`
 	Patch   string                 `json:"patch"`
 	Target  *builtins.Selector     `json:"target"`

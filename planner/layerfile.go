@@ -1,0 +1,51 @@
+package planner
+
+import (
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
+)
+
+// kustomizationFile is a file that makes a directory a layer.
+type kustomizationFile struct {
+	*layerfile.File
+	// errs are the mistakes in the file itself. What can be understood is planned all the same, to find further ones.
+	errs diag.Mistakes
+	// composed is what a Composition comes to, nil for a Kustomization or Component.
+	composed *composed
+}
+
+// load reads the kustomization file of dir. It returns nil after recording why there is none to go on with.
+func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
+	if k := b.c.kusts[dir.Real]; k != nil {
+		b.Errs.AddOnce(k.errs)
+		return k
+	}
+	src, composition, err := layerfile.Find(b.c.files, dir)
+	if err != nil {
+		if from != nil {
+			b.ErrorAt(from.src, from.path, layerfile.InDirectory(dir, err))
+		} else {
+			b.Fail(rootError(layerfile.ErrorName(dir, err), err))
+		}
+		return nil
+	}
+	b.progress(graph.Origin{Source: src})
+	before := b.Errs.Len()
+	var k *kustomizationFile
+	if composition {
+		k = &kustomizationFile{File: &layerfile.File{Source: src}, composed: b.compose(dir, src)}
+		k.Kind = layerfile.CompositionKind
+	} else if f := layerfile.Decode(src, b.c.ahead.kustomization(src), b.Reporter); f != nil {
+		k = &kustomizationFile{File: f}
+		if b.Errs.Len() == before && f.Empty() {
+			b.Fail(diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "the %s is empty", f.Kind))
+		}
+	}
+	if k != nil {
+		k.errs = b.Errs.Since(before)
+		b.c.kusts[dir.Real] = k
+	}
+	return k
+}

@@ -1,0 +1,162 @@
+package layerfile
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/report"
+)
+
+// A File is a decoded kustomization file with kustomize's fixes of deprecated fields.
+type File struct {
+	Kustomization
+	Source *yaml.Source
+	// unread are the fields, or entries of lists, that could not be read as they are written.
+	unread map[string]bool
+	// ResourcePaths and ImagePaths are the fields that each entry of Resources and Images was written in: deprecated
+	// fields are merged into them.
+	ResourcePaths, ImagePaths [][]any
+}
+
+// Decode decodes a kustomization file, reports deprecated fields, applies kustomize's fixes and checks what makes it one. early is what
+// the file holds, if it was decoded without a mistake before, else nil. Mistakes are reported; the result is nil if nothing of the file
+// can be understood.
+func Decode(src *yaml.Source, early *Kustomization, r *report.Reporter) *File {
+	v, err := src.Value()
+	if err != nil {
+		r.ErrorAt(src, nil, err)
+		return nil
+	}
+	r.Warnings.Add(src.Warnings()...)
+	k := &File{Source: src}
+	var errs []*yaml.DecodeError
+	if early != nil {
+		k.Kustomization = *early
+	} else {
+		errs = yaml.Decode(v, &k.Kustomization)
+	}
+	r.FailIn(src, errs)
+	for _, e := range errs {
+		if k.unread == nil {
+			k.unread = map[string]bool{}
+		}
+		k.unread[entryOf(e.Path)] = true
+	}
+	deprecations(r, k, v)
+	k.fix()
+	check(r, k, v)
+	return k
+}
+
+// IsUnread reports whether something in the entry of a list, or the field, that path leads to or into could not be read.
+func (k *File) IsUnread(path []any) bool {
+	return k.unread != nil && (k.unread[entryOf(path)] || k.unread[diag.FieldPath(path[:1])])
+}
+
+// entryOf returns the entry of a list, or else the field, that path leads to or into.
+func entryOf(path []any) string {
+	if len(path) > 1 {
+		if _, ok := path[1].(int); ok {
+			return diag.FieldPath(path[:2])
+		}
+	}
+	return diag.FieldPath(path[:min(1, len(path))])
+}
+
+// deprecations warns about fields that kustomize deprecates, in its words.
+func deprecations(r *report.Reporter, k *File, v yaml.Value) {
+	for _, d := range []struct {
+		used              bool
+		field, by, remark string
+	}{
+		{k.Bases != nil, "bases", "resources", ""},
+		{k.CommonLabels != nil, "commonLabels", "labels", ""},
+		{k.ImageTags != nil, "imageTags", "images", ""},
+		{k.PatchesJSON6902 != nil, "patchesJson6902", "patches", ""},
+		{k.PatchesStrategicMerge != nil, "patchesStrategicMerge", "patches", ""},
+		{k.Vars != nil, "vars", "replacements", ""},
+	} {
+		if d.used {
+			r.Warn(k.Source, []any{d.field}, "deprecated, use %s instead", d.by)
+		}
+	}
+}
+
+// fix moves what deprecated fields say to the fields that replace them, as kustomize does.
+func (k *File) fix() {
+	if k.Kind == "" {
+		k.Kind = "Kustomization"
+	}
+	if k.APIVersion == "" {
+		k.APIVersion = k.requiredVersion()
+	}
+	k.ResourcePaths = paths(paths(nil, "resources", len(k.Resources)), "bases", len(k.Bases))
+	k.Resources = append(k.Resources, k.Bases...)
+	k.ImagePaths = paths(paths(nil, "images", len(k.Images)), "imageTags", len(k.ImageTags))
+	k.Images = append(k.Images, k.ImageTags...)
+	k.HelmCharts = append(k.HelmCharts, k.HelmChartInflationGenerator...)
+}
+
+func paths(to [][]any, field string, n int) [][]any {
+	for i := range n {
+		to = append(to, []any{field, i})
+	}
+	return to
+}
+
+func (k *File) requiredVersion() string {
+	if k.Kind == "Component" {
+		return ComponentVersion
+	}
+	return KustomizationVersion
+}
+
+// checkKind checks what the file says that it is. What it should hold is not known if that cannot be read.
+func checkKind(r *report.Reporter, k *File, v yaml.Value) {
+	if k.unread["kind"] {
+		return
+	}
+	if k.Kind != "Kustomization" && k.Kind != "Component" {
+		e := diag.Errorf(k.Source.Locate(0, "kind"), k.Source.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind)
+		e.Hints = diag.DidYouMean(k.Kind, []string{"Kustomization", "Component"})
+		r.Fail(e)
+		return
+	}
+	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
+		r.Fail(diag.Errorf(k.Source.Locate(0, "apiVersion"), k.Source.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion))
+	}
+}
+
+func check(r *report.Reporter, k *File, v yaml.Value) {
+	checkKind(r, k, v)
+	for i, m := range k.BuildMetadata {
+		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
+		if !slices.Contains(known, m) {
+			w := diag.Errorf(k.Source.Locate(0, "buildMetadata", i), k.Source.Field([]any{"buildMetadata", i}), "unknown option %q is ignored", m)
+			w.Hints = diag.DidYouMean(m, known)
+			r.Warnings.Add(w)
+		}
+	}
+	if len(k.HelmCharts) > 0 {
+		r.ErrorAt(k.Source, []any{"helmCharts"}, errors.New("krmflow does not support helm charts yet"))
+	}
+}
+
+// Empty reports whether the file says nothing but what it is. kustomize counts empty lists and mappings as something.
+func (k *File) Empty() bool {
+	v, _ := k.Source.Value()
+	for _, f := range v.Fields() {
+		switch field := strings.ToLower(f.Key); {
+		case field == "apiversion" || field == "kind" || f.Value.IsNull():
+		case f.Value.Type() == yaml.String && f.Value.Text() == "":
+		case (field == "bases" || field == "imagetags" || field == "helmchartinflationgenerator") && f.Value.IsEmpty():
+			// What these lists hold is moved to other fields, and nothing of them remains.
+		default:
+			return false
+		}
+	}
+	return true
+}
