@@ -29,12 +29,13 @@ var imports = map[string][]string{
 	"catalog":   plus(values, "krm/function"),
 	"trust":     plus(values, "krm/function", "catalog"),
 	"eval":      plus(values, "graph", "builtins"),
-	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/layerfile", "planner/report"),
+	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/layerfile", "planner/report"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
 	"bench":     {},
 
-	"planner/layerfile": plus(values, "builtins", "loaders", "planner/report"),
-	"planner/report":    {"diag", "krm/yaml"},
+	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
+	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/report"),
+	"planner/report":      {"diag", "krm/yaml"},
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
 	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
@@ -110,7 +111,7 @@ func TestNoStarlark(t *testing.T) {
 
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
-	for _, pkg := range []string{"planner", "trust", "catalog", "eval", "graph", "builtins", "krm", "krm/yaml", "krm/schema", "krm/function"} {
+	for _, pkg := range []string{"planner", "planner/composition", "planner/layerfile", "planner/report", "trust", "catalog", "eval", "graph", "builtins", "krm", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pkg, len(files), err)

@@ -56,7 +56,7 @@ func (a *ahead) walk() {
 // layer reads the files of the layer in dir, and those of the layers that it uses.
 func (a *ahead) layer(dir *loaders.Dir, depth int) {
 	defer dir.Close()
-	if _, known := a.seen.LoadOrStore(dir.Real, true); known || depth > maxNested || a.ended.Load() {
+	if _, known := a.seen.LoadOrStore(dir.Real, true); known || depth > layerfile.MaxNested || a.ended.Load() {
 		return
 	}
 	var k *layerfile.Kustomization
@@ -76,7 +76,7 @@ func (a *ahead) layer(dir *loaders.Dir, depth int) {
 		a.read(dir, p.Path, readDocuments)
 	}
 	for _, text := range k.PatchesStrategicMerge {
-		a.read(dir, onePath(text), readDocuments)
+		a.read(dir, layerfile.PatchPath(text), readDocuments)
 	}
 	for _, text := range slices.Concat(k.Configurations, k.CRDs) {
 		a.read(dir, text, readValue)

@@ -3,63 +3,64 @@ package planner
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // composition makes the nodes of a Composition: each item takes what the one before it gave (CE-01).
 func (s *steps) composition() {
 	c := s.k.composed
-	if c.failed {
+	if c.Failed {
 		return // reading it has said why
 	}
-	s.catalogs = c.catalogs
+	s.catalogs = c.Catalogs
 	s.checkCatalogs()
 	s.mergeConfig(nil, builtins.DefaultConfig())
 	if s.hasList || s.tracking { // what goes on top of a list, or says where it comes from, is each user's own
-		for i := range c.items {
-			s.composed(place{s.prefix, c, i, c.catalogs})
+		for i := range c.Items {
+			s.composed(composition.Place{Layer: s.prefix, Of: c, At: i, Catalogs: c.Catalogs})
 		}
 	} else {
 		s.shareItems(c)
 	}
-	if len(c.items) == 0 {
+	if len(c.Items) == 0 {
 		s.then(nil, graph.Merge{}, "no transformers") // CE-10
 	}
 }
 
 // composed makes the nodes of one item.
-func (s *steps) composed(p place) {
-	it := p.of.items[p.at]
+func (s *steps) composed(p composition.Place) {
+	it := p.Of.Items[p.At]
 	defer func() {
-		it.dir.Close()
-		for _, dir := range it.roots() {
+		it.Dir.Close()
+		for _, dir := range it.Roots() {
 			dir.Close()
 		}
 	}()
 	x := &steps{
-		build: s.build, dir: it.dir, roots: it.roots(), k: &kustomizationFile{File: &layerfile.File{Source: it.src}}, origin: s.originOf(it),
-		prefix: p.layer, reader: s.c.plan.reading.layer(it.brought(), layerfile.CompositionKind), label: p.of.label(it), catalogs: p.catalogs,
+		build: s.build, dir: it.Dir, roots: it.Roots(), k: &kustomizationFile{File: &layerfile.File{Source: it.Source}}, origin: s.originOf(it),
+		prefix: p.Layer, reader: s.c.plan.reading.layer(it.Brought(), layerfile.CompositionKind), label: p.Of.Label(it), catalogs: p.Catalogs,
 		list: s.list, hasList: s.hasList, config: s.config, vars: s.vars,
-		item: &graph.Item{Kind: it.id.kind, Name: it.id.name, Place: p.at + 1, Of: len(p.of.items)}, changes: it.origins(),
+		item: &graph.Item{Kind: it.ID.Kind, Name: it.ID.Name, Place: p.At + 1, Of: len(p.Of.Items)}, changes: originsOf(it),
 	}
 	before := len(s.c.draft.g.Nodes)
 	switch {
-	case it.id.apiVersion == "builtin" && (it.id.kind == accumulatorKind || it.id.kind == generatorKind):
+	case it.ID.IsAccumulator():
 		x.accumulate(it)
-	case isKustomization(it.id):
+	case it.ID.IsKustomization():
 		x.inlineKustomization(it)
-	case it.id.apiVersion == "builtin" && it.id.kind == helmKind:
-		x.ErrorAt(it.src, nil, fmt.Errorf("krmflow does not support helm charts yet")) // BT-08
-	case isKustomizeKind(it.id):
-		x.ErrorAt(it.src, []any{"kind"}, misplacedKind(it.id.kind))
+	case it.ID.APIVersion == "builtin" && it.ID.Kind == composition.HelmKind:
+		x.ErrorAt(it.Source, nil, fmt.Errorf("krmflow does not support helm charts yet")) // BT-08
+	case it.ID.Misplaced() != nil:
+		x.ErrorAt(it.Source, []any{"kind"}, it.ID.Misplaced())
 	default:
 		x.configured(it)
 	}
@@ -69,23 +70,17 @@ func (s *steps) composed(p place) {
 	s.list, s.hasList, s.config, s.vars = x.list, x.hasList, x.config, x.vars
 }
 
-// isKustomizeKind reports whether an item is a layer that cannot stand in a list.
-func isKustomizeKind(id itemID) bool {
-	group, _, _ := strings.Cut(id.apiVersion, "/")
-	return group == layerfile.Group && (id.kind == layerfile.CompositionKind || id.kind == "Component")
-}
-
-func misplacedKind(kind string) error {
-	err := diag.Errorf(diag.Pos{}, "", "a %s cannot be an item", kind)
-	if kind == layerfile.CompositionKind {
-		return err.Hint("import it with transformersFrom, or render it with a %s", accumulatorKind)
+// originsOf returns the places of the overrides that changed an item.
+func originsOf(it *composition.Item) (list []graph.Origin) {
+	for _, src := range it.Overrides() {
+		list = append(list, graph.Origin{Source: src})
 	}
-	return err.Hint("list it under components of an inline Kustomization")
+	return list
 }
 
 // originOf returns the path of the directory that declares an item from the root of the build.
-func (s *steps) originOf(it *item) string {
-	rel, err := filepath.Rel(s.dir.Real, it.dir.Real)
+func (s *steps) originOf(it *composition.Item) string {
+	rel, err := filepath.Rel(s.dir.Real, it.Dir.Real)
 	if err != nil {
 		return s.origin
 	}
@@ -93,33 +88,14 @@ func (s *steps) originOf(it *item) string {
 }
 
 // accumulate adds the files, Kustomizations and Compositions that an item names (RA-01 to RA-08).
-func (s *steps) accumulate(it *item) {
-	c := yaml.NewCursor(it.value, func(path ...any) diag.Pos { return it.src.Locate(0, path...) })
-	for _, f := range it.value.Fields() {
-		switch f.Key {
-		case "apiVersion", "kind", "metadata", "paths", "files":
-		default:
-			s.Warn(it.src, []any{f.Key}, "unknown field %q is ignored", f.Key)
-		}
-	}
-	list := c.Either("paths", "files")
-	if !list.Exists() {
-		c.Field("paths").Errorf("is missing").Hint("it lists files and directories, as resources of a Kustomization does")
-	}
-	var texts []string
-	for _, x := range list.Items() {
-		texts = append(texts, x.Required())
-	}
-	for _, e := range c.Mistakes() {
-		e.Field = it.src.FieldOf(e.Field)
-		s.Fail(e)
-	}
-	if len(c.Mistakes()) > 0 {
+func (s *steps) accumulate(it *composition.Item) {
+	texts, field, ok := it.Accumulated(s.Reporter)
+	if !ok {
 		return
 	}
 	var inputs []graph.NodeID
 	for i, text := range texts {
-		path := append(list.Path(), i)
+		path := append(slices.Clip(field), i)
 		id, l := s.resource(path, text)
 		if l != nil {
 			s.absorbLayer(path, l)
@@ -132,25 +108,25 @@ func (s *steps) accumulate(it *item) {
 }
 
 // inlineKustomization runs an item that is a Kustomization on what the items before it gave (KT-01 to KT-05).
-func (s *steps) inlineKustomization(it *item) {
-	if f := layerfile.Decode(it.src, nil, s.Reporter); f != nil {
+func (s *steps) inlineKustomization(it *composition.Item) {
+	if f := layerfile.Decode(it.Source, nil, s.Reporter); f != nil {
 		s.k = &kustomizationFile{File: f}
 		s.kustomization()
 	}
 }
 
 // configured runs an item that is a built-in or the configuration of a function.
-func (s *steps) configured(it *item) {
-	r := krm.NewResource(it.value, s.schema)
-	r.Pos = it.src.Locate(0)
+func (s *steps) configured(it *composition.Item) {
+	r := krm.NewResource(it.Value, s.schema)
+	r.Pos = it.Source.Locate(0)
 	if s.tracking {
-		r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(it.src.File))}
+		r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(it.Source.File))}
 	}
 	role := function.TransformerRole
-	if strings.HasSuffix(it.id.kind, "Validator") {
+	if strings.HasSuffix(it.ID.Kind, "Validator") {
 		role = function.ValidatorRole // BT-03
 	}
-	if it.id.apiVersion != "builtin" {
+	if it.ID.APIVersion != "builtin" {
 		r.SetValue(s.ownRuntime(it))
 	}
 	e := s.entry(document{r: r, item: it}, role)
@@ -167,62 +143,16 @@ func (s *steps) configured(it *item) {
 
 // ownRuntime returns the configuration of a function. If an override brought the paths of its program or mounts, they and
 // the function's directory become those of the overriding file.
-func (s *steps) ownRuntime(it *item) yaml.Value {
-	v := it.value
-	if len(s.roots) == 0 {
-		return v
-	}
+func (s *steps) ownRuntime(it *composition.Item) yaml.Value {
 	root := s.dir
-	for _, field := range pathFields(it.id) {
-		editPaths(v, field, func(path string) string {
-			if dir, _ := s.place(path); dir != s.dir && !filepath.IsAbs(path) {
-				root = dir
-			}
-			return path
-		})
+	for _, path := range it.Paths() {
+		if dir, _ := s.place(path); dir != s.dir {
+			root = dir
+		}
 	}
 	if root == s.dir {
-		return v
-	}
-	for _, field := range pathFields(it.id) {
-		v = editPaths(v, field, func(path string) string {
-			if path == "" || filepath.IsAbs(path) {
-				return path
-			}
-			rel, err := filepath.Rel(root.Real, filepath.Join(it.dir.Real, path))
-			if err != nil {
-				return path
-			}
-			return rel
-		})
+		return it.Value
 	}
 	s.dir, s.roots = root, nil
-	return v
-}
-
-// useDefaultFields gives a built-in that names no fields those of the field of a Kustomization that it stands for (BT-05). An
-// empty list means none (BT-06).
-func useDefaultFields(b builtins.Builtin, config yaml.Value) {
-	if !config.Get("fieldSpecs").IsNull() {
-		return
-	}
-	d := builtins.DefaultConfig()
-	switch t := b.(type) {
-	case *builtins.PrefixTransformer:
-		t.FieldSpecs = d.NamePrefix
-	case *builtins.SuffixTransformer:
-		t.FieldSpecs = d.NameSuffix
-	case *builtins.PrefixSuffixTransformer:
-		t.FieldSpecs = d.NamePrefix
-	case *builtins.LabelTransformer:
-		t.FieldSpecs = d.CommonLabels
-	case *builtins.AnnotationsTransformer:
-		t.FieldSpecs = d.CommonAnnotations
-	case *builtins.NamespaceTransformer:
-		t.FieldSpecs = d.Namespace
-	case *builtins.ReplicaCountTransformer:
-		t.FieldSpecs = d.Replicas
-	case *builtins.ImageTagTransformer:
-		t.FieldSpecs = d.Images
-	}
+	return it.From(root)
 }

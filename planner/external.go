@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
@@ -31,7 +32,7 @@ type document struct {
 	// changes are the steps that changed the result of a build.
 	changes []graph.Origin
 	// item is set instead of path, src and n for an item of a Composition.
-	item *item
+	item *composition.Item
 	// composition is set with path alone for the reference to a Composition.
 	composition string
 }
@@ -39,7 +40,7 @@ type document struct {
 // locate returns where a field of the document is.
 func (d document) locate(path ...any) diag.Pos {
 	if d.item != nil {
-		return d.item.locate(path)
+		return d.item.Locate(path)
 	}
 	if d.src == nil || d.inline {
 		return d.r.Pos
@@ -306,7 +307,7 @@ func (s *steps) entry(d document, role function.Role) *entry {
 		s.Fail(d.mistake(de))
 	}
 	if d.item != nil {
-		useDefaultFields(e.builtin, d.r.Value())
+		composition.UseDefaultFields(e.builtin, d.r.Value())
 	}
 	for _, err := range report.Mistakes(e.builtin.Configure(s.env(d.path))) {
 		if len(errs) == 0 || !builtins.IsMissing(err) {
@@ -343,7 +344,7 @@ func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 	e := &diag.Error{Pos: d.locate(m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints}
 	switch {
 	case d.item != nil:
-		e.Field = d.item.src.Field(m.Path)
+		e.Field = d.item.Source.Field(m.Path)
 	case d.inline:
 		e.Field = strings.TrimSuffix(diag.FieldPath(d.path)+": "+e.Field, ": ")
 	}
@@ -353,11 +354,11 @@ func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 // unknownBuiltin says that there is no built-in of a document's kind.
 func (s *steps) unknownBuiltin(d document) error {
 	kind, kinds := d.r.ID().Kind, builtins.Kinds()
-	if kind == helmKind {
+	if kind == composition.HelmKind {
 		return d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: "krmflow does not support helm charts yet"})
 	}
 	if d.item != nil {
-		kinds = builtinKinds()
+		kinds = composition.BuiltinKinds()
 	}
 	err := d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: fmt.Sprintf("there is no built-in %q", kind), Hints: diag.DidYouMean(kind, kinds)})
 	if d.item != nil {

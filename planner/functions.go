@@ -206,26 +206,8 @@ func (c *compiler) readable() (list []*catalog.Catalog) {
 	return list
 }
 
-// catalogRef is an entry of a catalogs field.
-type catalogRef struct {
-	text string
-	dir  string // absolute, where a relative path starts
-	src  *yaml.Source
-	path []any
-}
-
-// name returns what tells the catalog apart from others.
-func (c catalogRef) name() string {
-	ref, err := catalog.ParseRef(c.text)
-	if err != nil {
-		return c.text
-	}
-	ref = ref.In(c.dir)
-	return fmt.Sprint(ref.Scheme, " ", ref.Location, " ", ref.Pin)
-}
-
 // ownCatalogs returns the catalogs field of a Kustomization or Component.
-func (s *steps) ownCatalogs() (list []catalogRef) {
+func (s *steps) ownCatalogs() (list []catalog.Listed) {
 	file, _ := s.k.Source.Value()
 	entries := file.Get("catalogs").Items()
 	for i, text := range s.k.Catalogs {
@@ -235,7 +217,7 @@ func (s *steps) ownCatalogs() (list []catalogRef) {
 			}
 			continue // anything else was reported as what it is
 		}
-		list = append(list, catalogRef{text, s.dir.Real, s.k.Source, []any{"catalogs", i}})
+		list = append(list, catalog.Listed{Text: text, Dir: s.dir.Real, Source: s.k.Source, Path: []any{"catalogs", i}})
 	}
 	return list
 }
@@ -246,11 +228,11 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 	trusted := s.c.catalogs()
 	taken := make([]bool, len(trusted))
 	for _, c := range s.catalogs {
-		ref, err := catalog.ParseRef(c.text)
+		ref, err := catalog.ParseRef(c.Text)
 		if err != nil {
 			continue // reported when the layer was compiled
 		}
-		ref = ref.In(c.dir)
+		ref = ref.In(c.Dir)
 		if !ref.Remote() {
 			if real, err := loaders.Real(ref.Location); err == nil {
 				ref = ref.At(real)
@@ -262,12 +244,12 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 				found = true
 				if !taken[j] {
 					taken[j] = true
-					search = append(search, s.pinned(t, ref.Shown(c.text), c))
+					search = append(search, s.pinned(t, ref.Shown(c.Text), c))
 				}
 			}
 		}
 		if !found {
-			named = append(named, trust.Named{Ref: ref.Shown(c.text), Pos: c.src.Locate(0, c.path...), Flag: ref.Shown(catalog.PathText(s.c.files.Name(ref.Location))).String()})
+			named = append(named, trust.Named{Ref: ref.Shown(c.Text), Pos: c.Source.Locate(0, c.Path...), Flag: ref.Shown(catalog.PathText(s.c.files.Name(ref.Location))).String()})
 		}
 	}
 	for j, t := range trusted {
@@ -279,12 +261,12 @@ func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
 }
 
 // pinned returns a trusted catalog, denied if it is not the one that an entry of a catalogs field pins.
-func (s *steps) pinned(t trust.Trusted, ref catalog.Ref, at catalogRef) trust.Trusted {
+func (s *steps) pinned(t trust.Trusted, ref catalog.Ref, at catalog.Listed) trust.Trusted {
 	if ref.Pin.IsZero() || t.Catalog == nil || t.Catalog.Digest == ref.Pin {
 		return t
 	}
 	_, denial := s.c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: t.Catalog.Digest})
-	denial.Err.Pos, denial.Err.Field = at.src.Locate(0, at.path...), at.src.Field(at.path)
+	denial.Err.Pos, denial.Err.Field = at.Source.Locate(0, at.Path...), at.Source.Field(at.Path)
 	text := denial.Err.Error()
 	if s.c.mispinned[text] == nil {
 		s.c.mispinned[text] = denial // once, for all functions of the layer
@@ -296,11 +278,11 @@ func (s *steps) pinned(t trust.Trusted, ref catalog.Ref, at catalogRef) trust.Tr
 // checkCatalogs reports what is wrong with the catalogs field, and warns about catalogs that nobody trusts.
 func (s *steps) checkCatalogs() {
 	for i, c := range s.catalogs {
-		first := slices.IndexFunc(s.catalogs, func(o catalogRef) bool { return o.text == c.text && o.src == c.src })
-		if _, err := catalog.ParseRef(c.text); err != nil {
-			s.ErrorAt(c.src, c.path, err)
+		first := slices.IndexFunc(s.catalogs, func(o catalog.Listed) bool { return o.Text == c.Text && o.Source == c.Source })
+		if _, err := catalog.ParseRef(c.Text); err != nil {
+			s.ErrorAt(c.Source, c.Path, err)
 		} else if first < i {
-			s.Warn(c.src, c.path, "%q is listed twice", c.text)
+			s.Warn(c.Source, c.Path, "%q is listed twice", c.Text)
 		}
 	}
 	if len(s.catalogs) > 0 {

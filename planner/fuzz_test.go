@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
@@ -139,4 +140,44 @@ func write(tb testing.TB, file string, text []byte) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// FuzzComposition puts any text into the place of a composition file. No text may make planning panic, each mistake has its
+// place, and what a Composition comes to comes to the same again.
+func FuzzComposition(f *testing.F) {
+	const example = "../testdata/examples/webapp"
+	for _, env := range []string{"base", "dev", "staging", "prod"} {
+		text, err := os.ReadFile(filepath.Join(example, env, "composition.yaml"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte("kind: Composition\nmodulesFrom: [{path: ../base}]\nmoduleOverrides:\n- {kind: LabelTransformer, metadata: {name: team}, $patch: replace}\n"))
+	f.Add([]byte("kind: Composition\ntransformers:\n- &a {kind: PrefixTransformer, prefix: p}\n- {<<: *a, metadata: {name: x}}\n- \"kind: SuffixTransformer\\nsuffix: s\"\n"))
+	cwd := f.TempDir()
+	if err := os.CopyFS(cwd, os.DirFS(example)); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file := filepath.Join(cwd, "dev", "composition.yaml")
+		write(t, file, text)
+		plan := Compile([]string{"dev"}, Options{Cwd: cwd, Reorder: "legacy"})
+		v, consolidated := Consolidate("dev", Options{Cwd: cwd})
+		for _, p := range []*Plan{plan, consolidated} {
+			for _, failed := range p.Failed {
+				for _, err := range failed.Errs {
+					checkPlace(t, err)
+				}
+			}
+		}
+		if consolidated.Err() != nil || v.IsNull() {
+			return
+		}
+		write(t, file, yaml.AppendYAML(nil, v))
+		again, p := Consolidate("dev", Options{Cwd: cwd})
+		if a, b := yaml.AppendYAML(nil, v), yaml.AppendYAML(nil, again); p.Err() != nil || string(a) != string(b) {
+			t.Errorf("read again: %v\n%s\n%s", p.Err(), a, b)
+		}
+	})
 }

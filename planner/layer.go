@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // layerKey tells apart the builds of one directory that may have different results.
@@ -73,7 +74,7 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 	b.c.plan.Compiled++
 	before, loaded := b.Errs.Len(), b.loaded
 	l := b.compile(dir, k, key, parent)
-	l.failed = b.Errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.failed
+	l.failed = b.Errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.Failed
 	l.after = b.schemaState
 	if parent == nil {
 		key.loaded = loaded && l.after.set && !key.set
@@ -97,8 +98,6 @@ const (
 	// maxLayers bounds the layers of a root. One that goes on top of a list is compiled for every use: a chain in which each
 	// uses the next one twice would fill the memory.
 	maxLayers = 1 << 16
-	// maxNested bounds how deep layers use one another. What each does to all below it grows with the square of that.
-	maxNested = 1000
 	// maxNodes and maxIDs bound the steps of a root, and the bytes of their ids: those of a component repeat the ids of all that
 	// it is nested in.
 	maxNodes = 1 << 17
@@ -214,8 +213,8 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 		s.ErrorAt(s.k.Source, path, fmt.Errorf("%q must not be an absolute path", text))
 		return nil
 	}
-	if len(s.stack) >= maxNested {
-		s.ErrorAt(s.k.Source, path, errNested())
+	if len(s.stack) >= layerfile.MaxNested {
+		s.ErrorAt(s.k.Source, path, layerfile.ErrNested())
 		return nil
 	}
 	dir, err := s.c.files.Sub(s.dir, text)
@@ -231,8 +230,6 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 	}
 	return dir
 }
-
-func errNested() error { return diag.Limitf("layers are nested more than %d deep", maxNested) }
 
 // cycle describes how the layers that are being compiled lead back to dir.
 func (b *build) cycle(i int, dir *loaders.Dir) error {

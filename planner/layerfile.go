@@ -4,6 +4,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
@@ -13,7 +14,7 @@ type kustomizationFile struct {
 	// errs are the mistakes in the file itself. What can be understood is planned all the same, to find further ones.
 	errs diag.Mistakes
 	// composed is what a Composition comes to, nil for a Kustomization or Component.
-	composed *composed
+	composed *composition.List
 }
 
 // load reads the kustomization file of dir. It returns nil after recording why there is none to go on with.
@@ -35,7 +36,7 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 	before := b.Errs.Len()
 	var k *kustomizationFile
 	if composition {
-		k = &kustomizationFile{File: &layerfile.File{Source: src}, composed: b.compose(dir, src)}
+		k = &kustomizationFile{File: &layerfile.File{Source: src}, composed: b.c.compositions.Consolidate(dir, src, b.schema, b.Reporter)}
 		k.Kind = layerfile.CompositionKind
 	} else if f := layerfile.Decode(src, b.c.ahead.kustomization(src), b.Reporter); f != nil {
 		k = &kustomizationFile{File: f}

@@ -3,6 +3,9 @@ package planner
 import (
 	"maps"
 	"slices"
+
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // A Layer is a Kustomization, Component or Composition that a plan is made of, whatever it is built on top of. What a change of a
@@ -42,6 +45,24 @@ func (r *reading) layer(file, kind string) *Layer {
 // use notes that l refers to other in a field.
 func (l *Layer) use(field, other string) {
 	l.Uses = append(l.Uses, Use{field, other})
+}
+
+// compositionReader is what Compositions are read by.
+type compositionReader struct {
+	*loaders.Local
+	*reading
+}
+
+// Reads notes that a Composition reads a file.
+func (r *reading) Reads(composition, file string) {
+	l := r.layer(composition, layerfile.CompositionKind)
+	l.Files = append(l.Files, file)
+}
+
+// Refers notes that a Composition refers to another one in a field.
+func (r *reading) Refers(composition, field, other string) {
+	r.layer(other, layerfile.CompositionKind)
+	r.layer(composition, layerfile.CompositionKind).use(field, other)
 }
 
 // Layers returns the layers that the roots of the plan are made of, sorted by file. Roots that could not be planned do not count.

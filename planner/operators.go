@@ -87,7 +87,7 @@ func (s *steps) patchesStrategicMerge() {
 			s.ErrorAt(s.k.Source, path, err)
 			continue
 		}
-		s.transformer(path, t, patchSummary(layerfile.PatchEntry{Path: onePath(p)}), last)
+		s.transformer(path, t, patchSummary(layerfile.PatchEntry{Path: layerfile.PatchPath(p)}), last)
 	}
 }
 
@@ -292,14 +292,6 @@ func patchSummary(p layerfile.PatchEntry) string {
 		what += " -> " + p.Target.String()
 	}
 	return what
-}
-
-// onePath returns text if it is a path, "" if it is an inline patch.
-func onePath(text string) string {
-	if strings.ContainsAny(text, "\n{:") {
-		return ""
-	}
-	return text
 }
 
 func imageSummary(i builtins.Image) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
 )
@@ -159,15 +160,14 @@ func (c *compiler) failed(name string, b *build) {
 
 // compiler holds what the roots of one plan share.
 type compiler struct {
-	o     Options
-	dirs  []string // the roots, as they are named
-	files *loaders.Local
-	ahead *ahead
-	draft *draft
-	plan  *Plan
-	kusts map[string]*kustomizationFile
-	// composed are the consolidated Compositions, by directory.
-	composed map[string]*composed
+	o            Options
+	dirs         []string // the roots, as they are named
+	files        *loaders.Local
+	ahead        *ahead
+	draft        *draft
+	plan         *Plan
+	kusts        map[string]*kustomizationFile
+	compositions *composition.Set
 	// trusted are the catalogs that the user trusts, nil until a function or a layer asks for them.
 	trusted      []trust.Trusted
 	catalogsRead bool
@@ -191,18 +191,19 @@ func newCompiler(dirs []string, o Options) *compiler {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
 	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted, o.Input)
+	reading := newReading()
 	return &compiler{
-		o:           o,
-		files:       files,
-		ahead:       &ahead{},
-		draft:       newDraft(),
-		plan:        &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: newReading()},
-		schemas:     map[schemaKey]*schema.Schema{},
-		schemaNames: map[*schema.Schema]string{},
-		kusts:       map[string]*kustomizationFile{},
-		composed:    map[string]*composed{},
-		images:      map[string]trust.Image{},
-		labels:      map[labelsKey]builtins.FieldSpecs{},
+		o:            o,
+		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
+		files:        files,
+		ahead:        &ahead{},
+		draft:        newDraft(),
+		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
+		schemas:      map[schemaKey]*schema.Schema{},
+		schemaNames:  map[*schema.Schema]string{},
+		kusts:        map[string]*kustomizationFile{},
+		images:       map[string]trust.Image{},
+		labels:       map[labelsKey]builtins.FieldSpecs{},
 
 		repositories:  map[string]string{},
 		legacyPlaces:  map[string]bool{},
@@ -261,12 +262,10 @@ type build struct {
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
 	tracking bool
 	stack    []*frame
-	// importing are the directories of the Compositions that are being consolidated, each imported by the one before it.
-	importing []*loaders.Dir
-	layers    int // that have been compiled
-	nodes     int // that were added, and the length of their ids
-	ids       int
-	crowded   bool // there were too many
+	layers   int // that have been compiled
+	nodes    int // that were added, and the length of their ids
+	ids      int
+	crowded  bool // there were too many
 }
 
 // schemaState is the schema in effect.

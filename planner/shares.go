@@ -33,7 +33,7 @@ func (c *compiler) shares(t *trust.Trusted) (what string) {
 // rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
 func (c *compiler) rendered() []string {
 	dirs := slices.Collect(maps.Keys(c.kusts))
-	dirs = slices.AppendSeq(dirs, maps.Keys(c.composed))
+	dirs = append(dirs, c.compositions.Dirs()...)
 	for _, name := range c.dirs {
 		if dir, err := c.files.Root(name); err == nil {
 			dirs = append(dirs, dir.Real)

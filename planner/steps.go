@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
@@ -26,7 +27,7 @@ type steps struct {
 	prefix string // of node ids
 	reader *Layer // that reads the files and refers to the layers
 	// catalogs are what the layer's functions are searched in first.
-	catalogs []catalogRef
+	catalogs []catalog.Listed
 	// label is what node ids have before fields, and item what is planned, if that is an item of a Composition; roots are
 	// then the directories of the overrides that changed it.
 	label   string

@@ -31,6 +31,12 @@ var Names = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 // MaxSize is the size in bytes up to which a file that makes a directory a layer is read.
 const MaxSize = 4 << 20
 
+// MaxNested bounds how deep layers use one another. What each does to all below it grows with the square of that.
+const MaxNested = 1000
+
+// ErrNested returns the error about layers that are nested deeper than [MaxNested].
+func ErrNested() error { return diag.Limitf("layers are nested more than %d deep", MaxNested) }
+
 // A Reader reads the files of directories, as [loaders.Local] does.
 type Reader interface {
 	ReadUpTo(limit int64, dir *loaders.Dir, path string) (*yaml.Source, error)

@@ -1,6 +1,8 @@
 package layerfile
 
 import (
+	"strings"
+
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -76,4 +78,12 @@ type PatchEntry struct {
 	Patch   string                 `json:"patch"`
 	Target  *builtins.Selector     `json:"target"`
 	Options *builtins.PatchOptions `json:"options"`
+}
+
+// PatchPath returns text if it is a path, "" if it is an inline patch.
+func PatchPath(text string) string {
+	if strings.ContainsAny(text, "\n{:") {
+		return ""
+	}
+	return text
 }

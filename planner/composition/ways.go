@@ -1,4 +1,4 @@
-package planner
+package composition
 
 import (
 	"slices"
@@ -9,14 +9,14 @@ import (
 
 // way is how an item came into a list: by an import, over the Compositions between the list and the item's own.
 type way struct {
-	by   compositionImport
+	by   importRef
 	over []string // their directories, first that of the list
 }
 
 func (w way) String() string { return strings.Join(w.over, " -> ") }
 
 // ways returns how an imported item came into c, one way for each import that has it.
-func (c *composed) ways(id itemID) (list []way) {
+func (c *List) ways(id ID) (list []way) {
 	for i, in := range c.imports {
 		if in.has(id) {
 			list = append(list, way{c.importedBy[i], append([]string{c.dir}, in.over(id)...)})
@@ -26,7 +26,7 @@ func (c *composed) ways(id itemID) (list []way) {
 }
 
 // over returns the directories of the Compositions over which an item of c came, first that of c.
-func (c *composed) over(id itemID) []string {
+func (c *List) over(id ID) []string {
 	for _, in := range c.imports {
 		if in.has(id) {
 			return append([]string{c.dir}, in.over(id)...)
@@ -35,12 +35,12 @@ func (c *composed) over(id itemID) []string {
 	return []string{c.dir}
 }
 
-func (c *composed) has(id itemID) bool {
-	return slices.ContainsFunc(c.items, func(it *item) bool { return it.id == id })
+func (c *List) has(id ID) bool {
+	return slices.ContainsFunc(c.Items, func(it *Item) bool { return it.ID == id })
 }
 
 // onTwoWays adds to an error about an item that two imports have how it came, and what to do about that.
-func (c *composed) onTwoWays(err *diag.Error, id itemID) {
+func (c *List) onTwoWays(err *diag.Error, id ID) {
 	ways := c.ways(id)
 	if len(ways) < 2 {
 		return

@@ -1,4 +1,4 @@
-package planner
+package composition
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -17,104 +16,14 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// composed is a consolidated Composition: what it and everything that it imports come to, in the final order.
-type composed struct {
-	dir, file string // as messages show them
-	items     []*item
-	// imports are what was imported, and importedBy the entries that did.
-	imports    []*composed
-	importedBy []compositionImport
-	// places says what each item is planned as, once somebody has asked.
-	places []place
-	names  []string // what searched returns
-	// namesakes counts the items of each kind and name.
-	namesakes map[string]int
-	catalogs  []catalogRef
-	failed    bool
-	errs      diag.Mistakes
-}
-
-// compose consolidates the Composition in dir (CI-05, CI-06). Mistakes are recorded. Nothing is planned before all of it is
-// known (CE-03).
-func (b *build) compose(dir *loaders.Dir, src *yaml.Source) *composed {
-	if c := b.c.composed[dir.Real]; c != nil {
-		b.Errs.AddOnce(c.errs)
-		return c
-	}
-	b.importing = append(b.importing, dir)
-	defer func() { b.importing = b.importing[:len(b.importing)-1] }()
-	before := b.Errs.Len()
-	b.c.plan.reading.layer(src.File, layerfile.CompositionKind)
-	f := b.readComposition(dir, src)
-	dir.Close() // imports may be deep
-	c := &composed{dir: dir.Name, file: src.File, catalogs: f.catalogs}
-	var front, back []*item
-	incomplete := f.failed
-	for _, i := range f.imports {
-		in := b.importItems(f, i)
-		if in == nil || in.failed {
-			incomplete = true
-			if in == nil {
-				continue
-			}
-		}
-		c.absorb(in)
-		c.imports, c.importedBy = append(c.imports, in), append(c.importedBy, i)
-		if i.append {
-			back = append(back, in.items...)
-		} else {
-			front = append(front, in.items...)
-		}
-	}
-	// What is missing because of a mistake is not to be reported as another one.
-	if !incomplete {
-		front, back = b.override(c, f, front, back)
-		c.items = slices.Concat(front, f.own, back)
-		b.unique(c, c.items)
-		if b.Errs.Len() == before {
-			c.items = b.reorder(f, c.items)
-		}
-	}
-	c.failed = b.Errs.Len() > before || incomplete
-	c.errs = b.Errs.Since(before)
-	b.c.composed[dir.Real] = c
-	return c
-}
-
-// searched names the catalogs in which c looks for its functions, in that order.
-func (c *composed) searched() []string {
-	if c.names == nil {
-		seen := map[string]bool{}
-		for _, ref := range c.catalogs {
-			if name := ref.name(); !seen[name] {
-				seen[name] = true
-				c.names = append(c.names, name)
-			}
-		}
-	}
-	return c.names
-}
-
-// absorb takes over the catalogs of an import, each only once: a Composition may be imported on many ways.
-func (c *composed) absorb(in *composed) {
-	for _, ref := range in.catalogs {
-		same := func(known catalogRef) bool {
-			return known.src == ref.src && diag.FieldPath(known.path) == diag.FieldPath(ref.path)
-		}
-		if !slices.ContainsFunc(c.catalogs, same) {
-			c.catalogs = append(c.catalogs, ref)
-		}
-	}
-}
-
 // importItems consolidates the Composition that an entry of transformersFrom names, nil after recording that there is none.
-func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
+func (b *builder) importItems(f *file, i importRef) *List {
 	if loaders.IsRemote(i.path) {
 		b.ErrorAt(f.src, i.at, loaders.RemoteError(i.path))
 		return nil
 	}
-	if len(b.importing) >= maxNested {
-		b.ErrorAt(f.src, i.at, errNested())
+	if len(b.importing) >= layerfile.MaxNested {
+		b.ErrorAt(f.src, i.at, layerfile.ErrNested())
 		return nil
 	}
 	dir, src, err := b.importFile(f, i.path)
@@ -133,30 +42,30 @@ func (b *build) importItems(f *compositionFile, i compositionImport) *composed {
 		}
 	}
 	defer dir.Close()
-	b.c.plan.reading.layer(f.src.File, layerfile.CompositionKind).use(f.src.Field(i.at), src.File)
-	return b.compose(dir, src)
+	b.files.Refers(f.src.File, f.src.Field(i.at), src.File)
+	return b.list(dir, src)
 }
 
 // importFile returns the file of a Composition that path names, directly or as its directory (CI-02).
-func (b *build) importFile(f *compositionFile, path string) (*loaders.Dir, *yaml.Source, error) {
+func (b *builder) importFile(f *file, path string) (*loaders.Dir, *yaml.Source, error) {
 	folder, named := layerfile.CompositionDir(path)
 	if !named {
 		folder = path
-		if err := fileNotComposition(path); err != nil && !b.c.files.IsDir(f.dir, path) {
+		if err := fileNotComposition(path); err != nil && !b.files.IsDir(f.dir, path) {
 			return nil, nil, err
 		}
 	}
 	if filepath.IsAbs(path) {
 		return nil, nil, fmt.Errorf("%q must not be an absolute path", path)
 	}
-	dir, err := b.c.files.Sub(f.dir, folder)
+	dir, err := b.files.Sub(f.dir, folder)
 	var missing *loaders.NotFoundError
 	if errors.As(err, &missing) {
 		return nil, nil, &loaders.NotFoundError{Path: path}
 	} else if err != nil {
 		return nil, nil, err
 	}
-	src, composition, err := layerfile.Find(b.c.files, dir)
+	src, composition, err := layerfile.Find(b.files, dir)
 	var none *layerfile.NoFileError
 	switch {
 	case errors.As(err, &none):
@@ -184,33 +93,33 @@ func fileNotComposition(path string) error {
 }
 
 // override applies the overrides of f to the imported items (CV-01). Each must be about exactly one of them.
-func (b *build) override(c *composed, f *compositionFile, front, back []*item) (_, _ []*item) {
+func (b *builder) override(c *List, f *file, front, back []*Item) (_, _ []*Item) {
 	b.unique(c, slices.Concat(front, back))
 	for _, o := range f.overrides {
 		at, list := -1, &front
-		for _, l := range []*[]*item{&front, &back} {
-			if i := slices.IndexFunc(*l, func(it *item) bool { return it.id == o.id }); i >= 0 {
+		for _, l := range []*[]*Item{&front, &back} {
+			if i := slices.IndexFunc(*l, func(it *Item) bool { return it.ID == o.ID }); i >= 0 {
 				at, list = i, l
 				break
 			}
 		}
 		if at < 0 {
-			b.ErrorLater(o.src, nil, func() error { return noTarget(f, o, slices.Concat(front, back)) })
+			b.ErrorLater(o.Source, nil, func() error { return noTarget(f, o, slices.Concat(front, back)) })
 			continue
 		}
-		changed, err := (*list)[at].apply(o, b.schema)
+		changed, err := (*list)[at].apply(o, b.kinds)
 		if outside := b.leaving(o); outside != nil {
-			b.ErrorAt(o.src, nil, outside)
+			b.ErrorAt(o.Source, nil, outside)
 			continue
 		}
 		switch {
 		case err != nil:
-			b.ErrorAt(o.src, nil, fmt.Errorf("cannot be merged into %s, declared at %s: %w", o.id, (*list)[at].src.Locate(0), err))
+			b.ErrorAt(o.Source, nil, fmt.Errorf("cannot be merged into %s, declared at %s: %w", o.ID, (*list)[at].Source.Locate(0), err))
 		case changed == nil:
 			*list = slices.Delete(slices.Clone(*list), at, at+1)
 		default:
-			if changed.value.Equal((*list)[at].value) {
-				b.Warn(o.src, nil, "the override changes nothing")
+			if changed.Value.Equal((*list)[at].Value) {
+				b.Warn(o.Source, nil, "the override changes nothing")
 			}
 			*list = slices.Clone(*list)
 			(*list)[at] = changed
@@ -220,24 +129,24 @@ func (b *build) override(c *composed, f *compositionFile, front, back []*item) (
 }
 
 // noTarget says that an override is about no imported item, and which one may be meant (CV-05 to CV-08).
-func noTarget(f *compositionFile, o *item, imported []*item) error {
-	err := diag.Errorf(diag.Pos{}, "", "no transformer found for override %s", o.id)
+func noTarget(f *file, o *Item, imported []*Item) error {
+	err := diag.Errorf(diag.Pos{}, "", "no transformer found for override %s", o.ID)
 	if len(f.imports) == 0 {
 		return err.Hint("only imported transformers can be overridden, and this Composition imports none")
 	}
 	for _, it := range f.own {
-		if it.id == o.id {
-			return err.Hint("it is declared in this Composition, at %s: change it there", it.src.Locate(0))
+		if it.ID == o.ID {
+			return err.Hint("it is declared in this Composition, at %s: change it there", it.Source.Locate(0))
 		}
 	}
 	var names []string
 	for _, it := range imported {
-		if it.id.kind == o.id.kind && it.id.name == o.id.name {
-			return err.Hint("the one at %s has apiVersion %s", it.src.Locate(0), it.id.apiVersion)
+		if it.ID.Kind == o.ID.Kind && it.ID.Name == o.ID.Name {
+			return err.Hint("the one at %s has apiVersion %s", it.Source.Locate(0), it.ID.APIVersion)
 		}
-		names = append(names, it.id.String())
+		names = append(names, it.ID.String())
 	}
-	err.Hints = append(err.Hints, diag.DidYouMean(o.id.String(), names)...)
+	err.Hints = append(err.Hints, diag.DidYouMean(o.ID.String(), names)...)
 	if len(err.Hints) == 0 && len(names) > 0 {
 		err.Hint("imported are: %s", diag.Some(names))
 	}
@@ -245,9 +154,9 @@ func noTarget(f *compositionFile, o *item, imported []*item) error {
 }
 
 // apply returns the item after an override, nil if that deletes it. it is not changed.
-func (it *item) apply(o *item, kinds *schema.Schema) (*item, error) {
-	patch := o.rebased(it.dir)
-	base := it.value
+func (it *Item) apply(o *Item, kinds *schema.Schema) (*Item, error) {
+	patch := o.rebased(it.Dir)
+	base := it.Value
 	if patch.Get(function.PlaceRuntime).Exists() {
 		base = withRuntime(base)
 	}
@@ -259,12 +168,12 @@ func (it *item) apply(o *item, kinds *schema.Schema) (*item, error) {
 		return nil, err
 	}
 	changed := *it
-	changed.value = merged
-	changed.src = it.src.Over(merged, o.src)
-	if o.value.Get(function.PlaceRuntime).Exists() {
+	changed.Value = merged
+	changed.Source = it.Source.Over(merged, o.Source)
+	if o.Value.Get(function.PlaceRuntime).Exists() {
 		changed.spelled = o.spelled
 	}
-	changed.changes = append(it.changes[:len(it.changes):len(it.changes)], change{graph.Origin{Source: o.src}, o.dir, o.file})
+	changed.changes = append(it.changes[:len(it.changes):len(it.changes)], change{o.Source, o.Dir, o.file})
 	return &changed, nil
 }
 
@@ -302,21 +211,21 @@ func otherRuntimes(runtime, wanted yaml.Value) yaml.Value {
 }
 
 // unique reports items of c of the same identity, with both places (CD-02, CD-03).
-func (b *build) unique(c *composed, items []*item) {
-	seen := map[itemID]*item{}
+func (b *builder) unique(c *List, items []*Item) {
+	seen := map[ID]*Item{}
 	for _, it := range items {
-		first := seen[it.id]
+		first := seen[it.ID]
 		if first == nil {
-			seen[it.id] = it
+			seen[it.ID] = it
 			continue
 		}
 		if b.Errs.Full() {
 			b.Fail(diag.MoreError(1))
 			continue
 		}
-		err := diag.Errorf(it.src.Locate(0), it.src.Field(nil), "%s is declared twice, the first time at %s", it.id, first.src.Locate(0))
-		if it.src.Locate(0) == first.src.Locate(0) && it.src.Field(nil) == first.src.Field(nil) {
-			c.onTwoWays(err, it.id)
+		err := diag.Errorf(it.Source.Locate(0), it.Source.Field(nil), "%s is declared twice, the first time at %s", it.ID, first.Source.Locate(0))
+		if it.Source.Locate(0) == first.Source.Locate(0) && it.Source.Field(nil) == first.Source.Field(nil) {
+			c.onTwoWays(err, it.ID)
 		} else {
 			err.Hint("give each of them a metadata.name of its own")
 		}
@@ -325,13 +234,13 @@ func (b *build) unique(c *composed, items []*item) {
 }
 
 // reorder brings items into the order of transformerOrder, which must name each of them exactly once (CD-05 to CD-08).
-func (b *build) reorder(f *compositionFile, items []*item) []*item {
+func (b *builder) reorder(f *file, items []*Item) []*Item {
 	if len(f.order) == 0 {
 		return items
 	}
 	before := b.Errs.Len()
-	var ordered []*item
-	place := map[*item]orderEntry{}
+	var ordered []*Item
+	place := map[*Item]orderEntry{}
 	for _, o := range f.order {
 		found := find(o, items)
 		if len(found) != 1 {
@@ -340,7 +249,7 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 		}
 		it := found[0]
 		if first, twice := place[it]; twice {
-			b.ErrorAt(f.src, o.at, fmt.Errorf("%s is named twice, the first time at %s", it.id, f.src.Locate(0, first.at...)))
+			b.ErrorAt(f.src, o.at, fmt.Errorf("%s is named twice, the first time at %s", it.ID, f.src.Locate(0, first.at...)))
 			continue
 		}
 		place[it] = o
@@ -349,7 +258,7 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 	var missing []string
 	for _, it := range items {
 		if _, ok := place[it]; !ok {
-			missing = append(missing, it.id.String())
+			missing = append(missing, it.ID.String())
 		}
 	}
 	if len(missing) > 0 {
@@ -362,9 +271,9 @@ func (b *build) reorder(f *compositionFile, items []*item) []*item {
 }
 
 // find returns the items that an entry of an order names: it should be one.
-func find(o orderEntry, items []*item) (found []*item) {
+func find(o orderEntry, items []*Item) (found []*Item) {
 	for _, it := range items {
-		if o.matches(it.id) {
+		if o.matches(it.ID) {
 			found = append(found, it)
 		}
 	}
@@ -372,16 +281,16 @@ func find(o orderEntry, items []*item) (found []*item) {
 }
 
 // notOne says that an entry of an order names none of items, or the several in found.
-func notOne(o orderEntry, items, found []*item) error {
+func notOne(o orderEntry, items, found []*Item) error {
 	if len(found) > 0 {
-		err := diag.Errorf(diag.Pos{}, "", "%q may be %s or %s", o.String(), found[0].id, found[1].id)
+		err := diag.Errorf(diag.Pos{}, "", "%q may be %s or %s", o.String(), found[0].ID, found[1].ID)
 		return err.Hint("add kind or apiVersion")
 	}
 	var names, namesakes []string
 	for _, it := range items {
-		names = append(names, it.id.name)
-		if it.id.name == o.name {
-			namesakes = append(namesakes, it.id.String())
+		names = append(names, it.ID.Name)
+		if it.ID.Name == o.name {
+			namesakes = append(namesakes, it.ID.String())
 		}
 	}
 	err := diag.Errorf(diag.Pos{}, "", "no transformer is called %q", o.String())

@@ -1,4 +1,4 @@
-package planner
+package composition
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -16,13 +15,13 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// item is an entry of a Composition's transformers, or of its overrides.
-type item struct {
-	id    itemID
-	value yaml.Value // with apiVersion and name completed, and the function named in the field runtime
-	src   *yaml.Source
-	// dir is the directory of the Composition that declares it, where its paths start, and file the name of its file.
-	dir  *loaders.Dir
+// An Item is an entry of a Composition's transformers, or of its overrides.
+type Item struct {
+	ID     ID
+	Value  yaml.Value // with apiVersion and name completed, and the function named in the field runtime
+	Source *yaml.Source
+	// Dir is the directory of the Composition that declares it, where its paths start, and file the name of its file.
+	Dir  *loaders.Dir
 	file string
 	// changes are the overrides that were applied, in that order.
 	changes []change
@@ -32,86 +31,110 @@ type item struct {
 
 // change is an override that was applied to an item.
 type change struct {
-	at   graph.Origin
+	at   *yaml.Source
 	dir  *loaders.Dir // of the Composition that has it: the override may bring paths that start there
 	file string
 }
 
-// itemID tells the items of a Composition apart.
-type itemID struct{ apiVersion, kind, name string }
+// An ID tells the items of a Composition apart.
+type ID struct{ APIVersion, Kind, Name string }
 
-func (id itemID) String() string { return id.apiVersion + " " + id.kind + "/" + id.name }
+func (id ID) String() string { return id.APIVersion + " " + id.Kind + "/" + id.Name }
 
 // isFunction reports whether the item is the configuration of a function.
-func (it *item) isFunction() bool {
-	group, _, _ := strings.Cut(it.id.apiVersion, "/")
-	return it.id.apiVersion != "builtin" && group != layerfile.Group
+func (it *Item) isFunction() bool {
+	group, _, _ := strings.Cut(it.ID.APIVersion, "/")
+	return it.ID.APIVersion != "builtin" && group != layerfile.Group
 }
 
-// label returns what the nodes of an item are called: it does not depend on where the item stands. Items of one kind and name have
+// IsAccumulator reports whether the item is a built-in that reads resources.
+func (id ID) IsAccumulator() bool {
+	return id.APIVersion == "builtin" && (id.Kind == accumulatorKind || id.Kind == generatorKind)
+}
+
+// Misplaced returns an error if the item is a layer that cannot stand in a list.
+func (id ID) Misplaced() error {
+	group, _, _ := strings.Cut(id.APIVersion, "/")
+	switch {
+	case group != layerfile.Group:
+		return nil
+	case id.Kind == layerfile.CompositionKind:
+		return misplaced(id).Hint("import it with transformersFrom, or render it with a %s", accumulatorKind)
+	case id.Kind == "Component":
+		return misplaced(id).Hint("list it under components of an inline Kustomization")
+	}
+	return nil
+}
+
+func misplaced(id ID) *diag.Error {
+	return diag.Errorf(diag.Pos{}, "", "a %s cannot be an item", id.Kind)
+}
+
+// Label returns what the nodes of an item are called: it does not depend on where the item stands. Items of one kind and name have
 // their apiVersion, too.
-func (c *composed) label(it *item) string {
-	if c.namesakes == nil {
-		c.namesakes = map[string]int{}
-		for _, it := range c.items {
-			c.namesakes[it.id.short()]++
+func (l *List) Label(it *Item) string {
+	if l.namesakes == nil {
+		l.namesakes = map[string]int{}
+		for _, it := range l.Items {
+			l.namesakes[it.ID.short()]++
 		}
 	}
-	if c.namesakes[it.id.short()] > 1 {
-		return it.id.apiVersion + "/" + it.id.short()
+	if l.namesakes[it.ID.short()] > 1 {
+		return it.ID.APIVersion + "/" + it.ID.short()
 	}
-	return it.id.short()
+	return it.ID.short()
 }
 
 // short returns the id without its apiVersion.
-func (id itemID) short() string { return id.kind + "/" + id.name }
+func (id ID) short() string { return id.Kind + "/" + id.Name }
 
 // The kinds of built-ins that exist in Compositions alone (RA-01, RA-07).
 const (
 	accumulatorKind = "ResourceAccumulator"
 	generatorKind   = "ResourceGenerator"
-	helmKind        = "HelmChartInflationGenerator"
+	HelmKind        = "HelmChartInflationGenerator"
 )
 
 // builtinKind reports whether kind is that of a built-in that may stand in a Composition.
 func builtinKind(kind string) bool {
-	return kind == accumulatorKind || kind == generatorKind || kind == helmKind || builtins.New(kind) != nil
+	return kind == accumulatorKind || kind == generatorKind || kind == HelmKind || builtins.New(kind) != nil
 }
 
-func builtinKinds() []string {
+// BuiltinKinds returns the kinds of built-ins that an item may have, sorted.
+func BuiltinKinds() []string {
 	kinds := append(builtins.Kinds(), accumulatorKind, generatorKind)
 	slices.Sort(kinds)
 	return kinds
 }
 
 // item reads an item, or an override of one, that stands at c. It returns nil if it cannot be told what it is.
-func (r *compositionReader) item(c yaml.Cursor, part *yaml.Source, override bool) *item {
+func (r *reader) item(c yaml.Cursor, part *yaml.Source, override bool) *Item {
 	v := c.Value()
 	if v.Type() != yaml.Map {
 		c.Errorf("must be a mapping")
 		return nil
 	}
-	it := &item{src: part, dir: r.f.dir, file: filepath.Base(r.f.src.File)}
-	it.id.kind = c.Field("kind").Required()
-	if it.id.kind == "" {
+	it := &Item{Source: part, Dir: r.f.dir, file: filepath.Base(r.f.src.File)}
+	it.ID.Kind = c.Field("kind").Required()
+	if it.ID.Kind == "" {
 		return nil
 	}
-	if it.id.apiVersion = r.itemVersion(c, it.id.kind, override); it.id.apiVersion == "" {
+	if it.ID.APIVersion = r.itemVersion(c, it.ID.Kind, override); it.ID.APIVersion == "" {
 		return nil
 	}
-	name, ok := r.itemName(c, it.id.kind, override)
+	name, ok := r.itemName(c, it.ID.Kind, override)
 	if !ok {
 		return nil
 	}
-	it.id.name = name
-	v = v.With("apiVersion", yaml.Str(it.id.apiVersion)).WithAt(yaml.Str(name), "metadata", "name")
+	it.ID.Name = name
+	v = v.With("apiVersion", yaml.Str(it.ID.APIVersion)).WithAt(yaml.Str(name), "metadata", "name")
 	r.runtime(c, part, override)
 	it.spelled = function.PlaceRuntime
 	if old := v.Get(function.PlaceProvider); old.Exists() && !v.Get(function.PlaceRuntime).Exists() {
 		v = v.Without(function.PlaceProvider).With(function.PlaceRuntime, old)
 		it.spelled = function.PlaceProvider
 	}
-	it.value = v
+	it.Value = v
 	if !override {
 		r.declaration(c, it)
 	}
@@ -119,7 +142,7 @@ func (r *compositionReader) item(c yaml.Cursor, part *yaml.Source, override bool
 }
 
 // itemVersion returns the apiVersion of an item, "" after recording that it has none (CO-13, CO-14, BT-10).
-func (r *compositionReader) itemVersion(c yaml.Cursor, kind string, override bool) string {
+func (r *reader) itemVersion(c yaml.Cursor, kind string, override bool) string {
 	f := c.Field("apiVersion")
 	if !f.Exists() {
 		assumed := ""
@@ -147,7 +170,7 @@ func (r *compositionReader) itemVersion(c yaml.Cursor, kind string, override boo
 }
 
 // itemName returns the name of an item, by default its kind in kebab case (CO-15 to CO-17, CD-01).
-func (r *compositionReader) itemName(c yaml.Cursor, kind string, override bool) (string, bool) {
+func (r *reader) itemName(c yaml.Cursor, kind string, override bool) (string, bool) {
 	meta := c.Field("metadata")
 	if meta.Exists() {
 		known := []string{"name", "namespace", "labels", "annotations", "configFn"}
@@ -184,7 +207,7 @@ func (r *compositionReader) itemName(c yaml.Cursor, kind string, override bool) 
 }
 
 // runtime checks the field that names the function (CO-19, CO-20). An override may say a part of it.
-func (r *compositionReader) runtime(c yaml.Cursor, part *yaml.Source, override bool) {
+func (r *reader) runtime(c yaml.Cursor, part *yaml.Source, override bool) {
 	for _, key := range []string{function.PlaceRuntime, function.PlaceProvider} {
 		f := c.Field(key)
 		if f.Value().Get("deferFailure").Exists() {
@@ -222,41 +245,41 @@ const (
 
 // declaration takes over what annotations say about where an item comes from: its paths start there. What they name must be
 // a Composition, so that they reach no further than an import.
-func (r *compositionReader) declaration(c yaml.Cursor, it *item) {
-	annotations := it.value.At("metadata", "annotations")
+func (r *reader) declaration(c yaml.Cursor, it *Item) {
+	annotations := it.Value.At("metadata", "annotations")
 	rest := annotations
 	if text := annotations.Get(declaredIn).Text(); text != "" {
 		rest = rest.Without(declaredIn)
 		if src, dir := r.named(c, declaredIn, text); src != nil {
-			it.dir, it.file = dir, filepath.Base(src.File)
+			it.Dir, it.file = dir, filepath.Base(src.File)
 		}
 	}
 	if text := annotations.Get(overriddenIn).Text(); text != "" {
 		rest = rest.Without(overriddenIn)
 		for path := range strings.SplitSeq(text, ",") {
 			if src, dir := r.named(c, overriddenIn, path); src != nil {
-				it.changes = append(it.changes, change{graph.Origin{Source: src}, dir, filepath.Base(src.File)})
+				it.changes = append(it.changes, change{src, dir, filepath.Base(src.File)})
 			}
 		}
 	}
 	switch {
 	case rest.Same(annotations):
 	case rest.Len() == 0:
-		it.value = it.value.With("metadata", it.value.Get("metadata").Without("annotations"))
+		it.Value = it.Value.With("metadata", it.Value.Get("metadata").Without("annotations"))
 	default:
-		it.value = it.value.WithAt(rest, "metadata", "annotations")
+		it.Value = it.Value.WithAt(rest, "metadata", "annotations")
 	}
 }
 
 // named returns the composition file that an annotation names.
-func (r *compositionReader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.Dir) {
+func (r *reader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.Dir) {
 	at := c.Field("metadata").Field("annotations").Field(key)
 	text, ok := layerfile.CompositionDir(path)
 	if !ok {
 		at.Errorf("%q is no composition file", path)
 		return nil, nil
 	}
-	dir, err := r.c.files.Sub(r.f.dir, text)
+	dir, err := r.files.Sub(r.f.dir, text)
 	if err != nil {
 		at.Errorf("%v", err)
 		return nil, nil
@@ -265,49 +288,48 @@ func (r *compositionReader) named(c yaml.Cursor, key, path string) (*yaml.Source
 		return r.f.src, r.f.dir
 	}
 	defer dir.Close()
-	src, err := layerfile.FindComposition(r.c.files, dir, true)
+	src, err := layerfile.FindComposition(r.files, dir, true)
 	if err != nil || src == nil || filepath.Base(src.File) != filepath.Base(path) {
 		at.Errorf("there is no Composition in %q", path)
 		return nil, nil
 	}
-	r.c.plan.reading.layer(src.File, layerfile.CompositionKind)
-	r.c.plan.reading.layer(r.f.src.File, layerfile.CompositionKind).use(r.f.src.Field(at.Path()), src.File)
+	r.files.Refers(r.f.src.File, r.f.src.Field(at.Path()), src.File)
 	return src, dir
 }
 
-// roots returns the other directories in which the item may read what an override has named.
-func (it *item) roots() (dirs []*loaders.Dir) {
+// Roots returns the other directories in which the item may read what an override has named.
+func (it *Item) Roots() (dirs []*loaders.Dir) {
 	for _, by := range it.changes {
-		if by.dir.Real != it.dir.Real {
+		if by.dir.Real != it.Dir.Real {
 			dirs = append(dirs, by.dir)
 		}
 	}
 	return dirs
 }
 
-// brought returns the file of the Composition that declares the item, or of the last that changed it: who uses that one uses the
+// Brought returns the file of the Composition that declares the item, or of the last that changed it: who uses that one uses the
 // item as it is.
-func (it *item) brought() string {
+func (it *Item) Brought() string {
 	if n := len(it.changes); n > 0 {
 		return filepath.Join(it.changes[n-1].dir.Name, it.changes[n-1].file)
 	}
-	return filepath.Join(it.dir.Name, it.file)
+	return filepath.Join(it.Dir.Name, it.file)
 }
 
-// origins returns where the changes stand.
-func (it *item) origins() (list []graph.Origin) {
+// Overrides returns the overrides that changed the item, in that order.
+func (it *Item) Overrides() (list []*yaml.Source) {
 	for _, by := range it.changes {
 		list = append(list, by.at)
 	}
 	return list
 }
 
-// locate returns where a field of the item is.
-func (it *item) locate(path []any) diag.Pos {
+// Locate returns where a field of the item is.
+func (it *Item) Locate(path []any) diag.Pos {
 	if len(path) > 0 && path[0] == function.PlaceRuntime && it.spelled == function.PlaceProvider {
 		path = append([]any{function.PlaceProvider}, path[1:]...)
 	}
-	return it.src.Locate(0, path...)
+	return it.Source.Locate(0, path...)
 }
 
 // kebab returns a kind in kebab case; a run of capitals is one word: HTTPLoadBalancer is http-load-balancer.

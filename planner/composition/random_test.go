@@ -1,6 +1,7 @@
-package planner
+package composition
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/krmflow/krmflow/planner/report"
 )
 
 // The reference: the rules of consolidation as simply as they can be said, on data that has nothing but what matters.
@@ -258,8 +262,8 @@ func TestConsolidationLikeReference(t *testing.T) {
 			put(t, dir, fmt.Sprintf("d%d/composition.yaml", i), f.yaml())
 		}
 		want, ok := consolidateRef(files, 0, nil)
-		v, plan := Consolidate("d0", Options{Cwd: dir})
-		if err := plan.Err(); (err == nil) != ok {
+		v, err := consolidated(t, dir, "d0")
+		if (err == nil) != ok {
 			t.Fatalf("the reference accepts: %v, krmflow: %v\n%s", ok, err, show(files))
 		}
 		if !ok {
@@ -272,8 +276,8 @@ func TestConsolidationLikeReference(t *testing.T) {
 			t.Fatalf("got\n%swant\n%s\n%s", got, plainRef(want), show(files))
 		}
 		put(t, dir, "d0/composition.yaml", string(yaml.AppendYAML(nil, v)))
-		again, plan := Consolidate("d0", Options{Cwd: dir})
-		if err := plan.Err(); err != nil || !again.Equal(v) {
+		again, err := consolidated(t, dir, "d0")
+		if err != nil || !again.Equal(v) {
 			t.Fatalf("read again: %v\n%s\n%s", err, yaml.AppendYAML(nil, v), yaml.AppendYAML(nil, again))
 		}
 	}
@@ -318,42 +322,45 @@ func show(files []refFile) string {
 	return b.String()
 }
 
-// FuzzComposition puts any text into the place of a composition file. No text may make planning panic, each mistake has its
-// place, and what a Composition comes to comes to the same again.
-func FuzzComposition(f *testing.F) {
-	const example = "../testdata/examples/webapp"
-	for _, env := range []string{"base", "dev", "staging", "prod"} {
-		text, err := os.ReadFile(filepath.Join(example, env, "composition.yaml"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+// files reads the files of a tree, and keeps no account of that.
+type files struct{ *loaders.Local }
+
+func (files) Reads(string, string)          {}
+func (files) Refers(string, string, string) {}
+
+func newFiles(cwd string) files { return files{loaders.NewLocal(cwd, []string{"."}, false, nil)} }
+
+// consolidate returns the list of the Composition in the directory name, and that directory.
+func consolidate(t *testing.T, s *Set, name string) (*List, *loaders.Dir, error) {
+	t.Helper()
+	dir, err := s.files.(files).Root(name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.Add([]byte("kind: Composition\nmodulesFrom: [{path: ../base}]\nmoduleOverrides:\n- {kind: LabelTransformer, metadata: {name: team}, $patch: replace}\n"))
-	f.Add([]byte("kind: Composition\ntransformers:\n- &a {kind: PrefixTransformer, prefix: p}\n- {<<: *a, metadata: {name: x}}\n- \"kind: SuffixTransformer\\nsuffix: s\"\n"))
-	cwd := f.TempDir()
-	if err := os.CopyFS(cwd, os.DirFS(example)); err != nil {
-		f.Fatal(err)
+	t.Cleanup(dir.Close)
+	src, _, err := layerfile.Find(s.files, dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		file := filepath.Join(cwd, "dev", "composition.yaml")
-		write(t, file, text)
-		plan := Compile([]string{"dev"}, Options{Cwd: cwd, Reorder: "legacy"})
-		v, consolidated := Consolidate("dev", Options{Cwd: cwd})
-		for _, p := range []*Plan{plan, consolidated} {
-			for _, failed := range p.Failed {
-				for _, err := range failed.Errs {
-					checkPlace(t, err)
-				}
-			}
-		}
-		if consolidated.Err() != nil || v.IsNull() {
-			return
-		}
-		write(t, file, yaml.AppendYAML(nil, v))
-		again, p := Consolidate("dev", Options{Cwd: cwd})
-		if a, b := yaml.AppendYAML(nil, v), yaml.AppendYAML(nil, again); p.Err() != nil || string(a) != string(b) {
-			t.Errorf("read again: %v\n%s\n%s", p.Err(), a, b)
-		}
-	})
+	r := &report.Reporter{Warnings: &report.Warnings{}}
+	l := s.Consolidate(dir, src, nil, r)
+	return l, dir, errors.Join(r.Errs.Errors()...)
+}
+
+// consolidated returns the Composition in the directory name of cwd, written out.
+func consolidated(t *testing.T, cwd, name string) (yaml.Value, error) {
+	t.Helper()
+	l, dir, err := consolidate(t, NewSet(newFiles(cwd), false), name)
+	if err != nil {
+		return yaml.Value{}, err
+	}
+	return l.Value(dir), nil
+}
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,4 +1,4 @@
-package planner
+package composition
 
 import (
 	"strings"
@@ -12,20 +12,20 @@ import (
 	"github.com/krmflow/krmflow/planner/report"
 )
 
-// compositionFile is a decoded composition file. What it holds is as it is written, with names and spellings completed.
-type compositionFile struct {
+// file is a decoded composition file. What it holds is as it is written, with names and spellings completed.
+type file struct {
 	src       *yaml.Source
 	dir       *loaders.Dir
-	imports   []compositionImport
-	overrides []*item
-	own       []*item
+	imports   []importRef
+	overrides []*Item
+	own       []*Item
 	order     []orderEntry
-	catalogs  []catalogRef
+	catalogs  []catalog.Listed
 	failed    bool // what items there are is not known, so that nothing can be said about overrides and order
 }
 
-// compositionImport is an entry of transformersFrom.
-type compositionImport struct {
+// importRef is an entry of transformersFrom.
+type importRef struct {
 	path   string
 	append bool
 	at     []any // of path
@@ -41,32 +41,32 @@ func (o orderEntry) String() string {
 	return strings.TrimSpace(strings.TrimSpace(o.apiVersion+" "+o.kind) + " " + o.name)
 }
 
-func (o orderEntry) matches(id itemID) bool {
-	return o.name == id.name && (o.kind == "" || o.kind == id.kind) && (o.apiVersion == "" || o.apiVersion == id.apiVersion)
+func (o orderEntry) matches(id ID) bool {
+	return o.name == id.Name && (o.kind == "" || o.kind == id.Kind) && (o.apiVersion == "" || o.apiVersion == id.APIVersion)
 }
 
 // The fields of a Composition, and their older spelling (CO-09).
-var compositionFields = [2]struct{ from, overrides, items, order string }{
+var spellings = [2]struct{ from, overrides, items, order string }{
 	{"transformersFrom", "transformerOverrides", "transformers", "transformerOrder"},
 	{"modulesFrom", "moduleOverrides", "modules", "moduleOrder"},
 }
 
-// compositionReader decodes one composition file.
-type compositionReader struct {
-	*build
-	f *compositionFile
+// reader decodes one composition file.
+type reader struct {
+	*builder
+	f *file
 }
 
-// readComposition decodes the file that holds the Composition of dir. Mistakes are recorded.
-func (b *build) readComposition(dir *loaders.Dir, src *yaml.Source) *compositionFile {
-	f := &compositionFile{src: src, dir: dir}
+// readFile decodes the file that holds the Composition of dir. Mistakes are recorded.
+func (b *builder) readFile(dir *loaders.Dir, src *yaml.Source) *file {
+	f := &file{src: src, dir: dir}
 	doc, err := src.Strict()
 	if err != nil {
 		b.ErrorAt(src, nil, err)
 		f.failed = true
 		return f
 	}
-	r := compositionReader{b, f}
+	r := reader{b, f}
 	c := yaml.NewCursor(doc.Value, doc.Locate)
 	r.read(c)
 	for _, e := range c.Mistakes() {
@@ -75,7 +75,7 @@ func (b *build) readComposition(dir *loaders.Dir, src *yaml.Source) *composition
 	return f
 }
 
-func (r *compositionReader) read(c yaml.Cursor) {
+func (r *reader) read(c yaml.Cursor) {
 	count := func() int { return len(c.Mistakes()) + r.Errs.Len() }
 	before := count()
 	r.f.failed = true
@@ -86,12 +86,12 @@ func (r *compositionReader) read(c yaml.Cursor) {
 	if r.foreign(c.Field("apiVersion")) {
 		return
 	}
-	names := compositionFields[0]
+	names := spellings[0]
 	known := []string{"apiVersion", "kind", "catalogs"}
 	if r.spelling(c) == 1 {
-		names = compositionFields[1]
+		names = spellings[1]
 	}
-	for _, n := range compositionFields {
+	for _, n := range spellings {
 		known = append(known, n.from, n.overrides, n.items, n.order)
 	}
 	if !c.Known(known...) {
@@ -119,7 +119,7 @@ func (r *compositionReader) read(c yaml.Cursor) {
 }
 
 // foreign reports whether the file belongs to another tool, as its apiVersion tells (CO-04), and says so.
-func (r *compositionReader) foreign(c yaml.Cursor) bool {
+func (r *reader) foreign(c yaml.Cursor) bool {
 	group, _, ok := strings.Cut(c.Value().Text(), "/")
 	if !ok || group == layerfile.Group {
 		return false
@@ -129,10 +129,10 @@ func (r *compositionReader) foreign(c yaml.Cursor) bool {
 	return true
 }
 
-// spelling returns which of compositionFields the file uses. Both are a mistake.
-func (r *compositionReader) spelling(c yaml.Cursor) int {
+// spelling returns which of spellings the file uses. Both are a mistake.
+func (r *reader) spelling(c yaml.Cursor) int {
 	var found [2]string
-	for i, n := range compositionFields {
+	for i, n := range spellings {
 		for _, key := range []string{n.from, n.overrides, n.items, n.order} {
 			if found[i] == "" && c.Value().Get(key).Exists() {
 				found[i] = key
@@ -149,7 +149,7 @@ func (r *compositionReader) spelling(c yaml.Cursor) int {
 }
 
 // head checks what the file says that it is (CO-05, CO-06, GR-12).
-func (r *compositionReader) head(c yaml.Cursor) {
+func (r *reader) head(c yaml.Cursor) {
 	if v := c.Field("apiVersion"); v.Exists() {
 		if text := v.Text(); v.Value().Type() == yaml.String && text != layerfile.CompositionVersion {
 			e := v.Errorf("must be %s for a Composition, not %q", layerfile.CompositionVersion, text)
@@ -166,11 +166,11 @@ func (r *compositionReader) head(c yaml.Cursor) {
 }
 
 // importEntry reads an entry of transformersFrom (CO-10 to CO-12).
-func (r *compositionReader) importEntry(c yaml.Cursor) {
+func (r *reader) importEntry(c yaml.Cursor) {
 	if !c.Known("path", "importMode") {
 		return
 	}
-	i := compositionImport{path: c.Field("path").Required(), at: c.Field("path").Path()}
+	i := importRef{path: c.Field("path").Required(), at: c.Field("path").Path()}
 	if mode := c.Field("importMode"); mode.Exists() {
 		switch text := mode.Text(); {
 		case mode.Value().Type() != yaml.String || text == "prepend":
@@ -187,7 +187,7 @@ func (r *compositionReader) importEntry(c yaml.Cursor) {
 }
 
 // orderEntry reads an entry of transformerOrder (CO-21).
-func (r *compositionReader) orderEntry(c yaml.Cursor) {
+func (r *reader) orderEntry(c yaml.Cursor) {
 	if !c.Known("name", "kind", "apiVersion") {
 		return
 	}
@@ -203,7 +203,7 @@ func (r *compositionReader) orderEntry(c yaml.Cursor) {
 	}
 }
 
-func (r *compositionReader) catalogs(c yaml.Cursor) {
+func (r *reader) catalogs(c yaml.Cursor) {
 	for _, x := range c.Items() {
 		text := x.Required()
 		if text == "" {
@@ -213,13 +213,13 @@ func (r *compositionReader) catalogs(c yaml.Cursor) {
 			x.Errorf("%v", err)
 			continue
 		}
-		r.f.catalogs = append(r.f.catalogs, catalogRef{text, r.f.dir.Real, r.f.src, x.Path()})
+		r.f.catalogs = append(r.f.catalogs, catalog.Listed{Text: text, Dir: r.f.dir.Real, Source: r.f.src, Path: x.Path()})
 	}
 }
 
 // entry reads an entry of transformers: a mapping, the text of one or more of them, or the path of a file that holds them
 // (CO-22, CO-23).
-func (r *compositionReader) entry(c yaml.Cursor) {
+func (r *reader) entry(c yaml.Cursor) {
 	switch c.Value().Type() {
 	case yaml.Map:
 		r.own(r.item(c, r.f.src.Sub(c.Value(), 0, c.Path()...), false))
@@ -233,7 +233,7 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 	if text == "" {
 		return
 	}
-	rs, err := krm.Configs(&yaml.Source{File: r.f.src.File, Data: []byte(text)}, r.schema)
+	rs, err := krm.Configs(&yaml.Source{File: r.f.src.File, Data: []byte(text)}, r.kinds)
 	switch {
 	case err == nil:
 		for _, x := range rs {
@@ -251,19 +251,18 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 		c.Errorf("%v", loaders.RemoteError(text))
 		return
 	}
-	if r.c.files.IsDir(r.f.dir, text) {
+	if r.files.IsDir(r.f.dir, text) {
 		c.Errorf("%q is a directory", text).Hint("list the files; a Composition is imported by transformersFrom, resources are added by ResourceAccumulator")
 		return
 	}
-	src, err := r.c.files.Read(r.f.dir, text)
+	src, err := r.files.Read(r.f.dir, text)
 	if err != nil {
 		e := c.Errorf("%v", err)
 		e.Hints = append(e.Hints, report.Hints(err)...)
 		return
 	}
-	l := r.c.plan.reading.layer(r.f.src.File, layerfile.CompositionKind)
-	l.Files = append(l.Files, src.File)
-	if rs, err = krm.Configs(src, r.schema); err != nil {
+	r.files.Reads(r.f.src.File, src.File)
+	if rs, err = krm.Configs(src, r.kinds); err != nil {
 		r.Fail(report.Placed(r.f.src, c.Path(), err))
 		return
 	}
@@ -276,7 +275,7 @@ func (r *compositionReader) entry(c yaml.Cursor) {
 }
 
 // document reads an item that is a document of its own.
-func (r *compositionReader) document(v yaml.Value, part *yaml.Source) {
+func (r *reader) document(v yaml.Value, part *yaml.Source) {
 	c := yaml.NewCursor(v, func(path ...any) diag.Pos { return part.Locate(0, path...) })
 	it := r.item(c, part, false)
 	for _, e := range c.Mistakes() {
@@ -285,7 +284,7 @@ func (r *compositionReader) document(v yaml.Value, part *yaml.Source) {
 	r.own(it)
 }
 
-func (r *compositionReader) own(it *item) {
+func (r *reader) own(it *Item) {
 	if it != nil {
 		r.f.own = append(r.f.own, it)
 	}

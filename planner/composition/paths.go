@@ -1,4 +1,4 @@
-package planner
+package composition
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ import (
 
 // pathFields are the fields of an item that hold paths relative to the file that says them. A step "*" stands for the items
 // of a list.
-func pathFields(id itemID) [][]string {
+func pathFields(id ID) [][]string {
 	var fields []string
 	switch {
-	case id.apiVersion == "builtin":
+	case id.APIVersion == "builtin":
 		fields = []string{"files.*", "env", "envs.*", "path", "paths.*", "targetFilePath", "replacements.*.path"}
-	case isKustomization(id):
+	case id.IsKustomization():
 		fields = []string{
 			"resources.*", "bases.*", "components.*", "crds.*", "configurations.*", "generators.*", "transformers.*", "validators.*",
 			"catalogs.*", "openapi.path", "patches.*.path", "patchesJson6902.*.path", "patchesStrategicMerge.*", "replacements.*.path",
@@ -34,35 +34,65 @@ func pathFields(id itemID) [][]string {
 	return steps
 }
 
-func isKustomization(id itemID) bool {
-	group, _, _ := strings.Cut(id.apiVersion, "/")
-	return group == layerfile.Group && id.kind == "Kustomization"
+// IsKustomization reports whether the item is a Kustomization.
+func (id ID) IsKustomization() bool {
+	group, _, _ := strings.Cut(id.APIVersion, "/")
+	return group == layerfile.Group && id.Kind == "Kustomization"
 }
 
 // rebased returns the value of an override with its relative paths leading to the same files from another directory (CV-12).
-func (o *item) rebased(to *loaders.Dir) yaml.Value {
-	if o.dir.Real == to.Real {
-		return o.value
+func (o *Item) rebased(to *loaders.Dir) yaml.Value {
+	if o.Dir.Real == to.Real {
+		return o.Value
 	}
-	v := o.value
-	for _, field := range pathFields(o.id) {
-		v = editPaths(v, field, func(path string) string { return rebase(path, o.dir, to) })
+	v := o.Value
+	for _, field := range pathFields(o.ID) {
+		v = editPaths(v, field, func(path string) string { return rebase(path, o.Dir, to) })
+	}
+	return v
+}
+
+// Paths returns the paths of the item that start at its directory, or are absolute.
+func (it *Item) Paths() (list []string) {
+	for _, field := range pathFields(it.ID) {
+		editPaths(it.Value, field, func(path string) string {
+			list = append(list, path)
+			return path
+		})
+	}
+	return list
+}
+
+// From returns the value of the item with its relative paths leading to the same files from another directory.
+func (it *Item) From(dir *loaders.Dir) yaml.Value {
+	v := it.Value
+	for _, field := range pathFields(it.ID) {
+		v = editPaths(v, field, func(path string) string {
+			if path == "" || filepath.IsAbs(path) {
+				return path
+			}
+			rel, err := filepath.Rel(dir.Real, filepath.Join(it.Dir.Real, path))
+			if err != nil {
+				return path
+			}
+			return rel
+		})
 	}
 	return v
 }
 
 // leaving returns an error if an override names a file outside the directory of its Composition. What another one declares is no
 // reason to read there (CI-11), and no flag lifts that for programs.
-func (b *build) leaving(o *item) (err error) {
-	builtin := o.id.apiVersion == "builtin" || isKustomization(o.id)
-	if builtin && b.c.o.Unrestricted {
+func (b *builder) leaving(o *Item) (err error) {
+	builtin := o.ID.APIVersion == "builtin" || o.ID.IsKustomization()
+	if builtin && b.unrestricted {
 		return nil
 	}
-	for _, field := range pathFields(o.id) {
-		editPaths(o.value, field, func(text string) string {
+	for _, field := range pathFields(o.ID) {
+		editPaths(o.Value, field, func(text string) string {
 			_, path, ok := relativePath(text)
-			if ok && !filepath.IsLocal(path) && !(builtin && b.c.files.IsDir(o.dir, path)) {
-				if err = error(&loaders.RestrictedError{Path: path, Root: o.dir.Name}); !builtin {
+			if ok && !filepath.IsLocal(path) && !(builtin && b.files.IsDir(o.Dir, path)) {
+				if err = error(&loaders.RestrictedError{Path: path, Root: o.Dir.Name}); !builtin {
 					err = errors.New(err.Error()) // without the hint
 				}
 			}
@@ -76,7 +106,7 @@ func (b *build) leaving(o *item) (err error) {
 func editPaths(v yaml.Value, field []string, edit func(string) string) yaml.Value {
 	if len(field) == 0 {
 		if v.Type() == yaml.Map { // a configuration that stands where its file could be named
-			for _, f := range pathFields(itemID{apiVersion: v.Get("apiVersion").Text(), kind: v.Get("kind").Text()}) {
+			for _, f := range pathFields(ID{APIVersion: v.Get("apiVersion").Text(), Kind: v.Get("kind").Text()}) {
 				v = editPaths(v, f, edit)
 			}
 		}
@@ -105,7 +135,7 @@ func editPaths(v yaml.Value, field []string, edit func(string) string) yaml.Valu
 // relativePath returns the path in a text that may hold one; in key=path, key is what stands before it with the sign. URLs, absolute
 // paths, and texts of YAML where a path may stand, too, are none.
 func relativePath(text string) (key, path string, ok bool) {
-	if text == "" || loaders.IsRemote(text) || onePath(text) == "" {
+	if text == "" || loaders.IsRemote(text) || layerfile.PatchPath(text) == "" {
 		return "", "", false
 	}
 	i := strings.IndexByte(text, '=') + 1

@@ -1,4 +1,4 @@
-package planner
+package composition
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/report"
 )
 
 // TestBeginningsOfLists checks the names of what Compositions share, over random trees: one name is one beginning of a list; it does not
@@ -23,7 +24,7 @@ func TestBeginningsOfLists(t *testing.T) {
 			dirs = append(dirs, fmt.Sprintf("d%d", i))
 			put(t, cwd, dirs[i]+"/composition.yaml", f.yaml())
 		}
-		together := newCompiler(dirs, Options{Cwd: cwd})
+		together := NewSet(newFiles(cwd), false)
 		means := map[string]string{}
 		for _, dir := range dirs {
 			names, beginnings := beginnings(t, together, dir)
@@ -44,8 +45,8 @@ func TestBeginningsOfLists(t *testing.T) {
 			}
 		}
 		before, _ := beginningsAlone(t, cwd, "d0")
-		v, plan := Consolidate("d0", Options{Cwd: cwd})
-		if plan.Err() != nil {
+		v, err := consolidated(t, cwd, "d0")
+		if err != nil {
 			continue
 		}
 		put(t, cwd, "d0/composition.yaml", string(yaml.AppendYAML(nil, v)))
@@ -59,34 +60,28 @@ func TestBeginningsOfLists(t *testing.T) {
 }
 
 func beginningsAlone(t *testing.T, cwd, dir string) (names, lists []string) {
-	return beginnings(t, newCompiler([]string{dir}, Options{Cwd: cwd}), dir)
+	return beginnings(t, NewSet(newFiles(cwd), false), dir)
 }
 
 // beginnings returns for each item of the Composition in dir what its node is called, and the list up to it.
-func beginnings(t *testing.T, c *compiler, dir string) (names, lists []string) {
+func beginnings(t *testing.T, s *Set, dir string) (names, lists []string) {
 	t.Helper()
-	d, err := c.files.Root(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	b := c.build()
-	k := b.load(d, nil)
-	if k == nil || k.composed == nil || k.composed.failed {
+	l, _, _ := consolidate(t, s, dir)
+	if l.Failed {
 		return nil, nil
 	}
 	list := ""
-	for i, p := range b.planned(k.composed) {
-		it := k.composed.items[i]
-		if of := p.of.items[p.at]; !of.same(it) {
-			t.Fatalf("%s is planned as %s", it.id, of.id)
+	for i, p := range s.Places(l, &report.Warnings{}) {
+		it := l.Items[i]
+		if of := p.Of.Items[p.At]; !of.same(it) {
+			t.Fatalf("%s is planned as %s", it.ID, of.ID)
 		}
-		list += fmt.Sprintf("%s %s of %s", it.id, yaml.AppendJSON(nil, it.value), it.dir.Real)
+		list += fmt.Sprintf("%s %s of %s", it.ID, yaml.AppendJSON(nil, it.Value), it.Dir.Real)
 		for _, by := range it.changes {
 			list += " changed in " + by.dir.Real
 		}
 		list += "\n"
-		names, lists = append(names, p.layer+"#"+p.of.label(it)), append(lists, list)
+		names, lists = append(names, p.Layer+"#"+p.Of.Label(it)), append(lists, list)
 	}
 	return names, lists
 }

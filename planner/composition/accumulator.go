@@ -1,0 +1,31 @@
+package composition
+
+import (
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/report"
+)
+
+// Accumulated returns what an accumulator lists, and the field that has the list. ok is false after reporting what is wrong.
+func (it *Item) Accumulated(r *report.Reporter) (texts []string, field []any, ok bool) {
+	c := yaml.NewCursor(it.Value, func(path ...any) diag.Pos { return it.Source.Locate(0, path...) })
+	for _, f := range it.Value.Fields() {
+		switch f.Key {
+		case "apiVersion", "kind", "metadata", "paths", "files":
+		default:
+			r.Warn(it.Source, []any{f.Key}, "unknown field %q is ignored", f.Key)
+		}
+	}
+	list := c.Either("paths", "files")
+	if !list.Exists() {
+		c.Field("paths").Errorf("is missing").Hint("it lists files and directories, as resources of a Kustomization does")
+	}
+	for _, x := range list.Items() {
+		texts = append(texts, x.Required())
+	}
+	for _, e := range c.Mistakes() {
+		e.Field = it.Source.FieldOf(e.Field)
+		r.Fail(e)
+	}
+	return texts, list.Path(), len(c.Mistakes()) == 0
+}
