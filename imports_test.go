@@ -35,6 +35,7 @@ var imports = map[string][]string{
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/report"),
+	"planner/plandoc":     plus(values, "graph", "planner", "trust"),
 	"planner/report":      {"diag", "krm/yaml"},
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
@@ -53,7 +54,7 @@ var imports = map[string][]string{
 
 	"internal/difftest":             {},
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "planner/layerfile",
+	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "planner/layerfile", "planner/plandoc",
 		"scheduler", "trust"),
 }
 
@@ -111,7 +112,7 @@ func TestNoStarlark(t *testing.T) {
 
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
-	for _, pkg := range []string{"planner", "planner/composition", "planner/layerfile", "planner/report", "trust", "catalog", "eval", "graph", "builtins", "krm", "krm/yaml", "krm/schema", "krm/function"} {
+	for _, pkg := range []string{"planner", "planner/composition", "planner/layerfile", "planner/plandoc", "planner/report", "trust", "catalog", "eval", "graph", "builtins", "krm", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pkg, len(files), err)

@@ -16,6 +16,14 @@ type MoreError int
 
 func (e MoreError) Error() string { return "and " + Count(int(e), "more mistake") }
 
+// Plural returns a number of things as plans show it: "1 thing", "12345 things".
+func Plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
+}
+
 // Count returns a number of things as messages show it: "1 thing", "12,345 things".
 func Count(n int, thing string) string {
 	digits := strconv.Itoa(n)

@@ -80,8 +80,10 @@ func outcome(cwd string, roots []string, jobs int, limit int64) string {
 	input := &loaders.Budget{Max: limit}
 	p := Compile(roots, Options{Cwd: cwd, Jobs: jobs, Input: input})
 	var b strings.Builder
-	p.WriteText(&b)
-	p.WriteDOT(&b)
+	for _, n := range p.Graph.Nodes {
+		fmt.Fprintln(&b, n.ID, n.Op.Verb(), n.Summary, n.Inputs, n.After, n.Origin.Pos(), n.Layer, n.Item, len(n.Changes))
+	}
+	fmt.Fprintln(&b, p.Graph.Roots, p.Layers(), p.Compiled, p.Shared)
 	for _, w := range p.Warnings {
 		fmt.Fprintln(&b, "warning", w)
 	}

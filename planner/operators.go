@@ -313,9 +313,9 @@ func replacementSummary(r builtins.Replacement) string {
 	case r.Path != "":
 		return r.Path
 	case r.Source != nil:
-		return strings.TrimSpace(r.Source.String()) + " -> " + count(len(r.Targets), "target")
+		return strings.TrimSpace(r.Source.String()) + " -> " + diag.Plural(len(r.Targets), "target")
 	}
-	return count(len(r.Targets), "target")
+	return diag.Plural(len(r.Targets), "target")
 }
 
 func finishSummary(f *builtins.Finish) string {
@@ -325,7 +325,7 @@ func finishSummary(f *builtins.Finish) string {
 	}
 	out := "hashes, references, order " + order
 	if n := len(f.Vars); n > 0 {
-		out += ", " + count(n, "var")
+		out += ", " + diag.Plural(n, "var")
 	}
 	for _, m := range []struct {
 		on   bool

@@ -100,29 +100,6 @@ func TestFailedRoot(t *testing.T) {
 	}
 }
 
-func TestPlanIsDeterministic(t *testing.T) {
-	var first string
-	for range 5 {
-		var text, doc bytes.Buffer
-		plan := compile(t, "shop/overlays/prod", "monorepo/all")
-		if err := plan.WriteText(&text); err != nil {
-			t.Fatal(err)
-		}
-		if err := plan.WriteJSON(&doc); err != nil {
-			t.Fatal(err)
-		}
-		if err := plan.Graph.WriteDOT(&doc); err != nil {
-			t.Fatal(err)
-		}
-		switch got := text.String() + doc.String(); {
-		case first == "":
-			first = got
-		case got != first:
-			t.Fatal("two plans of one tree differ")
-		}
-	}
-}
-
 // A run uses the bytes whose digests the plan shows, whatever becomes of the files. A file that several fields name is read
 // once and listed once.
 func TestPlanHoldsBytes(t *testing.T) {

@@ -80,8 +80,8 @@ func (s *steps) inputs() []graph.NodeID {
 	return []graph.NodeID{s.list}
 }
 
-// errorAt records a mistake at a field of this layer, unless it follows from what could not be read.
-func (s *steps) errorAt(src *yaml.Source, path []any, err error) {
+// ErrorAt records a mistake at a field of this layer, unless it follows from what could not be read.
+func (s *steps) ErrorAt(src *yaml.Source, path []any, err error) {
 	for _, e := range report.Mistakes(err) {
 		if src != s.k.Source || !builtins.IsMissing(e) || !s.k.IsUnread(path) {
 			s.build.ErrorAt(src, path, e)
@@ -403,7 +403,7 @@ func (s *steps) varsStep() {
 		return
 	}
 	s.vars = vars
-	s.then([]any{"vars"}, graph.Transform{Transformer: recordVars(s.k.Vars)}, count(len(s.k.Vars), "var"))
+	s.then([]any{"vars"}, graph.Transform{Transformer: recordVars(s.k.Vars)}, diag.Plural(len(s.k.Vars), "var"))
 }
 
 // end marks the last node of a layer that another one uses, if it is a step that can give two resources the same identity.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/plandoc"
 	"github.com/spf13/cobra"
 )
 
@@ -115,11 +116,11 @@ its configuration in one line and the file and field it comes from. Nothing is e
 			}
 			switch output {
 			case "json":
-				return a.printPlan(plan, plan.WriteJSON)
+				return a.printPlan(plan, func(w io.Writer) error { return plandoc.WriteJSON(w, plan) })
 			case "dot":
 				return a.printPlan(plan, plan.WriteDOT)
 			}
-			return a.printPlan(plan, func(w io.Writer) error { return plan.WriteText(diag.SanitisingWriter(w)) })
+			return a.printPlan(plan, func(w io.Writer) error { return plandoc.WriteText(diag.SanitisingWriter(w), plan) })
 		},
 	}
 	a.flags.register(cmd)

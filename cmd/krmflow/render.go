@@ -20,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/plandoc"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
@@ -89,7 +90,7 @@ func drift(plan *planner.Plan, file string) error {
 	if err != nil {
 		return fmt.Errorf("--plan: %w", err)
 	}
-	lines, err := plan.Drift(before)
+	lines, err := plandoc.Drift(plan, before)
 	if err != nil {
 		return fmt.Errorf("--plan %s: %w", file, err)
 	}

@@ -1,4 +1,4 @@
-package planner
+package plandoc
 
 import (
 	"crypto/pbkdf2"
@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner"
 )
 
 // secretRounds makes each guess at a value cost a good part of a tenth of a second.
@@ -18,11 +19,11 @@ const secretRounds = 1 << 18
 // secrets returns one digest for all that may hold values of Secrets, "" if there is nothing. A plan is shown to others, and whoever
 // knows the rest of a file could try values until the file's own digest fits. This one takes all of them together, is slow, and is
 // salted with what the files are called; it is the same for the same tree, so that plans can be compared.
-func (p *Plan) secrets() string {
+func secrets(p *planner.Plan) string {
 	var names, digests strings.Builder
 	for _, f := range p.Files() {
 		fmt.Fprintf(&names, "%q\n", f.File)
-		if p.isSecret(f) {
+		if isSecret(p, f) {
 			fmt.Fprintf(&digests, "%q %s\n", f.File, f.Digest())
 		}
 	}
@@ -42,7 +43,7 @@ func (p *Plan) secrets() string {
 }
 
 // isSecret reports whether the plan must not have the digest of a file. Catalogs are no secret: they are pinned by it.
-func (p *Plan) isSecret(f *yaml.Source) bool {
+func isSecret(p *planner.Plan, f *yaml.Source) bool {
 	for _, t := range p.Catalogs {
 		if t.Catalog.Digest == f.Digest() {
 			return false

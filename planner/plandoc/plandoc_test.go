@@ -1,0 +1,40 @@
+package plandoc_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/plandoc"
+)
+
+func TestPlanIsDeterministic(t *testing.T) {
+	cwd, err := filepath.Abs("../../testdata/kustomize")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first string
+	for range 5 {
+		var text, doc bytes.Buffer
+		plan := planner.Compile([]string{"shop/overlays/prod", "monorepo/all"}, planner.Options{Cwd: cwd, Reorder: "legacy"})
+		if err := plan.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := plandoc.WriteText(&text, plan); err != nil {
+			t.Fatal(err)
+		}
+		if err := plandoc.WriteJSON(&doc, plan); err != nil {
+			t.Fatal(err)
+		}
+		if err := plan.Graph.WriteDOT(&doc); err != nil {
+			t.Fatal(err)
+		}
+		switch got := text.String() + doc.String(); {
+		case first == "":
+			first = got
+		case got != first:
+			t.Fatal("two plans of one tree differ")
+		}
+	}
+}
