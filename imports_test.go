@@ -31,6 +31,7 @@ var imports = map[string][]string{
 	"eval":      plus(values, "graph", "builtins"),
 	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
+	"render":    plus(values, "krm/function", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "scheduler", "trust"),
 	"bench":     {},
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
@@ -48,9 +49,11 @@ var imports = map[string][]string{
 	"executors/internal/wire":    {},
 
 	"internal/difftest":             {},
+	"internal/spool":                {},
+	"internal/watchdog":             {"diag", "loaders"},
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner",
-		"scheduler", "trust"),
+	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/spool",
+		"internal/watchdog", "loaders", "planner", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

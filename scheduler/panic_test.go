@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -22,26 +21,6 @@ func runOne(t *testing.T, f func()) error {
 	g := &graph.Graph{}
 	g.Add(&graph.Node{ID: "a.yaml#x", Op: graph.Transform{Transformer: transform(f)}})
 	return errors.Join(scheduler.Run(t.Context(), g, scheduler.Options{Jobs: 1})...)
-}
-
-// From Run to a transformer there are few functions: ARCHITECTURE.md names them.
-func TestFewHops(t *testing.T) {
-	var names []string
-	err := runOne(t, func() {
-		pc := make([]uintptr, 100)
-		frames := runtime.CallersFrames(pc[:runtime.Callers(0, pc)])
-		for more := true; more; {
-			var f runtime.Frame
-			f, more = frames.Next()
-			if name, ok := strings.CutPrefix(f.Function, "github.com/krmflow/krmflow/"); ok && !strings.HasPrefix(name, "scheduler_test.") {
-				names = append(names, name)
-			}
-		}
-	})
-	got := strings.Join(names, " ")
-	if want := "eval.Run scheduler.(*run).visit scheduler.(*walk).work scheduler.Run"; err != nil || got != want {
-		t.Errorf("%s\nwant %s, %v", got, want, err)
-	}
 }
 
 // A panic of a step is an error that names the node and keeps the value to itself.
