@@ -31,7 +31,9 @@ var imports = map[string][]string{
 	"eval":      plus(values, "graph", "builtins"),
 	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/layerfile", "planner/report"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"bench":     {},
+	"render": plus(values, "krm/function", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "planner/layerfile", "planner/report", "scheduler",
+		"trust"),
+	"bench": {},
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/report"),
@@ -53,9 +55,11 @@ var imports = map[string][]string{
 	"executors/internal/wire":    {},
 
 	"internal/difftest":             {},
+	"internal/spool":                {},
+	"internal/watchdog":             {"diag", "loaders"},
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "planner/layerfile", "planner/plandoc",
-		"scheduler", "trust"),
+	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/spool",
+		"internal/watchdog", "loaders", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

@@ -135,7 +135,9 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	if errs := r.prepare(ctx); len(errs) > 0 {
 		return errs
 	}
-	return r.together(graph.Walk(ctx, g, max(1, o.Jobs), o.KeepGoing, r.visit))
+	w := newWalk(ctx, g, o.Jobs, o.KeepGoing, r.visit)
+	w.work()
+	return r.together(w.end())
 }
 
 type run struct {
@@ -150,7 +152,13 @@ type run struct {
 	shared []bool      // results that several nodes use
 }
 
-func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(func())) error {
+// visit runs a node and keeps its list for who needs it.
+func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(func())) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = diag.Panicked(n.ID, p)
+		}
+	}()
 	if _, ok := n.Op.(graph.Fetch); ok {
 		return nil // it was done before the first node
 	}
@@ -160,7 +168,6 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		r.o.Begin(n)
 	}
 	var list *krm.List
-	var err error
 	if op, ok := n.Op.(graph.Call); ok {
 		if list, err = r.call(ctx, n, op, r.take(n), wait); err == nil {
 			err = list.CheckSize()

@@ -44,7 +44,7 @@ functions are those of build; kustomize gets those that it has, too.`,
 				if err != nil {
 					return err
 				}
-				o.Dirs = roots.names()
+				o.Dirs = roots.Dirs()
 				o.Flags, o.KrmflowFlags = buildFlags(cmd)
 			}
 			return bench.Compare(cmd.Context(), a.stdout, o)

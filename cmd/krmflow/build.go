@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output"
-	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
@@ -37,15 +38,16 @@ same, so that krmflow build can take its place in scripts.`,
 					return err
 				}
 			}
-			if err := a.strictPlan(plan); err != nil {
+			if err := a.mayRun(plan); err != nil {
 				return err
 			}
 			var result *krm.List
-			err = a.run(cmd.Context(), plan, a.log.node, func(_ graph.Root, list *krm.List) error {
+			o, end := a.runOptions(cmd.Context(), nil, func(_ graph.Root, list *krm.List) error {
 				result = list
 				return nil
 			})
-			if err := errors.Join(err, a.strictError()); err != nil {
+			defer end()
+			if err := errors.Join(render.Run(cmd.Context(), plan, o), a.strictError()); err != nil {
 				return err
 			}
 			if dest != "" {
@@ -60,30 +62,30 @@ same, so that krmflow build can take its place in scripts.`,
 	return cmd
 }
 
-// run runs the plan and calls event after each node and root with each root's list. It returns all failures as one error.
-func (a *app) run(ctx context.Context, plan *planner.Plan, event func(scheduler.Event), root func(graph.Root, *krm.List) error) error {
-	if err := a.denied(plan); err != nil {
-		return err
-	}
-	pool := newPool(ctx, a.runtime, a.thirdParty)
-	defer a.exits.add(pool.close)()
-	errs := scheduler.Run(ctx, plan.Graph, scheduler.Options{
+// runOptions returns how a plan is run. The log gets what happens; event, unless it is nil, is called after each node, and root with
+// each root's list. The caller calls end when the run has ended.
+func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (o render.Options, end func()) {
+	o = a.opts
+	o.Pool = executors.NewPool(ctx, a.program)
+	o.Run = scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
 		Begin:     a.doing.begin,
 		Event: func(e scheduler.Event) {
 			a.doing.end(e.Node)
-			event(e)
+			a.log.node(e)
+			if event != nil {
+				event(e)
+			}
 		},
 		Warn: a.log.warnNode,
 		Root: func(r graph.Root, list *krm.List) error {
-			a.used.made.Add(int64(list.Size()))
+			a.used.Made.Add(int64(list.Size()))
 			return root(r, list)
 		},
-		Executor: a.counted(pool.get),
-		Call:     a.log.report,
+		Call: a.log.report,
 
 		AllowErrorResults: a.allowErrorResults,
-	})
-	return errors.Join(errs...)
+	}
+	return o, a.exits.add(o.Pool.Close)
 }

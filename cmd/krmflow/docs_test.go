@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	fnexec "github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
 )
 
@@ -43,9 +44,8 @@ func TestReadme(t *testing.T) {
 	for _, b := range console.FindAllStringSubmatch(try, -1) {
 		commands += documentedBlock(t, repository, b[1])
 	}
-	iso, _ := isolation()
 	for _, c := range regexp.MustCompile("(?m)^    (go run .*)$").FindAllStringSubmatch(try, -1) {
-		if iso == "" && strings.Contains(c[1], "catalog") {
+		if !fnexec.Probe().Enough() && strings.Contains(c[1], "catalog") {
 			continue // a function that is a program
 		}
 		commands++
@@ -59,7 +59,7 @@ func TestReadme(t *testing.T) {
 // TestDocumentedFunction tries what docs/functions.md tells: its files are those of the example, its commands end as it says and
 // print what it shows.
 func TestDocumentedFunction(t *testing.T) {
-	if iso, _ := isolation(); runtime.GOOS != "linux" || iso == "" {
+	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
 		executortest.Missing(t, "the example is a program that runs in a sandbox")
 	}
 	text, err := os.ReadFile("../../docs/functions.md")
@@ -95,7 +95,7 @@ func TestDocumentedFunction(t *testing.T) {
 // TestCompositionExample renders the three environments of testdata/examples/webapp and tries what docs/composition.md tells about
 // them.
 func TestCompositionExample(t *testing.T) {
-	if iso, _ := isolation(); runtime.GOOS != "linux" || iso == "" {
+	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
 		executortest.Missing(t, "the functions are programs that run in a sandbox")
 	}
 	dir := t.TempDir()

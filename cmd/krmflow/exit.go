@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
 )
@@ -94,6 +95,7 @@ func usageError(err error) error { return &exitError{exitUsage, err} }
 func exitCode(err error) int {
 	var sig signalError
 	var ee *exitError
+	var denied *render.DeniedError
 	var results *scheduler.ResultsError
 	var fe *function.Error
 	switch {
@@ -101,6 +103,12 @@ func exitCode(err error) int {
 		return exitSignal + int(sig.sig)
 	case errors.As(err, &ee):
 		return ee.code
+	case errors.As(err, &denied):
+		code := 0
+		for _, d := range denied.Denials {
+			code = max(code, exitOfDenial(d.Reason))
+		}
+		return code
 	case errors.As(err, &results):
 		return exitFunction
 	case errors.As(err, &fe):

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
@@ -102,17 +103,20 @@ func (f *flags) validate() error {
 	return nil
 }
 
-// plannerOptions returns what the flags mean for the planner.
-func (f *flags) plannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
+// plannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
+func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
-	managedBy := f.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on"
+	a.used.Input = &loaders.Budget{Max: a.maxInput}
+	a.used.Watch(a.stop)
 	return planner.Options{
 		Cwd:            cwd,
-		Jobs:           f.jobs,
-		Unrestricted:   f.loadRestrictor == "LoadRestrictionsNone",
-		Reorder:        f.reorder,
+		Jobs:           a.jobs,
+		Input:          a.used.Input,
+		Progress:       a.doing.plan,
+		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
+		Reorder:        a.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),
-		ManagedByLabel: managedBy,
+		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",
 		Functions:      functions,
 	}
 }

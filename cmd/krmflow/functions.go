@@ -11,15 +11,16 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
 
-// The exit codes that concern functions.
 // functionFlags say which functions may run, and how.
 type functionFlags struct {
 	trusted                              catalogList
@@ -63,7 +64,7 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 }
 
 // functions returns what the flags mean for the planner.
-func (f *functionFlags) functions(image func(string) trust.Image) (planner.Functions, error) {
+func (f *functionFlags) functions() (planner.Functions, error) {
 	version, ok := map[string]string{"v1": "", "v1beta1": function.ResourceListV1beta1, "v1alpha1": function.ResourceListV1alpha1}[f.listVersion]
 	if !ok {
 		return planner.Functions{}, usageError(fmt.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
@@ -114,9 +115,7 @@ func (f *functionFlags) functions(image func(string) trust.Image) (planner.Funct
 		}
 		policy.Env = append(policy.Env, text)
 	}
-	return planner.Functions{
-		Trusted: f.trusted, Policy: policy, Isolation: isolation, Image: image, PluginHome: pluginHome(), ListVersion: version,
-	}, nil
+	return planner.Functions{Trusted: f.trusted, Policy: policy, PluginHome: pluginHome(), ListVersion: version}, nil
 }
 
 // pluginHome returns where kustomize looks for legacy plugins.
@@ -168,20 +167,10 @@ func parseMount(text string) (function.Mount, error) {
 
 // denied returns the error for functions that may not or cannot run, nil if all can.
 func (a *app) denied(plan *planner.Plan) error {
-	if len(plan.Denied) == 0 {
-		return a.needsRuntime(plan)
+	if err := render.Denied(plan); err != nil {
+		return err
 	}
-	code := 0
-	var errs []error
-	said := map[string]bool{} // a base that is planned in two variants is denied twice
-	for _, d := range plan.Denied {
-		code = max(code, exitOfDenial(d.Reason))
-		if text := d.Err.Error(); !said[text] {
-			said[text] = true
-			errs = append(errs, d.Err)
-		}
-	}
-	return &exitError{code, errors.Join(errs...)}
+	return a.needsRuntime(plan)
 }
 
 // calls yields the functions of g.
@@ -209,7 +198,7 @@ func (a *app) needsRuntime(plan *planner.Plan) error {
 	if _, ok := a.thirdParty[function.RuntimeContainer]; ok {
 		return nil
 	}
-	if err := detectRuntime(a.runtime); err != nil {
+	if _, err := container.Detect(a.runtime); err != nil {
 		return fmt.Errorf("%w; these functions need one:\n%s", err, strings.Join(names, "\n"))
 	}
 	return nil

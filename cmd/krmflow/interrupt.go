@@ -52,11 +52,9 @@ const (
 	hurry = 300 * time.Millisecond
 )
 
-// await runs a command and returns its exit code. When ctx ends, the command has some time to end by itself. If it does not,
-// because it computes something or waits for something that does not come, await clears up in its place and reports why.
-func (a *app) await(ctx context.Context, end reporter, command func() int) int {
-	done := make(chan int, 1)
-	go func() { done <- command() }()
+// await returns the exit code of a command, which done gives. When ctx ends, the command has some time to end by itself. If it does
+// not, because it computes something or waits for something that does not come, await clears up in its place and reports why.
+func (a *app) await(ctx context.Context, done <-chan int, end reporter) int {
 	select {
 	case code := <-done:
 		return code

@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
@@ -38,7 +39,7 @@ func main() {
 
 // run runs one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	debug.SetGCPercent(collectSeldom)
+	watchdog.CollectSeldom()
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
 	status := &statusWriter{w: stderr}
@@ -46,10 +47,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	end := reporter{human, wantsJSON(args)}
 	out := &stdoutWriter{ctx: ctx, w: stdout}
 	a := &app{stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel}
-	return a.await(ctx, end, func() (code int) {
+	done := make(chan int, 1)
+	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				code = end.report(diag.Panicked("krmflow", p))
+				done <- end.report(diag.Panicked("krmflow", p))
 			}
 		}()
 		cmd := newCommand(a)
@@ -61,8 +63,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			err = writeFailure(fmt.Errorf("cannot write to stdout: %w", out.err))
 		}
 		a.log.end()
-		return end.report(seeUsage(used, err))
-	})
+		done <- end.report(seeUsage(used, err))
+	}()
+	return a.await(ctx, done, end)
 }
 
 // app is what the commands share: the streams and the flags.
@@ -73,11 +76,12 @@ type app struct {
 	flags
 	functionFlags
 	rootFlags
-	log *logger
+	log  *logger
+	opts render.Options // of the plan
 
 	stop   context.CancelCauseFunc // ends the context of the command
 	exits  exits
-	used   usage
+	used   watchdog.Usage
 	doing  doing
 	serves atomic.Bool // the command ends when somebody else says so, and not soon after its context
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
+	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
@@ -42,21 +42,19 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	for _, w := range outdatedFlags(cmd) {
 		a.log.warn(w)
 	}
-	images := &imageProbe{ctx: cmd.Context(), runtime: a.runtime}
-	functions, err := a.functions(images.image)
+	functions, err := a.functions()
 	if err != nil {
 		return nil, err
 	}
-	o := a.plannerOptions(cmd, functions)
-	a.limit(&o)
-	plan := planner.Compile(dirs, o)
-	if ctx := cmd.Context(); ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	a.opts = render.Options{Dirs: dirs, Plan: a.plannerOptions(cmd, functions), ContainerRuntime: a.runtime}
+	plan, err := render.Compile(cmd.Context(), a.opts)
+	if err != nil {
+		return nil, err
 	}
 	a.log.planned(plan)
 	if err := plan.Err(); err != nil && !a.keepGoing {
 		for _, d := range plan.Denied {
-			err = errors.Join(err, d.Err)
+			err = errors.Join(err, d.Err) // without its exit code: that of the mistake counts
 		}
 		return nil, err
 	}
@@ -71,22 +69,24 @@ func (a *app) strictError() error {
 	return nil
 }
 
-// strictPlan is strictError before a plan runs that has functions: none may run if what is known by then makes the run fail.
-func (a *app) strictPlan(plan *planner.Plan) error {
+// mayRun returns an error if a plan may not run: because functions of it may not, or because it has functions and what is known now
+// makes the run fail.
+func (a *app) mayRun(plan *planner.Plan) error {
+	err := a.denied(plan)
 	for range calls(plan.Graph) {
-		return a.strictError()
+		return errors.Join(err, a.strictError())
 	}
-	return nil
+	return err
 }
 
 // planRoots plans the directories that the arguments stand for.
-func (a *app) planRoots(cmd *cobra.Command, args []string) (rootDirs, *planner.Plan, error) {
-	dirs, err := a.roots(cmd.Context(), args)
+func (a *app) planRoots(cmd *cobra.Command, args []string) (render.Roots, *planner.Plan, error) {
+	roots, err := a.roots(cmd.Context(), args)
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, err := a.plan(cmd, dirs.names())
-	return dirs, plan, err
+	plan, err := a.plan(cmd, roots.Dirs())
+	return roots, plan, err
 }
 
 // printPlan prints a plan and returns what is wrong with it.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -10,18 +9,19 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/scheduler"
 )
 
-func buggyNode(*graph.Node) { panic("secret value") }
+type buggy struct{}
+
+func (buggy) Transform(*krm.List, diag.Warn) error { panic("secret value") }
 
 // A bug is reported without what it was working on; KRMFLOW_DEBUG shows value and stack.
 func TestReportBug(t *testing.T) {
 	g := &graph.Graph{}
-	g.Add(&graph.Node{ID: "k#patches[0]"})
-	errs := graph.Walk(context.Background(), g, 1, false, func(_ context.Context, _ graph.NodeID, n *graph.Node, _ func(func())) error {
-		buggyNode(n)
-		return nil
-	})
+	g.Add(&graph.Node{ID: "k#patches[0]", Op: graph.Transform{Transformer: buggy{}}})
+	errs := scheduler.Run(t.Context(), g, scheduler.Options{})
 	for _, debug := range []string{"", "1"} {
 		t.Setenv("KRMFLOW_DEBUG", debug)
 		for _, asJSON := range []bool{false, true} {
@@ -31,7 +31,7 @@ func TestReportBug(t *testing.T) {
 			if code != exitInternal || !strings.Contains(text, "internal error in k#patches[0]: this is a bug of krmflow") {
 				t.Errorf("debug %q, JSON %v: exit code %d\n%s", debug, asJSON, code, text)
 			}
-			if shown := strings.Contains(text, "buggyNode") && strings.Contains(text, "secret value"); shown != (debug != "") {
+			if shown := strings.Contains(text, "buggy.Transform") && strings.Contains(text, "secret value"); shown != (debug != "") {
 				t.Errorf("debug %q, JSON %v: stack and value are shown: %v\n%s", debug, asJSON, shown, text)
 			}
 			if strings.Contains(text, "KRMFLOW_DEBUG=1") != (debug == "") {

@@ -42,9 +42,7 @@ func (a *app) viewComposition(cmd *cobra.Command, dir string) error {
 		return err
 	}
 	a.log = a.flags.logger(a.stderr)
-	o := a.plannerOptions(cmd, planner.Functions{})
-	a.limit(&o)
-	v, plan := planner.Consolidate(dir, o)
+	v, plan := planner.Consolidate(dir, a.plannerOptions(cmd, planner.Functions{}))
 	a.log.planned(plan)
 	if err := plan.Err(); err != nil {
 		return err

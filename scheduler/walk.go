@@ -1,4 +1,4 @@
-package graph
+package scheduler
 
 import (
 	"container/heap"
@@ -6,47 +6,31 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
 )
 
-// A Visit is what [Walk] calls for a node. Its ctx ends with the walk. It may call wait with a function that waits for something
-// outside of this process: another visit takes its place until that function has returned.
-type Visit func(ctx context.Context, id NodeID, n *Node, wait func(func())) error
+// A visit runs a node. Its ctx ends with the walk. It may call wait with a function that waits for something outside of this
+// process: another visit takes its place until that function has returned. It must not panic.
+type visit func(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(func())) error
 
-// ErrStopped is the cause of the end of a visit's context if another node has failed.
-var ErrStopped = errors.New("stopped, because another step failed")
+// errStopped is the cause of the end of a visit's context if another node has failed.
+var errStopped = errors.New("stopped, because another step failed")
 
-// Walk calls visit once for each node, never before its inputs and what it comes after are done, at most jobs at a time, not
-// counting those that wait. Nodes that are ready at the same time start in the order of the Graph, which keeps the number of
-// lists alive small. The calling goroutine is one of those that visit; others are started only when there is something to do
-// for them.
+// A walk calls visit once for each node, never before its inputs and what it comes after are done, at most jobs at a time, not
+// counting those that wait. Nodes that are ready at the same time start in the order of the graph, which keeps the number of
+// lists alive small. The goroutine that calls work is one of those that visit; others are started only when there is something
+// to do for them.
 //
 // After an error no further node is started, and the context of the visits ends, unless keepGoing is true: then only the nodes
-// that need the failed one are left out. Walk returns the errors in the order of the Graph, without those that are
-// [ErrStopped], a panic of visit as a [diag.PanicError]; if ctx ends it returns its error as well.
-func Walk(ctx context.Context, g *Graph, jobs int, keepGoing bool, visit Visit) []error {
-	w := newWalk(g)
-	w.ctx, w.jobs, w.keepGoing, w.visit = ctx, max(1, jobs), keepGoing, visit
-	w.slots, w.workers = w.jobs, 1
-	w.visits, w.stop = context.WithCancelCause(ctx)
-	defer w.stop(nil)
-	w.work()
-	w.others.Wait()
-	errs := w.errors()
-	if ctx.Err() != nil {
-		errs = append(errs, context.Cause(ctx))
-	}
-	return errs
-}
-
+// that need the failed one are left out.
 type walk struct {
 	ctx       context.Context
-	g         *Graph
+	g         *graph.Graph
 	keepGoing bool
-	visit     Visit
+	visit     visit
 	visits    context.Context
 	stop      context.CancelCauseFunc // of visits
-	users     [][]NodeID
+	users     [][]graph.NodeID
 	others    sync.WaitGroup // goroutines besides the calling one
 
 	jobs      int
@@ -61,22 +45,43 @@ type walk struct {
 	returned  sync.Cond // of slots, for visits whose wait is over
 	returning int       // such visits: they go before nodes that are ready
 	stopped   bool
-	errs      map[NodeID]error
+	errs      map[graph.NodeID]error
 }
 
-func newWalk(g *Graph) *walk {
-	w := &walk{g: g, users: make([][]NodeID, len(g.Nodes)), missing: make([]int, len(g.Nodes)), errs: map[NodeID]error{}}
+// newWalk returns a walk of g that has not begun. Its caller calls work, then end.
+func newWalk(ctx context.Context, g *graph.Graph, jobs int, keepGoing bool, visit visit) *walk {
+	jobs = max(1, jobs)
+	w := &walk{ctx: ctx, g: g, jobs: jobs, slots: jobs, workers: 1, keepGoing: keepGoing, visit: visit,
+		users: make([][]graph.NodeID, len(g.Nodes)), missing: make([]int, len(g.Nodes)), errs: map[graph.NodeID]error{}}
+	w.visits, w.stop = context.WithCancelCause(ctx)
 	w.changed.L, w.returned.L = &w.mu, &w.mu
 	for i, n := range g.Nodes {
 		w.missing[i] = len(n.Inputs) + len(n.After)
 		for in := range n.Before() {
-			w.users[in] = append(w.users[in], NodeID(i))
+			w.users[in] = append(w.users[in], graph.NodeID(i))
 		}
 		if w.missing[i] == 0 {
-			w.ready = append(w.ready, NodeID(i))
+			w.ready = append(w.ready, graph.NodeID(i))
 		}
 	}
 	return w
+}
+
+// end waits for the visits and returns their errors in the order of the graph, without those that are [errStopped], and, if the
+// context of the walk has ended, why.
+func (w *walk) end() []error {
+	w.others.Wait()
+	w.stop(nil)
+	var errs []error
+	for i := range w.g.Nodes {
+		if err := w.errs[graph.NodeID(i)]; err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if w.ctx.Err() != nil {
+		errs = append(errs, context.Cause(w.ctx))
+	}
+	return errs
 }
 
 // work visits nodes until there are none left. A goroutine goes on with what it has made ready: handing each node to
@@ -85,12 +90,12 @@ func (w *walk) work() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.await() {
-		id := heap.Pop(&w.ready).(NodeID)
+		id := heap.Pop(&w.ready).(graph.NodeID)
 		w.running++
 		w.slots--
 		w.share()
 		w.mu.Unlock()
-		err := w.call(id)
+		err := w.visit(w.visits, id, w.g.Nodes[id], w.wait)
 		w.mu.Lock()
 		w.running--
 		w.free()
@@ -160,24 +165,15 @@ func (w *walk) wait(f func()) {
 	f()
 }
 
-func (w *walk) call(id NodeID) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = diag.Panicked(w.g.Nodes[id].ID, p)
-		}
-	}()
-	return w.visit(w.visits, id, w.g.Nodes[id], w.wait)
-}
-
 // finish makes the users of id ready whose inputs are all done.
-func (w *walk) finish(id NodeID, err error) {
+func (w *walk) finish(id graph.NodeID, err error) {
 	if err != nil {
-		if !errors.Is(err, ErrStopped) {
+		if !errors.Is(err, errStopped) {
 			w.errs[id] = err
 		}
 		if !w.keepGoing {
 			w.stopped = true
-			w.stop(ErrStopped)
+			w.stop(errStopped)
 		}
 		return
 	}
@@ -188,22 +184,12 @@ func (w *walk) finish(id NodeID, err error) {
 	}
 }
 
-func (w *walk) errors() []error {
-	var errs []error
-	for i := range w.g.Nodes {
-		if err := w.errs[NodeID(i)]; err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
-}
-
-type nodeHeap []NodeID
+type nodeHeap []graph.NodeID
 
 func (h nodeHeap) Len() int           { return len(h) }
 func (h nodeHeap) Less(i, j int) bool { return h[i] < h[j] }
 func (h nodeHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *nodeHeap) Push(x any)        { *h = append(*h, x.(NodeID)) }
+func (h *nodeHeap) Push(x any)        { *h = append(*h, x.(graph.NodeID)) }
 func (h *nodeHeap) Pop() any {
 	old := *h
 	x := old[len(old)-1]

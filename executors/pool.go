@@ -1,0 +1,55 @@
+package executors
+
+import (
+	"context"
+	"sync"
+
+	"github.com/krmflow/krmflow/krm/function"
+)
+
+// A Pool starts executors when functions need them, one for each runtime, and ends them. It is safe for concurrent use.
+type Pool struct {
+	ctx     context.Context
+	program func(function.Runtime) Program
+	mu      sync.Mutex
+	started map[function.Runtime]startedProcess
+}
+
+type startedProcess struct {
+	*Process
+	err error
+}
+
+// NewPool returns a pool of executors that end with ctx; program says which one runs the functions of a runtime.
+func NewPool(ctx context.Context, program func(function.Runtime) Program) *Pool {
+	return &Pool{ctx: ctx, program: program, started: map[function.Runtime]startedProcess{}}
+}
+
+// Get returns the executor for the functions of a runtime. One that could not be started is not tried again: the error stays.
+func (p *Pool) Get(runtime function.Runtime) (Executor, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		return nil, context.Cause(p.ctx) // it may be closed already
+	}
+	x, ok := p.started[runtime]
+	if !ok {
+		x.Process, x.err = Start(p.ctx, p.program(runtime))
+		p.started[runtime] = x
+	}
+	if x.err != nil {
+		return nil, x.err
+	}
+	return x, nil
+}
+
+// Close ends the executors and everything that they run. It may be called at any time, also twice.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.started {
+		if x.err == nil {
+			x.Close()
+		}
+	}
+}

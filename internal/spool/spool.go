@@ -1,0 +1,128 @@
+// Package spool holds texts until all of them are known to be good.
+package spool
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"sync"
+)
+
+// inMemory is how many bytes of text a Spool holds in memory.
+const inMemory = 1 << 20
+
+// A Spool holds texts: the first ones in memory, the others in a temporary file that has no name any more, as the output of
+// a thousand roots would be most of what is in memory. Without a place for the file all of them are in memory. The zero Spool is
+// empty. Put and Close are safe for concurrent use.
+type Spool struct {
+	mu     sync.Mutex
+	texts  map[string][]section
+	held   int
+	file   *os.File
+	failed bool
+	end    int64
+}
+
+// A section is a part of a text: in memory, or at an offset of the file.
+type section struct {
+	text   []byte
+	at, n  int64
+	inFile bool
+}
+
+// Put holds what write writes as the text called name. After an error there is no such text.
+func (s *Spool) Put(name string, write func(io.Writer) error) error {
+	w := writer{spool: s}
+	if err := write(&w); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.texts == nil {
+		s.texts = map[string][]section{}
+	}
+	s.texts[name] = w.list
+	return nil
+}
+
+// writer takes a text that nobody needs in one piece.
+type writer struct {
+	spool *Spool
+	list  []section
+}
+
+func (w *writer) Write(text []byte) (int, error) {
+	if len(text) > 0 {
+		w.list = append(w.list, w.spool.keep(text))
+	}
+	return len(text), nil
+}
+
+func (s *Spool) keep(text []byte) section {
+	if at, ok := s.reserve(len(text)); ok {
+		if _, err := s.file.WriteAt(text, at); err == nil {
+			return section{at: at, n: int64(len(text)), inFile: true}
+		}
+	}
+	return section{text: bytes.Clone(text)}
+}
+
+// reserve returns a place in the file for n bytes, if they belong there.
+func (s *Spool) reserve(n int) (at int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held+n <= inMemory {
+		s.held += n
+		return 0, false
+	}
+	if s.file == nil && !s.failed {
+		file, err := os.CreateTemp("", "krmflow-out-")
+		if err == nil {
+			os.Remove(file.Name()) // fails on Windows: Close does it there
+		}
+		s.file, s.failed = file, err != nil
+	}
+	at = s.end
+	s.end += int64(n)
+	return at, !s.failed
+}
+
+// WriteYAML writes those of the texts called names that are there and not empty, in that order, as one YAML stream. Nothing may be
+// put meanwhile.
+func (s *Spool) WriteYAML(w io.Writer, names []string) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	first := true
+	for _, name := range names {
+		for i, x := range s.texts[name] {
+			if i == 0 && !first {
+				b.WriteString("---\n")
+			}
+			first = false
+			if err := s.writeSection(b, x); err != nil {
+				return err
+			}
+		}
+	}
+	return b.Flush() // says what went wrong before, too
+}
+
+func (s *Spool) writeSection(w io.Writer, x section) error {
+	if !x.inFile {
+		_, err := w.Write(x.text)
+		return err
+	}
+	_, err := io.Copy(w, io.NewSectionReader(s.file, x.at, x.n))
+	return err
+}
+
+// Close removes the file. It may be called at any time, also twice; a text that is put later stays in memory.
+func (s *Spool) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file != nil {
+		s.file.Close()
+		os.Remove(s.file.Name())
+		s.file, s.failed = nil, true
+	}
+}

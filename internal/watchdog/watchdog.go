@@ -1,0 +1,101 @@
+// Package watchdog ends a run that takes more memory or processor time than what it reads and makes is worth. It measures the whole
+// process, so it is for a program that does one run.
+package watchdog
+
+import (
+	"cmp"
+	"context"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// What a run may take, by the size of its input and of what it makes. Trees take some hundredths of it: the limits are for those
+// that ask for endless work in few words, whatever these are.
+const (
+	cpuPerInput = 4 * time.Second        // of processor time for each MiB; for less than 1 MiB as for 1 MiB
+	cpuPerMade  = 200 * time.Millisecond // for each MiB
+	liveBase    = 100 << 20              // bytes of memory in use, besides
+	livePerByte = 8                      // for each byte of input
+	livePerMade = 4                      // bytes for which there is one
+)
+
+// Usage is what a run has taken in and made so far. It is safe for concurrent use.
+type Usage struct {
+	Input *loaders.Budget
+	Made  atomic.Int64 // bytes of final lists
+}
+
+// The heap may grow to 12 MB before anything is collected, which most runs never reach. In those that do, collections come
+// earlier from then on: the peak of large runs counts more than the little time that they take.
+const (
+	gcSeldom = 300 // per cent
+	gcOften  = 100
+)
+
+// CollectSeldom makes collections of garbage rare, until [Usage.Watch] sees that there are some nevertheless.
+func CollectSeldom() { debug.SetGCPercent(gcSeldom) }
+
+// Watch ends the run with stop when this process takes more than the limits allow. Memory grows fast, so it looks often.
+func (u *Usage) Watch(stop context.CancelCauseFunc) {
+	go func() {
+		seldom := true
+		for range time.Tick(20 * time.Millisecond) {
+			live, collections := heap()
+			if seldom && collections > 0 {
+				debug.SetGCPercent(gcOften)
+				seldom = false
+			}
+			if err := cmp.Or(u.checkCPU(), u.checkMemory(live)); err != nil {
+				stop(err)
+				return
+			}
+		}
+	}()
+}
+
+// heap returns how many bytes the last garbage collection found in use, and how many collections there were.
+func heap() (live, collections uint64) {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64(), s[1].Value.Uint64()
+}
+
+func (u *Usage) checkCPU() error {
+	input := u.Input.Used()
+	limit := perMiB(max(1<<20, input), cpuPerInput) + perMiB(u.Made.Load(), cpuPerMade)
+	if cpuTime() <= limit {
+		return nil
+	}
+	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), diag.Size(rounded(input))).
+		Hint(endless)
+}
+
+// perMiB returns the time for n bytes, so much for each MiB. A product of integers would be too large for a few GiB.
+func perMiB(n int64, each time.Duration) time.Duration {
+	return time.Duration(float64(n) / (1 << 20) * float64(each))
+}
+
+func (u *Usage) checkMemory(live uint64) error {
+	input := u.Input.Used()
+	limit := uint64(liveBase + livePerByte*input + u.Made.Load()/livePerMade)
+	if live <= limit {
+		return nil
+	}
+	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(int64(limit>>20<<20)), diag.Size(rounded(input))).
+		Hint(endless)
+}
+
+const endless = "this step, or one before it, copies, repeats or searches something very often"
+
+// rounded returns n in full KiB, or MiB if it has one.
+func rounded(n int64) int64 {
+	if n < 1<<20 {
+		return (n + 1023) >> 10 << 10
+	}
+	return n >> 20 << 20
+}

@@ -1,0 +1,147 @@
+// Package render is krmflow as a library: it plans directories, decides which of their functions may run, and runs the plan.
+//
+// [Render] does all of that. A program that wants to look at the plan first calls [Compile], then [Run] with the same options: what
+// the plan shows is what runs.
+//
+// Steps run in this process, functions never do. The package keeps no state, prints nothing and writes no files: options have
+// callbacks for what happens meanwhile, and package output writes folders. Its functions may be called at the same time.
+package render
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/scheduler"
+)
+
+// Options say what is rendered, and how. Only Dirs are needed.
+type Options struct {
+	// Dirs are the directories to render.
+	Dirs []string
+	// Plan says how they are compiled. An empty Cwd is the working directory. Functions are denied unless Plan.Functions trusts them;
+	// what isolates programs and which images there are is asked of this machine, where it does not say otherwise.
+	Plan planner.Options
+	// ContainerRuntime is the program that has the images: podman, docker or the path of one of them. If it is empty, the first of
+	// them on PATH is.
+	ContainerRuntime string
+	// Run says how the plan is run. Its Executor is not used: Pool is.
+	Run scheduler.Options
+	// Pool starts what runs functions; it is the caller's to close. If it is nil, a plan that has functions cannot run.
+	Pool *executors.Pool
+}
+
+// A Result is what [Render] has made.
+type Result struct {
+	Plan *planner.Plan
+	// Lists are the resources of each of [Options.Dirs], in that order. Those of a root that failed are nil.
+	Lists []*krm.List
+}
+
+// WriteYAML writes the resources of all roots as one YAML stream, as kustomize writes it.
+func (r *Result) WriteYAML(w io.Writer) error {
+	first := true
+	for _, list := range r.Lists {
+		if list == nil || list.Len() == 0 {
+			continue
+		}
+		if !first {
+			if _, err := io.WriteString(w, "---\n"); err != nil {
+				return err
+			}
+		}
+		first = false
+		if err := list.WriteYAML(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Render compiles the directories and runs the plan. If a root has mistakes or a function is denied, nothing runs and the error says
+// all that is wrong. With o.Run.KeepGoing a root that fails keeps no other from being rendered, and the result has those beside the
+// error. Without a plan there is no result.
+func Render(ctx context.Context, o Options) (*Result, error) {
+	plan, err := Compile(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Plan: plan, Lists: make([]*krm.List, len(o.Dirs))}
+	mistakes := plan.Err()
+	if mistakes != nil && !o.Run.KeepGoing {
+		return result, errors.Join(mistakes, Denied(plan))
+	}
+	var mu sync.Mutex
+	root := o.Run.Root
+	o.Run.Root = func(r graph.Root, list *krm.List) error {
+		if root != nil {
+			if err := root(r, list); err != nil {
+				return err
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, dir := range o.Dirs {
+			if dir == r.Dir {
+				result.Lists[i] = list
+			}
+		}
+		return nil
+	}
+	return result, errors.Join(mistakes, Run(ctx, plan, o))
+}
+
+// Compile plans the directories. Nothing runs. The mistakes in them are in the plan; the error says why ctx has ended.
+func Compile(ctx context.Context, o Options) (*planner.Plan, error) {
+	if o.Plan.Cwd == "" {
+		o.Plan.Cwd, _ = os.Getwd() // without one, only absolute paths can be rendered
+	}
+	o.probe(ctx)
+	plan := planner.Compile(o.Dirs, o.Plan)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return plan, nil
+}
+
+// Run runs a plan. It returns all failures as one error: those of steps are of the type [*scheduler.NodeError]. If a function of the
+// plan is denied, nothing runs and the error is that of [Denied].
+func Run(ctx context.Context, plan *planner.Plan, o Options) error {
+	if err := Denied(plan); err != nil {
+		return err
+	}
+	o.Run.Executor = o.executor
+	return errors.Join(scheduler.Run(ctx, plan.Graph, o.Run)...)
+}
+
+// A DeniedError says that functions of a plan may not run.
+type DeniedError struct{ Denials []planner.Denial }
+
+func (e *DeniedError) Error() string { return errors.Join(e.Unwrap()...).Error() }
+
+// Unwrap returns the error of each denial, none twice: a base that is planned in two variants is denied twice.
+func (e *DeniedError) Unwrap() []error {
+	var errs []error
+	said := map[string]bool{}
+	for _, d := range e.Denials {
+		if text := d.Err.Error(); !said[text] {
+			said[text] = true
+			errs = append(errs, d.Err)
+		}
+	}
+	return errs
+}
+
+// Denied returns a [*DeniedError] if functions of the plan may not run, else nil.
+func Denied(plan *planner.Plan) error {
+	if len(plan.Denied) == 0 {
+		return nil
+	}
+	return &DeniedError{plan.Denied}
+}

@@ -1,0 +1,144 @@
+package render_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
+)
+
+// write makes a tree of files and returns its directory.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const (
+	configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+	stamp     = `apiVersion: example.com/v1
+kind: Stamp
+metadata:
+  name: s
+  annotations:
+    config.kubernetes.io/function: "exec: {path: ./stamp}"
+`
+)
+
+// Renders of one program do not disturb each other: each golden file comes out, all at the same time.
+func TestAtTheSameTime(t *testing.T) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, name := range []string{"hello", "shop", "patches", "openapi", "replacements"} {
+		golden := os.DirFS(tree(name) + "/golden")
+		err := fs.WalkDir(golden, ".", func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			all.Go(func() {
+				root := strings.TrimSuffix(file, ".yaml")
+				result, err := render.Render(t.Context(), render.Options{Dirs: []string{root}, Plan: planner.Options{Cwd: tree(name)}})
+				if err != nil {
+					t.Errorf("%s/%s: %v", name, root, err)
+					return
+				}
+				var b strings.Builder
+				if err := result.WriteYAML(&b); err != nil {
+					t.Error(err)
+				}
+				if want, err := fs.ReadFile(golden, file); err != nil || b.String() != string(want) {
+					t.Errorf("%s/%s is not what the golden file has, %v", name, root, err)
+				}
+			})
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Several roots are one stream, in the order that they were given; with KeepGoing one that fails keeps none of the others away.
+func TestRoots(t *testing.T) {
+	dir := write(t, map[string]string{
+		"a/kustomization.yaml": "resources: [cm.yaml]\n", "a/cm.yaml": configMap,
+		"b/kustomization.yaml": "resources: [cm.yaml]\nnamePrefix: b-\n", "b/cm.yaml": configMap,
+		"none/kustomization.yaml": "metadata: {name: x}\n",
+		"bad/kustomization.yaml":  "resources: [missing.yaml]\n",
+	})
+	o := render.Options{Dirs: []string{"b", "none", "bad", "a"}, Plan: planner.Options{Cwd: dir}}
+	result, err := render.Render(t.Context(), o)
+	if err == nil || result == nil || len(result.Plan.Failed) != 1 || result.Lists[0] != nil {
+		t.Errorf("%v, %+v", err, result)
+	}
+	o.Run.KeepGoing = true
+	result, err = render.Render(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "missing.yaml") || result.Lists[2] != nil {
+		t.Errorf("%v, %+v", err, result)
+	}
+	var b strings.Builder
+	want := strings.Replace(configMap, "name: a", "name: b-a", 1) + "---\n" + configMap
+	if err := result.WriteYAML(&b); err != nil || b.String() != want {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// Nothing runs if a function is denied, and a function that is allowed needs a pool.
+func TestFunctions(t *testing.T) {
+	dir := write(t, map[string]string{
+		"kustomization.yaml": "resources: [cm.yaml]\ntransformers: [fn.yaml]\n", "cm.yaml": configMap, "fn.yaml": stamp, "stamp": "#!/bin/sh\ncat\n",
+	})
+	if err := os.Chmod(filepath.Join(dir, "stamp"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o := render.Options{Dirs: []string{"."}, Plan: planner.Options{Cwd: dir}}
+	o.Run.Event = func(e scheduler.Event) { t.Errorf("%s has run", e.Node.ID) }
+	_, err := render.Render(t.Context(), o)
+	var denied *render.DeniedError
+	if !errors.As(err, &denied) || len(denied.Denials) != 1 {
+		t.Errorf("%v, want a DeniedError", err)
+	}
+	policy := &o.Plan.Functions.Policy
+	policy.AllowUncatalogued, policy.AllowExec, policy.AllowUnsandboxed = true, true, true
+	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there is no executor for exec functions") {
+		t.Errorf("%v, want that there is no executor", err)
+	}
+}
+
+// Of a directory with two names the first counts, and a root outside of the base moves the base up.
+func TestPlace(t *testing.T) {
+	dir := write(t, map[string]string{
+		"x/kustomization.yaml": "", "x/y/kustomization.yaml": "", "x/c/kustomization.yaml": "kind: Component\n", "x/.git/kustomization.yaml": "", "z/other.yaml": "",
+	})
+	found, err := render.FindRoots(t.Context(), dir)
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%q, %v", found, err)
+	}
+	roots, err := render.Place(append(found, dir+"/x/../x", dir+"/z"), dir+"/x")
+	var got []string
+	for _, r := range roots {
+		got = append(got, r.Out)
+	}
+	if err != nil || strings.Join(got, " ") != "x x/y z" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := render.FindRoots(t.Context(), dir+"/z"); err == nil {
+		t.Error("a folder without roots has some")
+	}
+}

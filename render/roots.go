@@ -1,0 +1,148 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
+)
+
+// A Root is a directory to render.
+type Root struct {
+	Dir string
+	// Out is the folder that its resources go to: a slash-separated path relative to the output folder.
+	Out string
+}
+
+// Roots are what one run renders.
+type Roots []Root
+
+// Dirs returns the directories, as [Options] have them.
+func (r Roots) Dirs() []string {
+	dirs := make([]string, len(r))
+	for i, root := range r {
+		dirs[i] = root.Dir
+	}
+	return dirs
+}
+
+// Place decides where the resources of each directory go: its path relative to base, or relative to the deepest folder that
+// holds all roots if one lies outside of base. A directory that has several names counts once, under the first.
+func Place(dirs []string, base string) (Roots, error) {
+	base, err := filepath.Abs(base)
+	if err != nil && len(dirs) > 0 && filepath.IsAbs(dirs[0]) {
+		base, err = dirs[0], nil // the working directory was removed
+	}
+	if err != nil {
+		return nil, err
+	}
+	var roots Roots
+	var paths []string
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		real := abs
+		if r, err := loaders.Real(abs); err == nil { // otherwise planning says what is wrong
+			real = r
+		}
+		if seen[real] {
+			continue
+		}
+		seen[real] = true
+		paths = append(paths, abs)
+		if !strings.Contains(dir, "://") {
+			dir = filepath.Clean(dir)
+		}
+		roots = append(roots, Root{Dir: dir})
+	}
+	for _, p := range paths {
+		for !diag.Within(p, base) {
+			base = filepath.Dir(base)
+		}
+	}
+	for i := range roots {
+		out, err := filepath.Rel(base, paths[i])
+		if err != nil {
+			return nil, err
+		}
+		roots[i].Out = filepath.ToSlash(out)
+	}
+	return roots, nil
+}
+
+// FindRoots returns the directories at or below dir that hold a Kustomization or a Composition, in lexical order. Symbolic links to
+// directories below dir are not followed and directories whose name starts with a dot are left out. What is no directory is
+// returned as it is, so that planning says what is wrong with it. What the user names is looked at as it is: no layer limits it.
+func FindRoots(ctx context.Context, dir string) ([]string, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return []string{dir}, nil
+	}
+	var found []string
+	top := dir + string(filepath.Separator) // so that a link to a directory is followed
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			var pe *fs.PathError
+			if errors.As(err, &pe) {
+				err = pe.Err
+			}
+			return fmt.Errorf("%s: %w", path, err)
+		case d.IsDir() && path != top && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case !d.IsDir() && isRootFile(path, d.Name()):
+			if parent := filepath.Dir(path); len(found) == 0 || found[len(found)-1] != parent {
+				found = append(found, parent)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: no Kustomization or Composition at or below this directory", dir)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// isRootFile reports whether the directory of a file is a root because of it: it is a Kustomization or a Composition.
+func isRootFile(path, name string) bool {
+	switch {
+	case slices.Contains(layerfile.Names, name):
+		return !isComponent(path)
+	case slices.Contains(layerfile.CompositionNames, name):
+		data, err := loaders.ReadFile(path, layerfile.MaxSize)
+		return err == nil && layerfile.IsComposition(&yaml.Source{File: path, Data: data})
+	}
+	return false
+}
+
+// isComponent reports whether a kustomization file says that it is a Component. Files that cannot be read or parsed are
+// roots, so that planning reports them.
+func isComponent(path string) bool {
+	data, err := loaders.ReadFile(path, layerfile.MaxSize)
+	if err != nil {
+		return false
+	}
+	if !bytes.Contains(data, []byte("Component")) && !bytes.ContainsAny(data, "\\\x00") {
+		return false // most are not, and to parse them is left to planning; there are escapes and UTF-16
+	}
+	v, err := (&yaml.Source{File: path, Data: data}).Value()
+	return err == nil && v.Get("kind").Text() == "Component"
+}

@@ -1,0 +1,33 @@
+package scheduler_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/scheduler"
+)
+
+// transform is a transformer.
+type transform func()
+
+func (f transform) Transform(*krm.List, diag.Warn) error { f(); return nil }
+
+// runOne runs a graph of one step, which calls f.
+func runOne(t *testing.T, f func()) error {
+	g := &graph.Graph{}
+	g.Add(&graph.Node{ID: "a.yaml#x", Op: graph.Transform{Transformer: transform(f)}})
+	return errors.Join(scheduler.Run(t.Context(), g, scheduler.Options{Jobs: 1})...)
+}
+
+// A panic of a step is an error that names the node and keeps the value to itself.
+func TestPanic(t *testing.T) {
+	err := runOne(t, func() { panic("secret value") })
+	var p *diag.PanicError
+	if !errors.As(err, &p) || p.Where != "a.yaml#x" || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v, want a PanicError of the node without the value", err)
+	}
+}

@@ -1,0 +1,228 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/graph"
+)
+
+// walkAll walks a graph to its end.
+func walkAll(ctx context.Context, g *graph.Graph, jobs int, keepGoing bool, visit visit) []error {
+	w := newWalk(ctx, g, jobs, keepGoing, visit)
+	w.work()
+	return w.end()
+}
+
+// randomGraph returns a graph in which each node takes up to three earlier ones.
+func randomGraph(r *rand.Rand, n int) *graph.Graph {
+	g := &graph.Graph{}
+	for i := range n {
+		node := &graph.Node{ID: fmt.Sprintf("f.yaml#n[%d]", i), Op: graph.Merge{}, Layer: fmt.Sprintf("l%d", i%3)}
+		for range r.IntN(4) {
+			if i > 0 {
+				node.Inputs = append(node.Inputs, graph.NodeID(r.IntN(i)))
+			}
+		}
+		if i > 0 && r.IntN(4) == 0 {
+			node.After = append(node.After, graph.NodeID(r.IntN(i)))
+		}
+		g.Add(node)
+	}
+	return g
+}
+
+func TestWalkOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		g := randomGraph(r, 1+r.IntN(40))
+		jobs := 1 + r.IntN(8)
+		var mu sync.Mutex
+		var running atomic.Int32
+		done := map[graph.NodeID]bool{}
+		errs := walkAll(context.Background(), g, jobs, false, func(_ context.Context, id graph.NodeID, n *graph.Node, _ func(func())) error {
+			if k := running.Add(1); int(k) > jobs {
+				t.Errorf("%d nodes at a time, want at most %d", k, jobs)
+			}
+			defer running.Add(-1)
+			mu.Lock()
+			defer mu.Unlock()
+			for in := range n.Before() {
+				if !done[in] {
+					t.Errorf("node %d started before its input %d was done", id, in)
+				}
+			}
+			if done[id] {
+				t.Errorf("node %d visited twice", id)
+			}
+			done[id] = true
+			return nil
+		})
+		if len(errs) > 0 || len(done) != len(g.Nodes) {
+			t.Fatalf("%d of %d nodes visited, errors %v", len(done), len(g.Nodes), errs)
+		}
+	}
+}
+
+// Visits that wait leave their slots to others, and take them again: at most so many run at a time, and all end.
+func TestWalkWait(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 200 {
+		g := randomGraph(r, 40)
+		jobs := 1 + r.IntN(3)
+		var running, visits atomic.Int32
+		check := func() {
+			if k := running.Add(1); int(k) > jobs {
+				t.Errorf("%d nodes at a time, want at most %d", k, jobs)
+			}
+		}
+		errs := walkAll(t.Context(), g, jobs, false, func(_ context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
+			visits.Add(1)
+			for range int(id) % 3 {
+				check()
+				running.Add(-1)
+				wait(func() { time.Sleep(time.Duration(id%5) * 10 * time.Microsecond) })
+			}
+			check()
+			running.Add(-1)
+			return nil
+		})
+		if len(errs) > 0 || int(visits.Load()) != len(g.Nodes) {
+			t.Fatalf("%d of %d nodes visited, errors %v", visits.Load(), len(g.Nodes), errs)
+		}
+	}
+}
+
+// With one job all that is ready runs while a visit waits.
+func TestWalkBesideWait(t *testing.T) {
+	g := &graph.Graph{}
+	for i := range 5 {
+		g.Add(&graph.Node{ID: fmt.Sprint(i), Op: graph.Merge{}})
+	}
+	var others sync.WaitGroup
+	others.Add(4)
+	walkAll(t.Context(), g, 1, false, func(_ context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
+		if id == 0 {
+			wait(others.Wait) // for ever, if it kept its slot
+		} else {
+			others.Done()
+		}
+		return nil
+	})
+}
+
+// The first error ends the context of the other visits, unless the walk keeps going; what they say then is no error of the walk.
+func TestWalkStops(t *testing.T) {
+	g := &graph.Graph{}
+	for i := range 3 {
+		g.Add(&graph.Node{ID: fmt.Sprint(i), Op: graph.Merge{}})
+	}
+	bad := errors.New("bad")
+	errs := walkAll(t.Context(), g, 3, false, func(ctx context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
+		if id == 1 {
+			return bad
+		}
+		wait(func() { <-ctx.Done() })
+		return fmt.Errorf("node %d: %w", id, context.Cause(ctx))
+	})
+	if len(errs) != 1 || errs[0] != bad {
+		t.Errorf("errors %v", errs)
+	}
+	errs = walkAll(t.Context(), g, 1, true, func(ctx context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
+		if id == 0 {
+			return bad
+		}
+		return ctx.Err()
+	})
+	if len(errs) != 1 || errs[0] != bad {
+		t.Errorf("errors %v", errs)
+	}
+}
+
+// A visit that takes long keeps nobody from what is ready beside it, wherever that stands in the Graph.
+func TestWalkAtTheSameTime(t *testing.T) {
+	for i, ops := range [][]graph.Op{{graph.Call{}, graph.Call{}}, {graph.Call{}, graph.Load{}, graph.Call{}}, {graph.Load{}, graph.Call{}, graph.Load{}, graph.Load{}, graph.Call{}}} {
+		g := &graph.Graph{}
+		var calls sync.WaitGroup
+		for _, op := range ops {
+			g.Add(&graph.Node{ID: fmt.Sprint(len(g.Nodes)), Op: op})
+			if _, ok := op.(graph.Call); ok {
+				calls.Add(1)
+			}
+		}
+		walkAll(t.Context(), g, 2, false, func(_ context.Context, _ graph.NodeID, n *graph.Node, _ func(func())) error {
+			if _, ok := n.Op.(graph.Call); !ok {
+				return nil
+			}
+			calls.Done()
+			all := make(chan struct{})
+			go func() { calls.Wait(); close(all) }()
+			select {
+			case <-all:
+			case <-time.After(10 * time.Second):
+				t.Errorf("case %d: one call waits for the other", i)
+			}
+			return nil
+		})
+	}
+}
+
+func TestWalkFailure(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 200 {
+		g := randomGraph(r, 30)
+		bad := graph.NodeID(r.IntN(30))
+		keepGoing := i%2 == 0
+		fail := errors.New("bad")
+		var mu sync.Mutex
+		visited := map[graph.NodeID]bool{}
+		errs := walkAll(context.Background(), g, 4, keepGoing, func(_ context.Context, id graph.NodeID, _ *graph.Node, _ func(func())) error {
+			mu.Lock()
+			defer mu.Unlock()
+			visited[id] = true
+			if id == bad {
+				return fail
+			}
+			return nil
+		})
+		if len(errs) != 1 || errs[0] != fail {
+			t.Fatalf("errors %v, want the one of node %d", errs, bad)
+		}
+		needsBad := make([]bool, len(g.Nodes))
+		needsBad[bad] = true
+		for id, n := range g.Nodes {
+			for in := range n.Before() {
+				needsBad[id] = needsBad[id] || needsBad[in]
+			}
+			if needsBad[id] && visited[graph.NodeID(id)] && graph.NodeID(id) != bad {
+				t.Errorf("node %d was visited though it needs %d", id, bad)
+			}
+			if keepGoing && !needsBad[id] && !visited[graph.NodeID(id)] {
+				t.Errorf("node %d was left out though it does not need %d", id, bad)
+			}
+		}
+	}
+}
+
+// A walk ends with its context, and its errors say why that ended.
+func TestWalkCancel(t *testing.T) {
+	g := randomGraph(rand.New(rand.NewPCG(5, 6)), 10)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("stop")
+	visits := 0
+	errs := walkAll(ctx, g, 1, false, func(context.Context, graph.NodeID, *graph.Node, func(func())) error {
+		visits++
+		cancel(why)
+		return nil
+	})
+	if visits != 1 || !slices.Contains(errs, why) {
+		t.Errorf("%d visits and errors %v after a cancel in the first visit", visits, errs)
+	}
+}
