@@ -171,6 +171,9 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 func apply(op graph.Call, list *krm.List, reply *function.Reply) (*krm.List, error) {
 	switch op.Role {
 	case function.GeneratorRole:
+		if err := reply.List.CheckSize(); err != nil {
+			return nil, err // such a list yields nothing
+		}
 		builtins.RecordOrigin(reply.List, op.Origin)
 		for _, res := range reply.List.All() {
 			if err := builtins.Absorb(list, res); err != nil {
