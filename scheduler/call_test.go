@@ -41,3 +41,24 @@ func TestGeneratorTooLarge(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// absent is an executor that cannot get any image.
+type absent struct{ answering }
+
+func (absent) Prepare(context.Context, function.Function) error {
+	return &function.Error{Code: function.Retrieval, Msg: "no such image"}
+}
+
+// An image that several roots need and nobody has is reported once, with the roots.
+func TestFetchFailsForRoots(t *testing.T) {
+	g := &graph.Graph{}
+	image := g.Add(&graph.Node{ID: "image", Op: graph.Fetch{}})
+	for _, dir := range []string{"a", "b"} {
+		node := g.Add(&graph.Node{ID: dir, Op: graph.Call{}, After: []graph.NodeID{image}})
+		g.Roots = append(g.Roots, graph.Root{Dir: dir, Node: node})
+	}
+	errs := scheduler.Run(t.Context(), g, scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return absent{}, nil }})
+	if want := "no such image\n  needed by a, b"; len(errs) != 1 || errs[0].Error() != want {
+		t.Errorf("errors %q, want %q", errs, want)
+	}
+}
