@@ -11,7 +11,7 @@ func CRDs(bytes int) Tree {
 	const each = 200 << 10
 	return Tree{
 		Name: fmt.Sprintf("crds-%dmb", bytes>>20), Title: fmt.Sprintf("%d MB of CRDs", bytes>>20), Roots: []string{"."},
-		fill: func(p *plot) {
+		fill: func(p *treeWriter) {
 			var files []string
 			for i := range max(1, bytes/each) {
 				name := fmt.Sprintf("crds/kind%02d.yaml", i)
@@ -23,7 +23,7 @@ func CRDs(bytes int) Tree {
 	}
 }
 
-func definition(p *plot, i, size int, out printf) {
+func definition(p *treeWriter, i, size int, out printf) {
 	written := 0
 	count := func(format string, args ...any) {
 		s := fmt.Sprintf(format, args...)
@@ -43,7 +43,7 @@ func definition(p *plot, i, size int, out printf) {
 }
 
 // property writes a schema of one field; depth limits how deep objects and lists nest.
-func property(p *plot, name, indent string, depth int, out printf) {
+func property(p *treeWriter, name, indent string, depth int, out printf) {
 	out("%s%s:\n", indent, name)
 	in := indent + "  "
 	describe(p, in, out)
@@ -75,7 +75,7 @@ func property(p *plot, name, indent string, depth int, out printf) {
 }
 
 // describe writes a description in one of the forms found in the wild: one line, folded over lines, or a block of paragraphs.
-func describe(p *plot, in string, out printf) {
+func describe(p *treeWriter, in string, out printf) {
 	switch p.rnd.IntN(4) {
 	case 0:
 		out("%sdescription: %s\n", in, p.sentence(6))
@@ -88,7 +88,7 @@ func describe(p *plot, in string, out printf) {
 	}
 }
 
-func (p *plot) sentence(words int) string {
+func (p *treeWriter) sentence(words int) string {
 	s := []string{p.pick("Specifies", "The", "Optional", "If", "Defines", "A")}
 	for range words {
 		s = append(s, p.pick("name", "of", "the", "object", "resource", "which", "pods", "is", "set", "by", "controller", "when", "value", "policy", "applies", "reference", "namespace"))

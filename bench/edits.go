@@ -8,7 +8,7 @@ import (
 
 // trios writes n resources below folder, a Deployment, a Service and a ConfigMap for each app, and returns the apps and the files
 // relative to folder.
-func (p *plot) trios(folder string, n int) (apps []app, files []string) {
+func (p *treeWriter) trios(folder string, n int) (apps []app, files []string) {
 	for i := 0; n > 0; i++ {
 		a := p.app(fmt.Sprintf("%s-%03d", p.pick("cart", "user", "search", "mail", "stock"), i))
 		want := kinds(i, min(3, n))
@@ -22,7 +22,7 @@ func (p *plot) trios(folder string, n int) (apps []app, files []string) {
 }
 
 // jsonPatches writes three JSON patches of the Deployments that the lines of selector find.
-func (p *plot) jsonPatches(out printf, selector string) {
+func (p *treeWriter) jsonPatches(out printf, selector string) {
 	for i, ops := range []string{
 		fmt.Sprintf("- op: replace\n  path: /spec/replicas\n  value: %d\n- op: add\n  path: /spec/minReadySeconds\n  value: %d\n", 2+p.rnd.IntN(7), p.rnd.IntN(60)),
 		fmt.Sprintf("- op: add\n  path: /metadata/annotations/example.com~1patched\n  value: \"%d\"\n- op: test\n  path: /kind\n  value: Deployment\n", p.rnd.IntN(1000)),
@@ -37,14 +37,14 @@ func (p *plot) jsonPatches(out printf, selector string) {
 
 // JSONPatches is n resources, of which a third are Deployments that three JSON patches find by their labels.
 func JSONPatches(n int) Tree {
-	return edited("json-patches", "three JSON patches by labels", n, func(p *plot, out printf, _ []app) {
+	return edited("json-patches", "three JSON patches by labels", n, func(p *treeWriter, out printf, _ []app) {
 		p.jsonPatches(out, "    labelSelector: tier in (frontend,backend,data,edge)\n")
 	})
 }
 
 // AnnotationPatches is n resources, of which a third are Deployments that patches find by their annotations: three all, and nine those of one team.
 func AnnotationPatches(n int) Tree {
-	return edited("annotation-patches", "12 patches by annotations", n, func(p *plot, out printf, _ []app) {
+	return edited("annotation-patches", "12 patches by annotations", n, func(p *treeWriter, out printf, _ []app) {
 		p.jsonPatches(out, "    annotationSelector: example.com/owner\n")
 		for i := range 9 {
 			out("- target:\n    annotationSelector: example.com/owner=team-%d\n  patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n", i)
@@ -57,7 +57,7 @@ func AnnotationPatches(n int) Tree {
 // ReplaceAll is n resources and as many replacements: half of them set a value of one Deployment, and half create an annotation in
 // all Deployments.
 func ReplaceAll(n int) Tree {
-	return edited("replace-all", "as many replacements, half of them in all Deployments", n, func(p *plot, out printf, apps []app) {
+	return edited("replace-all", "as many replacements, half of them in all Deployments", n, func(p *treeWriter, out printf, apps []app) {
 		out("replacements:\n")
 		for i := range n {
 			a := apps[i/2%(n/3)]
@@ -74,7 +74,7 @@ func ReplaceAll(n int) Tree {
 
 // ManyFields is n resources that get labels, each in twenty more places than usual.
 func ManyFields(n int) Tree {
-	return edited("many-fields", "labels into 100 field specs", n, func(p *plot, out printf, _ []app) {
+	return edited("many-fields", "labels into 100 field specs", n, func(p *treeWriter, out printf, _ []app) {
 		out("labels:\n")
 		for i := range 5 {
 			out("- pairs:\n    example.com/label-%d: \"%d\"\n    example.com/other-%d: %s\n  includeSelectors: %v\n  fields:\n", i, p.rnd.IntN(100), i, p.pick("a", "b"), i == 0)
@@ -90,7 +90,7 @@ func ManyFields(n int) Tree {
 // Vars is n resources and a var for the name of each Service, which its Deployment uses three times.
 func Vars(n int) Tree {
 	t := edited("vars", "a third as many vars", n, nil)
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		apps, files := p.trios(".", n)
 		p.file("kustomization.yaml", func(out printf) {
 			header(out, "Kustomization")
@@ -115,7 +115,7 @@ func variable(a app) string { return strings.ToUpper(strings.ReplaceAll(a.name, 
 // Files is n ConfigMaps that are generated from four files of 32 KB each, and a Deployment for each of them.
 func Files(n int) Tree {
 	t := Tree{Name: fmt.Sprintf("files-%d", n), Title: fmt.Sprintf("%d ConfigMaps of four files of 32 KB", n), Roots: []string{"."}}
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		var apps []app
 		var files []string
 		for i := range n {
@@ -146,7 +146,7 @@ func Files(n int) Tree {
 func PatchedChain(layers, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("patched-chain-%d", layers), Title: fmt.Sprintf("%d layers with a JSON patch each, %d resources", layers, n)}
 	t.Roots = []string{fmt.Sprintf("layer-%02d", layers-1)}
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		apps, files := p.trios("layer-00", n)
 		p.kustomization("layer-00", files, "")
 		for i := 1; i < layers; i++ {
@@ -160,7 +160,7 @@ func PatchedChain(layers, n int) Tree {
 	return t
 }
 
-func jsonPatch(p *plot, out printf, a app, i int) {
+func jsonPatch(p *treeWriter, out printf, a app, i int) {
 	out("patches:\n- target:\n    kind: Deployment\n    name: %s\n  patch: |-\n    - op: add\n", a.name)
 	out("      path: /metadata/annotations/example.com~1layer-%d\n      value: \"%d\"\n", i, p.rnd.IntN(1000))
 	out("    - op: replace\n      path: /spec/replicas\n      value: %d\n", 1+p.rnd.IntN(9))
@@ -169,7 +169,7 @@ func jsonPatch(p *plot, out printf, a app, i int) {
 // DeepComponents is n resources and a chain of so many components, each of which uses the next one, patches and adds a label.
 func DeepComponents(depth, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("components-%d", depth), Title: fmt.Sprintf("%d components, one within the other, %d resources", depth, n), Roots: []string{"root"}}
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		apps, files := p.trios("root", n)
 		p.kustomization("root", files, "components:\n- ../component-00\n")
 		for i := range depth {
@@ -187,10 +187,10 @@ func DeepComponents(depth, n int) Tree {
 }
 
 // edited is n resources, a Deployment, a Service and a ConfigMap for each app, with one kustomization and what edit adds to it.
-func edited(name, what string, n int, edit func(p *plot, out printf, apps []app)) Tree {
+func edited(name, what string, n int, edit func(p *treeWriter, out printf, apps []app)) Tree {
 	return Tree{
 		Name: fmt.Sprintf("%s-%d", name, n), Title: fmt.Sprintf("%d resources, %s", n, what), Roots: []string{"."},
-		fill: func(p *plot) {
+		fill: func(p *treeWriter) {
 			apps, files := p.trios(".", n)
 			p.file("kustomization.yaml", func(out printf) {
 				header(out, "Kustomization")

@@ -8,7 +8,7 @@ import (
 
 // Service is one Service and nothing else: what remains is the cost of starting a program.
 func Service() Tree {
-	return Tree{Name: "service", Title: "one Service", Roots: []string{"."}, fill: func(p *plot) {
+	return Tree{Name: "service", Title: "one Service", Roots: []string{"."}, fill: func(p *treeWriter) {
 		p.kustomization(".", []string{"service.yaml"}, "")
 		p.write(".", p.app("hello"), kinds(0, 2)[1:])
 	}}
@@ -16,7 +16,7 @@ func Service() Tree {
 
 // Patch is one Deployment with a strategic merge patch, which needs the schema's merge keys.
 func Patch() Tree {
-	return Tree{Name: "patch", Title: "one Deployment, a strategic merge patch", Roots: []string{"."}, fill: func(p *plot) {
+	return Tree{Name: "patch", Title: "one Deployment, a strategic merge patch", Roots: []string{"."}, fill: func(p *treeWriter) {
 		p.kustomization(".", []string{"deployment.yaml"}, "patches:\n- path: patch.yaml\n")
 		a := p.app("hello")
 		p.write(".", a, kinds(0, 1))
@@ -28,7 +28,7 @@ func Patch() Tree {
 func Flat(n int) Tree {
 	return Tree{
 		Name: fmt.Sprintf("flat-%d", n), Title: fmt.Sprintf("flat, %d resources, 10 patches", n), Roots: []string{"."},
-		fill: func(p *plot) {
+		fill: func(p *treeWriter) {
 			apps, files := p.apps("apps", n, n/50)
 			p.file("kustomization.yaml", func(out printf) {
 				header(out, "Kustomization")
@@ -50,7 +50,7 @@ func Flat(n int) Tree {
 
 // apps writes n resources as apps of eight below folder, except that the first generated apps get their ConfigMap from a
 // generator, which counts as one of the n. It returns the apps and the names of the files.
-func (p *plot) apps(folder string, n, generated int) (apps []app, files []string) {
+func (p *treeWriter) apps(folder string, n, generated int) (apps []app, files []string) {
 	for i := 0; n > 0; i++ {
 		a := p.app(fmt.Sprintf("%s-%03d", p.pick("cart", "user", "search", "mail", "stock", "price", "report"), i))
 		want := kinds(i, min(8, n))
@@ -71,7 +71,7 @@ func (p *plot) apps(folder string, n, generated int) (apps []app, files []string
 func Replacements(n int) Tree {
 	return Tree{
 		Name: fmt.Sprintf("replacements-%d", n), Title: fmt.Sprintf("%d replacements, %d resources", n, n), Roots: []string{"."},
-		fill: func(p *plot) { plantReplacements(p, n, false) },
+		fill: func(p *treeWriter) { plantReplacements(p, n, false) },
 	}
 }
 
@@ -80,11 +80,11 @@ func ReplacementFiles(n int) Tree {
 	t := Replacements(n)
 	t.Name += "-files"
 	t.Title += ", half as many files of replacements"
-	t.fill = func(p *plot) { plantReplacements(p, n, true) }
+	t.fill = func(p *treeWriter) { plantReplacements(p, n, true) }
 	return t
 }
 
-func plantReplacements(p *plot, n int, inFiles bool) {
+func plantReplacements(p *treeWriter, n int, inFiles bool) {
 	var apps []app
 	var files []string
 	for i := range n / 2 {

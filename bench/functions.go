@@ -23,7 +23,7 @@ func functions(calls, n int, name, what string, program func() ([]byte, error)) 
 		Name: fmt.Sprintf("%s-%d", name, calls), Title: fmt.Sprintf("%d calls of %s, %d resources", calls, what, n), Roots: []string{"."},
 		Flags: []string{"--enable-alpha-plugins", "--enable-exec"},
 	}
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		var files, configs []string
 		for i := range n {
 			a := p.app(fmt.Sprintf("app-%03d", i))

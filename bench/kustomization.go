@@ -1,7 +1,7 @@
 package bench
 
 // kustomization writes folder/kustomization.yaml with a list of resources and further text.
-func (p *plot) kustomization(folder string, resources []string, more string) {
+func (p *treeWriter) kustomization(folder string, resources []string, more string) {
 	p.file(folder+"/kustomization.yaml", func(out printf) {
 		header(out, "Kustomization")
 		list(out, "resources", resources)
@@ -33,7 +33,7 @@ func settings(out printf, owner string) {
 	out("commonAnnotations:\n  example.com/contact: %s@example.com\n", owner)
 }
 
-func images(p *plot, out printf) {
+func images(p *treeWriter, out printf) {
 	names := imageNames()
 	out("images:\n- name: %s\n  newTag: \"%d.%d\"\n", names[0], 1+p.rnd.IntN(9), p.rnd.IntN(20))
 	out("- name: %s\n  newName: mirror.example.com/web\n  newTag: stable\n", names[1])
@@ -42,7 +42,7 @@ func images(p *plot, out printf) {
 }
 
 // generators makes the ConfigMap of each app with a generator, and the names of the apps' volumes must follow its hash.
-func generators(p *plot, out printf, apps []app) {
+func generators(p *treeWriter, out printf, apps []app) {
 	if len(apps) == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func mergePatch(a app, out printf) {
 }
 
 // tenPatches writes patches of every form: a file, inline merges with and without a target, and JSON patches.
-func tenPatches(p *plot, out printf, apps []app) {
+func tenPatches(p *treeWriter, out printf, apps []app) {
 	out("patches:\n- path: patches/merge.yaml\n")
 	some := func() string { return apps[p.rnd.IntN(len(apps))].name }
 	for range 4 {

@@ -12,7 +12,7 @@ func Overlays(m, bases int) Tree {
 	for i := range m {
 		t.Roots = append(t.Roots, fmt.Sprintf("overlays/site-%03d", i))
 	}
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		apps := make([]app, bases)
 		for i := range bases {
 			apps[i] = p.app(fmt.Sprintf("base-%02d", i))
@@ -27,7 +27,7 @@ func Overlays(m, bases int) Tree {
 }
 
 // base writes an app with a kustomization of its own, whose ConfigMap comes from a generator.
-func (p *plot) base(folder string, a app, want []kind) {
+func (p *treeWriter) base(folder string, a app, want []kind) {
 	var files []string
 	for _, k := range want {
 		if k.name != "configmap" {
@@ -50,7 +50,7 @@ configMapGenerator:
 }
 
 // components writes the two components that overlays share: one adds a resource, the other patches every Deployment.
-func (p *plot) components() {
+func (p *treeWriter) components() {
 	p.file("components/quota/kustomization.yaml", func(out printf) {
 		header(out, "Component")
 		list(out, "resources", []string{"quota.yaml"})
@@ -78,7 +78,7 @@ spec:
 `)
 }
 
-func (p *plot) overlay(root string, i int, apps []app) {
+func (p *treeWriter) overlay(root string, i int, apps []app) {
 	var resources []string
 	used := make([]app, 6)
 	for k := range used {
@@ -106,7 +106,7 @@ func (p *plot) overlay(root string, i int, apps []app) {
 func Chain(layers, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("chain-%d", layers), Title: fmt.Sprintf("chain of %d layers, %d resources", layers, n)}
 	t.Roots = []string{fmt.Sprintf("layer-%02d", layers-1)}
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		apps, files := p.apps("layer-00", n, 2)
 		for i, f := range files {
 			files[i] = f[len("layer-00/"):]
@@ -123,7 +123,7 @@ func Chain(layers, n int) Tree {
 	return t
 }
 
-func (p *plot) layer(i int, apps []app) {
+func (p *treeWriter) layer(i int, apps []app) {
 	folder := fmt.Sprintf("layer-%02d", i)
 	a := apps[i%len(apps)]
 	p.file(folder+"/kustomization.yaml", func(out printf) {
@@ -151,7 +151,7 @@ func (p *plot) layer(i int, apps []app) {
 // Diamond is one base of n resources that so many arms use, all of which meet again in one root.
 func Diamond(arms, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("diamond-%dx%d", arms, n), Title: fmt.Sprintf("diamond, %d × %d resources", arms, n), Roots: []string{"top"}}
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		apps, files := p.apps("base", n, n/50)
 		for i, f := range files {
 			files[i] = f[len("base/"):]

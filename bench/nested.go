@@ -11,7 +11,7 @@ import (
 func Nested(n int) Tree {
 	t := Tree{Name: fmt.Sprintf("nested-%d", n), Title: fmt.Sprintf("nested small bases (issue 5084), %d resources", n), Roots: []string{"all"}}
 	const perApp, appsPerTeam, teamsPerCluster = 5, 5, 5
-	t.fill = func(p *plot) {
+	t.fill = func(p *treeWriter) {
 		bases := make([]app, 12)
 		for i := range bases {
 			bases[i] = p.app(fmt.Sprintf("app-%02d", i))
@@ -36,7 +36,7 @@ func Nested(n int) Tree {
 }
 
 // team writes a team's kustomization and its instances of shared bases, each of which has one generated ConfigMap more than its base.
-func (p *plot) team(folder string, number, count int, bases []app) {
+func (p *treeWriter) team(folder string, number, count int, bases []app) {
 	var instances []string
 	for i := range count {
 		a := bases[p.rnd.IntN(len(bases))]

@@ -19,7 +19,7 @@ func imageNames() []string {
 	}
 }
 
-func (p *plot) app(name string) app {
+func (p *treeWriter) app(name string) app {
 	return app{
 		name:     name,
 		image:    fmt.Sprintf("%s:%d.%d.%d", p.pick(imageNames()...), p.rnd.IntN(9)+1, p.rnd.IntN(30), p.rnd.IntN(12)),
@@ -32,7 +32,7 @@ func (p *plot) app(name string) app {
 // A kind writes one resource of an app as a YAML document. Its name is the name of the file.
 type kind struct {
 	name  string
-	write func(p *plot, a app, out printf)
+	write func(p *treeWriter, a app, out printf)
 }
 
 // kinds returns n resources that app number i of a tree has. Every app starts with the same ones; the eighth differs from app to
@@ -50,7 +50,7 @@ func kinds(i, n int) []kind {
 }
 
 // write puts resources of an app into files named after them below folder and returns the files' names relative to folder.
-func (p *plot) write(folder string, a app, kinds []kind) []string {
+func (p *treeWriter) write(folder string, a app, kinds []kind) []string {
 	names := make([]string, 0, len(kinds))
 	for _, k := range kinds {
 		p.file(folder+"/"+k.name+".yaml", func(out printf) { k.write(p, a, out) })
@@ -59,7 +59,7 @@ func (p *plot) write(folder string, a app, kinds []kind) []string {
 	return names
 }
 
-func deployment(p *plot, a app, out printf) {
+func deployment(p *treeWriter, a app, out printf) {
 	out("# %s serves the %s tier.\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: %s\n", a.name, a.tier, a.name)
 	out("  labels:\n    app.kubernetes.io/name: %s\n    tier: %s\n", a.name, a.tier)
 	out("  annotations:\n    example.com/owner: \"team-%d\"\n    example.com/change: \"%d\"\n", p.rnd.IntN(12), p.rnd.IntN(100000))
@@ -86,7 +86,7 @@ func deployment(p *plot, a app, out printf) {
 	out("      volumes:\n      - name: config\n        configMap:\n          name: %s\n      - name: scratch\n        emptyDir: {}\n", a.name)
 }
 
-func environment(p *plot, a app, out printf) {
+func environment(p *treeWriter, a app, out printf) {
 	out("        env:\n        - name: APP_NAME\n          value: %s\n", a.name)
 	out("        - name: POD_IP\n          valueFrom:\n            fieldRef:\n              fieldPath: status.podIP\n")
 	out("        - name: MODE\n          valueFrom:\n            configMapKeyRef:\n              name: %s\n              key: mode\n", a.name)
@@ -95,13 +95,13 @@ func environment(p *plot, a app, out printf) {
 	}
 }
 
-func service(p *plot, a app, out printf) {
+func service(p *treeWriter, a app, out printf) {
 	out("apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  labels:\n    tier: %s\nspec:\n", a.name, a.tier)
 	out("  type: ClusterIP\n  selector:\n    app.kubernetes.io/name: %s\n  ports:\n", a.name)
 	out("    - name: http\n      port: 80\n      targetPort: http\n    - name: metrics\n      port: 9090\n      targetPort: metrics\n")
 }
 
-func configMap(p *plot, a app, out printf) {
+func configMap(p *treeWriter, a app, out printf) {
 	out("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  mode: %s\n", a.name, p.pick("fast", "safe", "\"off\"", "'1'"))
 	out("  host: %s.example.com\n  timeout: \"%d\"\n", a.name, p.rnd.IntN(300))
 	out("  app.properties: |\n    # settings of %s\n    pool.size=%d\n    cache.ttl=%ds\n    log.format=json\n",
@@ -111,29 +111,29 @@ func configMap(p *plot, a app, out printf) {
 	}
 }
 
-func serviceAccount(p *plot, a app, out printf) {
+func serviceAccount(p *treeWriter, a app, out printf) {
 	out("apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: %s\nautomountServiceAccountToken: %v\n", a.name, p.rnd.IntN(2) == 0)
 }
 
-func role(p *plot, a app, out printf) {
+func role(p *treeWriter, a app, out printf) {
 	out("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: %s\nrules:\n", a.name)
 	out("- apiGroups: [\"\"]\n  resources: [\"configmaps\", \"secrets\"]\n  verbs: [\"get\", \"list\", \"watch\"]\n")
 	out("- apiGroups:\n  - apps\n  resources:\n  - deployments\n  verbs:\n  - get\n  - %s\n", p.pick("patch", "update"))
 }
 
-func roleBinding(p *plot, a app, out printf) {
+func roleBinding(p *treeWriter, a app, out printf) {
 	out("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata:\n  name: %s\n", a.name)
 	out("roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: Role\n  name: %s\nsubjects:\n- kind: ServiceAccount\n  name: %s\n", a.name, a.name)
 }
 
-func autoscaler(p *plot, a app, out printf) {
+func autoscaler(p *treeWriter, a app, out printf) {
 	out("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata:\n  name: %s\nspec:\n", a.name)
 	out("  scaleTargetRef:\n    apiVersion: apps/v1\n    kind: Deployment\n    name: %s\n  minReplicas: %d\n  maxReplicas: %d\n",
 		a.name, a.replicas, a.replicas+1+p.rnd.IntN(10))
 	out("  metrics:\n  - type: Resource\n    resource:\n      name: cpu\n      target:\n        type: Utilization\n        averageUtilization: %d\n", 50+p.rnd.IntN(40))
 }
 
-func ingress(p *plot, a app, out printf) {
+func ingress(p *treeWriter, a app, out printf) {
 	out("apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  name: %s\n  annotations:\n", a.name)
 	out("    nginx.ingress.kubernetes.io/proxy-body-size: %dm\n    nginx.ingress.kubernetes.io/ssl-redirect: \"true\"\n", 1+p.rnd.IntN(64))
 	out("spec:\n  ingressClassName: nginx\n  tls:\n  - hosts:\n    - %s.example.com\n    secretName: %s-tls\n", a.name, a.name)
@@ -141,18 +141,18 @@ func ingress(p *plot, a app, out printf) {
 	out("        backend:\n          service:\n            name: %s\n            port:\n              name: http\n", a.name)
 }
 
-func disruptionBudget(p *plot, a app, out printf) {
+func disruptionBudget(p *treeWriter, a app, out printf) {
 	out("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: %s\nspec:\n  maxUnavailable: %s\n", a.name, p.pick("1", "2", "25%"))
 	out("  selector:\n    matchLabels:\n      app.kubernetes.io/name: %s\n", a.name)
 }
 
-func serviceMonitor(p *plot, a app, out printf) {
+func serviceMonitor(p *treeWriter, a app, out printf) {
 	out("apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata:\n  name: %s\nspec:\n", a.name)
 	out("  selector:\n    matchLabels:\n      tier: %s\n  endpoints:\n  - port: metrics\n    interval: %ds\n    scrapeTimeout: 10s\n", a.tier, 15+15*p.rnd.IntN(4))
 	out("    relabelings:\n    - sourceLabels: [__meta_kubernetes_pod_node_name]\n      targetLabel: node\n      regex: '(.*)'\n")
 }
 
-func networkPolicy(p *plot, a app, out printf) {
+func networkPolicy(p *treeWriter, a app, out printf) {
 	out("apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata:\n  name: %s\nspec:\n", a.name)
 	out("  podSelector:\n    matchLabels:\n      app.kubernetes.io/name: %s\n  policyTypes: [Ingress]\n", a.name)
 	out("  ingress:\n  - from:\n    - podSelector:\n        matchLabels:\n          tier: %s\n    ports:\n    - protocol: TCP\n      port: %d\n",

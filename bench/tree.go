@@ -24,7 +24,7 @@ type Tree struct {
 	// Flags are those of both programs' build, KrmflowFlags those of krmflow alone.
 	Flags, KrmflowFlags []string
 
-	fill func(*plot)
+	fill func(*treeWriter)
 }
 
 // Trees returns the trees that Compare measures, smallest first.
@@ -72,13 +72,13 @@ func Write(ctx context.Context, dir string, t Tree, seed int64) error {
 	}
 	h := fnv.New64a()
 	io.WriteString(h, t.Name)
-	p := &plot{ctx: ctx, dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
+	p := &treeWriter{ctx: ctx, dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
 	t.fill(p)
 	return p.err
 }
 
-// A plot writes files below dir one at a time, so that a large tree needs little memory, and keeps the first error.
-type plot struct {
+// A treeWriter writes files below dir one at a time, so that a large tree needs little memory, and keeps the first error.
+type treeWriter struct {
 	ctx context.Context
 	dir string
 	rnd *rand.Rand
@@ -86,8 +86,8 @@ type plot struct {
 	err error
 }
 
-// file writes one file, whose name is slash-separated and relative to the plot; body gets a printf for its content.
-func (p *plot) file(name string, body func(printf)) {
+// file writes one file, whose name is slash-separated and relative to its folder; body gets a printf for its content.
+func (p *treeWriter) file(name string, body func(printf)) {
 	if p.err == nil && p.ctx.Err() != nil {
 		p.err = context.Cause(p.ctx)
 	}
@@ -114,11 +114,11 @@ func (p *plot) file(name string, body func(printf)) {
 }
 
 // text writes one file of fixed content.
-func (p *plot) text(name, content string) {
+func (p *treeWriter) text(name, content string) {
 	p.file(name, func(out printf) { out("%s", content) })
 }
 
 // pick returns one of the choices.
-func (p *plot) pick(choices ...string) string { return choices[p.rnd.IntN(len(choices))] }
+func (p *treeWriter) pick(choices ...string) string { return choices[p.rnd.IntN(len(choices))] }
 
 type printf func(format string, args ...any)

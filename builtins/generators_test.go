@@ -294,9 +294,9 @@ func TestGeneratorMistakes(t *testing.T) {
 		{"{name: s, files: [a=b=c]}", "files[0]: must be of the form path or key=path, with no further '='"},
 		{"{name: s, files: [nope]}", "files[0]: nope: no such file"},
 		{"{name: s, envs: [nope]}", "envs[0]: nope: no such file"},
-		{"{name: s, envs: [bad.env]}", "envs[0]: dir/bad.env:2: line is not valid UTF-8"},
-		{"{name: s, envs: [big.env]}", "envs[0]: dir/big.env:2: line of more than 64 KiB\n" +
-			"  kustomize would ignore it and all lines after it without a message"},
+		{"{name: s, envs: [bad.env]}", "dir/bad.env:2: envs[0]: line is not valid UTF-8"},
+		{"{name: s, envs: [big.env]}", "dir/big.env:2: envs[0]: line of more than 64 KiB\n" +
+			"  files takes longer values: KEY=PATH"},
 		{"{name: s, envs: [fits.env]}", ""},
 	} {
 		for _, g := range []Generator{&ConfigMapGenerator{}, &SecretGenerator{}} {

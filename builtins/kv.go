@@ -53,9 +53,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 		if err == nil {
 			all, err = appendEnvFile(all, src)
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("envs[%d]: %w", i, err))
-		}
+		errs = append(errs, labelled(fmt.Sprintf("envs[%d]", i), err))
 	}
 	for i, text := range s.Literals {
 		key, value, ok := strings.Cut(text, "=")
@@ -133,7 +131,7 @@ func unquote(s string) string {
 	return s[1 : len(s)-1]
 }
 
-// maxEnvLine is the length from which kustomize silently drops a line and all that follow.
+// maxEnvLine is the length from which a line is refused: kustomize takes no entry from it.
 const maxEnvLine = 64 << 10
 
 // appendEnvFile appends the entries of a file of key=value lines. A line without "=" has the empty value, a line without
@@ -147,7 +145,7 @@ func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 		switch {
 		case len(line) >= maxEnvLine:
 			return nil, diag.Errorf(pos, "", "line of more than %s", diag.Size(maxEnvLine)).
-				Hint("kustomize would ignore it and all lines after it without a message")
+				Hint("files takes longer values: KEY=PATH")
 		case !utf8.ValidString(line):
 			return nil, diag.Errorf(pos, "", "line is not valid UTF-8")
 		}

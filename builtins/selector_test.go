@@ -29,7 +29,7 @@ func TestSelectorMatch(t *testing.T) {
 	renamed := object("apps/v1", "Deployment", "", "web")
 	renamed.PushID()
 	renamed.SetName("prod-web")
-	renamed.SetNamespace("prod")
+	renamed.SetValue(renamed.Value().WithAt(yaml.Str("prod"), "metadata", "namespace"))
 	labelled := object("v1", "ConfigMap", "n1", "cfg")
 	v := labelled.Value()
 	labelled.SetValue(v.With("metadata", v.Get("metadata").With("labels", mustFields("app", "x", "tier", "db"))))

@@ -95,8 +95,8 @@ func AsError(err error) *Error {
 	}
 	e := &Error{Err: err}
 	e.Msg, e.Hints = Parts(err)
-	if at != nil {
-		e.Pos = at.Pos
+	if at != nil && at.Pos.File != "" {
+		e.Pos, e.Msg = at.Pos, strings.Replace(e.Msg, at.Pos.String()+": ", "", 1) // the place stands in front
 	}
 	return e
 }

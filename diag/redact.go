@@ -9,7 +9,7 @@ import (
 const hidden = "xxxxx"
 
 // publicParameters are those whose values tell which version of what is meant. What others hold may be a token or a signature.
-var publicParameters = []string{"ref", "version", "timeout", "submodules", "depth", "archive", "checksum", "filename"}
+var publicParameters = []string{"ref", "version", "timeout", "submodules", "depth", "archive", "checksum", "filename", "sha1", "sha256", "sha512"}
 
 // Redact returns a reference (an address, an image, a path, or what somebody wrote in its place) as it may be shown: without token and
 // password in front of a host, also in git's short form user:password@host:path, and without the values of parameters other than
@@ -111,7 +111,7 @@ func redactParameters(text string, names bool) string {
 		}
 		text = text[len(part)+len(sep):]
 		name, value, ok := strings.Cut(part, "=")
-		switch public := slices.Contains(publicParameters, name) || strings.HasPrefix(name, "sha"); {
+		switch public := slices.Contains(publicParameters, name); {
 		case part == "", public, names && !ok:
 			b.WriteString(part)
 		case !ok:

@@ -26,6 +26,7 @@ func TestRedact(t *testing.T) {
 		{"https://example.com/x?token=T&ref=v1&access_token=T&sig=T", "https://example.com/x?token=xxxxx&ref=v1&access_token=xxxxx&sig=xxxxx"},
 		{"https://example.com/x?TOKEN", "https://example.com/x?xxxxx"},
 		{"https://example.com/x?ref=v1?sig=T;a=T", "https://example.com/x?ref=v1?sig=xxxxx;a=xxxxx"},
+		{"https://example.com/x?shared_secret=T&share_token=T&sha256=abc", "https://example.com/x?shared_secret=xxxxx&share_token=xxxxx&sha256=abc"},
 		{"https://example.com/x#access_token=T", "https://example.com/x#access_token=xxxxx"},
 		// Nothing is hidden in what has no secrets.
 		{"", ""},

@@ -96,6 +96,9 @@ func generate(op graph.Generate, list *krm.List) error {
 		return err
 	}
 	made := krm.NewList(rs...)
+	if err := made.CheckSize(); err != nil {
+		return err // such a list yields nothing
+	}
 	builtins.RecordOrigin(made, op.Origin)
 	for _, r := range made.All() {
 		if err := builtins.Absorb(list, r); err != nil {

@@ -1,10 +1,12 @@
 package eval
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -117,5 +119,15 @@ func TestRunErrors(t *testing.T) {
 		if _, err := Run(tc.op, inputs, func(string, ...any) {}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s of %q: error %v, want %q in it", tc.op.Verb(), tc.inputs, err, tc.want)
 		}
+	}
+}
+
+// What is made too large is an error, and does not get lost.
+func TestGenerateTooLarge(t *testing.T) {
+	generator := &builtins.ConfigMapGenerator{}
+	generator.Name, generator.Literals = "made", []string{"a=" + strings.Repeat("x", yaml.MaxResource)}
+	_, err := Run(graph.Generate{Generator: step(t, generator)}, []Input{{List: loaded(t, web)}}, nil)
+	if !errors.Is(err, diag.ErrLimit) || !strings.Contains(err.Error(), "v1 ConfigMap made has become larger than 64 MiB") {
+		t.Errorf("error %v", err)
 	}
 }

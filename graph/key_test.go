@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -165,4 +166,66 @@ func describe(v reflect.Value) string {
 		return s + "}"
 	}
 	return fmt.Sprintf("%q", fmt.Sprint(v.Interface()))
+}
+
+// Configurations that differ in nothing but the content of a file that they name have different keys: what was read is part of them.
+func TestKeysTellFiles(t *testing.T) {
+	const cm = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: %s}}"
+	byPath := &builtins.Selector{}
+	byPath.Name = "x"
+	for _, tt := range []struct {
+		text string // with the place where the contents differ
+		make func() builtins.Builtin
+	}{
+		{"%s", func() builtins.Builtin {
+			g := new(builtins.ConfigMapGenerator)
+			g.Name, g.Files = "x", []string{"f"}
+			return g
+		}},
+		{"a=%s", func() builtins.Builtin {
+			g := new(builtins.SecretGenerator)
+			g.Name, g.Envs = "x", []string{"f"}
+			return g
+		}},
+		{cm, func() builtins.Builtin { return &builtins.PatchTransformer{Path: "f"} }},
+		{"- {op: add, path: /a, value: %s}", func() builtins.Builtin { return &builtins.PatchTransformer{Path: "f", Target: byPath} }},
+		{"- {op: add, path: /a, value: %s}", func() builtins.Builtin { return &builtins.PatchJson6902Transformer{Path: "f", Target: byPath} }},
+		{cm, func() builtins.Builtin { return &builtins.PatchStrategicMergeTransformer{Paths: []string{"f"}} }},
+		{"{sourceValue: %s, targets: [{select: {kind: X}, fieldPaths: [a]}]}", func() builtins.Builtin {
+			return &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{{Path: "f"}}}
+		}},
+		{"targets: [{fieldPath: metadata/%s}]", func() builtins.Builtin { return &builtins.ValueAddTransformer{Value: "v", TargetFilePath: "f"} }},
+	} {
+		key := func(value string) krm.Digest {
+			b := tt.make()
+			err := b.Configure(builtins.Env{Read: func(string) (*yaml.Source, error) {
+				return &yaml.Source{File: "f", Data: fmt.Appendf(nil, tt.text, value)}, nil
+			}})
+			if err != nil {
+				t.Fatalf("%T: %v", b, err)
+			}
+			return operation(b).Key()
+		}
+		if key("b") != key("b") || key("b") == key("c") {
+			t.Errorf("%T of %q: the keys are %s and %s, and %s for another file", tt.make(), tt.text, key("b"), key("b"), key("c"))
+		}
+	}
+}
+
+// Operations of different kinds have different keys, also where they hold the same.
+func TestKeysTellOperations(t *testing.T) {
+	seen := map[krm.Digest]string{}
+	sorter := new(builtins.SortOrderTransformer)
+	for _, op := range []graph.Op{
+		graph.Load{}, graph.Merge{}, graph.Generate{}, graph.Transform{}, graph.Validate{}, graph.Discard{}, graph.Fetch{}, graph.Call{}, graph.Finish{},
+		graph.Transform{Transformer: sorter}, graph.Validate{Transformer: sorter}, graph.Finish{Transformer: sorter},
+		graph.Transform{Transformer: sorter, Last: true}, graph.Transform{Transformer: sorter, Origin: &krm.Origin{}},
+		graph.Load{Source: &yaml.Source{File: "f"}}, graph.Load{Source: &yaml.Source{File: "g"}}, graph.Load{Source: &yaml.Source{File: "f", Data: []byte("a: b")}},
+	} {
+		name := fmt.Sprintf("%T %+v", op, op)
+		if other := seen[op.Key()]; other != "" {
+			t.Errorf("%s and %s have one key", name, other)
+		}
+		seen[op.Key()] = name
+	}
 }

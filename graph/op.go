@@ -14,7 +14,8 @@ type Op interface {
 	// Verb is the word that plans and logs use.
 	Verb() string
 	// Key is a digest of all that decides what the operation does with its inputs: where the keys and the inputs are the same, the
-	// results are. It tells the state of a configuration after it was made ready, so it does not change afterwards.
+	// results are. For a [Call] that holds with one and the same executor, and if its function has a digest. The key is that of a
+	// configured operation; a run does not change it.
 	Key() krm.Digest
 }
 

@@ -16,7 +16,7 @@ const codecVersion = 1
 // strings are one node in several places. Two lists that every step would treat in the same way have the same bytes, in every process:
 // by them a result can be recognised and kept.
 func (l *List) AppendBinary(dst []byte) []byte {
-	w := listWriter{dst: append(dst, codecVersion), origins: map[*Origin]uint64{nil: 0}}
+	w := listWriter{dst: append(dst, codecVersion), origins: map[Origin]int{}}
 	w.uint(len(l.items))
 	for _, r := range l.items {
 		w.resource(r)
@@ -26,7 +26,7 @@ func (l *List) AppendBinary(dst []byte) []byte {
 
 type listWriter struct {
 	dst     []byte
-	origins map[*Origin]uint64
+	origins map[Origin]int // their numbers, from 1
 }
 
 func (w *listWriter) uint(n int)    { w.dst = binary.AppendUvarint(w.dst, uint64(n)) }
@@ -84,14 +84,18 @@ func (w *listWriter) resource(r *Resource) {
 	w.uint(r.Pos.Line)
 }
 
-// origin writes the number of an origin, and the origin itself when it is the first time.
+// origin writes the number of an origin, 0 for none, and the origin itself when it is the first time.
 func (w *listWriter) origin(o *Origin) {
-	n, known := w.origins[o]
-	if !known {
-		n = uint64(len(w.origins))
-		w.origins[o] = n
+	if o == nil {
+		w.uint(0)
+		return
 	}
-	w.uint(int(n))
+	n, known := w.origins[*o]
+	if !known {
+		n = len(w.origins) + 1
+		w.origins[*o] = n
+	}
+	w.uint(n)
 	if !known {
 		w.texts([]string{o.Path, o.Repo, o.Ref, o.ConfiguredIn})
 		w.id(o.ConfiguredBy)

@@ -54,7 +54,7 @@ func ExampleList_Append() {
 		return
 	}
 	again := rs[0].Copy()
-	again.SetNamespace("default")
+	again.SetValue(again.Value().WithAt(yaml.Str("default"), "metadata", "namespace"))
 	fmt.Println(krm.NewList(rs...).Append(again))
 	// Output:
 	// duplicate resource v1 Service default/web (already at web.yaml:1)

@@ -16,7 +16,7 @@ func TestSetKeepsIndexesRight(t *testing.T) {
 		func(r *Resource) { r.PushID() },
 		func(r *Resource) { r.PushID(); r.SetName("b") },
 		func(r *Resource) { r.PushID() },
-		func(r *Resource) { r.SetNamespace("n") },
+		func(r *Resource) { r.SetValue(r.Value().WithAt(yaml.Str("n"), "metadata", "namespace")) },
 		func(r *Resource) { r.Prev = nil },
 		func(r *Resource) { r.PushID(); r.PushID() },
 		func(r *Resource) { r.SetName("x") },

@@ -162,17 +162,6 @@ func (r *Resource) SetName(name string) {
 	r.SetValue(r.value.WithAt(yaml.Str(name), "metadata", "name"))
 }
 
-// SetNamespace replaces metadata.namespace; an empty one removes the field.
-func (r *Resource) SetNamespace(ns string) {
-	if ns == "" {
-		if meta := r.value.Get("metadata"); meta.Get("namespace").Exists() {
-			r.SetValue(r.value.With("metadata", meta.Without("namespace")))
-		}
-		return
-	}
-	r.SetValue(r.value.WithAt(yaml.Str(ns), "metadata", "namespace"))
-}
-
 // Labels returns metadata.labels, None if there are none.
 func (r *Resource) Labels() yaml.Value { return r.value.At("metadata", "labels") }
 

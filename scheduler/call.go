@@ -122,7 +122,7 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	if op.Role == function.GeneratorRole {
 		in = nil
 	}
-	wire := function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: n.Origin.Pos(), Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID)),
+	wire := function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: op.ConfigPos, Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID)),
 		Output: op.Function.Limits.Output}
 	encoded := function.EncodeResourceList(in, op.Config, wire)
 	var out function.Output
@@ -171,6 +171,9 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 func apply(op graph.Call, list *krm.List, reply *function.Reply) (*krm.List, error) {
 	switch op.Role {
 	case function.GeneratorRole:
+		if err := reply.List.CheckSize(); err != nil {
+			return nil, err // such a list yields nothing
+		}
 		builtins.RecordOrigin(reply.List, op.Origin)
 		for _, res := range reply.List.All() {
 			if err := builtins.Absorb(list, res); err != nil {

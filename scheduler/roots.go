@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -50,7 +49,10 @@ func (r *run) together(errs []error) []error {
 func (r *run) rootsOf(nodes map[*graph.Node]bool) (dirs []string) {
 	needs := make([]bool, len(r.g.Nodes))
 	for i, n := range r.g.Nodes {
-		needs[i] = nodes[n] || slices.ContainsFunc(n.Inputs, func(in graph.NodeID) bool { return needs[in] })
+		needs[i] = nodes[n]
+		for before := range n.Before() {
+			needs[i] = needs[i] || needs[before]
+		}
 	}
 	for _, root := range r.g.Roots {
 		if needs[root.Node] {

@@ -133,7 +133,7 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 		r.roots[root.Node] = append(r.roots[root.Node], root)
 	}
 	if errs := r.prepare(ctx); len(errs) > 0 {
-		return errs
+		return r.together(errs)
 	}
 	w := newWalk(ctx, g, o.Jobs, o.KeepGoing, r.visit)
 	w.work()

@@ -163,7 +163,7 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	case !p.Pin.Given:
 		x.unverified(e, found.Digest)
 	case p.Pin.Digest != found.Digest:
-		x.mismatch(e, p.URI, p.Pin.Digest, found.Digest)
+		x.mismatch(e, x.d.Source, p.Pin.Digest, found.Digest)
 	}
 }
 

@@ -53,9 +53,10 @@ func (d *wireDecoder) attach(items []yaml.Item) error {
 
 // duplicate returns the error for the first resource of list that has the identity of another one; items are in the same order.
 func (d *wireDecoder) duplicate(list *krm.List, items []yaml.Item) error {
-	for i, r := range list.All() {
-		if first := list.Find(r.ID())[0]; first < i {
-			return d.errorf(diag.FieldPath(items[i].Path), "duplicate resource %s: it is also %s", r.ID(), diag.FieldPath(items[first].Path))
+	for i := range list.Len() { // not All, which yields nothing of a list that is too large
+		id := list.At(i).ID()
+		if first := list.Find(id)[0]; first < i {
+			return d.errorf(diag.FieldPath(items[i].Path), "duplicate resource %s: it is also %s", id, diag.FieldPath(items[first].Path))
 		}
 	}
 	return nil

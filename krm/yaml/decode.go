@@ -276,6 +276,6 @@ func (d *decoder) scalar(v Value, into reflect.Value) {
 		}
 		into.SetFloat(f)
 	default:
-		panic("krm.Decode: unsupported type " + into.Type().String())
+		panic("yaml: Decode into the unsupported type " + into.Type().String())
 	}
 }
