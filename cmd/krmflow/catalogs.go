@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
@@ -55,7 +56,7 @@ now.`,
 			v := catalogView{c, trusted}
 			switch format {
 			case "text":
-				return a.print(v.text())
+				return a.print(diag.Sanitise(v.text()))
 			case "yaml":
 				return a.write(yaml.AppendYAML(nil, v.value()))
 			case "json":
@@ -125,14 +126,20 @@ func (v catalogView) value() yaml.Value {
 
 func lintCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "lint", Short: "Check files that krmflow reads"}
-	cmd.AddCommand(&cobra.Command{
+	catalogs := &cobra.Command{
 		Use:   "catalog FILE...",
 		Short: "Check catalogs, for those who write them",
-		Long: `Report everything that is wrong in catalogs: what makes a catalog unusable, and what only its users would miss, such as a
-publisher, a schema or a digest. With any finding the exit code is 1.`,
-		Example: "  krmflow lint catalog catalog.yaml",
-		Args:    cobra.MinimumNArgs(1),
+		Long: `Report what makes a catalog unusable, as an error, and what only its users would miss, such as a publisher, a schema or a digest, as a
+warning. With --strict every warning is an error.`,
+		Example: "  krmflow lint catalog --strict catalog.yaml",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(fmt.Errorf("%s needs a catalog", cmd.CommandPath()))
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.log = a.flags.logger(a.stderr)
 			var errs []error
 			for _, text := range args {
 				c, err := readCatalog(text)
@@ -141,11 +148,13 @@ publisher, a schema or a digest. With any finding the exit code is 1.`,
 					continue
 				}
 				for _, f := range append(c.Notices, c.Lint()...) {
-					errs = append(errs, f)
+					a.log.warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
 				}
 			}
-			return errors.Join(errs...)
+			return errors.Join(append(errs, a.strictError())...)
 		},
-	})
+	}
+	catalogs.Flags().BoolVar(&a.strict, "strict", false, "treat every warning as an error")
+	cmd.AddCommand(catalogs)
 	return cmd
 }

@@ -57,7 +57,7 @@ func (a *app) trustList() error {
 	for _, e := range config.Catalogs {
 		fmt.Fprintf(&b, "%s  %s\n", e, a.stateOf(e))
 	}
-	return a.print(b.String())
+	return a.print(diag.Sanitise(b.String()))
 }
 
 // stateOf says whether the catalog of an entry is what the entry says.
