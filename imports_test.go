@@ -27,6 +27,8 @@ var imports = map[string][]string{
 	"builtins":  plus(values, "krm/function"),
 	"loaders":   values,
 	"catalog":   plus(values, "krm/function"),
+
+	"catalog/signature": {},
 	"trust":     plus(values, "krm/function", "catalog"),
 	"eval":      plus(values, "graph", "builtins"),
 	"planner":   plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust"),
