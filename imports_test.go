@@ -35,6 +35,8 @@ var imports = map[string][]string{
 		"trust"),
 	"bench": {},
 
+	"catalog/signature": {},
+
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/report"),
 	"planner/plandoc":     plus(values, "graph", "planner", "trust"),

@@ -6,7 +6,6 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -77,19 +76,11 @@ func Parse(src *yaml.Source, ref Ref) (*Catalog, error) {
 	r := &reader{c: c}
 	top := yaml.NewCursor(doc.Value, doc.Locate)
 	r.document(top)
-	if mistakes := top.Mistakes(); len(mistakes) > 0 {
-		return nil, join(mistakes)
+	if err := top.Err(); err != nil {
+		return nil, err
 	}
 	r.finish()
 	return c, nil
-}
-
-func join(list []*diag.Error) error {
-	errs := make([]error, len(list))
-	for i, err := range list {
-		errs[i] = err
-	}
-	return errors.Join(errs...)
 }
 
 // reader holds what is collected while one catalog is read.

@@ -337,6 +337,9 @@ func (r Ref) Same(o Ref) bool {
 // Remote reports whether the content comes over a network.
 func (r Ref) Remote() bool { return r.Scheme != Local }
 
+// Absolute reports whether r is a local path that is absolute.
+func (r Ref) Absolute() bool { return r.Scheme == Local && filepath.IsAbs(r.Location) }
+
 // Supported returns an error if nothing can retrieve r yet.
 func (r Ref) Supported() error {
 	if !r.Remote() {

@@ -32,7 +32,7 @@ func (p Policy) Decide(r Request) Decision {
 	} else {
 		x.d.Warnings = nil // they say why it runs all the same
 	}
-	x.d.Executor = p.Executors[x.d.Runtime]
+	x.d.Executor, x.d.Inline = p.Executors[x.d.Runtime], r.Inline
 	for _, denial := range x.d.Denials {
 		x.d.Worst = max(x.d.Worst, denial.Reason)
 	}

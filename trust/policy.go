@@ -215,6 +215,8 @@ type Decision struct {
 	// Entry resolved the function, nil if it is uncatalogued; By says who trusts its catalog.
 	Entry *catalog.Entry
 	By    string
+	// Inline is the function that the configuration itself names, nil if it names none.
+	Inline *function.Inline
 	// Shadowed are later, different definitions of the same GVK.
 	Shadowed []*catalog.Entry
 	// Runtime and Source, the image or program as it is shown, are set as soon as they are known, also for a denied function.

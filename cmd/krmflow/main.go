@@ -107,7 +107,8 @@ whole build as a graph first, prints that plan on request, and runs it in parall
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
-	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a), viewCommand(a))
+	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a), viewCommand(a),
+		trustCommand(a), lintCommand(a), editCommand(a))
 	root.SetOut(a.stdout) // which the next command takes over now
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -151,6 +152,16 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
 	e.Hints = diag.DidYouMean(args[0], names)
 	return usageError(e)
+}
+
+// exactly returns an argument check whose failure is a usage error that says what is missing.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return usageError(fmt.Errorf("%s needs %s", cmd.CommandPath(), what))
+		}
+		return atMost(n)(cmd, args)
+	}
 }
 
 // atMost returns an argument check whose failure is a usage error.

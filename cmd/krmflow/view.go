@@ -13,7 +13,7 @@ func viewCommand(a *app) *cobra.Command {
 		Use:   "view",
 		Short: "Show what files come to, without running anything",
 	}
-	cmd.AddCommand(viewCompositionCommand(a))
+	cmd.AddCommand(viewCompositionCommand(a), viewCatalogCommand(a))
 	return cmd
 }
 

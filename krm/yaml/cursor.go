@@ -1,6 +1,7 @@
 package yaml
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -39,6 +40,15 @@ func (c Cursor) Mistakes() []*diag.Error {
 		return c.run.errs
 	}
 	return append(slices.Clip(c.run.errs), &diag.Error{Msg: c.run.more.Error(), Err: c.run.more})
+}
+
+// Err returns the mistakes joined into one error, nil if there are none.
+func (c Cursor) Err() error {
+	var errs []error
+	for _, err := range c.Mistakes() {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // Value returns the value at the cursor.

@@ -10,6 +10,23 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
+// Of returns a catalog of entries that somebody puts together, sorted by group, kind and version. They are changed: versions of one
+// function get the same index, unless only one of them may have arguments.
+func Of(entries []*Entry) *Catalog {
+	slices.SortFunc(entries, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
+	})
+	for i, e := range entries {
+		if i > 0 {
+			e.Index = entries[i-1].Index
+			if e.Group != entries[i-1].Group || e.Kind != entries[i-1].Kind || e.AllowArgs != entries[i-1].AllowArgs {
+				e.Index++
+			}
+		}
+	}
+	return &Catalog{Entries: entries}
+}
+
 // Value returns the catalog in the spelling that is written today, with everything that was read: what a user gets to see,
 // and what becomes of a catalog in an old spelling.
 func (c *Catalog) Value() yaml.Value {

@@ -1,0 +1,80 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Describe returns what the catalog says, for somebody who decides whether to trust it: for each function what runs, whether that can
+// be verified, what it is granted, and who publishes it (VW-02, VW-04). What the author wrote takes one line each.
+func (c *Catalog) Describe() string {
+	var b strings.Builder
+	for _, e := range c.Entries {
+		e.describe(&b)
+	}
+	return b.String()
+}
+
+func (e *Entry) describe(b *strings.Builder) {
+	fmt.Fprintf(b, "%s\n", e.GVK)
+	line := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(b, "  %-12s %s\n", name, diag.OneLine(strings.TrimSpace(text)))
+		}
+	}
+	if c := e.Container; c != nil {
+		line("image", c.Text+"  "+verified(c.Digest()))
+		line("granted", c.granted())
+	}
+	for _, p := range e.Exec {
+		line("program", p.describe())
+	}
+	if e.Starlark != "" {
+		line("starlark", e.Starlark+"  not supported")
+	}
+	for _, f := range []struct{ name, text string }{
+		{"description", e.Description}, {"publisher", e.Publisher}, {"maintainers", strings.Join(e.Maintainers, ", ")},
+		{"home", e.Home}, {"license", e.License}, {"usage", e.Usage}, {"examples", strings.Join(e.Examples, ", ")},
+		{"tags", strings.Join(e.Tags, ", ")}, {"definition", e.Definition},
+	} {
+		line(f.name, f.text)
+	}
+}
+
+// granted returns the capabilities that the container gets, "nothing" if it gets none.
+func (c *Container) granted() string {
+	var list []string
+	if c.Network {
+		list = append(list, "network")
+	}
+	switch {
+	case c.WritableStorage:
+		list = append(list, "storage to read and write")
+	case c.Storage:
+		list = append(list, "storage to read")
+	}
+	return cmp.Or(strings.Join(list, ", "), "nothing")
+}
+
+func (p Platform) describe() string {
+	text := p.URI
+	if p.Bin != "" {
+		text += "  " + p.Bin
+	}
+	return fmt.Sprintf("%s  %s/%s  %s", text, cmp.Or(p.OS, "any"), cmp.Or(p.Arch, "any"), verified(p.Pin.Digest, p.Pin.Err()))
+}
+
+// verified returns the digest that is demanded, UNVERIFIED if there is none, or why it is not valid.
+func verified(d krm.Digest, err error) string {
+	switch {
+	case err != nil:
+		return "NOT VALID: " + err.Error()
+	case d.IsZero():
+		return "UNVERIFIED"
+	}
+	return d.String()
+}

@@ -1,0 +1,59 @@
+package signature
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	"golang.org/x/crypto/blake2b"
+)
+
+// The parts of minisign's keys and signatures: two bytes that name the algorithm, eight bytes that name the key, and the rest.
+const (
+	minisignPure   = "Ed" // signs the content
+	minisignHashed = "ED" // signs its BLAKE2b-512
+	minisignHead   = 2 + 8
+)
+
+// minisignKey reads the second line of a minisign public key file.
+func minisignKey(text string) (Key, error) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(raw) != minisignHead+ed25519.PublicKeySize || string(raw[:2]) != minisignPure {
+		return Key{}, errors.New("it is no public key in PEM, no SSH public key, and not the second line of a minisign public key file")
+	}
+	id, key := string(raw[2:minisignHead]), ed25519.PublicKey(raw[minisignHead:])
+	verify := func(data, sig []byte) error { return verifyMinisign(id, key, data, sig) }
+	return Key{Kind: "minisign", Ends: []string{".minisig"}, verify: verify}, nil
+}
+
+// verifyMinisign checks both signatures of a signature file: the one of the content and the one of the trusted comment.
+func verifyMinisign(id string, key ed25519.PublicKey, data, sig []byte) error {
+	bad := errors.New("it is no signature of minisign")
+	lines := strings.Split(strings.TrimSpace(string(sig)), "\n")
+	if len(lines) != 4 {
+		return bad
+	}
+	comment, ok := strings.CutPrefix(strings.TrimSuffix(lines[2], "\r"), "trusted comment: ")
+	made, err := base64.StdEncoding.DecodeString(strings.TrimSpace(lines[1]))
+	if err != nil || !ok || len(made) != minisignHead+ed25519.SignatureSize {
+		return bad
+	}
+	global, err := base64.StdEncoding.DecodeString(strings.TrimSpace(lines[3]))
+	if err != nil || len(global) != ed25519.SignatureSize {
+		return bad
+	}
+	switch string(made[:2]) {
+	case minisignPure:
+	case minisignHashed:
+		sum := blake2b.Sum512(data)
+		data = sum[:]
+	default:
+		return bad
+	}
+	body := made[minisignHead:]
+	if string(made[2:minisignHead]) != id || !ed25519.Verify(key, data, body) || !ed25519.Verify(key, append(body[:len(body):len(body)], comment...), global) {
+		return ErrMismatch
+	}
+	return nil
+}

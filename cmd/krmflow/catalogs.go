@@ -1,0 +1,160 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/trust"
+	"github.com/spf13/cobra"
+)
+
+// readCatalog reads the catalog that text names, a path or an address, and checks its pin. It trusts nothing.
+func readCatalog(text string) (*catalog.Catalog, error) {
+	ref, err := parseRefFlag("catalog", text)
+	if err == nil {
+		err = ref.Supported()
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := loaders.ReadFile(ref.Location, catalog.MaxSize)
+	if err != nil {
+		return nil, fmt.Errorf("catalog %s: %w", ref.Show(), err)
+	}
+	src := &yaml.Source{File: diag.Redact(ref.Location), Data: data}
+	if _, denial := (trust.Policy{}).DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: src.Digest()}); denial != nil {
+		return nil, &exitError{exitOfDenial(denial.Reason), denial.Err}
+	}
+	return catalog.Parse(src, ref)
+}
+
+func viewCatalogCommand(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "catalog REF",
+		Short: "Show what a catalog lists, without trusting it",
+		Long: `Print who publishes the functions of a catalog, what runs for each, whether that can be verified, and what it is granted.
+Nothing is executed and nothing is trusted: a catalog is the word of its author. The last line is the flag that would trust it as it is
+now.`,
+		Example: "  krmflow view catalog catalog.yaml\n  krmflow view catalog catalog.yaml -o yaml",
+		Args:    exactly(1, "a catalog"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := readCatalog(args[0])
+			if err != nil {
+				return err
+			}
+			trusted, err := a.trustedBy(c)
+			if err != nil {
+				return err
+			}
+			v := catalogView{c, trusted}
+			switch format {
+			case "text":
+				return a.print(diag.Sanitise(v.text()))
+			case "yaml":
+				return a.write(yaml.AppendYAML(nil, v.value()))
+			case "json":
+				return a.write(append(yaml.AppendJSON(nil, v.value()), '\n'))
+			}
+			return usageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, yaml or json")
+	return cmd
+}
+
+// trustedBy returns who trusts c without a flag, empty if nobody does.
+func (a *app) trustedBy(c *catalog.Catalog) (string, error) {
+	config, err := readUserConfig()
+	if err != nil {
+		return "", err
+	}
+	ref := realRef(c.Ref)
+	for _, e := range config.Catalogs {
+		if e.Covers(ref) && (e.Ref.Pin.IsZero() || e.Ref.Pin == c.Digest) {
+			return e.Pos.String(), nil
+		}
+	}
+	return "", nil
+}
+
+// catalogView is what view catalog shows.
+type catalogView struct {
+	*catalog.Catalog
+	by string
+}
+
+func (v catalogView) flag() string { return trust.FlagTrust + "=" + v.Ref.Pinned(v.Digest) }
+
+func (v catalogView) trusted() string {
+	if v.by == "" {
+		return "no"
+	}
+	return "by " + v.by
+}
+
+func (v catalogView) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "catalog  %s\ndigest   %s\ntrusted  %s\n\n%s\n", v.Ref.Show(), v.Digest, v.trusted(), v.Describe())
+	for _, f := range v.Lint() {
+		fmt.Fprintf(&b, "finding  %v\n", f)
+	}
+	fmt.Fprintf(&b, "to trust it as it is now add %s\n", v.flag())
+	return b.String()
+}
+
+func (v catalogView) value() yaml.Value {
+	var findings []yaml.Value
+	for _, f := range v.Lint() {
+		findings = append(findings, yaml.Str(f.Error()))
+	}
+	return yaml.MapOf(
+		yaml.Field{Key: "catalog", Value: v.Value()},
+		yaml.Field{Key: "digest", Value: yaml.Str(v.Digest.String())},
+		yaml.Field{Key: "findings", Value: yaml.SeqOf(findings...)},
+		yaml.Field{Key: "flag", Value: yaml.Str(v.flag())},
+		yaml.Field{Key: "reference", Value: yaml.Str(v.Ref.Show())},
+		yaml.Field{Key: "trusted", Value: yaml.Str(v.trusted())},
+	)
+}
+
+func lintCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "lint", Short: "Check files that krmflow reads"}
+	catalogs := &cobra.Command{
+		Use:   "catalog FILE...",
+		Short: "Check catalogs, for those who write them",
+		Long: `Report what makes a catalog unusable, as an error, and what only its users would miss, such as a publisher, a schema or a digest, as a
+warning. With --strict every warning is an error.`,
+		Example: "  krmflow lint catalog --strict catalog.yaml",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(fmt.Errorf("%s needs a catalog", cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			a.log = a.flags.logger(a.stderr)
+			var errs []error
+			for _, text := range args {
+				c, err := readCatalog(text)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				for _, f := range append(c.Notices, c.Lint()...) {
+					a.log.warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
+				}
+			}
+			return errors.Join(append(errs, a.strictError())...)
+		},
+	}
+	catalogs.Flags().BoolVar(&a.strict, "strict", false, "treat every warning as an error")
+	cmd.AddCommand(catalogs)
+	return cmd
+}

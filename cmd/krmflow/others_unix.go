@@ -1,0 +1,20 @@
+//go:build unix
+
+package main
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// others says why somebody else than the user or root can change a file or folder, empty if nobody can.
+func others(info fs.FileInfo) string {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != 0 && int(s.Uid) != os.Geteuid() {
+		return "belongs to another user"
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return "can be written by others"
+	}
+	return ""
+}

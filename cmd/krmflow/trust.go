@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/trust"
+	"github.com/spf13/cobra"
+)
+
+func trustCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trust",
+		Short: "List and change the catalogs that are trusted without a flag",
+		Long: `The catalogs in the user's configuration, $XDG_CONFIG_HOME/krmflow/config.yaml, are trusted in every run. Nobody else may be able to
+write to that file, and no tree can name another one.`,
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "list",
+			Short: "Print the catalogs that are trusted without a flag",
+			Args:  atMost(0),
+			RunE:  func(*cobra.Command, []string) error { return a.trustList() },
+		},
+		&cobra.Command{
+			Use:   "add REF",
+			Short: "Trust a catalog as it is now",
+			Long: `Write a catalog into the user's configuration, pinned to the content that it has now. A reference that ends in /* stands for every
+catalog below that place that a Kustomization or Composition names; these are not pinned.`,
+			Example: "  krmflow trust add catalogs/team.yaml\n  krmflow trust add '/srv/catalogs/*'",
+			Args:    exactly(1, "a catalog"),
+			RunE:    func(_ *cobra.Command, args []string) error { return a.trustAdd(args[0]) },
+		},
+		&cobra.Command{
+			Use:   "remove REF",
+			Short: "Trust a catalog no longer",
+			Args:  exactly(1, "a catalog"),
+			RunE:  func(_ *cobra.Command, args []string) error { return a.trustRemove(args[0]) },
+		},
+	)
+	return cmd
+}
+
+func (a *app) trustList() error {
+	config, err := readUserConfig()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, e := range config.Catalogs {
+		fmt.Fprintf(&b, "%s  %s\n", e, a.stateOf(e))
+	}
+	return a.print(diag.Sanitise(b.String()))
+}
+
+// stateOf says whether the catalog of an entry is what the entry says.
+func (a *app) stateOf(e trust.Configured) string {
+	if e.Below {
+		return "every catalog below it, not pinned"
+	}
+	c, err := readCatalog(e.Ref.String())
+	switch {
+	case err != nil:
+		text, _ := diag.Parts(err)
+		return text
+	case e.Ref.Pin.IsZero():
+		return "not pinned"
+	}
+	return diag.Count(len(c.Entries), "function")
+}
+
+func (a *app) trustAdd(text string) error {
+	entry, err := absoluteRef(text)
+	if err != nil {
+		return err
+	}
+	if _, below := strings.CutSuffix(text, "/*"); !below {
+		c, err := readCatalog(entry)
+		if err != nil {
+			return err
+		}
+		entry = c.Ref.Pinned(c.Digest)
+	}
+	path, _, err := editUserConfig(entry, false)
+	if err != nil {
+		return err
+	}
+	return a.print(fmt.Sprintf("%s is trusted now, in %s\n", entry, path))
+}
+
+func (a *app) trustRemove(text string) error {
+	entry, err := absoluteRef(text)
+	if err != nil {
+		return err
+	}
+	path, found, err := editUserConfig(entry, true)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("%s is not listed in %s", entry, path)
+	}
+	return a.print(fmt.Sprintf("%s is trusted no longer\n", entry))
+}
+
+// absoluteRef returns a reference in which a path is absolute.
+func absoluteRef(text string) (string, error) {
+	place, below := strings.CutSuffix(text, "/*")
+	ref, err := parseRefFlag("catalog", place)
+	if err != nil {
+		return "", err
+	}
+	if !ref.Remote() {
+		dir, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		ref = ref.In(dir)
+		ref = ref.Shown(ref.Location)
+	}
+	if below {
+		return ref.String() + "/*", nil
+	}
+	return ref.String(), nil
+}
+
+// editUserConfig adds an entry to the user's configuration, or removes one.
+func editUserConfig(entry string, remove bool) (path string, found bool, err error) {
+	if path = userConfigPath(); path == "" {
+		return "", false, errors.New("there is no place for the configuration: HOME is not set")
+	}
+	src, err := readOwn(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		src, err = &yaml.Source{File: path}, nil
+	}
+	if err != nil {
+		return path, false, err
+	}
+	data, found, err := trust.EditConfig(src, entry, remove)
+	if err != nil || string(data) == string(src.Data) {
+		return path, found, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return path, found, err
+	}
+	return path, found, output.WriteFileAtomic(path, data, 0o600)
+}

@@ -1,0 +1,163 @@
+package trust
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// The spelling of a user's configuration that is written today, and the kind of an older proposal, which is read as well.
+const (
+	ConfigVersion = "krmflow.dev/v1alpha1"
+	ConfigKind    = "Config"
+	oldConfigKind = "KustomizeConfig"
+)
+
+// A Config is the user's configuration: the catalogs that are trusted without a flag (TR-26, TR-27, TR-34).
+type Config struct {
+	Catalogs []Configured
+}
+
+// A Configured is an entry of trustedCatalogs.
+type Configured struct {
+	Ref catalog.Ref
+	// Below is true for an entry that ends in /*: it trusts every catalog below Ref that a layer names, and adds none by itself.
+	Below bool
+	Pos   diag.Pos
+}
+
+// ParseConfig reads a user's configuration. It reports all mistakes, as [*diag.Error] values joined into one error.
+func ParseConfig(src *yaml.Source) (*Config, error) {
+	doc, err := src.Strict()
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{}
+	if !doc.Value.Exists() {
+		return c, nil
+	}
+	top := yaml.NewCursor(doc.Value, doc.Locate)
+	if top.Known("apiVersion", "kind", "metadata", "trustedCatalogs") {
+		checkConfigKind(top)
+		for _, item := range top.Field("trustedCatalogs").Items() {
+			if text := item.Line(); text != "" {
+				c.add(item, text)
+			}
+		}
+	}
+	return c, top.Err()
+}
+
+func checkConfigKind(top yaml.Cursor) {
+	kind := top.Field("kind")
+	switch name := kind.Text(); {
+	case name == oldConfigKind:
+	case name != ConfigKind:
+		kind.Errorf("this is no configuration of krmflow, but kind %q", name).Hint("write apiVersion: %s and kind: %s", ConfigVersion, ConfigKind)
+	default:
+		if v := top.Field("apiVersion"); v.Text() != ConfigVersion {
+			v.Errorf("%q is not %s", v.Text(), ConfigVersion)
+		}
+	}
+}
+
+func (c *Config) add(item yaml.Cursor, text string) {
+	place, below := strings.CutSuffix(text, "/*")
+	ref, err := catalog.ParseRef(place)
+	switch {
+	case err != nil:
+		text, hints := diag.Parts(err)
+		item.Errorf("%s", text).Hints = hints
+		return
+	case strings.Contains(text, "*") && (!below || strings.Contains(place, "*")):
+		item.Errorf("%q: a * stands for everything below a place and comes last, after a /", diag.Redact(text))
+		return
+	case !ref.Remote() && !ref.Absolute():
+		item.Errorf("%q: the path must be absolute", text).Hint("a relative path would name another catalog in each directory")
+		return
+	}
+	c.Catalogs = append(c.Catalogs, Configured{Ref: ref.Shown(place), Below: below, Pos: item.Pos()})
+}
+
+// String returns the entry as it is written, but for credentials.
+func (e Configured) String() string {
+	if e.Below {
+		return e.Ref.String() + "/*"
+	}
+	return e.Ref.String()
+}
+
+// Covers reports whether the entry trusts the catalog ref, whose path must be real.
+func (e Configured) Covers(ref catalog.Ref) bool {
+	if !e.Below {
+		return e.Ref.Same(ref)
+	}
+	rest, ok := strings.CutPrefix(ref.Location, strings.TrimSuffix(e.Ref.Location, "/")+"/")
+	return ok && rest != "" && e.Ref.Scheme == ref.Scheme && e.Ref.Pin.IsZero()
+}
+
+// is reports whether the entry is for the catalog ref, whatever its pin is.
+func (e Configured) is(ref catalog.Ref, below bool) bool {
+	return e.Ref.Scheme == ref.Scheme && e.Ref.Location == ref.Location && e.Below == below
+}
+
+// EditConfig returns the text of a configuration that has the entry text in place of the one for the same catalog, at the end if there
+// is none. If remove is set, that entry is gone instead. All else stays as it is written. It reports whether there was one.
+func EditConfig(src *yaml.Source, text string, remove bool) (data []byte, found bool, err error) {
+	c, err := ParseConfig(src)
+	if err != nil {
+		return nil, false, err
+	}
+	place, below := strings.CutSuffix(text, "/*")
+	ref, err := catalog.ParseRef(place)
+	if err != nil {
+		return nil, false, err
+	}
+	at := slices.IndexFunc(c.Catalogs, func(e Configured) bool { return e.is(ref, below) })
+	lines := slices.Collect(strings.Lines(string(src.Data)))
+	if n := len(lines); n > 0 && !strings.HasSuffix(lines[n-1], "\n") {
+		lines[n-1] += "\n"
+	}
+	entry := "- " + strconv.Quote(text) + "\n"
+	switch {
+	case at < 0 && remove:
+		return src.Data, false, nil
+	case len(lines) == 0:
+		lines = []string{"apiVersion: " + ConfigVersion + "\n", "kind: " + ConfigKind + "\n", "trustedCatalogs:\n", entry}
+	case len(c.Catalogs) == 0:
+		lines = append(lines, "trustedCatalogs:\n", entry)
+	default:
+		e := c.Catalogs[len(c.Catalogs)-1]
+		if at >= 0 {
+			e = c.Catalogs[at]
+		}
+		i := e.Pos.Line - 1
+		indent, isItem := strings.CutSuffix(lines[i], strings.TrimLeft(lines[i], " "))
+		if isItem = isItem && strings.HasPrefix(lines[i], indent+"- "); !isItem {
+			return nil, at >= 0, errNotLines(src)
+		}
+		first, after := i, i+1
+		if at < 0 {
+			first++ // behind the last one
+		}
+		var with []string
+		if !remove {
+			with = []string{indent + entry}
+		}
+		lines = slices.Replace(lines, first, after, with...)
+	}
+	edited := &yaml.Source{File: src.File, Data: []byte(strings.Join(lines, ""))}
+	if _, err := ParseConfig(edited); err != nil {
+		return nil, at >= 0, errNotLines(src)
+	}
+	return edited.Data, at >= 0, nil
+}
+
+// errNotLines says that a list is not written so that a line can be put in or taken out.
+func errNotLines(src *yaml.Source) error {
+	return diag.Errorf(diag.Pos{File: src.File}, "trustedCatalogs", "cannot edit the list as it is written").Hint("write one entry a line, each after a dash")
+}
