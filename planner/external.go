@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -196,23 +195,13 @@ func (s *steps) fold(path []any, text string) (docs []document) {
 			return nil
 		}
 	}
-	lists := make([]*krm.List, len(g.Nodes))
-	changed := changes{}
-	for i, n := range g.Nodes {
+	lists, changed, failed, err := eval.Fold(g, func(n *graph.Node) diag.Warn {
 		s.progress(n.Origin)
-		inputs := make([]eval.Input, len(n.Inputs))
-		for j, in := range n.Inputs {
-			inputs[j].List = lists[in]
-		}
-		list, err := eval.Run(n.Op, inputs, func(format string, args ...any) {
-			s.Warn(n.Origin.Source, n.Origin.Path, format, args...)
-		})
-		if err != nil {
-			s.ErrorAt(n.Origin.Source, n.Origin.Path, err)
-			return nil
-		}
-		lists[i] = list
-		changed.note(inputs, list, n.Origin)
+		return func(format string, args ...any) { s.Warn(n.Origin.Source, n.Origin.Path, format, args...) }
+	})
+	if err != nil {
+		s.ErrorAt(failed.Origin.Source, failed.Origin.Path, err)
+		return nil
 	}
 	if len(g.Nodes) == 0 {
 		return nil
@@ -221,31 +210,6 @@ func (s *steps) fold(path []any, text string) (docs []document) {
 		docs = append(docs, document{r: r, path: path, changes: changed[r]})
 	}
 	return docs
-}
-
-// changes are the places of the steps that have changed a resource since it was read or made.
-type changes map[*krm.Resource][]graph.Origin
-
-// note adds the step at a place to the changes of each resource that has another value after it. What a step leaves alone is the same
-// resource.
-func (c changes) note(before []eval.Input, after *krm.List, at graph.Origin) {
-	old := map[krm.ID]*krm.Resource{}
-	passed := map[*krm.Resource]bool{}
-	for _, in := range before {
-		for _, r := range in.List.All() {
-			old[r.OrigID().Key()], passed[r] = r, true
-		}
-	}
-	for _, r := range after.All() {
-		was := old[r.OrigID().Key()]
-		if passed[r] || was == nil {
-			continue
-		}
-		c[r] = c[was]
-		if !r.Value().Equal(was.Value()) {
-			c[r] = append(slices.Clip(c[was]), at)
-		}
-	}
 }
 
 // unusedFunction warns about a built-in that names a function in an annotation or in metadata: as in kustomize, it does not

@@ -3,6 +3,7 @@ package planner
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -17,7 +18,6 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -45,109 +45,26 @@ type Denial struct {
 	Reason trust.Reason
 }
 
-// catalogs returns the trusted catalogs. Their content is read when the first function asks for it: see
-// [compiler.readCatalogs].
-func (c *compiler) catalogs() []trust.Trusted {
-	if c.trusted == nil {
-		c.trusted = []trust.Trusted{}
-		for _, text := range c.o.Functions.Trusted {
-			t := c.trustedRef(text)
-			twice := func(other trust.Trusted) bool {
-				return t.Err == nil && other.Ref.Same(t.Ref) && other.Ref.Pin == t.Ref.Pin && other.Path == t.Path
-			}
-			if !slices.ContainsFunc(c.trusted, twice) {
-				c.trusted = append(c.trusted, t)
-			}
+// rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
+func (c *compiler) rendered() []string {
+	dirs := slices.Collect(maps.Keys(c.kusts))
+	dirs = append(dirs, c.compositions.Dirs()...)
+	for _, name := range c.dirs {
+		if dir, err := c.files.Root(name); err == nil {
+			dirs = append(dirs, dir.Real)
 		}
 	}
-	return c.trusted
+	return dirs
 }
 
-// trustedRef returns the catalog that a flag names, not read yet.
-func (c *compiler) trustedRef(text string) trust.Trusted {
-	ref, err := catalog.ParseRef(text)
-	t := trust.Trusted{Ref: ref.Shown(text), By: "flag"}
-	if err == nil {
-		err = ref.Supported()
-	}
-	if err != nil {
-		t.Err = err
-		return t
-	}
-	t.Ref = ref.In(c.o.Cwd)
-	t.Path = t.Ref.Location
-	if real, err := loaders.Real(t.Ref.Location); err == nil {
-		t.Ref = t.Ref.At(real)
-	}
-	t.Ref = t.Ref.Shown(ref.Show())
-	return t
-}
-
-// readCatalogs reads the trusted catalogs, once.
-func (c *compiler) readCatalogs() {
-	if c.catalogsRead {
-		return
-	}
-	c.catalogsRead = true
-	for i := range c.catalogs() {
-		if t := &c.trusted[i]; t.Err == nil {
-			c.readCatalog(t)
-		}
-	}
-}
-
-func (c *compiler) readCatalog(t *trust.Trusted) {
-	src, real, err := c.files.ReadFile(t.Ref.Location)
-	if err == nil && real != t.Ref.Location {
-		err = errors.New("it was moved while this ran")
-	}
-	if err != nil {
-		t.Err = err
-		return
-	}
-	if !c.decideCatalog(t, src.Digest()) {
-		return
-	}
-	if t.Catalog, t.Err = catalog.Parse(src, t.Ref); t.Err == nil {
-		c.warnings.Add(t.Catalog.Notices...)
-	}
-}
-
-// decideCatalog reports whether a catalog may be used, as far as the layers are known by now.
-func (c *compiler) decideCatalog(t *trust.Trusted, digest krm.Digest) bool {
-	warnings, denial := c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, Shares: c.shares(t)})
-	c.warnings.Add(warnings...)
-	if denial != nil {
-		c.deny(Denial{"", denial.Err, denial.Reason})
-		t.Denial = denial
-	}
-	return denial == nil
-}
-
-// decideCatalogs decides once more when all layers are known: a catalog may lie in one that was loaded after its first use.
-func (c *compiler) decideCatalogs() {
-	for i := range c.trusted {
-		if t := &c.trusted[i]; t.Catalog != nil {
-			c.decideCatalog(t, t.Catalog.Digest)
-		}
-	}
-}
-
-// unreadCatalogs denies a run with a catalog that cannot be read, although all functions are found in others: whoever named it meant
-// something by it. Where a function is not found, its own denial says so.
-func (c *compiler) unreadCatalogs() {
-	for _, d := range c.plan.Decisions {
+// foundAll reports whether each function of the plan was found in a catalog.
+func (p *Plan) foundAll() bool {
+	for _, d := range p.Decisions {
 		if d.Entry == nil {
-			return
+			return false
 		}
 	}
-	for _, t := range c.trusted {
-		if c.catalogsRead && t.Err != nil && !t.Ref.Remote() {
-			err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
-			err.Hints = append(err.Hints, report.Hints(t.Err)...)
-			c.deny(Denial{"", err, trust.Invalid})
-		}
-	}
+	return true
 }
 
 // deny records a denial. That of a catalog counts once, however many functions need the catalog.
@@ -163,7 +80,7 @@ func (c *compiler) unusedConfigs() {
 	if len(c.o.Functions.Trusted) == 0 {
 		return
 	}
-	catalogs := sync.OnceValue(c.readable)
+	catalogs := sync.OnceValue(c.trusted.Readable)
 	for _, n := range c.plan.Graph.Nodes {
 		load, ok := n.Op.(graph.Load)
 		if !ok {
@@ -190,22 +107,6 @@ func (c *compiler) unusedConfig(kind krm.GVK, pos diag.Pos, catalogs []*catalog.
 	}
 }
 
-// readable returns the trusted catalogs that can be read, for warnings alone: what is wrong with the others matters when a
-// function needs them.
-func (c *compiler) readable() (list []*catalog.Catalog) {
-	for _, t := range c.catalogs() {
-		if t.Catalog == nil && t.Err == nil && t.Denial == nil {
-			if src, _, err := c.files.ReadFile(t.Ref.Location); err == nil && (t.Ref.Pin.IsZero() || t.Ref.Pin == src.Digest()) {
-				t.Catalog, _ = catalog.Parse(src, t.Ref)
-			}
-		}
-		if t.Catalog != nil {
-			list = append(list, t.Catalog)
-		}
-	}
-	return list
-}
-
 // ownCatalogs returns the catalogs field of a Kustomization or Component.
 func (s *steps) ownCatalogs() (list []catalog.Listed) {
 	file, _ := s.k.Source.Value()
@@ -222,59 +123,6 @@ func (s *steps) ownCatalogs() (list []catalog.Listed) {
 	return list
 }
 
-// layerCatalogs returns the trusted catalogs in the order in which this layer searches them, and those that it names
-// and nobody trusts. What a layer names decides about order, never about trust, but a pin of its own counts.
-func (s *steps) layerCatalogs() (search []trust.Trusted, named []trust.Named) {
-	trusted := s.c.catalogs()
-	taken := make([]bool, len(trusted))
-	for _, c := range s.catalogs {
-		ref, err := catalog.ParseRef(c.Text)
-		if err != nil {
-			continue // reported when the layer was compiled
-		}
-		ref = ref.In(c.Dir)
-		if !ref.Remote() {
-			if real, err := loaders.Real(ref.Location); err == nil {
-				ref = ref.At(real)
-			}
-		}
-		found := false
-		for j, t := range trusted {
-			if t.Ref.Same(ref) {
-				found = true
-				if !taken[j] {
-					taken[j] = true
-					search = append(search, s.pinned(t, ref.Shown(c.Text), c))
-				}
-			}
-		}
-		if !found {
-			named = append(named, trust.Named{Ref: ref.Shown(c.Text), Pos: c.Source.Locate(0, c.Path...), Flag: ref.Shown(catalog.PathText(s.c.files.Name(ref.Location))).String()})
-		}
-	}
-	for j, t := range trusted {
-		if !taken[j] {
-			search = append(search, t)
-		}
-	}
-	return search, named
-}
-
-// pinned returns a trusted catalog, denied if it is not the one that an entry of a catalogs field pins.
-func (s *steps) pinned(t trust.Trusted, ref catalog.Ref, at catalog.Listed) trust.Trusted {
-	if ref.Pin.IsZero() || t.Catalog == nil || t.Catalog.Digest == ref.Pin {
-		return t
-	}
-	_, denial := s.c.o.Functions.Policy.DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: t.Catalog.Digest})
-	denial.Err.Pos, denial.Err.Field = at.Source.Locate(0, at.Path...), at.Source.Field(at.Path)
-	text := denial.Err.Error()
-	if s.c.mispinned[text] == nil {
-		s.c.mispinned[text] = denial // once, for all functions of the layer
-	}
-	t.Catalog, t.Denial = nil, s.c.mispinned[text]
-	return t
-}
-
 // checkCatalogs reports what is wrong with the catalogs field, and warns about catalogs that nobody trusts.
 func (s *steps) checkCatalogs() {
 	for i, c := range s.catalogs {
@@ -286,7 +134,7 @@ func (s *steps) checkCatalogs() {
 		}
 	}
 	if len(s.catalogs) > 0 {
-		_, named := s.layerCatalogs()
+		_, named := s.c.trusted.Search(s.catalogs)
 		for _, n := range named {
 			s.Warnings.Add(n.Warning())
 		}
@@ -311,9 +159,9 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	}
 	req.Inline = inline
 	s.c.legacy(inline)
-	s.c.readCatalogs()
+	s.c.trusted.Read()
 	req.Facts.Legacy = s.c.o.Functions.legacyPlugin(d.r.ID().GVK)
-	req.Catalogs, req.Named = s.layerCatalogs()
+	req.Catalogs, req.Named = s.c.trusted.Search(s.catalogs)
 	s.facts(policy, &req)
 	dec := policy.Decide(req)
 	s.Warnings.Add(dec.Warnings...)
@@ -324,7 +172,11 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	if dec.Entry != nil {
 		s.validateConfig(d, dec.Entry, config)
 	}
-	s.changedValues(d, config)
+	if d.src != nil || d.item != nil { // reading a layer's own file, or what a directory holds, has warned about that
+		for _, m := range function.Rewritten(config) {
+			s.Warnings.Add(d.mistake(m))
+		}
+	}
 	fn := dec.Function
 	fn.Config = d.configText(config)
 	at := d.r.Pos

@@ -23,6 +23,7 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/report"
+	"github.com/krmflow/krmflow/planner/trusted"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -149,15 +150,13 @@ func Compile(dirs []string, o Options) *Plan {
 		c.plan.Graph = c.draft.g.Only(func(graph.Root) bool { return true })
 	}
 	c.plan.Graph = withFetches(c.plan.Graph)
-	c.decideCatalogs()
-	c.unreadCatalogs()
+	c.trusted.Decide()
+	if c.plan.foundAll() {
+		c.trusted.DenyUnread()
+	}
 	c.unusedConfigs()
 	c.plan.warn(&c.warnings)
-	for _, t := range c.trusted {
-		if t.Catalog != nil {
-			c.plan.Catalogs = append(c.plan.Catalogs, t)
-		}
-	}
+	c.plan.Catalogs = c.trusted.Loaded()
 	return c.plan
 }
 
@@ -178,14 +177,8 @@ type compiler struct {
 	plan         *Plan
 	kusts        map[string]*kustomizationFile
 	compositions *composition.Set
-	// trusted are the catalogs that the user trusts, nil until a function or a layer asks for them.
-	trusted      []trust.Trusted
-	catalogsRead bool
+	trusted      *trusted.Catalogs
 	images       map[string]trust.Image
-	// repositories are those that directories belong to.
-	repositories map[string]string
-	// mispinned are the denials of trusted catalogs that are not what a layer pins.
-	mispinned map[string]*trust.Denial
 	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
@@ -202,7 +195,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 	}
 	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted, o.Input)
 	reading := newReading()
-	return &compiler{
+	c := &compiler{
 		o:            o,
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
 		files:        files,
@@ -215,11 +208,14 @@ func newCompiler(dirs []string, o Options) *compiler {
 		images:       map[string]trust.Image{},
 		labels:       map[labelsKey]builtins.FieldSpecs{},
 
-		repositories:  map[string]string{},
 		legacyPlaces:  map[string]bool{},
-		mispinned:     map[string]*trust.Denial{},
 		schemaChecked: map[*catalog.Entry]bool{},
 	}
+	c.trusted = trusted.New(trusted.Config{
+		Refs: o.Functions.Trusted, Cwd: o.Cwd, Policy: o.Functions.Policy, Files: files, Rendered: c.rendered, Warnings: &c.warnings,
+		Deny: func(err error, why trust.Reason) { c.deny(Denial{"", err, why}) },
+	})
+	return c
 }
 
 type schemaKey struct {

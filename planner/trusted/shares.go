@@ -1,9 +1,7 @@
-package planner
+package trusted
 
 import (
-	"maps"
 	"path/filepath"
-	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/loaders"
@@ -12,8 +10,8 @@ import (
 
 // shares returns what that is rendered holds a catalog, or a symbolic link through which it is found: "repository", "tree" or "". Who
 // may change that may change what is trusted.
-func (c *compiler) shares(t *trust.Trusted) (what string) {
-	rendered, paths := c.rendered(), map[string]bool{t.Ref.Location: true}
+func (c *Catalogs) shares(t *trust.Trusted) (what string) {
+	rendered, paths := c.Rendered(), map[string]bool{t.Ref.Location: true}
 	loaders.Links(t.Path, paths)
 	for path := range paths {
 		own := c.repository(filepath.Dir(path))
@@ -30,20 +28,8 @@ func (c *compiler) shares(t *trust.Trusted) (what string) {
 	return what
 }
 
-// rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
-func (c *compiler) rendered() []string {
-	dirs := slices.Collect(maps.Keys(c.kusts))
-	dirs = append(dirs, c.compositions.Dirs()...)
-	for _, name := range c.dirs {
-		if dir, err := c.files.Root(name); err == nil {
-			dirs = append(dirs, dir.Real)
-		}
-	}
-	return dirs
-}
-
 // repository returns the directory of the repository that dir belongs to, "" if it is in none.
-func (c *compiler) repository(dir string) string {
+func (c *Catalogs) repository(dir string) string {
 	if repo, ok := c.repositories[dir]; ok {
 		return repo
 	}

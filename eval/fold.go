@@ -1,0 +1,51 @@
+package eval
+
+import (
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Changes are the places of the steps that have changed a resource since it was read or made.
+type Changes map[*krm.Resource][]graph.Origin
+
+// Fold runs the nodes of g one after the other, and returns their lists and what has changed the resources in these. begin is called
+// with each node before it runs and returns where its warnings go. failed is the node that err is about.
+func Fold(g *graph.Graph, begin func(*graph.Node) diag.Warn) (lists []*krm.List, changed Changes, failed *graph.Node, err error) {
+	lists, changed = make([]*krm.List, len(g.Nodes)), Changes{}
+	for i, n := range g.Nodes {
+		inputs := make([]Input, len(n.Inputs))
+		for j, in := range n.Inputs {
+			inputs[j].List = lists[in]
+		}
+		if lists[i], err = Run(n.Op, inputs, begin(n)); err != nil {
+			return nil, nil, n, err
+		}
+		changed.note(inputs, lists[i], n.Origin)
+	}
+	return lists, changed, nil, nil
+}
+
+// note adds the step at a place to the changes of each resource that has another value after it. What a step leaves alone is the same
+// resource.
+func (c Changes) note(before []Input, after *krm.List, at graph.Origin) {
+	old := map[krm.ID]*krm.Resource{}
+	passed := map[*krm.Resource]bool{}
+	for _, in := range before {
+		for _, r := range in.List.All() {
+			old[r.OrigID().Key()], passed[r] = r, true
+		}
+	}
+	for _, r := range after.All() {
+		was := old[r.OrigID().Key()]
+		if passed[r] || was == nil {
+			continue
+		}
+		c[r] = c[was]
+		if !r.Value().Equal(was.Value()) {
+			c[r] = append(slices.Clip(c[was]), at)
+		}
+	}
+}

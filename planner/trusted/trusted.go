@@ -1,0 +1,224 @@
+// Package trusted has the catalogs that the user trusts: it reads them when somebody asks for what is in them, has it decided whether they
+// may be used, and puts them into the order in which a layer searches them.
+package trusted
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/report"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// Catalogs are the catalogs that the user trusts, each once. They are not safe for concurrent use.
+type Catalogs struct {
+	Config
+	list []trust.Trusted // nil until somebody asks for them
+	read bool
+	// repositories are those that directories belong to.
+	repositories map[string]string
+	// mispinned are the denials of catalogs that are not what a layer pins.
+	mispinned map[string]*trust.Denial
+}
+
+// Config says which catalogs are trusted, and what decides about them.
+type Config struct {
+	// Refs are the references of the catalogs, in the order of the flags; relative paths start at Cwd.
+	Refs   []string
+	Cwd    string
+	Policy trust.Policy
+	Files  *loaders.Local
+	// Rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
+	Rendered func() []string
+	Warnings *report.Warnings
+	// Deny records that a catalog must not be used, so that nothing may run. It may be told the same error several times.
+	Deny func(error, trust.Reason)
+}
+
+// New returns the catalogs that config names. Nothing is read yet.
+func New(config Config) *Catalogs {
+	return &Catalogs{Config: config, repositories: map[string]string{}, mispinned: map[string]*trust.Denial{}}
+}
+
+// all returns the trusted catalogs. Their content is read when the first function asks for it: see
+// [Catalogs.Read].
+func (c *Catalogs) all() []trust.Trusted {
+	if c.list == nil {
+		c.list = []trust.Trusted{}
+		for _, text := range c.Refs {
+			t := c.trustedRef(text)
+			twice := func(other trust.Trusted) bool {
+				return t.Err == nil && other.Ref.Same(t.Ref) && other.Ref.Pin == t.Ref.Pin && other.Path == t.Path
+			}
+			if !slices.ContainsFunc(c.list, twice) {
+				c.list = append(c.list, t)
+			}
+		}
+	}
+	return c.list
+}
+
+// trustedRef returns the catalog that a flag names, not read yet.
+func (c *Catalogs) trustedRef(text string) trust.Trusted {
+	ref, err := catalog.ParseRef(text)
+	t := trust.Trusted{Ref: ref.Shown(text), By: "flag"}
+	if err == nil {
+		err = ref.Supported()
+	}
+	if err != nil {
+		t.Err = err
+		return t
+	}
+	t.Ref = ref.In(c.Cwd)
+	t.Path = t.Ref.Location
+	if real, err := loaders.Real(t.Ref.Location); err == nil {
+		t.Ref = t.Ref.At(real)
+	}
+	t.Ref = t.Ref.Shown(ref.Show())
+	return t
+}
+
+// Read reads the trusted catalogs, once.
+func (c *Catalogs) Read() {
+	if c.read {
+		return
+	}
+	c.read = true
+	for i := range c.all() {
+		if t := &c.list[i]; t.Err == nil {
+			c.load(t)
+		}
+	}
+}
+
+func (c *Catalogs) load(t *trust.Trusted) {
+	src, real, err := c.Files.ReadFile(t.Ref.Location)
+	if err == nil && real != t.Ref.Location {
+		err = errors.New("it was moved while this ran")
+	}
+	if err != nil {
+		t.Err = err
+		return
+	}
+	if !c.decide(t, src.Digest()) {
+		return
+	}
+	if t.Catalog, t.Err = catalog.Parse(src, t.Ref); t.Err == nil {
+		c.Warnings.Add(t.Catalog.Notices...)
+	}
+}
+
+// decide reports whether a catalog may be used, as far as the layers are known by now.
+func (c *Catalogs) decide(t *trust.Trusted, digest krm.Digest) bool {
+	warnings, denial := c.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, Shares: c.shares(t)})
+	c.Warnings.Add(warnings...)
+	if denial != nil {
+		c.Deny(denial.Err, denial.Reason)
+		t.Denial = denial
+	}
+	return denial == nil
+}
+
+// Decide decides once more when all layers are known: a catalog may lie in one that was loaded after its first use.
+func (c *Catalogs) Decide() {
+	for i := range c.list {
+		if t := &c.list[i]; t.Catalog != nil {
+			c.decide(t, t.Catalog.Digest)
+		}
+	}
+}
+
+// Loaded returns the catalogs that were read.
+func (c *Catalogs) Loaded() (list []trust.Trusted) {
+	for _, t := range c.list {
+		if t.Catalog != nil {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// DenyUnread denies a run with a catalog that cannot be read, although all functions are found in others: whoever named it meant
+// something by it. Where a function is not found, its own denial says so.
+func (c *Catalogs) DenyUnread() {
+	for _, t := range c.list {
+		if c.read && t.Err != nil && !t.Ref.Remote() {
+			err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
+			err.Hints = append(err.Hints, report.Hints(t.Err)...)
+			c.Deny(err, trust.Invalid)
+		}
+	}
+}
+
+// Readable returns the trusted catalogs that can be read, for warnings alone: what is wrong with the others matters when a
+// function needs them.
+func (c *Catalogs) Readable() (list []*catalog.Catalog) {
+	for _, t := range c.all() {
+		if t.Catalog == nil && t.Err == nil && t.Denial == nil {
+			if src, _, err := c.Files.ReadFile(t.Ref.Location); err == nil && (t.Ref.Pin.IsZero() || t.Ref.Pin == src.Digest()) {
+				t.Catalog, _ = catalog.Parse(src, t.Ref)
+			}
+		}
+		if t.Catalog != nil {
+			list = append(list, t.Catalog)
+		}
+	}
+	return list
+}
+
+// Search returns the trusted catalogs in the order in which a layer searches them that lists some itself, and those that it names
+// and nobody trusts. What a layer names decides about order, never about trust, but a pin of its own counts.
+func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, named []trust.Named) {
+	trusted := c.all()
+	taken := make([]bool, len(trusted))
+	for _, l := range listed {
+		ref, err := catalog.ParseRef(l.Text)
+		if err != nil {
+			continue // reported when the layer was compiled
+		}
+		ref = ref.In(l.Dir)
+		if !ref.Remote() {
+			if real, err := loaders.Real(ref.Location); err == nil {
+				ref = ref.At(real)
+			}
+		}
+		found := false
+		for j, t := range trusted {
+			if t.Ref.Same(ref) {
+				found = true
+				if !taken[j] {
+					taken[j] = true
+					search = append(search, c.pinned(t, ref.Shown(l.Text), l))
+				}
+			}
+		}
+		if !found {
+			named = append(named, trust.Named{Ref: ref.Shown(l.Text), Pos: l.Source.Locate(0, l.Path...), Flag: ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String()})
+		}
+	}
+	for j, t := range trusted {
+		if !taken[j] {
+			search = append(search, t)
+		}
+	}
+	return search, named
+}
+
+// pinned returns a trusted catalog, denied if it is not the one that an entry of a catalogs field pins.
+func (c *Catalogs) pinned(t trust.Trusted, ref catalog.Ref, at catalog.Listed) trust.Trusted {
+	if ref.Pin.IsZero() || t.Catalog == nil || t.Catalog.Digest == ref.Pin {
+		return t
+	}
+	_, denial := c.Policy.DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: t.Catalog.Digest})
+	denial.Err.Pos, denial.Err.Field = at.Source.Locate(0, at.Path...), at.Source.Field(at.Path)
+	text := denial.Err.Error()
+	if c.mispinned[text] == nil {
+		c.mispinned[text] = denial // once, for all functions of the layer
+	}
+	t.Catalog, t.Denial = nil, c.mispinned[text]
+	return t
+}
