@@ -4,14 +4,33 @@ TOOLS = $(CURDIR)/.tools
 FUZZTIME ?= 1m
 DIFFTREES ?= 500
 SEED ?= 1
+OUT ?= bin/krmflow
+SETTINGSPKG = github.com/krmflow/krmflow/internal/settings
 
-.PHONY: build test check vulncheck bench profile fuzz difftest kustomize golden generate
+.PHONY: build krmflow test check vulncheck bench profile fuzz difftest kustomize golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
+GOBUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -pgo=$(PROFILE)
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -tags grpcnotrace -pgo=$(PROFILE) -o bin/krmflow ./cmd/krmflow
+	$(GOBUILD) $(OVERLAY) -ldflags '-s -w $(SETTINGS)' -o $(OUT) ./cmd/krmflow
+
+# A krmflow of one's own: DEFAULT_TRUSTED_CATALOGS are the catalogs that it trusts, in the order of the search. What is a file becomes a part
+# of it, any other is a reference. With DISABLE_CATALOG_ADDITION=true it trusts nothing else.
+krmflow:
+	@set -e; d=$$(mktemp -d); trap 'rm -rf $$d' EXIT; refs=; files=; \
+	for c in $(DEFAULT_TRUSTED_CATALOGS); do \
+	  if test -f "$$c"; then \
+	    name=$$(basename "$$(basename "$$c" .json)" .yaml).yaml; \
+	    test ! -e "$$d/$$name" || { echo "two catalogs are called $$name" >&2; exit 1; }; \
+	    cp "$$c" "$$d/$$name"; c=embedded:$$name; \
+	    files="$$files$${files:+,}\"$(CURDIR)/internal/settings/catalogs/$$name\":\"$$d/$$name\""; \
+	  fi; \
+	  refs="$$refs$${refs:+,}$$c"; \
+	done; \
+	echo "{\"Replace\":{$$files}}" >$$d/overlay.json; \
+	$(MAKE) build OVERLAY="-overlay $$d/overlay.json" SETTINGS="-X $(SETTINGSPKG).trustedCatalogs=$$refs -X $(SETTINGSPKG).disableCatalogAddition=$(DISABLE_CATALOG_ADDITION)"
 
 # -race where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
 test:

@@ -59,10 +59,11 @@ var imports = map[string][]string{
 	"executors/internal/wire":    {},
 
 	"internal/difftest":             {},
+	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
 	"internal/spool":                {},
 	"internal/watchdog":             {"diag", "loaders"},
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/spool",
+	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/settings", "internal/spool",
 		"internal/watchdog", "loaders", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 

@@ -23,6 +23,8 @@ const (
 	HTTP  Scheme = "http"
 	OCI   Scheme = "oci"
 	Git   Scheme = "git"
+
+	builtIn Scheme = "built in" // is part of the program
 )
 
 // A Ref is a reference to a catalog in canonical form. Refs are values; compare them with [Ref.Same].
@@ -334,7 +336,16 @@ func (r Ref) Same(o Ref) bool {
 	return r.Scheme == o.Scheme && r.Location == o.Location && (r.Pin == o.Pin || r.Pin.IsZero() || o.Pin.IsZero())
 }
 
-// Remote reports whether the content comes over a network.
+// BuiltIn returns the reference of a catalog that is compiled in.
+func BuiltIn(name string) Ref { return Ref{Scheme: builtIn, Location: name} }
+
+// Below reports whether r is a place below dir, as a file is below a folder.
+func (r Ref) Below(dir Ref) bool {
+	rest, ok := strings.CutPrefix(r.Location, strings.TrimSuffix(dir.Location, "/")+"/")
+	return ok && rest != "" && r.Scheme == dir.Scheme
+}
+
+// Remote reports whether the content is not a file of this machine: it comes over a network or is compiled in.
 func (r Ref) Remote() bool { return r.Scheme != Local }
 
 // Absolute reports whether r is a local path that is absolute.

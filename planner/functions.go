@@ -23,8 +23,8 @@ import (
 
 // Functions say which functions may run and what this machine offers them. The zero Functions allow none.
 type Functions struct {
-	// Trusted are references of catalogs, in the order of the flags; relative paths start at [Options.Cwd].
-	Trusted []string
+	// Trusted are the catalogs that are trusted, in the order in which they are searched: those that are built in come first.
+	Trusted []trust.Source
 	Policy  trust.Policy
 	// ListVersion is the apiVersion of the ResourceList that functions get, [function.ResourceListV1] if empty.
 	ListVersion string

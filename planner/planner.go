@@ -212,7 +212,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		schemaChecked: map[*catalog.Entry]bool{},
 	}
 	c.trusted = trusted.New(trusted.Config{
-		Refs: o.Functions.Trusted, Cwd: o.Cwd, Policy: o.Functions.Policy, Files: files, Rendered: c.rendered, Warnings: &c.warnings,
+		Sources: o.Functions.Trusted, Cwd: o.Cwd, Policy: o.Functions.Policy, Files: files, Rendered: c.rendered, Warnings: &c.warnings,
 		Deny: func(err error, why trust.Reason) { c.deny(Denial{"", err, why}) },
 	})
 	return c

@@ -96,8 +96,7 @@ func (e Configured) Covers(ref catalog.Ref) bool {
 	if !e.Below {
 		return e.Ref.Same(ref)
 	}
-	rest, ok := strings.CutPrefix(ref.Location, strings.TrimSuffix(e.Ref.Location, "/")+"/")
-	return ok && rest != "" && e.Ref.Scheme == ref.Scheme && e.Ref.Pin.IsZero()
+	return ref.Below(e.Ref)
 }
 
 // is reports whether the entry is for the catalog ref, whatever its pin is.

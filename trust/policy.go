@@ -114,11 +114,33 @@ type Trusted struct {
 	Path    string
 	Catalog *catalog.Catalog // nil if it could not be read
 	Err     error            // why
+	// Content is the catalog itself if it is compiled in.
+	Content []byte
 	// Denial is set instead of Err if the catalog must not be read.
 	Denial *Denial
-	// By says where the trust comes from: "flag", "built in".
+	// By says where the trust comes from: [ByFlag], [ByConfig] or [ByBuiltIn].
 	By string
 }
+
+// A Source says where a trusted catalog is and why it is trusted.
+type Source struct {
+	// Ref is the reference as it is written; relative paths start at the user's directory. For a catalog whose content is compiled in
+	// it is the name of that.
+	Ref string
+	// By says where the trust comes from, as in [Trusted].
+	By string
+	// Below is set for Ref/*: every catalog below Ref that a layer names is trusted, and none beside these.
+	Below bool
+	// Content is the catalog itself if it is compiled in.
+	Content []byte
+}
+
+// The values of [Source.By].
+const (
+	ByFlag    = "flag"
+	ByConfig  = "configuration"
+	ByBuiltIn = "built in"
+)
 
 // A Named is a catalog that a layer names without it being trusted.
 type Named struct {

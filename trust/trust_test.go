@@ -392,7 +392,7 @@ func TestRemoteConfiguration(t *testing.T) {
 		t.Errorf("no flag lifts this: %v", d.Allow())
 	}
 	// A remote catalog cannot name a path on the user's machine.
-	check(t, "remote catalog", Policy{}, request(t, "", trusted(t, "https://h/c.yaml", execA)), 3, []string{"is remote and cannot name a path on this machine"})
+	check(t, "remote catalog", Policy{}, request(t, "", trusted(t, "https://h/c.yaml", execA)), 3, []string{"cannot name a path on this machine"})
 }
 
 // All reasons against a function are reported at once, and the flags add up to a permission.

@@ -139,7 +139,7 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 		x.deny(Invalid, nil, "the program %s of %s is remote, which is not supported yet", x.d.Source, e)
 		return
 	case dir == "":
-		x.deny(Untrusted, nil, "%s is remote and cannot name a path on this machine: %s", e, x.d.Source)
+		x.deny(Untrusted, nil, "%s cannot name a path on this machine: %s", e, x.d.Source)
 		return
 	case isArchive(p.URI):
 		x.deny(Invalid, nil, "the program %s of %s is in an archive, which is not supported yet", x.d.Source, e)

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -36,6 +39,7 @@ func readCatalog(text string) (*catalog.Catalog, error) {
 
 func viewCatalogCommand(a *app) *cobra.Command {
 	var format string
+	var builtIn bool
 	cmd := &cobra.Command{
 		Use:   "catalog REF",
 		Short: "Show what a catalog lists, without trusting it",
@@ -43,8 +47,16 @@ func viewCatalogCommand(a *app) *cobra.Command {
 Nothing is executed and nothing is trusted: a catalog is the word of its author. The last line is the flag that would trust it as it is
 now.`,
 		Example: "  krmflow view catalog catalog.yaml\n  krmflow view catalog catalog.yaml -o yaml",
-		Args:    exactly(1, "a catalog"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if builtIn {
+				return atMost(0)(cmd, args)
+			}
+			return exactly(1, "a catalog")(cmd, args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if builtIn {
+				return a.viewBuiltIn(format)
+			}
 			c, err := readCatalog(args[0])
 			if err != nil {
 				return err
@@ -53,35 +65,73 @@ now.`,
 			if err != nil {
 				return err
 			}
-			v := catalogView{c, trusted}
-			switch format {
-			case "text":
-				return a.print(diag.Sanitise(v.text()))
-			case "yaml":
-				return a.write(yaml.AppendYAML(nil, v.value()))
-			case "json":
-				return a.write(append(yaml.AppendJSON(nil, v.value()), '\n'))
-			}
-			return usageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
+			return a.viewCatalog(catalogView{c, trusted}, format)
 		},
 	}
+	cmd.Flags().BoolVar(&builtIn, "builtin", false, "show the catalogs that are compiled into this krmflow")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, yaml or json")
 	return cmd
 }
 
+func (a *app) viewCatalog(v catalogView, format string) error {
+	switch format {
+	case "text":
+		return a.print(diag.Sanitise(v.text()))
+	case "yaml":
+		return a.write(yaml.AppendYAML(nil, v.value()))
+	case "json":
+		return a.write(append(yaml.AppendJSON(nil, v.value()), '\n'))
+	}
+	return usageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
+}
+
+// viewBuiltIn shows the catalogs that are compiled in, those of which only the reference is by that.
+func (a *app) viewBuiltIn(format string) error {
+	for _, s := range settings.BuiltIn() {
+		var c *catalog.Catalog
+		var err error
+		if s.Content != nil {
+			c, err = catalog.Parse(&yaml.Source{File: s.Ref, Data: s.Content}, catalog.BuiltIn(s.Ref))
+		} else {
+			c, err = readCatalog(s.Ref)
+		}
+		if err == nil {
+			err = a.viewCatalog(catalogView{c, s.By}, format)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // trustedBy returns who trusts c without a flag, empty if nobody does.
 func (a *app) trustedBy(c *catalog.Catalog) (string, error) {
-	config, err := readUserConfig()
+	config, err := settings.ReadConfig()
 	if err != nil {
 		return "", err
 	}
 	ref := realRef(c.Ref)
 	for _, e := range config.Catalogs {
 		if e.Covers(ref) && (e.Ref.Pin.IsZero() || e.Ref.Pin == c.Digest) {
-			return e.Pos.String(), nil
+			return "by " + e.Pos.String(), nil
 		}
 	}
 	return "", nil
+}
+
+// realRef returns ref with the path that it really has.
+func realRef(ref catalog.Ref) catalog.Ref {
+	if ref.Remote() {
+		return ref
+	}
+	if dir, err := os.Getwd(); err == nil {
+		ref = ref.In(dir)
+	}
+	if real, err := loaders.Real(ref.Location); err == nil {
+		ref = ref.At(real)
+	}
+	return ref
 }
 
 // catalogView is what view catalog shows.
@@ -93,10 +143,7 @@ type catalogView struct {
 func (v catalogView) flag() string { return trust.FlagTrust + "=" + v.Ref.Pinned(v.Digest) }
 
 func (v catalogView) trusted() string {
-	if v.by == "" {
-		return "no"
-	}
-	return "by " + v.by
+	return cmp.Or(v.by, "no")
 }
 
 func (v catalogView) text() string {
@@ -105,7 +152,9 @@ func (v catalogView) text() string {
 	for _, f := range v.Lint() {
 		fmt.Fprintf(&b, "finding  %v\n", f)
 	}
-	fmt.Fprintf(&b, "to trust it as it is now add %s\n", v.flag())
+	if v.by != trust.ByBuiltIn {
+		fmt.Fprintf(&b, "to trust it as it is now add %s\n", v.flag())
+	}
 	return b.String()
 }
 

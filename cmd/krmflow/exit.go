@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
@@ -98,6 +99,7 @@ func exitCode(err error) int {
 	var denied *render.DeniedError
 	var results *scheduler.ResultsError
 	var fe *function.Error
+	var unsafe *settings.UnsafeError
 	switch {
 	case errors.As(err, &sig):
 		return exitSignal + int(sig.sig)
@@ -111,6 +113,8 @@ func exitCode(err error) int {
 		return code
 	case errors.As(err, &results):
 		return exitFunction
+	case errors.As(err, &unsafe):
+		return exitTrust
 	case errors.As(err, &fe):
 		return exitOfFunction(fe.Code)
 	case errors.Is(err, diag.ErrLimit):

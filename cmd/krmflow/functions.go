@@ -79,10 +79,9 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 			return planner.Functions{}, usageError(fmt.Errorf("--%s must be more than 0", l.flag))
 		}
 	}
-	for _, text := range f.trusted {
-		if _, err := parseRefFlag(trust.FlagTrust, text); err != nil {
-			return planner.Functions{}, err
-		}
+	sources, err := f.sources()
+	if err != nil {
+		return planner.Functions{}, err
 	}
 	policy := trust.Policy{
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
@@ -115,7 +114,7 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 		}
 		policy.Env = append(policy.Env, text)
 	}
-	return planner.Functions{Trusted: f.trusted, Policy: policy, PluginHome: pluginHome(), ListVersion: version}, nil
+	return planner.Functions{Trusted: sources, Policy: policy, PluginHome: pluginHome(), ListVersion: version}, nil
 }
 
 // pluginHome returns where kustomize looks for legacy plugins.

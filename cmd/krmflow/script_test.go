@@ -39,7 +39,7 @@ func TestScript(t *testing.T) {
 		},
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild,
+			"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild, "makekrmflow": makeKrmflow,
 			"private": private, "nothingleft": nothingLeft, "image": image, "hostiletrees": writeHostileTrees,
 		},
 	})

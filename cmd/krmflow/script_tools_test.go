@@ -138,6 +138,18 @@ spec:
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }
 
+// makeKrmflow builds a krmflow of one's own: makekrmflow PROGRAM VARIABLE=VALUE...
+func makeKrmflow(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: makekrmflow PROGRAM VARIABLE=VALUE...")
+	}
+	cmd := exec.Command("make", append([]string{"-C", "../..", "krmflow", "GOBUILD=go build", "OUT=" + ts.MkAbs(args[0])}, args[1:]...)...)
+	cmd.Env = os.Environ()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		ts.Fatalf("%v\n%s", err, out)
+	}
+}
+
 // goBuild builds a program of this repository and sets a variable to its digest: gobuild PACKAGE PROGRAM VARIABLE.
 func goBuild(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/krm/yaml"
-	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
@@ -49,11 +45,18 @@ catalog below that place that a Kustomization or Composition names; these are no
 }
 
 func (a *app) trustList() error {
-	config, err := readUserConfig()
+	config, err := settings.ReadConfig()
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
+	for _, s := range settings.BuiltIn() {
+		fmt.Fprintf(&b, "%s  built in\n", s.Ref)
+	}
+	if settings.Locked() {
+		b.WriteString("nothing else can be trusted by this krmflow\n")
+		config.Catalogs = nil
+	}
 	for _, e := range config.Catalogs {
 		fmt.Fprintf(&b, "%s  %s\n", e, a.stateOf(e))
 	}
@@ -77,6 +80,9 @@ func (a *app) stateOf(e trust.Configured) string {
 }
 
 func (a *app) trustAdd(text string) error {
+	if settings.Locked() {
+		return errLocked()
+	}
 	entry, err := absoluteRef(text)
 	if err != nil {
 		return err
@@ -88,11 +94,10 @@ func (a *app) trustAdd(text string) error {
 		}
 		entry = c.Ref.Pinned(c.Digest)
 	}
-	path, _, err := editUserConfig(entry, false)
-	if err != nil {
+	if _, err := settings.EditConfig(entry, false); err != nil {
 		return err
 	}
-	return a.print(fmt.Sprintf("%s is trusted now, in %s\n", entry, path))
+	return a.print(fmt.Sprintf("%s is trusted now, in %s\n", entry, settings.ConfigPath()))
 }
 
 func (a *app) trustRemove(text string) error {
@@ -100,12 +105,12 @@ func (a *app) trustRemove(text string) error {
 	if err != nil {
 		return err
 	}
-	path, found, err := editUserConfig(entry, true)
+	found, err := settings.EditConfig(entry, true)
 	switch {
 	case err != nil:
 		return err
 	case !found:
-		return fmt.Errorf("%s is not listed in %s", entry, path)
+		return fmt.Errorf("%s is not listed in %s", entry, settings.ConfigPath())
 	}
 	return a.print(fmt.Sprintf("%s is trusted no longer\n", entry))
 }
@@ -129,26 +134,4 @@ func absoluteRef(text string) (string, error) {
 		return ref.String() + "/*", nil
 	}
 	return ref.String(), nil
-}
-
-// editUserConfig adds an entry to the user's configuration, or removes one.
-func editUserConfig(entry string, remove bool) (path string, found bool, err error) {
-	if path = userConfigPath(); path == "" {
-		return "", false, errors.New("there is no place for the configuration: HOME is not set")
-	}
-	src, err := readOwn(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		src, err = &yaml.Source{File: path}, nil
-	}
-	if err != nil {
-		return path, false, err
-	}
-	data, found, err := trust.EditConfig(src, entry, remove)
-	if err != nil || string(data) == string(src.Data) {
-		return path, found, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return path, found, err
-	}
-	return path, found, output.WriteFileAtomic(path, data, 0o600)
 }

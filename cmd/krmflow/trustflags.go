@@ -8,7 +8,9 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -37,6 +39,38 @@ func (l *catalogList) register(cmd *cobra.Command) {
 	for _, name := range []string{"alpha-trusted-plugin-catalog", "enable-star"} {
 		_ = fs.MarkHidden(name) // fails for flags that do not exist
 	}
+}
+
+// sources returns the catalogs that are trusted, in the order of the search: those that are compiled in, those of flags, those of the
+// user's configuration.
+func (f *functionFlags) sources() ([]trust.Source, error) {
+	list := settings.BuiltIn()
+	for _, text := range f.trusted {
+		if _, err := parseRefFlag(trust.FlagTrust, text); err != nil {
+			return nil, err
+		}
+		list = append(list, trust.Source{Ref: text, By: trust.ByFlag})
+	}
+	if settings.Locked() {
+		if len(f.trusted) > 0 || f.alphaPlugins {
+			return nil, errLocked()
+		}
+		return list, nil
+	}
+	config, err := settings.ReadConfig()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range config.Catalogs {
+		list = append(list, trust.Source{Ref: e.Ref.String(), By: trust.ByConfig, Below: e.Below})
+	}
+	return list, nil
+}
+
+// errLocked says that nobody can add to what a distribution of krmflow trusts (TR-29).
+func errLocked() error {
+	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it")
+	return &exitError{exitTrust, err.Hint("'krmflow trust list' prints them")}
 }
 
 // parseRefFlag reads the value of a flag that names a file and its digest. A digest that cannot be one is as bad as a wrong one.

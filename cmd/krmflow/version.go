@@ -5,7 +5,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
+	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
@@ -62,8 +64,15 @@ func versionCommand(a *app) *cobra.Command {
 			if info, ok := debug.ReadBuildInfo(); ok {
 				built = commit(info)
 			}
-			return a.print(fmt.Sprintf("krmflow %s\n%srenders as kustomize %s\n%s %s/%s\n",
-				moduleVersion(), built, planner.KustomizeVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH))
+			var trusts strings.Builder
+			for _, s := range settings.BuiltIn() {
+				fmt.Fprintf(&trusts, "trusts %s, which is compiled in\n", s.Ref)
+			}
+			if settings.Locked() {
+				trusts.WriteString("trusts nothing else\n")
+			}
+			return a.print(fmt.Sprintf("krmflow %s\n%srenders as kustomize %s\n%s%s %s/%s\n",
+				moduleVersion(), built, planner.KustomizeVersion, trusts.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
 		},
 	}
 	cmd.Flags().BoolVar(&short, "short", false, "print the version number alone")

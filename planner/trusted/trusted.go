@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
@@ -27,11 +28,11 @@ type Catalogs struct {
 
 // Config says which catalogs are trusted, and what decides about them.
 type Config struct {
-	// Refs are the references of the catalogs, in the order of the flags; relative paths start at Cwd.
-	Refs   []string
-	Cwd    string
-	Policy trust.Policy
-	Files  *loaders.Local
+	// Sources are the catalogs, in the order of the search; relative paths start at Cwd.
+	Sources []trust.Source
+	Cwd     string
+	Policy  trust.Policy
+	Files   *loaders.Local
 	// Rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
 	Rendered func() []string
 	Warnings *report.Warnings
@@ -49,23 +50,33 @@ func New(config Config) *Catalogs {
 func (c *Catalogs) all() []trust.Trusted {
 	if c.list == nil {
 		c.list = []trust.Trusted{}
-		for _, text := range c.Refs {
-			t := c.trustedRef(text)
-			twice := func(other trust.Trusted) bool {
-				return t.Err == nil && other.Ref.Same(t.Ref) && other.Ref.Pin == t.Ref.Pin && other.Path == t.Path
-			}
-			if !slices.ContainsFunc(c.list, twice) {
-				c.list = append(c.list, t)
+		for _, s := range c.Sources {
+			if !s.Below {
+				c.add(c.trusted(s))
 			}
 		}
 	}
 	return c.list
 }
 
-// trustedRef returns the catalog that a flag names, not read yet.
-func (c *Catalogs) trustedRef(text string) trust.Trusted {
-	ref, err := catalog.ParseRef(text)
-	t := trust.Trusted{Ref: ref.Shown(text), By: "flag"}
+// add adds a catalog unless it is there. What a flag says of a catalog counts more than what the user's configuration says of it.
+func (c *Catalogs) add(t trust.Trusted) {
+	for _, o := range c.list {
+		place := t.Err == nil && o.Ref.Scheme == t.Ref.Scheme && o.Ref.Location == t.Ref.Location
+		if place && (o.Ref.Pin == t.Ref.Pin && o.Path == t.Path || t.By == trust.ByConfig) {
+			return
+		}
+	}
+	c.list = append(c.list, t)
+}
+
+// trusted returns the catalog of a source, not read yet.
+func (c *Catalogs) trusted(s trust.Source) trust.Trusted {
+	if s.Content != nil {
+		return trust.Trusted{Ref: catalog.BuiltIn(s.Ref), By: s.By, Content: s.Content}
+	}
+	ref, err := catalog.ParseRef(s.Ref)
+	t := trust.Trusted{Ref: ref.Shown(s.Ref), By: s.By}
 	if err == nil {
 		err = ref.Supported()
 	}
@@ -96,10 +107,7 @@ func (c *Catalogs) Read() {
 }
 
 func (c *Catalogs) load(t *trust.Trusted) {
-	src, real, err := c.Files.ReadFile(t.Ref.Location)
-	if err == nil && real != t.Ref.Location {
-		err = errors.New("it was moved while this ran")
-	}
+	src, err := c.content(t)
 	if err != nil {
 		t.Err = err
 		return
@@ -112,9 +120,21 @@ func (c *Catalogs) load(t *trust.Trusted) {
 	}
 }
 
+// content returns the file of a catalog.
+func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, error) {
+	if t.Content != nil {
+		return &yaml.Source{File: t.Ref.Show(), Data: t.Content}, nil
+	}
+	src, real, err := c.Files.ReadFile(t.Ref.Location)
+	if err == nil && real != t.Ref.Location {
+		err = errors.New("it was moved while this ran")
+	}
+	return src, err
+}
+
 // decide reports whether a catalog may be used, as far as the layers are known by now.
 func (c *Catalogs) decide(t *trust.Trusted, digest krm.Digest) bool {
-	warnings, denial := c.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, Shares: c.shares(t)})
+	warnings, denial := c.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, Shares: c.shares(t), BuiltIn: t.Content != nil})
 	c.Warnings.Add(warnings...)
 	if denial != nil {
 		c.Deny(denial.Err, denial.Reason)
@@ -142,11 +162,11 @@ func (c *Catalogs) Loaded() (list []trust.Trusted) {
 	return list
 }
 
-// DenyUnread denies a run with a catalog that cannot be read, although all functions are found in others: whoever named it meant
+// DenyUnread denies a run with a catalog that cannot be read, although all functions are found in others: whoever named it in a flag meant
 // something by it. Where a function is not found, its own denial says so.
 func (c *Catalogs) DenyUnread() {
 	for _, t := range c.list {
-		if c.read && t.Err != nil && !t.Ref.Remote() {
+		if c.read && t.Err != nil && !t.Ref.Remote() && t.By != trust.ByConfig {
 			err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
 			err.Hints = append(err.Hints, report.Hints(t.Err)...)
 			c.Deny(err, trust.Invalid)
@@ -159,7 +179,7 @@ func (c *Catalogs) DenyUnread() {
 func (c *Catalogs) Readable() (list []*catalog.Catalog) {
 	for _, t := range c.all() {
 		if t.Catalog == nil && t.Err == nil && t.Denial == nil {
-			if src, _, err := c.Files.ReadFile(t.Ref.Location); err == nil && (t.Ref.Pin.IsZero() || t.Ref.Pin == src.Digest()) {
+			if src, err := c.content(&t); err == nil && (t.Ref.Pin.IsZero() || t.Ref.Pin == src.Digest()) {
 				t.Catalog, _ = catalog.Parse(src, t.Ref)
 			}
 		}
@@ -173,20 +193,24 @@ func (c *Catalogs) Readable() (list []*catalog.Catalog) {
 // Search returns the trusted catalogs in the order in which a layer searches them that lists some itself, and those that it names
 // and nobody trusts. What a layer names decides about order, never about trust, but a pin of its own counts.
 func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, named []trust.Named) {
-	trusted := c.all()
+	c.all()
+	refs := make([]catalog.Ref, len(listed))
+	for i, l := range listed {
+		refs[i] = c.place(l)
+	}
+	trusted := c.list
 	taken := make([]bool, len(trusted))
-	for _, l := range listed {
-		ref, err := catalog.ParseRef(l.Text)
-		if err != nil {
+	for j, t := range trusted {
+		if t.By == trust.ByBuiltIn {
+			taken[j] = true
+			search = append(search, t)
+		}
+	}
+	for i, l := range listed {
+		ref, found := refs[i], false
+		if ref.Location == "" {
 			continue // reported when the layer was compiled
 		}
-		ref = ref.In(l.Dir)
-		if !ref.Remote() {
-			if real, err := loaders.Real(ref.Location); err == nil {
-				ref = ref.At(real)
-			}
-		}
-		found := false
 		for j, t := range trusted {
 			if t.Ref.Same(ref) {
 				found = true
@@ -206,6 +230,34 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 		}
 	}
 	return search, named
+}
+
+// place returns where the catalog is that a layer lists, none if it is not valid. If the user trusts all that is below some place, it is
+// one of the trusted catalogs from now on.
+func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
+	ref, err := catalog.ParseRef(l.Text)
+	if err != nil {
+		return catalog.Ref{}
+	}
+	ref = ref.In(l.Dir)
+	path := ref.Location
+	if !ref.Remote() {
+		if real, err := loaders.Real(path); err == nil {
+			ref = ref.At(real)
+		}
+	}
+	for _, s := range c.Sources {
+		if !s.Below || slices.ContainsFunc(c.list, func(t trust.Trusted) bool { return t.Ref.Same(ref) }) {
+			continue
+		}
+		if below, err := catalog.ParseRef(s.Ref); err == nil && ref.Below(below) {
+			c.list = append(c.list, trust.Trusted{Ref: ref.Shown(ref.Location), Path: path, By: s.By})
+			if t := &c.list[len(c.list)-1]; c.read {
+				c.load(t)
+			}
+		}
+	}
+	return ref
 }
 
 // pinned returns a trusted catalog, denied if it is not the one that an entry of a catalogs field pins.

@@ -1,0 +1,107 @@
+// Package settings has what is trusted without a flag: catalogs that are compiled in, and those of the user's configuration, which is a
+// file that nobody else can write to.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// maxSize is the size in bytes up to which a user's configuration is read.
+const maxSize = 1 << 20
+
+// ConfigPath returns where the user's configuration is: $XDG_CONFIG_HOME/krmflow/config.yaml, or below $HOME/.config. It is empty if the
+// user has no home.
+func ConfigPath() string {
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) { // as its specification says, a relative path is ignored
+		home := os.Getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "krmflow", "config.yaml")
+}
+
+// An UnsafeError says that somebody else than the user can change the user's configuration.
+type UnsafeError struct {
+	Path, Why string
+}
+
+func (e *UnsafeError) Error() string { return e.Diag().Error() }
+
+// Diag returns e as a [diag.Error].
+func (e *UnsafeError) Diag() *diag.Error {
+	err := &diag.Error{Msg: fmt.Sprintf("%s %s, and it decides what is trusted", e.Path, e.Why), Err: e}
+	return err.Hint("only you may be able to change it: chmod go-w %s", e.Path)
+}
+
+// ReadConfig reads the user's configuration; without one it is empty. What others can write to is refused with an [*UnsafeError]: they
+// would decide what is trusted (TR-28).
+func ReadConfig() (*trust.Config, error) {
+	src, err := readConfig()
+	if src == nil || err != nil {
+		return &trust.Config{}, err
+	}
+	return trust.ParseConfig(src)
+}
+
+// readConfig returns the file of the configuration, nil if there is none.
+func readConfig() (*yaml.Source, error) {
+	path := ConfigPath()
+	real, err := filepath.EvalSymlinks(path)
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range []string{filepath.Dir(real), real} {
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, err
+		}
+		if why := others(info); why != "" {
+			return nil, &UnsafeError{p, why}
+		}
+	}
+	data, err := loaders.ReadFile(real, maxSize)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &yaml.Source{File: path, Data: data}, nil
+}
+
+// EditConfig adds an entry to the user's configuration in place of another for the same catalog, or removes that. It reports whether there
+// was one. The file changes in one step.
+func EditConfig(entry string, remove bool) (found bool, err error) {
+	path := ConfigPath()
+	if path == "" {
+		return false, errors.New("there is no place for the configuration: HOME is not set")
+	}
+	src, err := readConfig()
+	if err != nil {
+		return false, err
+	}
+	if src == nil {
+		src = &yaml.Source{File: path}
+	}
+	data, found, err := trust.EditConfig(src, entry, remove)
+	if err != nil || string(data) == string(src.Data) {
+		return found, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return found, err
+	}
+	return found, output.WriteFileAtomic(path, data, 0o600)
+}
