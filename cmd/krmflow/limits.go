@@ -42,10 +42,10 @@ func (a *app) limit(o *planner.Options) {
 	a.used.watch(a.stop)
 }
 
-// The heap may grow to 12 MB before anything is collected, which most runs never reach. In those that do, collections come
+// The heap may grow to 20 MB before anything is collected, which most runs never reach. In those that do, collections come
 // earlier from then on: the peak of large runs counts more than the little time that they take.
 const (
-	collectSeldom = 300 // per cent
+	collectSeldom = 500 // per cent
 	collectOften  = 100
 )
 
