@@ -188,7 +188,7 @@ type compiler struct {
 	// schemas are the schemas that were read, by file.
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
-	labels      map[labelsKey]builtins.FieldSpecs
+	labels      map[labelsKey]*builtins.FieldSpecs
 }
 
 func newCompiler(dirs []string, o Options) *compiler {
@@ -207,7 +207,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		kusts:       map[string]*kustomizationFile{},
 		composed:    map[string]*composed{},
 		images:      map[string]trust.Image{},
-		labels:      map[labelsKey]builtins.FieldSpecs{},
+		labels:      map[labelsKey]*builtins.FieldSpecs{},
 		warned:      map[string]bool{},
 
 		repositories:  map[string]string{},

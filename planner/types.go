@@ -61,11 +61,11 @@ type metadata struct {
 }
 
 type labelEntry struct {
-	Pairs                       map[string]string   `json:"pairs"`
-	IncludeSelectors            bool                `json:"includeSelectors"`
-	IncludeTemplates            bool                `json:"includeTemplates"`
-	IncludeVolumeClaimTemplates bool                `json:"includeVolumeClaimTemplates"`
-	FieldSpecs                  builtins.FieldSpecs `json:"fields"`
+	Pairs                       map[string]string    `json:"pairs"`
+	IncludeSelectors            bool                 `json:"includeSelectors"`
+	IncludeTemplates            bool                 `json:"includeTemplates"`
+	IncludeVolumeClaimTemplates bool                 `json:"includeVolumeClaimTemplates"`
+	FieldSpecs                  *builtins.FieldSpecs `json:"fields"`
 }
 
 type patchEntry struct {
