@@ -12,22 +12,17 @@ import (
 
 // PrefixTransformer puts text before names (`namePrefix:`).
 type PrefixTransformer struct {
-	Prefix     string     `json:"prefix,omitempty"`
-	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
-
-	fields *fieldSet
+	Prefix     string      `json:"prefix,omitempty"`
+	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 
 // Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
-func (t *PrefixTransformer) Configure(Env) (err error) {
-	t.fields, err = compileAffix(t.FieldSpecs)
-	return err
-}
+func (t *PrefixTransformer) Configure(Env) error { return checkAffix(t.FieldSpecs) }
 
 // Transform puts the prefix before the selected fields. A resource whose metadata.name is selected remembers the prefix
 // and its identity before the change. CustomResourceDefinitions, APIServices and Namespaces keep their names.
 func (t *PrefixTransformer) Transform(list *krm.List, _ Warn) error {
-	return addAffix(list, t.fields, affix{
+	return addAffix(list, t.FieldSpecs, affix{
 		text: t.Prefix,
 		join: func(old string) string { return t.Prefix + old },
 		note: func(r *krm.Resource, parts []string) { r.Prefixes = append(r.Prefixes, parts...) },
@@ -36,21 +31,16 @@ func (t *PrefixTransformer) Transform(list *krm.List, _ Warn) error {
 
 // SuffixTransformer puts text after names (`nameSuffix:`).
 type SuffixTransformer struct {
-	Suffix     string     `json:"suffix,omitempty"`
-	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
-
-	fields *fieldSet
+	Suffix     string      `json:"suffix,omitempty"`
+	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 
 // Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
-func (t *SuffixTransformer) Configure(Env) (err error) {
-	t.fields, err = compileAffix(t.FieldSpecs)
-	return err
-}
+func (t *SuffixTransformer) Configure(Env) error { return checkAffix(t.FieldSpecs) }
 
 // Transform is like [PrefixTransformer.Transform] with the text at the end.
 func (t *SuffixTransformer) Transform(list *krm.List, _ Warn) error {
-	return addAffix(list, t.fields, affix{
+	return addAffix(list, t.FieldSpecs, affix{
 		text: t.Suffix,
 		join: func(old string) string { return old + t.Suffix },
 		note: func(r *krm.Resource, parts []string) { r.Suffixes = append(r.Suffixes, parts...) },
@@ -59,34 +49,29 @@ func (t *SuffixTransformer) Transform(list *krm.List, _ Warn) error {
 
 // PrefixSuffixTransformer is a [PrefixTransformer] and then a [SuffixTransformer] of the same configuration.
 type PrefixSuffixTransformer struct {
-	Prefix     string     `json:"prefix,omitempty"`
-	Suffix     string     `json:"suffix,omitempty"`
-	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
-
-	fields *fieldSet
+	Prefix     string      `json:"prefix,omitempty"`
+	Suffix     string      `json:"suffix,omitempty"`
+	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 
 // Configure fails if there are no fieldSpecs; an empty list is allowed and selects nothing.
-func (t *PrefixSuffixTransformer) Configure(Env) (err error) {
-	t.fields, err = compileAffix(t.FieldSpecs)
-	return err
-}
+func (t *PrefixSuffixTransformer) Configure(Env) error { return checkAffix(t.FieldSpecs) }
 
 // Transform runs both transformers.
 func (t *PrefixSuffixTransformer) Transform(list *krm.List, warn Warn) error {
-	prefix := &PrefixTransformer{Prefix: t.Prefix, fields: t.fields}
+	prefix := &PrefixTransformer{Prefix: t.Prefix, FieldSpecs: t.FieldSpecs}
 	if err := prefix.Transform(list, warn); err != nil {
 		return err
 	}
-	suffix := &SuffixTransformer{Suffix: t.Suffix, fields: t.fields}
+	suffix := &SuffixTransformer{Suffix: t.Suffix, FieldSpecs: t.FieldSpecs}
 	return suffix.Transform(list, warn)
 }
 
-func compileAffix(specs FieldSpecs) (*fieldSet, error) {
+func checkAffix(specs *FieldSpecs) error {
 	if specs == nil {
-		return nil, notGiven("fieldSpecs are missing")
+		return notGiven("fieldSpecs are missing")
 	}
-	return specs.compile(), nil
+	return nil
 }
 
 // An affix is a text to add, how to add it, and how a resource remembers it.
@@ -96,7 +81,7 @@ type affix struct {
 	note func(r *krm.Resource, parts []string)
 }
 
-func addAffix(list *krm.List, fields *fieldSet, a affix) error {
+func addAffix(list *krm.List, fields *FieldSpecs, a affix) error {
 	if a.text == "" {
 		return nil
 	}
@@ -128,8 +113,9 @@ func addAffix(list *krm.List, fields *fieldSet, a affix) error {
 	return nil
 }
 
-func (a affix) apply(r *krm.Resource, specs []*compiledSpec, parts []string, edit func(yaml.Value) (yaml.Value, error)) error {
-	for _, spec := range specs {
+func (a affix) apply(r *krm.Resource, specs []compiledSpec, parts []string, edit func(yaml.Value) (yaml.Value, error)) error {
+	for i := range specs {
+		spec := &specs[i]
 		if spec.Path == "metadata/name" {
 			a.note(r, parts)
 			r.PushID()

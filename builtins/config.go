@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -14,27 +15,27 @@ import (
 // A Config says which fields the fields of a Kustomization act on: what kustomize calls the transformer configuration
 // and reads from the files under `configurations:`. A Config is not changed after it was made, so layers share it.
 type Config struct {
-	NamePrefix                FieldSpecs     `json:"namePrefix,omitempty"`
-	NameSuffix                FieldSpecs     `json:"nameSuffix,omitempty"`
-	Namespace                 FieldSpecs     `json:"namespace,omitempty"`
-	CommonLabels              FieldSpecs     `json:"commonLabels,omitempty"`
-	Labels                    FieldSpecs     `json:"labels,omitempty"`
-	TemplateLabels            FieldSpecs     `json:"templateLabels,omitempty"`
-	VolumeClaimTemplateLabels FieldSpecs     `json:"volumeClaimTemplateLabels,omitempty"`
-	CommonAnnotations         FieldSpecs     `json:"commonAnnotations,omitempty"`
-	NameReference             NameReferences `json:"nameReference,omitempty"`
-	VarReference              FieldSpecs     `json:"varReference,omitempty"`
-	Images                    FieldSpecs     `json:"images,omitempty"`
-	Replicas                  FieldSpecs     `json:"replicas,omitempty"`
+	NamePrefix                *FieldSpecs     `json:"namePrefix,omitempty"`
+	NameSuffix                *FieldSpecs     `json:"nameSuffix,omitempty"`
+	Namespace                 *FieldSpecs     `json:"namespace,omitempty"`
+	CommonLabels              *FieldSpecs     `json:"commonLabels,omitempty"`
+	Labels                    *FieldSpecs     `json:"labels,omitempty"`
+	TemplateLabels            *FieldSpecs     `json:"templateLabels,omitempty"`
+	VolumeClaimTemplateLabels *FieldSpecs     `json:"volumeClaimTemplateLabels,omitempty"`
+	CommonAnnotations         *FieldSpecs     `json:"commonAnnotations,omitempty"`
+	NameReference             *NameReferences `json:"nameReference,omitempty"`
+	VarReference              *FieldSpecs     `json:"varReference,omitempty"`
+	Images                    *FieldSpecs     `json:"images,omitempty"`
+	Replicas                  *FieldSpecs     `json:"replicas,omitempty"`
 }
 
 // A NameReference lists the fields that may hold the name of an object of some kinds. An empty Group, Version or Kind
 // stands for any.
 type NameReference struct {
-	Group      string     `json:"group,omitempty" decode:"text"`
-	Version    string     `json:"version,omitempty" decode:"text"`
-	Kind       string     `json:"kind,omitempty" decode:"text"`
-	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+	Group      string      `json:"group,omitempty" decode:"text"`
+	Version    string      `json:"version,omitempty" decode:"text"`
+	Kind       string      `json:"kind,omitempty" decode:"text"`
+	FieldSpecs []FieldSpec `json:"fieldSpecs,omitempty"`
 }
 
 // GVK returns the kinds that are referred to.
@@ -42,23 +43,43 @@ func (n NameReference) GVK() krm.GVK {
 	return krm.GVK{Group: n.Group, Version: n.Version, Kind: n.Kind}
 }
 
-// NameReferences is a list of references by the kind that they refer to. Like [FieldSpecs] it is shared, not changed.
-type NameReferences []NameReference
+// NameReferences is a list of references by the kind that they refer to, and what was found out about it: which fields of a kind hold
+// names. Like [FieldSpecs] it is shared, not changed, nil is the empty list, and it is safe for concurrent use.
+type NameReferences struct {
+	list []NameReference
 
-// Merge returns n with the references of others added; the fields of a kind that both have are merged as
-// [FieldSpecs.Merge] does it.
-func (n NameReferences) Merge(others NameReferences) (NameReferences, error) {
-	if len(others) == 0 || len(n) == len(others) && &n[0] == &others[0] {
+	mu     sync.RWMutex
+	picked map[krm.GVK][]*fieldTree[refSpec] `key:"-"`
+}
+
+// NewNameReferences returns the list of refs. It takes ownership of the slice.
+func NewNameReferences(refs ...NameReference) *NameReferences { return &NameReferences{list: refs} }
+
+// All returns the references. The slice must not be changed.
+func (n *NameReferences) All() []NameReference {
+	if n == nil {
+		return nil
+	}
+	return n.list
+}
+
+// Wrapped is for [yaml.Decode], which reads a list.
+func (n *NameReferences) Wrapped() any { return &n.list }
+
+// Merge returns n with the references of others added, n itself if it has them all; the fields of a kind that both have are merged
+// as [FieldSpecs.Merge] does it.
+func (n *NameReferences) Merge(others *NameReferences) (*NameReferences, error) {
+	if n == others {
 		return n, nil
 	}
-	merged := slices.Clone(n)
-	for _, other := range others {
+	merged := slices.Clone(n.All())
+	for _, other := range others.All() {
 		found := false
 		for i := range merged {
 			if merged[i].GVK() != other.GVK() {
 				continue
 			}
-			specs, err := merged[i].FieldSpecs.Merge(other.FieldSpecs)
+			specs, err := mergeSpecs(merged[i].FieldSpecs, other.FieldSpecs)
 			if err != nil {
 				return nil, err
 			}
@@ -68,10 +89,13 @@ func (n NameReferences) Merge(others NameReferences) (NameReferences, error) {
 			merged = append(merged, other)
 		}
 	}
-	return merged, nil
+	if sameReferences(merged, n.All()) {
+		return n, nil
+	}
+	return NewNameReferences(merged...), nil
 }
 
-type byTarget NameReferences
+type byTarget []NameReference
 
 func (n byTarget) Len() int           { return len(n) }
 func (n byTarget) Swap(i, j int)      { n[i], n[j] = n[j], n[i] }
@@ -103,23 +127,22 @@ func (c *Config) Merge(other *Config) (*Config, error) {
 	merged := *c
 	changed := false
 	for i, list := range merged.lists() {
-		specs, err := list.specs.Merge(*other.lists()[i].specs)
+		specs, err := (*list.specs).Merge(*other.lists()[i].specs)
 		if err != nil {
 			return nil, fmt.Errorf("merging %s: %w", list.name, err)
 		}
-		if len(specs) != len(*list.specs) {
+		if specs != *list.specs {
 			changed = true
-			*list.specs = sortedSpecs(specs)
+			*list.specs = specs.sorted()
 		}
 	}
 	refs, err := merged.NameReference.Merge(other.NameReference)
 	if err != nil {
 		return nil, fmt.Errorf("merging nameReference: %w", err)
 	}
-	if !sameReferences(refs, c.NameReference) {
+	if refs != c.NameReference {
 		changed = true
-		sort.Sort(byTarget(refs))
-		merged.NameReference = refs
+		merged.NameReference = refs.sorted()
 	}
 	if !changed {
 		return c, nil
@@ -127,14 +150,26 @@ func (c *Config) Merge(other *Config) (*Config, error) {
 	return &merged, nil
 }
 
-func sortedSpecs(s FieldSpecs) FieldSpecs {
-	s = slices.Clone(s)
-	sort.Sort(byKind(s))
-	return s
+func (s *FieldSpecs) sorted() *FieldSpecs {
+	if s == nil {
+		return nil
+	}
+	list := slices.Clone(s.list)
+	sort.Sort(byKind(list))
+	return NewFieldSpecs(list...)
 }
 
-// sameReferences relies on Merge to keep the lists of fields that it does not add to.
-func sameReferences(a, b NameReferences) bool {
+func (n *NameReferences) sorted() *NameReferences {
+	if n == nil {
+		return nil
+	}
+	list := slices.Clone(n.list)
+	sort.Sort(byTarget(list))
+	return NewNameReferences(list...)
+}
+
+// sameReferences relies on mergeSpecs to keep the lists of fields that it does not add to.
+func sameReferences(a, b []NameReference) bool {
 	return slices.EqualFunc(a, b, func(x, y NameReference) bool {
 		return x.GVK() == y.GVK() && sameSlice(x.FieldSpecs, y.FieldSpecs)
 	})
@@ -142,7 +177,7 @@ func sameReferences(a, b NameReferences) bool {
 
 type namedSpecs struct {
 	name  string
-	specs *FieldSpecs
+	specs **FieldSpecs
 }
 
 func (c *Config) lists() [11]namedSpecs {
@@ -156,20 +191,19 @@ func (c *Config) lists() [11]namedSpecs {
 
 func (c *Config) isZero() bool {
 	for _, list := range c.lists() {
-		if len(*list.specs) > 0 {
+		if len((*list.specs).All()) > 0 {
 			return false
 		}
 	}
-	return len(c.NameReference) == 0
+	return len(c.NameReference.All()) == 0
 }
 
 // sorted returns a copy of c, as it was read from a file, in the order in which it takes part in merges.
 func (c *Config) sorted() *Config {
 	s := *c
 	for _, list := range s.lists() {
-		*list.specs = sortedSpecs(*list.specs)
+		*list.specs = (*list.specs).sorted()
 	}
-	s.NameReference = slices.Clone(s.NameReference)
-	sort.Sort(byTarget(s.NameReference))
+	s.NameReference = s.NameReference.sorted()
 	return &s
 }

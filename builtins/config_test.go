@@ -25,12 +25,18 @@ func configFile(t testing.TB, data []byte) *Config {
 	return c
 }
 
+// asLists compares the lists of a [Config].
+var asLists = cmp.Options{
+	cmp.Transformer("fields", (*FieldSpecs).All),
+	cmp.Transformer("references", (*NameReferences).All),
+}
+
 func TestDefaultConfig(t *testing.T) {
 	data, err := os.ReadFile("testdata/config/defaults.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(configFile(t, data), DefaultConfig()); diff != "" {
+	if diff := cmp.Diff(configFile(t, data), DefaultConfig(), asLists); diff != "" {
 		t.Errorf("differs from kustomize (-want +got):\n%s", diff)
 	}
 }
@@ -52,7 +58,7 @@ func TestLayerConfig(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", path, err)
 				}
-				if diff := cmp.Diff(configFile(t, f.Data), got); diff != "" {
+				if diff := cmp.Diff(configFile(t, f.Data), got, asLists); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", path, diff)
 				}
 			case "error":
@@ -87,33 +93,33 @@ func mergeAll(c *Config, others ...*Config) (*Config, error) {
 
 func TestMergeSharesWhatStays(t *testing.T) {
 	defaults := DefaultConfig()
-	for _, c := range []*Config{nil, {}, defaults, {Images: defaultImages[2:3], NameReference: defaultNameReferences[3:5]}} {
+	for _, c := range []*Config{nil, {}, defaults, {Images: NewFieldSpecs(defaultImages[2:3]...), NameReference: NewNameReferences(defaultNameReferences[3:5]...)}} {
 		if got, err := defaults.Merge(c); err != nil || got != defaults {
 			t.Errorf("merging nothing new made a new configuration: %v", err)
 		}
 	}
-	before := slices.Clone(defaults.Images)
-	custom := &Config{Images: FieldSpecs{{Kind: "A", Path: "a"}}}
+	before := slices.Clone(defaults.Images.All())
+	custom := &Config{Images: NewFieldSpecs(FieldSpec{Kind: "A", Path: "a"})}
 	got, err := defaults.Merge(custom)
-	if err != nil || len(got.Images) != len(before)+1 {
+	if err != nil || len(got.Images.All()) != len(before)+1 {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	if diff := cmp.Diff(before, defaults.Images); diff != "" {
+	if diff := cmp.Diff(before, defaults.Images.All()); diff != "" {
 		t.Errorf("Merge changed its receiver:\n%s", diff)
 	}
-	if &got.NameReference[0] != &defaults.NameReference[0] || &got.VarReference[0] != &defaults.VarReference[0] {
+	if got.NameReference != defaults.NameReference || got.VarReference != defaults.VarReference {
 		t.Error("lists that stay were copied")
 	}
 	if got, err := (&Config{}).Merge(defaults); err != nil || got != defaults {
 		t.Errorf("the defaults alone are not shared: %v", err)
 	}
-	if got, err := mergeNaive(nil, defaults.CommonLabels); err != nil || !slices.Equal(got, defaults.CommonLabels) {
+	if got, err := mergeNaive(nil, defaultCommonLabels); err != nil || !slices.Equal(got, defaultCommonLabels) {
 		t.Error("the defaults have duplicates, so they cannot be shared")
 	}
 }
 
 // mergeNaive is the definition of FieldSpecs.Merge.
-func mergeNaive(s, others FieldSpecs) (FieldSpecs, error) {
+func mergeNaive(s, others []FieldSpec) ([]FieldSpec, error) {
 	s = slices.Clone(s)
 	for _, x := range others {
 		if !slices.ContainsFunc(s, func(y FieldSpec) bool { return x.Path == y.Path && x.GVK().Selects(y.GVK()) }) {
@@ -141,7 +147,7 @@ func TestCRDMistakes(t *testing.T) {
 	loop := `{"a.Loop": {"Schema": {"properties": {"kind": {}, "apiVersion": {}, "metadata": {}, "x": {"$ref": "a.Loop", "x-kubernetes-identity": ""}}}}}`
 	v, _ := (&yaml.Source{Data: []byte(loop)}).Value()
 	c, err := CRDConfig(v)
-	if want := (FieldSpecs{{Kind: "Loop", Path: "x"}, {Kind: "Loop", Path: "x/x"}}); err != nil || !slices.Equal(c.NamePrefix, want) {
+	if want := ([]FieldSpec{{Kind: "Loop", Path: "x"}, {Kind: "Loop", Path: "x/x"}}); err != nil || !slices.Equal(c.NamePrefix.All(), want) {
 		t.Errorf("a type that contains itself: %v, %v", c, err)
 	}
 }

@@ -90,14 +90,14 @@ func (c *crdReader) read(props yaml.Value, path []string) error {
 func (c *crdReader) readExtensions(prop yaml.Value, path []string) error {
 	for _, mark := range []struct {
 		extension string
-		specs     *FieldSpecs
+		specs     **FieldSpecs
 	}{
 		{"x-kubernetes-annotation", &c.config.CommonAnnotations},
 		{"x-kubernetes-label-selector", &c.config.CommonLabels},
 		{"x-kubernetes-identity", &c.config.NamePrefix},
 	} {
 		if _, ok := extension(prop, mark.extension); ok {
-			specs, err := mark.specs.Merge(FieldSpecs{c.spec(path)})
+			specs, err := (*mark.specs).Merge(NewFieldSpecs(c.spec(path)))
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func (c *crdReader) readExtensions(prop yaml.Value, path []string) error {
 		nameKey = "name"
 	}
 	field := c.spec(append(slices.Clip(path), nameKey))
-	refs, err := c.config.NameReference.Merge(NameReferences{{Version: version, Kind: kind, FieldSpecs: FieldSpecs{field}}})
+	refs, err := c.config.NameReference.Merge(NewNameReferences(NameReference{Version: version, Kind: kind, FieldSpecs: []FieldSpec{field}}))
 	c.config.NameReference = refs
 	return err
 }

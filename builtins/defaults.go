@@ -9,34 +9,34 @@ func DefaultConfig() *Config { return defaultConfig() }
 
 var defaultConfig = sync.OnceValue(func() *Config {
 	return &Config{
-		NamePrefix:                defaultNames,
-		NameSuffix:                defaultNames,
-		Namespace:                 defaultNamespaces,
-		CommonLabels:              defaultCommonLabels,
-		TemplateLabels:            defaultTemplateLabels,
-		VolumeClaimTemplateLabels: defaultClaimLabels,
-		CommonAnnotations:         defaultAnnotations,
-		NameReference:             defaultNameReferences,
-		VarReference:              defaultVars,
-		Images:                    defaultImages,
-		Replicas:                  defaultReplicas,
+		NamePrefix:                NewFieldSpecs(defaultNames...),
+		NameSuffix:                NewFieldSpecs(defaultNames...),
+		Namespace:                 NewFieldSpecs(defaultNamespaces...),
+		CommonLabels:              NewFieldSpecs(defaultCommonLabels...),
+		TemplateLabels:            NewFieldSpecs(defaultTemplateLabels...),
+		VolumeClaimTemplateLabels: NewFieldSpecs(defaultClaimLabels...),
+		CommonAnnotations:         NewFieldSpecs(defaultAnnotations...),
+		NameReference:             NewNameReferences(defaultNameReferences...),
+		VarReference:              NewFieldSpecs(defaultVars...),
+		Images:                    NewFieldSpecs(defaultImages...),
+		Replicas:                  NewFieldSpecs(defaultReplicas...),
 	}
 })
 
 // The lists below are constants for the compiler, so they cost nothing at start-up. They are in the order that
 // kustomize's sort gives them, which is part of their meaning.
 
-var defaultNames = FieldSpecs{
+var defaultNames = []FieldSpec{
 	{"", "", "", "metadata/name", false},
 }
 
-var defaultNamespaces = FieldSpecs{
+var defaultNamespaces = []FieldSpec{
 	{"", "", "Namespace", "metadata/name", true},
 	{"apiextensions.k8s.io", "", "CustomResourceDefinition", "spec/conversion/webhook/clientConfig/service/namespace", false},
 	{"apiregistration.k8s.io", "", "APIService", "spec/service/namespace", true},
 }
 
-var defaultCommonLabels = FieldSpecs{
+var defaultCommonLabels = []FieldSpec{
 	{"", "v1", "Service", "spec/selector", true},
 	{"apps", "", "Deployment", "spec/template/spec/affinity/podAffinity/preferredDuringSchedulingIgnoredDuringExecution/podAffinityTerm/labelSelector/matchLabels", false},
 	{"apps", "", "Deployment", "spec/template/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution/labelSelector/matchLabels", false},
@@ -71,7 +71,7 @@ var defaultCommonLabels = FieldSpecs{
 	{"", "", "", "metadata/labels", true},
 }
 
-var defaultTemplateLabels = FieldSpecs{
+var defaultTemplateLabels = []FieldSpec{
 	{"", "", "Deployment", "spec/template/metadata/labels", true},
 	{"apps", "", "StatefulSet", "spec/template/metadata/labels", true},
 	{"batch", "", "CronJob", "spec/jobTemplate/metadata/labels", true},
@@ -83,11 +83,11 @@ var defaultTemplateLabels = FieldSpecs{
 	{"", "", "", "metadata/labels", true},
 }
 
-var defaultClaimLabels = FieldSpecs{
+var defaultClaimLabels = []FieldSpec{
 	{"apps", "", "StatefulSet", "spec/volumeClaimTemplates[]/metadata/labels", true},
 }
 
-var defaultAnnotations = FieldSpecs{
+var defaultAnnotations = []FieldSpec{
 	{"", "", "Deployment", "spec/template/metadata/annotations", true},
 	{"", "", "StatefulSet", "spec/template/metadata/annotations", true},
 	{"batch", "", "CronJob", "spec/jobTemplate/metadata/annotations", true},
@@ -99,7 +99,7 @@ var defaultAnnotations = FieldSpecs{
 	{"", "", "", "metadata/annotations", true},
 }
 
-var defaultImages = FieldSpecs{
+var defaultImages = []FieldSpec{
 	{"", "", "", "spec/containers[]/image", true},
 	{"", "", "", "spec/initContainers[]/image", true},
 	{"", "", "", "spec/volumes[]/image/reference", true},
@@ -109,7 +109,7 @@ var defaultImages = FieldSpecs{
 	{"", "", "", "spec/jobTemplate/spec/template/spec/volumes[]/image/reference", true},
 }
 
-var defaultReplicas = FieldSpecs{
+var defaultReplicas = []FieldSpec{
 	{"", "", "Deployment", "spec/replicas", true},
 	{"", "", "StatefulSet", "spec/replicas", true},
 	{"", "", "ReplicaSet", "spec/replicas", true},

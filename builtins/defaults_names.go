@@ -2,13 +2,13 @@
 
 package builtins
 
-var defaultNameReferences = NameReferences{
-	{"storage.k8s.io", "v1", "StorageClass", FieldSpecs{
+var defaultNameReferences = []NameReference{
+	{"storage.k8s.io", "v1", "StorageClass", []FieldSpec{
 		{"", "", "PersistentVolume", "spec/storageClassName", false},
 		{"", "", "PersistentVolumeClaim", "spec/storageClassName", false},
 		{"", "", "StatefulSet", "spec/volumeClaimTemplates/spec/storageClassName", false},
 	}},
-	{"", "v1", "ServiceAccount", FieldSpecs{
+	{"", "v1", "ServiceAccount", []FieldSpec{
 		{"rbac.authorization.k8s.io", "", "RoleBinding", "subjects", false},
 		{"rbac.authorization.k8s.io", "", "ClusterRoleBinding", "subjects", false},
 		{"", "", "Pod", "spec/serviceAccountName", false},
@@ -19,14 +19,14 @@ var defaultNameReferences = NameReferences{
 		{"", "", "Job", "spec/template/spec/serviceAccountName", false},
 		{"", "", "DaemonSet", "spec/template/spec/serviceAccountName", false},
 	}},
-	{"rbac.authorization.k8s.io", "", "Role", FieldSpecs{
+	{"rbac.authorization.k8s.io", "", "Role", []FieldSpec{
 		{"rbac.authorization.k8s.io", "", "RoleBinding", "roleRef/name", false},
 	}},
-	{"rbac.authorization.k8s.io", "", "ClusterRole", FieldSpecs{
+	{"rbac.authorization.k8s.io", "", "ClusterRole", []FieldSpec{
 		{"rbac.authorization.k8s.io", "", "RoleBinding", "roleRef/name", false},
 		{"rbac.authorization.k8s.io", "", "ClusterRoleBinding", "roleRef/name", false},
 	}},
-	{"", "v1", "ConfigMap", FieldSpecs{
+	{"", "v1", "ConfigMap", []FieldSpec{
 		{"", "v1", "Pod", "spec/volumes/configMap/name", false},
 		{"", "v1", "Pod", "spec/containers/env/valueFrom/configMapKeyRef/name", false},
 		{"", "v1", "Pod", "spec/initContainers/env/valueFrom/configMapKeyRef/name", false},
@@ -80,7 +80,7 @@ var defaultNameReferences = NameReferences{
 		{"", "", "ClusterRole", "rules/resourceNames", false},
 		{"", "", "Ingress", "metadata/annotations/nginx.ingress.kubernetes.io\\/fastcgi-params-configmap", false},
 	}},
-	{"", "v1", "Secret", FieldSpecs{
+	{"", "v1", "Secret", []FieldSpec{
 		{"", "v1", "Pod", "spec/volumes/secret/secretName", false},
 		{"", "v1", "Pod", "spec/containers/env/valueFrom/secretKeyRef/name", false},
 		{"", "v1", "Pod", "spec/initContainers/env/valueFrom/secretKeyRef/name", false},
@@ -152,7 +152,7 @@ var defaultNameReferences = NameReferences{
 		{"serving.knative.dev", "v1", "Service", "spec/template/spec/containers/env/valueFrom/secretKeyRef/name", false},
 		{"", "", "PersistentVolume", "spec/azureFile/secretName", false},
 	}},
-	{"", "v1", "Service", FieldSpecs{
+	{"", "v1", "Service", []FieldSpec{
 		{"apps", "", "StatefulSet", "spec/serviceName", false},
 		{"", "", "Ingress", "spec/rules/http/paths/backend/serviceName", false},
 		{"", "", "Ingress", "spec/backend/serviceName", false},
@@ -162,7 +162,7 @@ var defaultNameReferences = NameReferences{
 		{"admissionregistration.k8s.io", "", "ValidatingWebhookConfiguration", "webhooks/clientConfig/service", false},
 		{"admissionregistration.k8s.io", "", "MutatingWebhookConfiguration", "webhooks/clientConfig/service", false},
 	}},
-	{"scheduling.k8s.io", "v1", "PriorityClass", FieldSpecs{
+	{"scheduling.k8s.io", "v1", "PriorityClass", []FieldSpec{
 		{"", "", "Pod", "spec/priorityClassName", false},
 		{"", "", "StatefulSet", "spec/template/spec/priorityClassName", false},
 		{"", "", "Deployment", "spec/template/spec/priorityClassName", false},
@@ -171,11 +171,11 @@ var defaultNameReferences = NameReferences{
 		{"", "", "Job", "spec/template/spec/priorityClassName", false},
 		{"", "", "DaemonSet", "spec/template/spec/priorityClassName", false},
 	}},
-	{"", "v1", "PersistentVolume", FieldSpecs{
+	{"", "v1", "PersistentVolume", []FieldSpec{
 		{"", "", "PersistentVolumeClaim", "spec/volumeName", false},
 		{"", "", "ClusterRole", "rules/resourceNames", false},
 	}},
-	{"", "v1", "PersistentVolumeClaim", FieldSpecs{
+	{"", "v1", "PersistentVolumeClaim", []FieldSpec{
 		{"", "", "Pod", "spec/volumes/persistentVolumeClaim/claimName", false},
 		{"", "", "StatefulSet", "spec/template/spec/volumes/persistentVolumeClaim/claimName", false},
 		{"", "", "Deployment", "spec/template/spec/volumes/persistentVolumeClaim/claimName", false},
@@ -184,22 +184,22 @@ var defaultNameReferences = NameReferences{
 		{"", "", "Job", "spec/template/spec/volumes/persistentVolumeClaim/claimName", false},
 		{"", "", "DaemonSet", "spec/template/spec/volumes/persistentVolumeClaim/claimName", false},
 	}},
-	{"", "", "Deployment", FieldSpecs{
+	{"", "", "Deployment", []FieldSpec{
 		{"", "", "HorizontalPodAutoscaler", "spec/scaleTargetRef/name", false},
 	}},
-	{"", "", "StatefulSet", FieldSpecs{
+	{"", "", "StatefulSet", []FieldSpec{
 		{"", "", "HorizontalPodAutoscaler", "spec/scaleTargetRef/name", false},
 	}},
-	{"admissionregistration.k8s.io", "", "ValidatingAdmissionPolicy", FieldSpecs{
+	{"admissionregistration.k8s.io", "", "ValidatingAdmissionPolicy", []FieldSpec{
 		{"admissionregistration.k8s.io", "", "ValidatingAdmissionPolicyBinding", "spec/policyName", false},
 	}},
-	{"networking.k8s.io/v1", "v1", "IngressClass", FieldSpecs{
+	{"networking.k8s.io/v1", "v1", "IngressClass", []FieldSpec{
 		{"", "", "Ingress", "spec/ingressClassName", false},
 	}},
-	{"", "", "ReplicaSet", FieldSpecs{
+	{"", "", "ReplicaSet", []FieldSpec{
 		{"", "", "HorizontalPodAutoscaler", "spec/scaleTargetRef/name", false},
 	}},
-	{"", "", "ReplicationController", FieldSpecs{
+	{"", "", "ReplicationController", []FieldSpec{
 		{"", "", "HorizontalPodAutoscaler", "spec/scaleTargetRef/name", false},
 	}},
 }

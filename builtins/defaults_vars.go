@@ -2,7 +2,7 @@
 
 package builtins
 
-var defaultVars = FieldSpecs{
+var defaultVars = []FieldSpec{
 	{"", "", "Service", "spec/ports/port", false},
 	{"", "", "Service", "spec/ports/targetPort", false},
 	{"", "", "PersistentVolume", "spec/nfs/server", false},

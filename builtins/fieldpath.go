@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -43,15 +42,15 @@ type pathPart struct {
 	err        error          // what is wrong with the part; it matters only if a resource gets there
 }
 
-// fieldPaths are the paths that have been parsed: large trees repeat a few of them over and over.
-var fieldPaths sync.Map // text -> *fieldPath
+// fieldPaths are the paths that have been parsed: the replacements of a large tree repeat a few of them over and over.
+type fieldPaths map[string]*fieldPath
 
-func fieldPathOf(text string) *fieldPath {
-	if p, ok := fieldPaths.Load(text); ok {
-		return p.(*fieldPath)
+func (paths fieldPaths) of(text string) *fieldPath {
+	if p := paths[text]; p != nil {
+		return p
 	}
 	p := parseFieldPath(text)
-	fieldPaths.Store(text, &p)
+	paths[text] = &p
 	return &p
 }
 

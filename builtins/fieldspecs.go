@@ -10,13 +10,44 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// FieldSpecs is a list of fields, in the order in which they are visited. It is not changed once it is part of a [Config]
-// or of a configured transformer; [FieldSpecs.Merge] shares or copies.
-type FieldSpecs []FieldSpec
+// FieldSpecs is a list of fields, in the order in which they are visited, and what was found out about it: which fields a kind has. Hundreds
+// of layers may share one, so each kind is looked at once. It is not changed once it was made, [FieldSpecs.Merge] shares or copies. nil is
+// the empty list. It is safe for concurrent use.
+type FieldSpecs struct {
+	list []FieldSpec
 
-// Merge returns s with the specs of others added that s does not have yet. A spec that names a field that s names too,
-// but disagrees about its creation, is an error. An empty Group, Version or Kind in others agrees with any in s.
-func (s FieldSpecs) Merge(others FieldSpecs) (FieldSpecs, error) {
+	mu     sync.RWMutex
+	picked map[krm.GVK]*pickedFields `key:"-"`
+}
+
+// NewFieldSpecs returns the list of specs. It takes ownership of the slice.
+func NewFieldSpecs(specs ...FieldSpec) *FieldSpecs { return &FieldSpecs{list: specs} }
+
+// All returns the fields. The slice must not be changed.
+func (s *FieldSpecs) All() []FieldSpec {
+	if s == nil {
+		return nil
+	}
+	return s.list
+}
+
+// Wrapped is for [yaml.Decode], which reads a list.
+func (s *FieldSpecs) Wrapped() any { return &s.list }
+
+// Merge returns s with the specs of others added that s does not have yet, s itself if there are none. A spec that names a field that s
+// names too, but disagrees about its creation, is an error. An empty Group, Version or Kind in others agrees with any in s.
+func (s *FieldSpecs) Merge(others *FieldSpecs) (*FieldSpecs, error) {
+	if s == others {
+		return s, nil
+	}
+	merged, err := mergeSpecs(s.All(), others.All())
+	if err != nil || len(merged) == len(s.All()) {
+		return s, err
+	}
+	return NewFieldSpecs(merged...), nil
+}
+
+func mergeSpecs(s, others []FieldSpec) ([]FieldSpec, error) {
 	if len(others) == 0 || sameSlice(s, others) {
 		return s, nil
 	}
@@ -37,7 +68,7 @@ func (s FieldSpecs) Merge(others FieldSpecs) (FieldSpecs, error) {
 	return s, nil
 }
 
-func findSelected(s FieldSpecs, candidates []int, selector krm.GVK) int {
+func findSelected(s []FieldSpec, candidates []int, selector krm.GVK) int {
 	for _, i := range candidates {
 		if selector.Selects(s[i].GVK()) {
 			return i
@@ -46,11 +77,11 @@ func findSelected(s FieldSpecs, candidates []int, selector krm.GVK) int {
 	return -1
 }
 
-func sameSlice(a, b FieldSpecs) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+func sameSlice(a, b []FieldSpec) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // byKind sorts specs by kind. kustomize's sort is not stable, and the order decides which of several references is updated
 // first: the same algorithm must run over the same input.
-type byKind FieldSpecs
+type byKind []FieldSpec
 
 func (s byKind) Len() int           { return len(s) }
 func (s byKind) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
@@ -94,77 +125,45 @@ func kindRank(kind string) int {
 	return 0
 }
 
-// A fieldSet is a compiled FieldSpecs: its paths are split once, and the fields of a kind are looked for once. It is safe
-// for concurrent use.
-type fieldSet struct {
-	specs []compiledSpec
-
-	mu     sync.RWMutex
-	picked map[krm.GVK]*pickedFields `key:"-"`
-}
-
 // pickedFields are the fields of one kind, one by one and as trees.
 type pickedFields struct {
-	specs []*compiledSpec
+	specs []compiledSpec
 	trees []*fieldTree[*compiledSpec]
 }
 
-// fieldSets are the compiled forms of all FieldSpecs so far. Layers share the lists of their configuration, and there are
-// hundreds of layers, but few configurations.
-var fieldSets sync.Map // listKey[FieldSpec] -> *fieldSet
-
-// A listKey identifies a slice that is never changed.
-type listKey[T any] struct {
-	first *T
-	n     int
-}
-
-func keyOf[T any](s []T) (k listKey[T]) {
-	if k.n = len(s); k.n > 0 {
-		k.first = &s[0]
-	}
-	return k
-}
-
-func (s FieldSpecs) compile() *fieldSet {
-	key := keyOf(s)
-	if set, ok := fieldSets.Load(key); ok {
-		return set.(*fieldSet)
-	}
-	set := &fieldSet{specs: make([]compiledSpec, len(s)), picked: map[krm.GVK]*pickedFields{}}
-	for i, fs := range s {
-		set.specs[i] = compileSpec(fs)
-	}
-	shared, _ := fieldSets.LoadOrStore(key, set)
-	return shared.(*fieldSet)
-}
-
-// pick returns the fields of kind g; a nil set has none.
-func (set *fieldSet) pick(g krm.GVK) *pickedFields {
-	if set == nil {
+// pick returns the fields of kind g.
+func (s *FieldSpecs) pick(g krm.GVK) *pickedFields {
+	if s == nil {
 		return &pickedFields{}
 	}
-	set.mu.RLock()
-	fields := set.picked[g]
-	set.mu.RUnlock()
+	s.mu.RLock()
+	fields := s.picked[g]
+	s.mu.RUnlock()
 	if fields != nil {
 		return fields
 	}
 	fields = &pickedFields{}
-	for i := range set.specs {
-		if set.specs[i].GVK().Selects(g) {
-			fields.specs = append(fields.specs, &set.specs[i])
+	for _, fs := range s.list {
+		if fs.GVK().Selects(g) {
+			fields.specs = append(fields.specs, compileSpec(fs))
 		}
 	}
-	fields.trees = plantTrees(fields.specs, func(c **compiledSpec) *compiledSpec { return *c })
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	set.picked[g] = fields
+	specs := make([]*compiledSpec, len(fields.specs))
+	for i := range specs {
+		specs[i] = &fields.specs[i]
+	}
+	fields.trees = plantTrees(specs, func(c **compiledSpec) *compiledSpec { return *c })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.picked == nil {
+		s.picked = map[krm.GVK]*pickedFields{}
+	}
+	s.picked[g] = fields
 	return fields
 }
 
 // edit applies fn to every field of v, an object of kind g, that the specs name.
-func (set *fieldSet) edit(v yaml.Value, g krm.GVK, create yaml.Type, fn EditFunc) (yaml.Value, error) {
+func (s *FieldSpecs) edit(v yaml.Value, g krm.GVK, create yaml.Type, fn EditFunc) (yaml.Value, error) {
 	visit := func(specs []*compiledSpec, field yaml.Value) (w yaml.Value, err error) {
 		w = field
 		for i := 0; i < len(specs) && err == nil; i++ { // a field that is named twice is edited twice
@@ -172,7 +171,7 @@ func (set *fieldSet) edit(v yaml.Value, g krm.GVK, create yaml.Type, fn EditFunc
 		}
 		return w, err
 	}
-	for _, tree := range set.pick(g).trees {
+	for _, tree := range s.pick(g).trees {
 		w, err := tree.walk(v, create, visit)
 		if err != nil {
 			return v, err

@@ -76,7 +76,7 @@ func TestTreesEditAsFieldsDo(t *testing.T) {
 	fails, changes := 0, 0
 	for seed := range uint64(20000) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
-		specs := make(FieldSpecs, 1+rnd.IntN(4))
+		specs := make([]FieldSpec, 1+rnd.IntN(4))
 		for i := range specs {
 			path := names[rnd.IntN(len(names))]
 			for range rnd.IntN(3) {
@@ -110,7 +110,7 @@ func TestTreesEditAsFieldsDo(t *testing.T) {
 		before := string(yaml.AppendJSON(nil, v))
 		wantCalls := calls
 		calls = 0
-		got, err := specs.compile().edit(v, krm.GVK{}, create, fn)
+		got, err := NewFieldSpecs(specs...).edit(v, krm.GVK{}, create, fn)
 		if (err != nil) != (wantErr != nil) {
 			t.Fatalf("seed %d: error %v, want %v", seed, err, wantErr)
 		}

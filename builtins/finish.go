@@ -15,8 +15,8 @@ import (
 // A Finish is what happens once at the end of a build, to the resources of all layers together: names get their content
 // hashes, references and vars are resolved, and what only the build needed is removed. A Finish is not changed by Transform.
 type Finish struct {
-	NameReference NameReferences
-	VarReference  FieldSpecs
+	NameReference *NameReferences
+	VarReference  *FieldSpecs
 	Vars          VarSet
 	// Sort is the order of the output; nil leaves the resources as they are. See [LegacyOrder].
 	Sort *SortOptions

@@ -25,9 +25,8 @@ type Image struct {
 
 // ImageTagTransformer changes name, tag or digest of container images.
 type ImageTagTransformer struct {
-	ImageTag   Image      `json:"imageTag,omitempty"`
-	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
-	fields     *fieldSet
+	ImageTag   Image       `json:"imageTag,omitempty"`
+	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 	pattern    imagePattern
 	// before and after are what it gets from and leaves for its neighbours: see [ChainImages].
 	before, after *imageMail `key:"-"`
@@ -35,7 +34,6 @@ type ImageTagTransformer struct {
 
 // Configure never fails: a name that is no regular expression matches nothing, as in kustomize.
 func (t *ImageTagTransformer) Configure(Env) error {
-	t.fields = t.FieldSpecs.compile()
 	t.pattern = compileImage(t.ImageTag.Name)
 	return nil
 }
@@ -51,7 +49,7 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 			continue
 		}
 		u.seen, u.added = u.seen[:0], 0
-		v, err := u.apply(r, t.fields)
+		v, err := u.apply(r, t.FieldSpecs)
 		if err != nil {
 			return resourceError(r, err)
 		}
@@ -87,7 +85,7 @@ type imageUpdate struct {
 	added   growth   // to one resource
 }
 
-func (u *imageUpdate) apply(r *krm.Resource, fields *fieldSet) (yaml.Value, error) {
+func (u *imageUpdate) apply(r *krm.Resource, fields *FieldSpecs) (yaml.Value, error) {
 	id := r.ID()
 	if id.Kind == "CustomResourceDefinition" {
 		return r.Value(), nil

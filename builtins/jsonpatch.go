@@ -20,12 +20,18 @@ import (
 type jsonPatch []jsonOp
 
 type jsonOp struct {
-	op   string
-	path yaml.Value // a string, if the patch is right
-	from yaml.Value
+	op         string
+	path, from jsonPointer
 	// value is None if the operation has none, and size how much it adds.
 	value yaml.Value
 	size  int
+}
+
+// A jsonPointer is a place in an object: the text that names it, and the names on the way there.
+type jsonPointer struct {
+	text   string
+	tokens []string
+	err    error // it is none; that shows when the patch is applied
 }
 
 // errNoPath says that the place that an operation names does not exist.
@@ -58,7 +64,7 @@ func parseJSONPatch(src *yaml.Source) (jsonPatch, error) {
 			kind = yaml.Value{}
 		}
 		value := rewritten(op.Get("value"))
-		patch = append(patch, jsonOp{kind.Text(), op.Get("path"), op.Get("from"), value, value.Size(yaml.MaxResource + 1)})
+		patch = append(patch, jsonOp{kind.Text(), pointer(op, "path"), pointer(op, "from"), value, value.Size(yaml.MaxResource + 1)})
 	}
 	return patch, errors.Join(errs...)
 }
@@ -122,19 +128,18 @@ func (p jsonPatch) apply(doc yaml.Value, room int) (yaml.Value, error) {
 }
 
 func (o *jsonOp) describe() string {
-	if o.path.Type() == yaml.String {
-		return strings.TrimSpace(o.op + " " + o.path.Text())
+	if o.path.err == nil {
+		return strings.TrimSpace(o.op + " " + o.path.text)
 	}
 	return o.op
 }
 
 // apply changes doc and returns the size of what is added.
 func (o *jsonOp) apply(doc *draft) (added int, err error) {
-	path, err := pointer("path", o.path)
-	if err != nil {
-		return 0, err
+	if o.path.err != nil {
+		return 0, o.path.err
 	}
-	value := o.value
+	path, value := o.path.tokens, o.value
 	if !value.Exists() {
 		value = yaml.NullValue
 	}
@@ -144,7 +149,7 @@ func (o *jsonOp) apply(doc *draft) (added int, err error) {
 	case "remove":
 		return 0, doc.edit(path, (*draft).remove)
 	case "replace":
-		if o.path.Text() == "" {
+		if o.path.text == "" {
 			return o.size, replaceDocument(doc, value)
 		}
 		return o.size, doc.edit(path, func(in *draft, key string) error { return in.replace(key, value) })
@@ -166,9 +171,8 @@ func replaceDocument(doc *draft, value yaml.Value) error {
 
 // transfer moves or copies a value.
 func (o *jsonOp) transfer(doc *draft, path []string) (added int, err error) {
-	from, err := pointer("from", o.from)
-	if err != nil {
-		return 0, err
+	if o.from.err != nil {
+		return 0, o.from.err
 	}
 	var value yaml.Value
 	take := func(in *draft, key string) error {
@@ -177,8 +181,8 @@ func (o *jsonOp) transfer(doc *draft, path []string) (added int, err error) {
 		}
 		return in.remove(key)
 	}
-	if err := doc.edit(from, take); err != nil {
-		return 0, fmt.Errorf("from %s: %w", o.from.Text(), err)
+	if err := doc.edit(o.from.tokens, take); err != nil {
+		return 0, fmt.Errorf("from %s: %w", o.from.text, err)
 	}
 	if !value.Exists() {
 		value = yaml.NullValue
@@ -191,7 +195,7 @@ func (o *jsonOp) transfer(doc *draft, path []string) (added int, err error) {
 
 func (o *jsonOp) test(doc *draft, path []string, want yaml.Value) error {
 	var got yaml.Value
-	if o.path.Text() == "" {
+	if o.path.text == "" {
 		got = doc.value()
 	} else if err := doc.edit(path, func(in *draft, key string) (err error) {
 		got, err = in.get(key)
@@ -205,16 +209,19 @@ func (o *jsonOp) test(doc *draft, path []string, want yaml.Value) error {
 	return nil
 }
 
-// pointer splits a JSON pointer. What stands in front of the first slash does not count.
-func pointer(field string, v yaml.Value) ([]string, error) {
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+
+// pointer splits the JSON pointer in a field of op. What stands in front of the first slash does not count.
+func pointer(op yaml.Value, field string) jsonPointer {
+	v := op.Get(field)
 	if v.Type() != yaml.String {
-		return nil, fmt.Errorf("%s must be a string", field)
+		return jsonPointer{err: fmt.Errorf("%s must be a string", field)}
 	}
-	tokens := strings.Split(v.Text(), "/")[1:]
-	for i, t := range tokens {
+	p := jsonPointer{text: v.Text(), tokens: strings.Split(v.Text(), "/")[1:]}
+	for i, t := range p.tokens {
 		if strings.Contains(t, "~") {
-			tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+			p.tokens[i] = unescapePointer.Replace(t)
 		}
 	}
-	return tokens, nil
+	return p
 }

@@ -15,7 +15,7 @@ import (
 // LabelTransformer adds labels, or replaces their values, in every field of FieldSpecs (`labels:`, `commonLabels:`).
 type LabelTransformer struct {
 	Labels     map[string]string `json:"labels,omitempty"`
-	FieldSpecs FieldSpecs        `json:"fieldSpecs,omitempty"`
+	FieldSpecs *FieldSpecs       `json:"fieldSpecs,omitempty"`
 
 	entries entries
 }
@@ -32,7 +32,7 @@ func (t *LabelTransformer) Transform(list *krm.List, _ Warn) error { return t.en
 // AnnotationsTransformer adds annotations, or replaces their values, in every field of FieldSpecs (`commonAnnotations:`).
 type AnnotationsTransformer struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
-	FieldSpecs  FieldSpecs        `json:"fieldSpecs,omitempty"`
+	FieldSpecs  *FieldSpecs       `json:"fieldSpecs,omitempty"`
 
 	entries entries
 }
@@ -48,7 +48,7 @@ func (t *AnnotationsTransformer) Transform(list *krm.List, _ Warn) error { retur
 
 // entries are what to add to the mappings that fields name.
 type entries struct {
-	fields *fieldSet
+	fields *FieldSpecs
 	pairs  []pair
 	// annotates is true if fields may be metadata.annotations where it is not created. Where kustomize remembers
 	// something of a resource, it exists.
@@ -63,9 +63,9 @@ type pair struct {
 	set   yaml.Value
 }
 
-func newEntries(m map[string]string, specs FieldSpecs) entries {
-	e := entries{fields: specs.compile()}
-	e.annotates = slices.ContainsFunc(specs, func(fs FieldSpec) bool {
+func newEntries(m map[string]string, specs *FieldSpecs) entries {
+	e := entries{fields: specs}
+	e.annotates = slices.ContainsFunc(specs.All(), func(fs FieldSpec) bool {
 		return fs.Path == "metadata/annotations" && !fs.CreateIfNotPresent
 	})
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -17,7 +17,7 @@ import (
 // whose app therefore replaces that of the selector and of the template, too.
 func TestLabelsOfLayersAreLinked(t *testing.T) {
 	list := parsed(t, []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, labels: {own: a}}\n"))
-	own := FieldSpecs{{Path: "metadata/labels", CreateIfNotPresent: true}}
+	own := NewFieldSpecs(FieldSpec{Path: "metadata/labels", CreateIfNotPresent: true})
 	for _, tr := range []*LabelTransformer{
 		{Labels: map[string]string{"app": "a", "x": "1"}, FieldSpecs: DefaultConfig().CommonLabels},
 		{Labels: map[string]string{"app": "b"}, FieldSpecs: own},

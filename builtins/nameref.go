@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -22,14 +21,13 @@ import (
 // A reference reaches resources of the referrer's own namespace and those without one; RoleBindings also reach service
 // accounts of the namespaces that they mention. If several resources had the name, those whose name prefixes and
 // suffixes fit the referrer's are preferred; it is an error if several different names remain.
-func FixNameReferences(list *krm.List, refs NameReferences) error {
-	if len(refs) == 0 {
+func FixNameReferences(list *krm.List, refs *NameReferences) error {
+	if len(refs.All()) == 0 {
 		return nil
 	}
 	index := newNameIndex(list)
-	fields := refs.compile()
 	for i, r := range list.All() {
-		trees := fields.pick(r.OrigID().GVK)
+		trees := refs.pick(r.OrigID().GVK)
 		if len(trees) == 0 {
 			continue
 		}
@@ -53,34 +51,16 @@ type refSpec struct {
 	role   bool // the field is the name in a roleRef, whose kind counts too
 }
 
-// A refSet finds the fields of a kind that may hold names, once for each kind. It is safe for concurrent use.
-type refSet struct {
-	refs   NameReferences
-	mu     sync.RWMutex
-	picked map[krm.GVK][]*fieldTree[refSpec] `key:"-"`
-}
-
-// refSets are the sets of all NameReferences so far, as [fieldSets].
-var refSets sync.Map // listKey[NameReference] -> *refSet
-
-func (n NameReferences) compile() *refSet {
-	key := keyOf(n)
-	if set, ok := refSets.Load(key); ok {
-		return set.(*refSet)
-	}
-	set, _ := refSets.LoadOrStore(key, &refSet{refs: n, picked: map[krm.GVK][]*fieldTree[refSpec]{}})
-	return set.(*refSet)
-}
-
-func (s *refSet) pick(g krm.GVK) []*fieldTree[refSpec] {
-	s.mu.RLock()
-	trees, ok := s.picked[g]
-	s.mu.RUnlock()
+// pick returns the fields of kind g that may hold names.
+func (n *NameReferences) pick(g krm.GVK) []*fieldTree[refSpec] {
+	n.mu.RLock()
+	trees, ok := n.picked[g]
+	n.mu.RUnlock()
 	if ok {
 		return trees
 	}
 	var specs []refSpec
-	for _, ref := range s.refs {
+	for _, ref := range n.list {
 		for _, fs := range ref.FieldSpecs {
 			if fs.GVK().Selects(g) {
 				specs = append(specs, refSpec{compileSpec(fs), ref.GVK(), strings.HasSuffix(fs.Path, "roleRef/name")})
@@ -88,9 +68,12 @@ func (s *refSet) pick(g krm.GVK) []*fieldTree[refSpec] {
 		}
 	}
 	trees = plantTrees(specs, func(s *refSpec) *compiledSpec { return &s.compiledSpec })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.picked[g] = trees
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.picked == nil {
+		n.picked = map[krm.GVK][]*fieldTree[refSpec]{}
+	}
+	n.picked[g] = trees
 	return trees
 }
 

@@ -63,13 +63,13 @@ func (c *refCase) add(t testing.TB, text string, h history) {
 }
 
 // naive is kustomize's algorithm around kustomize's own filter.
-func (c *refCase) naive(refs NameReferences) (string, error) {
+func (c *refCase) naive(refs *NameReferences) (string, error) {
 	for _, r := range c.theirs.Resources() {
 		candidates, err := c.theirs.SubsetThatCouldBeReferencedByResource(r)
 		if err != nil {
 			return "", err
 		}
-		for _, ref := range refs {
+		for _, ref := range refs.All() {
 			for _, fs := range ref.FieldSpecs {
 				gvk := resid.NewGvk(fs.Group, fs.Version, fs.Kind)
 				if id := r.OrgId(); !id.IsSelected(&gvk) {
@@ -92,7 +92,7 @@ func (c *refCase) naive(refs NameReferences) (string, error) {
 	return string(text), err
 }
 
-func (c *refCase) compare(t *testing.T, refs NameReferences) (failed bool) {
+func (c *refCase) compare(t *testing.T, refs *NameReferences) (failed bool) {
 	t.Helper()
 	input := render(t, c.ours...)
 	list := krm.NewList(slices.Clone(c.ours)...)
@@ -114,19 +114,19 @@ func (c *refCase) compare(t *testing.T, refs NameReferences) (failed bool) {
 
 // sampleRefs are references of every shape: scalars, lists of scalars, mappings and lists of mappings, roleRefs, and fields
 // that several kinds compete for.
-func sampleRefs() NameReferences {
-	return NameReferences{
-		{Kind: "ConfigMap", Version: "v1", FieldSpecs: FieldSpecs{
+func sampleRefs() *NameReferences {
+	return NewNameReferences([]NameReference{
+		{Kind: "ConfigMap", Version: "v1", FieldSpecs: []FieldSpec{
 			{Kind: "Deployment", Path: "spec/containers/envFrom/configMapRef/name"},
 			{Kind: "Deployment", Path: "spec/name"},
 			{Path: "spec/any"},
 		}},
-		{Kind: "Secret", Version: "v1", FieldSpecs: FieldSpecs{
+		{Kind: "Secret", Version: "v1", FieldSpecs: []FieldSpec{
 			{Kind: "Deployment", Path: "spec/name"},
 			{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Path: "rules/resourceNames"},
 			{Kind: "Deployment", Path: "spec/ref"},
 		}},
-		{Kind: "ServiceAccount", Version: "v1", FieldSpecs: FieldSpecs{
+		{Kind: "ServiceAccount", Version: "v1", FieldSpecs: []FieldSpec{
 			{Kind: "RoleBinding", Path: "subjects"},
 			{Kind: "ClusterRoleBinding", Path: "subjects"},
 			{Kind: "Deployment", Path: "spec/account"},
@@ -134,13 +134,13 @@ func sampleRefs() NameReferences {
 			{Kind: "Deployment", Path: "spec/none[]"},
 			{Kind: "Deployment", Path: "spec/none"},
 		}},
-		{Kind: "Role", Group: "rbac.authorization.k8s.io", FieldSpecs: FieldSpecs{{Kind: "RoleBinding", Path: "roleRef/name"}}},
-		{Kind: "ClusterRole", Group: "rbac.authorization.k8s.io", FieldSpecs: FieldSpecs{
+		{Kind: "Role", Group: "rbac.authorization.k8s.io", FieldSpecs: []FieldSpec{{Kind: "RoleBinding", Path: "roleRef/name"}}},
+		{Kind: "ClusterRole", Group: "rbac.authorization.k8s.io", FieldSpecs: []FieldSpec{
 			{Kind: "RoleBinding", Path: "roleRef/name"},
 			{Kind: "ClusterRoleBinding", Path: "roleRef/name"},
 		}},
-		{Kind: "Namespace", Version: "v1", FieldSpecs: FieldSpecs{{Path: "spec/ns"}}},
-	}
+		{Kind: "Namespace", Version: "v1", FieldSpecs: []FieldSpec{{Path: "spec/ns"}}},
+	}...)
 }
 
 // randomCase makes a list in which names, namespaces, kinds and affixes collide often.
@@ -218,7 +218,7 @@ func TestNameReferencesLikeKustomize(t *testing.T) {
 
 // TestNameReferencesManyVariants has long lists of candidates that only prefixes and suffixes tell apart.
 func TestNameReferencesManyVariants(t *testing.T) {
-	refs := NameReferences{{Kind: "ConfigMap", FieldSpecs: FieldSpecs{{Kind: "Pod", Path: "spec/name"}}}}
+	refs := NewNameReferences(NameReference{Kind: "ConfigMap", FieldSpecs: []FieldSpec{{Kind: "Pod", Path: "spec/name"}}})
 	updated := 0
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 2))

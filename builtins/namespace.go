@@ -16,14 +16,12 @@ type NamespaceTransformer struct {
 		// Namespace is the namespace to set; an empty one changes nothing.
 		Namespace string `json:"namespace,omitempty"`
 	} `json:"metadata,omitempty"`
-	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
+	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 	// UnsetOnly keeps namespaces that are there.
 	UnsetOnly bool `json:"unsetOnly"`
 	// SetRoleBindingSubjects says which subjects of RoleBindings and ClusterRoleBindings get the namespace:
 	// "defaultOnly" (those named default), "allServiceAccounts" or "none".
 	SetRoleBindingSubjects string `json:"setRoleBindingSubjects"`
-
-	fields *fieldSet
 }
 
 // Configure fails if SetRoleBindingSubjects is not one of its values.
@@ -35,7 +33,6 @@ func (t *NamespaceTransformer) Configure(Env) error {
 	default:
 		return fmt.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects)
 	}
-	t.fields = t.FieldSpecs.compile()
 	return nil
 }
 
@@ -73,7 +70,7 @@ func (t *NamespaceTransformer) setter() *namespaceSetter {
 		namespace: yaml.Str(t.Metadata.Namespace),
 		unsetOnly: t.UnsetOnly,
 		subjects:  t.SetRoleBindingSubjects,
-		fields:    t.fields,
+		fields:    t.FieldSpecs,
 	}
 }
 
@@ -82,7 +79,7 @@ type namespaceSetter struct {
 	namespace yaml.Value
 	unsetOnly bool
 	subjects  string
-	fields    *fieldSet
+	fields    *FieldSpecs
 }
 
 func (s *namespaceSetter) apply(r *krm.Resource) (yaml.Value, error) {
@@ -102,7 +99,9 @@ func (s *namespaceSetter) apply(r *krm.Resource) (yaml.Value, error) {
 		}
 		v = w
 	}
-	for _, spec := range s.fields.pick(id.GVK).specs {
+	specs := s.fields.pick(id.GVK).specs
+	for i := range specs {
+		spec := &specs[i]
 		switch {
 		case spec.Path == "metadata/namespace",
 			spec.Path == "metadata/name" && id.APIVersion() != "v1",

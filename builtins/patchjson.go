@@ -64,9 +64,9 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, e
 	if remember || hasState(r) {
 		v = withAnnotations(v)
 	}
-	var before yaml.Value
+	before := r.Rewritten()
 	if patch.reads() {
-		v = rewritten(v) // some values are others in this place than in another
+		v = rewrittenIn(v, before, false) // some values are others in this place than in another
 		before = v
 	}
 	v, err := patch.apply(v, r.Room())
@@ -84,8 +84,10 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, e
 			r.Origin, r.Transformations = nil, nil
 		}
 	}
+	v = rewrittenIn(v, before, false)
+	r.SetRewritten(v)
 	// Afterwards kustomize writes all annotations back as strings; it has no empty ones.
-	return textFields(rewrittenIn(v, before, false), "annotations", jsonText), nil
+	return textFields(v, "annotations", jsonText), nil
 }
 
 // reads reports whether p compares, copies or moves values.

@@ -97,6 +97,7 @@ type replacementTarget struct {
 // Configure checks the replacements and reads those that are given as files.
 func (t *ReplacementTransformer) Configure(env Env) error {
 	t.compiled = nil
+	paths := fieldPaths{}
 	var errs []error
 	for i, r := range t.Replacements {
 		label := ""
@@ -104,19 +105,19 @@ func (t *ReplacementTransformer) Configure(env Env) error {
 			label = "replacements[" + strconv.Itoa(i) + "]"
 		}
 		if r.Path == "" {
-			errs = append(errs, t.add(label, r))
+			errs = append(errs, t.add(label, r, paths))
 			continue
 		}
 		if r.Source != nil || len(r.Targets) != 0 {
 			errs = append(errs, labelled(label, errors.New("path and an inline replacement exclude each other")))
 			continue
 		}
-		errs = append(errs, labelled(label, t.addFile(env, r.Path)))
+		errs = append(errs, labelled(label, t.addFile(env, r.Path, paths)))
 	}
 	return errors.Join(errs...)
 }
 
-func (t *ReplacementTransformer) addFile(env Env, path string) error {
+func (t *ReplacementTransformer) addFile(env Env, path string, paths fieldPaths) error {
 	src, err := env.Read(path)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 		if err := errors.Join(asErrors(src, decoding.Decode(doc, &r))...); err != nil {
 			return err
 		}
-		return t.add(src.File, r)
+		return t.add(src.File, r, paths)
 	case yaml.Seq:
 		var rs []Replacement
 		if err := errors.Join(asErrors(src, decoding.Decode(doc, &rs))...); err != nil {
@@ -141,7 +142,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string) error {
 		}
 		var errs []error
 		for i, r := range rs {
-			errs = append(errs, t.add(src.File+": ["+strconv.Itoa(i)+"]", r))
+			errs = append(errs, t.add(src.File+": ["+strconv.Itoa(i)+"]", r, paths))
 		}
 		return errors.Join(errs...)
 	}
@@ -157,8 +158,8 @@ func asErrors(src *yaml.Source, mistakes []*yaml.DecodeError) []error {
 	return errs
 }
 
-func (t *ReplacementTransformer) add(label string, r Replacement) error {
-	c, err := r.compile()
+func (t *ReplacementTransformer) add(label string, r Replacement, paths fieldPaths) error {
+	c, err := r.compile(paths)
 	if err != nil {
 		return labelled(label, err)
 	}
@@ -167,7 +168,7 @@ func (t *ReplacementTransformer) add(label string, r Replacement) error {
 	return nil
 }
 
-func (r *Replacement) compile() (replacement, error) {
+func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 	var c replacement
 	var errs []error
 	switch {
@@ -177,7 +178,7 @@ func (r *Replacement) compile() (replacement, error) {
 		errs = append(errs, errors.New("source and sourceValue exclude each other"))
 	case r.Source != nil:
 		c.source = r.Source
-		c.field = fieldPathOf(orDefault(r.Source.FieldPath))
+		c.field = paths.of(orDefault(r.Source.FieldPath))
 	default:
 		c.value = constantValue(*r.SourceValue)
 	}
@@ -185,7 +186,7 @@ func (r *Replacement) compile() (replacement, error) {
 		errs = append(errs, notGiven("targets are missing"))
 	}
 	for i, t := range r.Targets {
-		compiled, err := t.compile()
+		compiled, err := t.compile(paths)
 		if err != nil {
 			errs = append(errs, labelled(fmt.Sprintf("targets[%d]", i), err))
 		}
@@ -201,7 +202,7 @@ func orDefault(path string) string {
 	return path
 }
 
-func (t *ReplacementTarget) compile() (replacementTarget, error) {
+func (t *ReplacementTarget) compile(paths fieldPaths) (replacementTarget, error) {
 	var c replacementTarget
 	if t == nil || t.Select == nil {
 		return c, notGiven("select is missing: it says which resources to change")
@@ -223,10 +224,10 @@ func (t *ReplacementTarget) compile() (replacementTarget, error) {
 		c.reject = append(c.reject, &reject)
 	}
 	for _, path := range t.FieldPaths {
-		c.fields = append(c.fields, fieldPathOf(path))
+		c.fields = append(c.fields, paths.of(path))
 	}
 	if len(c.fields) == 0 {
-		c.fields = []*fieldPath{fieldPathOf(defaultFieldPath)}
+		c.fields = []*fieldPath{paths.of(defaultFieldPath)}
 	}
 	if t.Options != nil {
 		c.opts = *t.Options

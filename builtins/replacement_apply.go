@@ -4,6 +4,7 @@ package builtins
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 		if err := t.checkSelectors(list); err != nil {
 			return fmt.Errorf("targets[%d]: %w", i, err)
 		}
-		for _, pos := range t.candidates(list) {
+		for pos := range t.candidates(list) {
 			ok, err := t.selects(list.At(pos))
 			if err != nil {
 				return fmt.Errorf("targets[%d]: %w", i, err)
@@ -155,7 +156,7 @@ func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
 // find returns the position of the only resource that s selects.
 func (s *ReplacementSource) find(list *krm.List) (int, error) {
 	at := -1
-	for _, pos := range candidates(list, s.Name) {
+	for pos := range candidates(list, s.Name) {
 		if !s.selects(list.At(pos)) {
 			continue
 		}
@@ -235,18 +236,20 @@ func anyID(r *krm.Resource, meets func(krm.ID) bool) bool {
 }
 
 // candidates returns the positions of the resources that have or had a name; all if name is empty.
-func candidates(list *krm.List, name string) []int {
+func candidates(list *krm.List, name string) iter.Seq[int] {
 	if name != "" {
-		return list.Named(name)
+		return slices.Values(list.Named(name))
 	}
-	all := make([]int, list.Len())
-	for i := range all {
-		all[i] = i
+	return func(yield func(int) bool) {
+		for i := range list.Len() {
+			if !yield(i) {
+				return
+			}
+		}
 	}
-	return all
 }
 
-func (t *replacementTarget) candidates(list *krm.List) []int {
+func (t *replacementTarget) candidates(list *krm.List) iter.Seq[int] {
 	return candidates(list, t.sel.name.literal)
 }
 

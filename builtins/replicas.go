@@ -22,17 +22,12 @@ type Replica struct {
 
 // ReplicaCountTransformer sets the number of replicas of the resources of one name.
 type ReplicaCountTransformer struct {
-	Replica    Replica    `json:"replica,omitempty"`
-	FieldSpecs FieldSpecs `json:"fieldSpecs,omitempty"`
-
-	fields *fieldSet
+	Replica    Replica     `json:"replica,omitempty"`
+	FieldSpecs *FieldSpecs `json:"fieldSpecs,omitempty"`
 }
 
 // Configure never fails.
-func (t *ReplicaCountTransformer) Configure(Env) error {
-	t.fields = t.FieldSpecs.compile()
-	return nil
-}
+func (t *ReplicaCountTransformer) Configure(Env) error { return nil }
 
 // Transform fails if no resource of the kinds that FieldSpecs name has the name. It warns if there is one, but without
 // the field.
@@ -54,8 +49,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	for _, i := range list.Named(t.Replica.Name) {
 		r := list.At(i)
-		for j := range t.fields.specs {
-			spec := &t.fields.specs[j]
+		for _, spec := range t.FieldSpecs.All() {
 			if !t.matches(r, spec.GVK()) {
 				continue
 			}
@@ -63,7 +57,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 			if !spec.GVK().Selects(r.ID().GVK) {
 				continue
 			}
-			v, err := spec.edit(r.Value(), yaml.Int, edit)
+			v, err := spec.Edit(r.Value(), yaml.Int, edit)
 			if err != nil {
 				return resourceError(r, err)
 			}
@@ -97,11 +91,11 @@ func (t *ReplicaCountTransformer) matches(r *krm.Resource, selector krm.GVK) boo
 
 func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
 	var kinds, names []string
-	for i := range t.fields.specs {
-		kinds = append(kinds, t.fields.specs[i].GVK().String())
+	for _, spec := range t.FieldSpecs.All() {
+		kinds = append(kinds, spec.GVK().String())
 	}
 	for _, r := range list.All() {
-		if slices.ContainsFunc(t.fields.specs, func(s compiledSpec) bool { return s.GVK().Selects(r.ID().GVK) }) {
+		if slices.ContainsFunc(t.FieldSpecs.All(), func(s FieldSpec) bool { return s.GVK().Selects(r.ID().GVK) }) {
 			names = append(names, r.ID().Name, r.OrigID().Name)
 		}
 	}

@@ -136,7 +136,7 @@ func matchesByName(list *krm.List, vars []Var) map[krm.ID][]int {
 
 // ResolveVars replaces $(NAME) in the fields that specs name by the values of vars, as recorded by [RecordVars]. A field
 // that holds nothing but $(NAME) gets the type of the value, too; $$ is an escaped $.
-func ResolveVars(list *krm.List, vars VarSet, specs FieldSpecs, warn Warn) error {
+func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) error {
 	if len(vars) == 0 {
 		return nil
 	}
@@ -144,10 +144,9 @@ func ResolveVars(list *krm.List, vars VarSet, specs FieldSpecs, warn Warn) error
 	if err := e.lookUp(list, vars); err != nil {
 		return err
 	}
-	fields := specs.compile()
 	for i, r := range list.All() {
 		e.added = 0
-		v, err := fields.edit(r.Value(), r.ID().GVK, yaml.None, e.edit)
+		v, err := specs.edit(r.Value(), r.ID().GVK, yaml.None, e.edit)
 		if e.added > yaml.MaxResource {
 			err = errTooLarge()
 		}

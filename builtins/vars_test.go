@@ -159,7 +159,7 @@ spec:
 	}
 	var warnings []string
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
-	specs := FieldSpecs{{Kind: "Pod", Path: "spec/containers/args"}, {Path: "spec/containers/env/value"}}
+	specs := NewFieldSpecs(FieldSpec{Kind: "Pod", Path: "spec/containers/args"}, FieldSpec{Path: "spec/containers/env/value"})
 	if err := ResolveVars(list, vars, specs, warn); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestVarErrors(t *testing.T) {
 	if err := RecordVars(number, []Var{{Name: "V", ObjRef: x}}); err != nil {
 		t.Fatal(err)
 	}
-	err = ResolveVars(number, VarSet{{Name: "V"}}, FieldSpecs{{Path: "spec/args"}}, noWarn)
+	err = ResolveVars(number, VarSet{{Name: "V"}}, NewFieldSpecs(FieldSpec{Path: "spec/args"}), noWarn)
 	if err == nil || !strings.Contains(err.Error(), "expected a list of strings, found an integer in it") {
 		t.Errorf("error %v", err)
 	}

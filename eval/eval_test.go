@@ -38,7 +38,7 @@ func step[B builtins.Builtin](t *testing.T, b B) B {
 }
 
 func prefix(t *testing.T) graph.Transformer {
-	return step(t, &builtins.PrefixTransformer{Prefix: "a-", FieldSpecs: builtins.FieldSpecs{{Path: "metadata/name"}}})
+	return step(t, &builtins.PrefixTransformer{Prefix: "a-", FieldSpecs: builtins.NewFieldSpecs(builtins.FieldSpec{Path: "metadata/name"})})
 }
 
 func names(list *krm.List) string {

@@ -45,6 +45,29 @@ func TestKeysTellConfigurations(t *testing.T) {
 	}
 }
 
+// TestKeysStay: what an operation has found out about its configuration while it ran is no part of its key.
+func TestKeysStay(t *testing.T) {
+	config := builtins.DefaultConfig()
+	for _, b := range []any{
+		&builtins.PrefixTransformer{Prefix: "a-", FieldSpecs: builtins.NewFieldSpecs(config.NamePrefix.All()...)},
+		&builtins.Finish{NameReference: builtins.NewNameReferences(config.NameReference.All()...)},
+	} {
+		op := operation(b)
+		before := op.Key()
+		v, err := (&yaml.Source{Data: []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")}).Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := krm.NewList(krm.NewResource(v, nil))
+		if err := b.(graph.Transformer).Transform(list, func(string, ...any) {}); err != nil {
+			t.Fatal(err)
+		}
+		if op.Key() != before {
+			t.Errorf("%T: the key is another one after it ran", b)
+		}
+	}
+}
+
 func operation(builtin any) graph.Op {
 	if g, ok := builtin.(graph.Generator); ok {
 		return graph.Generate{Generator: g}
@@ -58,6 +81,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 		v.Set(reflect.ValueOf(randomValue(r)))
 		return
 	}
+	v = unwrapped(v)
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(r.IntN(2) == 0)
@@ -94,6 +118,16 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 			}
 		}
 	}
+}
+
+// unwrapped returns the list of a struct that stands for one, v itself if it is none.
+func unwrapped(v reflect.Value) reflect.Value {
+	if v.CanAddr() {
+		if w, ok := v.Addr().Interface().(yaml.Wrapper); ok {
+			return reflect.ValueOf(w.Wrapped()).Elem()
+		}
+	}
+	return v
 }
 
 // change fills one exported field of a struct anew.
@@ -138,6 +172,7 @@ func describe(v reflect.Value) string {
 		x := v.Interface().(yaml.Value)
 		return fmt.Sprintf("%v %v %s", x.Type(), x.Quoted(), yaml.AppendJSON(nil, x))
 	}
+	v = unwrapped(v)
 	switch v.Kind() {
 	case reflect.Slice:
 		s := fmt.Sprintf("nil=%v[", v.IsNil())

@@ -21,6 +21,8 @@ type Resource struct {
 	linked bool            // value may hold linked strings
 	owner  *owner          // of the list that this is a copy for; no other has it
 	room   *yaml.FieldRoom // behind a mapping in value, nil if there is none
+	// rewritten saves work and means nothing: see [Resource.Rewritten].
+	rewritten yaml.Value
 
 	// Prev holds the identities that the resource had before renaming steps, oldest first: by them patches, replacements and
 	// references of all layers find it, each by the name that it had in that layer.
@@ -65,6 +67,13 @@ func (r *Resource) Value() yaml.Value { return r.value }
 
 // Room returns by how many bytes the object may still grow, negative if it has grown too large: see [yaml.Value.Size].
 func (r *Resource) Room() int { return yaml.MaxResource - r.size }
+
+// Rewritten returns the object as the last JSON patch left it, None if there was none. Parts of it that the object still has are
+// in the form that such a patch gives them.
+func (r *Resource) Rewritten() yaml.Value { return r.rewritten }
+
+// SetRewritten keeps v for [Resource.Rewritten].
+func (r *Resource) SetRewritten(v yaml.Value) { r.rewritten = v }
 
 // Copy returns a copy of r that shares the Value; its slices are capped, so that append never writes to shared memory.
 func (r *Resource) Copy() *Resource {
@@ -172,7 +181,7 @@ func (r *Resource) Annotations() yaml.Value { return r.value.At("metadata", "ann
 // remembers about r. Links are cut, and no var takes its value from it.
 func (r *Resource) Reborn(v yaml.Value) *Resource {
 	c := r.Copy()
-	c.value, c.id, c.size, c.linked, c.RefVars = yaml.Value{}, ID{}, 0, false, nil
+	c.value, c.id, c.size, c.linked, c.rewritten, c.RefVars = yaml.Value{}, ID{}, 0, false, yaml.Value{}, nil
 	c.SetValue(v)
 	return c
 }

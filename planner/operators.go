@@ -202,9 +202,9 @@ type labelsKey struct {
 }
 
 // labelSpecs returns the fields of an entry of labels. Entries that say the same share them.
-func (s *steps) labelSpecs(l layerfile.LabelEntry) (builtins.FieldSpecs, error) {
+func (s *steps) labelSpecs(l layerfile.LabelEntry) (*builtins.FieldSpecs, error) {
 	key := labelsKey{s.config, l.IncludeSelectors, l.IncludeTemplates, l.IncludeVolumeClaimTemplates}
-	if len(l.FieldSpecs) > 0 {
+	if len(l.FieldSpecs.All()) > 0 {
 		return key.fields(l.FieldSpecs)
 	}
 	if specs, ok := s.c.labels[key]; ok {
@@ -218,8 +218,8 @@ func (s *steps) labelSpecs(l layerfile.LabelEntry) (builtins.FieldSpecs, error) 
 }
 
 // fields returns specs with the other fields of an entry.
-func (k labelsKey) fields(specs builtins.FieldSpecs) (_ builtins.FieldSpecs, err error) {
-	more := []builtins.FieldSpecs{k.config.Labels}
+func (k labelsKey) fields(specs *builtins.FieldSpecs) (_ *builtins.FieldSpecs, err error) {
+	more := []*builtins.FieldSpecs{k.config.Labels}
 	if k.selectors {
 		more = append(more, k.config.CommonLabels)
 	} else {
@@ -229,7 +229,7 @@ func (k labelsKey) fields(specs builtins.FieldSpecs) (_ builtins.FieldSpecs, err
 		if k.claims {
 			more = append(more, k.config.VolumeClaimTemplateLabels)
 		}
-		more = append(more, builtins.FieldSpecs{{Path: "metadata/labels", CreateIfNotPresent: true}})
+		more = append(more, builtins.NewFieldSpecs(builtins.FieldSpec{Path: "metadata/labels", CreateIfNotPresent: true}))
 	}
 	for _, m := range more {
 		if specs, err = specs.Merge(m); err != nil {

@@ -186,7 +186,7 @@ type compiler struct {
 	// schemas are the schemas that were read, by file.
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
-	labels      map[labelsKey]builtins.FieldSpecs
+	labels      map[labelsKey]*builtins.FieldSpecs
 }
 
 func newCompiler(dirs []string, o Options) *compiler {
@@ -206,7 +206,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		schemaNames:  map[*schema.Schema]string{},
 		kusts:        map[string]*kustomizationFile{},
 		images:       map[string]trust.Image{},
-		labels:       map[labelsKey]builtins.FieldSpecs{},
+		labels:       map[labelsKey]*builtins.FieldSpecs{},
 
 		legacyPlaces:  map[string]bool{},
 		schemaChecked: map[*catalog.Entry]bool{},

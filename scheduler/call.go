@@ -51,23 +51,22 @@ func (r *run) prepareEach(ctx context.Context, of func(*graph.Node) (function.Fu
 	errs := make([]error, len(r.g.Nodes))
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, max(1, r.o.Jobs))
-	for i, n := range r.g.Nodes {
-		f, ok := of(n)
-		if !ok {
-			continue
-		}
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					errs[i] = diag.Panicked(n.ID, p)
-				}
-				<-limit
-			}()
-			if err := r.prepareOne(ctx, n, f); err != nil {
-				errs[i] = &NodeError{Node: n, Err: err}
+	prepare := func(i int, n *graph.Node, f function.Function) {
+		defer func() {
+			if p := recover(); p != nil {
+				errs[i] = diag.Panicked(n.ID, p)
 			}
-		})
+			<-limit
+		}()
+		if err := r.prepareOne(ctx, n, f); err != nil {
+			errs[i] = &NodeError{Node: n, Err: err}
+		}
+	}
+	for i, n := range r.g.Nodes {
+		if f, ok := of(n); ok {
+			limit <- struct{}{}
+			wg.Go(func() { prepare(i, n, f) })
+		}
 	}
 	wg.Wait()
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })

@@ -30,10 +30,10 @@ type Usage struct {
 	Made  atomic.Int64 // bytes of final lists
 }
 
-// The heap may grow to 12 MB before anything is collected, which most runs never reach. In those that do, collections come
+// The heap may grow to 20 MB before anything is collected, which most runs never reach. In those that do, collections come
 // earlier from then on: the peak of large runs counts more than the little time that they take.
 const (
-	gcSeldom = 300 // per cent
+	gcSeldom = 500 // per cent
 	gcOften  = 100
 )
 

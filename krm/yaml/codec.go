@@ -36,17 +36,17 @@ func (l *linkNumbers) of(p unsafe.Pointer) uint64 {
 
 func (v Value) appendBinary(dst []byte, links *linkNumbers) []byte {
 	head := byte(v.typ)
-	if v.linked {
+	if v.is(linked) {
 		head |= linkedBit
 	}
-	if v.marked {
+	if v.is(marked) {
 		head |= markedBit
 	}
-	if v.reread {
+	if v.is(reread) {
 		head |= rereadBit
 	}
 	dst = append(dst, head)
-	if v.linked {
+	if v.is(linked) {
 		dst = binary.AppendUvarint(dst, links.of(v.p))
 	}
 	switch v.typ {
@@ -175,7 +175,7 @@ func (r *BinaryReader) value(depth int) Value {
 	if link != math.MaxUint64 {
 		v = r.link(link, v)
 	}
-	v.marked, v.reread = head[0]&markedBit != 0, head[0]&rereadBit != 0
+	v = v.flagged(marked, head[0]&markedBit != 0).flagged(reread, head[0]&rereadBit != 0)
 	return v
 }
 

@@ -51,7 +51,7 @@ type Decoding struct {
 
 // Decode stores v in the variable that into points to, as encoding/json does with its DisallowUnknownFields: by the names
 // in `json:` tags, exact or else without regard to case, embedded structs inline, null leaves a variable as it is. It
-// supports structs, pointers, slices, maps with string keys, scalars, any, Value, which takes the value as it is, and TextOrMap.
+// supports structs, pointers, slices, maps with string keys, scalars, any, Value, which takes the value as it is, TextOrMap and Wrapper.
 //
 // Decode goes on after a mistake and returns all of them, in the order of the document: [diag.MaxMistakes] and how many more there are.
 // It panics only if into points to a type that it does not support. It is safe for concurrent use.
@@ -73,6 +73,9 @@ type TextOrMap struct {
 	Text string
 	Map  Value
 }
+
+// A Wrapper is a struct in the place of another variable: what [Decode] reads for it goes to where Wrapped points.
+type Wrapper interface{ Wrapped() any }
 
 func (d *decoder) textOrMap(v Value, into *TextOrMap) {
 	if v.Type() == Map {
@@ -164,6 +167,10 @@ func (d *decoder) value(v Value, into reflect.Value) {
 		}
 		d.value(v, into.Elem())
 	case reflect.Struct:
+		if w, ok := into.Addr().Interface().(Wrapper); ok {
+			d.value(v, reflect.ValueOf(w.Wrapped()).Elem())
+			return
+		}
 		d.structure(v, into)
 	case reflect.Slice:
 		d.slice(v, into)

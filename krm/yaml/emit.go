@@ -150,13 +150,13 @@ func (e *emitter) mapping(v Value, indent int, inline bool) {
 
 // open is called before the list or mapping v is written, close after it.
 func (e *emitter) open(v Value) {
-	if v.marked {
+	if v.is(marked) {
 		e.brackets++
 	}
 }
 
 func (e *emitter) close(v Value) {
-	if v.marked {
+	if v.is(marked) {
 		e.brackets--
 	}
 }

@@ -11,7 +11,7 @@ func (p *parser) flow() (v Value, ok bool) {
 		v, ok = p.flowMap()
 	}
 	p.depth--
-	v.marked = ok && !p.yaml11
+	v = v.flagged(marked, ok && !p.yaml11)
 	if p.positions != nil && v.Len() > 0 {
 		p.positions.flow = true
 	}

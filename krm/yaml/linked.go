@@ -14,14 +14,14 @@ import (
 // trees depend on it. The links of a resource that went through a JSON patch or a function are cut.
 func Linked(s string) Value {
 	text := append([]byte(s), 0) // one more byte, so that the empty string has an address of its own
-	return Value{p: unsafe.Pointer(unsafe.SliceData(text)), n: uint32(len(s)), typ: String, linked: true}
+	return Value{p: unsafe.Pointer(unsafe.SliceData(text)), n: uint32(len(s)), typ: String, flags: linked}
 }
 
 // IsLinked reports whether v was made by [Linked].
-func (v Value) IsLinked() bool { return v.linked }
+func (v Value) IsLinked() bool { return v.is(linked) }
 
 func unlink(v Value) Value {
-	return mapScalars(v, func(x Value) Value { x.linked = false; return x })
+	return mapScalars(v, func(x Value) Value { return x.flagged(linked, false) })
 }
 
 // mapScalars returns v with fn applied to every scalar that is linked.
@@ -50,7 +50,7 @@ func mapScalars(v Value, fn func(Value) Value) Value {
 		}
 		return w
 	}
-	if v.linked {
+	if v.is(linked) {
 		return fn(v)
 	}
 	return v
@@ -83,10 +83,10 @@ func (s *relinker) relink(old, v Value) Value {
 	if old == v {
 		return v
 	}
-	if v.linked && !s.added {
-		v.linked = false
+	if v.is(linked) && !s.added {
+		v.flags &^= linked
 	}
-	if old.linked {
+	if old.is(linked) {
 		return s.change(old, v)
 	}
 	if old.typ != v.typ {
@@ -153,7 +153,7 @@ func (s *relinker) change(old, v Value) Value {
 		s.changed = map[Value]Value{}
 	}
 	s.changed[old] = v
-	if again && prev.linked {
+	if again && prev.is(linked) {
 		s.changed[prev] = v
 	}
 	return v

@@ -67,10 +67,10 @@ func dump(v Value) string {
 	for _, f := range v.Fields() {
 		fmt.Fprintf(&b, "%q:%s", f.Key, dump(f.Value))
 	}
-	if v.marked {
+	if v.is(marked) {
 		b.WriteString(" marked")
 	}
-	if v.reread {
+	if v.is(reread) {
 		b.WriteString(" warped")
 	}
 	return b.String() + ")"

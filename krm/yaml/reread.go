@@ -16,7 +16,7 @@ var (
 // nullOf returns the null that is written as text. It has no length, so that it equals other nulls.
 func nullOf(text string) Value {
 	v := scalar(Null, text+"\x00")
-	v.n, v.reread = 0, true
+	v.n, v.flags = 0, reread
 	return v
 }
 
@@ -25,13 +25,13 @@ func (v Value) SourceText() string {
 	switch {
 	case v.typ != Null:
 		return v.Text()
-	case v.marked:
+	case v.is(marked):
 		return ""
-	case v.reread && v.p == tildeNull.p:
+	case v.is(reread) && v.p == tildeNull.p:
 		return "~"
-	case v.reread && v.p == titleNull.p:
+	case v.is(reread) && v.p == titleNull.p:
 		return "Null"
-	case v.reread && v.p == upperNull.p:
+	case v.is(reread) && v.p == upperNull.p:
 		return "NULL"
 	}
 	return "null"
@@ -49,19 +49,19 @@ func (v Value) Reread(brackets bool) Value {
 	case v.IsFolded():
 		return Str(refold(v.Text()))
 	case v.IsUntyped():
-		v.marked, v.reread = false, false
+		v.flags &^= marked | reread
 	}
 	return v
 }
 
 // IsFolded reports whether v is a string that was written as a folded block scalar.
-func (v Value) IsFolded() bool { return v.typ == String && v.marked && v.reread }
+func (v Value) IsFolded() bool { return v.typ == String && v.is(marked) && v.is(reread) }
 
 // comesBack returns a scalar that stands in brackets as it comes back: kustomize puts what is nothing, what has a colon and
 // folded text in quotes there.
 func (v Value) comesBack() Value {
 	switch {
-	case v.typ == Null && v.marked && !v.reread:
+	case v.typ == Null && v.is(marked) && !v.is(reread):
 		return QuotedStr("")
 	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0, v.IsFolded():
 		return QuotedStr(v.Text())

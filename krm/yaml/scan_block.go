@@ -8,7 +8,7 @@ func (p *parser) blockScalar(indent int) (Value, bool) {
 		return Value{}, false
 	}
 	v := QuotedStr(text)
-	v.reread = folded && !p.yaml11
+	v = v.flagged(reread, folded && !p.yaml11)
 	return v, p.next()
 }
 

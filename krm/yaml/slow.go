@@ -273,7 +273,7 @@ func (c *converter) sequence(n *yaml.Node, depth int) (done converted, err error
 		}
 	}
 	done.value = SeqOf(items...)
-	done.value.marked = n.Style&yaml.FlowStyle != 0 && !c.parser.yaml11
+	done.value = done.value.flagged(marked, n.Style&yaml.FlowStyle != 0 && !c.parser.yaml11)
 	return done, nil
 }
 
@@ -343,7 +343,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 		return c.text(n), nil
 	}
 	if v.typ == Null {
-		v.reread = true // it is null in brackets, too
+		v.flags |= reread // it is null in brackets, too
 	}
 	if v.typ != want {
 		return v, c.errorf(n.Line, "the value is not what its tag %s says", tag)
@@ -354,7 +354,7 @@ func (c *converter) tagScalar(n *yaml.Node, tag string) (Value, error) {
 // text returns the value of a scalar that is no plain one.
 func (c *converter) text(n *yaml.Node) Value {
 	v := QuotedStr(n.Value)
-	v.reread = n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11
+	v = v.flagged(reread, n.Style&yaml.FoldedStyle != 0 && !c.parser.yaml11)
 	return v
 }
 

@@ -57,7 +57,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) (done converted, err error)
 		}
 	}
 	done.value = MapOf(m.fields...)
-	done.value.marked = n.Style&yaml.FlowStyle != 0 && !c.parser.yaml11
+	done.value = done.value.flagged(marked, n.Style&yaml.FlowStyle != 0 && !c.parser.yaml11)
 	return done, nil
 }
 

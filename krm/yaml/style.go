@@ -6,11 +6,11 @@ import "strings"
 // depend on them.
 
 // OmittedNull is the null that is written as nothing, as in "key:".
-var OmittedNull = Value{typ: Null, marked: true}
+var OmittedNull = Value{typ: Null, flags: marked}
 
 // IsOmitted reports whether v is the null that is written as nothing. A merge drops such fields from mappings on its way
 // and keeps those that are written as null or ~.
-func (v Value) IsOmitted() bool { return v.typ == Null && v.marked }
+func (v Value) IsOmitted() bool { return v.typ == Null && v.is(marked) }
 
 // QuotedStr returns a string as quotes or a block scalar write it.
 func QuotedStr(s string) Value { return Str(s).WithQuotes(true) }
@@ -29,11 +29,11 @@ func SetStr(s string) Value {
 // read as something else are in quotes then, and so is what has no type.
 func (v Value) SetAgain() Value {
 	switch {
-	case v.typ == String && !v.marked && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.linked:
-		if SetStr(v.Text()).marked {
+	case v.typ == String && !v.is(marked) && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.is(linked):
+		if SetStr(v.Text()).is(marked) {
 			return QuotedStr(v.Text())
 		}
-	case v.typ > Null && v.typ < String && v.marked:
+	case v.typ > Null && v.typ < String && v.is(marked):
 		return QuotedStr(v.Text())
 	}
 	return v
@@ -41,12 +41,12 @@ func (v Value) SetAgain() Value {
 
 // Quoted reports whether v is a string that was written in quotes or as a block scalar. A number or boolean that a merge
 // puts into its place becomes a string.
-func (v Value) Quoted() bool { return v.typ == String && v.marked }
+func (v Value) Quoted() bool { return v.typ == String && v.is(marked) }
 
 // WithQuotes returns the string v as written with or without quotes. Other values are returned unchanged.
 func (v Value) WithQuotes(quoted bool) Value {
 	if v.typ == String {
-		v.marked, v.reread = quoted, v.reread && v.marked && quoted
+		v = v.flagged(reread, v.IsFolded() && quoted).flagged(marked, quoted)
 	}
 	return v
 }
@@ -57,34 +57,34 @@ func (v Value) WithStyleOf(old Value) Value {
 	switch v.typ {
 	case String:
 		untyped := v.IsUntyped() && !old.Quoted()
-		v.marked, v.reread = old.Quoted(), old.IsFolded() || untyped
+		v = v.flagged(marked, old.Quoted()).flagged(reread, old.IsFolded() || untyped)
 	case Seq, Map:
-		v.marked = old.InBrackets()
+		v = v.flagged(marked, old.InBrackets())
 	}
 	return v
 }
 
 // InBrackets reports whether v is a list or mapping that was written in brackets. What kustomize puts into it is written in
 // brackets, too, where some scalars come back as others.
-func (v Value) InBrackets() bool { return v.typ >= Seq && v.marked }
+func (v Value) InBrackets() bool { return v.typ >= Seq && v.is(marked) }
 
 // AsBlock returns the list or mapping v as a program writes it: only an empty one is in brackets.
 func (v Value) AsBlock() Value {
-	v.marked = v.n == 0
+	v = v.flagged(marked, v.n == 0)
 	return v
 }
 
 // WithFields returns a mapping of fields, in brackets if v is. It takes ownership of the slice; keys must be unique.
 func (v Value) WithFields(fields ...Field) Value {
 	w := MapOf(fields...)
-	w.marked = v.InBrackets()
+	w = w.flagged(marked, v.InBrackets())
 	return w
 }
 
 // WithItems returns a list of items, in brackets if v is. It takes ownership of the slice.
 func (v Value) WithItems(items ...Value) Value {
 	w := SeqOf(items...)
-	w.marked = v.InBrackets()
+	w = w.flagged(marked, v.InBrackets())
 	return w
 }
 
@@ -94,14 +94,14 @@ func Untyped(text string) Value {
 	v := Plain(text)
 	switch {
 	case v.typ == String:
-		v.reread = true
+		v.flags |= reread
 	case v.typ > Null:
-		v.marked = true
+		v.flags |= marked
 	}
 	return v
 }
 
 // IsUntyped reports whether v was made by [Untyped].
 func (v Value) IsUntyped() bool {
-	return v.typ == String && v.reread && !v.marked || v.marked && v.typ > Null && v.typ < String
+	return v.typ == String && v.is(reread) && !v.is(marked) || v.is(marked) && v.typ > Null && v.typ < String
 }

@@ -48,17 +48,37 @@ func (t Type) Article() string {
 //
 // A Value is 16 bytes: rendering large trees is bound by memory traffic, not by computation.
 type Value struct {
-	p   unsafe.Pointer // *byte of the text, *Value of the items or *Field of the fields
-	n   uint32         // length of what p points to
-	typ Type
-	// linked marks a string that stands for one node in several places: see [Linked].
-	linked bool
+	p     unsafe.Pointer // *byte of the text, *Value of the items or *Field of the fields
+	n     uint32         // length of what p points to
+	typ   Type
+	flags flags
+}
+
+// flags say how a value was written and what it stands for. They are bits of one field because the compiler keeps a struct of up to
+// four fields in registers.
+type flags uint8
+
+const (
+	// linked: a string that stands for one node in several places, see [Linked].
+	linked flags = 1 << iota
 	// marked: a string that was written in quotes, a null that was written as nothing, a list or mapping that was written in
 	// brackets, any other scalar that has its type from its text alone: see style.go.
-	marked bool
+	marked
 	// reread: the output may show another text than the value has, see reread.go; of a string without quotes, that it is one
 	// because of its text alone, see style.go.
-	reread bool
+	reread
+)
+
+// is reports whether a flag is set.
+func (v Value) is(f flags) bool { return v.flags&f != 0 }
+
+// flagged returns v with a flag set or not.
+func (v Value) flagged(f flags, set bool) Value {
+	v.flags &^= f
+	if set {
+		v.flags |= f
+	}
+	return v
 }
 
 // A Field is one entry of a mapping.
@@ -345,6 +365,7 @@ func (v Value) Clone() Value {
 	case None, Null:
 		return v
 	}
-	v.p, v.linked = unsafe.Pointer(unsafe.StringData(strings.Clone(v.Text()))), false
+	v.p = unsafe.Pointer(unsafe.StringData(strings.Clone(v.Text())))
+	v.flags &^= linked
 	return v
 }

@@ -65,11 +65,11 @@ type Metadata struct {
 
 // A LabelEntry is an entry of labels.
 type LabelEntry struct {
-	Pairs                       map[string]string   `json:"pairs"`
-	IncludeSelectors            bool                `json:"includeSelectors"`
-	IncludeTemplates            bool                `json:"includeTemplates"`
-	IncludeVolumeClaimTemplates bool                `json:"includeVolumeClaimTemplates"`
-	FieldSpecs                  builtins.FieldSpecs `json:"fields"`
+	Pairs                       map[string]string    `json:"pairs"`
+	IncludeSelectors            bool                 `json:"includeSelectors"`
+	IncludeTemplates            bool                 `json:"includeTemplates"`
+	IncludeVolumeClaimTemplates bool                 `json:"includeVolumeClaimTemplates"`
+	FieldSpecs                  *builtins.FieldSpecs `json:"fields"`
 }
 
 // A PatchEntry is an entry of patches or patchesJson6902.
