@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -39,23 +38,13 @@ func (r *run) together(errs []error) []error {
 		failed[first[c]][e.Node] = true
 	}
 	for e, nodes := range failed {
-		if roots := r.rootsOf(nodes); len(roots) != 1 || !strings.HasPrefix(e.At().Pos.File, roots[0]+"/") {
-			e.Roots = roots
+		roots := r.g.RootsThatNeed(nodes)
+		if len(roots) == 1 && strings.HasPrefix(e.At().Pos.File, roots[0].Dir+"/") {
+			continue // the place of the error tells
+		}
+		for _, root := range roots {
+			e.Roots = append(e.Roots, root.Dir)
 		}
 	}
 	return kept
-}
-
-// rootsOf returns the directories of the roots that need any of nodes.
-func (r *run) rootsOf(nodes map[*graph.Node]bool) (dirs []string) {
-	needs := make([]bool, len(r.g.Nodes))
-	for i, n := range r.g.Nodes {
-		needs[i] = nodes[n] || slices.ContainsFunc(n.Inputs, func(in graph.NodeID) bool { return needs[in] })
-	}
-	for _, root := range r.g.Roots {
-		if needs[root.Node] {
-			dirs = append(dirs, root.Dir)
-		}
-	}
-	return dirs
 }

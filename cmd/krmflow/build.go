@@ -34,7 +34,7 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			if dest != "" {
-				if err := errors.Join(a.refuseInput(dest, plan), writeFailure(output.BuildCheck(dest))); err != nil {
+				if err := errors.Join(a.refuseInput(dest, plan), output.BuildCheck(dest)); err != nil {
 					return err
 				}
 			}
@@ -51,9 +51,9 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			if dest != "" {
-				return writeFailure(output.BuildWrite(dest, result))
+				return output.BuildWrite(dest, result)
 			}
-			return a.writeWith(result.WriteYAML)
+			return result.WriteYAML(a.stdout)
 		},
 	}
 	a.flags.register(cmd)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
@@ -95,6 +96,9 @@ func usageError(err error) error { return &exitError{exitUsage, err} }
 func exitCode(err error) int {
 	var sig signalError
 	var ee *exitError
+	var locked *output.LockedError
+	var refused *output.RefusedError
+	var written *output.WriteError
 	var denied *render.DeniedError
 	var results *scheduler.ResultsError
 	var fe *function.Error
@@ -103,6 +107,12 @@ func exitCode(err error) int {
 		return exitSignal + int(sig.sig)
 	case errors.As(err, &ee):
 		return ee.code
+	case errors.As(err, &locked):
+		return exitLocked
+	case errors.As(err, &refused):
+		return exitInput
+	case errors.As(err, &written):
+		return exitOutput
 	case errors.As(err, &denied):
 		code := 0
 		for _, d := range denied.Denials {

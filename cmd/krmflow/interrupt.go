@@ -124,8 +124,8 @@ func (e *exits) run() {
 // devStdout is a name of stdout. To open it by that name would hide that it is closed.
 const devStdout = "/dev/stdout"
 
-// stdoutWriter writes to w until ctx ends and remembers that something was lost: the parser of the command line does
-// not say so when it prints a help text.
+// stdoutWriter writes to w until ctx ends or something is lost, and remembers that: the parser of the command line does not say
+// so when it prints a help text.
 type stdoutWriter struct {
 	ctx context.Context
 	w   io.Writer
@@ -133,9 +133,11 @@ type stdoutWriter struct {
 }
 
 func (s *stdoutWriter) Write(p []byte) (n int, err error) {
-	if s.ctx.Err() != nil {
+	switch {
+	case s.err != nil:
+	case s.ctx.Err() != nil:
 		s.err = context.Cause(s.ctx)
-	} else {
+	default:
 		n, s.err = s.w.Write(p)
 	}
 	return n, s.err

@@ -60,7 +60,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		cmd.SetErr(human)
 		used, err := cmd.ExecuteContextC(ctx)
 		if out.err != nil {
-			err = writeFailure(fmt.Errorf("cannot write to stdout: %w", out.err))
+			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", out.err)}
 		}
 		a.log.end()
 		done <- end.report(seeUsage(used, err))

@@ -13,22 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// print writes the product of a command to stdout.
-func (a *app) print(s string) error { return a.write([]byte(s)) }
-
-func (a *app) write(data []byte) error {
-	return a.writeWith(func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-// writeWith lets write write to stdout.
-func (a *app) writeWith(write func(io.Writer) error) error {
-	if err := write(a.stdout); err != nil {
-		return &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", err)}
-	}
-	return nil
+// print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdoutWriter].
+func (a *app) print(s string) error {
+	_, err := io.WriteString(a.stdout, s)
+	return err
 }
 
 // plan compiles the roots and prints the warnings. Mistakes are returned as one error unless keepGoing is true and some
@@ -94,7 +82,8 @@ func (a *app) printPlan(plan *planner.Plan, form func(io.Writer) error) error {
 	if err := form(&b); err != nil {
 		return err
 	}
-	return errors.Join(a.write(b.Bytes()), plan.Err(), a.denied(plan), a.strictError())
+	_, err := b.WriteTo(a.stdout)
+	return errors.Join(err, plan.Err(), a.denied(plan), a.strictError())
 }
 
 func planCommand(a *app) *cobra.Command {

@@ -53,16 +53,16 @@ type progress struct {
 	unknown  int // roots that could not be planned: they have failed, and are not in g
 	terminal bool
 
-	mu    sync.Mutex
-	count int
-	bad   map[*graph.Node]bool
-	quit  chan struct{}
-	ended sync.WaitGroup
+	mu     sync.Mutex
+	count  int
+	failed map[*graph.Node]bool
+	quit   chan struct{}
+	ended  sync.WaitGroup
 }
 
 // progress starts to show how g is run.
 func (a *app) progress(g *graph.Graph, unknown int) *progress {
-	p := &progress{a: a, g: g, unknown: unknown, bad: map[*graph.Node]bool{}, quit: make(chan struct{})}
+	p := &progress{a: a, g: g, unknown: unknown, failed: map[*graph.Node]bool{}, quit: make(chan struct{})}
 	if a.quiet || a.log.json {
 		close(p.quit)
 		return p
@@ -85,26 +85,15 @@ func (p *progress) done() {
 func (p *progress) fail(n *graph.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bad[n] = true
+	p.failed[n] = true
 }
 
 func (p *progress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	total, failed := len(p.g.Roots)+p.unknown, p.unknown
-	if len(p.bad) > 0 {
-		bad := make([]bool, len(p.g.Nodes))
-		for i, n := range p.g.Nodes {
-			bad[i] = p.bad[n]
-			for in := range n.Before() {
-				bad[i] = bad[i] || bad[in]
-			}
-		}
-		for _, r := range p.g.Roots {
-			if bad[r.Node] {
-				failed++
-			}
-		}
+	if len(p.failed) > 0 {
+		failed += len(p.g.RootsThatNeed(p.failed))
 	}
 	return fmt.Sprintf("%d of %d roots done, %d running, %d failed", p.count, total, total-p.count-failed, failed)
 }

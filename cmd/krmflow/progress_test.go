@@ -18,7 +18,7 @@ func TestProgress(t *testing.T) {
 		}
 		g.Roots = append(g.Roots, graph.Root{Dir: dir, Node: g.Add(&graph.Node{ID: dir, Inputs: inputs})})
 	}
-	p := &progress{g: g, unknown: 1, bad: map[*graph.Node]bool{}}
+	p := &progress{g: g, unknown: 1, failed: map[*graph.Node]bool{}}
 	for _, step := range []struct {
 		do   func()
 		want string

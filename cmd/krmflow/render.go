@@ -143,7 +143,7 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 func (r *rendering) finish(ctx context.Context, failed error, strict func() error) error {
 	for _, root := range r.missing {
 		if err := r.to.keep(root); err != nil {
-			return errors.Join(failed, writeFailure(err))
+			return errors.Join(failed, err)
 		}
 	}
 	if ctx.Err() != nil {

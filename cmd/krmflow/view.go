@@ -47,5 +47,5 @@ func (a *app) viewComposition(cmd *cobra.Command, dir string) error {
 	if err := plan.Err(); err != nil {
 		return err
 	}
-	return errors.Join(a.write(yaml.AppendYAML(nil, v)), a.strictError())
+	return errors.Join(a.print(string(yaml.AppendYAML(nil, v))), a.strictError())
 }
