@@ -49,11 +49,12 @@ var imports = map[string][]string{
 	"executors/internal/wire":    {},
 
 	"internal/difftest":             {},
+	"internal/progress":             {"graph"},
 	"internal/spool":                {},
-	"internal/watchdog":             {"diag", "loaders"},
+	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/spool",
-		"internal/watchdog", "loaders", "planner", "render", "scheduler", "trust"),
+	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/progress",
+		"internal/spool", "internal/watchdog", "loaders", "planner", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

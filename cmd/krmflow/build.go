@@ -70,9 +70,9 @@ func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root 
 	o.Run = scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
-		Begin:     a.doing.begin,
+		Begin:     a.steps.Begin,
 		Event: func(e scheduler.Event) {
-			a.doing.end(e.Node)
+			a.steps.End(e.Node)
 			a.log.node(e)
 			if event != nil {
 				event(e)

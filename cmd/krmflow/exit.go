@@ -57,36 +57,26 @@ func exitHelp(width int) string {
 	for _, e := range exitCodes {
 		list = append(list, fmt.Sprintf("%d %s", e.code, e.when))
 	}
-	var b strings.Builder
-	line := 0
-	for word := range strings.FieldsSeq("Exit codes: " + strings.Join(list, ", ") + ".") {
-		switch {
-		case line == 0:
-		case line+1+len(word) > width:
-			b.WriteByte('\n')
-			line = 0
-		default:
-			b.WriteByte(' ')
-			line++
+	text := "Exit"
+	line := len(text)
+	for word := range strings.FieldsSeq("codes: " + strings.Join(list, ", ") + ".") {
+		between := " "
+		if line+1+len(word) > width {
+			between, line = "\n", -1
 		}
-		b.WriteString(word)
-		line += len(word)
+		text += between + word
+		line += 1 + len(word)
 	}
-	return b.String()
+	return text
 }
 
-// An exitError ends the command with a code. A nil Err prints nothing.
+// An exitError ends the command with a code.
 type exitError struct {
 	code int
 	err  error
 }
 
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
+func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
 // usageError is a mistake in the command line.

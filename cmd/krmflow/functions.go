@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -118,14 +119,8 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 
 // pluginHome returns where kustomize looks for legacy plugins.
 func pluginHome() string {
-	if dir := os.Getenv("KUSTOMIZE_PLUGIN_HOME"); dir != "" {
-		return dir
-	}
-	dir := os.Getenv("XDG_CONFIG_HOME")
-	if dir == "" {
-		dir = filepath.Join(os.Getenv("HOME"), ".config")
-	}
-	return filepath.Join(dir, "kustomize", "plugin")
+	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
+	return cmp.Or(os.Getenv("KUSTOMIZE_PLUGIN_HOME"), filepath.Join(config, "kustomize", "plugin"))
 }
 
 // parseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it.

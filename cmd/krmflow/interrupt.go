@@ -71,7 +71,7 @@ func (a *app) await(ctx context.Context, done <-chan int, end reporter) int {
 	}
 	within(hurry, a.exits.run)
 	cause := context.Cause(ctx)
-	err := a.doing.stopped(cause)
+	err := a.steps.Stopped(cause)
 	within(hurry, func() { end.report(err) }) // the reader of stderr may have stopped
 	return exitCode(cause)
 }

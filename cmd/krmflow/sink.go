@@ -178,7 +178,7 @@ func (s *folderSink) commit() error {
 		if changes.None() {
 			return nil
 		}
-		return &exitError{exitChanged, describe(changes, "would be")}
+		return &exitError{exitChanged, describe(changes)}
 	}
 	changes, err := s.out.Commit()
 	if err == nil {
@@ -187,9 +187,9 @@ func (s *folderSink) commit() error {
 	return err
 }
 
-// describe lists what changes, at most a few files of each kind.
-func describe(c output.Changes, verb string) *diag.Error {
-	e := diag.Errorf(diag.Pos{}, "", "the output %s changed: %d added, %d changed, %d removed, %d unchanged", verb, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
+// describe lists what would change, at most a few files of each kind.
+func describe(c output.Changes) *diag.Error {
+	e := diag.Errorf(diag.Pos{}, "", "the output would be changed: %d added, %d changed, %d removed, %d unchanged", len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
 	for _, k := range []struct {
 		sign  string
 		files []string
