@@ -65,18 +65,11 @@ func carryOut(out, journal *os.Root, next manifest, dir string, force bool) erro
 	if err != nil && !notExist(err) {
 		return badManifest(dir, err)
 	}
-	var lost []loss
 	put := make(map[string][]string, len(next))
 	for root, files := range next {
 		put[root] = waiting(journal, root, files)
-		lost = append(lost, losses(out, root, old[root], files, put[root])...)
 	}
-	for root, files := range old {
-		if next[root] == nil {
-			lost = append(lost, losses(out, root, files, nil, nil)...)
-		}
-	}
-	if err := refuseLosses(dir, lost, force); err != nil {
+	if err := refuseLosses(dir, losses(out, old, next, put), force); err != nil {
 		return err
 	}
 	if err := removeStale(out, old, next); err != nil {

@@ -11,16 +11,11 @@ import (
 
 // checkLosses refuses to make the folder m if that needs the place of something of others, or would lose what they wrote.
 func (o *Dir) checkLosses(m manifest) error {
-	lost := o.taken(m)
+	put := make(map[string][]string, len(o.roots))
 	for root, st := range o.roots {
-		lost = append(lost, losses(o.out, root, o.old[root], st.files, slices.Concat(st.added, st.changed))...)
+		put[root] = slices.Concat(st.added, st.changed)
 	}
-	for root, files := range o.old {
-		if o.roots[root] == nil {
-			lost = append(lost, losses(o.out, root, files, nil, nil)...)
-		}
-	}
-	return refuseLosses(o.dir, lost, o.opts.Force)
+	return refuseLosses(o.dir, append(o.taken(m), losses(o.out, o.old, m, put)...), o.opts.Force)
 }
 
 // A loss is something in the folder that would be replaced or removed although krmflow did not write it as it is.
@@ -69,9 +64,23 @@ func (o *Dir) taken(m manifest) []loss {
 	return lost
 }
 
-// losses returns the files of root in out that would be lost, because they have neither the content that old
-// records nor the one that they will get. It looks at those that put names and at those of old that are not in next.
-func losses(out *os.Root, root string, old, next map[string]record, put []string) []loss {
+// losses returns the files in out that would be lost, because they have neither the content that old records nor the one that
+// they will get. It looks at those that put names for each root and at those of old that are not in next.
+func losses(out *os.Root, old, next manifest, put map[string][]string) []loss {
+	var lost []loss
+	for root, files := range next {
+		lost = append(lost, rootLosses(out, root, old[root], files, put[root])...)
+	}
+	for root, files := range old {
+		if next[root] == nil {
+			lost = append(lost, rootLosses(out, root, files, nil, nil)...)
+		}
+	}
+	return lost
+}
+
+// rootLosses is [losses] for one root.
+func rootLosses(out *os.Root, root string, old, next map[string]record, put []string) []loss {
 	goes := make(map[string]bool, len(put))
 	for _, name := range put {
 		goes[name] = true
