@@ -13,27 +13,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Check returns what [Dir.Commit] would change and closes o without writing anything.
-func (o *Dir) Check() (Changes, error) {
-	defer o.Abort()
-	if o.failed != nil {
-		return Changes{}, o.failed
-	}
-	return o.changes(), nil
-}
-
-// Commit makes the output folder what was put and kept, in one step, and returns what changed. If nothing changes,
-// nothing is written. After an error the folder is as it was, unless the text says otherwise. It always closes o.
+// Commit makes the output folder what was put and kept, in one step, and returns what changed. If nothing changes, nothing is
+// written, and with [Options.Check] in no case. After an error the folder is as it was, unless the text says otherwise. It always
+// closes o.
 func (o *Dir) Commit() (Changes, error) {
 	defer o.Abort()
-	if o.opts.Check {
-		return Changes{}, errors.New("commit of an output that was opened to check")
-	}
 	if o.failed != nil {
 		return Changes{}, o.failed
 	}
 	c := o.changes()
-	if c.None() {
+	if o.opts.Check || c.None() {
 		return c, nil
 	}
 	if err := o.commit(); err != nil {

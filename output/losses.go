@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 )
 
 // checkLosses refuses to make the folder m if that needs the place of something of others, or would lose what they wrote.
@@ -17,6 +16,9 @@ func (o *Dir) checkLosses(m manifest) error {
 	}
 	return refuseLosses(o.dir, append(o.taken(m), losses(o.out, o.old, m, put)...), o.opts.Force)
 }
+
+// maxFile is larger than any file that krmflow writes.
+const maxFile = 256 << 20
 
 // A loss is something in the folder that would be replaced or removed although krmflow did not write it as it is.
 type loss struct {
@@ -110,7 +112,7 @@ func rootLosses(out *os.Root, root string, old, next map[string]record, put []st
 			continue
 		}
 		file := path.Join(root, name)
-		buf, err = dir.readWhole(name, buf)
+		buf, err = dir.readWhole(name, buf, maxFile)
 		was, listed := old[name]
 		will, stays := next[name]
 		switch {
@@ -124,30 +126,11 @@ func rootLosses(out *os.Root, root string, old, next map[string]record, put []st
 	return lost
 }
 
-// readWhole appends the content of a regular file to buf[:0]. Files that are larger than any that krmflow writes are errors.
-func (d *folder) readWhole(name string, buf []byte) ([]byte, error) {
-	const most = 256 << 20
-	info, err := d.root.Lstat(name)
-	switch {
-	case err != nil:
-		return buf, err
-	case !info.Mode().IsRegular():
-		return buf, notRegular(name)
-	case info.Size() > most:
-		return buf, &fs.PathError{Op: "read", Path: name, Err: errors.New("too large")}
-	}
-	buf = slices.Grow(buf[:0], int(info.Size())+1) // one byte more than needed shows a file that grows
-	n, _, err := d.read(name, buf[:cap(buf)])
-	return buf[:n], err
-}
-
 // checkPlain returns an error if one of the folders that lead to root in dir, or root itself, is anything else, such as a link.
 func checkPlain(dir *os.Root, root string) error {
-	for i := 0; i < len(root); i++ {
-		if n := strings.IndexByte(root[i:], '/'); n >= 0 {
-			i += n
-		} else {
-			i = len(root)
+	for i := range len(root) + 1 {
+		if i < len(root) && root[i] != '/' {
+			continue
 		}
 		info, err := dir.Lstat(root[:i])
 		if err != nil {

@@ -170,21 +170,16 @@ func (s *folderSink) abort() {
 func (s *folderSink) commit() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.check {
-		changes, err := s.out.Check()
-		if err != nil {
-			return err
-		}
-		if changes.None() {
-			return nil
-		}
+	changes, err := s.out.Commit()
+	switch {
+	case err != nil:
+		return err
+	case !s.check:
+		s.log.changes(s.name, changes)
+	case !changes.None():
 		return &exitError{exitChanged, describe(changes)}
 	}
-	changes, err := s.out.Commit()
-	if err == nil {
-		s.log.changes(s.name, changes)
-	}
-	return err
+	return nil
 }
 
 // describe lists what would change, at most a few files of each kind.
