@@ -71,7 +71,7 @@ func (w *treeWriter) apps(folder string, n, generated int) (apps []app, files []
 func Replacements(n int) Tree {
 	return Tree{
 		Name: fmt.Sprintf("replacements-%d", n), Title: fmt.Sprintf("%d replacements, %d resources", n, n), Roots: []string{"."},
-		fill: func(w *treeWriter) { plantReplacements(w, n, false) },
+		fill: func(w *treeWriter) { writeReplacements(w, n, false) },
 	}
 }
 
@@ -80,11 +80,11 @@ func ReplacementFiles(n int) Tree {
 	t := Replacements(n)
 	t.Name += "-files"
 	t.Title += ", half as many files of replacements"
-	t.fill = func(w *treeWriter) { plantReplacements(w, n, true) }
+	t.fill = func(w *treeWriter) { writeReplacements(w, n, true) }
 	return t
 }
 
-func plantReplacements(w *treeWriter, n int, inFiles bool) {
+func writeReplacements(w *treeWriter, n int, inFiles bool) {
 	var apps []app
 	var files []string
 	for i := range n / 2 {

@@ -67,7 +67,7 @@ func carryOut(out, journal *os.Root, next manifest, dir string, force bool) erro
 	}
 	put := make(map[string][]string, len(next))
 	for root, files := range next {
-		put[root] = waiting(journal, root, files)
+		put[root] = inJournal(journal, root, files)
 	}
 	if err := refuseLosses(dir, losses(out, old, next, put), force); err != nil {
 		return err
@@ -83,8 +83,8 @@ func carryOut(out, journal *os.Root, next manifest, dir string, force bool) erro
 	return out.Rename(path.Join(journalName, manifestName), manifestName)
 }
 
-// waiting returns which files of a root are in the journal. The others were moved already, or are kept.
-func waiting(journal *os.Root, root string, files map[string]record) []string {
+// inJournal returns which files of a root are in the journal. The others were moved already, or are kept.
+func inJournal(journal *os.Root, root string, files map[string]record) []string {
 	if checkPlain(journal, root) != nil {
 		return nil
 	}

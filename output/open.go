@@ -59,7 +59,7 @@ func (o *Dir) open() error {
 	if err := o.openOut(); err != nil || o.out == nil {
 		return err
 	}
-	if err := o.settle(); err != nil || o.pending {
+	if err := o.finishInterrupted(); err != nil || o.pending {
 		return err
 	}
 	return o.readState()
@@ -212,8 +212,8 @@ func (o *Dir) openOut() error {
 	return nil
 }
 
-// settle completes or removes what killed runs left. Only the holder of the lock may do that.
-func (o *Dir) settle() error {
+// finishInterrupted completes or removes what killed runs left. Only the holder of the lock may do that.
+func (o *Dir) finishInterrupted() error {
 	if o.opts.Check {
 		info, err := o.out.Lstat(journalName)
 		o.pending = err == nil && info.IsDir()

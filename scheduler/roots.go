@@ -7,9 +7,9 @@ import (
 	"github.com/krmflow/krmflow/graph"
 )
 
-// together makes one of the failures that have one cause, a step that fails for several roots, and says for which. Of one item of a
+// groupByCause makes one of the failures that have one cause, a step that fails for several roots, and says for which. Of one item of a
 // Composition it keeps the first message.
-func (r *run) together(errs []error) []error {
+func (r *run) groupByCause(errs []error) []error {
 	if len(r.g.Roots) < 2 {
 		return errs
 	}

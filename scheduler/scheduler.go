@@ -137,7 +137,7 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	}
 	w := newWalk(ctx, g, o.Jobs, o.KeepGoing, r.visit)
 	w.work()
-	return r.together(w.end())
+	return r.groupByCause(w.end())
 }
 
 type run struct {

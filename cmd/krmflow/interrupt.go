@@ -48,8 +48,8 @@ func untilSignal() (context.Context, context.CancelCauseFunc) {
 const (
 	// grace is how long a command may take to end when its context has: to end functions and remove what it has made.
 	grace = time.Second
-	// hurry is how long each of the last steps of a process may take that does not wait for its command any more.
-	hurry = 300 * time.Millisecond
+	// cleanupTime is how long each of the last steps of a process may take that does not wait for its command any more.
+	cleanupTime = 300 * time.Millisecond
 )
 
 // await returns the exit code of a command, which done gives. When ctx ends, the command has some time to end by itself. If it does
@@ -69,10 +69,10 @@ func (a *app) await(ctx context.Context, done <-chan int, end reporter) int {
 		return code
 	case <-late:
 	}
-	within(hurry, a.exits.run)
+	within(cleanupTime, a.exits.run)
 	cause := context.Cause(ctx)
 	err := a.steps.Stopped(cause)
-	within(hurry, func() { end.report(err) }) // the reader of stderr may have stopped
+	within(cleanupTime, func() { end.report(err) }) // the reader of stderr may have stopped
 	return exitCode(cause)
 }
 
