@@ -63,7 +63,7 @@ func (l *logger) print(w planner.Warning) {
 	e := short(&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
 	switch {
 	case l.json:
-		placed(l.z.Warn(), diag.AsError(e))
+		send(l.z.Warn(), diag.AsError(e))
 	case !l.quiet && l.z.GetLevel() <= zerolog.WarnLevel:
 		fmt.Fprintln(l.w, "Warning:", e)
 	}
