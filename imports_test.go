@@ -93,6 +93,33 @@ func TestImportTable(t *testing.T) {
 	}
 }
 
+// maxLines is how much one package may have, comments included and tests not: more is more than one subject. The exceptions are one:
+// YAML as kustomize has it, Kubernetes' schema as a table, and all of kustomize's built-ins. The planner is to be divided.
+const maxLines = 2500
+
+func TestPackageSizes(t *testing.T) {
+	exceptions := []string{"krm/yaml", "krm/schema", "builtins", "planner"}
+	for pkg := range imports {
+		files, err := filepath.Glob(pkg + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: %d files, %v", pkg, len(files), err)
+		}
+		lines := 0
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(file, "_test.go") {
+				lines += strings.Count(string(text), "\n")
+			}
+		}
+		if lines > maxLines && !slices.Contains(exceptions, pkg) {
+			t.Errorf("%s has %d lines, at most %d are wanted", pkg, lines, maxLines)
+		}
+	}
+}
+
 // TestNoStarlark keeps starlark out of the binary: scripts run in containers.
 func TestNoStarlark(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "./...").Output()
