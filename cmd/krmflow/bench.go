@@ -72,10 +72,10 @@ functions are those of build; kustomize gets those that it has, too.`,
 
 // buildFlags returns the flags about functions that cmd was given as both programs take them, and as krmflow alone does.
 func buildFlags(cmd *cobra.Command) (both, ours []string) {
-	known := &cobra.Command{}
-	new(functionFlags).register(known)
+	build := &cobra.Command{}
+	new(functionFlags).register(build)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if known.Flags().Lookup(f.Name) == nil {
+		if build.Flags().Lookup(f.Name) == nil {
 			return
 		}
 		values := []string{f.Value.String()}

@@ -1,5 +1,5 @@
-// Krmflow renders Kubernetes configuration: it compiles Kustomizations and Components into a graph, prints it as a plan, and
-// runs it.
+// Krmflow renders Kubernetes configuration: it compiles Kustomizations, Components and Compositions into a graph, prints it as a
+// plan, and runs it.
 package main
 
 import (
