@@ -60,11 +60,12 @@ var imports = map[string][]string{
 
 	"internal/difftest":             {},
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
+	"internal/progress":             {"graph"},
 	"internal/spool":                {},
-	"internal/watchdog":             {"diag", "loaders"},
+	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/settings", "internal/spool",
-		"internal/watchdog", "loaders", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
+	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/progress",
+		"internal/settings", "internal/spool", "internal/watchdog", "loaders", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

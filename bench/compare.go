@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,8 +47,18 @@ type Options struct {
 	Log io.Writer
 }
 
-// Known returns the trees that o.Trees may name: [Trees], and one more if there is a function.
-func (o *Options) Known() []Tree {
+// A TreeError says that [Options.Trees] has a name that no tree has.
+type TreeError struct {
+	Name  string
+	Names []string // of the trees that there are
+}
+
+func (e *TreeError) Error() string {
+	return fmt.Sprintf("no tree is called %q; there are %s", e.Name, strings.Join(e.Names, ", "))
+}
+
+// trees returns those that o.Trees may name: [Trees], and one more if there is a function.
+func (o *Options) trees() []Tree {
 	trees := Trees()
 	if o.Function != "" {
 		trees = append(trees, FunctionsOf(5, 200, o.Function))
@@ -62,6 +73,9 @@ var ErrDiffers = errors.New("output differs from kustomize")
 // report is written nevertheless, and when ctx ends it has the rows so far. The files that Compare makes are removed before it
 // returns, unless o.Keep is set.
 func Compare(ctx context.Context, w io.Writer, o Options) error {
+	if err := o.checkTrees(); err != nil {
+		return err
+	}
 	if err := o.complete(); err != nil {
 		return err
 	}
@@ -70,10 +84,7 @@ func Compare(ctx context.Context, w io.Writer, o Options) error {
 		return err
 	}
 	defer remove()
-	subjects, err := o.subjects(dir)
-	if err != nil {
-		return err
-	}
+	subjects := o.subjects(dir)
 	c := &comparison{o: o, dir: dir}
 	report := &Report{Krmflow: o.Krmflow, Kustomize: o.Kustomize, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Runs: o.Runs, Seed: o.Seed}
 	var failed error
@@ -98,6 +109,20 @@ func Compare(ctx context.Context, w io.Writer, o Options) error {
 		print = report.json
 	}
 	return errors.Join(failed, print(w))
+}
+
+// checkTrees returns a [*TreeError] for the first name that is none.
+func (o *Options) checkTrees() error {
+	var names []string
+	for _, t := range o.trees() {
+		names = append(names, t.Name)
+	}
+	for _, name := range o.Trees {
+		if !slices.Contains(names, name) {
+			return &TreeError{name, names}
+		}
+	}
+	return nil
 }
 
 // complete fills in defaults and finds the programs.
@@ -132,16 +157,16 @@ func (o *Options) folder() (dir string, remove func(), err error) {
 // A subject is one row to measure: roots that are built together.
 type subject struct {
 	name, title string
-	size        int      // resources of a flat tree whose growth is measured; krmflow builds it alone
-	roots       []string // folders as the programs get them
-	files       bool     // build into a folder, with one file per resource
-	alone       bool     // kustomize cannot build it
-	flags, ours []string // of both programs, and of krmflow alone
-	plant       func(context.Context) error
+	size        int                         // resources of a flat tree whose growth is measured; krmflow builds it alone
+	roots       []string                    // folders as the programs get them
+	files       bool                        // build into a folder, with one file per resource
+	alone       bool                        // kustomize cannot build it
+	flags, ours []string                    // of both programs, and of krmflow alone
+	write       func(context.Context) error // makes the files; nil if they are there
 }
 
 // subjects lists what to measure. Their files are made when their turn comes.
-func (o *Options) subjects(dir string) ([]subject, error) {
+func (o *Options) subjects(dir string) []subject {
 	var list []subject
 	for _, d := range o.Dirs {
 		s := subject{name: d, title: d, roots: []string{d}, alone: isComposition(d), flags: o.Flags, ours: o.KrmflowFlags}
@@ -154,15 +179,9 @@ func (o *Options) subjects(dir string) ([]subject, error) {
 		list = append(list, s)
 	}
 	if len(list) > 0 {
-		return list, nil
+		return list
 	}
-	trees := o.Known()
-	for _, name := range o.Trees {
-		if !slices.ContainsFunc(trees, func(t Tree) bool { return t.Name == name }) {
-			return nil, fmt.Errorf("no tree is called %q\n  there are: %s", name, names(trees))
-		}
-	}
-	for _, t := range trees {
+	for _, t := range o.trees() {
 		if len(o.Trees) == 0 || slices.Contains(o.Trees, t.Name) {
 			list = append(list, o.generated(dir, t, 0))
 		}
@@ -172,7 +191,7 @@ func (o *Options) subjects(dir string) ([]subject, error) {
 			list = append(list, o.generated(dir, Flat(n), n))
 		}
 	}
-	return list, nil
+	return list
 }
 
 // isComposition reports whether krmflow builds a directory from a Composition.
@@ -187,17 +206,9 @@ func isComposition(dir string) bool {
 
 func (o *Options) generated(dir string, t Tree, size int) subject {
 	base := filepath.Join(dir, t.Name)
-	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, flags: t.Flags, ours: t.KrmflowFlags, plant: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
+	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, flags: t.Flags, ours: t.KrmflowFlags, write: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
 	for _, r := range t.Roots {
 		s.roots = append(s.roots, filepath.Join(base, filepath.FromSlash(r)))
 	}
 	return s
-}
-
-func names(trees []Tree) string {
-	var s string
-	for _, t := range trees {
-		s += " " + t.Name
-	}
-	return s[1:]
 }

@@ -11,19 +11,19 @@ func CRDs(bytes int) Tree {
 	const each = 200 << 10
 	return Tree{
 		Name: fmt.Sprintf("crds-%dmb", bytes>>20), Title: fmt.Sprintf("%d MB of CRDs", bytes>>20), Roots: []string{"."},
-		fill: func(p *treeWriter) {
+		fill: func(w *treeWriter) {
 			var files []string
 			for i := range max(1, bytes/each) {
 				name := fmt.Sprintf("crds/kind%02d.yaml", i)
 				files = append(files, name)
-				p.file(name, func(out printf) { definition(p, i, each, out) })
+				w.file(name, func(out printf) { definition(w, i, each, out) })
 			}
-			p.kustomization(".", files, "labels:\n- pairs:\n    app.kubernetes.io/part-of: operator\ncommonAnnotations:\n  example.com/release: v1.4.0\n")
+			w.kustomization(".", files, "labels:\n- pairs:\n    app.kubernetes.io/part-of: operator\ncommonAnnotations:\n  example.com/release: v1.4.0\n")
 		},
 	}
 }
 
-func definition(p *treeWriter, i, size int, out printf) {
+func definition(w *treeWriter, i, size int, out printf) {
 	written := 0
 	count := func(format string, args ...any) {
 		s := fmt.Sprintf(format, args...)
@@ -37,17 +37,17 @@ func definition(p *treeWriter, i, size int, out printf) {
 	out("        description: Kind%02d is the schema of one of the operator's resources.\n        properties:\n", i)
 	out("          apiVersion:\n            type: string\n          kind:\n            type: string\n          metadata:\n            type: object\n          spec:\n            properties:\n")
 	for n := 0; written < size; n++ {
-		property(p, fmt.Sprintf("field%04d", n), "              ", 3, count)
+		property(w, fmt.Sprintf("field%04d", n), "              ", 3, count)
 	}
 	out("            type: object\n        type: object\n    served: true\n    storage: true\n    subresources:\n      status: {}\n")
 }
 
 // property writes a schema of one field; depth limits how deep objects and lists nest.
-func property(p *treeWriter, name, indent string, depth int, out printf) {
+func property(w *treeWriter, name, indent string, depth int, out printf) {
 	out("%s%s:\n", indent, name)
 	in := indent + "  "
-	describe(p, in, out)
-	choice := p.rnd.IntN(8)
+	describe(w, in, out)
+	choice := w.rnd.IntN(8)
 	if depth == 0 {
 		choice %= 4
 	}
@@ -59,39 +59,39 @@ func property(p *treeWriter, name, indent string, depth int, out printf) {
 	case 2:
 		out("%sanyOf:\n%s- type: integer\n%s- type: string\n%spattern: ^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))$\n%sx-kubernetes-int-or-string: true\n", in, in, in, in, in)
 	case 3:
-		out("%sdefault: %s\n%senum:\n%s- Always\n%s- \"\"\n%s- Never\n%stype: string\n", in, p.pick("Always", "\"\"", "Never"), in, in, in, in, in)
+		out("%sdefault: %s\n%senum:\n%s- Always\n%s- \"\"\n%s- Never\n%stype: string\n", in, w.pick("Always", "\"\"", "Never"), in, in, in, in, in)
 	case 4:
 		out("%sitems:\n%s  properties:\n", in, in)
-		property(p, "name", in+"    ", 0, out)
-		property(p, "value", in+"    ", depth-1, out)
+		property(w, "name", in+"    ", 0, out)
+		property(w, "value", in+"    ", depth-1, out)
 		out("%s  required:\n%s  - name\n%s  type: object\n%stype: array\n%sx-kubernetes-list-map-keys:\n%s- name\n%sx-kubernetes-list-type: map\n", in, in, in, in, in, in, in)
 	default:
 		out("%sproperties:\n", in)
-		for i := range 2 + p.rnd.IntN(4) {
-			property(p, fmt.Sprintf("%s%d", p.pick("min", "max", "ref", "selector", "policy"), i), in+"  ", depth-1, out)
+		for i := range 2 + w.rnd.IntN(4) {
+			property(w, fmt.Sprintf("%s%d", w.pick("min", "max", "ref", "selector", "policy"), i), in+"  ", depth-1, out)
 		}
 		out("%stype: object\n", in)
 	}
 }
 
 // describe writes a description in one of the forms found in the wild: one line, folded over lines, or a block of paragraphs.
-func describe(p *treeWriter, in string, out printf) {
-	switch p.rnd.IntN(4) {
+func describe(w *treeWriter, in string, out printf) {
+	switch w.rnd.IntN(4) {
 	case 0:
-		out("%sdescription: %s\n", in, p.sentence(6))
+		out("%sdescription: %s\n", in, w.sentence(6))
 	case 1:
-		out("%sdescription: %s\n%s  %s\n", in, p.sentence(9), in, p.sentence(8))
+		out("%sdescription: %s\n%s  %s\n", in, w.sentence(9), in, w.sentence(8))
 	case 2:
-		out("%sdescription: |-\n%s  %s\n%s  %s\n\n%s  More info: https://example.com/docs#%s\n", in, in, p.sentence(9), in, p.sentence(7), in, p.pick("spec", "status", "fields"))
+		out("%sdescription: |-\n%s  %s\n%s  %s\n\n%s  More info: https://example.com/docs#%s\n", in, in, w.sentence(9), in, w.sentence(7), in, w.pick("spec", "status", "fields"))
 	case 3:
-		out("%sdescription: '%s: must be one of \"%s\" or empty.'\n", in, p.sentence(3), p.pick("Always", "Never"))
+		out("%sdescription: '%s: must be one of \"%s\" or empty.'\n", in, w.sentence(3), w.pick("Always", "Never"))
 	}
 }
 
-func (p *treeWriter) sentence(words int) string {
-	s := []string{p.pick("Specifies", "The", "Optional", "If", "Defines", "A")}
+func (w *treeWriter) sentence(words int) string {
+	s := []string{w.pick("Specifies", "The", "Optional", "If", "Defines", "A")}
 	for range words {
-		s = append(s, p.pick("name", "of", "the", "object", "resource", "which", "pods", "is", "set", "by", "controller", "when", "value", "policy", "applies", "reference", "namespace"))
+		s = append(s, w.pick("name", "of", "the", "object", "resource", "which", "pods", "is", "set", "by", "controller", "when", "value", "policy", "applies", "reference", "namespace"))
 	}
 	return strings.Join(s, " ")
 }

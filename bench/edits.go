@@ -8,12 +8,12 @@ import (
 
 // trios writes n resources below folder, a Deployment, a Service and a ConfigMap for each app, and returns the apps and the files
 // relative to folder.
-func (p *treeWriter) trios(folder string, n int) (apps []app, files []string) {
+func (w *treeWriter) trios(folder string, n int) (apps []app, files []string) {
 	for i := 0; n > 0; i++ {
-		a := p.app(fmt.Sprintf("%s-%03d", p.pick("cart", "user", "search", "mail", "stock"), i))
+		a := w.app(fmt.Sprintf("%s-%03d", w.pick("cart", "user", "search", "mail", "stock"), i))
 		want := kinds(i, min(3, n))
 		n -= len(want)
-		for _, name := range p.write(path.Join(folder, a.name), a, want) {
+		for _, name := range w.write(path.Join(folder, a.name), a, want) {
 			files = append(files, a.name+"/"+name)
 		}
 		apps = append(apps, a)
@@ -22,11 +22,11 @@ func (p *treeWriter) trios(folder string, n int) (apps []app, files []string) {
 }
 
 // jsonPatches writes three JSON patches of the Deployments that the lines of selector find.
-func (p *treeWriter) jsonPatches(out printf, selector string) {
+func (w *treeWriter) jsonPatches(out printf, selector string) {
 	for i, ops := range []string{
-		fmt.Sprintf("- op: replace\n  path: /spec/replicas\n  value: %d\n- op: add\n  path: /spec/minReadySeconds\n  value: %d\n", 2+p.rnd.IntN(7), p.rnd.IntN(60)),
-		fmt.Sprintf("- op: add\n  path: /metadata/annotations/example.com~1patched\n  value: \"%d\"\n- op: test\n  path: /kind\n  value: Deployment\n", p.rnd.IntN(1000)),
-		fmt.Sprintf("- op: add\n  path: /spec/template/spec/containers/0/env/-\n  value: {name: PATCHED, value: \"%d\"}\n- op: remove\n  path: /spec/revisionHistoryLimit\n", p.rnd.IntN(1000)),
+		fmt.Sprintf("- op: replace\n  path: /spec/replicas\n  value: %d\n- op: add\n  path: /spec/minReadySeconds\n  value: %d\n", 2+w.rnd.IntN(7), w.rnd.IntN(60)),
+		fmt.Sprintf("- op: add\n  path: /metadata/annotations/example.com~1patched\n  value: \"%d\"\n- op: test\n  path: /kind\n  value: Deployment\n", w.rnd.IntN(1000)),
+		fmt.Sprintf("- op: add\n  path: /spec/template/spec/containers/0/env/-\n  value: {name: PATCHED, value: \"%d\"}\n- op: remove\n  path: /spec/revisionHistoryLimit\n", w.rnd.IntN(1000)),
 	} {
 		if i == 0 {
 			out("patches:\n")
@@ -37,19 +37,19 @@ func (p *treeWriter) jsonPatches(out printf, selector string) {
 
 // JSONPatches is n resources, of which a third are Deployments that three JSON patches find by their labels.
 func JSONPatches(n int) Tree {
-	return edited("json-patches", "three JSON patches by labels", n, func(p *treeWriter, out printf, _ []app) {
-		p.jsonPatches(out, "    labelSelector: tier in (frontend,backend,data,edge)\n")
+	return edited("json-patches", "three JSON patches by labels", n, func(w *treeWriter, out printf, _ []app) {
+		w.jsonPatches(out, "    labelSelector: tier in (frontend,backend,data,edge)\n")
 	})
 }
 
 // AnnotationPatches is n resources, of which a third are Deployments that patches find by their annotations: three all, and nine those of one team.
 func AnnotationPatches(n int) Tree {
-	return edited("annotation-patches", "12 patches by annotations", n, func(p *treeWriter, out printf, _ []app) {
-		p.jsonPatches(out, "    annotationSelector: example.com/owner\n")
+	return edited("annotation-patches", "12 patches by annotations", n, func(w *treeWriter, out printf, _ []app) {
+		w.jsonPatches(out, "    annotationSelector: example.com/owner\n")
 		for i := range 9 {
 			out("- target:\n    annotationSelector: example.com/owner=team-%d\n  patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n", i)
 			out("    metadata:\n      name: any\n    spec:\n      template:\n        spec:\n          priorityClassName: team-%d\n", i)
-			out("          containers:\n          - name: main\n            env:\n            - name: TEAM\n              value: \"%d\"\n", p.rnd.IntN(100))
+			out("          containers:\n          - name: main\n            env:\n            - name: TEAM\n              value: \"%d\"\n", w.rnd.IntN(100))
 		}
 	})
 }
@@ -57,11 +57,11 @@ func AnnotationPatches(n int) Tree {
 // ReplaceAll is n resources and as many replacements: half of them set a value of one Deployment, and half create an annotation in
 // all Deployments.
 func ReplaceAll(n int) Tree {
-	return edited("replace-all", "as many replacements, half of them in all Deployments", n, func(p *treeWriter, out printf, apps []app) {
+	return edited("replace-all", "as many replacements, half of them in all Deployments", n, func(w *treeWriter, out printf, apps []app) {
 		out("replacements:\n")
 		for i := range n {
 			a := apps[i/2%(n/3)]
-			out("- source:\n    kind: ConfigMap\n    name: %s\n    fieldPath: data.%s\n  targets:\n", a.name, p.pick("host", "timeout", "mode"))
+			out("- source:\n    kind: ConfigMap\n    name: %s\n    fieldPath: data.%s\n  targets:\n", a.name, w.pick("host", "timeout", "mode"))
 			if i%2 == 0 {
 				out("  - select:\n      kind: Deployment\n      name: %s\n    fieldPaths:\n", a.name)
 				out("    - spec.template.spec.containers.[name=main].env.[name=APP_NAME].value\n")
@@ -74,10 +74,10 @@ func ReplaceAll(n int) Tree {
 
 // ManyFields is n resources that get labels, each in twenty more places than usual.
 func ManyFields(n int) Tree {
-	return edited("many-fields", "labels into 100 field specs", n, func(p *treeWriter, out printf, _ []app) {
+	return edited("many-fields", "labels into 100 field specs", n, func(w *treeWriter, out printf, _ []app) {
 		out("labels:\n")
 		for i := range 5 {
-			out("- pairs:\n    example.com/label-%d: \"%d\"\n    example.com/other-%d: %s\n  includeSelectors: %v\n  fields:\n", i, p.rnd.IntN(100), i, p.pick("a", "b"), i == 0)
+			out("- pairs:\n    example.com/label-%d: \"%d\"\n    example.com/other-%d: %s\n  includeSelectors: %v\n  fields:\n", i, w.rnd.IntN(100), i, w.pick("a", "b"), i == 0)
 			for k := range 20 {
 				kind := []string{"Deployment", "Service", "ConfigMap", "Job"}[k%4]
 				out("  - kind: %s\n    path: %s\n    create: %v\n", kind, []string{"metadata/annotations", "spec/template/metadata/annotations", "spec/more/labels", "spec/template/spec/containers/resources/limits", "spec/ports/labels"}[k/4], k/4 < 2)
@@ -90,9 +90,9 @@ func ManyFields(n int) Tree {
 // Vars is n resources and a var for the name of each Service, which its Deployment uses three times.
 func Vars(n int) Tree {
 	t := edited("vars", "a third as many vars", n, nil)
-	t.fill = func(p *treeWriter) {
-		apps, files := p.trios(".", n)
-		p.file("kustomization.yaml", func(out printf) {
+	t.fill = func(w *treeWriter) {
+		apps, files := w.trios(".", n)
+		w.file("kustomization.yaml", func(out printf) {
 			header(out, "Kustomization")
 			out("namePrefix: v-\n")
 			list(out, "resources", files)
@@ -115,22 +115,22 @@ func variable(a app) string { return strings.ToUpper(strings.ReplaceAll(a.name, 
 // Files is n ConfigMaps that are generated from four files of 32 KB each, and a Deployment for each of them.
 func Files(n int) Tree {
 	t := Tree{Name: fmt.Sprintf("files-%d", n), Title: fmt.Sprintf("%d ConfigMaps of four files of 32 KB", n), Roots: []string{"."}}
-	t.fill = func(p *treeWriter) {
+	t.fill = func(w *treeWriter) {
 		var apps []app
 		var files []string
 		for i := range n {
-			a := p.app(fmt.Sprintf("app-%03d", i))
+			a := w.app(fmt.Sprintf("app-%03d", i))
 			apps = append(apps, a)
-			files = append(files, a.name+"/"+p.write(a.name, a, kinds(0, 1))[0])
+			files = append(files, a.name+"/"+w.write(a.name, a, kinds(0, 1))[0])
 			for _, name := range []string{"app.properties", "rules.json", "notes.txt", "table.csv"} {
-				p.file(a.name+"/"+name, func(out printf) {
+				w.file(a.name+"/"+name, func(out printf) {
 					for size := 0; size < 32<<10; size += 48 {
-						out("%s.%08x = \"%016x\" # %-12s\n", p.pick("pool", "cache"), p.rnd.Uint32(), p.rnd.Uint64(), p.pick("fast", "slow", "  off"))
+						out("%s.%08x = \"%016x\" # %-12s\n", w.pick("pool", "cache"), w.rnd.Uint32(), w.rnd.Uint64(), w.pick("fast", "slow", "  off"))
 					}
 				})
 			}
 		}
-		p.file("kustomization.yaml", func(out printf) {
+		w.file("kustomization.yaml", func(out printf) {
 			header(out, "Kustomization")
 			list(out, "resources", files)
 			out("configMapGenerator:\n")
@@ -146,40 +146,40 @@ func Files(n int) Tree {
 func PatchedChain(layers, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("patched-chain-%d", layers), Title: fmt.Sprintf("%d layers with a JSON patch each, %d resources", layers, n)}
 	t.Roots = []string{fmt.Sprintf("layer-%02d", layers-1)}
-	t.fill = func(p *treeWriter) {
-		apps, files := p.trios("layer-00", n)
-		p.kustomization("layer-00", files, "")
+	t.fill = func(w *treeWriter) {
+		apps, files := w.trios("layer-00", n)
+		w.kustomization("layer-00", files, "")
 		for i := 1; i < layers; i++ {
-			p.file(fmt.Sprintf("layer-%02d/kustomization.yaml", i), func(out printf) {
+			w.file(fmt.Sprintf("layer-%02d/kustomization.yaml", i), func(out printf) {
 				header(out, "Kustomization")
 				list(out, "resources", []string{fmt.Sprintf("../layer-%02d", i-1)})
-				jsonPatch(p, out, apps[i%(n/3)], i)
+				jsonPatch(w, out, apps[i%(n/3)], i)
 			})
 		}
 	}
 	return t
 }
 
-func jsonPatch(p *treeWriter, out printf, a app, i int) {
+func jsonPatch(w *treeWriter, out printf, a app, i int) {
 	out("patches:\n- target:\n    kind: Deployment\n    name: %s\n  patch: |-\n    - op: add\n", a.name)
-	out("      path: /metadata/annotations/example.com~1layer-%d\n      value: \"%d\"\n", i, p.rnd.IntN(1000))
-	out("    - op: replace\n      path: /spec/replicas\n      value: %d\n", 1+p.rnd.IntN(9))
+	out("      path: /metadata/annotations/example.com~1layer-%d\n      value: \"%d\"\n", i, w.rnd.IntN(1000))
+	out("    - op: replace\n      path: /spec/replicas\n      value: %d\n", 1+w.rnd.IntN(9))
 }
 
 // DeepComponents is n resources and a chain of so many components, each of which uses the next one, patches and adds a label.
 func DeepComponents(depth, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("components-%d", depth), Title: fmt.Sprintf("%d components, one within the other, %d resources", depth, n), Roots: []string{"root"}}
-	t.fill = func(p *treeWriter) {
-		apps, files := p.trios("root", n)
-		p.kustomization("root", files, "components:\n- ../component-00\n")
+	t.fill = func(w *treeWriter) {
+		apps, files := w.trios("root", n)
+		w.kustomization("root", files, "components:\n- ../component-00\n")
 		for i := range depth {
-			p.file(fmt.Sprintf("component-%02d/kustomization.yaml", i), func(out printf) {
+			w.file(fmt.Sprintf("component-%02d/kustomization.yaml", i), func(out printf) {
 				header(out, "Component")
 				if i+1 < depth {
 					list(out, "components", []string{fmt.Sprintf("../component-%02d", i+1)})
 				}
-				jsonPatch(p, out, apps[i%(n/3)], i)
-				out("labels:\n- pairs:\n    example.com/component-%02d: \"%d\"\n  includeTemplates: true\n", i, p.rnd.IntN(10))
+				jsonPatch(w, out, apps[i%(n/3)], i)
+				out("labels:\n- pairs:\n    example.com/component-%02d: \"%d\"\n  includeTemplates: true\n", i, w.rnd.IntN(10))
 			})
 		}
 	}
@@ -187,15 +187,15 @@ func DeepComponents(depth, n int) Tree {
 }
 
 // edited is n resources, a Deployment, a Service and a ConfigMap for each app, with one kustomization and what edit adds to it.
-func edited(name, what string, n int, edit func(p *treeWriter, out printf, apps []app)) Tree {
+func edited(name, what string, n int, edit func(w *treeWriter, out printf, apps []app)) Tree {
 	return Tree{
 		Name: fmt.Sprintf("%s-%d", name, n), Title: fmt.Sprintf("%d resources, %s", n, what), Roots: []string{"."},
-		fill: func(p *treeWriter) {
-			apps, files := p.trios(".", n)
-			p.file("kustomization.yaml", func(out printf) {
+		fill: func(w *treeWriter) {
+			apps, files := w.trios(".", n)
+			w.file("kustomization.yaml", func(out printf) {
 				header(out, "Kustomization")
 				list(out, "resources", files)
-				edit(p, out, apps)
+				edit(w, out, apps)
 			})
 		},
 	}

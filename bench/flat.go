@@ -8,19 +8,19 @@ import (
 
 // Service is one Service and nothing else: what remains is the cost of starting a program.
 func Service() Tree {
-	return Tree{Name: "service", Title: "one Service", Roots: []string{"."}, fill: func(p *treeWriter) {
-		p.kustomization(".", []string{"service.yaml"}, "")
-		p.write(".", p.app("hello"), kinds(0, 2)[1:])
+	return Tree{Name: "service", Title: "one Service", Roots: []string{"."}, fill: func(w *treeWriter) {
+		w.kustomization(".", []string{"service.yaml"}, "")
+		w.write(".", w.app("hello"), kinds(0, 2)[1:])
 	}}
 }
 
 // Patch is one Deployment with a strategic merge patch, which needs the schema's merge keys.
 func Patch() Tree {
-	return Tree{Name: "patch", Title: "one Deployment, a strategic merge patch", Roots: []string{"."}, fill: func(p *treeWriter) {
-		p.kustomization(".", []string{"deployment.yaml"}, "patches:\n- path: patch.yaml\n")
-		a := p.app("hello")
-		p.write(".", a, kinds(0, 1))
-		p.file("patch.yaml", func(out printf) { mergePatch(a, out) })
+	return Tree{Name: "patch", Title: "one Deployment, a strategic merge patch", Roots: []string{"."}, fill: func(w *treeWriter) {
+		w.kustomization(".", []string{"deployment.yaml"}, "patches:\n- path: patch.yaml\n")
+		a := w.app("hello")
+		w.write(".", a, kinds(0, 1))
+		w.file("patch.yaml", func(out printf) { mergePatch(a, out) })
 	}}
 }
 
@@ -28,37 +28,37 @@ func Patch() Tree {
 func Flat(n int) Tree {
 	return Tree{
 		Name: fmt.Sprintf("flat-%d", n), Title: fmt.Sprintf("flat, %d resources, 10 patches", n), Roots: []string{"."},
-		fill: func(p *treeWriter) {
-			apps, files := p.apps("apps", n, n/50)
-			p.file("kustomization.yaml", func(out printf) {
+		fill: func(w *treeWriter) {
+			apps, files := w.apps("apps", n, n/50)
+			w.file("kustomization.yaml", func(out printf) {
 				header(out, "Kustomization")
 				out("namespace: shop\nnamePrefix: acme-\nnameSuffix: -v2\n")
 				list(out, "resources", files)
 				settings(out, "acme")
-				images(p, out)
+				images(w, out)
 				out("replicas:\n")
 				for _, a := range apps[:min(3, len(apps))] {
 					out("- name: %s\n  count: 7\n", a.name)
 				}
-				generators(p, out, apps[:n/50])
-				tenPatches(p, out, apps)
+				generators(w, out, apps[:n/50])
+				tenPatches(w, out, apps)
 			})
-			p.file("patches/merge.yaml", func(out printf) { mergePatch(apps[len(apps)/2], out) })
+			w.file("patches/merge.yaml", func(out printf) { mergePatch(apps[len(apps)/2], out) })
 		},
 	}
 }
 
 // apps writes n resources as apps of eight below folder, except that the first generated apps get their ConfigMap from a
 // generator, which counts as one of the n. It returns the apps and the names of the files.
-func (p *treeWriter) apps(folder string, n, generated int) (apps []app, files []string) {
+func (w *treeWriter) apps(folder string, n, generated int) (apps []app, files []string) {
 	for i := 0; n > 0; i++ {
-		a := p.app(fmt.Sprintf("%s-%03d", p.pick("cart", "user", "search", "mail", "stock", "price", "report"), i))
+		a := w.app(fmt.Sprintf("%s-%03d", w.pick("cart", "user", "search", "mail", "stock", "price", "report"), i))
 		want := kinds(i, min(8, n))
 		n -= len(want)
 		if i < generated {
 			want = slices.DeleteFunc(want, func(k kind) bool { return k.name == "configmap" })
 		}
-		for _, name := range p.write(path.Join(folder, a.name), a, want) {
+		for _, name := range w.write(path.Join(folder, a.name), a, want) {
 			files = append(files, path.Join(folder, a.name, name))
 		}
 		apps = append(apps, a)
@@ -71,7 +71,7 @@ func (p *treeWriter) apps(folder string, n, generated int) (apps []app, files []
 func Replacements(n int) Tree {
 	return Tree{
 		Name: fmt.Sprintf("replacements-%d", n), Title: fmt.Sprintf("%d replacements, %d resources", n, n), Roots: []string{"."},
-		fill: func(p *treeWriter) { plantReplacements(p, n, false) },
+		fill: func(w *treeWriter) { writeReplacements(w, n, false) },
 	}
 }
 
@@ -80,24 +80,24 @@ func ReplacementFiles(n int) Tree {
 	t := Replacements(n)
 	t.Name += "-files"
 	t.Title += ", half as many files of replacements"
-	t.fill = func(p *treeWriter) { plantReplacements(p, n, true) }
+	t.fill = func(w *treeWriter) { writeReplacements(w, n, true) }
 	return t
 }
 
-func plantReplacements(p *treeWriter, n int, inFiles bool) {
+func writeReplacements(w *treeWriter, n int, inFiles bool) {
 	var apps []app
 	var files []string
 	for i := range n / 2 {
-		a := p.app(fmt.Sprintf("svc-%03d", i))
+		a := w.app(fmt.Sprintf("svc-%03d", i))
 		apps = append(apps, a)
-		for _, name := range p.write(a.name, a, []kind{{"deployment", deployment}, {"configmap", configMap}}) {
+		for _, name := range w.write(a.name, a, []kind{{"deployment", deployment}, {"configmap", configMap}}) {
 			files = append(files, path.Join(a.name, name))
 		}
 		if inFiles {
-			p.file(a.name+"/replacements.yaml", func(out printf) { replacements(a, out) })
+			w.file(a.name+"/replacements.yaml", func(out printf) { replacements(a, out) })
 		}
 	}
-	p.file("kustomization.yaml", func(out printf) {
+	w.file("kustomization.yaml", func(out printf) {
 		header(out, "Kustomization")
 		list(out, "resources", files)
 		out("replacements:\n")

@@ -23,26 +23,26 @@ func functions(calls, n int, name, what string, program func() ([]byte, error)) 
 		Name: fmt.Sprintf("%s-%d", name, calls), Title: fmt.Sprintf("%d calls of %s, %d resources", calls, what, n), Roots: []string{"."},
 		Flags: []string{"--enable-alpha-plugins", "--enable-exec"},
 	}
-	t.fill = func(p *treeWriter) {
+	t.fill = func(w *treeWriter) {
 		var files, configs []string
 		for i := range n {
-			a := p.app(fmt.Sprintf("app-%03d", i))
+			a := w.app(fmt.Sprintf("app-%03d", i))
 			files = append(files, a.name+".yaml")
-			p.file(a.name+".yaml", func(out printf) { deployment(p, a, out) })
+			w.file(a.name+".yaml", func(out printf) { deployment(w, a, out) })
 		}
 		var transformers strings.Builder
 		for i := range calls {
 			configs = append(configs, fmt.Sprintf("call-%d.yaml", i))
-			p.text(configs[i], fmt.Sprintf(functionConfig, i))
+			w.text(configs[i], fmt.Sprintf(functionConfig, i))
 		}
 		list(func(format string, args ...any) { fmt.Fprintf(&transformers, format, args...) }, "transformers", configs)
-		p.kustomization(".", files, transformers.String())
+		w.kustomization(".", files, transformers.String())
 		data, err := program()
-		if err == nil && p.err == nil {
-			err = os.WriteFile(filepath.Join(p.dir, "fn"), data, 0o755)
+		if err == nil && w.err == nil {
+			err = os.WriteFile(filepath.Join(w.dir, "fn"), data, 0o755)
 		}
-		if p.err == nil {
-			p.err = err
+		if w.err == nil {
+			w.err = err
 		}
 	}
 	return t

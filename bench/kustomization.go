@@ -1,8 +1,8 @@
 package bench
 
 // kustomization writes folder/kustomization.yaml with a list of resources and further text.
-func (p *treeWriter) kustomization(folder string, resources []string, more string) {
-	p.file(folder+"/kustomization.yaml", func(out printf) {
+func (w *treeWriter) kustomization(folder string, resources []string, more string) {
+	w.file(folder+"/kustomization.yaml", func(out printf) {
 		header(out, "Kustomization")
 		list(out, "resources", resources)
 		out("%s", more)
@@ -33,22 +33,22 @@ func settings(out printf, owner string) {
 	out("commonAnnotations:\n  example.com/contact: %s@example.com\n", owner)
 }
 
-func images(p *treeWriter, out printf) {
+func images(w *treeWriter, out printf) {
 	names := imageNames()
-	out("images:\n- name: %s\n  newTag: \"%d.%d\"\n", names[0], 1+p.rnd.IntN(9), p.rnd.IntN(20))
+	out("images:\n- name: %s\n  newTag: \"%d.%d\"\n", names[0], 1+w.rnd.IntN(9), w.rnd.IntN(20))
 	out("- name: %s\n  newName: mirror.example.com/web\n  newTag: stable\n", names[1])
-	out("- name: %s\n  digest: sha256:%064x\n", names[2], p.rnd.Uint64())
-	out("- name: quay.io/acme/sidecar\n  newTag: v2.0.%d\n", p.rnd.IntN(20))
+	out("- name: %s\n  digest: sha256:%064x\n", names[2], w.rnd.Uint64())
+	out("- name: quay.io/acme/sidecar\n  newTag: v2.0.%d\n", w.rnd.IntN(20))
 }
 
 // generators makes the ConfigMap of each app with a generator, and the names of the apps' volumes must follow its hash.
-func generators(p *treeWriter, out printf, apps []app) {
+func generators(w *treeWriter, out printf, apps []app) {
 	if len(apps) == 0 {
 		return
 	}
 	out("configMapGenerator:\n")
 	for _, a := range apps {
-		out("- name: %s\n  literals:\n  - mode=fast\n  - host=%s.example.com\n  - limit=%d\n", a.name, a.name, p.rnd.IntN(1000))
+		out("- name: %s\n  literals:\n  - mode=fast\n  - host=%s.example.com\n  - limit=%d\n", a.name, a.name, w.rnd.IntN(1000))
 	}
 	out("generatorOptions:\n  labels:\n    example.com/generated: \"true\"\n")
 }
@@ -62,16 +62,16 @@ func mergePatch(a app, out printf) {
 }
 
 // tenPatches writes patches of every form: a file, inline merges with and without a target, and JSON patches.
-func tenPatches(p *treeWriter, out printf, apps []app) {
+func tenPatches(w *treeWriter, out printf, apps []app) {
 	out("patches:\n- path: patches/merge.yaml\n")
-	some := func() string { return apps[p.rnd.IntN(len(apps))].name }
+	some := func() string { return apps[w.rnd.IntN(len(apps))].name }
 	for range 4 {
 		out("- patch: |-\n    apiVersion: v1\n    kind: Service\n    metadata:\n      name: %s\n      annotations:\n        example.com/scrape: \"true\"\n",
 			some())
 	}
 	for range 3 {
 		out("- target:\n    group: apps\n    kind: Deployment\n    name: %s\n  patch: |-\n", some())
-		out("    - op: replace\n      path: /spec/replicas\n      value: %d\n", 2+p.rnd.IntN(8))
+		out("    - op: replace\n      path: /spec/replicas\n      value: %d\n", 2+w.rnd.IntN(8))
 		out("    - op: add\n      path: /spec/template/spec/containers/0/args/-\n      value: --verbose\n")
 	}
 	out("- target:\n    kind: HorizontalPodAutoscaler\n  patch: |-\n    - op: replace\n      path: /spec/maxReplicas\n      value: 20\n")

@@ -12,30 +12,30 @@ func Overlays(m, bases int) Tree {
 	for i := range m {
 		t.Roots = append(t.Roots, fmt.Sprintf("overlays/site-%03d", i))
 	}
-	t.fill = func(p *treeWriter) {
+	t.fill = func(w *treeWriter) {
 		apps := make([]app, bases)
 		for i := range bases {
-			apps[i] = p.app(fmt.Sprintf("base-%02d", i))
-			p.base(path.Join("bases", apps[i].name), apps[i], kinds(i, 9))
+			apps[i] = w.app(fmt.Sprintf("base-%02d", i))
+			w.base(path.Join("bases", apps[i].name), apps[i], kinds(i, 9))
 		}
-		p.components()
+		w.components()
 		for i, root := range t.Roots {
-			p.overlay(root, i, apps)
+			w.overlay(root, i, apps)
 		}
 	}
 	return t
 }
 
 // base writes an app with a kustomization of its own, whose ConfigMap comes from a generator.
-func (p *treeWriter) base(folder string, a app, want []kind) {
+func (w *treeWriter) base(folder string, a app, want []kind) {
 	var files []string
 	for _, k := range want {
 		if k.name != "configmap" {
-			files = append(files, p.write(folder, a, []kind{k})...)
+			files = append(files, w.write(folder, a, []kind{k})...)
 		}
 	}
-	p.text(folder+"/app.properties", fmt.Sprintf("# defaults of %s\npool.size=%d\nlog.format=json\n", a.name, p.rnd.IntN(64)))
-	p.kustomization(folder, files, fmt.Sprintf(`labels:
+	w.text(folder+"/app.properties", fmt.Sprintf("# defaults of %s\npool.size=%d\nlog.format=json\n", a.name, w.rnd.IntN(64)))
+	w.kustomization(folder, files, fmt.Sprintf(`labels:
 - pairs:
     app.kubernetes.io/component: %s
   includeSelectors: true
@@ -50,18 +50,18 @@ configMapGenerator:
 }
 
 // components writes the two components that overlays share: one adds a resource, the other patches every Deployment.
-func (p *treeWriter) components() {
-	p.file("components/quota/kustomization.yaml", func(out printf) {
+func (w *treeWriter) components() {
+	w.file("components/quota/kustomization.yaml", func(out printf) {
 		header(out, "Component")
 		list(out, "resources", []string{"quota.yaml"})
 	})
-	p.text("components/quota/quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: quota\nspec:\n  hard:\n    pods: \"200\"\n    requests.cpu: \"40\"\n")
-	p.file("components/spread/kustomization.yaml", func(out printf) {
+	w.text("components/quota/quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: quota\nspec:\n  hard:\n    pods: \"200\"\n    requests.cpu: \"40\"\n")
+	w.file("components/spread/kustomization.yaml", func(out printf) {
 		header(out, "Component")
 		out("patches:\n- target:\n    kind: Deployment\n  path: spread.yaml\n")
 		out("labels:\n- pairs:\n    example.com/spread: zone\n")
 	})
-	p.text("components/spread/spread.yaml", `apiVersion: apps/v1
+	w.text("components/spread/spread.yaml", `apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: any
@@ -78,55 +78,55 @@ spec:
 `)
 }
 
-func (p *treeWriter) overlay(root string, i int, apps []app) {
+func (w *treeWriter) overlay(root string, i int, apps []app) {
 	var resources []string
 	used := make([]app, 6)
 	for k := range used {
 		used[k] = apps[(i+3*k)%len(apps)]
 		resources = append(resources, "../../bases/"+used[k].name)
 	}
-	p.file(root+"/kustomization.yaml", func(out printf) {
+	w.file(root+"/kustomization.yaml", func(out printf) {
 		header(out, "Kustomization")
 		out("namespace: site-%03d\nnamePrefix: s%d-\n", i, i)
 		list(out, "resources", resources)
 		list(out, "components", []string{"../../components/quota", "../../components/spread"})
 		settings(out, fmt.Sprintf("site-%03d", i))
-		images(p, out)
-		out("replicas:\n- name: %s\n  count: %d\n", used[0].name, 2+p.rnd.IntN(5))
+		images(w, out)
+		out("replicas:\n- name: %s\n  count: %d\n", used[0].name, 2+w.rnd.IntN(5))
 		out("configMapGenerator:\n- name: %s\n  behavior: merge\n  literals:\n  - mode=site-%d\n", used[1].name, i)
 		out("- name: site\n  literals:\n  - number=%d\n", i)
-		out("secretGenerator:\n- name: token\n  type: Opaque\n  literals:\n  - token=%016x\n", p.rnd.Uint64())
+		out("secretGenerator:\n- name: token\n  type: Opaque\n  literals:\n  - token=%016x\n", w.rnd.Uint64())
 		out("patches:\n- path: merge.yaml\n- target:\n    kind: Service\n    name: %s\n  patch: |-\n", used[2].name)
 		out("    - op: add\n      path: /metadata/annotations\n      value:\n        example.com/site: site-%03d\n", i)
 	})
-	p.file(root+"/merge.yaml", func(out printf) { mergePatch(used[3], out) })
+	w.file(root+"/merge.yaml", func(out printf) { mergePatch(used[3], out) })
 }
 
 // Chain is n resources below so many layers, each over the one before and each with a change of its own.
 func Chain(layers, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("chain-%d", layers), Title: fmt.Sprintf("chain of %d layers, %d resources", layers, n)}
 	t.Roots = []string{fmt.Sprintf("layer-%02d", layers-1)}
-	t.fill = func(p *treeWriter) {
-		apps, files := p.apps("layer-00", n, 2)
+	t.fill = func(w *treeWriter) {
+		apps, files := w.apps("layer-00", n, 2)
 		for i, f := range files {
 			files[i] = f[len("layer-00/"):]
 		}
-		p.file("layer-00/kustomization.yaml", func(out printf) {
+		w.file("layer-00/kustomization.yaml", func(out printf) {
 			header(out, "Kustomization")
 			list(out, "resources", files)
-			generators(p, out, apps[:2])
+			generators(w, out, apps[:2])
 		})
 		for i := 1; i < layers; i++ {
-			p.layer(i, apps)
+			w.layer(i, apps)
 		}
 	}
 	return t
 }
 
-func (p *treeWriter) layer(i int, apps []app) {
+func (w *treeWriter) layer(i int, apps []app) {
 	folder := fmt.Sprintf("layer-%02d", i)
 	a := apps[i%len(apps)]
-	p.file(folder+"/kustomization.yaml", func(out printf) {
+	w.file(folder+"/kustomization.yaml", func(out printf) {
 		header(out, "Kustomization")
 		list(out, "resources", []string{fmt.Sprintf("../layer-%02d", i-1)})
 		out("labels:\n- pairs:\n    example.com/layer-%02d: \"%d\"\n", i, i)
@@ -136,7 +136,7 @@ func (p *treeWriter) layer(i int, apps []app) {
 		case 1:
 			out("namespace: stage-%d\n", i)
 		case 2:
-			images(p, out)
+			images(w, out)
 		case 3:
 			out("configMapGenerator:\n- name: %s\n  behavior: merge\n  literals:\n  - layer=%d\n", apps[0].name, i)
 		case 4:
@@ -144,38 +144,38 @@ func (p *treeWriter) layer(i int, apps []app) {
 		}
 	})
 	if i%5 == 4 {
-		p.file(folder+"/merge.yaml", func(out printf) { mergePatch(a, out) })
+		w.file(folder+"/merge.yaml", func(out printf) { mergePatch(a, out) })
 	}
 }
 
 // Diamond is one base of n resources that so many arms use, all of which meet again in one root.
 func Diamond(arms, n int) Tree {
 	t := Tree{Name: fmt.Sprintf("diamond-%dx%d", arms, n), Title: fmt.Sprintf("diamond, %d × %d resources", arms, n), Roots: []string{"top"}}
-	t.fill = func(p *treeWriter) {
-		apps, files := p.apps("base", n, n/50)
+	t.fill = func(w *treeWriter) {
+		apps, files := w.apps("base", n, n/50)
 		for i, f := range files {
 			files[i] = f[len("base/"):]
 		}
-		p.file("base/kustomization.yaml", func(out printf) {
+		w.file("base/kustomization.yaml", func(out printf) {
 			header(out, "Kustomization")
 			list(out, "resources", files)
-			generators(p, out, apps[:n/50])
+			generators(w, out, apps[:n/50])
 		})
 		var resources []string
 		for i := range arms {
 			arm := fmt.Sprintf("arms/arm-%d", i)
 			resources = append(resources, "../"+arm)
-			p.file(arm+"/kustomization.yaml", func(out printf) {
+			w.file(arm+"/kustomization.yaml", func(out printf) {
 				header(out, "Kustomization")
 				out("namespace: arm-%d\nnamePrefix: arm%d-\n", i, i)
 				list(out, "resources", []string{"../../base"})
 				settings(out, fmt.Sprintf("arm-%d", i))
-				images(p, out)
+				images(w, out)
 				out("patches:\n- path: merge.yaml\n")
 			})
-			p.file(arm+"/merge.yaml", func(out printf) { mergePatch(apps[i], out) })
+			w.file(arm+"/merge.yaml", func(out printf) { mergePatch(apps[i], out) })
 		}
-		p.kustomization("top", resources, "labels:\n- pairs:\n    example.com/top: \"yes\"\n")
+		w.kustomization("top", resources, "labels:\n- pairs:\n    example.com/top: \"yes\"\n")
 	}
 	return t
 }

@@ -24,8 +24,8 @@ type comparison struct {
 // row measures one subject: both programs in turn, so that a change in the machine's speed meets both.
 func (c *comparison) row(ctx context.Context, s subject) (Row, error) {
 	row := Row{Tree: s.name, Title: s.title, Size: s.size}
-	if s.plant != nil {
-		if err := s.plant(ctx); err != nil {
+	if s.write != nil {
+		if err := s.write(ctx); err != nil {
 			return row, err
 		}
 	}

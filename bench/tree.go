@@ -72,9 +72,9 @@ func Write(ctx context.Context, dir string, t Tree, seed int64) error {
 	}
 	h := fnv.New64a()
 	io.WriteString(h, t.Name)
-	p := &treeWriter{ctx: ctx, dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
-	t.fill(p)
-	return p.err
+	w := &treeWriter{ctx: ctx, dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
+	t.fill(w)
+	return w.err
 }
 
 // A treeWriter writes files below dir one at a time, so that a large tree needs little memory, and keeps the first error.
@@ -86,39 +86,39 @@ type treeWriter struct {
 	err error
 }
 
-// file writes one file, whose name is slash-separated and relative to its folder; body gets a printf for its content.
-func (p *treeWriter) file(name string, body func(printf)) {
-	if p.err == nil && p.ctx.Err() != nil {
-		p.err = context.Cause(p.ctx)
+// file writes one file, whose name is slash-separated and relative to dir; body gets a printf for its content.
+func (w *treeWriter) file(name string, body func(printf)) {
+	if w.err == nil && w.ctx.Err() != nil {
+		w.err = context.Cause(w.ctx)
 	}
-	if p.err != nil {
+	if w.err != nil {
 		return
 	}
-	full := filepath.Join(p.dir, filepath.FromSlash(name))
-	if p.err = os.MkdirAll(filepath.Dir(full), 0o755); p.err != nil {
+	full := filepath.Join(w.dir, filepath.FromSlash(name))
+	if w.err = os.MkdirAll(filepath.Dir(full), 0o755); w.err != nil {
 		return
 	}
 	f, err := os.Create(full)
 	if err != nil {
-		p.err = err
+		w.err = err
 		return
 	}
-	p.out.Reset(f)
-	body(func(format string, args ...any) { fmt.Fprintf(p.out, format, args...) })
-	if err := p.out.Flush(); err != nil {
-		p.err = err
+	w.out.Reset(f)
+	body(func(format string, args ...any) { fmt.Fprintf(w.out, format, args...) })
+	if err := w.out.Flush(); err != nil {
+		w.err = err
 	}
-	if err := f.Close(); err != nil && p.err == nil {
-		p.err = err
+	if err := f.Close(); err != nil && w.err == nil {
+		w.err = err
 	}
 }
 
 // text writes one file of fixed content.
-func (p *treeWriter) text(name, content string) {
-	p.file(name, func(out printf) { out("%s", content) })
+func (w *treeWriter) text(name, content string) {
+	w.file(name, func(out printf) { out("%s", content) })
 }
 
 // pick returns one of the choices.
-func (p *treeWriter) pick(choices ...string) string { return choices[p.rnd.IntN(len(choices))] }
+func (w *treeWriter) pick(choices ...string) string { return choices[w.rnd.IntN(len(choices))] }
 
 type printf func(format string, args ...any)

@@ -47,7 +47,7 @@ func Run(op graph.Op, inputs []Input, warn diag.Warn) (list *krm.List, err error
 	case graph.Validate:
 		list = Take(inputs)
 		err = validate(op, list, warn)
-	case graph.Discard:
+	case graph.Pass:
 		list = Take(inputs)
 	case graph.Finish:
 		list = Take(inputs)

@@ -611,3 +611,34 @@ func TestThirdParty(t *testing.T) {
 		t.Error("the host's environment passes")
 	}
 }
+
+// A pool starts one executor for a runtime, when it is asked for, and tries none again that could not be started.
+func TestPool(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	asked := 0
+	pool := executors.NewPool(ctx, func(r function.Runtime) executors.Program {
+		asked++
+		if r == "missing" {
+			return executors.Program{Kind: "missing", Path: filepath.Join(t.TempDir(), "missing")}
+		}
+		return executors.Program{Kind: "env"}
+	})
+	defer pool.Close()
+	for range 2 {
+		if x, err := pool.Get("env"); err != nil || x == nil {
+			t.Errorf("%v, %v", x, err)
+		}
+		if _, err := pool.Get("missing"); err == nil {
+			t.Error("an executor that does not exist was started")
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked for %d programs, want 2", asked)
+	}
+	why := errors.New("stop")
+	cancel(why)
+	if _, err := pool.Get("env"); err != why {
+		t.Errorf("%v after the end, want %v", err, why)
+	}
+	pool.Close()
+}

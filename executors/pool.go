@@ -40,7 +40,7 @@ func (p *Pool) Get(runtime function.Runtime) (Executor, error) {
 	if x.err != nil {
 		return nil, x.err
 	}
-	return x, nil
+	return x.Process, nil
 }
 
 // Close ends the executors and everything that they run. It may be called at any time, also twice.

@@ -156,6 +156,23 @@ func (g *Graph) Without(id string) (*Graph, bool) {
 	return out, found
 }
 
+// RootsThatNeed returns the roots that need any of nodes.
+func (g *Graph) RootsThatNeed(nodes map[*Node]bool) (roots []Root) {
+	needs := make([]bool, len(g.Nodes))
+	for i, n := range g.Nodes {
+		needs[i] = nodes[n]
+		for in := range n.Before() {
+			needs[i] = needs[i] || needs[in]
+		}
+	}
+	for _, r := range g.Roots {
+		if needs[r.Node] {
+			roots = append(roots, r)
+		}
+	}
+	return roots
+}
+
 // Only returns the part of g that the roots for which keep returns true need.
 func (g *Graph) Only(keep func(Root) bool) *Graph {
 	needed := make([]bool, len(g.Nodes))

@@ -8,7 +8,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Discard], [Fetch], [Call] and [Finish].
+// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Pass], [Fetch], [Call] and [Finish].
 // Ops are plain data; package eval runs them all but Fetch and Call, for which the scheduler needs an executor.
 type Op interface {
 	// Verb is the word that plans and logs use.
@@ -60,8 +60,8 @@ type Transform struct {
 // Validate checks its input, which must come out unchanged.
 type Validate struct{ Transformer Transformer }
 
-// Discard yields its first input unchanged. The others are only computed, because they must not fail.
-type Discard struct{}
+// Pass yields its first input unchanged. The others are computed because they must not fail, and nobody takes them.
+type Pass struct{}
 
 // Fetch obtains the image of a function and verifies it. It has no inputs, and its list is empty: calls come after it.
 type Fetch struct {
@@ -92,7 +92,7 @@ func (Merge) Verb() string     { return "merge" }
 func (Generate) Verb() string  { return "generate" }
 func (Transform) Verb() string { return "transform" }
 func (Validate) Verb() string  { return "validate" }
-func (Discard) Verb() string   { return "discard" }
+func (Pass) Verb() string      { return "pass" }
 func (Fetch) Verb() string     { return "fetch" }
 func (Call) Verb() string      { return "call" }
 func (Finish) Verb() string    { return "finish" }
@@ -102,7 +102,7 @@ func (op Merge) Key() krm.Digest     { return keyOf(op) }
 func (op Generate) Key() krm.Digest  { return keyOf(op) }
 func (op Transform) Key() krm.Digest { return keyOf(op) }
 func (op Validate) Key() krm.Digest  { return keyOf(op) }
-func (op Discard) Key() krm.Digest   { return keyOf(op) }
+func (op Pass) Key() krm.Digest      { return keyOf(op) }
 func (op Fetch) Key() krm.Digest     { return keyOf(op) }
 func (op Call) Key() krm.Digest      { return keyOf(op) }
 func (op Finish) Key() krm.Digest    { return keyOf(op) }

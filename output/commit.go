@@ -1,39 +1,28 @@
 package output
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
-	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
 	"golang.org/x/sync/errgroup"
 )
 
-// Check returns what [Dir.Commit] would change and closes o without writing anything.
-func (o *Dir) Check() (Changes, error) {
-	defer o.Abort()
-	if o.failed != nil {
-		return Changes{}, o.failed
-	}
-	return o.changes(), nil
-}
-
-// Commit makes the output folder what was put and kept, in one step, and returns what changed. If nothing changes,
-// nothing is written. After an error the folder is as it was, unless the text says otherwise. It always closes o.
+// Commit makes the output folder what was put and kept, in one step, and returns what changed. If nothing changes, nothing is
+// written, and with [Options.Check] in no case. After an error the folder is as it was, unless the text says otherwise. It always
+// closes o.
 func (o *Dir) Commit() (Changes, error) {
 	defer o.Abort()
-	if o.opts.Check {
-		return Changes{}, errors.New("commit of an output that was opened to check")
-	}
 	if o.failed != nil {
 		return Changes{}, o.failed
 	}
 	c := o.changes()
-	if c.None() {
+	if o.opts.Check || c.None() {
 		return c, nil
 	}
 	if err := o.commit(); err != nil {
@@ -58,9 +47,10 @@ func (o *Dir) changes() Changes {
 		}
 		c.Unchanged += len(st.same)
 	}
+	next := o.next()
 	for root, files := range o.old {
 		for name := range files {
-			if st := o.roots[root]; st == nil || !st.has(name) {
+			if _, stays := next[root][name]; !stays {
 				c.Removed = append(c.Removed, path.Join(root, name))
 			}
 		}
@@ -71,18 +61,19 @@ func (o *Dir) changes() Changes {
 	return c
 }
 
-func (st *rootState) has(name string) bool {
-	_, ok := st.files[name]
-	return ok
-}
-
-func (o *Dir) commit() error {
+// next returns what the folder will have.
+func (o *Dir) next() manifest {
 	m := manifest{}
 	for root, st := range o.roots {
 		if len(st.files) > 0 {
 			m[root] = st.files
 		}
 	}
+	return m
+}
+
+func (o *Dir) commit() error {
+	m := o.next()
 	if dir := m.conflict(); dir != "" {
 		return o.refuse("%s would be a folder of one root and a file of another", showPath(dir))
 	}
@@ -160,20 +151,16 @@ func (o *Dir) rescan() error {
 
 // linkSame gives the files that did not change a second name in the staging folder.
 func (o *Dir) linkSame(stage *os.Root) error {
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(4)
-	var failed atomic.Bool
 	for root, st := range o.roots {
-		if len(st.same) == 0 || failed.Load() {
+		if len(st.same) == 0 || ctx.Err() != nil {
 			continue
 		}
 		g.Go(func() (err error) {
 			defer func() {
 				if p := recover(); p != nil {
 					err = diag.Panicked("the output folder", p)
-				}
-				if err != nil {
-					failed.Store(true)
 				}
 			}()
 			return o.linkRoot(stage, root, st)

@@ -92,25 +92,22 @@ func kustomizeFileName(id krm.ID, prefix bool) string {
 
 // escapeFileName replaces what cannot be in a path component by %XX.
 func escapeFileName(name string) string {
-	escape := func(i int, c byte) bool {
-		return c == '/' || c == 0 || c == '.' && i == 0 ||
-			runtime.GOOS == "windows" && (c < ' ' || strings.IndexByte(`<>:"\|?*`, c) >= 0)
-	}
+	var escaped []byte // nil while there is nothing to replace
 	for i := range len(name) {
-		if !escape(i, name[i]) {
-			continue
-		}
-		b := []byte(name[:i])
-		for ; i < len(name); i++ {
-			if c := name[i]; escape(i, c) {
-				b = fmt.Appendf(b, "%%%02X", c)
-			} else {
-				b = append(b, c)
+		switch c := name[i]; {
+		case c == '/', c == 0, c == '.' && i == 0, runtime.GOOS == "windows" && (c < ' ' || strings.IndexByte(`<>:"\|?*`, c) >= 0):
+			if escaped == nil {
+				escaped = []byte(name[:i])
 			}
+			escaped = fmt.Appendf(escaped, "%%%02X", c)
+		case escaped != nil:
+			escaped = append(escaped, c)
 		}
-		return string(b)
 	}
-	return name
+	if escaped == nil {
+		return name
+	}
+	return string(escaped)
 }
 
 // hashedFileName adds hash to the stem of name, which is shortened if it is long. A reserved word ends at the first dot,

@@ -2,8 +2,12 @@ package output
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // A folder is an open directory of an output. Its methods, which differ between systems, take names without slashes and
@@ -57,6 +61,22 @@ func (d *folder) close() {
 		d.f.Close()
 		d.root.Close()
 	}
+}
+
+// readWhole appends the content of a regular file to buf[:0]. A file of more than most bytes is an error.
+func (d *folder) readWhole(name string, buf []byte, most int64) ([]byte, error) {
+	info, err := d.root.Lstat(name)
+	switch {
+	case err != nil:
+		return buf, err
+	case !info.Mode().IsRegular():
+		return buf, notRegular(name)
+	case info.Size() > most:
+		return buf, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is larger than %s", diag.Size(most))}
+	}
+	buf = slices.Grow(buf[:0], int(info.Size())+1) // one byte more than needed shows a file that grows
+	n, _, err := d.read(name, buf[:cap(buf)])
+	return buf[:n], err
 }
 
 // take links the file name from another folder, or copies it where that is not possible.

@@ -65,18 +65,11 @@ func carryOut(out, journal *os.Root, next manifest, dir string, force bool) erro
 	if err != nil && !notExist(err) {
 		return badManifest(dir, err)
 	}
-	var lost []loss
 	put := make(map[string][]string, len(next))
 	for root, files := range next {
-		put[root] = waiting(journal, root, files)
-		lost = append(lost, losses(out, root, old[root], files, put[root])...)
+		put[root] = inJournal(journal, root, files)
 	}
-	for root, files := range old {
-		if next[root] == nil {
-			lost = append(lost, losses(out, root, files, nil, nil)...)
-		}
-	}
-	if err := refuseLosses(dir, lost, force); err != nil {
+	if err := refuseLosses(dir, losses(out, old, next, put), force); err != nil {
 		return err
 	}
 	if err := removeStale(out, old, next); err != nil {
@@ -90,8 +83,8 @@ func carryOut(out, journal *os.Root, next manifest, dir string, force bool) erro
 	return out.Rename(path.Join(journalName, manifestName), manifestName)
 }
 
-// waiting returns which files of a root are in the journal. The others were moved already, or are kept.
-func waiting(journal *os.Root, root string, files map[string]record) []string {
+// inJournal returns which files of a root are in the journal. The others were moved already, or are kept.
+func inJournal(journal *os.Root, root string, files map[string]record) []string {
 	if checkPlain(journal, root) != nil {
 		return nil
 	}

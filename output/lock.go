@@ -62,7 +62,7 @@ func removeLeft(dir *os.Root, name string, f *os.File) error {
 	if err != nil {
 		return err
 	}
-	if !oursAlone(info) {
+	if !canBeOurs(info) {
 		return &fs.PathError{Op: "remove", Path: name, Err: errNotLeft}
 	}
 	return dir.Remove(name)

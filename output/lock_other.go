@@ -10,5 +10,5 @@ import (
 // tryLock does nothing: these systems have no lock that dies with its process, and a stale one would be worse.
 func tryLock(*os.File) error { return nil }
 
-// oursAlone would report whether a file is this user's and has one name.
-func oursAlone(fs.FileInfo) bool { return true }
+// canBeOurs would report whether a run of this user can have made a file.
+func canBeOurs(fs.FileInfo) bool { return true }

@@ -22,8 +22,8 @@ func tryLock(f *os.File) error {
 	}
 }
 
-// oursAlone reports whether a file is this user's and has one name.
-func oursAlone(info fs.FileInfo) bool {
+// canBeOurs reports whether a run of this user can have made a file: it is the user's and has one name.
+func canBeOurs(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink == 1 && int(st.Uid) == os.Geteuid()
 }

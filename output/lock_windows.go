@@ -19,5 +19,5 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// oursAlone would report whether a file is this user's and has one name.
-func oursAlone(fs.FileInfo) bool { return true }
+// canBeOurs would report whether a run of this user can have made a file.
+func canBeOurs(fs.FileInfo) bool { return true }

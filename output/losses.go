@@ -6,22 +6,19 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 )
 
 // checkLosses refuses to make the folder m if that needs the place of something of others, or would lose what they wrote.
 func (o *Dir) checkLosses(m manifest) error {
-	lost := o.taken(m)
+	put := make(map[string][]string, len(o.roots))
 	for root, st := range o.roots {
-		lost = append(lost, losses(o.out, root, o.old[root], st.files, slices.Concat(st.added, st.changed))...)
+		put[root] = slices.Concat(st.added, st.changed)
 	}
-	for root, files := range o.old {
-		if o.roots[root] == nil {
-			lost = append(lost, losses(o.out, root, files, nil, nil)...)
-		}
-	}
-	return refuseLosses(o.dir, lost, o.opts.Force)
+	return refuseLosses(o.dir, append(o.taken(m), losses(o.out, o.old, m, put)...), o.opts.Force)
 }
+
+// maxFile is larger than any file that krmflow writes.
+const maxFile = 256 << 20
 
 // A loss is something in the folder that would be replaced or removed although krmflow did not write it as it is.
 type loss struct {
@@ -69,9 +66,23 @@ func (o *Dir) taken(m manifest) []loss {
 	return lost
 }
 
-// losses returns the files of root in out that would be lost, because they have neither the content that old
-// records nor the one that they will get. It looks at those that put names and at those of old that are not in next.
-func losses(out *os.Root, root string, old, next map[string]record, put []string) []loss {
+// losses returns the files in out that would be lost, because they have neither the content that old records nor the one that
+// they will get. It looks at those that put names for each root and at those of old that are not in next.
+func losses(out *os.Root, old, next manifest, put map[string][]string) []loss {
+	var lost []loss
+	for root, files := range next {
+		lost = append(lost, rootLosses(out, root, old[root], files, put[root])...)
+	}
+	for root, files := range old {
+		if next[root] == nil {
+			lost = append(lost, rootLosses(out, root, files, nil, nil)...)
+		}
+	}
+	return lost
+}
+
+// rootLosses is [losses] for one root.
+func rootLosses(out *os.Root, root string, old, next map[string]record, put []string) []loss {
 	goes := make(map[string]bool, len(put))
 	for _, name := range put {
 		goes[name] = true
@@ -101,7 +112,7 @@ func losses(out *os.Root, root string, old, next map[string]record, put []string
 			continue
 		}
 		file := path.Join(root, name)
-		buf, err = dir.readWhole(name, buf)
+		buf, err = dir.readWhole(name, buf, maxFile)
 		was, listed := old[name]
 		will, stays := next[name]
 		switch {
@@ -115,30 +126,11 @@ func losses(out *os.Root, root string, old, next map[string]record, put []string
 	return lost
 }
 
-// readWhole appends the content of a regular file to buf[:0]. Files that are larger than any that krmflow writes are errors.
-func (d *folder) readWhole(name string, buf []byte) ([]byte, error) {
-	const most = 256 << 20
-	info, err := d.root.Lstat(name)
-	switch {
-	case err != nil:
-		return buf, err
-	case !info.Mode().IsRegular():
-		return buf, notRegular(name)
-	case info.Size() > most:
-		return buf, &fs.PathError{Op: "read", Path: name, Err: errors.New("too large")}
-	}
-	buf = slices.Grow(buf[:0], int(info.Size())+1) // one byte more than needed shows a file that grows
-	n, _, err := d.read(name, buf[:cap(buf)])
-	return buf[:n], err
-}
-
 // checkPlain returns an error if one of the folders that lead to root in dir, or root itself, is anything else, such as a link.
 func checkPlain(dir *os.Root, root string) error {
-	for i := 0; i < len(root); i++ {
-		if n := strings.IndexByte(root[i:], '/'); n >= 0 {
-			i += n
-		} else {
-			i = len(root)
+	for i := range len(root) + 1 {
+		if i < len(root) && root[i] != '/' {
+			continue
 		}
 		info, err := dir.Lstat(root[:i])
 		if err != nil {

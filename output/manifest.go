@@ -56,13 +56,7 @@ func recordOf(path string, data []byte, secret bool) record {
 
 // encode returns the text of m. Equal manifests have equal text.
 func (m manifest) encode() []byte {
-	size := 64
-	for _, files := range m {
-		size += 64 + 128*len(files)
-	}
-	b := make([]byte, 0, size)
-	b = append(b, manifestHeader...)
-	b = append(b, '\n')
+	b := []byte(manifestHeader + "\n")
 	n := 0
 	for _, root := range slices.Sorted(maps.Keys(m)) {
 		b = append(b, "root "...)
@@ -208,26 +202,16 @@ func validRoot(root string) error {
 
 // readManifest returns the manifest of a folder; the error is fs.ErrNotExist if there is none.
 func readManifest(dir *os.Root) (manifest, error) {
-	info, err := dir.Lstat(manifestName)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
-	case info.Size() > maxManifest:
-		return nil, fmt.Errorf("it is larger than %d MiB", maxManifest>>20)
-	}
 	d, err := openFolder(dir, ".")
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
-	data := make([]byte, info.Size())
-	n, _, err := d.read(manifestName, data)
+	data, err := d.readWhole(manifestName, nil, maxManifest)
 	if err != nil {
 		return nil, err
 	}
-	return parseManifest(string(data[:n]))
+	return parseManifest(string(data))
 }
 
 // badManifest refuses a folder whose manifest cannot be read: nobody knows then which files are krmflow's.

@@ -1,12 +1,11 @@
 package output
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -60,7 +59,7 @@ func (o *Dir) open() error {
 	if err := o.openOut(); err != nil || o.out == nil {
 		return err
 	}
-	if err := o.settle(); err != nil || o.pending {
+	if err := o.finishInterrupted(); err != nil || o.pending {
 		return err
 	}
 	return o.readState()
@@ -150,7 +149,7 @@ func (o *Dir) openParent() error {
 			if _, err := os.Lstat(d); !notExist(err) {
 				break
 			}
-			o.made = append([]string{d}, o.made...)
+			o.made = append(o.made, d)
 		}
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return o.refuse("cannot make %s: %v", showPath(dir), withoutPath(err))
@@ -213,8 +212,8 @@ func (o *Dir) openOut() error {
 	return nil
 }
 
-// settle completes or removes what killed runs left. Only the holder of the lock may do that.
-func (o *Dir) settle() error {
+// finishInterrupted completes or removes what killed runs left. Only the holder of the lock may do that.
+func (o *Dir) finishInterrupted() error {
 	if o.opts.Check {
 		info, err := o.out.Lstat(journalName)
 		o.pending = err == nil && info.IsDir()
@@ -243,15 +242,12 @@ func sweep(dir *os.Root, base string) {
 }
 
 func newStageName(base string) string {
-	var b [8]byte
-	rand.Read(b[:])
-	return base + stageSuffix + hex.EncodeToString(b[:])
+	return fmt.Sprintf("%s%s%016x", base, stageSuffix, rand.Uint64())
 }
 
 func isStageName(name, base string) bool {
 	digits, ok := strings.CutPrefix(name, base+stageSuffix)
-	_, err := hex.DecodeString(digits)
-	return ok && len(digits) == 16 && err == nil && digits == strings.ToLower(digits)
+	return ok && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
 // readState reads the manifest and looks for files that are not in it.
@@ -374,7 +370,7 @@ func (o *Dir) Abort() {
 		o.stageName = ""
 	}
 	o.close()
-	for _, dir := range slices.Backward(o.made) {
+	for _, dir := range o.made {
 		os.Remove(dir) // fails if somebody uses it now
 	}
 	o.made = nil

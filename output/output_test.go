@@ -54,9 +54,6 @@ func tryWriteOut(dir string, opts Options, roots map[string]*krm.List) (Changes,
 			return Changes{}, err
 		}
 	}
-	if opts.Check {
-		return o.Check()
-	}
 	return o.Commit()
 }
 

@@ -25,7 +25,7 @@ type Options struct {
 	// Force allows a folder that holds files that krmflow did not write. They stay; a render that has files of the same
 	// names is refused. It also replaces files that were changed since krmflow wrote them, if the render still has them.
 	Force bool
-	// Check only compares: nothing is written, and [Dir.Check] takes the place of [Dir.Commit].
+	// Check only compares: nothing is written, and [Dir.Commit] returns what would change.
 	Check bool
 	// Wait is how long to wait for another run that writes the same folder; 0 means five seconds.
 	Wait time.Duration
@@ -46,7 +46,7 @@ type Dir struct {
 	opts Options
 
 	parent *os.Root
-	made   []string // folders above the output that did not exist, outermost first
+	made   []string // folders above the output that did not exist, innermost first
 	base   string   // the name in parent
 	out    *os.Root // nil if the folder does not exist
 	path   string   // the resolved absolute path

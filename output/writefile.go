@@ -24,12 +24,11 @@ func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 
 // FilePerm returns the permissions for a file that holds the resources of l: Secrets are for their owner alone.
 func FilePerm(l *krm.List) fs.FileMode {
+	perm := fs.FileMode(0o666)
 	for _, r := range l.All() {
-		if p := filePerm(r); p != 0o666 {
-			return p
-		}
+		perm &= filePerm(r)
 	}
-	return 0o666
+	return perm
 }
 
 // CheckFile returns the [*RefusedError] of a path that [WriteFileAtomic] cannot write to, as far as that can be known before

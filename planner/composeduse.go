@@ -69,7 +69,7 @@ func (s *steps) applyComposition(e *entry) {
 // checkComposition runs a Composition on the list, for its failures alone (KX-04, KX-09).
 func (s *steps) checkComposition(e *entry) {
 	if l := s.onList(e); l != nil {
-		s.list = s.node(e.path, graph.Discard{}, append(s.inputs(), l.out), "the result of "+l.name)
+		s.list = s.node(e.path, graph.Pass{}, append(s.inputs(), l.out), "checked by "+l.name)
 		s.hasList = true
 	}
 }
@@ -84,7 +84,7 @@ func (s *steps) onList(e *entry) *layer {
 	if !s.hasList {
 		s.then(e.path, graph.Merge{}, "no resources")
 	}
-	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(e.path)}
+	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(e.path)}
 	l := s.nested(dir, filepath.Join(s.origin, e.composition), parent, &reference{s.k.Source, e.path, e.composition})
 	if l == nil || l.failed {
 		return nil

@@ -37,8 +37,8 @@ type layer struct {
 	after  schemaState
 }
 
-// onto is what a component works on: the list, configuration and vars of the layer that uses it.
-type onto struct {
+// layerState is what a component works on: the list, configuration and vars of the layer that uses it.
+type layerState struct {
 	list   graph.NodeID
 	config *builtins.Config
 	vars   builtins.VarSet
@@ -47,7 +47,7 @@ type onto struct {
 
 // layer compiles the Kustomization in dir, or the Component if parent is given. origin is its path from the root. It
 // returns nil if there is nothing to go on with; the mistakes are recorded.
-func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *reference) *layer {
+func (b *build) layer(dir *loaders.Dir, origin string, parent *layerState, from *reference) *layer {
 	key := layerKey{dir: dir.Real, schema: b.schema, set: b.set, tracking: b.tracking, origin: origin}
 	if !b.tracking {
 		key.origin = ""
@@ -86,7 +86,7 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *onto, from *refer
 }
 
 // nested compiles a layer that this one uses. What this one has opened is closed before: layers may be deep.
-func (s *steps) nested(dir *loaders.Dir, origin string, parent *onto, from *reference) *layer {
+func (s *steps) nested(dir *loaders.Dir, origin string, parent *layerState, from *reference) *layer {
 	s.dir.Close()
 	for _, root := range s.roots {
 		root.Close()
@@ -130,7 +130,7 @@ func (b *build) reuse(key layerKey) *layer {
 }
 
 // compile makes the nodes of a layer, in the order in which kustomize runs them.
-func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, parent *onto) *layer {
+func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, parent *layerState) *layer {
 	b.progress(graph.Origin{Source: k.Source})
 	b.stack = append(b.stack, &frame{dir, k.Source.File})
 	defer func() { b.stack = b.stack[:len(b.stack)-1] }()

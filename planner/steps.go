@@ -376,7 +376,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 		s.ErrorAt(s.k.Source, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
 		return
 	}
-	parent := &onto{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
+	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
 	l := s.nested(dir, filepath.Join(s.origin, text), parent, nil)
 	if l == nil || l.failed {
 		return

@@ -14,6 +14,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
@@ -97,13 +98,19 @@ func Render(ctx context.Context, o Options) (*Result, error) {
 	return result, errors.Join(mistakes, Run(ctx, plan, o))
 }
 
-// Compile plans the directories. Nothing runs. The mistakes in them are in the plan; the error says why ctx has ended.
-func Compile(ctx context.Context, o Options) (*planner.Plan, error) {
+// Compile plans the directories. Nothing runs. The mistakes in them are in the plan; the error says why ctx has ended, or is a
+// [*diag.PanicError] for a bug of krmflow.
+func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			plan, err = nil, diag.Panicked("the planner", p)
+		}
+	}()
 	if o.Plan.Cwd == "" {
 		o.Plan.Cwd, _ = os.Getwd() // without one, only absolute paths can be rendered
 	}
 	o.probe(ctx)
-	plan := planner.Compile(o.Dirs, o.Plan)
+	plan = planner.Compile(o.Dirs, o.Plan)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/krmflow/krmflow/graph"
 )
 
-// together makes one of the failures that have one cause, a step that fails for several roots, and says for which. Of one item of a
+// groupByCause makes one of the failures that have one cause, a step that fails for several roots, and says for which. Of one item of a
 // Composition it keeps the first message.
-func (r *run) together(errs []error) []error {
+func (r *run) groupByCause(errs []error) []error {
 	if len(r.g.Roots) < 2 {
 		return errs
 	}
@@ -38,26 +38,13 @@ func (r *run) together(errs []error) []error {
 		failed[first[c]][e.Node] = true
 	}
 	for e, nodes := range failed {
-		if roots := r.rootsOf(nodes); len(roots) != 1 || !strings.HasPrefix(e.At().Pos.File, roots[0]+"/") {
-			e.Roots = roots
+		roots := r.g.RootsThatNeed(nodes)
+		if len(roots) == 1 && strings.HasPrefix(e.At().Pos.File, roots[0].Dir+"/") {
+			continue // the place of the error tells
+		}
+		for _, root := range roots {
+			e.Roots = append(e.Roots, root.Dir)
 		}
 	}
 	return kept
-}
-
-// rootsOf returns the directories of the roots that need any of nodes.
-func (r *run) rootsOf(nodes map[*graph.Node]bool) (dirs []string) {
-	needs := make([]bool, len(r.g.Nodes))
-	for i, n := range r.g.Nodes {
-		needs[i] = nodes[n]
-		for before := range n.Before() {
-			needs[i] = needs[i] || needs[before]
-		}
-	}
-	for _, root := range r.g.Roots {
-		if needs[root.Node] {
-			dirs = append(dirs, root.Dir)
-		}
-	}
-	return dirs
 }

@@ -118,8 +118,8 @@ type RootError struct {
 func (e *RootError) Error() string { return e.Err.Error() }
 func (e *RootError) Unwrap() error { return e.Err }
 
-// Run runs g. After a failure it ends the functions that run, unless it keeps going. It returns the failures in the order of the graph, each a [NodeError], a [RootError] or the reason why ctx
-// ended.
+// Run runs g. After a failure it ends the functions that run, unless it keeps going. It returns the failures in the order of the
+// graph, each a [NodeError], a [RootError] or the reason why ctx ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
 		shared: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
@@ -133,11 +133,11 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 		r.roots[root.Node] = append(r.roots[root.Node], root)
 	}
 	if errs := r.prepare(ctx); len(errs) > 0 {
-		return r.together(errs)
+		return r.groupByCause(errs)
 	}
 	w := newWalk(ctx, g, o.Jobs, o.KeepGoing, r.visit)
 	w.work()
-	return r.together(w.end())
+	return r.groupByCause(w.end())
 }
 
 type run struct {

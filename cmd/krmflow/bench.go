@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/krmflow/krmflow/bench"
@@ -47,7 +45,14 @@ functions are those of build; kustomize gets those that it has, too.`,
 				o.Dirs = roots.Dirs()
 				o.Flags, o.KrmflowFlags = buildFlags(cmd)
 			}
-			return bench.Compare(cmd.Context(), a.stdout, o)
+			err := bench.Compare(cmd.Context(), a.stdout, o)
+			var unknown *bench.TreeError
+			if errors.As(err, &unknown) {
+				e := *diag.AsError(err)
+				e.Hints = diag.DidYouMean(unknown.Name, unknown.Names)
+				return usageError(&e)
+			}
+			return err
 		},
 	}
 	a.functionFlags.register(cmd)
@@ -67,10 +72,10 @@ functions are those of build; kustomize gets those that it has, too.`,
 
 // buildFlags returns the flags about functions that cmd was given as both programs take them, and as krmflow alone does.
 func buildFlags(cmd *cobra.Command) (both, ours []string) {
-	known := &cobra.Command{}
-	new(functionFlags).register(known)
+	build := &cobra.Command{}
+	new(functionFlags).register(build)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if known.Flags().Lookup(f.Name) == nil {
+		if build.Flags().Lookup(f.Name) == nil {
 			return
 		}
 		values := []string{f.Value.String()}
@@ -111,25 +116,10 @@ func checkBench(o *bench.Options, dirs []string) error {
 	if len(o.Trees) > 0 && len(dirs) > 0 {
 		return usageError(errors.New("--tree and directories exclude each other: either generated trees are measured or yours"))
 	}
-	for _, tree := range o.Trees {
-		if names := treeNames(o); !slices.Contains(names, tree) {
-			e := diag.Errorf(diag.Pos{}, "", "no tree is called %q; there are %s", tree, strings.Join(names, ", "))
-			e.Hints = diag.DidYouMean(tree, names)
-			return usageError(e)
-		}
-	}
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return fmt.Errorf("%s: this is no directory", diag.Redact(dir))
 		}
 	}
 	return nil
-}
-
-func treeNames(o *bench.Options) []string {
-	var names []string
-	for _, t := range o.Known() {
-		names = append(names, t.Name)
-	}
-	return names
 }

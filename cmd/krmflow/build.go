@@ -34,7 +34,7 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			if dest != "" {
-				if err := errors.Join(a.refuseInput(dest, plan), writeFailure(output.BuildCheck(dest))); err != nil {
+				if err := errors.Join(a.refuseInput(dest, plan), output.BuildCheck(dest)); err != nil {
 					return err
 				}
 			}
@@ -51,9 +51,9 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			if dest != "" {
-				return writeFailure(output.BuildWrite(dest, result))
+				return output.BuildWrite(dest, result)
 			}
-			return a.writeWith(result.WriteYAML)
+			return result.WriteYAML(a.stdout)
 		},
 	}
 	a.flags.register(cmd)
@@ -70,9 +70,9 @@ func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root 
 	o.Run = scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
-		Begin:     a.doing.begin,
+		Begin:     a.steps.Begin,
 		Event: func(e scheduler.Event) {
-			a.doing.end(e.Node)
+			a.steps.End(e.Node)
 			a.log.node(e)
 			if event != nil {
 				event(e)

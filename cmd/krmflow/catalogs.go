@@ -78,9 +78,9 @@ func (a *app) viewCatalog(v catalogView, format string) error {
 	case "text":
 		return a.print(diag.Sanitise(v.text()))
 	case "yaml":
-		return a.write(yaml.AppendYAML(nil, v.value()))
+		return a.print(string(yaml.AppendYAML(nil, v.value())))
 	case "json":
-		return a.write(append(yaml.AppendJSON(nil, v.value()), '\n'))
+		return a.print(string(yaml.AppendJSON(nil, v.value())) + "\n")
 	}
 	return usageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
 }

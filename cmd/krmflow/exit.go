@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
@@ -57,36 +58,26 @@ func exitHelp(width int) string {
 	for _, e := range exitCodes {
 		list = append(list, fmt.Sprintf("%d %s", e.code, e.when))
 	}
-	var b strings.Builder
-	line := 0
-	for word := range strings.FieldsSeq("Exit codes: " + strings.Join(list, ", ") + ".") {
-		switch {
-		case line == 0:
-		case line+1+len(word) > width:
-			b.WriteByte('\n')
-			line = 0
-		default:
-			b.WriteByte(' ')
-			line++
+	text := "Exit"
+	line := len(text)
+	for word := range strings.FieldsSeq("codes: " + strings.Join(list, ", ") + ".") {
+		between := " "
+		if line+1+len(word) > width {
+			between, line = "\n", -1
 		}
-		b.WriteString(word)
-		line += len(word)
+		text += between + word
+		line += 1 + len(word)
 	}
-	return b.String()
+	return text
 }
 
-// An exitError ends the command with a code. A nil Err prints nothing.
+// An exitError ends the command with a code.
 type exitError struct {
 	code int
 	err  error
 }
 
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
+func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
 // usageError is a mistake in the command line.
@@ -96,6 +87,9 @@ func usageError(err error) error { return &exitError{exitUsage, err} }
 func exitCode(err error) int {
 	var sig signalError
 	var ee *exitError
+	var locked *output.LockedError
+	var refused *output.RefusedError
+	var written *output.WriteError
 	var denied *render.DeniedError
 	var results *scheduler.ResultsError
 	var fe *function.Error
@@ -105,6 +99,12 @@ func exitCode(err error) int {
 		return exitSignal + int(sig.sig)
 	case errors.As(err, &ee):
 		return ee.code
+	case errors.As(err, &locked):
+		return exitLocked
+	case errors.As(err, &refused):
+		return exitInput
+	case errors.As(err, &written):
+		return exitOutput
 	case errors.As(err, &denied):
 		code := 0
 		for _, d := range denied.Denials {

@@ -112,7 +112,7 @@ func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		Cwd:            cwd,
 		Jobs:           a.jobs,
 		Input:          a.used.Input,
-		Progress:       a.doing.plan,
+		Progress:       a.steps.Plan,
 		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
 		Reorder:        a.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),

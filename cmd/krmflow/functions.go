@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,14 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
-	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
@@ -119,14 +118,8 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 
 // pluginHome returns where kustomize looks for legacy plugins.
 func pluginHome() string {
-	if dir := os.Getenv("KUSTOMIZE_PLUGIN_HOME"); dir != "" {
-		return dir
-	}
-	dir := os.Getenv("XDG_CONFIG_HOME")
-	if dir == "" {
-		dir = filepath.Join(os.Getenv("HOME"), ".config")
-	}
-	return filepath.Join(dir, "kustomize", "plugin")
+	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
+	return cmp.Or(os.Getenv("KUSTOMIZE_PLUGIN_HOME"), filepath.Join(config, "kustomize", "plugin"))
 }
 
 // parseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it.
@@ -201,44 +194,4 @@ func (a *app) needsRuntime(plan *planner.Plan) error {
 		return fmt.Errorf("%w; these functions need one:\n%s", err, strings.Join(names, "\n"))
 	}
 	return nil
-}
-
-// report prints what a function has said besides its list.
-func (l *logger) report(r scheduler.CallReport) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	name := r.Node.ID
-	if l.json {
-		for _, x := range r.Results {
-			l.z.Info().Str("node", name).Interface("result", x).Msg("result")
-		}
-		l.warnings += len(r.Warnings)
-		for _, w := range r.Warnings {
-			l.z.Warn().Str("node", name).Msg(w)
-		}
-		for _, id := range r.Removed {
-			l.z.Info().Str("node", name).Str("resource", id.String()).Msg("removed")
-		}
-		if len(r.Stderr) > 0 {
-			l.z.Info().Str("node", name).Str("stderr", diag.Sanitise(string(r.Stderr))).Msg("stderr")
-		}
-		return
-	}
-	for _, x := range r.Results {
-		// The lines of a message belong together: none must look like another message.
-		fmt.Fprintf(l.w, "%s: %s\n", name, strings.ReplaceAll(strings.TrimRight(x.String(), "\n"), "\n", "\n  "))
-	}
-	l.warnings += len(r.Warnings)
-	if l.quiet && !r.Failed {
-		return
-	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(l.w, "Warning: %s: %s\n", name, w)
-	}
-	for _, id := range r.Removed {
-		fmt.Fprintf(l.w, "%s: removed %s\n", name, id)
-	}
-	for line := range strings.Lines(string(r.Stderr)) {
-		fmt.Fprintf(l.w, "%s: %s\n", name, strings.TrimSuffix(line, "\n"))
-	}
 }

@@ -96,7 +96,7 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 		return a.print("no configuration names a function that no trusted catalog lists: nothing is written\n")
 	}
 	if err := output.WriteFileAtomic(dest, yaml.AppendYAML(nil, catalog.Of(g.entries).Value()), 0o644); err != nil {
-		return writeFailure(err)
+		return err
 	}
 	return a.print(fmt.Sprintf("%s lists %s; look at it before you trust it\n", dest, diag.Count(len(g.entries), "function")))
 }

@@ -48,8 +48,8 @@ func untilSignal() (context.Context, context.CancelCauseFunc) {
 const (
 	// grace is how long a command may take to end when its context has: to end functions and remove what it has made.
 	grace = time.Second
-	// hurry is how long each of the last steps of a process may take that does not wait for its command any more.
-	hurry = 300 * time.Millisecond
+	// cleanupTime is how long each of the last steps of a process may take that does not wait for its command any more.
+	cleanupTime = 300 * time.Millisecond
 )
 
 // await returns the exit code of a command, which done gives. When ctx ends, the command has some time to end by itself. If it does
@@ -69,10 +69,10 @@ func (a *app) await(ctx context.Context, done <-chan int, end reporter) int {
 		return code
 	case <-late:
 	}
-	within(hurry, a.exits.run)
+	within(cleanupTime, a.exits.run)
 	cause := context.Cause(ctx)
-	err := a.doing.stopped(cause)
-	within(hurry, func() { end.report(err) }) // the reader of stderr may have stopped
+	err := a.steps.Stopped(cause)
+	within(cleanupTime, func() { end.report(err) }) // the reader of stderr may have stopped
 	return exitCode(cause)
 }
 
@@ -124,8 +124,8 @@ func (e *exits) run() {
 // devStdout is a name of stdout. To open it by that name would hide that it is closed.
 const devStdout = "/dev/stdout"
 
-// stdoutWriter writes to w until ctx ends and remembers that something was lost: the parser of the command line does
-// not say so when it prints a help text.
+// stdoutWriter writes to w until ctx ends or something is lost, and remembers that: the parser of the command line does not say
+// so when it prints a help text.
 type stdoutWriter struct {
 	ctx context.Context
 	w   io.Writer
@@ -133,9 +133,11 @@ type stdoutWriter struct {
 }
 
 func (s *stdoutWriter) Write(p []byte) (n int, err error) {
-	if s.ctx.Err() != nil {
+	switch {
+	case s.err != nil:
+	case s.ctx.Err() != nil:
 		s.err = context.Cause(s.ctx)
-	} else {
+	default:
 		n, s.err = s.w.Write(p)
 	}
 	return n, s.err

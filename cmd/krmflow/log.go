@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +63,7 @@ func (l *logger) print(w planner.Warning) {
 	e := short(&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
 	switch {
 	case l.json:
-		placed(l.z.Warn(), diag.AsError(e))
+		send(l.z.Warn(), diag.AsError(e))
 	case !l.quiet && l.z.GetLevel() <= zerolog.WarnLevel:
 		fmt.Fprintln(l.w, "Warning:", e)
 	}
@@ -114,6 +115,46 @@ func (l *logger) node(e scheduler.Event) {
 		ev = l.z.Error().Str("error", diag.Sanitise(e.Err.Error()))
 	}
 	ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
+}
+
+// report prints what a function has said besides its list.
+func (l *logger) report(r scheduler.CallReport) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name := r.Node.ID
+	if l.json {
+		for _, x := range r.Results {
+			l.z.Info().Str("node", name).Interface("result", x).Msg("result")
+		}
+		l.warnings += len(r.Warnings)
+		for _, w := range r.Warnings {
+			l.z.Warn().Str("node", name).Msg(w)
+		}
+		for _, id := range r.Removed {
+			l.z.Info().Str("node", name).Str("resource", id.String()).Msg("removed")
+		}
+		if len(r.Stderr) > 0 {
+			l.z.Info().Str("node", name).Str("stderr", diag.Sanitise(string(r.Stderr))).Msg("stderr")
+		}
+		return
+	}
+	for _, x := range r.Results {
+		// The lines of a message belong together: none must look like another message.
+		fmt.Fprintf(l.w, "%s: %s\n", name, strings.ReplaceAll(strings.TrimRight(x.String(), "\n"), "\n", "\n  "))
+	}
+	l.warnings += len(r.Warnings)
+	if l.quiet && !r.Failed {
+		return
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(l.w, "Warning: %s: %s\n", name, w)
+	}
+	for _, id := range r.Removed {
+		fmt.Fprintf(l.w, "%s: removed %s\n", name, id)
+	}
+	for line := range strings.Lines(string(r.Stderr)) {
+		fmt.Fprintf(l.w, "%s: %s\n", name, strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // changes tells what a run changed in the output folder.

@@ -1,5 +1,5 @@
-// Krmflow renders Kubernetes configuration: it compiles Kustomizations and Components into a graph, prints it as a plan, and
-// runs it.
+// Krmflow renders Kubernetes configuration: it compiles Kustomizations, Components and Compositions into a graph, prints it as a
+// plan, and runs it.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	watchdog.CollectSeldom()
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
-	status := &statusWriter{w: stderr}
+	status := progress.NewStatusWriter(stderr)
 	human := diag.SanitisingWriter(status)
 	end := reporter{human, wantsJSON(args)}
 	out := &stdoutWriter{ctx: ctx, w: stdout}
@@ -60,7 +61,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		cmd.SetErr(human)
 		used, err := cmd.ExecuteContextC(ctx)
 		if out.err != nil {
-			err = writeFailure(fmt.Errorf("cannot write to stdout: %w", out.err))
+			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", out.err)}
 		}
 		a.log.end()
 		done <- end.report(seeUsage(used, err))
@@ -72,7 +73,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	status         *statusWriter // below stderr
+	status         *progress.StatusWriter // below stderr
 	flags
 	functionFlags
 	rootFlags
@@ -82,7 +83,7 @@ type app struct {
 	stop   context.CancelCauseFunc // ends the context of the command
 	exits  exits
 	used   watchdog.Usage
-	doing  doing
+	steps  watchdog.Steps
 	serves atomic.Bool // the command ends when somebody else says so, and not soon after its context
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/planner"
@@ -14,22 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// print writes the product of a command to stdout.
-func (a *app) print(s string) error { return a.write([]byte(s)) }
-
-func (a *app) write(data []byte) error {
-	return a.writeWith(func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-// writeWith lets write write to stdout.
-func (a *app) writeWith(write func(io.Writer) error) error {
-	if err := write(a.stdout); err != nil {
-		return &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", err)}
-	}
-	return nil
+// print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdoutWriter].
+func (a *app) print(s string) error {
+	_, err := io.WriteString(a.stdout, s)
+	return err
 }
 
 // plan compiles the roots and prints the warnings. Mistakes are returned as one error unless keepGoing is true and some
@@ -89,13 +76,18 @@ func (a *app) planRoots(cmd *cobra.Command, args []string) (render.Roots, *plann
 	return roots, plan, err
 }
 
-// printPlan prints a plan and returns what is wrong with it.
-func (a *app) printPlan(plan *planner.Plan, form func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := form(&b); err != nil {
+// printPlan plans the directories, prints the plan and returns what is wrong with it.
+func (a *app) printPlan(cmd *cobra.Command, args []string, write func(*planner.Plan, io.Writer) error) error {
+	_, plan, err := a.planRoots(cmd, args)
+	if err != nil {
 		return err
 	}
-	return errors.Join(a.write(b.Bytes()), plan.Err(), a.denied(plan), a.strictError())
+	var b bytes.Buffer
+	if err := write(plan, &b); err != nil {
+		return err
+	}
+	_, err = b.WriteTo(a.stdout)
+	return errors.Join(err, plan.Err(), a.denied(plan), a.strictError())
 }
 
 func planCommand(a *app) *cobra.Command {
@@ -107,25 +99,18 @@ func planCommand(a *app) *cobra.Command {
 its configuration in one line and the file and field it comes from. Nothing is executed and nothing is written.`,
 		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{"text", "json", "dot"}, output) {
-				return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
-			}
-			_, plan, err := a.planRoots(cmd, args)
-			if err != nil {
-				return err
-			}
 			switch output {
+			case "text":
+				return a.printPlan(cmd, args, func(plan *planner.Plan, w io.Writer) error { return plandoc.WriteText(diag.SanitisingWriter(w), plan) })
 			case "json":
-				return a.printPlan(plan, func(w io.Writer) error { return plandoc.WriteJSON(w, plan) })
+				return a.printPlan(cmd, args, func(plan *planner.Plan, w io.Writer) error { return plandoc.WriteJSON(w, plan) })
 			case "dot":
-				return a.printPlan(plan, plan.WriteDOT)
+				return a.printPlan(cmd, args, (*planner.Plan).WriteDOT)
 			}
-			return a.printPlan(plan, func(w io.Writer) error { return plandoc.WriteText(diag.SanitisingWriter(w), plan) })
+			return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
 		},
 	}
-	a.flags.register(cmd)
-	a.functionFlags.register(cmd)
-	a.registerRoots(cmd)
+	a.registerRendering(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the plan: text, json or dot")
 	return cmd
 }
@@ -136,15 +121,9 @@ func graphCommand(a *app) *cobra.Command {
 		Short:   "Draw the plan in the DOT language",
 		Example: "  krmflow graph overlays/prod | dot -Tsvg > plan.svg",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, plan, err := a.planRoots(cmd, args)
-			if err != nil {
-				return err
-			}
-			return a.printPlan(plan, plan.WriteDOT)
+			return a.printPlan(cmd, args, (*planner.Plan).WriteDOT)
 		},
 	}
-	a.flags.register(cmd)
-	a.functionFlags.register(cmd)
-	a.registerRoots(cmd)
+	a.registerRendering(cmd)
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -41,9 +42,7 @@ was changed since krmflow wrote it, unless you add --force.`,
 		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE:    c.run,
 	}
-	a.flags.register(cmd)
-	a.functionFlags.register(cmd)
-	a.registerRoots(cmd)
+	a.registerRendering(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
@@ -72,15 +71,18 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.exits.add(to.abort)()
-	r := &rendering{to: to, missing: map[string]render.Root{}, progress: c.progress(plan.Graph, len(plan.Failed))}
+	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
 	for _, root := range roots {
 		r.missing[root.Dir] = root
 	}
-	defer r.progress.stop()
+	if !c.quiet && !c.log.json {
+		r.progress.Start(c.status, c.stderr)
+	}
+	defer r.progress.Stop()
 	o, end := c.runOptions(ctx, r.event, r.root)
 	defer end()
 	err = errors.Join(plan.Err(), render.Run(ctx, plan, o))
-	r.progress.stop()
+	r.progress.Stop()
 	if err != nil && (!c.keepGoing || ctx.Err() != nil) {
 		return err
 	}
@@ -115,14 +117,14 @@ func drift(plan *planner.Plan, file string) error {
 // A rendering passes what a run makes on to a sink.
 type rendering struct {
 	to       sink
-	progress *progress
+	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
 }
 
 func (r *rendering) event(e scheduler.Event) {
 	if e.Err != nil {
-		r.progress.fail(e.Node)
+		r.progress.Fail(e.Node)
 	}
 }
 
@@ -136,7 +138,7 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.missing, at.Dir)
-	r.progress.done()
+	r.progress.Done()
 	return nil
 }
 
@@ -144,7 +146,7 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 func (r *rendering) finish(ctx context.Context, failed error, strict func() error) error {
 	for _, root := range r.missing {
 		if err := r.to.keep(root); err != nil {
-			return errors.Join(failed, writeFailure(err))
+			return errors.Join(failed, err)
 		}
 	}
 	if ctx.Err() != nil {

@@ -100,8 +100,8 @@ func short(err error) error {
 	if len(err.Error()) <= maxMessageLine {
 		return err
 	}
-	e := *place(err)
-	e.Field, e.Msg = cut(e.Field), cut(e.Msg)
+	e := *atPlace(err)
+	e.Field, e.Msg = truncate(e.Field), truncate(e.Msg)
 	hints := e.Hints
 	e.Hints = nil
 	for i, h := range hints {
@@ -109,12 +109,12 @@ func short(err error) error {
 			e.Hint("and %s", diag.Count(len(hints)-i, "more line"))
 			break
 		}
-		e.Hints = append(e.Hints, cut(h))
+		e.Hints = append(e.Hints, truncate(h))
 	}
 	return &e
 }
 
-func cut(line string) string {
+func truncate(line string) string {
 	if len(line) <= maxMessageLine {
 		return line
 	}
@@ -129,7 +129,7 @@ func (r reporter) print(err error) {
 		if errors.As(err, &node) {
 			ev.Str("node", node.Node.ID)
 		}
-		placed(ev, place(err))
+		send(ev, atPlace(err))
 		return
 	}
 	for _, line := range strings.Split(err.Error(), "\n") {
@@ -140,8 +140,8 @@ func (r reporter) print(err error) {
 	}
 }
 
-// place returns err as an error at the place that it names.
-func place(err error) *diag.Error {
+// atPlace returns err as an error at the place that it names.
+func atPlace(err error) *diag.Error {
 	var node *scheduler.NodeError
 	if errors.As(err, &node) {
 		return node.At()
@@ -149,8 +149,8 @@ func place(err error) *diag.Error {
 	return diag.AsError(err)
 }
 
-// placed logs e with file, line, field and hints if it has them.
-func placed(ev *zerolog.Event, e *diag.Error) {
+// send logs e with file, line, field and hints if it has them.
+func send(ev *zerolog.Event, e *diag.Error) {
 	if e.Pos.File != "" {
 		ev.Str("file", e.Pos.File)
 	}

@@ -40,7 +40,7 @@ func (c *applyRender) sink(ctx context.Context, roots render.Roots, plan *planne
 		if c.check {
 			return nil, usageError(errors.New("--check needs -o with a folder or file"))
 		}
-		return &streamSink{roots: roots, write: func(text func(io.Writer) error, _ fs.FileMode) error { return c.writeWith(text) }}, nil
+		return &streamSink{roots: roots, write: func(text func(io.Writer) error, _ fs.FileMode) error { return text(c.stdout) }}, nil
 	}
 	info, err := os.Stat(c.output)
 	folder := err == nil && info.IsDir() || strings.HasSuffix(c.output, "/") || len(roots) > 1 || c.recursive
@@ -53,7 +53,7 @@ func (c *applyRender) sink(ctx context.Context, roots render.Roots, plan *planne
 	}
 	out, err := output.Open(c.output, output.Options{Context: ctx, Inputs: roots.Dirs(), Force: c.force, Check: c.check})
 	if err != nil {
-		return nil, writeFailure(err)
+		return nil, err
 	}
 	return &folderSink{out: out, name: c.output, check: c.check, log: c.log}, nil
 }
@@ -64,7 +64,7 @@ func (c *applyRender) fileSink(roots render.Roots, plan *planner.Plan) (sink, er
 		return nil, err
 	}
 	if err := output.CheckFile(c.output); err != nil && !c.check {
-		return nil, writeFailure(err)
+		return nil, err
 	}
 	return &streamSink{roots: roots, write: func(text func(io.Writer) error, perm fs.FileMode) error {
 		var b bytes.Buffer
@@ -78,7 +78,7 @@ func (c *applyRender) fileSink(roots render.Roots, plan *planner.Plan) (sink, er
 // writeFile writes the output file, or with --check compares it.
 func (c *applyRender) writeFile(data []byte, perm fs.FileMode) error {
 	if !c.check {
-		return writeFailure(output.WriteFileAtomic(c.output, data, perm))
+		return output.WriteFileAtomic(c.output, data, perm)
 	}
 	old, err := loaders.ReadFile(c.output, yaml.MaxFile)
 	var missing *loaders.NotFoundError
@@ -112,25 +112,10 @@ func (a *app) refuseInput(dest string, plan *planner.Plan, others ...string) err
 			continue
 		}
 		if info, err := os.Stat(filepath.Dir(file)); err == nil && os.SameFile(info, folder) {
-			return writeFailure(&output.RefusedError{Path: dest, Reason: "is an input of this run"})
+			return &output.RefusedError{Path: dest, Reason: "is an input of this run"}
 		}
 	}
 	return nil
-}
-
-// writeFailure gives an error of the output its exit code.
-func writeFailure(err error) error {
-	var locked *output.LockedError
-	var refused *output.RefusedError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &locked):
-		return &exitError{exitLocked, err}
-	case errors.As(err, &refused):
-		return &exitError{exitInput, err}
-	}
-	return &exitError{exitOutput, err}
 }
 
 // streamSink makes one YAML stream of all roots, in the order they were given.
@@ -171,7 +156,7 @@ type folderSink struct {
 func (s *folderSink) put(r render.Root, list *krm.List) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return writeFailure(s.out.Put(r.Out, list))
+	return s.out.Put(r.Out, list)
 }
 
 func (s *folderSink) keep(r render.Root) error { return s.out.Keep(r.Out) }
@@ -185,26 +170,21 @@ func (s *folderSink) abort() {
 func (s *folderSink) commit() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.check {
-		changes, err := s.out.Check()
-		if err != nil {
-			return writeFailure(err)
-		}
-		if changes.None() {
-			return nil
-		}
-		return &exitError{exitChanged, describe(changes, "would be")}
-	}
 	changes, err := s.out.Commit()
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case !s.check:
 		s.log.changes(s.name, changes)
+	case !changes.None():
+		return &exitError{exitChanged, describe(changes)}
 	}
-	return writeFailure(err)
+	return nil
 }
 
-// describe lists what changes, at most a few files of each kind.
-func describe(c output.Changes, verb string) *diag.Error {
-	e := diag.Errorf(diag.Pos{}, "", "the output %s changed: %d added, %d changed, %d removed, %d unchanged", verb, len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
+// describe lists what would change, at most a few files of each kind.
+func describe(c output.Changes) *diag.Error {
+	e := diag.Errorf(diag.Pos{}, "", "the output would be changed: %d added, %d changed, %d removed, %d unchanged", len(c.Added), len(c.Changed), len(c.Removed), c.Unchanged)
 	for _, k := range []struct {
 		sign  string
 		files []string

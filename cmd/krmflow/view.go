@@ -30,22 +30,18 @@ composition.yaml, the output gives the same plan, but for the places (file and l
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			return a.viewComposition(cmd, dir)
+			if err := a.validate(); err != nil {
+				return err
+			}
+			a.log = a.flags.logger(a.stderr)
+			v, plan := planner.Consolidate(dir, a.plannerOptions(cmd, planner.Functions{}))
+			a.log.planned(plan)
+			if err := plan.Err(); err != nil {
+				return err
+			}
+			return errors.Join(a.print(string(yaml.AppendYAML(nil, v))), a.strictError())
 		},
 	}
 	a.flags.registerReading(cmd)
 	return cmd
-}
-
-func (a *app) viewComposition(cmd *cobra.Command, dir string) error {
-	if err := a.validate(); err != nil {
-		return err
-	}
-	a.log = a.flags.logger(a.stderr)
-	v, plan := planner.Consolidate(dir, a.plannerOptions(cmd, planner.Functions{}))
-	a.log.planned(plan)
-	if err := plan.Err(); err != nil {
-		return err
-	}
-	return errors.Join(a.write(yaml.AppendYAML(nil, v)), a.strictError())
 }

@@ -37,8 +37,8 @@ type outside struct {
 	arrived map[string]int // socket -> connections and messages
 }
 
-// plant makes an outside that belongs to the test.
-func plant(t *testing.T) *outside {
+// newOutside makes an outside that belongs to the test.
+func newOutside(t *testing.T) *outside {
 	o := &outside{arrived: map[string]int{}, key: 0x6b720000 + os.Getpid()<<4, shm: -1, msg: -1, sem: -1}
 	o.plantFiles(t)
 	o.sweepUp() // what a run that was killed has left

@@ -81,7 +81,7 @@ func TestSyscalls(t *testing.T) {
 func sweep(t *testing.T, iso exec.Isolation, f function.Function) {
 	x := exec.NewWith(iso)
 	defer x.Close()
-	o := plant(t)
+	o := newOutside(t)
 	mark := "KRMFLOW_TEST=" + o.tree
 	f.Limits.Timeout = time.Minute
 	f.Args, f.Env = append(o.args(), fmt.Sprint("-network=", f.Network != "")), []string{mark}

@@ -1,5 +1,5 @@
-// Package watchdog ends a run that takes more memory or processor time than what it reads and makes is worth. It measures the whole
-// process, so it is for a program that does one run.
+// Package watchdog ends a run that takes more memory or processor time than what it reads and makes is worth, and says what the run
+// was doing. It measures the whole process, so it is for a program that does one run.
 package watchdog
 
 import (

@@ -1,4 +1,4 @@
-package main
+package watchdog
 
 import (
 	"strings"
@@ -11,13 +11,13 @@ import (
 
 // A run that is ended between two steps names the one before, and nodes without a place hide none.
 func TestStoppedBetweenSteps(t *testing.T) {
-	var d doing
+	var s Steps
 	src := &yaml.Source{File: "k/kustomization.yaml", Data: []byte("namePrefix: a\n")}
 	placed := &graph.Node{Origin: graph.Origin{Source: src, Path: []any{"namePrefix"}}}
-	d.begin(placed)
-	d.end(placed)
-	d.begin(&graph.Node{})
-	if err := d.stopped(diag.Limitf("stopped")); !strings.HasPrefix(err.Error(), "k/kustomization.yaml:1: ") {
+	s.Begin(placed)
+	s.End(placed)
+	s.Begin(&graph.Node{})
+	if err := s.Stopped(diag.Limitf("stopped")); !strings.HasPrefix(err.Error(), "k/kustomization.yaml:1: ") {
 		t.Errorf("the place is missing in %q", err)
 	}
 }

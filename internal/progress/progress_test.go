@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"bytes"
@@ -18,15 +18,15 @@ func TestProgress(t *testing.T) {
 		}
 		g.Roots = append(g.Roots, graph.Root{Dir: dir, Node: g.Add(&graph.Node{ID: dir, Inputs: inputs})})
 	}
-	p := &progress{g: g, unknown: 1, bad: map[*graph.Node]bool{}}
+	p := New(g, 1)
 	for _, step := range []struct {
 		do   func()
 		want string
 	}{
 		{func() {}, "0 of 4 roots done, 3 running, 1 failed"},
-		{p.done, "1 of 4 roots done, 2 running, 1 failed"},
-		{func() { p.fail(g.Nodes[base]) }, "1 of 4 roots done, 0 running, 3 failed"},
-		{func() { p.fail(g.Nodes[1]) }, "1 of 4 roots done, 0 running, 3 failed"},
+		{p.Done, "1 of 4 roots done, 2 running, 1 failed"},
+		{func() { p.Fail(g.Nodes[base]) }, "1 of 4 roots done, 0 running, 3 failed"},
+		{func() { p.Fail(g.Nodes[1]) }, "1 of 4 roots done, 0 running, 3 failed"},
 	} {
 		if step.do(); p.String() != step.want {
 			t.Errorf("%s, want %s", p, step.want)
@@ -37,7 +37,7 @@ func TestProgress(t *testing.T) {
 // Messages do not end up behind the status line.
 func TestStatusWriter(t *testing.T) {
 	var b bytes.Buffer
-	s := &statusWriter{w: &b}
+	s := NewStatusWriter(&b)
 	s.show("1 done")
 	s.show("2 done")
 	s.Write([]byte("Warning: x\n"))

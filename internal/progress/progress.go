@@ -1,0 +1,138 @@
+// Package progress shows on stderr how far a run is.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/graph"
+)
+
+// delay is how long a run may take before it shows progress: nobody wants to see that of a short one.
+const delay = time.Second
+
+// A StatusWriter passes on what is written to a terminal, but first removes the status line that it shows: nothing else is
+// ever behind it on its line. It is safe for concurrent use.
+type StatusWriter struct {
+	mu    sync.Mutex
+	w     io.Writer
+	shown bool
+}
+
+// NewStatusWriter returns a writer to w that shows no status.
+func NewStatusWriter(w io.Writer) *StatusWriter { return &StatusWriter{w: w} }
+
+func (s *StatusWriter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	return s.w.Write(p)
+}
+
+// show replaces the status line; empty text removes it.
+func (s *StatusWriter) show(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	if text != "" {
+		fmt.Fprint(s.w, text)
+		s.shown = true
+	}
+}
+
+func (s *StatusWriter) clear() {
+	if s.shown {
+		fmt.Fprint(s.w, "\r\x1b[K")
+		s.shown = false
+	}
+}
+
+// Progress shows how many roots are done: on a terminal one line that is written over, elsewhere a line now and then. It is safe for
+// concurrent use.
+type Progress struct {
+	status   *StatusWriter
+	out      io.Writer
+	g        *graph.Graph
+	unknown  int // roots that could not be planned: they have failed, and are not in g
+	terminal bool
+
+	mu     sync.Mutex
+	count  int
+	failed map[*graph.Node]bool
+	quit   chan struct{}
+	ended  sync.WaitGroup
+}
+
+// New returns the progress of a run of g, which shows nothing yet; unknown is how many roots could not be planned.
+func New(g *graph.Graph, unknown int) *Progress {
+	return &Progress{g: g, unknown: unknown, failed: map[*graph.Node]bool{}, quit: make(chan struct{})}
+}
+
+// Start begins to show the progress: in the status line of status if stderr is a terminal, else as lines in out.
+func (p *Progress) Start(status *StatusWriter, out io.Writer) {
+	p.status, p.out = status, out
+	if info, err := os.Stderr.Stat(); err == nil {
+		p.terminal = info.Mode()&os.ModeCharDevice != 0
+	}
+	p.ended.Go(p.show)
+}
+
+// Done says that a root has ended well.
+func (p *Progress) Done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count++
+}
+
+// Fail says that a node has failed, and so the roots that need it.
+func (p *Progress) Fail(n *graph.Node) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed[n] = true
+}
+
+func (p *Progress) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	total, failed := len(p.g.Roots)+p.unknown, p.unknown
+	if len(p.failed) > 0 {
+		failed += len(p.g.RootsThatNeed(p.failed))
+	}
+	return fmt.Sprintf("%d of %d roots done, %d running, %d failed", p.count, total, total-p.count-failed, failed)
+}
+
+func (p *Progress) show() {
+	every := 100 * time.Millisecond
+	if !p.terminal {
+		every = 5 * time.Second
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-p.quit:
+			p.status.show("")
+			return
+		case <-timer.C:
+			if p.terminal {
+				p.status.show(p.String())
+			} else {
+				fmt.Fprintln(p.out, p)
+			}
+			timer.Reset(every)
+		}
+	}
+}
+
+// Stop ends the display. It may be called more than once.
+func (p *Progress) Stop() {
+	select {
+	case <-p.quit:
+	default:
+		close(p.quit)
+	}
+	p.ended.Wait()
+}
