@@ -99,6 +99,9 @@ func (c *Cache) Close() error {
 	return err
 }
 
+// Path returns the folder of the cache.
+func (c *Cache) Path() string { return filepath.Dir(c.dir) }
+
 // private makes dir, or checks that it is a folder which no other user can change.
 func private(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

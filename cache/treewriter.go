@@ -18,13 +18,14 @@ import (
 
 // Limits bound a tree. The zero value of a field stands for the default.
 type Limits struct {
-	Files int   // number of files, default 100,000
-	Bytes int64 // of all files together, default 1 GiB
+	Files int   // number of files, default [DefaultFiles]
+	Bytes int64 // of all files together, default [DefaultBytes]
 }
 
+// The default limits.
 const (
-	defaultFiles = 100_000
-	defaultBytes = 1 << 30
+	DefaultFiles = 100_000
+	DefaultBytes = 1 << 30
 )
 
 // A TreeWriter takes the files of one tree. It is not safe for concurrent use.
@@ -41,8 +42,8 @@ func (c *Cache) NewTree(limits Limits) (*TreeWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits.Files = cmp.Or(limits.Files, defaultFiles)
-	limits.Bytes = cmp.Or(limits.Bytes, defaultBytes)
+	limits.Files = cmp.Or(limits.Files, DefaultFiles)
+	limits.Bytes = cmp.Or(limits.Bytes, DefaultBytes)
 	return &TreeWriter{c: c, data: data, limits: limits}, nil
 }
 
