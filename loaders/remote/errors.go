@@ -66,17 +66,21 @@ func mismatch(r Reference, want, got fmt.Stringer) error {
 
 // wrap returns err as one about a reference, unless it is one already.
 func wrap(r Reference, err error) error {
-	var known *diag.Error
 	var offline *OfflineError
-	switch {
-	case err == nil, errors.As(err, &offline), errors.Is(err, context.Canceled):
-		return err
-	case errors.Is(err, diag.ErrLimit):
-		return newError(r, diag.ErrLimit, err, "%s", cause(err))
-	case errors.As(err, &known):
+	var known failure
+	if err == nil || errors.As(err, &offline) || errors.As(err, &known) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return notFetched(r, err, "%s", cause(err))
+	kind := ErrRetrieval
+	if errors.Is(err, diag.ErrLimit) {
+		kind = diag.ErrLimit
+	}
+	e := newError(r, kind, err, "%s", cause(err))
+	var inner *diag.Error
+	if errors.As(err, &inner) {
+		e.Msg, e.Hints = r.String()+": "+inner.Msg, inner.Hints
+	}
+	return e
 }
 
 // cause returns the text of what went wrong without the addresses that libraries put in front, which may hold credentials.

@@ -1,16 +1,7 @@
 package remote
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
-type clients struct{}
-
-func newClients(*http.Transport) clients { return clients{} }
-func (s *Session) openHTTPS(ctx context.Context, r Reference, from Origin) (*Content, error) {
-	return nil, nil
-}
 func (s *Session) openOCI(ctx context.Context, r Reference, v Version, from Origin) (*Content, error) {
 	return nil, nil
 }
