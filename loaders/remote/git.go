@@ -79,7 +79,8 @@ func (s *Session) openGit(ctx context.Context, r Reference, v Version, from Orig
 			return nil, err
 		}
 	}
-	tree.Restore = func() error { _, err := s.fetchGit(ctx, r, v, from); return err }
+	later := context.WithoutCancel(ctx)
+	tree.Restore = func() error { _, err := s.fetchGit(later, r, v, from); return err }
 	return &Content{Version: v, Tree: tree}, nil
 }
 

@@ -72,9 +72,11 @@ func publicOnly(base *http.Transport) *http.Transport {
 // A courier sends the requests of one fetch. It tries again what a server asks to try later.
 type courier struct {
 	clients
-	from    Origin
-	host    string // that the reference names: others, where a redirection may lead, must be public
-	retried func(attempt int, wait time.Duration)
+	from Origin
+	host string // that the reference names: others, where a redirection may lead, must be public
+	// everywhere allows all hosts: a registry of the user's may have its tokens and blobs elsewhere in the user's network.
+	everywhere bool
+	retried    func(attempt int, wait time.Duration)
 }
 
 // The limits of retries.
@@ -93,7 +95,7 @@ func (e *statusError) Error() string {
 // RoundTrip makes a courier an [http.RoundTripper].
 func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 	t := c.any
-	if c.from == FromFetched || !strings.EqualFold(req.URL.Host, c.host) {
+	if c.from == FromFetched || !c.everywhere && !strings.EqualFold(req.URL.Host, c.host) {
 		if !isPublicName(req.URL.Host) {
 			return nil, errNotPublic
 		}

@@ -183,7 +183,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // openArchive returns the files of an archive, which is known by its digest.
 func (s *Session) openArchive(ctx context.Context, r Reference, from Origin) (*Content, error) {
-	unpacked := func() (*cache.Tree, error) {
+	unpacked := func(ctx context.Context) (*cache.Tree, error) {
 		data, err := s.opt.Cache.Get(r.Pin)
 		if err != nil {
 			if data, err = s.fetchFile(ctx, r, from); err != nil {
@@ -198,10 +198,11 @@ func (s *Session) openArchive(ctx context.Context, r Reference, from Origin) (*C
 	}
 	tree, err := s.tree("archive", r.Pin.String())
 	if err != nil {
-		if tree, err = unpacked(); err != nil {
+		if tree, err = unpacked(ctx); err != nil {
 			return nil, err
 		}
 	}
-	tree.Restore = func() error { _, err := unpacked(); return err }
+	later := context.WithoutCancel(ctx)
+	tree.Restore = func() error { _, err := unpacked(later); return err }
 	return &Content{Version: Version{Scheme: HTTPS, Digest: r.Pin}, Tree: tree}, nil
 }

@@ -344,6 +344,8 @@ func archives(t *testing.T, files ...tar.Header) map[string][]byte {
 	return map[string][]byte{".tar.gz": tgz.Bytes(), ".zip": zipped.Bytes()}
 }
 
+func tarFile(name string) tar.Header { return tar.Header{Name: name} }
+
 func TestArchives(t *testing.T) {
 	good := archives(t, tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "top/", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "top/x.yaml"}, tar.Header{Name: "top/run", Mode: 0o755},
 		tar.Header{Name: "top/link", Typeflag: tar.TypeSymlink, Linkname: "x.yaml"})
