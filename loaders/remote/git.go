@@ -47,7 +47,7 @@ func (s *Session) resolveGit(ctx context.Context, r Reference, from Origin) (Ver
 		}
 	}
 	e := notFetched(r, fs.ErrNotExist, "there is no such branch or tag")
-	if hexPattern.MatchString(r.Ref) {
+	if len(r.Ref) >= 4 && isHex(r.Ref) {
 		e.Hint("a commit must be named by all of its 40 digits")
 	}
 	return Version{}, e

@@ -28,7 +28,7 @@ type gitServer struct {
 	*httptest.Server
 	dir              string
 	fetches, listens atomic.Int64
-	handler          func(http.ResponseWriter, *http.Request) bool // may answer itself
+	handler          atomic.Pointer[func(http.ResponseWriter, *http.Request) bool] // may answer itself
 }
 
 func serveGit(t *testing.T) *gitServer {
@@ -47,7 +47,7 @@ func serveGit(t *testing.T) *gitServer {
 		Env:    []string{"GIT_PROJECT_ROOT=" + g.dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + t.TempDir()},
 	}
 	g.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.handler != nil && g.handler(w, r) {
+		if h := g.handler.Load(); h != nil && (*h)(w, r) {
 			return
 		}
 		if strings.HasSuffix(r.URL.Path, "/info/refs") {
@@ -71,6 +71,8 @@ func serveGit(t *testing.T) *gitServer {
 	t.Setenv("HOME", t.TempDir())
 	return g
 }
+
+func (g *gitServer) handle(h func(http.ResponseWriter, *http.Request) bool) { g.handler.Store(&h) }
 
 // repo makes a repository name.git with commits, each a set of files, and returns their ids. A text "-> x" is a symbolic link.
 func (g *gitServer) repo(t *testing.T, name string, commits ...map[string]string) []string {
@@ -279,13 +281,13 @@ func TestGitTimeout(t *testing.T) {
 	g.repo(t, "r", map[string]string{"x": "1"})
 	stop := make(chan struct{})
 	defer close(stop)
-	g.handler = func(w http.ResponseWriter, r *http.Request) bool {
+	g.handle(func(w http.ResponseWriter, r *http.Request) bool {
 		select {
 		case <-stop:
 		case <-r.Context().Done():
 		}
 		return true
-	}
+	})
 	s := session(t, Options{})
 	start := time.Now()
 	_, err := read(t, s, g.URL+"/r.git//x?timeout=1")
@@ -309,7 +311,7 @@ func TestGitTimeout(t *testing.T) {
 func TestGitCredentials(t *testing.T) {
 	g := serveGit(t)
 	g.repo(t, "r", map[string]string{"x": "1"})
-	g.handler = func(w http.ResponseWriter, r *http.Request) bool {
+	g.handle(func(w http.ResponseWriter, r *http.Request) bool {
 		user, password, _ := r.BasicAuth()
 		if user == "me" && password == "canary" || user == "canary" && password == "" {
 			return false
@@ -317,7 +319,7 @@ func TestGitCredentials(t *testing.T) {
 		w.Header().Set("WWW-Authenticate", "Basic realm=x")
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
-	}
+	})
 	for _, user := range []string{"me:canary@", "canary@"} {
 		var events []string
 		s := session(t, Options{Progress: func(e Event) { events = append(events, e.Reference) }})

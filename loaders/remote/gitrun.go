@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -203,25 +202,33 @@ type gitError struct {
 func (e *gitError) Error() string { return cmp.Or(e.text, e.err.Error()) }
 func (e *gitError) Unwrap() error { return e.err }
 
-var (
-	noise      = regexp.MustCompile(`(?m)^(warning|hint|remote: (Enumerating|Counting|Compressing|Total)).*$`)
-	inAddress  = regexp.MustCompile(`://[^/@\s']*@`)
-	saidPrefix = regexp.MustCompile(`^(fatal|error|remote): `)
-)
-
 // said returns what git wrote on stderr, in one line and without credentials.
 func (g *gitRun) said(text string) string {
-	text = inAddress.ReplaceAllString(noise.ReplaceAllString(text, ""), "://")
 	var lines []string
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, saidPrefix.ReplaceAllString(line, ""))
+		line = strings.TrimSpace(line)
+		for _, prefix := range []string{"fatal: ", "error: ", "remote: "} {
+			line = strings.TrimPrefix(line, prefix)
+		}
+		if line != "" && !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "hint: ") && len(lines) < 4 {
+			lines = append(lines, hideUsers(line))
 		}
 	}
-	if len(lines) > 4 {
-		lines = lines[:4]
-	}
 	return diag.Sanitise(strings.Join(lines, "; "))
+}
+
+// hideUsers removes user and password from the URLs in a text.
+func hideUsers(text string) string {
+	before, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return text
+	}
+	end := strings.IndexAny(rest, "/' \"")
+	if end < 0 {
+		end = len(rest)
+	}
+	host := rest[:end]
+	return before + "://" + host[strings.LastIndexByte(host, '@')+1:] + hideUsers(rest[end:])
 }
 
 // tail keeps the first bytes that are written to it.

@@ -7,12 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
-
-	getter "github.com/hashicorp/go-getter/v2"
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
@@ -76,16 +71,7 @@ func (s *Session) fetchFile(ctx context.Context, r Reference, from Origin) (data
 		return nil, &OfflineError{Reference: r.String()}
 	}
 	err = s.fetch(ctx, r, func(ctx context.Context) error {
-		dir, err := s.opt.Cache.TempDir()
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		file := filepath.Join(dir, "file")
-		if err := s.get(ctx, r, from, file); err != nil {
-			return err
-		}
-		data, err = os.ReadFile(file)
+		data, err = s.get(ctx, r, from)
 		return err
 	})
 	if err != nil {
@@ -106,79 +92,41 @@ func explain(err error) error {
 	return err
 }
 
-// get fetches a URL into a file. Of what the library can do it uses this alone: it detects nothing, unpacks nothing, follows no
-// header of the server's to other places and sends no credentials of the user's.
-func (s *Session) get(ctx context.Context, r Reference, from Origin, file string) error {
-	u, err := url.Parse(r.Location)
-	if err != nil {
-		return err
-	}
-	client := s.client(r, from)
-	client.Transport = &exactly{url: u, max: s.opt.MaxBytes, next: client.Transport}
-	// The library cuts URLs and their parameters: it is given the server alone, and the request gets the URL again.
-	source := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/file"}).String()
-	hg := &getter.HttpGetter{Client: client, DoNotCheckHeadFirst: true, XTerraformGetDisabled: true, MaxBytes: s.opt.MaxBytes + 1}
-	c := &getter.Client{Getters: []getter.Getter{hg}, Decompressors: map[string]getter.Decompressor{}, DisableSymlinks: true}
-	_, err = c.Get(ctx, &getter.Request{Src: source, Dst: file, GetMode: getter.ModeFile, Umask: 0o077, DisableSymlinks: true})
-	return err
-}
-
-// exactly sends the first request of a fetch to a URL as it is written, and sees to it that the answer is whole: a status, a length or
-// an encoding that is not what it must be is an error.
-type exactly struct {
-	url  *url.URL
-	max  int64
-	next http.RoundTripper
-}
-
-func (e *exactly) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	if req.Response == nil { // not redirected
-		req.URL = e.url
-		if user := e.url.User; user != nil {
-			password, _ := user.Password()
-			req.SetBasicAuth(user.Username(), password)
-		}
-	}
-	resp, err := e.next.RoundTrip(req)
+// get returns the whole of what is behind a URL. It sends no credentials but those in the URL. An answer whose status, length or encoding
+// is not what it must be is an error.
+func (s *Session) get(ctx context.Context, r Reference, from Origin) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Location, nil)
 	if err != nil {
 		return nil, err
 	}
-	if location, err := req.URL.Parse(resp.Header.Get("Location")); err == nil && resp.StatusCode/100 == 3 {
-		resp.Header.Set("Location", location.String())
-		return resp, nil
+	resp, err := s.client(r, from).Do(req)
+	if err != nil {
+		return nil, err
 	}
+	defer resp.Body.Close()
 	switch encoding := resp.Header.Get("Content-Encoding"); {
 	case resp.StatusCode != http.StatusOK:
-		err = &statusError{resp.StatusCode}
+		return nil, &statusError{resp.StatusCode}
 	case encoding != "" && encoding != "identity":
-		err = fmt.Errorf("the server sends it in the encoding %q, which was not asked for", encoding)
-	case resp.ContentLength > e.max:
-		err = tooLong(e.max)
-	default:
-		resp.Body = &bounded{ReadCloser: resp.Body, left: e.max, max: e.max}
-		return resp, nil
+		return nil, fmt.Errorf("the server sends it in the encoding %q, which was not asked for", encoding)
 	}
-	resp.Body.Close()
-	return nil, err
+	return readUpTo(s.opt.MaxBytes, resp.ContentLength, resp.Body)
+}
+
+// readUpTo reads all of r, which says that it is size bytes, or less than none if it does not know.
+func readUpTo(limit, size int64, r io.Reader) ([]byte, error) {
+	if size > limit {
+		return nil, tooLong(limit)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = tooLong(limit)
+	}
+	return data, err
 }
 
 func tooLong(limit int64) error {
 	return diag.Limitf("it has more than %s", diag.Size(limit)).Hint("--max-fetch-bytes sets how much one fetch may bring")
-}
-
-// bounded is a body of which no more than max bytes can be read.
-type bounded struct {
-	io.ReadCloser
-	left, max int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return n, tooLong(b.max)
-	}
-	return n, err
 }
 
 // openArchive returns the files of an archive, which is known by its digest.

@@ -46,7 +46,7 @@ func (s *fileServer) options() Options {
 	return Options{Transport: s.Client().Transport.(*http.Transport).Clone()}
 }
 
-const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+const yamlText = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
 
 func TestHTTPSOncePerRun(t *testing.T) {
 	var n atomic.Int64
@@ -59,47 +59,47 @@ func TestHTTPSOncePerRun(t *testing.T) {
 		}
 		http.SetCookie(w, &http.Cookie{Name: "c", Value: "1"})
 		w.Header().Set("X-Terraform-Get", "file:///etc/passwd")
-		fmt.Fprintf(w, "%s# %d\n", manifest, n.Add(1)) // never the same
+		fmt.Fprintf(w, "%s# %d\n", yamlText, n.Add(1)) // never the same
 	})
 	s := session(t, srv.options())
 	var all sync.WaitGroup
 	text := srv.URL + "/a//b.yaml?b=2&a=1&archive=x&filename=y&checksumx=1"
 	for range 20 {
 		all.Go(func() {
-			if got, err := read(t, s, text); got != manifest+"# 1\n" || err != nil {
+			if got, err := read(t, s, text); got != yamlText+"# 1\n" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
 		})
 	}
 	all.Wait()
 	v, err := s.Resolve(t.Context(), reference(t, text), FromUser)
-	if err != nil || v.Digest != krm.DigestOf([]byte(manifest+"# 1\n")) {
+	if err != nil || v.Digest != krm.DigestOf([]byte(yamlText+"# 1\n")) {
 		t.Errorf("%s, %v", v, err)
 	}
 	if srv.requests.Load() != 1 {
 		t.Errorf("%d requests", srv.requests.Load())
 	}
 	// The next run sees what the server has then.
-	if got, err := read(t, session(t, Options{Cache: s.opt.Cache, Transport: s.opt.Transport}), text); got != manifest+"# 2\n" || err != nil {
+	if got, err := read(t, session(t, Options{Cache: s.opt.Cache, Transport: s.opt.Transport}), text); got != yamlText+"# 2\n" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
 func TestHTTPSPinned(t *testing.T) {
-	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, manifest) })
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, yamlText) })
 	opt := srv.options()
-	right, wrong := krm.DigestOf([]byte(manifest)), krm.DigestOf([]byte("x"))
+	right, wrong := krm.DigestOf([]byte(yamlText)), krm.DigestOf([]byte("x"))
 	s := session(t, opt)
 	if _, err := read(t, s, srv.URL+"/x.yaml?checksum="+wrong.String()); !errors.Is(err, ErrVerification) || !strings.Contains(err.Error(), right.String()) || !strings.Contains(err.Error(), wrong.String()) {
 		t.Error(err)
 	}
 	opt.Cache = s.opt.Cache
-	if got, err := read(t, s, srv.URL+"/x.yaml#sha256="+right.String()[7:]); got != manifest || err != nil {
+	if got, err := read(t, s, srv.URL+"/x.yaml#sha256="+right.String()[7:]); got != yamlText || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	n := srv.requests.Load()
 	opt.Offline = true
-	if got, err := read(t, session(t, opt), srv.URL+"/x.yaml@"+right.String()); got != manifest || err != nil {
+	if got, err := read(t, session(t, opt), srv.URL+"/x.yaml@"+right.String()); got != yamlText || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	var offline *OfflineError
@@ -201,12 +201,12 @@ func TestHTTPSRetries(t *testing.T) {
 			w.WriteHeader([]int{429, 503}[i-1])
 			return
 		}
-		io.WriteString(w, manifest)
+		io.WriteString(w, yamlText)
 	})
 	var states []State
 	opt := srv.options()
 	opt.Progress = func(e Event) { states = append(states, e.State) }
-	if got, err := read(t, session(t, opt), srv.URL+"/x.yaml"); got != manifest || err != nil {
+	if got, err := read(t, session(t, opt), srv.URL+"/x.yaml"); got != yamlText || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	if fmt.Sprint(states) != "[started retrying retrying done]" {
@@ -231,14 +231,14 @@ func TestHTTPSRedirects(t *testing.T) {
 			w.Header().Set("Location", "x.yaml")
 			w.WriteHeader(http.StatusFound)
 		case "/dir/x.yaml":
-			io.WriteString(w, manifest)
+			io.WriteString(w, yamlText)
 		default:
 			http.Redirect(w, r, other.URL, http.StatusFound)
 		}
 	})
 	with := strings.Replace(srv.URL, "https://", "https://me:canary@", 1)
 	s := session(t, srv.options())
-	if got, err := read(t, s, with+"/dir/within.yaml"); got != manifest || err != nil {
+	if got, err := read(t, s, with+"/dir/within.yaml"); got != yamlText || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	// Another host must be public, whoever refers to it.
@@ -252,7 +252,7 @@ func TestHTTPSRedirects(t *testing.T) {
 }
 
 func TestHTTPSCertificates(t *testing.T) {
-	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, manifest) })
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, yamlText) })
 	if _, err := read(t, session(t, Options{}), srv.URL+"/x.yaml"); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "certificate") {
 		t.Error(err)
 	}
@@ -267,9 +267,9 @@ func TestHTTPSCertificates(t *testing.T) {
 }
 
 func TestPlainHTTP(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, manifest) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, yamlText) }))
 	defer srv.Close()
-	if got, err := read(t, session(t, Options{}), srv.URL+"/x.yaml"); got != manifest || err != nil {
+	if got, err := read(t, session(t, Options{}), srv.URL+"/x.yaml"); got != yamlText || err != nil {
 		t.Errorf("on this machine: %q, %v", got, err)
 	}
 	s := session(t, Options{Offline: true})
@@ -288,16 +288,16 @@ func TestPlainHTTP(t *testing.T) {
 func TestEither(t *testing.T) {
 	g := serveGit(t)
 	ids := g.repo(t, "org/r", map[string]string{"d/x": "1"})
-	page := true
-	g.handler = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path == "/org/r/d" && page {
+	var there atomic.Bool
+	g.handle(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/org/r/d" && !there.Load() {
 			io.WriteString(w, "<html>")
 			return true
 		}
 		r.URL.Path = strings.Replace(r.URL.Path, "/org/r/info", "/org/r.git/info", 1)
 		r.URL.Path = strings.Replace(r.URL.Path, "/org/r/git-upload", "/org/r.git/git-upload", 1)
 		return false
-	}
+	})
 	for range 2 {
 		s := session(t, Options{Transport: g.Client().Transport.(*http.Transport)})
 		c, err := s.Open(t.Context(), reference(t, g.URL+"/org/r/d?ref=v1"), FromUser)
@@ -307,7 +307,7 @@ func TestEither(t *testing.T) {
 		if c.Tree == nil || c.Version.Commit != ids[0] || c.Reference.Path != "d" || c.Reference.Location != g.URL+"/org/r" || c.Reference.Mutable() {
 			t.Errorf("%+v", c)
 		}
-		page = false
+		there.Store(true)
 	}
 }
 
@@ -418,7 +418,7 @@ func TestCancelledIsAskedAgain(t *testing.T) {
 			<-r.Context().Done()
 			return
 		}
-		io.WriteString(w, manifest)
+		io.WriteString(w, yamlText)
 	})
 	s := session(t, srv.options())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -426,7 +426,7 @@ func TestCancelledIsAskedAgain(t *testing.T) {
 	if _, err := s.Open(ctx, reference(t, srv.URL+"/x.yaml"), FromUser); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if got, err := read(t, s, srv.URL+"/x.yaml"); got != manifest || err != nil {
+	if got, err := read(t, s, srv.URL+"/x.yaml"); got != yamlText || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }

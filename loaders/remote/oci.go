@@ -6,51 +6,49 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net/http"
-	"net/netip"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/content"
-	"oras.land/oras-go/v2/errdef"
-	registry "oras.land/oras-go/v2/registry/remote"
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
-	"oras.land/oras-go/v2/registry/remote/errcode"
-
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
 // maxManifest bounds a manifest, in bytes.
 const maxManifest = 4 << 20
 
+// A descriptor names content in a manifest.
+type descriptor struct {
+	MediaType   string            `json:"mediaType"`
+	Digest      string            `json:"digest"`
+	Size        int64             `json:"size"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// digest returns what the content must have.
+func (d descriptor) digest() (krm.Digest, error) {
+	sum, err := krm.ParseDigest(d.Digest)
+	if err != nil {
+		return sum, fmt.Errorf("the registry names content by %q, and krmflow takes sha256 alone", d.Digest)
+	}
+	return sum, nil
+}
+
+// A manifest lists what an artifact consists of.
+type manifest struct {
+	Layers    []descriptor      `json:"layers"`
+	Manifests []json.RawMessage `json:"manifests"` // of an index
+}
+
+// titleAnnotation is the name of a file that a layer is.
+const titleAnnotation = "org.opencontainers.image.title"
+
 // resolveOCI asks a registry which manifest a tag is on.
 func (s *Session) resolveOCI(ctx context.Context, r Reference, from Origin) (v Version, err error) {
-	err = s.registry(ctx, r, from, func(repo *registry.Repository) error {
-		desc, err := repo.Resolve(ctx, r.Ref)
-		if err != nil {
-			return err
-		}
+	err = s.registry(r, from, func(reg *registry) error {
 		v.Scheme = OCI
-		v.Digest, err = digestOf(desc)
+		v.Digest, err = reg.resolve(ctx, r.Ref)
 		return err
 	})
 	return v, err
-}
-
-// digestOf returns the digest of what a descriptor describes.
-func digestOf(desc ocispec.Descriptor) (krm.Digest, error) {
-	d, err := krm.ParseDigest(desc.Digest.String())
-	if err != nil {
-		return d, fmt.Errorf("the registry names content by %q, and krmflow takes sha256 alone", desc.Digest)
-	}
-	return d, nil
 }
 
 // openOCI returns what is in an artifact: the file that is its only layer, or the tree of its files.
@@ -91,10 +89,10 @@ func (s *Session) fetchOCI(ctx context.Context, r Reference, v Version, from Ori
 		return &OfflineError{Reference: r.At(v).String()}
 	}
 	return s.fetch(ctx, r, func(ctx context.Context) error {
-		return s.registry(ctx, r, from, func(repo *registry.Repository) error {
+		return s.registry(r, from, func(reg *registry) error {
 			data, err := s.opt.Cache.Get(v.Digest)
 			if err != nil {
-				if data, err = s.fetchManifest(ctx, repo, v.Digest); err != nil {
+				if data, err = reg.manifest(ctx, v.Digest); err != nil {
 					return err
 				}
 			}
@@ -103,7 +101,7 @@ func (s *Session) fetchOCI(ctx context.Context, r Reference, v Version, from Ori
 				return err
 			}
 			for _, layer := range m.Layers {
-				if err := s.fetchLayer(ctx, repo, layer); err != nil {
+				if err := s.fetchLayer(ctx, reg, layer); err != nil {
 					return err
 				}
 			}
@@ -113,24 +111,8 @@ func (s *Session) fetchOCI(ctx context.Context, r Reference, v Version, from Ori
 	})
 }
 
-func (s *Session) fetchManifest(ctx context.Context, repo *registry.Repository, d krm.Digest) ([]byte, error) {
-	_, body, err := repo.FetchReference(ctx, d.String())
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxManifest+1))
-	if err == nil && len(data) > maxManifest {
-		err = diag.Limitf("the manifest has more than %s", diag.Size(maxManifest))
-	}
-	if got := krm.DigestOf(data); err == nil && got != d {
-		err = &digestError{want: d, got: got}
-	}
-	return data, err
-}
-
-func (s *Session) fetchLayer(ctx context.Context, repo *registry.Repository, layer ocispec.Descriptor) error {
-	d, err := digestOf(layer)
+func (s *Session) fetchLayer(ctx context.Context, reg *registry, layer descriptor) error {
+	d, err := layer.digest()
 	if err != nil {
 		return err
 	}
@@ -140,7 +122,7 @@ func (s *Session) fetchLayer(ctx context.Context, repo *registry.Repository, lay
 	if layer.Size < 0 || layer.Size > s.opt.MaxBytes {
 		return tooLong(s.opt.MaxBytes)
 	}
-	body, err := repo.Blobs().Fetch(ctx, layer)
+	body, err := reg.blob(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -169,14 +151,11 @@ type digestError struct{ want, got krm.Digest }
 func (e *digestError) Error() string { return fmt.Sprintf("it must be %s, and is %s", e.want, e.got) }
 
 // parseManifest reads the manifest of an artifact.
-func parseManifest(data []byte) (m ocispec.Manifest, err error) {
-	var index struct {
-		Manifests []json.RawMessage `json:"manifests"`
-	}
+func parseManifest(data []byte) (m manifest, err error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return m, fmt.Errorf("the manifest cannot be read: %w", err)
 	}
-	if json.Unmarshal(data, &index) == nil && len(index.Manifests) > 0 {
+	if len(m.Manifests) > 0 {
 		return m, errors.New("it is an index of several artifacts: name one of them by its digest")
 	}
 	if len(m.Layers) == 0 {
@@ -196,7 +175,7 @@ func (s *Session) storedArtifact(d krm.Digest) (*Content, error) {
 		return nil, err
 	}
 	if layer := m.Layers[0]; len(m.Layers) == 1 && !isTar(layer.MediaType) {
-		d, err := digestOf(layer)
+		d, err := layer.digest()
 		if err != nil {
 			return nil, err
 		}
@@ -239,8 +218,8 @@ func (s *Session) unpacked(d krm.Digest) (*cache.Tree, error) {
 	return tree, s.opt.Cache.Record("oci", d.String(), tree.Digest)
 }
 
-func (s *Session) layer(desc ocispec.Descriptor) ([]byte, error) {
-	d, err := digestOf(desc)
+func (s *Session) layer(desc descriptor) ([]byte, error) {
+	d, err := desc.digest()
 	if err != nil {
 		return nil, err
 	}
@@ -248,14 +227,14 @@ func (s *Session) layer(desc ocispec.Descriptor) ([]byte, error) {
 }
 
 // files makes a tree of layers that are files with names.
-func (s *Session) files(layers []ocispec.Descriptor) (*cache.Tree, error) {
+func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
 	w, err := s.opt.Cache.NewTree(s.limits())
 	if err != nil {
 		return nil, err
 	}
 	defer w.Discard()
 	for _, layer := range layers {
-		name := layer.Annotations[ocispec.AnnotationTitle]
+		name := layer.Annotations[titleAnnotation]
 		if name == "" || isTar(layer.MediaType) {
 			return nil, fmt.Errorf("the artifact has %d layers, and one with the media type %q is no file with a name", len(layers), layer.MediaType)
 		}
@@ -268,92 +247,6 @@ func (s *Session) files(layers []ocispec.Descriptor) (*cache.Tree, error) {
 		}
 	}
 	return w.Commit()
-}
-
-// registry calls use with the repository of a reference. A registry on this machine may speak http.
-func (s *Session) registry(ctx context.Context, r Reference, from Origin, use func(*registry.Repository) error) error {
-	repo, err := registry.NewRepository(r.Location)
-	if err != nil {
-		return wrap(r, err)
-	}
-	c := s.client(r, from)
-	c.Transport.(*courier).everywhere = from == FromUser
-	c.CheckRedirect = checkRedirect(true) // everything is known by its digest, once a tag is resolved
-	client := &auth.Client{Client: c, Cache: auth.NewCache()}
-	if isLoopbackName(r.host()) {
-		client.BlockedRealmPrefixes = []netip.Prefix{}
-	}
-	if from == FromUser {
-		client.Credential = credentials.Credential(credentialFiles())
-	}
-	repo.Client = client
-	err = use(repo)
-	if err != nil && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") && isLoopbackName(r.host()) && from == FromUser {
-		repo.PlainHTTP = true
-		err = use(repo)
-	}
-	return explainRegistry(r, err)
-}
-
-// credentialFiles returns the credentials that the user has stored for podman and docker.
-func credentialFiles() credentials.Store {
-	var paths []string
-	add := func(dir, name string) {
-		if dir != "" {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	add(os.Getenv("REGISTRY_AUTH_FILE"), "")
-	add(os.Getenv("XDG_RUNTIME_DIR"), "containers/auth.json")
-	home, _ := os.UserHomeDir()
-	config := os.Getenv("XDG_CONFIG_HOME")
-	if config == "" && home != "" {
-		config = filepath.Join(home, ".config")
-	}
-	add(config, "containers/auth.json")
-	if docker := os.Getenv("DOCKER_CONFIG"); docker != "" {
-		add(docker, "config.json")
-	} else if home != "" {
-		add(home, ".docker/config.json")
-	}
-	var stores []credentials.Store
-	for _, path := range slices.Compact(paths) {
-		if _, err := os.Stat(path); err != nil {
-			continue
-		}
-		if store, err := credentials.NewStore(path, credentials.StoreOptions{}); err == nil {
-			stores = append(stores, store)
-		}
-	}
-	if len(stores) == 0 {
-		return credentials.NewMemoryStore()
-	}
-	return credentials.NewStoreWithFallbacks(stores[0], stores[1:]...)
-}
-
-// explainRegistry returns an error of a registry in our words.
-func explainRegistry(r Reference, err error) error {
-	var wrong *digestError
-	var answer *errcode.ErrorResponse
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &wrong):
-		return mismatch(r, wrong.want, wrong.got)
-	case errors.Is(err, content.ErrMismatchedDigest):
-		return newError(r, ErrVerification, err, "the registry sends other content than it names")
-	case errors.Is(err, errdef.ErrNotFound):
-		return notFetched(r, fs.ErrNotExist, "there is no such artifact")
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		err = &statusError{http.StatusUnauthorized}
-	case errors.As(err, &answer):
-		err = &statusError{answer.StatusCode}
-	}
-	var status *statusError
-	if errors.As(err, &status) && (status.code == http.StatusUnauthorized || status.code == http.StatusForbidden) {
-		return notFetched(r, err, "%s", status).Hint("credentials are those of podman login and docker login for %s", r.host())
-	}
-	return wrap(r, err)
 }
 
 // MediaType says what a layer of a function catalog's artifact is: "catalog", "definition" or "runtime-exec", "runtime-starlark" and so on. There are two

@@ -272,7 +272,8 @@ func TestOCILies(t *testing.T) {
 	srv.push(t, "org/large", "v1", layer{catalogType, "", strings.Repeat("x", 5000)})
 	target, _ := url.Parse(srv.url)
 	var manifests, blobs atomic.Int64
-	lie := ""
+	var lie atomic.Value
+	lie.Store("")
 	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }, ModifyResponse: func(r *http.Response) error {
 		isBlob := strings.Contains(r.Request.URL.Path, "/blobs/")
 		if isBlob {
@@ -280,7 +281,7 @@ func TestOCILies(t *testing.T) {
 		} else if strings.Contains(r.Request.URL.Path, "/manifests/") {
 			manifests.Add(1)
 		}
-		if data, err := io.ReadAll(r.Body); err == nil && (lie == "blob" && isBlob || lie == "manifest" && !isBlob && r.Request.Method == "GET") {
+		if data, err := io.ReadAll(r.Body); err == nil && (lie.Load() == "blob" && isBlob || lie.Load() == "manifest" && !isBlob && r.Request.Method == "GET") {
 			r.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("honest"), []byte("h0nest")), []byte("size"), []byte("Size"))))
 		} else {
 			r.Body = io.NopCloser(bytes.NewReader(data))
@@ -290,14 +291,15 @@ func TestOCILies(t *testing.T) {
 	front := httptest.NewServer(proxy)
 	defer front.Close()
 	host := strings.TrimPrefix(front.URL, "http://")
-	for _, lie = range []string{"blob", "manifest"} {
+	for _, what := range []string{"blob", "manifest"} {
+		lie.Store(what)
 		for _, ref := range []string{":v1", "@" + d.String()} {
 			if got, err := read(t, session(t, Options{}), "oci://"+host+"/org/cat"+ref); !errors.Is(err, ErrVerification) {
-				t.Errorf("%s %s: %q, %v", lie, ref, got, err)
+				t.Errorf("%s %s: %q, %v", what, ref, got, err)
 			}
 		}
 	}
-	lie = ""
+	lie.Store("")
 	if _, err := read(t, session(t, Options{MaxBytes: 1000}), "oci://"+host+"/org/large:v1"); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}

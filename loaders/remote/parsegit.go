@@ -138,8 +138,7 @@ func cutUser(s string) (user, rest string) {
 		return "", s
 	}
 	for i := range len(user) {
-		c := user[i] | 0x20
-		if letter := c >= 'a' && c <= 'z'; !letter && (i == 0 || user[i] != '-' && (user[i] < '0' || user[i] > '9')) {
+		if c := user[i]; !isAlphanumeric(c) && c != '-' || i == 0 && (c < 'A' || c == '-') {
 			return "", s
 		}
 	}

@@ -35,6 +35,12 @@ func isLoopbackName(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
+// isLocalName reports whether a host is this machine, or an address that no router passes on.
+func isLocalName(host string) bool {
+	addr, err := netip.ParseAddr(hostname(host))
+	return isLoopbackName(host) || err == nil && (addr.Unmap().IsLinkLocalUnicast() || addr.IsUnspecified())
+}
+
 // isPublicName reports whether a host can be one of the Internet, as far as its name tells.
 func isPublicName(host string) bool {
 	name := strings.ToLower(strings.TrimSuffix(hostname(host), "."))

@@ -3,7 +3,6 @@ package remote
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 	"time"
 
@@ -140,26 +139,32 @@ func (r Reference) protocol() string {
 	return strings.ToLower(scheme)
 }
 
-var (
-	commitPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	hexPattern    = regexp.MustCompile(`^[0-9a-f]{4,39}$`)
-	refPattern    = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._/+@=_-]{0,254}$`)
-)
-
 // isCommit reports whether ref is the whole name of a commit.
-func isCommit(ref string) bool { return commitPattern.MatchString(ref) }
+func isCommit(ref string) bool { return (len(ref) == 40 || len(ref) == 64) && isHex(ref) }
+
+// isHex reports whether text has nothing but hexadecimal digits, in lower case.
+func isHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }
 
 // isRef reports whether ref can be given to git: it begins like no option, and has nothing that git would expand.
 func isRef(ref string) bool {
-	if !refPattern.MatchString(ref) || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") {
+	if ref == "" || len(ref) > 255 || !isAlphanumeric(ref[0]) {
 		return false
+	}
+	for i := range len(ref) {
+		if !isAlphanumeric(ref[i]) && strings.IndexByte("._/+@=-", ref[i]) < 0 {
+			return false
+		}
 	}
 	for _, bad := range []string{"..", "@{", "//", "/.", ".lock/"} {
 		if strings.Contains(ref, bad) {
 			return false
 		}
 	}
-	return !strings.HasSuffix(ref, ".lock")
+	return !strings.HasSuffix(ref, ".lock") && !strings.HasSuffix(ref, "/") && !strings.HasSuffix(ref, ".")
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
 // cleanPath returns a path inside of something fetched in the form of [fs.FS], empty for its root.
