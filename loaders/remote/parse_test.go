@@ -106,7 +106,7 @@ func TestParseRefuses(t *testing.T) {
 		"https://host/r.git?ref=--upload-pack=x", "https://host/r.git?ref=-x", "https://host/r.git?ref=a..b", "https://host/r.git?ref=a@{1}",
 		"https://host/r.git?ref=a//b", "https://host/r.git?ref=a.lock", "https://host/r.git?ref=a%0ab", "https://host/r.git?ref=a%00b", "https://host/r.git?ref=a:b",
 		"https://host/r.git?ref=%2Ba", "https://host/r.git?ref=" + strings.Repeat("x", 300), "https://host/r.git//../x", "https://host/r.git//a/../../x",
-		"git@-oProxyCommand=x:a/b.git", "git@host:-x/y.git", "ssh://-oProxyCommand=x/a/b.git", "https:///x", "https://", "file://host/x", "https://host/a b",
+		"git@-oProxyCommand=x:a/b.git", "git@host:-x/y.git", "ssh://-oProxyCommand=x/a/b.git", "https:///x", "https://", "https://host/a b",
 		"https://host/x\n", "https://host/x?checksum=md5:00", "https://host/x?checksum=file:https://host/sums", "https://host/x#sha256=00", "https://host/x.tar.gz",
 		"oci://host", "oci://host/A", "oci://host/a:-x", "oci://host/a@sha256:1", "oci://host/../x", "oci://user:pw@host/x", "oci://-x/a", "oci://host/a//../x",
 		strings.Repeat("x", 10_000),

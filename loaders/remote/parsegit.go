@@ -53,8 +53,6 @@ func (r Reference) checkLocation() error {
 		return errors.New("it is no valid URL")
 	case u.Scheme != "file" && (u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-")):
 		return errors.New("it names no host")
-	case u.Scheme == "file" && !strings.HasPrefix(r.Location, "file:///"):
-		return errors.New("a file:// reference must have an absolute path")
 	case u.User != nil && strings.HasPrefix(u.User.Username(), "-"):
 		return errors.New("the user must not begin with a dash")
 	}
