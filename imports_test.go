@@ -25,6 +25,7 @@ var imports = map[string][]string{
 
 	"graph":    plus(values, "krm/function"),
 	"builtins": plus(values, "krm/function"),
+	"cache":    values,
 	"loaders":  values,
 	"catalog":  plus(values, "krm/function"),
 	"trust":    plus(values, "krm/function", "catalog"),
@@ -37,6 +38,7 @@ var imports = map[string][]string{
 	"bench": {},
 
 	"catalog/signature": {},
+	"loaders/remote":    plus(values, "cache"),
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/report"),

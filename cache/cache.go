@@ -1,0 +1,292 @@
+// Package cache keeps content by its digest, so that what was fetched once is there for later runs.
+//
+// A cache is a folder that only its user can read. It holds three things: blobs, named by the SHA-256 digest of their bytes;
+// entries, small named records that say which blob stands for what ("this commit of that repository"); and trees, read-only
+// directories that are two blobs each, see [Tree].
+//
+// Every file is written under another name, and has its final one only when it is whole. What is read is hashed: a file that
+// is damaged, cut or exchanged is as good as absent. So any number of processes may use one cache at the same time, and
+// each of them may be killed at any moment.
+package cache
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Cache is one folder with content. It is safe for concurrent use.
+type Cache struct {
+	dir    string // of this layout's version
+	remove string // what Close removes; empty if the content is to stay
+
+	mu   sync.Mutex
+	work *workspace // made when it is needed first
+}
+
+// layout is the folder for what this version of the layout holds. Another version takes another one.
+const layout = "v1"
+
+// Dir returns the folder that a cache of the user is in: what KRMFLOW_CACHE_DIR says, else the folder krmflow in the user's cache
+// folder.
+func Dir() (string, error) {
+	dir := os.Getenv("KRMFLOW_CACHE_DIR")
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(user, "krmflow")
+	}
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("the cache folder %q must be an absolute path", dir)
+	}
+	return dir, nil
+}
+
+// Open returns the cache in dir and makes the folder if there is none. It refuses a folder that is a symbolic link, belongs to
+// another user or can be written to by others. Nothing is removed from a cache that somebody else uses.
+func Open(dir string) (*Cache, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, err
+	}
+	c := &Cache{dir: filepath.Join(dir, layout)}
+	for _, dir := range []string{dir, c.dir} {
+		if err := private(dir); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Temporary returns a cache of its own, for a run that can or shall use no other. Close removes it.
+func Temporary() (*Cache, error) {
+	dir, err := os.MkdirTemp("", "krmflow-cache-")
+	if err != nil {
+		return nil, err
+	}
+	c, err := Open(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c.remove = dir
+	return c, nil
+}
+
+// Close removes what the run has left unfinished. The content stays, except that of a temporary cache.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	if c.work != nil {
+		err = c.work.close()
+		c.work = nil
+	}
+	if c.remove != "" {
+		err = cmp.Or(err, os.RemoveAll(c.remove))
+	}
+	return err
+}
+
+// Path returns the folder of the cache.
+func (c *Cache) Path() string { return filepath.Dir(c.dir) }
+
+// private makes dir, or checks that it is a folder which no other user can change.
+func private(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("the cache folder %q is no directory", dir)
+	}
+	return owned(dir, info)
+}
+
+// blob returns the path of a blob.
+func (c *Cache) blob(d krm.Digest) string {
+	name := hex.EncodeToString(d[:])
+	return filepath.Join(c.dir, "blobs", name[:2], name[2:])
+}
+
+// Has reports whether there is a blob, without a look at its bytes.
+func (c *Cache) Has(d krm.Digest) bool {
+	info, err := os.Lstat(c.blob(d))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Get returns the bytes of a blob. The error is one of fs.ErrNotExist if there is none, or none with these bytes.
+func (c *Cache) Get(d krm.Digest) ([]byte, error) {
+	path := c.blob(d)
+	data, err := readRegular(path)
+	if err == nil && krm.DigestOf(data) != d {
+		os.Remove(path)
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "cache", Path: d.String(), Err: fs.ErrNotExist}
+	}
+	return data, nil
+}
+
+// Put stores data and returns its digest.
+func (c *Cache) Put(data []byte) (krm.Digest, error) {
+	w, err := c.Create()
+	if err != nil {
+		return krm.Digest{}, err
+	}
+	defer w.Discard()
+	if _, err := w.Write(data); err != nil {
+		return krm.Digest{}, err
+	}
+	return w.Commit()
+}
+
+// A Writer takes the bytes of one blob.
+type Writer struct {
+	c    *Cache
+	file *os.File
+	hash hash.Hash
+	size int64
+}
+
+// Create starts a blob. It is part of the cache after [Writer.Commit]; Discard must be called in any case.
+func (c *Cache) Create() (*Writer, error) {
+	dir, err := c.temp()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, "blob-")
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{c: c, file: f, hash: sha256.New()}, nil
+}
+
+// Write adds bytes.
+func (w *Writer) Write(p []byte) (int, error) {
+	n, err := w.file.Write(p)
+	w.hash.Write(p[:n])
+	w.size += int64(n)
+	return n, err
+}
+
+// Size returns how many bytes were written.
+func (w *Writer) Size() int64 { return w.size }
+
+// Digest returns the digest of what was written.
+func (w *Writer) Digest() krm.Digest { return krm.Digest(w.hash.Sum(nil)) }
+
+// Reader returns what was written, from its start. It ends with the Writer.
+func (w *Writer) Reader() io.ReaderAt { return w.file }
+
+// Commit gives the blob its name.
+func (w *Writer) Commit() (krm.Digest, error) {
+	d := w.Digest()
+	path := w.c.blob(d)
+	if err := w.file.Close(); err != nil {
+		return d, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return d, err
+	}
+	return d, moveTo(w.file.Name(), path)
+}
+
+// Discard removes what was not committed.
+func (w *Writer) Discard() {
+	w.file.Close()
+	os.Remove(w.file.Name())
+}
+
+// moveTo renames a file. What stands in its way, for instance a folder, is none of the cache's and goes.
+func moveTo(from, to string) error {
+	err := os.Rename(from, to)
+	if err != nil && os.RemoveAll(to) == nil {
+		err = os.Rename(from, to)
+	}
+	return err
+}
+
+// Lookup returns the digest that was recorded for a key among those of one kind. Something that is damaged was not recorded.
+func (c *Cache) Lookup(kind, key string) (krm.Digest, bool) {
+	data, err := readRegular(c.entry(kind, key))
+	if err != nil {
+		return krm.Digest{}, false
+	}
+	text, check, _ := strings.Cut(strings.TrimSuffix(string(data), "\n"), " ")
+	d, err := krm.ParseDigest(text)
+	if err != nil || check != seal(kind, key, d) {
+		return krm.Digest{}, false
+	}
+	return d, true
+}
+
+// Record stores the digest for a key. What is recorded later counts.
+func (c *Cache) Record(kind, key string, d krm.Digest) error {
+	dir, err := c.temp()
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "entry-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = fmt.Fprintf(f, "%s %s\n", d, seal(kind, key, d))
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return err
+	}
+	path := c.entry(kind, key)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return moveTo(f.Name(), path)
+}
+
+// entry returns the path of an entry. It holds no word of the key, which may be an address that nobody else should see.
+func (c *Cache) entry(kind, key string) string {
+	d := krm.DigestOf([]byte(key))
+	return filepath.Join(c.dir, "entries", kind, hex.EncodeToString(d[:]))
+}
+
+// seal tells an entry that is whole and in its place from another one.
+func seal(kind, key string, d krm.Digest) string {
+	sum := krm.DigestOf([]byte(kind + "\x00" + key + "\x00" + d.String()))
+	return hex.EncodeToString(sum[:])
+}
+
+// readRegular reads a regular file: anything else in the cache is no content of it.
+func readRegular(path string) ([]byte, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}

@@ -1,0 +1,184 @@
+package remote
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/krmflow/krmflow/cache"
+)
+
+// archiveLimits bound an archive more than a repository: what it unpacks to cannot be told from its size.
+var archiveLimits = cache.Limits{Files: 10_000, Bytes: 1 << 30}
+
+// archiveKind returns the kind of archive that a name says: zip or tar.
+func archiveKind(location string) string {
+	location, _, _ = strings.Cut(location, "?")
+	if strings.HasSuffix(strings.ToLower(location), ".zip") {
+		return "zip"
+	}
+	return "tar"
+}
+
+// unpack stores the files of an archive. It refuses an archive with anything else than files, directories and links within it, with two
+// entries of one name, whatever their case, and one that is larger than limits.
+func unpack(c *cache.Cache, limits cache.Limits, kind string, data []byte) (*cache.Tree, error) {
+	if limits.Files == 0 {
+		limits.Files = archiveLimits.Files
+	}
+	if limits.Bytes == 0 {
+		limits.Bytes = archiveLimits.Bytes
+	}
+	w, err := c.NewTree(limits)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Discard()
+	a := &archive{w: w, seen: map[string]string{}, left: 2*limits.Files + 1000}
+	if kind == "zip" {
+		err = a.zip(data)
+	} else {
+		err = a.tar(data)
+	}
+	if err == nil && len(a.seen) == 0 {
+		err = errors.New("the archive is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.Commit()
+}
+
+// An archive is being unpacked.
+type archive struct {
+	w    *cache.TreeWriter
+	seen map[string]string // names in lower case, with those that they have
+	left int               // entries that may come, of any kind
+}
+
+// name returns the clean name of an entry, empty for the root.
+func (a *archive) name(name string, dir bool) (string, error) {
+	if a.left--; a.left < 0 {
+		return "", errors.New("the archive has too many entries")
+	}
+	clean := path.Clean(strings.TrimPrefix(name, "./"))
+	if clean == "." && dir {
+		return "", nil
+	}
+	if strings.ContainsAny(name, "\x00\\") || !fs.ValidPath(clean) || clean == "." {
+		return "", fmt.Errorf("the archive has an entry with the name %q", name)
+	}
+	if other, ok := a.seen[strings.ToLower(clean)]; ok && !(dir && other == clean+"/") {
+		return "", fmt.Errorf("the archive has %q twice, or in upper and lower case", name)
+	}
+	if dir {
+		a.seen[strings.ToLower(clean)] = clean + "/"
+	} else {
+		a.seen[strings.ToLower(clean)] = clean
+	}
+	return clean, nil
+}
+
+// link adds a symbolic link, which must not lead out of the archive.
+func (a *archive) link(name, target string) error {
+	if joined := path.Join(path.Dir(name), target); path.IsAbs(target) || joined == ".." || strings.HasPrefix(joined, "../") || len(target) > maxTarget {
+		return &cache.EscapeError{Link: name, Target: target}
+	}
+	return a.w.Link(name, target)
+}
+
+func (a *archive) tar(data []byte) error {
+	var in io.Reader = bytes.NewReader(data)
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		unzipped, err := gzip.NewReader(in)
+		if err != nil {
+			return err
+		}
+		in = unzipped
+	}
+	r := tar.NewReader(bufio.NewReaderSize(in, 64<<10))
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			_, err := io.Copy(io.Discard, io.LimitReader(in, 1<<20)) // the checksum of gzip is at its end
+			return err
+		}
+		if err != nil {
+			return fmt.Errorf("the archive cannot be read: %w", err)
+		}
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		name, err := a.name(h.Name, h.Typeflag == tar.TypeDir)
+		if err != nil {
+			return err
+		}
+		switch {
+		case h.Mode&0o6000 != 0:
+			err = fmt.Errorf("the archive has %q, which runs as another user", h.Name)
+		case h.Typeflag == tar.TypeDir:
+		case h.Typeflag == tar.TypeReg:
+			err = a.w.File(name, h.Mode&0o111 != 0, h.Size, r)
+		case h.Typeflag == tar.TypeSymlink:
+			err = a.link(name, h.Linkname)
+		default:
+			err = fmt.Errorf("the archive has %q, which is neither file nor directory nor symbolic link", h.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (a *archive) zip(data []byte) error {
+	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return fmt.Errorf("the archive cannot be read: %w", err)
+	}
+	for _, f := range r.File {
+		mode := f.Mode()
+		name, err := a.name(f.Name, mode.IsDir())
+		switch {
+		case err != nil:
+		case mode&(fs.ModeSetuid|fs.ModeSetgid) != 0:
+			err = fmt.Errorf("the archive has %q, which runs as another user", f.Name)
+		case mode.IsDir():
+		case mode.IsRegular(), mode.Type() == fs.ModeSymlink:
+			err = a.zipped(f, name)
+		default:
+			err = fmt.Errorf("the archive has %q, which is neither file nor directory nor symbolic link", f.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *archive) zipped(f *zip.File, name string) error {
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if f.Mode().IsRegular() {
+		if err := a.w.File(name, f.Mode()&0o111 != 0, int64(min(f.UncompressedSize64, 1<<62)), r); err != nil {
+			return err
+		}
+		_, err := io.Copy(io.Discard, io.LimitReader(r, 1)) // the checksum is known at the end
+		return err
+	}
+	target, err := io.ReadAll(io.LimitReader(r, maxTarget+1))
+	if err != nil {
+		return err
+	}
+	return a.link(name, string(target))
+}

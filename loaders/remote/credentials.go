@@ -1,0 +1,159 @@
+package remote
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A credential is what the user has stored for a registry: a name and a password, or a token that others are given for.
+type credential struct {
+	name, password, identity string
+}
+
+// basic returns the header of name and password, empty if there are none.
+func (c credential) basic() string {
+	if c.name == "" && c.password == "" {
+		return ""
+	}
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.name+":"+c.password))
+}
+
+// A credentialFile is what docker and podman store.
+type credentialFile struct {
+	Auths map[string]struct {
+		Auth          string `json:"auth"`
+		IdentityToken string `json:"identitytoken"`
+	} `json:"auths"`
+	Helpers map[string]string `json:"credHelpers"`
+	Store   string            `json:"credsStore"`
+}
+
+// storedCredential returns the credential for a repository from the files of podman and docker, in the order in which podman reads
+// them. There may be none.
+func storedCredential(ctx context.Context, host, repository string) (credential, error) {
+	for _, path := range credentialPaths() {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		var file credentialFile
+		if err := json.Unmarshal(data, &file); err != nil {
+			return credential{}, fmt.Errorf("%s cannot be read: it is no valid JSON", path)
+		}
+		if c, ok, err := file.find(ctx, host, repository); ok || err != nil {
+			return c, err
+		}
+	}
+	return credential{}, nil
+}
+
+func credentialPaths() (paths []string) {
+	add := func(dir, name string) {
+		if dir != "" {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	home, _ := os.UserHomeDir()
+	if file := os.Getenv("REGISTRY_AUTH_FILE"); file != "" {
+		return []string{file}
+	}
+	add(os.Getenv("XDG_RUNTIME_DIR"), "containers/auth.json")
+	config := os.Getenv("XDG_CONFIG_HOME")
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	add(config, "containers/auth.json")
+	docker := os.Getenv("DOCKER_CONFIG")
+	if docker == "" && home != "" {
+		docker = filepath.Join(home, ".docker")
+	}
+	add(docker, "config.json")
+	return paths
+}
+
+// find looks for the most special entry: of the repository, of what it is in, of the host.
+func (f credentialFile) find(ctx context.Context, host, repository string) (credential, bool, error) {
+	if helper := cmp.Or(f.Helpers[host], f.Store); helper != "" {
+		if c, ok, err := askHelper(ctx, helper, serverName(host)); ok || err != nil {
+			return c, ok, err
+		}
+	}
+	entries := map[string]string{} // key without scheme and version -> key
+	for key := range f.Auths {
+		entries[entryName(key)] = key
+	}
+	for name := host + "/" + repository; name != ""; name = name[:max(0, strings.LastIndexByte(name, '/'))] {
+		key, ok := entries[name]
+		if !ok {
+			continue
+		}
+		entry := f.Auths[key]
+		text, err := base64.StdEncoding.DecodeString(entry.Auth)
+		if err != nil {
+			return credential{}, false, fmt.Errorf("what is stored for %s is no valid credential", name)
+		}
+		user, password, _ := strings.Cut(strings.TrimRight(string(text), "\x00"), ":")
+		return credential{name: user, password: password, identity: entry.IdentityToken}, true, nil
+	}
+	return credential{}, false, nil
+}
+
+// dockerHub is the name of docker's own registry in these files.
+const dockerHub = "https://index.docker.io/v1/"
+
+func serverName(host string) string {
+	if host == "docker.io" {
+		return dockerHub
+	}
+	return host
+}
+
+// entryName returns the key of an entry without scheme and version of the protocol.
+func entryName(key string) string {
+	if key == dockerHub {
+		return "docker.io"
+	}
+	_, rest, ok := strings.Cut(key, "://")
+	if !ok {
+		rest = key
+	}
+	rest = strings.TrimSuffix(rest, "/")
+	rest = strings.TrimSuffix(strings.TrimSuffix(rest, "/v1"), "/v2")
+	return rest
+}
+
+// askHelper asks the program docker-credential-NAME of the user, which keeps credentials elsewhere.
+func askHelper(ctx context.Context, name, server string) (c credential, ok bool, err error) {
+	if strings.ContainsAny(name, `/\`) {
+		return c, false, fmt.Errorf("%q is no name of a credential helper", name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "docker-credential-"+name, "get")
+	cmd.Stdin = strings.NewReader(server)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		if bytes.Contains(out, []byte("credentials not found")) {
+			return c, false, nil
+		}
+		return c, false, fmt.Errorf("docker-credential-%s: %w", name, err)
+	}
+	var answer struct{ Username, Secret string }
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return c, false, fmt.Errorf("docker-credential-%s answers no valid JSON", name)
+	}
+	if answer.Username == "<token>" {
+		return credential{identity: answer.Secret}, true, nil
+	}
+	return credential{name: answer.Username, password: answer.Secret}, true, nil
+}

@@ -1,0 +1,103 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+var (
+	// ErrRetrieval is wrapped by errors which say that something could not be fetched.
+	ErrRetrieval = errors.New("retrieval")
+	// ErrVerification is wrapped by errors which say that something has another digest than it must have.
+	ErrVerification = errors.New("verification")
+	// ErrRefused is wrapped by errors which say that a reference is not followed, wherever it leads.
+	ErrRefused = errors.New("refused")
+
+	errTimeout = errors.New("timeout")
+)
+
+// An OfflineError says that something is not in the cache and must not be fetched.
+type OfflineError struct {
+	// Reference is what is missing, without credentials.
+	Reference string
+}
+
+func (e *OfflineError) Error() string {
+	return e.Reference + " is not in the cache, and nothing is fetched offline"
+}
+
+// failure is the cause of an error: its kind, and what led to it.
+type failure struct{ kind, cause error }
+
+func (f failure) Error() string { return f.kind.Error() }
+
+func (f failure) Unwrap() []error {
+	if f.cause == nil {
+		return []error{f.kind}
+	}
+	return []error{f.kind, f.cause}
+}
+
+// notFetched returns an error about a reference that wraps [ErrRetrieval] and what led to it.
+func notFetched(r Reference, err error, format string, args ...any) *diag.Error {
+	return newError(r, ErrRetrieval, err, format, args...)
+}
+
+func newError(r Reference, kind, err error, format string, args ...any) *diag.Error {
+	return &diag.Error{Msg: r.String() + ": " + fmt.Sprintf(format, args...), Err: failure{kind, err}}
+}
+
+// refused returns an error about a reference that is not followed.
+func refused(r Reference, format string, args ...any) *diag.Error {
+	return newError(r, ErrRefused, nil, format, args...)
+}
+
+// mismatch returns the error for content with another digest.
+func mismatch(r Reference, want, got fmt.Stringer) error {
+	return newError(r, ErrVerification, nil, "it must be %s, and what came is %s", want, got).
+		Hint("it was changed where it is kept, or on its way; if the change is meant, replace the digest where it is referred to")
+}
+
+// wrap returns err as one about a reference, unless it is one already.
+func wrap(r Reference, err error) error {
+	var offline *OfflineError
+	var known failure
+	if err == nil || errors.As(err, &offline) || errors.As(err, &known) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	kind := ErrRetrieval
+	if errors.Is(err, diag.ErrLimit) {
+		kind = diag.ErrLimit
+	}
+	e := newError(r, kind, err, "%s", cause(err))
+	var inner *diag.Error
+	if errors.As(err, &inner) {
+		e.Msg, e.Hints = r.String()+": "+inner.Msg, inner.Hints
+	}
+	return e
+}
+
+// cause returns the text of what went wrong without the addresses that libraries put in front, which may hold credentials.
+func cause(err error) string {
+	for {
+		var inURL *url.Error
+		var inPath *fs.PathError
+		var inOp *net.OpError
+		switch {
+		case errors.As(err, &inURL):
+			err = inURL.Err
+		case errors.As(err, &inPath) && inPath == err:
+			err = inPath.Err
+		case errors.As(err, &inOp) && inOp == err && inOp.Addr != nil:
+			return fmt.Sprintf("%s %s: %v", inOp.Op, inOp.Addr, inOp.Err)
+		default:
+			return diag.OneLine(err.Error())
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+)
+
+// resolveGit asks which commit a branch or a tag is at.
+func (s *Session) resolveGit(ctx context.Context, r Reference, from Origin) (Version, error) {
+	g, err := newGit(ctx, r, from)
+	if err != nil {
+		return Version{}, err
+	}
+	args := []string{"ls-remote", "--quiet", "--", g.url}
+	names := refNames(r.Ref)
+	for _, name := range names {
+		args = append(args, name, name+"^{}")
+	}
+	out, err := g.run(ctx, args...)
+	if err != nil {
+		return Version{}, wrap(r, err)
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		known[name] = id
+	}
+	for _, name := range names {
+		for _, name := range []string{name + "^{}", name} { // the commit of an annotated tag, else what is there
+			if id := known[name]; isCommit(id) {
+				return Version{Scheme: Git, Commit: id}, nil
+			}
+		}
+	}
+	e := notFetched(r, fs.ErrNotExist, "there is no such branch or tag")
+	if len(r.Ref) >= 4 && isHex(r.Ref) {
+		e.Hint("a commit must be named by all of its 40 digits")
+	}
+	return Version{}, e
+}
+
+// refNames returns what a short name can stand for, in the order in which git looks for it.
+func refNames(ref string) []string {
+	if ref == "" {
+		return []string{"HEAD"}
+	}
+	if strings.HasPrefix(ref, "refs/") {
+		return []string{ref}
+	}
+	return []string{ref, "refs/" + ref, "refs/tags/" + ref, "refs/heads/" + ref}
+}
+
+// openGit returns all files of a repository at a commit.
+func (s *Session) openGit(ctx context.Context, r Reference, v Version, from Origin) (*Content, error) {
+	kind, key := "git", gitKey(r, v.Commit)
+	if from == FromFetched {
+		kind = "git-anonymous" // what only the user may read is none of it
+	}
+	tree, err := s.tree(kind, key)
+	if err != nil {
+		if tree, err = s.fetchGit(ctx, r, v, from); err != nil {
+			return nil, err
+		}
+		if err := s.opt.Cache.Record(kind, key, tree.Digest); err != nil {
+			return nil, err
+		}
+	}
+	later := context.WithoutCancel(ctx)
+	tree.Restore = func() error { _, err := s.fetchGit(later, r, v, from); return err }
+	return &Content{Version: v, Tree: tree}, nil
+}
+
+// gitKey names a commit of a repository in the cache.
+func gitKey(r Reference, commit string) string {
+	location, _, _ := cutCredentials(r.Location)
+	return location + "\n" + commit
+}
+
+// tree returns a tree that was recorded in the cache.
+func (s *Session) tree(kind, key string) (*cache.Tree, error) {
+	d, ok := s.opt.Cache.Lookup(kind, key)
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return s.opt.Cache.Tree(d)
+}
+
+func (s *Session) fetchGit(ctx context.Context, r Reference, v Version, from Origin) (tree *cache.Tree, err error) {
+	if s.opt.Offline {
+		return nil, &OfflineError{Reference: r.At(v).String()}
+	}
+	err = s.fetch(ctx, r, func(ctx context.Context) error {
+		dir, err := s.opt.Cache.TempDir()
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		g, err := newGit(ctx, r, from)
+		if err != nil {
+			return err
+		}
+		if err := g.init(dir, v.Commit); err != nil {
+			return err
+		}
+		if err := g.fetch(ctx, r, v.Commit, s.limits()); err != nil {
+			return wrap(r, err)
+		}
+		tree, err = g.store(ctx, s.opt.Cache, s.limits(), v.Commit)
+		return wrap(r, err)
+	})
+	return tree, err
+}
+
+func (s *Session) limits() cache.Limits { return s.opt.MaxTree }
+
+// init makes an empty repository without calling git, which would use a template of the user.
+func (g *gitRun) init(dir, commit string) error {
+	for _, name := range []string{"objects", "refs"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+	if len(commit) == 64 {
+		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
+	}
+	g.dir = dir
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600))
+}
+
+// fetch gets one commit without its history: by its own name, or, if the server gives none but what has a name, by that.
+func (g *gitRun) fetch(ctx context.Context, r Reference, commit string, limits cache.Limits) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go g.watch(ctx, limits, cancel)
+	get := func(name string) error {
+		_, err := g.run(ctx, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--", g.url, name)
+		return err
+	}
+	err := get(commit)
+	var said *gitError
+	if !errors.As(err, &said) {
+		return err
+	}
+	if r.Ref == commit || !strings.Contains(said.text, "not our ref") && !strings.Contains(said.text, "unadvertised object") {
+		return err
+	}
+	name := r.Ref
+	if name == "" {
+		name = "HEAD"
+	}
+	if err := get(name); err != nil {
+		return err
+	}
+	if _, err := g.run(ctx, "cat-file", "-e", commit+"^{commit}"); err != nil {
+		return fmt.Errorf("it was moved away from %s while it was fetched", commit)
+	}
+	return nil
+}
+
+// watch ends a fetch that brings more than a tree may have.
+func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.CancelCauseFunc) {
+	limit := limits.Bytes
+	if limit == 0 {
+		limit = cache.DefaultBytes
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(200 * time.Millisecond):
+		}
+		var size int64
+		filepath.WalkDir(g.dir, func(_ string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return nil // it may go away at any time
+			}
+			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+				size += info.Size()
+			}
+			return nil
+		})
+		if size > limit {
+			cancel(diag.Limitf("the repository has more than %s", diag.Size(limit)))
+			return
+		}
+	}
+}
+
+// gitFile is a line of git's list of a commit's files.
+type gitFile struct {
+	mode, id, name string
+}
+
+// store puts all files of a commit into the cache, as they are in the repository: no filter of anybody changes them.
+func (g *gitRun) store(ctx context.Context, c *cache.Cache, limits cache.Limits, commit string) (*cache.Tree, error) {
+	out, err := g.run(ctx, "ls-tree", "-r", "-z", "--full-tree", commit)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.NewTree(limits)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Discard()
+	var files []gitFile
+	var ids bytes.Buffer
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		head, name, _ := strings.Cut(line, "\t")
+		fields := strings.Fields(head)
+		if len(fields) != 3 || !utf8.ValidString(name) { // no file that is written in UTF-8 can name it
+			continue
+		}
+		if fields[1] != "blob" {
+			if err := w.Absent(name); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		files = append(files, gitFile{mode: fields[0], id: fields[2], name: name})
+		ids.WriteString(fields[2] + "\n")
+	}
+	err = g.stream(ctx, &ids, func(r io.Reader) error { return storeFiles(w, files, bufio.NewReaderSize(r, 64<<10)) }, "cat-file", "--batch", "--buffer")
+	if err != nil {
+		return nil, err
+	}
+	return w.Commit()
+}
+
+// storeFiles reads the files that git was asked for.
+func storeFiles(w *cache.TreeWriter, files []gitFile, r *bufio.Reader) error {
+	for _, f := range files {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[0] != f.id || fields[1] != "blob" {
+			return fmt.Errorf("%q is missing in the repository", f.name)
+		}
+		size, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil {
+			return err
+		}
+		if f.mode == "120000" {
+			err = storeLink(w, f.name, size, r)
+		} else {
+			err = w.File(f.name, f.mode == "100755", size, r)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := r.Discard(1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxTarget is the length of the longest target of a symbolic link, in bytes.
+const maxTarget = 4096
+
+func storeLink(w *cache.TreeWriter, name string, size int64, r io.Reader) error {
+	if size > maxTarget {
+		return fmt.Errorf("%q is a symbolic link with a target of %s", name, diag.Size(size))
+	}
+	target := make([]byte, size)
+	if _, err := io.ReadFull(r, target); err != nil {
+		return err
+	}
+	return w.Link(name, string(target))
+}

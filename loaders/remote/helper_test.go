@@ -1,0 +1,9 @@
+package remote
+
+import (
+	"io"
+	"log"
+)
+
+// quiet is for servers whose clients fail on purpose.
+var quiet = log.New(io.Discard, "", 0)

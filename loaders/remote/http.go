@@ -1,0 +1,183 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// clients send the requests of a session.
+type clients struct {
+	any    http.RoundTripper // to wherever the user says
+	public http.RoundTripper // to addresses of the Internet alone
+}
+
+func newClients(base *http.Transport) clients {
+	if base == nil {
+		base = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	}
+	any := base.Clone()
+	any.TLSHandshakeTimeout = 10 * time.Second
+	any.ResponseHeaderTimeout = 15 * time.Second
+	any.MaxResponseHeaderBytes = 64 << 10
+	any.IdleConnTimeout = 30 * time.Second
+	any.DisableCompression = true // what is sent is what is counted and hashed
+	if any.TLSClientConfig == nil {
+		any.TLSClientConfig = &tls.Config{}
+	}
+	any.TLSClientConfig.MinVersion = tls.VersionTLS12
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	any.DialContext = dialer.DialContext
+	return clients{any: any, public: publicOnly(any)}
+}
+
+// publicOnly returns a transport that connects to no address of this machine and its networks, whatever name stands for it. Behind a
+// proxy it is the proxy that looks names up: then only the name itself is checked, see isPublicName.
+func publicOnly(base *http.Transport) *http.Transport {
+	t := base.Clone()
+	var proxies sync.Map // addresses that the user has chosen
+	if base.Proxy != nil {
+		t.Proxy = func(r *http.Request) (*url.URL, error) {
+			u, err := base.Proxy(r)
+			if u != nil {
+				port := cmp.Or(u.Port(), map[string]string{"https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme], "80")
+				proxies.Store(net.JoinHostPort(u.Hostname(), port), true)
+			}
+			return u, err
+		}
+	}
+	checked := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error { return checkAddress(address) }}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if _, ok := proxies.Load(address); ok {
+			return base.DialContext(ctx, network, address)
+		}
+		return checked.DialContext(ctx, network, address)
+	}
+	return t
+}
+
+// A courier sends the requests of one fetch. It tries again what a server asks to try later.
+type courier struct {
+	clients
+	from Origin
+	host string // that the reference names: others, where a redirection may lead, must be public
+	// everywhere allows all hosts: a registry of the user's may have its tokens and blobs elsewhere in the user's network.
+	everywhere bool
+	retried    func(attempt int, wait time.Duration)
+}
+
+// The limits of retries.
+const (
+	maxRetries = 3
+	maxWait    = 10 * time.Second
+)
+
+// A statusError is an answer that is no success.
+type statusError struct{ code int }
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("the server answers %d %s", e.code, http.StatusText(e.code))
+}
+
+// RoundTrip makes a courier an [http.RoundTripper].
+func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
+	t := c.any
+	if c.from == FromFetched || !c.everywhere && !strings.EqualFold(req.URL.Host, c.host) {
+		if !isPublicName(req.URL.Host) {
+			return nil, errNotPublic
+		}
+		t = c.public
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("User-Agent", "krmflow")
+	for attempt := 1; ; attempt++ {
+		resp, err := t.RoundTrip(req)
+		if err != nil || attempt > maxRetries || !isTransient(resp.StatusCode) || req.Body != nil && req.Body != http.NoBody {
+			return resp, err
+		}
+		wait := min(retryAfter(resp.Header, attempt), maxWait)
+		if end, ok := req.Context().Deadline(); ok && time.Until(end) <= wait {
+			return resp, nil
+		}
+		io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
+		resp.Body.Close()
+		c.retried(attempt, wait)
+		select {
+		case <-time.After(wait):
+		case <-req.Context().Done():
+			return nil, context.Cause(req.Context())
+		}
+	}
+}
+
+func isTransient(code int) bool {
+	switch code {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusInternalServerError:
+		return true
+	}
+	return false
+}
+
+// retryAfter returns how long to wait before the next attempt: what the server says, else 0.2 s, twice as long each time.
+func retryAfter(h http.Header, attempt int) time.Duration {
+	text := h.Get("Retry-After")
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n < 1<<20 {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 100 * time.Millisecond << attempt
+}
+
+// maxRedirects is how many redirections are followed.
+const maxRedirects = 3
+
+// checkRedirect follows a redirection to another path of the same server, and to another server only if it is known what must come:
+// that is what pinned says.
+func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
+	return func(req *http.Request, via []*http.Request) error {
+		first := via[0].URL
+		if !strings.EqualFold(req.URL.Host, first.Host) {
+			req.Header.Del("Authorization") // also for another port of the same host
+		}
+		switch {
+		case len(via) > maxRedirects:
+			return fmt.Errorf("it is redirected more than %d times", maxRedirects)
+		case req.URL.Scheme != "https" && (first.Scheme != "http" || req.URL.Scheme != "http"):
+			return fmt.Errorf("it is redirected from %s to %s", first.Scheme, req.URL.Scheme)
+		case !strings.EqualFold(req.URL.Host, first.Host) && !pinned:
+			return diag.AsError(fmt.Errorf("it is redirected from %s to %s", first.Host, req.URL.Host)).
+				Hint("only what has a digest may come from another host: write the digest, or where it is")
+		}
+		return nil
+	}
+}
+
+// client returns what sends the requests of one fetch.
+func (s *Session) client(r Reference, from Origin) *http.Client {
+	c := &courier{clients: s.clients(), from: from, host: r.host()}
+	c.retried = func(attempt int, wait time.Duration) {
+		s.tell(Event{Reference: r.String(), State: Retrying, Attempt: attempt, Wait: wait})
+	}
+	return &http.Client{Transport: c, CheckRedirect: checkRedirect(!r.Pin.IsZero())}
+}
+
+// isNotFound reports whether a server says that there is nothing, or nothing for us.
+func isNotFound(err error) bool {
+	var status *statusError
+	return errors.As(err, &status) && status.code >= 400 && status.code < 500 && status.code != http.StatusTooManyRequests
+}

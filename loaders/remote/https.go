@@ -1,0 +1,156 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// openHTTPS returns a file, the files of an archive, or, if there is no such file and the reference may name one, a repository.
+func (s *Session) openHTTPS(ctx context.Context, r Reference, from Origin) (*Content, error) {
+	if r.Archive {
+		return s.openArchive(ctx, r, from)
+	}
+	if !r.Pin.IsZero() {
+		if data, err := s.opt.Cache.Get(r.Pin); err == nil {
+			return &Content{Version: Version{Scheme: HTTPS, Digest: r.Pin}, data: data}, nil
+		}
+	}
+	data, err := s.fetchFile(ctx, r, from)
+	if err == nil && isWebPage(data) {
+		err = notFetched(r, errWebPage, "%s", errWebPage)
+	}
+	if r.either && (isNotFound(err) || errors.Is(err, errWebPage)) {
+		return s.openRepository(ctx, r, from, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.opt.Cache.Put(data)
+	if err != nil {
+		return nil, err
+	}
+	return &Content{Version: Version{Scheme: HTTPS, Digest: d}, data: data}, nil
+}
+
+// errWebPage says that a server sends what people look at.
+var errWebPage = errors.New("what came is a web page")
+
+// isWebPage reports whether data is HTML: what servers send in place of what does not exist, and what no manifest looks like.
+func isWebPage(data []byte) bool {
+	start := strings.ToLower(string(bytes.TrimSpace(data[:min(len(data), 512)])))
+	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
+}
+
+// openRepository takes a URL that names no file for that of a repository, as kustomize does.
+func (s *Session) openRepository(ctx context.Context, r Reference, from Origin, errFile error) (*Content, error) {
+	repo, err := parseGit(r.Location)
+	if err != nil {
+		return nil, errFile
+	}
+	c, err := s.Open(ctx, repo, from)
+	if err != nil {
+		return nil, diag.AsError(err).Hint("as a file it is not there either: %s", cause(errFile))
+	}
+	v := c.Version
+	v.location, v.path = repo.Location, repo.Path
+	return &Content{Version: v, Tree: c.Tree}, nil
+}
+
+// fetchFile returns the bytes that are behind a URL, which have the digest that the reference asks for.
+func (s *Session) fetchFile(ctx context.Context, r Reference, from Origin) (data []byte, err error) {
+	if s.opt.Offline {
+		return nil, &OfflineError{Reference: r.String()}
+	}
+	err = s.fetch(ctx, r, func(ctx context.Context) error {
+		data, err = s.get(ctx, r, from)
+		return err
+	})
+	if err != nil {
+		return nil, explain(wrap(r, err))
+	}
+	if got := krm.DigestOf(data); !r.Pin.IsZero() && got != r.Pin {
+		return nil, mismatch(r, r.Pin, got)
+	}
+	return data, nil
+}
+
+// explain adds what to do about an answer of a server.
+func explain(err error) error {
+	var status *statusError
+	if errors.As(err, &status) && (status.code == http.StatusUnauthorized || status.code == http.StatusForbidden) {
+		return diag.AsError(err).Hint("files are fetched without credentials: what needs them can be fetched by git or from a registry")
+	}
+	return err
+}
+
+// get returns the whole of what is behind a URL. It sends no credentials but those in the URL. An answer whose status, length or encoding
+// is not what it must be is an error.
+func (s *Session) get(ctx context.Context, r Reference, from Origin) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Location, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.client(r, from).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	switch encoding := resp.Header.Get("Content-Encoding"); {
+	case resp.StatusCode != http.StatusOK:
+		return nil, &statusError{resp.StatusCode}
+	case encoding != "" && encoding != "identity":
+		return nil, fmt.Errorf("the server sends it in the encoding %q, which was not asked for", encoding)
+	}
+	return readUpTo(s.opt.MaxBytes, resp.ContentLength, resp.Body)
+}
+
+// readUpTo reads all of r, which says that it is size bytes, or less than none if it does not know.
+func readUpTo(limit, size int64, r io.Reader) ([]byte, error) {
+	if size > limit {
+		return nil, tooLong(limit)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = tooLong(limit)
+	}
+	return data, err
+}
+
+func tooLong(limit int64) error {
+	return diag.Limitf("it has more than %s", diag.Size(limit)).Hint("--max-fetch-bytes sets how much one fetch may bring")
+}
+
+// openArchive returns the files of an archive, which is known by its digest.
+func (s *Session) openArchive(ctx context.Context, r Reference, from Origin) (*Content, error) {
+	unpacked := func(ctx context.Context) (*cache.Tree, error) {
+		data, err := s.opt.Cache.Get(r.Pin)
+		if err != nil {
+			if data, err = s.fetchFile(ctx, r, from); err != nil {
+				return nil, err
+			}
+		}
+		tree, err := unpack(s.opt.Cache, s.limits(), archiveKind(r.Location), data)
+		if err != nil {
+			return nil, wrap(r, err)
+		}
+		return tree, s.opt.Cache.Record("archive", r.Pin.String(), tree.Digest)
+	}
+	tree, err := s.tree("archive", r.Pin.String())
+	if err != nil {
+		if tree, err = unpacked(ctx); err != nil {
+			return nil, err
+		}
+	}
+	later := context.WithoutCancel(ctx)
+	tree.Restore = func() error { _, err := unpacked(later); return err }
+	return &Content{Version: Version{Scheme: HTTPS, Digest: r.Pin}, Tree: tree}, nil
+}

@@ -1,0 +1,285 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Use says what a reference is read for. The same text may name a file in one place and a repository in another.
+type Use int
+
+// The uses.
+const (
+	Any  Use = iota // an entry of resources: a file, or a layer
+	File            // a patch, a schema, a catalog, a program
+	Dir             // a layer
+)
+
+// maxReference is the length of the longest reference that is read, in bytes.
+const maxReference = 4096
+
+// ErrNotRemote is returned by [Parse] for a text that names something on this machine.
+var ErrNotRemote = errors.New("it names nothing remote")
+
+// Parse reads a reference. It knows the forms of kustomize (https://host/org/repo//path?ref=tag, github.com/org/repo,
+// git@host:org/repo, ssh://, file://, with _git/, .git/ or // before the path), repo.git/path@ref, git::, oci://registry/repository:tag
+// and https://host/file with a checksum. For anything that kustomize would look for on this machine the error is [ErrNotRemote].
+func Parse(text string, use Use) (Reference, error) {
+	switch {
+	case len(text) > maxReference:
+		return Reference{}, errors.New("the reference is too long")
+	case strings.HasPrefix(text, "/"):
+		return Reference{}, ErrNotRemote
+	}
+	r, err := parse(text, use)
+	if err == nil && strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' || c == '\ufffd' }) {
+		err = errors.New("it has blanks or control characters")
+	}
+	if err != nil && !errors.Is(err, ErrNotRemote) {
+		return Reference{}, fmt.Errorf("%q: %w", diag.Redact(text), err)
+	}
+	return r, err
+}
+
+func parse(text string, use Use) (Reference, error) {
+	if forced, rest, ok := strings.Cut(text, "::"); ok && !strings.ContainsAny(forced, ":/@?") {
+		if !strings.EqualFold(forced, "git") {
+			return Reference{}, fmt.Errorf("what begins with %q is not fetched: only https, git and oci are", forced+"::")
+		}
+		r, err := parseGit(rest)
+		return r, noRepository(err)
+	}
+	scheme, rest, ok := strings.Cut(text, "://")
+	switch scheme = strings.ToLower(scheme); {
+	case !ok || strings.ContainsAny(scheme, "/?@:"):
+		return parseGit(text)
+	case scheme == "oci":
+		return parseOCI(rest)
+	case scheme == "https", scheme == "http":
+		return parseHTTP(text, use)
+	case scheme == "ssh", scheme == "file":
+		return parseGit(text)
+	}
+	return Reference{}, fmt.Errorf("what begins with %q is not fetched: only https, git and oci are", scheme+"://")
+}
+
+// parseHTTP decides whether a URL names a file or a repository.
+func parseHTTP(text string, use Use) (Reference, error) {
+	file, err := parseFile(text)
+	if err != nil || use == File && !hasCommitForm(text) || file.Archive {
+		return file, err
+	}
+	repo, err := parseGit(text)
+	switch {
+	case use != Any:
+		return repo, noRepository(err)
+	case !file.Pin.IsZero():
+		return file, nil
+	case isRepository(text):
+		return repo, noRepository(err)
+	case isYAML(file.Location):
+		return file, nil
+	}
+	file.either = err == nil
+	return file, nil
+}
+
+// noRepository replaces [ErrNotRemote] for a text that can only be a URL.
+func noRepository(err error) error {
+	if errors.Is(err, ErrNotRemote) {
+		return errors.New("it names no repository")
+	}
+	return err
+}
+
+// hasCommitForm reports whether a URL has the form repo.git/path@ref.
+func hasCommitForm(text string) bool {
+	_, rest, ok := strings.Cut(text, ".git/")
+	return ok && !strings.Contains(rest, "?") && strings.Contains(rest, "@") && !strings.Contains(rest, "@sha256:")
+}
+
+// isRepository reports whether a URL names a repository, whatever is there.
+func isRepository(text string) bool {
+	address, _, _ := strings.Cut(text, "?")
+	_, address, _ = strings.Cut(address, "://")
+	host, rest, _ := strings.Cut(address, "/")
+	switch {
+	case strings.Contains(address, "/_git/") || strings.HasSuffix(address, ".git") || strings.Contains(address, ".git/"):
+		return true
+	case isYAML(text):
+		return false
+	case !strings.EqualFold(host, "github.com"):
+		return strings.Contains(rest, "//")
+	}
+	for part := range strings.SplitSeq(rest, "/") {
+		if part == "raw" || part == "releases" || part == "blob" || part == "archive" {
+			return false
+		}
+	}
+	return true
+}
+
+func isYAML(location string) bool {
+	u, err := url.Parse(location)
+	if err != nil {
+		return false
+	}
+	switch path.Ext(u.Path) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// parseFile reads the URL of a file or an archive.
+func parseFile(text string) (r Reference, err error) {
+	r.Scheme = HTTPS
+	address, pin, pinned := cutPin(text)
+	u, err := url.Parse(address)
+	if err != nil {
+		return r, errors.New("it is no valid URL")
+	}
+	if u.Scheme = strings.ToLower(u.Scheme); u.Host == "" || u.Opaque != "" {
+		return r, errors.New("it names no host")
+	}
+	if sum := u.Query().Get("checksum"); sum != "" {
+		if pinned {
+			return r, errors.New("it has two checksums")
+		}
+		pin, pinned = sum, true
+		u.RawQuery = withoutParameter(u.RawQuery, "checksum")
+	}
+	if pinned {
+		if r.Pin, err = krm.ParseDigest(pin); err != nil {
+			return r, fmt.Errorf("the checksum %q must be sha256: and 64 hexadecimal digits", pin)
+		}
+	}
+	if i := archiveEnd(u.Path); i > 0 {
+		r.Archive = true
+		var ok bool
+		if r.Path, ok = cleanPath(u.Path[i:]); !ok {
+			return r, errors.New("the path leads out of the archive")
+		}
+		u.Path, u.RawPath = u.Path[:i], ""
+		if r.Pin.IsZero() {
+			return r, errors.New("an archive needs a checksum: ?checksum=sha256:…")
+		}
+	}
+	u.Fragment = ""
+	r.Location = u.String()
+	return r, nil
+}
+
+// archiveEnd returns where the name of an archive ends that is the last part of a URL's path, or stands before a double slash.
+func archiveEnd(p string) int {
+	end := len(p)
+	if i := strings.Index(p, "//"); i > 0 {
+		end = i
+	}
+	for _, suffix := range []string{".tar.gz", ".tgz", ".tar", ".zip"} {
+		if strings.HasSuffix(strings.ToLower(p[:end]), suffix) {
+			return end
+		}
+	}
+	return 0
+}
+
+// cutPin cuts off "#sha256=…" or "@sha256:…".
+func cutPin(text string) (rest, pin string, ok bool) {
+	if rest, pin, ok = strings.Cut(text, "#sha256="); ok {
+		return rest, "sha256:" + pin, true
+	}
+	if i := strings.LastIndex(text, "@sha256:"); i >= 0 {
+		return text[:i], text[i+1:], true
+	}
+	return text, "", false
+}
+
+// withoutParameter removes a parameter and leaves the others as they are written.
+func withoutParameter(query, name string) string {
+	var keep []string
+	for part := range strings.SplitSeq(query, "&") {
+		if !strings.HasPrefix(part, name+"=") {
+			keep = append(keep, part)
+		}
+	}
+	return strings.Join(keep, "&")
+}
+
+// parseOCI reads registry/repository[:tag][@sha256:digest][//path].
+func parseOCI(rest string) (r Reference, err error) {
+	r.Scheme = OCI
+	rest, inside, _ := strings.Cut(rest, "//")
+	var ok bool
+	if r.Path, ok = cleanPath(inside); !ok {
+		return r, errors.New("the path leads out of the artifact")
+	}
+	rest, pin, pinned := strings.Cut(rest, "@")
+	if pinned {
+		if r.Pin, err = krm.ParseDigest(pin); err != nil {
+			return r, fmt.Errorf("the digest %q must be sha256: and 64 hexadecimal digits", pin)
+		}
+	}
+	host, repository, ok := strings.Cut(rest, "/")
+	if repository, r.Ref, _ = strings.Cut(repository, ":"); !ok || !isHost(host) || !isRepositoryName(repository) {
+		return r, errors.New("it must be oci://registry/repository:tag or oci://registry/repository@sha256:…")
+	}
+	if r.Ref != "" && !isTag(r.Ref) {
+		return r, fmt.Errorf("%q is no tag", r.Ref)
+	}
+	if r.Ref == "" && !pinned {
+		r.Ref = "latest"
+	}
+	r.Location = host + "/" + repository
+	return r, nil
+}
+
+func isHost(host string) bool {
+	u, err := url.Parse("https://" + host + "/")
+	return err == nil && u.Host == host && u.Hostname() != "" && host[0] != '-'
+}
+
+func isRepositoryName(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" || strings.ContainsAny(part[:1]+part[len(part)-1:], "._-") {
+			return false
+		}
+	}
+	return len(name) <= 255
+}
+
+func isTag(tag string) bool {
+	return len(tag) <= 128 && tag[0] != '.' && tag[0] != '-' &&
+		strings.Trim(tag, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
+}
+
+// parameters reads the query of a reference to a repository.
+func (r *Reference) parameters(query string) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return
+	}
+	r.Ref = values.Get("version")
+	if ref := values.Get("ref"); ref != "" {
+		r.Ref = ref
+	}
+	text := values.Get("timeout")
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= int(MaxTimeout/time.Second) {
+		r.Timeout = time.Duration(n) * time.Second
+	} else if err == nil && n > 0 {
+		r.Timeout = MaxTimeout
+	} else if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		r.Timeout = min(d, MaxTimeout)
+	}
+	if on, err := strconv.ParseBool(values.Get("submodules")); err == nil {
+		r.Submodules = on
+	}
+}

@@ -1,0 +1,177 @@
+package remote
+
+import (
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A Scheme is a way to fetch.
+type Scheme string
+
+// The schemes.
+const (
+	HTTPS Scheme = "https" // a file, or an archive with a checksum; also http where that is allowed
+	Git   Scheme = "git"   // a repository at a commit: over https, ssh or from this machine
+	OCI   Scheme = "oci"   // an artifact of a registry
+)
+
+// A Reference names something remote, and perhaps which content of it. It is made by [Parse] and can be compared.
+type Reference struct {
+	Scheme Scheme
+	// Location is what is asked: the URL of a file, what git clones, or registry/repository. It may hold credentials; String hides them.
+	Location string
+	// Path is the directory or file that is meant in a repository, archive or artifact; empty for all of it.
+	Path string
+	// Ref is git's branch, tag or commit, empty for HEAD, or the tag of an artifact.
+	Ref string
+	// Pin is the SHA-256 digest that the file, archive or manifest must have; zero if any will do.
+	Pin krm.Digest
+	// Timeout bounds the fetch, zero for the default of the session.
+	Timeout time.Duration
+	// Submodules says that the reference asks for git's submodules, which are not fetched: those below Path are missing.
+	Submodules bool
+	// Archive says that the file is to be unpacked.
+	Archive bool
+
+	// either is set if the text may also name a repository: that is tried when there is no such file.
+	either bool
+}
+
+// String returns the reference as it may be shown, without credentials.
+func (r Reference) String() string {
+	var b strings.Builder
+	switch r.Scheme {
+	case OCI:
+		b.WriteString("oci://" + r.Location)
+		if r.Ref != "" {
+			b.WriteString(":" + r.Ref)
+		}
+		if !r.Pin.IsZero() {
+			b.WriteString("@" + r.Pin.String())
+		}
+		if r.Path != "" {
+			b.WriteString("//" + r.Path)
+		}
+		return b.String()
+	case Git:
+		b.WriteString(diag.Redact(r.Location))
+		if r.Path != "" {
+			b.WriteString("//" + r.Path)
+		}
+		if r.Ref != "" {
+			b.WriteString("?ref=" + r.Ref)
+		}
+		return b.String()
+	}
+	b.WriteString(diag.Redact(r.Location))
+	if r.Path != "" {
+		b.WriteString("//" + r.Path)
+	}
+	if !r.Pin.IsZero() {
+		b.WriteString("#" + strings.Replace(r.Pin.String(), ":", "=", 1))
+	}
+	return b.String()
+}
+
+// Mutable reports whether what the reference names can change: it has neither commit nor digest.
+func (r Reference) Mutable() bool {
+	if r.Scheme == Git {
+		return !isCommit(r.Ref)
+	}
+	return r.Pin.IsZero()
+}
+
+// At returns the reference with the version that it was resolved to, so that it is not mutable.
+func (r Reference) At(v Version) Reference {
+	r.either = false
+	switch {
+	case v.Scheme != Git:
+		r.Pin = v.Digest
+	case r.Scheme != Git: // it could name a file, and names a repository
+		r.Scheme, r.Location, r.Path, r.Ref = Git, v.location, v.path, v.Commit
+	default:
+		r.Ref = v.Commit
+	}
+	return r
+}
+
+// IsDir reports whether the reference can be one to a directory: a layer.
+func (r Reference) IsDir() bool { return r.Scheme != HTTPS || r.Archive || r.either }
+
+// host returns the name of the machine that is asked, empty for this one.
+func (r Reference) host() string {
+	switch {
+	case r.Scheme == OCI:
+		host, _, _ := strings.Cut(r.Location, "/")
+		return host
+	case isShort(r.Location):
+		_, host, _ := strings.Cut(r.Location, "@")
+		if host == "" {
+			host = r.Location
+		}
+		host, _, _ = strings.Cut(host, ":")
+		return host
+	}
+	u, err := url.Parse(r.Location)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// isShort reports whether a location is git's short form user@host:path.
+func isShort(location string) bool { return !strings.Contains(location, "://") }
+
+// protocol returns https, http, ssh or file.
+func (r Reference) protocol() string {
+	if r.Scheme == OCI {
+		return "https"
+	}
+	if isShort(r.Location) {
+		return "ssh"
+	}
+	scheme, _, _ := strings.Cut(r.Location, "://")
+	return strings.ToLower(scheme)
+}
+
+// isCommit reports whether ref is the whole name of a commit.
+func isCommit(ref string) bool { return (len(ref) == 40 || len(ref) == 64) && isHex(ref) }
+
+// isHex reports whether text has nothing but hexadecimal digits, in lower case.
+func isHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }
+
+// isRef reports whether ref can be given to git: it begins like no option, and has nothing that git would expand.
+func isRef(ref string) bool {
+	if ref == "" || len(ref) > 255 || !isAlphanumeric(ref[0]) {
+		return false
+	}
+	for i := range len(ref) {
+		if !isAlphanumeric(ref[i]) && strings.IndexByte("._/+@=-", ref[i]) < 0 {
+			return false
+		}
+	}
+	for _, bad := range []string{"..", "@{", "//", "/.", ".lock/"} {
+		if strings.Contains(ref, bad) {
+			return false
+		}
+	}
+	return !strings.HasSuffix(ref, ".lock") && !strings.HasSuffix(ref, "/") && !strings.HasSuffix(ref, ".")
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// cleanPath returns a path inside of something fetched in the form of [fs.FS], empty for its root.
+func cleanPath(p string) (string, bool) {
+	p = path.Clean("./" + strings.TrimLeft(p, "/"))
+	if p == "." {
+		return "", true
+	}
+	return p, p != ".." && !strings.HasPrefix(p, "../")
+}

@@ -1,0 +1,268 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A registry is one repository of a registry, asked by the distribution protocol.
+type registry struct {
+	http       *http.Client
+	base       string // https://host
+	host       string // as the user writes it
+	repository string
+	from       Origin
+
+	mu            sync.Mutex
+	authorization string // the header that the registry took
+}
+
+// registry calls use with the repository of a reference. A registry on this machine may speak http.
+func (s *Session) registry(r Reference, from Origin, use func(*registry) error) error {
+	client := s.client(r, from)
+	client.Transport.(*courier).everywhere = from == FromUser
+	client.CheckRedirect = checkRedirect(true) // everything is known by its digest, once a tag is resolved
+	reg := &registry{http: client, host: r.host(), from: from}
+	reg.repository = strings.TrimPrefix(r.Location, reg.host+"/")
+	reg.base = "https://" + reg.host
+	if reg.host == "docker.io" {
+		reg.base = "https://registry-1.docker.io"
+		if !strings.Contains(reg.repository, "/") {
+			reg.repository = "library/" + reg.repository
+		}
+	}
+	err := use(reg)
+	if err != nil && from == FromUser && isLoopbackName(reg.host) && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
+		reg.base = "http://" + reg.host
+		err = use(reg)
+	}
+	return explainRegistry(r, err)
+}
+
+// explainRegistry returns an error of a registry in our words.
+func explainRegistry(r Reference, err error) error {
+	var wrong *digestError
+	var status *statusError
+	switch {
+	case errors.As(err, &wrong):
+		return mismatch(r, wrong.want, wrong.got)
+	case !errors.As(err, &status):
+		return wrap(r, err)
+	case status.code == http.StatusNotFound:
+		return notFetched(r, fs.ErrNotExist, "there is no such artifact")
+	case status.code == http.StatusUnauthorized || status.code == http.StatusForbidden:
+		return notFetched(r, err, "%s", status).Hint("credentials are those of podman login and docker login for %s", r.host())
+	}
+	return wrap(r, err)
+}
+
+// manifestTypes are those that a registry is asked for.
+const manifestTypes = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json, " +
+	"application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
+
+// resolve returns the digest of the manifest that a tag is on.
+func (reg *registry) resolve(ctx context.Context, tag string) (krm.Digest, error) {
+	resp, err := reg.do(ctx, http.MethodHead, "manifests/"+tag)
+	if err != nil {
+		return krm.Digest{}, err
+	}
+	resp.Body.Close()
+	if d, err := krm.ParseDigest(resp.Header.Get("Docker-Content-Digest")); err == nil {
+		return d, nil
+	}
+	if resp, err = reg.do(ctx, http.MethodGet, "manifests/"+tag); err != nil {
+		return krm.Digest{}, err
+	}
+	defer resp.Body.Close()
+	data, err := readUpTo(maxManifest, resp.ContentLength, resp.Body)
+	return krm.DigestOf(data), err
+}
+
+// manifest returns the manifest with a digest.
+func (reg *registry) manifest(ctx context.Context, d krm.Digest) ([]byte, error) {
+	resp, err := reg.do(ctx, http.MethodGet, "manifests/"+d.String())
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := readUpTo(maxManifest, resp.ContentLength, resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if got := krm.DigestOf(data); got != d {
+		return nil, &digestError{want: d, got: got}
+	}
+	return data, nil
+}
+
+// blob returns the content with a digest, which the caller verifies.
+func (reg *registry) blob(ctx context.Context, d krm.Digest) (io.ReadCloser, error) {
+	resp, err := reg.do(ctx, http.MethodGet, "blobs/"+d.String())
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// do asks for something below the repository, and a second time with credentials if the registry wants some.
+func (reg *registry) do(ctx context.Context, method, path string) (*http.Response, error) {
+	reg.mu.Lock()
+	authorization := reg.authorization
+	reg.mu.Unlock()
+	for try := 0; ; try++ {
+		req, err := http.NewRequestWithContext(ctx, method, reg.base+"/v2/"+reg.repository+"/"+path, nil)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Accept", manifestTypes)
+		if authorization != "" {
+			req.Header.Set("Authorization", authorization)
+		}
+		resp, err := reg.http.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode == http.StatusOK {
+			return resp, nil
+		}
+		resp.Body.Close()
+		failed := &statusError{resp.StatusCode}
+		if resp.StatusCode != http.StatusUnauthorized || try > 0 {
+			return nil, failed
+		}
+		if authorization, err = reg.authorize(ctx, resp.Header.Values("WWW-Authenticate")); err != nil {
+			return nil, err
+		}
+		if authorization == "" {
+			return nil, failed
+		}
+		reg.mu.Lock()
+		reg.authorization = authorization
+		reg.mu.Unlock()
+	}
+}
+
+// authorize answers a challenge of the registry: with name and password, or with a token of the server that it names.
+func (reg *registry) authorize(ctx context.Context, challenges []string) (string, error) {
+	var c credential
+	if reg.from == FromUser {
+		var err error
+		if c, err = storedCredential(ctx, reg.host, reg.repository); err != nil {
+			return "", err
+		}
+	}
+	for _, challenge := range challenges {
+		scheme, rest, _ := strings.Cut(challenge, " ")
+		switch strings.ToLower(scheme) {
+		case "basic":
+			return c.basic(), nil
+		case "bearer":
+			return reg.token(ctx, challengeParameters(rest), c)
+		}
+	}
+	return "", nil
+}
+
+// challengeParameters reads name="value" pairs.
+func challengeParameters(text string) map[string]string {
+	m := map[string]string{}
+	for text != "" {
+		name, rest, ok := strings.Cut(text, "=")
+		if !ok {
+			break
+		}
+		value := ""
+		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+			value, rest, _ = strings.Cut(quoted, `"`)
+			_, rest, _ = strings.Cut(rest, ",")
+		} else {
+			value, rest, _ = strings.Cut(rest, ",")
+		}
+		m[strings.ToLower(strings.Trim(name, " ,"))], text = value, rest
+	}
+	return m
+}
+
+// maxToken bounds the answer of a server of tokens, in bytes.
+const maxToken = 1 << 20
+
+// token asks the server that a registry names for a token, as who the user is there or as nobody.
+func (reg *registry) token(ctx context.Context, challenge map[string]string, c credential) (string, error) {
+	realm, err := reg.realm(challenge["realm"])
+	if err != nil {
+		return "", err
+	}
+	form := url.Values{"service": {challenge["service"]}, "scope": {"repository:" + reg.repository + ":pull"}}
+	var req *http.Request
+	if c.identity != "" {
+		form.Set("grant_type", "refresh_token")
+		form.Set("client_id", "krmflow")
+		form.Set("refresh_token", c.identity)
+		req, err = http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
+	} else {
+		query := realm.Query()
+		for name := range form {
+			query.Set(name, form.Get(name))
+		}
+		realm.RawQuery = query.Encode()
+		req, err = http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
+	}
+	if err != nil {
+		return "", err
+	}
+	if c.identity != "" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	} else if basic := c.basic(); basic != "" {
+		req.Header.Set("Authorization", basic)
+	}
+	client := *reg.http
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // what is sent is for the realm
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return "", &statusError{resp.StatusCode}
+	}
+	data, err := readUpTo(maxToken, resp.ContentLength, resp.Body)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Token       string `json:"token"`
+		AccessToken string `json:"access_token"`
+	}
+	if json.Unmarshal(data, &answer) != nil || cmp.Or(answer.Token, answer.AccessToken) == "" {
+		return "", fmt.Errorf("%s gives no token", realm.Host)
+	}
+	return "Bearer " + cmp.Or(answer.Token, answer.AccessToken), nil
+}
+
+// realm returns the address of the server of tokens. Credentials go there: it is no less protected than the registry, and no address
+// that only this machine can reach, unless the registry is one.
+func (reg *registry) realm(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil {
+		return nil, errors.New("the registry names no server of tokens")
+	}
+	if secure := strings.HasPrefix(reg.base, "https:"); u.Scheme != "https" && (secure || u.Scheme != "http") {
+		return nil, fmt.Errorf("the registry wants its tokens to come over %s", diag.Sanitise(u.Scheme))
+	}
+	if isLocalName(u.Host) && !isLoopbackName(reg.host) {
+		return nil, fmt.Errorf("the registry wants its tokens to come from %s: %w", u.Host, errNotPublic)
+	}
+	return u, nil
+}

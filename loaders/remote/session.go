@@ -1,0 +1,328 @@
+// Package remote fetches what a tree refers to over a network: files and archives by https, repositories by git, artifacts of
+// registries.
+//
+// [Parse] makes a [Reference] of a text. A [Session] is one run: [Session.Resolve] asks which commit or digest a reference stands
+// for, and [Session.Open] returns the content, as a read-only tree or as bytes. Each is asked for once per run, however many
+// ask, so that one run never sees two versions of anything. What is named by a commit or a digest and is in the cache needs no
+// network.
+//
+// Where a reference stands decides what it may do: see [Origin].
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// An Origin says where a reference stands. It decides what the reference may reach.
+type Origin int
+
+// The origins.
+const (
+	// FromUser is for references in files of this machine and on the command line. They may name any host, and repositories
+	// of this machine; git and registries get the credentials that the user has configured.
+	FromUser Origin = iota
+	// FromFetched is for references in something that was fetched itself. They may name public hosts over https: no address of this
+	// machine or its networks, no file, and nothing is sent that the user has configured.
+	FromFetched
+)
+
+// Options are those of a run. The zero value of a limit stands for its default.
+type Options struct {
+	// Cache holds what is fetched. It is needed.
+	Cache *cache.Cache
+	// Offline makes everything an [OfflineError] that the cache does not have.
+	Offline bool
+	// Timeout bounds one fetch, unless the reference has a timeout of its own. The default is 30 s.
+	Timeout time.Duration
+	// MaxBytes bounds a file, an archive or a blob as it is sent. The default is 64 MiB.
+	MaxBytes int64
+	// MaxTree bounds a repository or an archive when it is unpacked.
+	MaxTree cache.Limits
+	// Parallel is how many fetches there are at the same time. The default is 8.
+	Parallel int
+	// AllowHTTP lets the user's references use http without a digest.
+	AllowHTTP bool
+	// Progress is told what is fetched, and may be nil. It is called by one goroutine at a time.
+	Progress func(Event)
+	// Transport sends requests, nil for one that is made for it. It is for tests, which have an authority of their own.
+	Transport *http.Transport
+}
+
+// MaxTimeout is the longest timeout that a reference can ask for.
+const MaxTimeout = 10 * time.Minute
+
+// An Event tells about one fetch.
+type Event struct {
+	// Reference is what is fetched, without credentials.
+	Reference string
+	// State says how far it is.
+	State State
+	// Attempt is the number of a retry, from 1, and Wait how long it waits before.
+	Attempt int
+	Wait    time.Duration
+	// Took is how long a fetch took that is done.
+	Took time.Duration
+	// Err is why it failed.
+	Err error
+}
+
+// A State is one of a fetch.
+type State string
+
+// The states.
+const (
+	Started  State = "started"
+	Retrying State = "retrying"
+	Done     State = "done"
+	Failed   State = "failed"
+)
+
+// A Session fetches for one run. It is safe for concurrent use.
+type Session struct {
+	opt      Options
+	slots    chan struct{}
+	versions flights[Version]
+	contents flights[*Content]
+	report   sync.Mutex
+	clients  func() clients
+}
+
+// NewSession returns a session. It connects to nothing and starts nothing before something is asked for.
+func NewSession(opt Options) *Session {
+	opt.Timeout = cmp.Or(opt.Timeout, 30*time.Second)
+	opt.MaxBytes = cmp.Or(opt.MaxBytes, 64<<20)
+	opt.Parallel = cmp.Or(opt.Parallel, 8)
+	s := &Session{opt: opt, slots: make(chan struct{}, opt.Parallel)}
+	s.clients = sync.OnceValue(func() clients { return newClients(opt.Transport) })
+	return s
+}
+
+// A Version is which content a reference stands for.
+type Version struct {
+	Scheme Scheme
+	// Commit is git's, in hexadecimal digits.
+	Commit string
+	// Digest is that of a file or archive as it was sent, or of a manifest.
+	Digest krm.Digest
+
+	location, path string // of the repository that the reference turned out to name
+}
+
+// String returns the commit or the digest.
+func (v Version) String() string {
+	if v.Scheme == Git {
+		return v.Commit
+	}
+	return v.Digest.String()
+}
+
+// Content is what a reference stands for: a tree, or the bytes of one file.
+type Content struct {
+	// Reference is the one that was opened, with its version: it is not mutable.
+	Reference Reference
+	Version   Version
+	// Tree is all of a repository, an archive, or an artifact with several files; nil for a single file. [Reference.Path] is the
+	// place in it that is meant.
+	Tree *cache.Tree
+	// MediaType is that of a single file, as a registry tells.
+	MediaType string
+
+	data []byte
+}
+
+// Bytes returns the file that is meant. The caller must not change it.
+func (c *Content) Bytes() ([]byte, error) {
+	if c.Tree == nil {
+		return c.data, nil
+	}
+	return c.Tree.ReadFile(cmp.Or(c.Reference.Path, "."))
+}
+
+// at returns the content for another path in the same tree.
+func (c *Content) at(r Reference) (*Content, error) {
+	own := *c
+	own.Reference = r.At(c.Version)
+	if c.Tree == nil && own.Reference.Path != "" {
+		return nil, notFetched(r, nil, "it is a single file, and has no %q", own.Reference.Path)
+	}
+	if c.Tree != nil && own.Reference.Path != "" {
+		_, err := c.Tree.Real(own.Reference.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, notFetched(r, err, "there is no %q at %s", own.Reference.Path, c.Version)
+		case err != nil:
+			return nil, notFetched(r, err, "%s", cause(err))
+		}
+	}
+	return &own, nil
+}
+
+// Resolve returns the version that a reference stands for. A branch or a tag is asked for once per run; a file without a digest is
+// fetched to know it. The error wraps [ErrRetrieval], [ErrVerification], [ErrRefused] or diag.ErrLimit, or is an [OfflineError].
+func (s *Session) Resolve(ctx context.Context, r Reference, from Origin) (Version, error) {
+	if err := s.allow(r, from); err != nil {
+		return Version{}, err
+	}
+	if r.Scheme == Git && isCommit(r.Ref) {
+		return Version{Scheme: Git, Commit: r.Ref}, nil
+	}
+	if r.Scheme == HTTPS {
+		c, err := s.Open(ctx, r, from)
+		if err != nil {
+			return Version{}, err
+		}
+		return c.Version, nil
+	}
+	if !r.Pin.IsZero() {
+		return Version{Scheme: r.Scheme, Digest: r.Pin}, nil
+	}
+	return s.versions.do(ctx, r.key(from)+"\n"+r.Ref, func() (v Version, err error) {
+		if s.opt.Offline {
+			return v, &OfflineError{Reference: r.String()}
+		}
+		err = s.fetch(ctx, r, func(ctx context.Context) error {
+			if r.Scheme == Git {
+				v, err = s.resolveGit(ctx, r, from)
+			} else {
+				v, err = s.resolveOCI(ctx, r, from)
+			}
+			return err
+		})
+		return v, err
+	})
+}
+
+// Open returns the content of a reference, from the cache if it is there. The errors are those of [Session.Resolve].
+func (s *Session) Open(ctx context.Context, r Reference, from Origin) (*Content, error) {
+	if err := s.allow(r, from); err != nil {
+		return nil, err
+	}
+	key := r.key(from)
+	var v Version
+	if r.Scheme != HTTPS {
+		var err error
+		if v, err = s.Resolve(ctx, r, from); err != nil {
+			return nil, err
+		}
+		key += "\n" + v.String()
+	}
+	c, err := s.contents.do(ctx, key, func() (*Content, error) {
+		switch r.Scheme {
+		case Git:
+			return s.openGit(ctx, r, v, from)
+		case OCI:
+			return s.openOCI(ctx, r, v, from)
+		}
+		return s.openHTTPS(ctx, r, from)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.at(r)
+}
+
+// key names what is fetched, whatever path in it is meant.
+func (r Reference) key(from Origin) string {
+	return fmt.Sprintf("%d %s %s %s %t %t", from, r.Scheme, r.Location, r.Pin, r.Archive, r.either)
+}
+
+// fetch runs one fetch: when there is a slot for it, for as long as it may take, with what is told about it.
+func (s *Session) fetch(ctx context.Context, r Reference, run func(context.Context) error) error {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	limit := cmp.Or(r.Timeout, s.opt.Timeout)
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	defer cancel()
+	start := time.Now()
+	s.tell(Event{Reference: r.String(), State: Started})
+	err := run(limited)
+	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
+		err = notFetched(r, errTimeout, "it took longer than %s", limit).Hint("--fetch-timeout sets how long it may take")
+	} else if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		s.tell(Event{Reference: r.String(), State: Failed, Err: err, Took: time.Since(start)})
+		return err
+	}
+	s.tell(Event{Reference: r.String(), State: Done, Took: time.Since(start)})
+	return nil
+}
+
+func (s *Session) tell(e Event) {
+	if s.opt.Progress == nil {
+		return
+	}
+	s.report.Lock()
+	defer s.report.Unlock()
+	s.opt.Progress(e)
+}
+
+// flights does each thing once, however many ask for it.
+type flights[T any] struct {
+	mu    sync.Mutex
+	known map[string]*flight[T]
+}
+
+type flight[T any] struct {
+	done  chan struct{}
+	gone  bool // it was cancelled: who waits does it anew
+	value T
+	err   error
+}
+
+// do returns what run returned for key, now or before. A run whose context was cancelled does not count.
+func (f *flights[T]) do(ctx context.Context, key string, run func() (T, error)) (T, error) {
+	for {
+		f.mu.Lock()
+		one, ok := f.known[key]
+		if !ok {
+			if f.known == nil {
+				f.known = map[string]*flight[T]{}
+			}
+			one = &flight[T]{done: make(chan struct{}), gone: true}
+			f.known[key] = one
+		}
+		f.mu.Unlock()
+		if !ok {
+			f.lead(ctx, key, one, run)
+			return one.value, one.err
+		}
+		select {
+		case <-one.done:
+		case <-ctx.Done():
+			var none T
+			return none, context.Cause(ctx)
+		}
+		if !one.gone {
+			return one.value, one.err
+		}
+	}
+}
+
+func (f *flights[T]) lead(ctx context.Context, key string, one *flight[T], run func() (T, error)) {
+	defer func() {
+		if one.gone {
+			f.mu.Lock()
+			delete(f.known, key)
+			f.mu.Unlock()
+		}
+		close(one.done)
+	}()
+	one.value, one.err = run()
+	one.gone = ctx.Err() != nil && one.err != nil
+}
