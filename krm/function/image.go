@@ -71,7 +71,7 @@ func (m Image) check() error {
 		return errors.New("it has no name")
 	case len(m.Registry)+len(m.Repository) > 255:
 		return errors.New("the name is longer than 255 characters")
-	case !validHost(host) || hasPort && (port == "" || strings.Trim(port, "0123456789") != ""):
+	case !validHost(host) || hasPort && (port == "" || len(port) > 5 || strings.Trim(port, "0123456789") != ""):
 		return fmt.Errorf("%q is not the name of a registry", m.Registry)
 	}
 	for part := range strings.SplitSeq(m.Repository, "/") {
