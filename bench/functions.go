@@ -39,7 +39,7 @@ func functions(calls, n int, name, what string, program func() ([]byte, error)) 
 		p.kustomization(".", files, transformers.String())
 		data, err := program()
 		if err == nil && p.err == nil {
-			err = os.WriteFile(filepath.Join(p.dir, "fn"), data, 0o755)
+			err = p.root.WriteFile("fn", data, 0o755)
 		}
 		if p.err == nil {
 			p.err = err
