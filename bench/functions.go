@@ -39,7 +39,7 @@ func functions(calls, n int, name, what string, program func() ([]byte, error)) 
 		w.kustomization(".", files, transformers.String())
 		data, err := program()
 		if err == nil && w.err == nil {
-			err = os.WriteFile(filepath.Join(w.dir, "fn"), data, 0o755)
+			err = w.root.WriteFile("fn", data, 0o755)
 		}
 		if w.err == nil {
 			w.err = err

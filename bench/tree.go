@@ -8,7 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
+	"path"
 )
 
 // A Tree is a shape of kustomize tree that Write can turn into files.
@@ -72,18 +72,29 @@ func Write(ctx context.Context, dir string, t Tree, seed int64) error {
 	}
 	h := fnv.New64a()
 	io.WriteString(h, t.Name)
-	w := &treeWriter{ctx: ctx, dir: dir, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	w := &treeWriter{ctx: ctx, root: root, rnd: rand.New(rand.NewPCG(uint64(seed), h.Sum64())), out: bufio.NewWriter(nil)}
 	t.fill(w)
 	return w.err
 }
 
-// A treeWriter writes files below dir one at a time, so that a large tree needs little memory, and keeps the first error.
+// A treeWriter writes files below root one at a time, so that a large tree needs little memory, and keeps the first error.
 type treeWriter struct {
-	ctx context.Context
-	dir string
-	rnd *rand.Rand
-	out *bufio.Writer
-	err error
+	ctx  context.Context
+	root *os.Root // so that a folder which was removed meanwhile is not made again
+	rnd  *rand.Rand
+	out  *bufio.Writer
+	err  error
 }
 
 // file writes one file, whose name is slash-separated and relative to dir; body gets a printf for its content.
@@ -94,11 +105,10 @@ func (w *treeWriter) file(name string, body func(printf)) {
 	if w.err != nil {
 		return
 	}
-	full := filepath.Join(w.dir, filepath.FromSlash(name))
-	if w.err = os.MkdirAll(filepath.Dir(full), 0o755); w.err != nil {
+	if w.err = w.root.MkdirAll(path.Dir(name), 0o755); w.err != nil {
 		return
 	}
-	f, err := os.Create(full)
+	f, err := w.root.Create(name)
 	if err != nil {
 		w.err = err
 		return

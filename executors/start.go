@@ -176,7 +176,7 @@ func (x *Process) Prepare(ctx context.Context, f function.Function) error {
 	if err != nil {
 		return x.failure(ctx, f, err)
 	}
-	return x.refusal(ctx, resp.GetError())
+	return x.refusal(ctx, f, resp.GetError())
 }
 
 // Execute implements [Executor].
@@ -214,19 +214,21 @@ func (x *Process) Execute(ctx context.Context, f function.Function, list yaml.Ch
 		out.List = keep(out.List, resp.GetList())
 		if resp.GetDone() {
 			out.Stderr = resp.GetStderr()[max(0, len(resp.GetStderr())-StderrTail):]
-			return out, x.refusal(ctx, resp.GetError())
+			return out, x.refusal(ctx, f, resp.GetError())
 		}
 	}
 }
 
 // refusal returns the error that the executor has answered with: ctx's reason if it only says that ctx has ended, and with
 // what the executor said if it failed itself.
-func (x *Process) refusal(ctx context.Context, answer *wire.Error) error {
+func (x *Process) refusal(ctx context.Context, f function.Function, answer *wire.Error) error {
 	err := errFromWire(answer)
 	var e *Error
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, context.Canceled):
+		return &Error{Code: Internal, Msg: fmt.Sprintf("%s: executor %s says that the call was cancelled, and nobody has done that", f.Name, x.kind)}
 	case errors.As(err, &e) && e.Code == Internal:
 		x.run.said(e)
 	}

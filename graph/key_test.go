@@ -241,8 +241,8 @@ func TestKeysTellFiles(t *testing.T) {
 			}
 			return operation(b).Key()
 		}
-		if key("b") != key("b") || key("b") == key("c") {
-			t.Errorf("%T of %q: the keys are %s and %s, and %s for another file", tt.make(), tt.text, key("b"), key("b"), key("c"))
+		if first, again, other := key("b"), key("b"), key("c"); first != again || first == other {
+			t.Errorf("%T of %q: the keys are %s and %s, and %s for another file", tt.make(), tt.text, first, again, other)
 		}
 	}
 }

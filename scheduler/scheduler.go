@@ -4,7 +4,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -99,13 +98,7 @@ func (e *NodeError) At() *diag.Error {
 	return &at
 }
 
-func (e *NodeError) Error() string {
-	var at *diag.Error
-	if errors.As(e.Err, &at) && at.Pos.File != "" && len(e.Roots) == 0 {
-		return e.Err.Error()
-	}
-	return e.At().Error()
-}
+func (e *NodeError) Error() string { return e.At().Error() }
 
 func (e *NodeError) Unwrap() error { return e.Err }
 

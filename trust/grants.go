@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/function"
 )
 
@@ -141,7 +142,7 @@ func (x *decider) checkMount(i int, m function.Mount) (function.Mount, bool) {
 	}
 	for _, s := range []string{m.Source, m.Dest} {
 		if strings.ContainsAny(s, ",\"\\:") || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
-			return bad("%q contains a character that is not allowed", s)
+			return bad("%q contains a character that is not allowed", diag.Redact(s))
 		}
 	}
 	dest := path.Clean(m.Dest)
@@ -161,20 +162,20 @@ func (x *decider) checkMount(i int, m function.Mount) (function.Mount, bool) {
 		}
 		return m, true
 	}
-	full := mountSource(x.r.Dir, m.Source)
+	full, shown := mountSource(x.r.Dir, m.Source), diag.Redact(m.Source)
 	if full == "" {
-		return bad("the source %q must be a relative path below %s", m.Source, x.r.Dir)
+		return bad("the source %q must be a relative path below %s", shown, x.r.Dir)
 	}
 	found, ok := x.r.Facts.Mounts[full]
 	switch {
 	case !ok:
-		return bad("the source %s was not examined", m.Source)
+		return bad("the source %s was not examined", shown)
 	case found.Err != nil:
-		return bad("the source %s cannot be used: %v", m.Source, found.Err)
+		return bad("the source %s cannot be used: %v", shown, found.Err)
 	case found.Real != x.r.Dir && !below(found.Real, x.r.Dir):
-		return bad("the source %s leads to %s, which is outside %s", m.Source, found.Real, x.r.Dir)
+		return bad("the source %s leads to %s, which is outside %s", shown, found.Real, x.r.Dir)
 	case strings.HasSuffix(found.Real, ".sock"):
-		return bad("the source %s is a socket", m.Source)
+		return bad("the source %s is a socket", shown)
 	}
 	m.Source = found.Real
 	return m, true

@@ -108,7 +108,7 @@ func TestChecked(t *testing.T) {
 		want string // "" if it is allowed
 	}{
 		"nothing special":     {func(*function.Function) {}, 0, ""},
-		"option as image":     {func(f *function.Function) { f.Image = "--privileged" }, executors.Invalid, "is no image"},
+		"option as image":     {func(f *function.Function) { f.Image = "--privileged" }, executors.Invalid, "in its name is not valid"},
 		"two digests":         {func(f *function.Function) { f.Image += "@" + other.String() }, executors.Verification, other.String()},
 		"no digest":           {func(f *function.Function) { f.Digest = krm.Digest{} }, executors.Denied, "has no digest"},
 		"a network":           {func(f *function.Function) { f.Network = "my-net_1.2" }, 0, ""},

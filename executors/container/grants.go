@@ -35,6 +35,14 @@ func plainName(s string) bool {
 	return s != "" && len(s) <= 255
 }
 
+// plainRune drops everything but letters, digits and dashes.
+func plainRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
+		return r
+	}
+	return -1
+}
+
 // checkEnv makes sure that an engine reads an entry of its file of variables as that variable and its value, and not as
 // one to take over from its own environment.
 func checkEnv(env string) error {

@@ -24,17 +24,17 @@ func ParseImage(text string) (m Image, err error) {
 	name, digest, pinned := strings.Cut(text, "@")
 	if pinned {
 		if !strings.HasPrefix(digest, "sha256:") || digest != strings.ToLower(digest) {
-			return m, fmt.Errorf("the digest of image %q must be sha256: and 64 lower case hexadecimal digits", diag.Redact(text))
+			return m, fmt.Errorf("the digest of image %q must be sha256: and 64 lower case hexadecimal digits", shown(text))
 		}
 		if m.Digest, err = krm.ParseDigest(digest); err != nil {
-			return m, fmt.Errorf("image %q: %w", diag.Redact(text), err)
+			return m, fmt.Errorf("image %q: %w", shown(text), err)
 		}
 	}
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		m.Tag = name[i+1:]
 		name = name[:i]
 		if !validTag(m.Tag) {
-			return m, fmt.Errorf("image %q has the tag %q, which is not valid", diag.Redact(text), m.Tag)
+			return m, fmt.Errorf("image %q has the tag %q, which is not valid", shown(text), m.Tag)
 		}
 	} else if !pinned {
 		m.Tag = "latest"
@@ -50,9 +50,18 @@ func ParseImage(text string) (m Image, err error) {
 		m.Repository = "library/" + m.Repository
 	}
 	if err := m.check(); err != nil {
-		return m, fmt.Errorf("image %q: %w", diag.Redact(text), err)
+		return m, fmt.Errorf("image %q: %w", shown(text), err)
 	}
 	return m, nil
+}
+
+// shown returns the reference of an image as messages show it. What stands in front of an @ that begins no digest may be a token.
+func shown(text string) string {
+	if _, behind, ok := strings.Cut(text, "@"); ok && !strings.HasPrefix(behind, "sha256:") {
+		const scheme = "oci://" // behind which diag.Redact knows of no harmless users
+		return strings.TrimPrefix(diag.Redact(scheme+text), scheme)
+	}
+	return diag.Redact(text)
 }
 
 func (m Image) check() error {
@@ -62,7 +71,7 @@ func (m Image) check() error {
 		return errors.New("it has no name")
 	case len(m.Registry)+len(m.Repository) > 255:
 		return errors.New("the name is longer than 255 characters")
-	case !validHost(host) || hasPort && (port == "" || strings.Trim(port, "0123456789") != ""):
+	case !validHost(host) || hasPort && (port == "" || len(port) > 5 || strings.Trim(port, "0123456789") != ""):
 		return fmt.Errorf("%q is not the name of a registry", m.Registry)
 	}
 	for part := range strings.SplitSeq(m.Repository, "/") {

@@ -243,4 +243,9 @@ func TestParseImage(t *testing.T) {
 			t.Errorf("%q is accepted as %s", text, m)
 		}
 	}
+	for text, want := range map[string]string{"TOKEN@h.io/x:v1": `"xxxxx@h.io/x:v1"`, "u:TOKEN@h.io/x": `"u:xxxxx@h.io/x"`, "nginx@sha256:abc": `"nginx@sha256:abc"`} {
+		if _, err := ParseImage(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
 }
