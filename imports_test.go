@@ -26,14 +26,14 @@ var imports = map[string][]string{
 	"graph":    plus(values, "krm/function"),
 	"builtins": plus(values, "krm/function"),
 	"cache":    values,
-	"loaders":  values,
+	"loaders":  plus(values, "cache", "loaders/remote"),
 	"catalog":  plus(values, "krm/function"),
 	"trust":    plus(values, "krm/function", "catalog"),
 	"eval":     plus(values, "graph", "builtins"),
 	"planner": plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/layerfile", "planner/report",
 		"planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "planner/layerfile", "planner/report", "scheduler",
+	"render": plus(values, "krm/function", "cache", "loaders/remote", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "planner/layerfile", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
 
@@ -66,7 +66,7 @@ var imports = map[string][]string{
 	"internal/spool":                {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/progress",
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/progress",
 		"internal/settings", "internal/spool", "internal/watchdog", "loaders", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 

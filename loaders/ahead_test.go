@@ -23,7 +23,7 @@ func TestReadAhead(t *testing.T) {
 		"b/y.yaml":    "",
 	})
 	budget := &Budget{Max: 1000}
-	l := NewLocal(cwd, []string{"."}, false, budget)
+	l := NewLocal(cwd, []string{"."}, false, budget, nil)
 	a, _ := l.Root("a")
 	b, _ := l.Root("b")
 	defer a.Close()

@@ -33,6 +33,11 @@ type Local struct {
 	known map[identity]*yaml.Source // those that were read, whatever their names are
 	dirs  map[string]string         // absolute path of a directory -> the same without symbolic links
 	early map[string]*early         // what was read ahead, by absolute path
+	// fetch fetches; nil if nothing is to be fetched. fetched is what was, trees those by their roots.
+	fetch        Fetch
+	fetched      []Fetched
+	trees        map[string]*fetchedTree
+	fetchedFiles map[*yaml.Source]bool
 	// untaken is how many bytes were read ahead that nobody has asked for yet.
 	untaken int64
 }
@@ -46,14 +51,15 @@ type file struct {
 // NewLocal returns a Local for a run that renders roots. Relative paths start at cwd, which must be absolute, or empty if
 // there is none; with unrestricted, layers may name files outside their own directory. Messages show paths relative to
 // cwd unless all roots are absolute: what several roots share has one name. What is read counts against budget, nil for no
-// limit.
-func NewLocal(cwd string, roots []string, unrestricted bool, budget *Budget) *Local {
+// limit. fetch fetches what is remote; without it, that is an error.
+func NewLocal(cwd string, roots []string, unrestricted bool, budget *Budget, fetch Fetch) *Local {
 	if real, err := filepath.EvalSymlinks(cwd); err == nil && cwd != "" {
 		cwd = real
 	}
 	relative := slices.ContainsFunc(roots, func(path string) bool { return !filepath.IsAbs(path) })
 	return &Local{
 		cwd: cwd, absolute: !relative, unrestricted: unrestricted, budget: budget,
+		fetch: fetch, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
 		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, early: map[string]*early{},
 	}
 }
@@ -65,7 +71,8 @@ type Dir struct {
 	// Name is the path that messages show.
 	Name   string
 	root   *os.Root
-	handle *os.File // of the directory itself
+	handle *os.File     // of the directory itself
+	tree   *fetchedTree // that it is part of, nil for a directory of this machine
 }
 
 // Close releases what reading files of d has opened.
@@ -98,8 +105,14 @@ func (l *Local) Root(path string) (*Dir, error) {
 	return l.dir(abs, path)
 }
 
-// Sub returns the directory that the layer in d refers to as path.
+// Sub returns the directory that the layer in d refers to as path, or by a reference to something remote.
 func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
+	if IsRemote(path) {
+		return l.FetchDir(d, path)
+	}
+	if d.tree != nil {
+		return l.treeDir(d.tree, filepath.Join(d.Real, path), path)
+	}
 	return l.dir(filepath.Join(d.Real, path), path)
 }
 
@@ -128,7 +141,7 @@ func (l *Local) dir(abs, as string) (*Dir, error) {
 
 // name returns how messages show the path of something that is rendered.
 func (l *Local) name(real string) string {
-	if l.absolute {
+	if l.absolute && !strings.HasPrefix(real, fetchedRoot) {
 		return real
 	}
 	return l.Name(real)
@@ -171,6 +184,10 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 		return false
 	}
 	abs := filepath.Join(d.Real, path)
+	if d.tree != nil {
+		_, err := l.treeDir(d.tree, abs, path)
+		return err == nil
+	}
 	l.mu.Lock()
 	_, known := l.dirs[abs]
 	l.mu.Unlock()
@@ -181,7 +198,7 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Read returns the file that the layer in d refers to as path. The same file is read only once per run, also if it has several
+// Read returns the file that the layer in d refers to as path, or by a reference to something remote. The same file is read only once per run, also if it has several
 // names.
 func (l *Local) Read(d *Dir, path string) (*yaml.Source, error) {
 	return l.ReadUpTo(yaml.MaxFile, d, path)
@@ -189,6 +206,9 @@ func (l *Local) Read(d *Dir, path string) (*yaml.Source, error) {
 
 // ReadUpTo is [Local.Read] that refuses files of more than limit bytes.
 func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error) {
+	if IsRemoteFile(path) {
+		return l.fetchFile(d, path, limit)
+	}
 	abs := absolute(d, path)
 	l.mu.Lock()
 	known, early := l.files[abs], l.early[abs]
@@ -206,6 +226,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	if err != nil {
 		return nil, err
 	}
+	name := l.name(abs)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.files[abs]; known.src != nil {
@@ -213,7 +234,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	}
 	src := read.parsed
 	if src == nil {
-		src = &yaml.Source{File: l.name(abs), Data: read.data}
+		src = &yaml.Source{File: name, Data: read.data}
 	}
 	if first := l.known[read.id]; first != nil && read.data == nil {
 		src = first.As(src.File)
@@ -221,6 +242,9 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 		l.known[read.id] = src
 	}
 	l.files[abs] = file{src, d.Real}
+	if d.tree != nil {
+		l.fetchedFiles[src] = true
+	}
 	return src, nil
 }
 
@@ -243,6 +267,13 @@ type content struct {
 }
 
 func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
+	if d.tree != nil {
+		data, err := l.readTree(d, abs, as, limit)
+		if err == nil {
+			err = l.budget.take(int64(len(data)))
+		}
+		return content{data: data}, err
+	}
 	if rel, err := relative(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
 		// The common case. A symbolic link that stays inside is followed.
 		c, err := l.readBeneath(d, rel, limit)
@@ -426,6 +457,9 @@ func (l *Local) Sources() []*yaml.Source {
 
 // Name returns the absolute path real relative to the working directory.
 func (l *Local) Name(real string) string {
+	if strings.HasPrefix(real, fetchedRoot) {
+		return l.fetchedName(real)
+	}
 	if rel, err := relative(l.cwd, real); err == nil {
 		return rel
 	}

@@ -1,36 +1,38 @@
 package loaders
 
 import (
-	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
-
-	"github.com/krmflow/krmflow/diag"
 )
 
-// IsRemoteFile reports whether kustomize would fetch path as a file.
+// IsRemoteFile reports whether path, which names a file, is a reference to something remote. A name without a scheme is one of this
+// machine, although [IsRemote] may say otherwise of it where directories are named as well.
 func IsRemoteFile(path string) bool {
-	if len(path) < 4 || !strings.EqualFold(path[:4], "http") {
+	if strings.IndexByte(path, ':') < 0 { // nearly all
 		return false
 	}
-	u, err := url.Parse(path)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
+	scheme, _, ok := strings.Cut(path, "://")
+	return ok && isScheme(scheme) || len(path) > 5 && strings.EqualFold(path[:5], "git::")
 }
 
-// RemoteError says that what path names is not supported.
-func RemoteError(path string) error {
-	return fmt.Errorf("%q is remote, and krmflow does not support remote sources yet", diag.Redact(path))
+// isScheme reports whether text can be the scheme of an address.
+func isScheme(text string) bool {
+	for i := range len(text) {
+		if c := text[i] | 0x20; (c < 'a' || c > 'z') && (i == 0 || (text[i] < '0' || text[i] > '9') && text[i] != '+') {
+			return false
+		}
+	}
+	return text != ""
 }
 
 // IsRemote reports whether kustomize would take an entry of resources or components for a URL or a repository: it decides
 // by the form of the text alone, before it looks at local directories.
 func IsRemote(text string) bool {
-	if IsRemoteFile(text) {
-		return true
-	}
 	if filepath.IsAbs(text) {
 		return false
+	}
+	if scheme, _, ok := strings.Cut(text, "://"); ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "oci")) {
+		return true
 	}
 	rest, _, _ := strings.Cut(text, "?")
 	rest = cutPrefixFold(rest, "git::")

@@ -90,7 +90,11 @@ func (a *ahead) layer(dir *loaders.Dir, depth int) {
 
 // resource reads ahead what an entry of resources or components names.
 func (a *ahead) resource(dir *loaders.Dir, text string, depth int) {
-	if text == "" || filepath.IsAbs(text) || loaders.IsRemote(text) {
+	if text == "" || filepath.IsAbs(text) {
+		return
+	}
+	if loaders.IsRemote(text) {
+		a.fetch(dir, text, depth)
 		return
 	}
 	if ext := filepath.Ext(text); ext == ".yaml" || ext == ".yml" {
@@ -99,6 +103,20 @@ func (a *ahead) resource(dir *loaders.Dir, text string, depth int) {
 		dir.Close() // layers may be deep
 		a.layer(sub, depth+1)
 	}
+}
+
+// fetch fetches what an entry of resources or components names. To wait for it takes no core, so many are fetched at the same time.
+func (a *ahead) fetch(dir *loaders.Dir, text string, depth int) {
+	from := *dir
+	a.done.Go(func() {
+		defer func() { _ = recover() }()
+		if a.ended.Load() {
+			return
+		}
+		if sub, _, err := a.files.FetchAny(&from, text); err == nil && sub != nil {
+			a.layer(sub, depth+1)
+		}
+	})
 }
 
 func (a *ahead) read(dir *loaders.Dir, path string, parse func(*yaml.Source) error) {

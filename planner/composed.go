@@ -78,13 +78,16 @@ func originsOf(it *composition.Item) (list []graph.Origin) {
 	return list
 }
 
-// originOf returns the path of the directory that declares an item from the root of the build.
-func (s *steps) originOf(it *composition.Item) string {
+// originOf returns where the directory is that declares an item.
+func (s *steps) originOf(it *composition.Item) place {
+	if repo, ref, path := it.Dir.Repo(); it.Dir.IsFetched() && !s.dir.IsFetched() {
+		return place{path, repo, ref}
+	}
 	rel, err := filepath.Rel(s.dir.Real, it.Dir.Real)
 	if err != nil {
 		return s.origin
 	}
-	return filepath.Join(s.origin, rel)
+	return place{filepath.Join(s.origin.path, rel), s.origin.repo, s.origin.ref}
 }
 
 // accumulate adds the files, Kustomizations and Compositions that an item names (RA-01 to RA-08).
@@ -120,7 +123,7 @@ func (s *steps) configured(it *composition.Item) {
 	r := krm.NewResource(it.Value, s.schema)
 	r.Pos = it.Source.Locate(0)
 	if s.tracking {
-		r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(it.Source.File))}
+		r.Origin = s.origin.origin(filepath.Base(it.Source.File))
 	}
 	role := function.TransformerRole
 	if strings.HasSuffix(it.ID.Kind, "Validator") {

@@ -48,7 +48,7 @@ func (s *steps) compositionIn(folder, base string) string {
 
 // addComposition adds what a Composition makes of nothing to the list (KX-01, KX-02).
 func (s *steps) addComposition(e *entry) {
-	l := s.sublayer(e.path, e.composition)
+	l := s.sublayer(e.path, e.composition, nil)
 	if l == nil || l.failed {
 		return
 	}
@@ -85,7 +85,7 @@ func (s *steps) onList(e *entry) *layer {
 		s.then(e.path, graph.Merge{}, "no resources")
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(e.path)}
-	l := s.nested(dir, filepath.Join(s.origin, e.composition), parent, &reference{s.k.Source, e.path, e.composition})
+	l := s.nested(dir, s.origin.at(dir, e.composition), parent, &reference{s.k.Source, e.path, e.composition})
 	if l == nil || l.failed {
 		return nil
 	}

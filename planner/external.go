@@ -107,7 +107,7 @@ func (s *steps) mapping(path []any, v yaml.Value) *document {
 	d := document{r: krm.NewResource(v, s.schema), path: path, inline: true}
 	d.r.Pos = s.k.Source.Locate(0, path...)
 	if s.tracking {
-		d.r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.Source.File))}
+		d.r.Origin = s.origin.origin(filepath.Base(s.k.Source.File))
 	}
 	return &d
 }
@@ -146,7 +146,7 @@ func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, 
 	for _, r := range rs {
 		r.Pos = at
 		if s.tracking {
-			r.Origin = &krm.Origin{Path: filepath.Join(s.origin, filepath.Base(s.k.Source.File))}
+			r.Origin = s.origin.origin(filepath.Base(s.k.Source.File))
 		}
 	}
 	return rs, src, nil
@@ -155,14 +155,10 @@ func (s *steps) inline(path []any, text string) ([]*krm.Resource, *yaml.Source, 
 // configDocuments returns the configuration documents in a file, or what the layer in a folder builds to. That must be
 // known to plan, so it is evaluated here; a folder can only use built-ins for that.
 func (s *steps) configDocuments(path []any, text string) (docs []document) {
-	if loaders.IsRemote(text) {
-		s.ErrorAt(s.k.Source, path, loaders.RemoteError(text))
-		return nil
+	dir, src, err := s.readConfig(text)
+	if err == nil && src == nil {
+		return s.fold(path, text, dir)
 	}
-	if s.c.files.IsDir(s.dir, text) {
-		return s.fold(path, text)
-	}
-	src, err := s.read(text)
 	if err != nil {
 		s.ErrorAt(s.k.Source, path, err)
 		return nil
@@ -180,10 +176,22 @@ func (s *steps) configDocuments(path []any, text string) (docs []document) {
 	return docs
 }
 
+// readConfig returns the file of configuration at path, nil if it is a directory; that is returned if it was fetched.
+func (s *steps) readConfig(path string) (*loaders.Dir, *yaml.Source, error) {
+	if loaders.IsRemote(path) {
+		return s.readUnlessDir(path)
+	}
+	if s.c.files.IsDir(s.dir, path) {
+		return nil, nil, nil
+	}
+	src, err := s.read(path)
+	return nil, src, err
+}
+
 // fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.
-func (s *steps) fold(path []any, text string) (docs []document) {
+func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document) {
 	var l *layer
-	g := s.c.aside(func() { l = s.sublayer(path, text) })
+	g := s.c.aside(func() { l = s.sublayer(path, text, dir) })
 	if l == nil || l.failed {
 		return nil
 	}

@@ -22,7 +22,7 @@ type layerKey struct {
 	loaded   bool // what build.loaded was before, if the layer brings a schema
 	set      bool // whether a schema was chosen: decides if the layer's own openapi counts
 	tracking bool
-	origin   string // path from the root, if origins are tracked
+	origin   place // if origins are tracked
 }
 
 // layer is a compiled Kustomization or Composition, or a Component or Composition on top of the list of the layer that uses it.
@@ -45,12 +45,12 @@ type layerState struct {
 	prefix string // of node ids
 }
 
-// layer compiles the Kustomization in dir, or the Component if parent is given. origin is its path from the root. It
+// layer compiles the Kustomization in dir, or the Component if parent is given. origin is where it is. It
 // returns nil if there is nothing to go on with; the mistakes are recorded.
-func (b *build) layer(dir *loaders.Dir, origin string, parent *layerState, from *reference) *layer {
+func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
 	key := layerKey{dir: dir.Real, schema: b.schema, set: b.set, tracking: b.tracking, origin: origin}
 	if !b.tracking {
-		key.origin = ""
+		key.origin = place{}
 	}
 	if parent == nil && len(b.stack) > 0 {
 		if l := b.reuse(key); l != nil {
@@ -63,7 +63,7 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *layerState, from 
 	}
 	if len(b.stack) == 0 {
 		b.tracking = len(k.BuildMetadata) > 0
-		key.tracking, key.origin = b.tracking, ""
+		key.tracking, key.origin = b.tracking, place{}
 		if l := b.reuse(key); l != nil {
 			return l // an earlier root uses this one as a base
 		}
@@ -86,7 +86,7 @@ func (b *build) layer(dir *loaders.Dir, origin string, parent *layerState, from 
 }
 
 // nested compiles a layer that this one uses. What this one has opened is closed before: layers may be deep.
-func (s *steps) nested(dir *loaders.Dir, origin string, parent *layerState, from *reference) *layer {
+func (s *steps) nested(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
 	s.dir.Close()
 	for _, root := range s.roots {
 		root.Close()
@@ -178,7 +178,10 @@ func (c *compiler) variant(k layerKey, onTop bool) string {
 		return ""
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%v %q", k.tracking, k.origin)
+	fmt.Fprintf(h, "%v %q", k.tracking, k.origin.path)
+	if k.origin.repo != "" {
+		fmt.Fprintf(h, " %q %q", k.origin.repo, k.origin.ref)
+	}
 	if onTop {
 		fmt.Fprint(h, " on top")
 	}
@@ -205,7 +208,7 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 		s.ErrorAt(s.k.Source, path, errNoPath)
 		return nil
 	}
-	if err := ambiguousPath(text); err != nil {
+	if err := ambiguousPath(text); err != nil && !loaders.IsRemote(text) {
 		s.ErrorAt(s.k.Source, path, err)
 		return nil
 	}
@@ -222,6 +225,11 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 		s.ErrorAt(s.k.Source, path, err)
 		return nil
 	}
+	return s.enterDir(path, dir)
+}
+
+// enterDir checks that a directory that a layer refers to does not contain one that is being compiled.
+func (s *steps) enterDir(path []any, dir *loaders.Dir) *loaders.Dir {
 	for i, f := range s.stack {
 		if dir.Contains(f.dir) {
 			s.ErrorAt(s.k.Source, path, s.cycle(i, dir))

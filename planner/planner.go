@@ -43,6 +43,8 @@ type Options struct {
 	Jobs int
 	// Input bounds what is read; nil means no limit.
 	Input *loaders.Budget
+	// Fetch fetches what is remote. Without it, that is an error.
+	Fetch loaders.Fetch
 	// Progress is called with each step as it is planned; nil is not called.
 	Progress func(graph.Origin)
 	// ManagedByLabel adds the label app.kubernetes.io/managed-by to everything.
@@ -84,6 +86,9 @@ type Plan struct {
 	files   *loaders.Local
 	reading *reading
 }
+
+// Fetched returns what was fetched to make the plan, sorted by reference.
+func (p *Plan) Fetched() []loaders.Fetched { return p.files.Fetched() }
 
 // warn makes list the warnings of the plan.
 func (p *Plan) warn(list *report.Warnings) {
@@ -193,7 +198,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted, o.Input)
+	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted, o.Input, o.Fetch)
 	reading := newReading()
 	c := &compiler{
 		o:            o,
@@ -226,18 +231,23 @@ type schemaKey struct {
 // root plans one directory that the user asked for.
 func (c *compiler) root(name string) {
 	b := c.build()
-	dir, err := c.files.Root(name)
+	dir, err := c.rootDir(name)
 	if err != nil {
-		if loaders.IsRemote(name) {
-			b.Fail(loaders.RemoteError(name)) // the text may hold a password
-		} else {
-			b.Fail(rootError(name, err))
-		}
+		b.Fail(rootError(name, err))
 	} else {
 		defer dir.Close()
 		b.root(name, dir)
 	}
 	c.failed(name, b)
+}
+
+// rootDir returns the directory of a root. What there is on this machine is not looked for elsewhere.
+func (c *compiler) rootDir(name string) (*loaders.Dir, error) {
+	dir, err := c.files.Root(name)
+	if err != nil && loaders.IsRemote(name) {
+		return c.files.FetchDir(nil, name)
+	}
+	return dir, err
 }
 
 // distinct returns errs without those whose text was there before: several layers may have the same mistake in one file.
@@ -293,7 +303,7 @@ type frame struct {
 }
 
 func (b *build) root(name string, dir *loaders.Dir) {
-	l := b.layer(dir, "", nil, nil)
+	l := b.layer(dir, place{}, nil, nil)
 	if l == nil {
 		return
 	}

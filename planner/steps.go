@@ -23,7 +23,7 @@ type steps struct {
 	*build
 	dir    *loaders.Dir
 	k      *kustomizationFile
-	origin string // path from the root of the build, if origins are tracked
+	origin place  // if origins are tracked
 	prefix string // of node ids
 	reader *Layer // that reads the files and refers to the layers
 	// catalogs are what the layer's functions are searched in first.
@@ -94,9 +94,6 @@ var errNoPath = builtins.Missing("the path must not be empty")
 func (s *steps) read(path string) (*yaml.Source, error) {
 	if path == "" {
 		return nil, errNoPath
-	}
-	if loaders.IsRemoteFile(path) {
-		return nil, loaders.RemoteError(path)
 	}
 	dir, path := s.place(path)
 	src, err := s.c.files.Read(dir, path)
@@ -178,16 +175,12 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.ErrorAt(s.k.Source, path, errNoPath)
 		return -1, nil
 	}
-	if loaders.IsRemote(text) {
-		s.ErrorAt(s.k.Source, path, loaders.RemoteError(text))
-		return -1, nil
-	}
 	if dir := s.namedComposition(text); dir != "" {
 		text = dir
 	}
-	src, err := s.readUnlessDir(text)
+	dir, src, err := s.readUnlessDir(text)
 	if err == nil && src == nil {
-		l := s.sublayer(path, text)
+		l := s.sublayer(path, text, dir)
 		if l == nil || l.failed {
 			return -1, nil
 		}
@@ -213,18 +206,25 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	return s.node(path, op, nil, src.File+" ("+strconv.Itoa(n)+")"), nil
 }
 
-// readUnlessDir returns the file at path, nil if it is a directory. What has the name of a file is opened without a look
-// at it first: trees have many more files than directories.
-func (s *steps) readUnlessDir(path string) (*yaml.Source, error) {
+// readUnlessDir returns the file at path, nil if it is a directory; that is returned if it was fetched. What has the name of a file is
+// opened without a look at it first: trees have many more files than directories.
+func (s *steps) readUnlessDir(path string) (*loaders.Dir, *yaml.Source, error) {
+	if loaders.IsRemote(path) {
+		dir, src, err := s.c.files.FetchAny(s.dir, path)
+		if src != nil {
+			s.reader.Files = append(s.reader.Files, src.File)
+		}
+		return dir, src, err
+	}
 	named := strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
 	if !named && s.c.files.IsDir(s.dir, path) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	src, err := s.read(path)
 	if err != nil && named && s.c.files.IsDir(s.dir, path) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return src, err
+	return nil, src, err
 }
 
 // warnText adds a warning about a text. One that the layer's own file holds at path is known by that place.
@@ -237,14 +237,18 @@ func (s *steps) warnText(path []any, w *diag.Error) {
 	}
 }
 
-// sublayer compiles the layer that an entry of resources names.
-func (s *steps) sublayer(path []any, text string) *layer {
-	dir := s.enter(path, text)
+// sublayer compiles the layer that an entry of resources names. dir is its directory, nil if that is to be found.
+func (s *steps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
+	if dir == nil {
+		dir = s.enter(path, text)
+	} else {
+		dir = s.enterDir(path, dir)
+	}
 	if dir == nil {
 		return nil
 	}
 	defer dir.Close()
-	l := s.nested(dir, filepath.Join(s.origin, text), nil, &reference{s.k.Source, path, text})
+	l := s.nested(dir, s.origin.at(dir, text), nil, &reference{s.k.Source, path, text})
 	if l == nil {
 		return nil
 	}
@@ -260,7 +264,10 @@ func (s *steps) fileOrigin(text string) *krm.Origin {
 	if !s.tracking {
 		return nil
 	}
-	return &krm.Origin{Path: filepath.Join(s.origin, text)}
+	if loaders.IsRemote(text) {
+		return &krm.Origin{Path: text}
+	}
+	return s.origin.origin(text)
 }
 
 // builtinOrigin is recorded for what the built-in kind of a kustomization field makes or changes.
@@ -269,7 +276,8 @@ func (s *steps) builtinOrigin(kind string) *krm.Origin {
 		return nil
 	}
 	return &krm.Origin{
-		ConfiguredIn: filepath.Join(s.origin, filepath.Base(s.k.Source.File)),
+		Repo: s.origin.repo, Ref: s.origin.ref,
+		ConfiguredIn: filepath.Join(s.origin.path, filepath.Base(s.k.Source.File)),
 		ConfiguredBy: krm.ID{GVK: krm.ParseGVK("builtin", kind)},
 	}
 }
@@ -354,10 +362,6 @@ func (s *steps) decodeFile(path []any, text string, into any) bool {
 func (s *steps) components() {
 	for i, text := range s.k.Components {
 		path := []any{"components", i}
-		if loaders.IsRemote(text) {
-			s.ErrorAt(s.k.Source, path, loaders.RemoteError(text))
-			continue
-		}
 		dir := s.enter(path, text)
 		if dir == nil {
 			continue
@@ -377,7 +381,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 		return
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
-	l := s.nested(dir, filepath.Join(s.origin, text), parent, nil)
+	l := s.nested(dir, s.origin.at(dir, text), parent, nil)
 	if l == nil || l.failed {
 		return
 	}

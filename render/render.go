@@ -18,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 )
@@ -32,6 +33,8 @@ type Options struct {
 	// ContainerRuntime is the program that has the images: podman, docker or the path of one of them. If it is empty, the first of
 	// them on PATH is.
 	ContainerRuntime string
+	// Sources say how what is remote is fetched, unless Plan.Fetch says so.
+	Sources Sources
 	// Run says how the plan is run. Its Executor is not used: Pool is.
 	Run scheduler.Options
 	// Pool starts what runs functions; it is the caller's to close. If it is nil, a plan that has functions cannot run.
@@ -106,15 +109,31 @@ func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
 			plan, err = nil, diag.Panicked("the planner", p)
 		}
 	}()
-	if o.Plan.Cwd == "" {
-		o.Plan.Cwd, _ = os.Getwd() // without one, only absolute paths can be rendered
-	}
 	o.probe(ctx)
+	defer o.prepare(ctx)()
 	plan = planner.Compile(o.Dirs, o.Plan)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return plan, nil
+}
+
+// prepare completes the options for planning. The function that it returns releases what planning has used.
+func (o *Options) prepare(ctx context.Context) (end func()) {
+	if o.Plan.Cwd == "" {
+		o.Plan.Cwd, _ = os.Getwd() // without one, only absolute paths can be rendered
+	}
+	if o.Plan.Fetch != nil {
+		return func() {}
+	}
+	o.Plan.Fetch, end = o.Sources.fetching(ctx)
+	return end
+}
+
+// Consolidate returns the Composition of a directory as one list, and what was read for it: see [planner.Consolidate].
+func Consolidate(ctx context.Context, dir string, o Options) (yaml.Value, *planner.Plan) {
+	defer o.prepare(ctx)()
+	return planner.Consolidate(dir, o.Plan)
 }
 
 // Run runs a plan. It returns all failures as one error: those of steps are of the type [*scheduler.NodeError]. If a function of the

@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
@@ -117,8 +118,12 @@ func exitCode(err error) int {
 		return exitTrust
 	case errors.As(err, &fe):
 		return exitOfFunction(fe.Code)
+	case errors.Is(err, remote.ErrVerification):
+		return exitVerified
 	case errors.Is(err, diag.ErrLimit):
 		return exitLimit
+	case errors.Is(err, remote.ErrRetrieval):
+		return exitRetrieval
 	}
 	return exitInput
 }

@@ -21,8 +21,9 @@ type flags struct {
 	jobs           int
 	quiet          bool
 	maxInput       int64
-	logLevel       string
-	logFormat      string
+	sourceFlags
+	logLevel  string
+	logFormat string
 
 	// Parsed for compatibility; they concern helm charts, which are not supported yet.
 	enableHelm, helmDebug        bool
@@ -37,6 +38,7 @@ func (f *flags) registerReading(cmd *cobra.Command) {
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
 		"'LoadRestrictionsNone' lets layers read files outside their own directory")
 	fs.Int64Var(&f.maxInput, "max-input", 1<<30, "bytes of files that a run may read")
+	f.sourceFlags.register(cmd)
 	fs.BoolVar(&f.strict, "strict", false, "treat every warning as an error")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no warnings")
 	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
@@ -100,7 +102,7 @@ func (f *flags) validate() error {
 	if f.jobs < 1 {
 		return usageError(fmt.Errorf("--jobs must be at least 1"))
 	}
-	return nil
+	return f.sourceFlags.validate()
 }
 
 // plannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.

@@ -78,7 +78,7 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 			return planner.Functions{}, usageError(fmt.Errorf("--%s must be more than 0", l.flag))
 		}
 	}
-	sources, err := f.sources()
+	sources, err := f.trustedCatalogs()
 	if err != nil {
 		return planner.Functions{}, err
 	}

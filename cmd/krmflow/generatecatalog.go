@@ -59,6 +59,7 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 	if err := a.validate(); err != nil {
 		return err
 	}
+	a.log = a.flags.logger(a.stderr)
 	if _, err := os.Lstat(dest); err == nil && !force {
 		return diag.Errorf(diag.Pos{}, "", "%s exists", dest).Hint("add --force to replace it")
 	}
@@ -69,7 +70,7 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 	if err != nil {
 		return err
 	}
-	sources, err := a.sources()
+	sources, err := a.trustedCatalogs()
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 		Trusted: sources, PluginHome: pluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
-	plan, err := render.Compile(cmd.Context(), render.Options{Dirs: []string{dir}, Plan: a.plannerOptions(cmd, functions), ContainerRuntime: a.runtime})
+	plan, err := render.Compile(cmd.Context(), render.Options{Dirs: []string{dir}, Plan: a.plannerOptions(cmd, functions), ContainerRuntime: a.runtime, Sources: a.sources()})
 	if err != nil {
 		return err
 	}

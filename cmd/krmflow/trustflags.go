@@ -41,9 +41,9 @@ func (l *catalogList) register(cmd *cobra.Command) {
 	}
 }
 
-// sources returns the catalogs that are trusted, in the order of the search: those that are compiled in, those of flags, those of the
+// trustedCatalogs returns the catalogs that are trusted, in the order of the search: those that are compiled in, those of flags, those of the
 // user's configuration.
-func (f *functionFlags) sources() ([]trust.Source, error) {
+func (f *functionFlags) trustedCatalogs() ([]trust.Source, error) {
 	list := settings.BuiltIn()
 	for _, text := range f.trusted {
 		if _, err := parseRefFlag(trust.FlagTrust, text); err != nil {

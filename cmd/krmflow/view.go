@@ -5,6 +5,7 @@ import (
 
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
@@ -34,7 +35,7 @@ composition.yaml, the output gives the same plan, but for the places (file and l
 				return err
 			}
 			a.log = a.flags.logger(a.stderr)
-			v, plan := planner.Consolidate(dir, a.plannerOptions(cmd, planner.Functions{}))
+			v, plan := render.Consolidate(cmd.Context(), dir, render.Options{Plan: a.plannerOptions(cmd, planner.Functions{}), Sources: a.sources()})
 			a.log.planned(plan)
 			if err := plan.Err(); err != nil {
 				return err

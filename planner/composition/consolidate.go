@@ -18,10 +18,6 @@ import (
 
 // importItems consolidates the Composition that an entry of transformersFrom names, nil after recording that there is none.
 func (b *builder) importItems(f *file, i importRef) *List {
-	if loaders.IsRemote(i.path) {
-		b.ErrorAt(f.src, i.at, loaders.RemoteError(i.path))
-		return nil
-	}
 	if len(b.importing) >= layerfile.MaxNested {
 		b.ErrorAt(f.src, i.at, layerfile.ErrNested())
 		return nil

@@ -328,7 +328,7 @@ type files struct{ *loaders.Local }
 func (files) Reads(string, string)          {}
 func (files) Refers(string, string, string) {}
 
-func newFiles(cwd string) files { return files{loaders.NewLocal(cwd, []string{"."}, false, nil)} }
+func newFiles(cwd string) files { return files{loaders.NewLocal(cwd, []string{"."}, false, nil, nil)} }
 
 // consolidate returns the list of the Composition in the directory name, and that directory.
 func consolidate(t *testing.T, s *Set, name string) (*List, *loaders.Dir, error) {

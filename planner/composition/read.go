@@ -247,10 +247,6 @@ func (r *reader) entry(c yaml.Cursor) {
 		}
 		return
 	}
-	if loaders.IsRemote(text) {
-		c.Errorf("%v", loaders.RemoteError(text))
-		return
-	}
 	if r.files.IsDir(r.f.dir, text) {
 		c.Errorf("%q is a directory", text).Hint("list the files; a Composition is imported by transformersFrom, resources are added by ResourceAccumulator")
 		return

@@ -24,6 +24,7 @@ type (
 		Kind       string       `json:"kind"`
 		Roots      []rootDoc    `json:"roots"`
 		Catalogs   []catalogDoc `json:"catalogs,omitempty"`
+		Fetched    []fetchedDoc `json:"fetched,omitempty"`
 		Failed     []failedDoc  `json:"failed,omitempty"`
 		Nodes      []nodeDoc    `json:"nodes"`
 		Layers     []layerDoc   `json:"layers"`
@@ -38,6 +39,10 @@ type (
 	rootDoc struct {
 		Dir  string `json:"dir"`
 		Node string `json:"node"`
+	}
+	fetchedDoc struct {
+		Ref     string `json:"ref"`
+		Version string `json:"version"` // a commit or a digest
 	}
 	catalogDoc struct {
 		Ref       string `json:"ref"`
@@ -127,6 +132,9 @@ func WriteJSON(w io.Writer, p *planner.Plan) error {
 	doc := planDoc{APIVersion: Version, Kind: "Plan", Roots: []rootDoc{}, Nodes: []nodeDoc{}, Layers: []layerDoc{}, Files: []fileDoc{}}
 	for _, r := range p.Graph.Roots {
 		doc.Roots = append(doc.Roots, rootDoc{r.Dir, p.Graph.Nodes[r.Node].ID})
+	}
+	for _, f := range p.Fetched() {
+		doc.Fetched = append(doc.Fetched, fetchedDoc{f.Reference, f.Version})
 	}
 	for _, t := range p.Catalogs {
 		doc.Catalogs = append(doc.Catalogs, catalogDoc{t.Ref.String(), t.Catalog.Digest.String(), t.By})

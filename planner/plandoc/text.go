@@ -23,6 +23,9 @@ func WriteText(w io.Writer, p *planner.Plan) error {
 		fmt.Fprintf(b, "; %s failed", diag.Plural(n, "root"))
 	}
 	b.WriteByte('\n')
+	for _, f := range p.Fetched() {
+		fmt.Fprintf(b, "fetched %s  %s\n", diag.OneLine(f.Reference), f.Version)
+	}
 	for _, t := range p.Catalogs {
 		fmt.Fprintf(b, "catalog %s  %s  (%s)\n", diag.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
 	}

@@ -1,0 +1,294 @@
+package loaders
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders/remote"
+)
+
+// A Fetch returns what a reference stands for, read for some use from where it stands. It must be safe for concurrent use.
+type Fetch func(text string, use remote.Use, from remote.Origin) (*remote.Content, error)
+
+// A Fetched is what was fetched for a reference.
+type Fetched struct {
+	// Reference is the text of the reference, without credentials.
+	Reference string
+	// Version is the commit or the digest that it stands for.
+	Version string
+}
+
+// fetchedRoot is what the paths of fetched directories begin with. No file of a machine can have such a name: these paths can be joined
+// and compared like all others, and whoever takes one for a path of this machine finds nothing.
+var fetchedRoot = fetchedVolume() + string(filepath.Separator) + "\x00" + string(filepath.Separator)
+
+func fetchedVolume() string {
+	if runtime.GOOS == "windows" {
+		return "C:" // where a path without a volume is not absolute
+	}
+	return ""
+}
+
+// fetchedTree is a fetched tree and where its files are.
+type fetchedTree struct {
+	*cache.Tree
+	root string // below fetchedRoot
+	name string // as messages show it
+	repo string // what git clones, empty for others
+	ref  string // as it is written
+}
+
+// Repo returns the repository and the ref that d was fetched from, and its path in it; all are empty for a directory of this machine.
+func (d *Dir) Repo() (repo, ref, path string) {
+	if d.tree == nil {
+		return "", "", ""
+	}
+	rel, _ := d.tree.path(d.Real)
+	return d.tree.repo, d.tree.ref, rel
+}
+
+// IsFetched reports whether d is part of something that was fetched.
+func (d *Dir) IsFetched() bool { return d.tree != nil }
+
+// IsFetched reports whether src was fetched, or is part of something that was.
+func (l *Local) IsFetched(src *yaml.Source) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return src != nil && l.fetchedFiles[src]
+}
+
+// Fetched returns what was fetched, sorted by reference.
+func (l *Local) Fetched() []Fetched {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := slices.Clone(l.fetched)
+	slices.SortFunc(list, func(a, b Fetched) int { return strings.Compare(a.Reference, b.Reference) })
+	return list
+}
+
+// FetchDir returns the directory that the layer in d names by a reference to a repository, an archive or an artifact. A nil d stands for
+// the user.
+func (l *Local) FetchDir(d *Dir, text string) (*Dir, error) {
+	dir, _, err := l.obtain(d, text, remote.Dir)
+	if err == nil && dir == nil {
+		err = fmt.Errorf("%q is a file, not a directory", diag.Redact(text))
+	}
+	return dir, err
+}
+
+// fetchFile returns the file of at most limit bytes that the layer in d names by a reference.
+func (l *Local) fetchFile(d *Dir, text string, limit int64) (*yaml.Source, error) {
+	dir, src, err := l.obtain(d, text, remote.File)
+	switch {
+	case err != nil:
+		return nil, err
+	case dir != nil:
+		return nil, fmt.Errorf("%q is a directory, not a file", diag.Redact(text))
+	case int64(len(src.Data)) > limit:
+		return nil, fmt.Errorf("%q is larger than %d MiB", diag.Redact(text), limit>>20)
+	}
+	return src, nil
+}
+
+// FetchAny returns the directory or the file that the layer in d names by a reference. The other one is nil.
+func (l *Local) FetchAny(d *Dir, text string) (*Dir, *yaml.Source, error) {
+	return l.obtain(d, text, remote.Any)
+}
+
+func (l *Local) obtain(d *Dir, text string, use remote.Use) (*Dir, *yaml.Source, error) {
+	if l.fetch == nil {
+		return nil, nil, fmt.Errorf("%q is remote, and nothing is fetched here", diag.Redact(text))
+	}
+	from := remote.FromUser
+	if d != nil && d.tree != nil {
+		from = remote.FromFetched
+	}
+	c, err := l.fetch(text, use, from)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.record(text, c)
+	if c.Tree == nil {
+		src, err := l.fetchedFile(c)
+		return nil, src, err
+	}
+	t := newTree(text, use, c)
+	l.mu.Lock()
+	if known := l.trees[t.root]; known != nil {
+		t = known
+	} else {
+		l.trees[t.root] = t
+	}
+	l.mu.Unlock()
+	place := cmp.Or(c.Reference.Path, ".")
+	info, err := t.Stat(place)
+	if err != nil {
+		return nil, nil, l.treeError(err, text)
+	}
+	if info.IsDir() {
+		dir, err := l.treeDir(t, t.abs(place), text)
+		return dir, nil, err
+	}
+	in := &Dir{Real: t.abs(path.Dir(place)), Name: l.name(t.abs(path.Dir(place))), tree: t}
+	src, err := l.Read(in, path.Base(place))
+	return nil, src, err
+}
+
+// record keeps what a reference stands for, for the plan.
+func (l *Local) record(text string, c *remote.Content) {
+	f := Fetched{diag.Redact(text), c.Version.String()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, known := range l.fetched {
+		if known == f {
+			return
+		}
+	}
+	l.fetched = append(l.fetched, f)
+}
+
+// newTree returns the tree of c. Its name says what was asked for. Two refs for one commit are two trees: what is made of them names
+// the ref.
+func newTree(text string, use remote.Use, c *remote.Content) *fetchedTree {
+	asked, err := remote.Parse(text, use)
+	if err != nil || asked.Scheme != c.Reference.Scheme {
+		asked = c.Reference
+	}
+	location := c.Reference.Location
+	shown := location
+	if _, rest, ok := strings.Cut(location, "://"); ok {
+		shown = rest
+	}
+	shown = strings.Trim(diag.Redact(shown), "/") + "@" + cmp.Or(asked.Ref, c.Version.String()[:min(12, len(c.Version.String()))])
+	t := &fetchedTree{Tree: c.Tree, root: fetchedRoot + strings.NewReplacer("/", "_", `\`, "_").Replace(location+"@"+asked.Ref) + "@" + c.Version.String(), name: shown}
+	if c.Reference.Scheme == remote.Git {
+		t.repo, t.ref = location, asked.Ref
+	}
+	return t
+}
+
+// abs returns the path of a place in the tree.
+func (t *fetchedTree) abs(place string) string {
+	return filepath.Join(t.root, filepath.FromSlash(place))
+}
+
+// path returns the place in the tree that a path leads to, false if it leads out of it.
+func (t *fetchedTree) path(abs string) (string, bool) {
+	if !diag.Within(abs, t.root) {
+		return "", false
+	}
+	rel, err := filepath.Rel(t.root, abs)
+	return filepath.ToSlash(rel), err == nil
+}
+
+// treeDir returns the directory at a path below the root of a tree.
+func (l *Local) treeDir(t *fetchedTree, abs, as string) (*Dir, error) {
+	place, ok := t.path(abs)
+	if !ok {
+		return nil, errOutside(t, as)
+	}
+	real, err := t.Real(place)
+	if err != nil {
+		return nil, l.treeError(err, as)
+	}
+	info, err := t.Stat(real)
+	switch {
+	case err != nil:
+		return nil, l.treeError(err, as)
+	case !info.IsDir():
+		return nil, fmt.Errorf("%q is not a directory", diag.Redact(as))
+	}
+	return &Dir{Real: t.abs(real), Name: l.name(t.abs(real)), tree: t}, nil
+}
+
+// readTree reads the file that the layer in d, a fetched directory, refers to. It does not leave what was fetched.
+func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
+	place, ok := d.tree.path(abs)
+	if !ok || filepath.IsAbs(as) {
+		return nil, errOutside(d.tree, as)
+	}
+	if !l.unrestricted && !diag.Within(abs, d.Real) {
+		return nil, &RestrictedError{Path: as, Root: d.Name}
+	}
+	real, err := d.tree.Real(place)
+	if err != nil {
+		return nil, l.treeError(err, as)
+	}
+	if full := d.tree.abs(real); !l.unrestricted && !diag.Within(full, d.Real) {
+		return nil, &RestrictedError{Path: as, Target: l.name(full), Root: d.Name}
+	}
+	info, err := d.tree.Stat(real)
+	switch {
+	case err != nil:
+		return nil, l.treeError(err, as)
+	case info.IsDir():
+		return nil, fmt.Errorf("%q is a directory, not a file", as)
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%q is larger than %d MiB", as, limit>>20)
+	}
+	data, err := d.tree.ReadFile(real)
+	if err != nil {
+		return nil, l.treeError(err, as)
+	}
+	return data, nil
+}
+
+// fetchedFile returns a file that is no part of a tree. The same content at one address is one file.
+func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
+	data, err := c.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	abs := fetchedRoot + strings.NewReplacer("/", "_", `\`, "_").Replace(c.Reference.Location) + "@" + c.Version.String()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.files[abs]; known.src != nil {
+		return known.src, nil
+	}
+	if err := l.budget.take(int64(len(data))); err != nil {
+		return nil, err
+	}
+	src := &yaml.Source{File: diag.Redact(c.Reference.Location), Data: data}
+	l.files[abs] = file{src, fetchedRoot}
+	l.fetchedFiles[src] = true
+	return src, nil
+}
+
+// treeError says what is wrong with a path in a tree.
+func (l *Local) treeError(err error, as string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &NotFoundError{Path: as, abs: fetchedRoot}
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("cannot read %q: %w", diag.Redact(as), err)
+}
+
+// errOutside refuses a path that leads out of what was fetched.
+func errOutside(t *fetchedTree, as string) error {
+	return fmt.Errorf("%q is outside of %s: what was fetched must not refer to paths of this machine", diag.Redact(as), t.name)
+}
+
+// fetchedName returns how messages show a path below fetchedRoot.
+func (l *Local) fetchedName(abs string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for root, t := range l.trees {
+		if diag.Within(abs, root) {
+			return t.name + filepath.ToSlash(strings.TrimPrefix(abs, root))
+		}
+	}
+	return strings.TrimPrefix(abs, fetchedRoot)
+}
