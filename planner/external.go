@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -30,6 +31,8 @@ type document struct {
 	inline bool // the text stands in the layer's file
 	// changes are the steps that changed the result of a build.
 	changes []graph.Origin
+	// fetched is set for the result of a build that anything fetched is part of.
+	fetched bool
 	// item is set instead of path, src and n for an item of a Composition.
 	item *composition.Item
 	// composition is set with path alone for the reference to a Composition.
@@ -191,6 +194,7 @@ func (s *steps) readConfig(path string) (*loaders.Dir, *yaml.Source, error) {
 // fold compiles a folder of configuration in a graph of its own and evaluates it. No finishing steps are run.
 func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document) {
 	var l *layer
+	before := s.fetchedFiles
 	g := s.c.aside(func() { l = s.sublayer(path, text, dir) })
 	if l == nil || l.failed {
 		return nil
@@ -214,10 +218,20 @@ func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document
 	if len(g.Nodes) == 0 {
 		return nil
 	}
+	fetched := s.fetchedFiles > before || slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return s.c.files.IsFetched(n.Origin.Source) })
 	for _, r := range lists[l.out].All() {
-		docs = append(docs, document{r: r, path: path, changes: changed[r]})
+		docs = append(docs, document{r: r, path: path, changes: changed[r], fetched: fetched})
 	}
 	return docs
+}
+
+// isFetched reports whether anything that was fetched has a part in what a document says. Such a configuration brings no program of its
+// own, and is no means to run one of this machine (P24, T07, EX-09).
+func (s *steps) isFetched(d document) bool {
+	if it := d.item; it != nil {
+		return it.Dir.IsFetched() || s.c.files.IsFetched(it.Source) || slices.ContainsFunc(it.Overrides(), s.c.files.IsFetched)
+	}
+	return d.fetched || s.dir.IsFetched() || s.c.files.IsFetched(d.src)
 }
 
 // unusedFunction warns about a built-in that names a function in an annotation or in metadata: as in kustomize, it does not

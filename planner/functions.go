@@ -146,7 +146,7 @@ func (s *steps) checkCatalogs() {
 func (s *steps) function(d document, role function.Role, e *entry) {
 	policy := s.c.o.Functions.Policy
 	req := trust.Request{
-		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real, Name: s.dir.Name,
+		ID: d.r.ID(), Pos: d.r.Pos, Node: s.id(e.path), Config: d.r.Value(), Dir: s.dir.Real, Name: s.dir.Name, Remote: s.isFetched(d),
 		OS: runtime.GOOS, Arch: runtime.GOARCH,
 	}
 	if f := s.c.o.Functions.Isolation; f != nil {

@@ -275,6 +275,8 @@ type build struct {
 	c *compiler
 	*report.Reporter
 	schemaState
+	// fetchedFiles counts the files that were read by name and fetched.
+	fetchedFiles int
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
 	tracking bool
 	stack    []*frame

@@ -98,9 +98,17 @@ func (s *steps) read(path string) (*yaml.Source, error) {
 	dir, path := s.place(path)
 	src, err := s.c.files.Read(dir, path)
 	if err == nil {
+		s.noteFetched(src)
 		s.reader.Files = append(s.reader.Files, src.File)
 	}
 	return src, err
+}
+
+// noteFetched counts a file if it was fetched.
+func (b *build) noteFetched(src *yaml.Source) {
+	if b.c.files.IsFetched(src) {
+		b.fetchedFiles++
+	}
 }
 
 // place returns the directory that path starts at, which decides what may be read: that of the layer, or that of an override that
@@ -212,6 +220,7 @@ func (s *steps) readUnlessDir(path string) (*loaders.Dir, *yaml.Source, error) {
 	if loaders.IsRemote(path) {
 		dir, src, err := s.c.files.FetchAny(s.dir, path)
 		if src != nil {
+			s.noteFetched(src)
 			s.reader.Files = append(s.reader.Files, src.File)
 		}
 		return dir, src, err
