@@ -295,7 +295,7 @@ func patchSummary(p layerfile.PatchEntry) string {
 }
 
 func imageSummary(i builtins.Image) string {
-	to := i.NewName
+	to := diag.Redact(i.NewName)
 	if i.NewTag != "" {
 		to += ":" + i.NewTag
 	}
@@ -305,7 +305,7 @@ func imageSummary(i builtins.Image) string {
 	if i.Digest != "" {
 		to += "@" + i.Digest
 	}
-	return i.Name + " -> " + to
+	return diag.Redact(i.Name) + " -> " + to
 }
 
 func replacementSummary(r builtins.Replacement) string {

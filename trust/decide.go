@@ -202,10 +202,18 @@ func (x *decider) denyUnavailable() bool {
 		x.d.Denials = append(x.d.Denials, *t.Denial)
 		return true
 	}
-	why := strings.Split(t.Err.Error(), "\n")
-	err := x.deny(Invalid, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why[0])
-	for _, line := range why[1:] {
-		err.Hint("%s", strings.TrimSpace(line))
+	var all []error
+	if many, ok := t.Err.(interface{ Unwrap() []error }); ok {
+		all = many.Unwrap()
+	} else {
+		all = []error{t.Err}
+	}
+	why, hints := diag.Parts(all[0])
+	err := x.deny(Invalid, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why)
+	err.Hints = append(err.Hints, hints...)
+	for _, more := range all[1:] {
+		text, hints := diag.Parts(more)
+		err.Hints = append(append(err.Hints, text), hints...)
 	}
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/graph"
@@ -181,7 +182,7 @@ func (a *app) needsRuntime(plan *planner.Plan) error {
 	var names []string
 	for call, n := range calls(plan.Graph) {
 		if call.Function.Runtime == function.RuntimeContainer {
-			names = append(names, "  "+n.ID+": "+call.Function.Name)
+			names = append(names, n.ID+": "+call.Function.Name)
 		}
 	}
 	if len(names) == 0 {
@@ -191,7 +192,9 @@ func (a *app) needsRuntime(plan *planner.Plan) error {
 		return nil
 	}
 	if _, err := container.Detect(a.runtime); err != nil {
-		return fmt.Errorf("%w; these functions need one:\n%s", err, strings.Join(names, "\n"))
+		e := diag.Errorf(diag.Pos{}, "", "%w; these functions need one:", err)
+		e.Hints = names
+		return e
 	}
 	return nil
 }
