@@ -35,6 +35,7 @@ type Local struct {
 	early map[string]*early         // what was read ahead, by absolute path
 	// untaken is how many bytes were read ahead that nobody has asked for yet.
 	untaken int64
+	work    func(over func() bool) // for those who wait for what is being read ahead; may be nil
 }
 
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.
