@@ -35,7 +35,7 @@ krmflow:
 # -race where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
 test:
 	$(GO) test ./...
-	$(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./planner
+	$(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./loaders ./cache ./planner/...
 	$(GO) test -race -run 'TestScript/(render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
 
 check: test vulncheck

@@ -54,10 +54,35 @@ func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Sou
 	return src
 }
 
+// IsFull reports whether so much was read ahead that nobody has asked for that [Local.ReadAhead] reads no more.
+func (l *Local) IsFull() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.untaken > maxUntaken
+}
+
+// WhileWaiting makes those who ask for a file that is still being read ahead call work before they wait for it. work may read ahead
+// itself, and returns when over says that the file is there, or when it has nothing to do. To be called before anything is read.
+func (l *Local) WhileWaiting(work func(over func() bool)) { l.work = work }
+
+// lock locks e when it was read.
+func (l *Local) lock(e *early) {
+	locked := e.mu.TryLock()
+	if !locked && l.work != nil {
+		l.work(func() bool {
+			locked = locked || e.mu.TryLock()
+			return locked
+		})
+	}
+	if !locked {
+		e.mu.Lock()
+	}
+}
+
 // take returns what was read ahead, as [Local.read] does. After an error it reads again: only that a file does not exist needs no
 // second look.
 func (l *Local) take(e *early, d *Dir, abs, as string) (content, error) {
-	e.mu.Lock()
+	l.lock(e)
 	defer e.mu.Unlock()
 	if errors.Is(e.err, fs.ErrNotExist) {
 		return content{}, pathError(fs.ErrNotExist, as, abs)

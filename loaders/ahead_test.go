@@ -3,6 +3,8 @@ package loaders
 import (
 	"errors"
 	"io/fs"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -59,5 +61,44 @@ func TestReadAhead(t *testing.T) {
 	}
 	if _, err := l.ReadUpTo(3, a, "bad.yaml"); err == nil {
 		t.Error("bad.yaml is not too large")
+	}
+}
+
+// Who asks for a file that is still being read ahead works until it is there.
+func TestWhileWaiting(t *testing.T) {
+	cwd := tree(t, map[string]string{"slow.yaml": "kind: A\n", "other.yaml": "kind: B\n"})
+	l := NewLocal(cwd, []string{"."}, false, nil, nil)
+	dir, _ := l.Root(".")
+	defer dir.Close()
+	begun, finish := make(chan bool), make(chan bool)
+	var early *yaml.Source
+	var walker sync.WaitGroup
+	walker.Go(func() {
+		early = l.ReadAhead(1000, dir, "slow.yaml", func(*yaml.Source) error {
+			close(begun)
+			<-finish
+			return nil
+		})
+	})
+	calls := 0
+	l.WhileWaiting(func(over func() bool) {
+		calls++
+		if over() {
+			t.Error("there before it was read")
+		}
+		l.ReadAhead(1000, dir, "other.yaml", nil)
+		close(finish)
+		for !over() {
+			runtime.Gosched()
+		}
+	})
+	<-begun
+	src, err := l.ReadUpTo(1000, dir, "slow.yaml")
+	walker.Wait()
+	if err != nil || src != early || calls != 1 {
+		t.Errorf("%v, read again: %v, %d calls", err, src != early, calls)
+	}
+	if _, err := l.ReadUpTo(1000, dir, "other.yaml"); err != nil || calls != 1 {
+		t.Errorf("%v, %d calls for a file that is there", err, calls)
 	}
 }

@@ -40,6 +40,7 @@ type Local struct {
 	fetchedFiles map[*yaml.Source]bool
 	// untaken is how many bytes were read ahead that nobody has asked for yet.
 	untaken int64
+	work    func(over func() bool) // for those who wait for what is being read ahead; may be nil
 }
 
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.

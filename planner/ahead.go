@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -13,7 +14,8 @@ import (
 
 // ahead walks from the roots to what they are made of while the compiler does, on other cores and before it, and reads and parses
 // the files on the way. That is half of the work of planning. The compiler asks for each file all the same, in its own
-// order, and finds it there or reads it: what is planned, and what is said about mistakes, does not depend on ahead.
+// order, and finds it there or reads it: what is planned, and what is said about mistakes, does not depend on ahead. Where it comes to a
+// file that somebody is just reading, it walks, too, until that is there: large files take milliseconds.
 type ahead struct {
 	files *loaders.Local
 	roots []string
@@ -28,10 +30,23 @@ type ahead struct {
 // goAhead starts walkers for all of the jobs but that of the compiler.
 func goAhead(files *loaders.Local, roots []string, jobs int) *ahead {
 	a := &ahead{files: files, roots: roots}
+	if jobs > 1 {
+		files.WhileWaiting(func(over func() bool) {
+			a.walk(func() bool { return over() || files.IsFull() })
+		})
+	}
 	for range min(jobs-1, len(roots)) {
-		a.done.Go(a.walk)
+		a.done.Go(func() { a.walk(a.over) })
 	}
 	return a
+}
+
+// over waits while enough was read ahead, and reports whether there is no more use in it.
+func (a *ahead) over() bool {
+	for a.files.IsFull() && !a.ended.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	return a.ended.Load()
 }
 
 // end stops the walkers and waits for them.
@@ -40,88 +55,95 @@ func (a *ahead) end() {
 	a.done.Wait()
 }
 
-func (a *ahead) walk() {
+// walk walks from one root after the other, until over says that there is no more use in it.
+func (a *ahead) walk(over func() bool) {
 	defer func() { _ = recover() }() // the compiler comes to the same file, and says what happened
-	for !a.ended.Load() {
+	for !over() {
 		i := int(a.next.Add(1)) - 1
 		if i >= len(a.roots) {
 			return
 		}
 		if dir, err := a.files.Root(a.roots[i]); err == nil {
-			a.layer(dir, 1)
+			(&walk{a, over}).layer(dir, 1)
 		}
 	}
 }
 
+// walk is the way from a root to what it is made of.
+type walk struct {
+	*ahead
+	over func() bool
+}
+
 // layer reads the files of the layer in dir, and those of the layers that it uses.
-func (a *ahead) layer(dir *loaders.Dir, depth int) {
+func (w *walk) layer(dir *loaders.Dir, depth int) {
 	defer dir.Close()
-	if _, known := a.seen.LoadOrStore(dir.Real, true); known || depth > layerfile.MaxNested || a.ended.Load() {
+	if _, known := w.seen.LoadOrStore(dir.Real, true); known || depth > layerfile.MaxNested || w.over() {
 		return
 	}
 	var k *layerfile.Kustomization
 	for _, name := range layerfile.Names {
-		if src := a.files.ReadAhead(layerfile.MaxSize, dir, name, readValue); src != nil {
-			k = a.decode(src)
+		if src := w.files.ReadAhead(layerfile.MaxSize, dir, name, readValue); src != nil {
+			k = w.decode(src)
 		}
 	}
 	for _, name := range layerfile.CompositionNames {
-		a.files.ReadAhead(layerfile.MaxSize, dir, name, nil)
+		w.files.ReadAhead(layerfile.MaxSize, dir, name, nil)
 	}
 	if k == nil {
 		return
 	}
 	// The compiler begins with the resources. To go the other way round and meet it is faster than to be just in front of it.
 	for _, p := range k.Patches {
-		a.read(dir, p.Path, readDocuments)
+		w.read(dir, p.Path, readDocuments)
 	}
 	for _, text := range k.PatchesStrategicMerge {
-		a.read(dir, layerfile.PatchPath(text), readDocuments)
+		w.read(dir, layerfile.PatchPath(text), readDocuments)
 	}
 	for _, text := range slices.Concat(k.Configurations, k.CRDs) {
-		a.read(dir, text, readValue)
+		w.read(dir, text, readValue)
 	}
 	for _, list := range [][]string{k.Components, k.Bases, k.Resources} {
 		for _, text := range slices.Backward(list) {
-			a.resource(dir, text, depth)
+			w.resource(dir, text, depth)
 		}
 	}
 }
 
 // resource reads ahead what an entry of resources or components names.
-func (a *ahead) resource(dir *loaders.Dir, text string, depth int) {
+func (w *walk) resource(dir *loaders.Dir, text string, depth int) {
 	if text == "" || filepath.IsAbs(text) {
 		return
 	}
 	if loaders.IsRemote(text) {
-		a.fetch(dir, text, depth)
+		w.fetch(dir, text, depth)
 		return
 	}
 	if ext := filepath.Ext(text); ext == ".yaml" || ext == ".yml" {
-		a.read(dir, text, readDocuments)
-	} else if sub, err := a.files.Sub(dir, text); err == nil {
+		w.read(dir, text, readDocuments)
+	} else if sub, err := w.files.Sub(dir, text); err == nil {
 		dir.Close() // layers may be deep
-		a.layer(sub, depth+1)
+		w.layer(sub, depth+1)
 	}
 }
 
 // fetch fetches what an entry of resources or components names. To wait for it takes no core, so many are fetched at the same time.
-func (a *ahead) fetch(dir *loaders.Dir, text string, depth int) {
+func (w *walk) fetch(dir *loaders.Dir, text string, depth int) {
 	from := *dir
-	a.done.Go(func() {
+	w.done.Go(func() {
 		defer func() { _ = recover() }()
-		if a.ended.Load() {
+		if w.ended.Load() {
 			return
 		}
-		if sub, _, err := a.files.FetchAny(&from, text); err == nil && sub != nil {
-			a.layer(sub, depth+1)
+		if sub, _, err := w.files.FetchAny(&from, text); err == nil && sub != nil {
+			(&walk{w.ahead, w.ahead.over}).layer(sub, depth+1)
 		}
 	})
 }
 
-func (a *ahead) read(dir *loaders.Dir, path string, parse func(*yaml.Source) error) {
-	if path != "" && !a.ended.Load() && !loaders.IsRemoteFile(path) {
-		a.files.ReadAhead(yaml.MaxFile, dir, path, parse)
+func (w *walk) read(dir *loaders.Dir, path string, parse func(*yaml.Source) error) {
+	if path != "" && !w.over() && !loaders.IsRemoteFile(path) {
+		w.files.ReadAhead(yaml.MaxFile, dir, path, parse)
 	}
 }
 

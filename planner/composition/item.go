@@ -72,14 +72,14 @@ func misplaced(id ID) *diag.Error {
 
 // Label returns what the nodes of an item are called: it does not depend on where the item stands. Items of one kind and name have
 // their apiVersion, too.
-func (l *List) Label(it *Item) string {
-	if l.namesakes == nil {
-		l.namesakes = map[string]int{}
-		for _, it := range l.Items {
-			l.namesakes[it.ID.short()]++
+func (c *List) Label(it *Item) string {
+	if c.namesakes == nil {
+		c.namesakes = map[string]int{}
+		for _, it := range c.Items {
+			c.namesakes[it.ID.short()]++
 		}
 	}
-	if l.namesakes[it.ID.short()] > 1 {
+	if c.namesakes[it.ID.short()] > 1 {
 		return it.ID.APIVersion + "/" + it.ID.short()
 	}
 	return it.ID.short()
@@ -92,8 +92,10 @@ func (id ID) short() string { return id.Kind + "/" + id.Name }
 const (
 	accumulatorKind = "ResourceAccumulator"
 	generatorKind   = "ResourceGenerator"
-	HelmKind        = "HelmChartInflationGenerator"
 )
+
+// HelmKind is the kind of kustomize's built-in for charts.
+const HelmKind = "HelmChartInflationGenerator"
 
 // builtinKind reports whether kind is that of a built-in that may stand in a Composition.
 func builtinKind(kind string) bool {
