@@ -85,6 +85,10 @@ func addAffix(list *krm.List, fields *FieldSpecs, a affix) error {
 	if a.text == "" {
 		return nil
 	}
+	return list.Parts(func(part *krm.List) error { return a.addTo(part, fields) })
+}
+
+func (a affix) addTo(list *krm.List, fields *FieldSpecs) error {
 	parts := strings.Split(a.text, ",")
 	var added growth // to one resource
 	edit := func(v yaml.Value) (yaml.Value, error) {

@@ -47,6 +47,10 @@ func (f *Finish) Transform(list *krm.List, warn Warn) error {
 	if err := sort.Transform(list, warn); err != nil {
 		return err
 	}
+	return list.Parts(f.cleanAll)
+}
+
+func (f *Finish) cleanAll(list *krm.List) error {
 	for i, r := range list.All() {
 		v, err := f.clean(r)
 		if err != nil {

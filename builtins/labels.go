@@ -79,12 +79,16 @@ func (e *entries) add(list *krm.List) error {
 	if len(e.pairs) == 0 {
 		return nil
 	}
-	for i, r := range list.All() {
+	return list.Parts(e.addTo)
+}
+
+func (e *entries) addTo(part *krm.List) error {
+	for i, r := range part.All() {
 		old := r.Value()
 		if e.annotates && hasState(r) {
 			old = withAnnotations(old)
 		}
-		v, err := e.fields.edit(old, r.ID().GVK, yaml.Map, e.addTo)
+		v, err := e.fields.edit(old, r.ID().GVK, yaml.Map, e.edit)
 		if err != nil {
 			return resourceError(r, err)
 		}
@@ -94,14 +98,14 @@ func (e *entries) add(list *krm.List) error {
 			}
 		}
 		if !v.Same(old) {
-			list.Change(i, func(r *krm.Resource) { r.SetLinkedValue(v) })
+			part.Change(i, func(r *krm.Resource) { r.SetLinkedValue(v) })
 		}
 	}
 	return nil
 }
 
-// addTo leaves a null that is not to be created as it is.
-func (e *entries) addTo(m yaml.Value) (yaml.Value, error) {
+// edit leaves a null that is not to be created as it is.
+func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 	if m.Type() != yaml.Map {
 		if m.IsNull() {
 			return m, nil

@@ -11,9 +11,10 @@ import (
 // A nameIndex finds resources by the names that they had before they were renamed. It looks at the resources as they were
 // when it was made, so that the order in which references are updated does not matter.
 type nameIndex struct {
-	items   []*krm.Resource
-	names   map[string]chain
-	links   []link
+	items []*krm.Resource
+	names map[string]chain
+	links []link
+	// What follows is found out when it is asked for.
 	scratch []int32
 	parts   map[nameKey][]int32 // of the names that many resources had
 	places  map[place]bool      // nil until the first reference that names a namespace
@@ -55,6 +56,11 @@ func newNameIndex(list *krm.List) *nameIndex {
 		}
 	}
 	return x
+}
+
+// share returns an index of the same resources for another goroutine.
+func (x *nameIndex) share() *nameIndex {
+	return &nameIndex{items: x.items, names: x.names, links: x.links}
 }
 
 func (x *nameIndex) add(name string, pos int32) {

@@ -26,12 +26,16 @@ func FixNameReferences(list *krm.List, refs *NameReferences) error {
 		return nil
 	}
 	index := newNameIndex(list)
+	return list.Parts(func(part *krm.List) error { return index.share().fixAll(part, refs) })
+}
+
+func (x *nameIndex) fixAll(list *krm.List, refs *NameReferences) error {
 	for i, r := range list.All() {
 		trees := refs.pick(r.OrigID().GVK)
 		if len(trees) == 0 {
 			continue
 		}
-		fixed, err := index.fix(r, trees)
+		fixed, err := x.fix(r, trees)
 		if err != nil {
 			return err
 		}

@@ -42,19 +42,8 @@ func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
 	if t.Metadata.Namespace == "" {
 		return nil
 	}
-	s := t.setter()
-	for i, r := range list.All() {
-		if r.Value().IsEmpty() || r.Annotations().Get(helmGenerated).Text() == "true" {
-			continue
-		}
-		v, err := s.apply(r)
-		if err != nil {
-			return resourceError(r, err)
-		}
-		list.Change(i, func(r *krm.Resource) {
-			r.PushID()
-			r.SetValue(v)
-		})
+	if err := list.Parts(t.setter().applyTo); err != nil {
+		return err
 	}
 	if err := list.CheckUnique(); err != nil {
 		return fmt.Errorf("setting namespace %q: %w", t.Metadata.Namespace, err)
@@ -80,6 +69,23 @@ type namespaceSetter struct {
 	unsetOnly bool
 	subjects  string
 	fields    *FieldSpecs
+}
+
+func (s *namespaceSetter) applyTo(part *krm.List) error {
+	for i, r := range part.All() {
+		if r.Value().IsEmpty() || r.Annotations().Get(helmGenerated).Text() == "true" {
+			continue
+		}
+		v, err := s.apply(r)
+		if err != nil {
+			return resourceError(r, err)
+		}
+		part.Change(i, func(r *krm.Resource) {
+			r.PushID()
+			r.SetValue(v)
+		})
+	}
+	return nil
 }
 
 func (s *namespaceSetter) apply(r *krm.Resource) (yaml.Value, error) {

@@ -40,10 +40,15 @@ func NewList(rs ...*Resource) *List {
 // countSize counts r in the place of something of the size old.
 func (l *List) countSize(old int, r *Resource) {
 	l.size += r.size - old
-	switch {
-	case r.size > yaml.MaxResource && r.size > old:
+	if r.size > yaml.MaxResource && r.size > old {
 		l.tooLarge = diag.Limitf("%s has become larger than %d MiB", r.id, yaml.MaxResource>>20)
-	case l.size > yaml.MaxList:
+		return
+	}
+	l.checkSize()
+}
+
+func (l *List) checkSize() {
+	if l.size > yaml.MaxList {
 		l.tooLarge = diag.Limitf("the list has become larger than %d MiB", yaml.MaxList>>20)
 	}
 }

@@ -32,7 +32,9 @@ type Local struct {
 	files map[string]file
 	known map[identity]*yaml.Source // those that were read, whatever their names are
 	dirs  map[string]string         // absolute path of a directory -> the same without symbolic links
-	early map[string]*early         // what was read ahead, by absolute path
+	// parents is the same for the directories that those in dirs are in.
+	parents map[string]string
+	early   map[string]*early // what was read ahead, by absolute path
 	// fetch fetches; nil if nothing is to be fetched. fetched is what was, trees those by their roots.
 	fetch        Fetch
 	fetched      []Fetched
@@ -61,7 +63,7 @@ func NewLocal(cwd string, roots []string, unrestricted bool, budget *Budget, fet
 	return &Local{
 		cwd: cwd, absolute: !relative, unrestricted: unrestricted, budget: budget,
 		fetch: fetch, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
-		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, early: map[string]*early{},
+		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
 	}
 }
 
@@ -122,12 +124,9 @@ func (l *Local) dir(abs, as string) (*Dir, error) {
 	real, known := l.dirs[abs]
 	l.mu.Unlock()
 	if !known {
+		var info fs.FileInfo
 		var err error
-		if real, err = filepath.EvalSymlinks(abs); err != nil {
-			return nil, pathError(err, as, abs)
-		}
-		info, err := os.Stat(real)
-		if err != nil {
+		if real, info, err = l.resolve(abs); err != nil {
 			return nil, pathError(err, as, abs)
 		}
 		if !info.IsDir() {
@@ -138,6 +137,31 @@ func (l *Local) dir(abs, as string) (*Dir, error) {
 		l.mu.Unlock()
 	}
 	return &Dir{Real: real, Name: l.name(real)}, nil
+}
+
+// resolve returns abs, a clean path, without symbolic links, and what is there. Layers have few parents, which are resolved once.
+func (l *Local) resolve(abs string) (real string, info fs.FileInfo, err error) {
+	parent := filepath.Dir(abs)
+	l.mu.Lock()
+	within, known := l.parents[parent]
+	l.mu.Unlock()
+	if !known {
+		if within, err = filepath.EvalSymlinks(parent); err != nil {
+			return "", nil, err
+		}
+		l.mu.Lock()
+		l.parents[parent] = within
+		l.mu.Unlock()
+	}
+	real = filepath.Join(within, filepath.Base(abs))
+	if info, err = os.Lstat(real); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return real, info, err
+	}
+	if real, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", nil, err
+	}
+	info, err = os.Stat(real)
+	return real, info, err
 }
 
 // name returns how messages show the path of something that is rendered.

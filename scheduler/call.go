@@ -28,42 +28,46 @@ func (e *ResultsError) Error() string {
 // has run. It returns the failures in the order of the graph. Calls that come after the fetch of an image are looked at when all
 // images are there: they fail for other reasons alone.
 func (r *run) prepare(ctx context.Context) []error {
-	errs := r.prepareEach(ctx, func(n *graph.Node) (f function.Function, ok bool) {
+	errs := r.prepareEach(ctx, func(n *graph.Node) *function.Function {
 		switch op := n.Op.(type) {
 		case graph.Fetch:
-			return op.Function, true
+			return &op.Function
 		case graph.Call:
-			return op.Function, len(n.After) == 0
+			if len(n.After) == 0 {
+				return &op.Function
+			}
 		}
-		return f, false
+		return nil
 	})
 	if len(errs) > 0 {
 		return errs
 	}
-	return r.prepareEach(ctx, func(n *graph.Node) (function.Function, bool) {
-		call, ok := n.Op.(graph.Call)
-		return call.Function, ok && len(n.After) > 0
+	return r.prepareEach(ctx, func(n *graph.Node) *function.Function {
+		if call, ok := n.Op.(graph.Call); ok && len(n.After) > 0 {
+			return &call.Function
+		}
+		return nil
 	})
 }
 
 // prepareEach prepares the functions that of returns for nodes, some at the same time.
-func (r *run) prepareEach(ctx context.Context, of func(*graph.Node) (function.Function, bool)) []error {
+func (r *run) prepareEach(ctx context.Context, of func(*graph.Node) *function.Function) []error {
 	errs := make([]error, len(r.g.Nodes))
 	var wg sync.WaitGroup
 	limit := make(chan struct{}, max(1, r.o.Jobs))
-	prepare := func(i int, n *graph.Node, f function.Function) {
+	prepare := func(i int, n *graph.Node, f *function.Function) {
 		defer func() {
 			if p := recover(); p != nil {
 				errs[i] = diag.Panicked(n.ID, p)
 			}
 			<-limit
 		}()
-		if err := r.prepareOne(ctx, n, f); err != nil {
+		if err := r.prepareOne(ctx, n, *f); err != nil {
 			errs[i] = &NodeError{Node: n, Err: err}
 		}
 	}
 	for i, n := range r.g.Nodes {
-		if f, ok := of(n); ok {
+		if f := of(n); f != nil {
 			limit <- struct{}{}
 			wg.Go(func() { prepare(i, n, f) })
 		}

@@ -20,16 +20,17 @@ const (
 func (v Value) AppendBinary(dst []byte) []byte { return v.appendBinary(dst, &linkNumbers{}) }
 
 // linkNumbers are the numbers of the linked strings in a value, in the order in which they are met.
-type linkNumbers map[unsafe.Pointer]uint64
+type linkNumbers map[*link]uint64
 
-func (l *linkNumbers) of(p unsafe.Pointer) uint64 {
-	n, ok := (*l)[p]
+func (l *linkNumbers) of(v Value) uint64 {
+	node := (*link)(v.p)
+	n, ok := (*l)[node]
 	if !ok {
 		n = uint64(len(*l))
 		if *l == nil {
 			*l = linkNumbers{}
 		}
-		(*l)[p] = n
+		(*l)[node] = n
 	}
 	return n
 }
@@ -47,7 +48,7 @@ func (v Value) appendBinary(dst []byte, links *linkNumbers) []byte {
 	}
 	dst = append(dst, head)
 	if v.is(linked) {
-		dst = binary.AppendUvarint(dst, links.of(v.p))
+		dst = binary.AppendUvarint(dst, links.of(v))
 	}
 	switch v.typ {
 	case None:

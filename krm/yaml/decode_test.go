@@ -233,3 +233,32 @@ images: [{name: nginx, newTag: "1.2"}]
 		}
 	}
 }
+
+// names is a list with what was found out about it.
+type names struct {
+	list  []string
+	known map[string]bool
+}
+
+func (n *names) Wrapped() any { return &n.list }
+
+func TestDecodeWrapper(t *testing.T) {
+	v, err := (&Source{Data: []byte("a: [x, w]\nb: []\nc: null\nd: [z]\n")}).Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		A, B, C *names
+		D       names
+	}
+	if errs := Decode(v, &got); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if len(got.A.list) != 2 || got.A.list[1] != "w" || got.B == nil || got.B.list == nil || got.C != nil || got.D.list[0] != "z" || got.D.known != nil {
+		t.Errorf("got %+v", got)
+	}
+	v, _ = (&Source{Data: []byte("a: [x, [w]]\n")}).Value()
+	if errs := Decode(v, &got); len(errs) != 1 || errs[0].Error() != "a[1]: must be a string, not a list" {
+		t.Errorf("mistakes %v", errs)
+	}
+}

@@ -13,15 +13,27 @@ import (
 // metadata.labels.app therefore changes the selectors and pod labels that got app from the same transformer, and people's
 // trees depend on it. The links of a resource that went through a JSON patch or a function are cut.
 func Linked(s string) Value {
-	text := append([]byte(s), 0) // one more byte, so that the empty string has an address of its own
-	return Value{p: unsafe.Pointer(unsafe.SliceData(text)), n: uint32(len(s)), typ: String, flags: linked}
+	return Value{p: unsafe.Pointer(&link{s}), n: uint32(len(s)), typ: String, flags: linked}
+}
+
+// A link is the node that all values of one call of [Linked] stand for. In the encoded form it is a number: see [Value.AppendBinary].
+type link struct{ text string }
+
+// apart returns v as a string of its own, if it is linked.
+func (v Value) apart() Value {
+	if !v.is(linked) {
+		return v
+	}
+	w := Str(v.Text())
+	w.flags = v.flags &^ linked
+	return w
 }
 
 // IsLinked reports whether v was made by [Linked].
 func (v Value) IsLinked() bool { return v.is(linked) }
 
 func unlink(v Value) Value {
-	return mapScalars(v, func(x Value) Value { return x.flagged(linked, false) })
+	return mapScalars(v, Value.apart)
 }
 
 // mapScalars returns v with fn applied to every scalar that is linked.
@@ -83,8 +95,8 @@ func (s *relinker) relink(old, v Value) Value {
 	if old == v {
 		return v
 	}
-	if v.is(linked) && !s.added {
-		v.flags &^= linked
+	if !s.added {
+		v = v.apart()
 	}
 	if old.is(linked) {
 		return s.change(old, v)

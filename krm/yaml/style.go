@@ -29,7 +29,7 @@ func SetStr(s string) Value {
 // read as something else are in quotes then, and so is what has no type.
 func (v Value) SetAgain() Value {
 	switch {
-	case v.typ == String && !v.is(marked) && v.n > 0 && hint[*(*byte)(v.p)] != 0 && !v.is(linked):
+	case v.typ == String && !v.is(marked) && v.n > 0 && !v.is(linked) && hint[*(*byte)(v.p)] != 0:
 		if SetStr(v.Text()).is(marked) {
 			return QuotedStr(v.Text())
 		}

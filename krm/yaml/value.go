@@ -48,7 +48,7 @@ func (t Type) Article() string {
 //
 // A Value is 16 bytes: rendering large trees is bound by memory traffic, not by computation.
 type Value struct {
-	p     unsafe.Pointer // *byte of the text, *Value of the items or *Field of the fields
+	p     unsafe.Pointer // *byte of the text, *link if it is linked, *Value of the items or *Field of the fields
 	n     uint32         // length of what p points to
 	typ   Type
 	flags flags
@@ -149,6 +149,9 @@ func (v Value) IsScalar() bool { return v.typ >= Bool && v.typ <= String }
 func (v Value) Text() string {
 	if !v.IsScalar() {
 		return ""
+	}
+	if v.is(linked) {
+		return (*link)(v.p).text
 	}
 	return unsafe.String((*byte)(v.p), v.n)
 }
