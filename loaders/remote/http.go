@@ -21,8 +21,13 @@ import (
 
 // clients send the requests of a session.
 type clients struct {
-	any    http.RoundTripper // to wherever the user says
-	public http.RoundTripper // to addresses of the Internet alone
+	any    *http.Transport // to wherever the user says
+	public *http.Transport // to addresses of the Internet alone
+}
+
+func (c clients) close() {
+	c.any.CloseIdleConnections()
+	c.public.CloseIdleConnections()
 }
 
 func newClients(base *http.Transport) clients {

@@ -107,6 +107,18 @@ func NewSession(opt Options) *Session {
 	return s
 }
 
+// Close releases the connections and files that the session has opened. What was returned can be used further.
+func (s *Session) Close() error {
+	var errs []error
+	for _, c := range s.contents.finished() {
+		if c != nil && c.Tree != nil {
+			errs = append(errs, c.Tree.Close())
+		}
+	}
+	s.clients().close()
+	return errors.Join(errs...)
+}
+
 // A Version is which content a reference stands for.
 type Version struct {
 	Scheme Scheme
@@ -312,6 +324,20 @@ func (f *flights[T]) do(ctx context.Context, key string, run func() (T, error)) 
 			return one.value, one.err
 		}
 	}
+}
+
+// finished returns the values that are known.
+func (f *flights[T]) finished() (values []T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.known {
+		select {
+		case <-one.done:
+			values = append(values, one.value)
+		default:
+		}
+	}
+	return values
 }
 
 func (f *flights[T]) lead(ctx context.Context, key string, one *flight[T], run func() (T, error)) {
