@@ -21,6 +21,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A gitServer serves the repositories below dir over TLS and counts what is fetched.
@@ -130,9 +131,9 @@ func session(t *testing.T, opt Options) *Session {
 	return NewSession(opt)
 }
 
-func reference(t *testing.T, text string) Reference {
+func parse(t *testing.T, text string) reference.Reference {
 	t.Helper()
-	r, err := Parse(text, Any)
+	r, err := reference.Parse(text, reference.Any)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func reference(t *testing.T, text string) Reference {
 
 func read(t *testing.T, s *Session, text string) (string, error) {
 	t.Helper()
-	c, err := s.Open(t.Context(), reference(t, text), FromUser)
+	c, err := s.Open(t.Context(), parse(t, text), FromUser)
 	if err != nil {
 		return "", err
 	}
@@ -242,7 +243,7 @@ func TestGitDamage(t *testing.T) {
 	ids := g.repo(t, "r", map[string]string{"x.yaml": strings.Repeat("x", 1000)})
 	opt := Options{Cache: session(t, Options{}).opt.Cache}
 	for range 2 {
-		c, err := session(t, opt).Open(t.Context(), reference(t, g.URL+"/r.git//x.yaml?ref="+ids[0]), FromUser)
+		c, err := session(t, opt).Open(t.Context(), parse(t, g.URL+"/r.git//x.yaml?ref="+ids[0]), FromUser)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +300,7 @@ func TestGitTimeout(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	if _, err := s.Open(ctx, reference(t, g.URL+"/r.git//x?ref=v1"), FromUser); !errors.Is(err, context.Canceled) {
+	if _, err := s.Open(ctx, parse(t, g.URL+"/r.git//x?ref=v1"), FromUser); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.opt.Cache.Path(), "v1/tmp/*/*")); len(left) > 0 {
@@ -359,7 +360,7 @@ func TestFromFetched(t *testing.T) {
 		"file://" + g.dir + "/r.git", g.URL + "/r.git", "ssh://git@host/r.git//x", "git@github.com:org/repo", "https://localhost/r.git", "https://[::1]/r.git", "https://2130706433/r.git",
 		"https://0x7f.1/r.git", "https://169.254.169.254/x.yaml", "http://example.com/x.yaml", "https://10.0.0.1/x.yaml", "oci://127.0.0.1:5000/x:v1", "https://[::ffff:10.0.0.1]/x.yaml",
 	} {
-		if _, err := s.Open(t.Context(), reference(t, text), FromFetched); !errors.Is(err, ErrRefused) {
+		if _, err := s.Open(t.Context(), parse(t, text), FromFetched); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -72,7 +72,7 @@ func TestHTTPSOncePerRun(t *testing.T) {
 		})
 	}
 	all.Wait()
-	v, err := s.Resolve(t.Context(), reference(t, text), FromUser)
+	v, err := s.Resolve(t.Context(), parse(t, text), FromUser)
 	if err != nil || v.Digest != krm.DigestOf([]byte(yamlText+"# 1\n")) {
 		t.Errorf("%s, %v", v, err)
 	}
@@ -274,10 +274,10 @@ func TestPlainHTTP(t *testing.T) {
 	}
 	s := session(t, Options{Offline: true})
 	for text, want := range map[string]bool{
-		"http://example.com/x.yaml": false, "http://example.com/x.yaml?checksum=" + digest.String(): true, "http://example.com/r.git?ref=main": false,
+		"http://example.com/x.yaml": false, "http://example.com/x.yaml?checksum=" + krm.DigestOf([]byte("x")).String(): true, "http://example.com/r.git?ref=main": false,
 		"http://example.com/r.git?ref=" + strings.Repeat("1", 40): true,
 	} {
-		_, err := s.Open(t.Context(), reference(t, text), FromUser)
+		_, err := s.Open(t.Context(), parse(t, text), FromUser)
 		if errors.Is(err, ErrRefused) == want {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -300,7 +300,7 @@ func TestEither(t *testing.T) {
 	})
 	for range 2 {
 		s := session(t, Options{Transport: g.Client().Transport.(*http.Transport)})
-		c, err := s.Open(t.Context(), reference(t, g.URL+"/org/r/d?ref=v1"), FromUser)
+		c, err := s.Open(t.Context(), parse(t, g.URL+"/org/r/d?ref=v1"), FromUser)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -423,7 +423,7 @@ func TestCancelledIsAskedAgain(t *testing.T) {
 	s := session(t, srv.options())
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	if _, err := s.Open(ctx, reference(t, srv.URL+"/x.yaml"), FromUser); !errors.Is(err, context.Canceled) {
+	if _, err := s.Open(ctx, parse(t, srv.URL+"/x.yaml"), FromUser); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if got, err := read(t, s, srv.URL+"/x.yaml"); got != yamlText || err != nil {

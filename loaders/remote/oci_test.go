@@ -178,11 +178,11 @@ func TestOCI(t *testing.T) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
-	c, err := s.Open(t.Context(), reference(t, base+":v1"), FromUser)
+	c, err := s.Open(t.Context(), parse(t, base+":v1"), FromUser)
 	if err != nil || c.Version.Digest != first || c.Reference.String() != base+":v1@"+first.String() || c.MediaType != catalogType {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for _, text := range []string{base + ":v3", base + "@" + digest.String(), "oci://" + srv.host + "/org/none:v1"} {
+	for _, text := range []string{base + ":v3", base + "@" + krm.DigestOf([]byte("x")).String(), "oci://" + srv.host + "/org/none:v1"} {
 		if _, err := read(t, s, text); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "no such artifact") {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -225,7 +225,7 @@ func TestOCITrees(t *testing.T) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
-	c, err := s.Open(t.Context(), reference(t, base+"packed@"+packed.String()), FromUser)
+	c, err := s.Open(t.Context(), parse(t, base+"packed@"+packed.String()), FromUser)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestGitHidesCredentials(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, text := range []string{"https://me:canary@example.com/r.git", "https://canary@example.com/r.git"} {
-		g, err := newGit(t.Context(), reference(t, text), FromUser)
+		g, err := newGit(t.Context(), parse(t, text), FromUser)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestGitEnvironment(t *testing.T) {
 		FromUser:    {"SSH_AUTH_SOCK=agent", "GIT_ALLOW_PROTOCOL=https:ssh:https", "GIT_CONFIG_KEY_0=url.https://canary2@host/.insteadOf", "GIT_TERMINAL_PROMPT=0"},
 		FromFetched: {"HOME=/dev/null", "GIT_ALLOW_PROTOCOL=https", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_KEY_0=http.followRedirects", "GIT_CONFIG_VALUE_0=false"},
 	} {
-		g, err := newGit(t.Context(), reference(t, "https://host/r.git"), from)
+		g, err := newGit(t.Context(), parse(t, "https://host/r.git"), from)
 		if err != nil {
 			t.Fatal(err)
 		}

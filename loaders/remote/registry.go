@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A registry is one repository of a registry, asked by the distribution protocol.
@@ -30,11 +31,11 @@ type registry struct {
 }
 
 // registry calls use with the repository of a reference. A registry on this machine may speak http.
-func (s *Session) registry(r Reference, from Origin, use func(*registry) error) error {
+func (s *Session) registry(r reference.Reference, from Origin, use func(*registry) error) error {
 	client := s.client(r, from)
 	client.Transport.(*courier).everywhere = from == FromUser
 	client.CheckRedirect = checkRedirect(true) // everything is known by its digest, once a tag is resolved
-	reg := &registry{http: client, host: r.host(), from: from}
+	reg := &registry{http: client, host: r.Host(), from: from}
 	reg.repository = strings.TrimPrefix(r.Location, reg.host+"/")
 	reg.base = "https://" + reg.host
 	if reg.host == "docker.io" {
@@ -52,7 +53,7 @@ func (s *Session) registry(r Reference, from Origin, use func(*registry) error) 
 }
 
 // explainRegistry returns an error of a registry in our words.
-func explainRegistry(r Reference, err error) error {
+func explainRegistry(r reference.Reference, err error) error {
 	var wrong *digestError
 	var status *statusError
 	switch {
@@ -63,7 +64,7 @@ func explainRegistry(r Reference, err error) error {
 	case status.code == http.StatusNotFound:
 		return notFetched(r, fs.ErrNotExist, "there is no such artifact")
 	case status.code == http.StatusUnauthorized || status.code == http.StatusForbidden:
-		return notFetched(r, err, "%s", status).Hint("credentials are those of podman login and docker login for %s", r.host())
+		return notFetched(r, err, "%s", status).Hint("credentials are those of podman login and docker login for %s", r.Host())
 	}
 	return wrap(r, err)
 }

@@ -138,7 +138,7 @@ func TestClose(t *testing.T) {
 	data := archives(t, tarFile("x"))[".zip"]
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { w.Write(data) })
 	s := session(t, srv.options())
-	c, err := s.Open(t.Context(), reference(t, srv.URL+"/a.zip#sha256="+krm.DigestOf(data).String()[7:]), FromUser)
+	c, err := s.Open(t.Context(), parse(t, srv.URL+"/a.zip#sha256="+krm.DigestOf(data).String()[7:]), FromUser)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package remote
+package reference
 
 import (
 	"errors"
@@ -25,6 +25,9 @@ const (
 
 // maxReference is the length of the longest reference that is read, in bytes.
 const maxReference = 4096
+
+// MaxTimeout is the longest timeout that a reference can ask for.
+const MaxTimeout = 10 * time.Minute
 
 // ErrNotRemote is returned by [Parse] for a text that names something on this machine.
 var ErrNotRemote = errors.New("it names nothing remote")
@@ -88,7 +91,7 @@ func parseHTTP(text string, use Use) (Reference, error) {
 	case isYAML(file.Location):
 		return file, nil
 	}
-	file.either = err == nil
+	file.Either = err == nil
 	return file, nil
 }
 

@@ -1,4 +1,4 @@
-package remote
+package reference
 
 import (
 	"errors"
@@ -80,7 +80,7 @@ func TestParse(t *testing.T) {
 			case word == "archive":
 				want.Archive = true
 			case word == "either":
-				want.either = true
+				want.Either = true
 			}
 		}
 		if r != want {
@@ -146,13 +146,13 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if strings.HasPrefix(r.Location, "-") || strings.HasPrefix(r.Ref, "-") || strings.HasPrefix(r.host(), "-") {
+			if strings.HasPrefix(r.Location, "-") || strings.HasPrefix(r.Ref, "-") || strings.HasPrefix(r.Host(), "-") {
 				t.Errorf("%q gives an option: %+v", text, r)
 			}
 			if r.Path == ".." || strings.HasPrefix(r.Path, "../") || strings.HasPrefix(r.Path, "/") {
 				t.Errorf("%q leads out: %+v", text, r)
 			}
-			if r.protocol() != "file" && r.host() == "" {
+			if r.Protocol() != "file" && r.Host() == "" {
 				t.Errorf("%q names no host: %+v", text, r)
 			}
 			if strings.ContainsAny(r.Location+r.Ref, " \n\x00") {
