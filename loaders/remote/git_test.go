@@ -173,6 +173,21 @@ func TestGitRefs(t *testing.T) {
 	}
 }
 
+// Servers of the protocol's first version give nothing but what has a name.
+func TestGitOldServer(t *testing.T) {
+	g := serveGit(t)
+	ids := g.repo(t, "r", map[string]string{"x": "1"}, map[string]string{"x": "2"})
+	g.handle(func(w http.ResponseWriter, r *http.Request) bool {
+		r.Header.Del("Git-Protocol")
+		return false
+	})
+	for ref, want := range map[string]string{"": "2", "?ref=v1": "1", "?ref=dev/x_y": "1", "?ref=" + ids[1]: "2"} {
+		if got, err := read(t, session(t, Options{}), g.URL+"/r.git//x"+ref); got != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", ref, got, err, want)
+		}
+	}
+}
+
 // However many ask for however many paths: a repository is asked once for the ref, and once for the commit.
 func TestGitOncePerRun(t *testing.T) {
 	g := serveGit(t)
@@ -306,6 +321,27 @@ func TestGitTimeout(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(s.opt.Cache.Path(), "v1/tmp/*/*")); len(left) > 0 {
 		t.Errorf("left: %s", left)
 	}
+	// What git has started is killed with it, and gone as soon as the system has come round to it.
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left := processes(g.URL)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("left: %q", left)
+		}
+	}
+}
+
+// processes returns the command lines that have a text in them.
+func processes(text string) (lines []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), text) {
+			lines = append(lines, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return lines
 }
 
 // Credentials in a URL reach the server, and nothing else.

@@ -430,3 +430,36 @@ func TestCancelledIsAskedAgain(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// No more is fetched at the same time than the options say, and each fetch is told about.
+func TestParallel(t *testing.T) {
+	var now, most, done atomic.Int64
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(20 * time.Millisecond)
+		now.Add(-1)
+		io.WriteString(w, yamlText)
+	})
+	opt := srv.options()
+	opt.Parallel = 3
+	opt.Progress = func(e Event) {
+		if e.State == Done {
+			done.Add(1)
+		}
+	}
+	s := session(t, opt)
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			if _, err := read(t, s, fmt.Sprintf("%s/%d.yaml", srv.URL, i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != 3 || done.Load() != 12 {
+		t.Errorf("%d at the same time, %d done", most.Load(), done.Load())
+	}
+}
