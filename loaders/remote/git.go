@@ -87,7 +87,7 @@ func (s *Session) openGit(ctx context.Context, r reference.Reference, v referenc
 
 // gitKey names a commit of a repository in the cache.
 func gitKey(r reference.Reference, commit string) string {
-	location, _, _ := cutCredentials(r.Location)
+	location, _, _ := cutCredentials(location(r))
 	return location + "\n" + commit
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -249,6 +250,43 @@ func TestGitTree(t *testing.T) {
 	}
 	if _, err := read(t, session(t, Options{MaxTree: cache.Limits{Files: 2}}), g.URL+"/r.git"); !errors.Is(err, diag.ErrLimit) {
 		t.Errorf("too many files: %v", err)
+	}
+}
+
+// Whatever the user has configured for working copies and whatever a repository says: git starts no program for a fetch.
+func TestGitStartsNothing(t *testing.T) {
+	g := serveGit(t)
+	g.repo(t, "r", map[string]string{".gitattributes": "* filter=evil diff=evil\n", "x.yaml": "1", ".gitmodules": "[submodule \"s\"]\n\tpath = s\n\turl = ext::touch% canary\n"})
+	canary := filepath.Join(t.TempDir(), "canary")
+	hooks := t.TempDir()
+	for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc"} {
+		write(t, filepath.Join(hooks, hook), "#!/bin/sh\ntouch "+canary+"\n")
+		os.Chmod(filepath.Join(hooks, hook), 0o700)
+	}
+	evil := "touch " + canary
+	write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), fmt.Sprintf("[core]\n\thooksPath = %s\n\tfsmonitor = %q\n\tpager = %q\n\taskPass = %q\n[filter \"evil\"]\n\tsmudge = %q\n\tclean = %q\n"+
+		"[init]\n\ttemplateDir = %s\n[protocol]\n\tallow = always\n[submodule]\n\trecurse = true\n[fetch]\n\trecurseSubmodules = true\n", hooks, evil, evil, evil, evil, evil, hooks))
+	if got, err := read(t, session(t, Options{}), g.URL+"/r.git//x.yaml"); got != "1" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := os.Stat(canary); err == nil {
+		t.Error("a program was started")
+	}
+}
+
+// The setting that keeps a name at the addresses that were checked is one that git knows.
+func TestGitResolvesAsTold(t *testing.T) {
+	g := serveGit(t)
+	g.repo(t, "r", map[string]string{"x": "1"})
+	u, err := url.Parse(g.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "http.curloptResolve")
+	t.Setenv("GIT_CONFIG_VALUE_0", "example.com:"+u.Port()+":127.0.0.1")
+	if got, err := read(t, session(t, Options{}), "https://example.com:"+u.Port()+"/r.git//x"); got != "1" || err != nil {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

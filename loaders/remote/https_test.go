@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -409,6 +411,34 @@ func TestArchives(t *testing.T) {
 	if _, err := unpack(session(t, Options{}).opt.Cache, limits, "tar", bomb.Bytes()); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}
+}
+
+func FuzzUnpack(f *testing.F) {
+	for kind, data := range archives(nil, tar.Header{Name: "a/x"}, tar.Header{Name: "a/l", Typeflag: tar.TypeSymlink, Linkname: "x"}) {
+		f.Add(data, kind == ".zip")
+	}
+	c, err := cache.Temporary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { c.Close() })
+	f.Fuzz(func(t *testing.T, data []byte, zipped bool) {
+		tree, err := unpack(c, cache.Limits{Files: 20, Bytes: 1 << 20}, map[bool]string{true: "zip", false: "tar"}[zipped], data)
+		if err != nil {
+			return
+		}
+		defer tree.Close()
+		err = fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			_, err = tree.ReadFile(name)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestCancelledIsAskedAgain(t *testing.T) {

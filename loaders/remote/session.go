@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -221,9 +222,17 @@ func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) 
 	return c.at(r)
 }
 
+// location returns the one of a reference's locations that all have: github.com has each repository with and without .git.
+func location(r reference.Reference) string {
+	if strings.HasPrefix(r.Location, "https://github.com/") && r.Scheme == reference.Git {
+		return strings.TrimSuffix(r.Location, ".git")
+	}
+	return r.Location
+}
+
 // key names what is fetched, whatever path in it is meant.
 func key(r reference.Reference, from Origin) string {
-	return fmt.Sprintf("%d %s %s %s %t %t", from, r.Scheme, r.Location, r.Pin, r.Archive, r.Either)
+	return fmt.Sprintf("%d %s %s %s %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Either)
 }
 
 // fetch runs one fetch: when there is a slot for it, for as long as it may take, with what is told about it.
