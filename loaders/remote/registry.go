@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -25,6 +26,7 @@ type registry struct {
 	host       string // as the user writes it
 	repository string
 	from       Origin
+	push       bool // also to write
 
 	mu            sync.Mutex
 	authorization string // the header that the registry took
@@ -117,37 +119,47 @@ func (reg *registry) blob(ctx context.Context, d krm.Digest) (io.ReadCloser, err
 	return resp.Body, nil
 }
 
-// do asks for something below the repository, and a second time with credentials if the registry wants some.
+// do asks for something below the repository.
 func (reg *registry) do(ctx context.Context, method, path string) (*http.Response, error) {
-	reg.mu.Lock()
-	authorization := reg.authorization
-	reg.mu.Unlock()
+	return reg.send(ctx, method, reg.url(path), "", nil)
+}
+
+// url returns the address of something below the repository.
+func (reg *registry) url(path string) string { return reg.base + "/v2/" + reg.repository + "/" + path }
+
+// send sends a request, and a second time with credentials if the registry wants some.
+func (reg *registry) send(ctx context.Context, method, address, mediaType string, body []byte) (*http.Response, error) {
 	for try := 0; ; try++ {
-		req, err := http.NewRequestWithContext(ctx, method, reg.base+"/v2/"+reg.repository+"/"+path, nil)
+		req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
 		req.Header.Set("Accept", manifestTypes)
-		if authorization != "" {
-			req.Header.Set("Authorization", authorization)
+		if mediaType != "" {
+			req.Header.Set("Content-Type", mediaType)
 		}
+		reg.mu.Lock()
+		if reg.authorization != "" {
+			req.Header.Set("Authorization", reg.authorization)
+		}
+		reg.mu.Unlock()
 		resp, err := reg.http.Do(req)
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode == http.StatusOK {
+		if resp.StatusCode == http.StatusOK || resp.StatusCode/100 == 2 && method != http.MethodGet && method != http.MethodHead {
 			return resp, nil
 		}
 		resp.Body.Close()
-		failed := &statusError{resp.StatusCode}
 		if resp.StatusCode != http.StatusUnauthorized || try > 0 {
-			return nil, failed
+			return nil, &statusError{resp.StatusCode}
 		}
-		if authorization, err = reg.authorize(ctx, resp.Header.Values("WWW-Authenticate")); err != nil {
+		authorization, err := reg.authorize(ctx, resp.Header.Values("WWW-Authenticate"))
+		if err != nil {
 			return nil, err
 		}
 		if authorization == "" {
-			return nil, failed
+			return nil, &statusError{resp.StatusCode}
 		}
 		reg.mu.Lock()
 		reg.authorization = authorization
@@ -206,6 +218,9 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 		return "", err
 	}
 	form := url.Values{"service": {challenge["service"]}, "scope": {"repository:" + reg.repository + ":pull"}}
+	if reg.push {
+		form.Set("scope", form.Get("scope")+",push")
+	}
 	var req *http.Request
 	if c.identity != "" {
 		form.Set("grant_type", "refresh_token")
