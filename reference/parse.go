@@ -18,9 +18,10 @@ type Use int
 
 // The uses.
 const (
-	Any  Use = iota // an entry of resources: a file, or a layer
-	File            // a patch, a schema, a catalog, a program
-	Dir             // a layer
+	Any     Use = iota // an entry of resources: a file, or a layer
+	Dir                // a layer
+	File               // a patch, a schema, data: without a scheme it is a path, except in the form repo.git/path@ref
+	Catalog            // a catalog or a program: a file in any form
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.
@@ -63,6 +64,9 @@ func parse(text string, use Use) (Reference, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	switch scheme = strings.ToLower(scheme); {
 	case !ok || strings.ContainsAny(scheme, "/?@:"):
+		if use == File && !hasCommitForm(text) {
+			return Reference{}, ErrNotRemote
+		}
 		return parseGit(text)
 	case scheme == "oci":
 		return parseOCI(rest)
@@ -77,18 +81,18 @@ func parse(text string, use Use) (Reference, error) {
 // parseHTTP decides whether a URL names a file or a repository.
 func parseHTTP(text string, use Use) (Reference, error) {
 	file, err := parseFile(text)
-	if err != nil || use == File && !hasCommitForm(text) || file.Archive {
+	if err != nil || file.Archive || use == File && !hasCommitForm(text) {
 		return file, err
 	}
 	repo, err := parseGit(text)
 	switch {
-	case use != Any:
+	case use == Dir || use == File:
 		return repo, noRepository(err)
 	case !file.Pin.IsZero():
 		return file, nil
-	case isRepository(text):
+	case isRepository(text) || use == Catalog && hasDoubleSlash(text):
 		return repo, noRepository(err)
-	case isYAML(file.Location):
+	case use == Catalog || isYAML(file.Location):
 		return file, nil
 	}
 	file.Either = err == nil
@@ -109,6 +113,13 @@ func hasCommitForm(text string) bool {
 	return ok && !strings.Contains(rest, "?") && strings.Contains(rest, "@") && !strings.Contains(rest, "@sha256:")
 }
 
+// hasDoubleSlash reports whether the path of a URL has the mark between a repository and the path in it.
+func hasDoubleSlash(text string) bool {
+	address, _, _ := strings.Cut(text, "?")
+	_, rest, _ := strings.Cut(address, "://")
+	return strings.Contains(rest, "//")
+}
+
 // isRepository reports whether a URL names a repository, whatever is there.
 func isRepository(text string) bool {
 	address, _, _ := strings.Cut(text, "?")
@@ -120,7 +131,7 @@ func isRepository(text string) bool {
 	case isYAML(text):
 		return false
 	case !strings.EqualFold(host, "github.com"):
-		return strings.Contains(rest, "//")
+		return hasDoubleSlash(text)
 	}
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == "raw" || part == "releases" || part == "blob" || part == "archive" {

@@ -49,6 +49,10 @@ func TestParse(t *testing.T) {
 		// of catalogs
 		{"https://host/org/repo.git/dir/catalog.yaml@sidecar/v1.0", File, Git, "https://host/org/repo.git", "dir/catalog.yaml", "sidecar/v1.0", ""},
 		{"git@host:org/repo.git/catalog.yaml@v1", File, Git, "git@host:org/repo.git", "catalog.yaml", "v1", ""},
+		{"github.com/org/repo//catalog.yaml?ref=v1", Catalog, Git, "https://github.com/org/repo", "catalog.yaml", "v1", ""},
+		{"https://host/org/repo//catalog.yaml?ref=v1", Catalog, Git, "https://host/org/repo", "catalog.yaml", "v1", ""},
+		{"https://host/org/repo/catalog.yaml", Catalog, HTTPS, "https://host/org/repo/catalog.yaml", "", "", ""},
+		{"https://host/a/b/catalog.yaml?ref=main", Catalog, HTTPS, "https://host/a/b/catalog.yaml?ref=main", "", "", ""},
 		// files
 		{"https://host/x.yaml", Any, HTTPS, "https://host/x.yaml", "", "", ""},
 		{"https://host/a/b/x.yaml?token=t&ref=main", Any, HTTPS, "https://host/a/b/x.yaml?token=t&ref=main", "", "", ""},
@@ -91,10 +95,19 @@ func TestParse(t *testing.T) {
 
 func TestParseLocal(t *testing.T) {
 	for _, text := range []string{"", ".", "..", "base", "../base", "/srv/base", "a/b.yaml", "a@b", "github.com", "host.com/org/repo", "./github.com/a/b", "a:b/c", "1x@host:a/b"} {
-		for _, use := range []Use{Any, File, Dir} {
+		for _, use := range []Use{Any, Dir, File, Catalog} {
 			if r, err := Parse(text, use); !errors.Is(err, ErrNotRemote) {
 				t.Errorf("%q: %+v, %v", text, r, err)
 			}
+		}
+	}
+}
+
+// Where kustomize reads files, what has no scheme is a path.
+func TestParsePaths(t *testing.T) {
+	for _, text := range []string{"github.com/org/repo/x.yaml", "git@host:org/x.yaml", "github.com/org/repo.git/x.yaml"} {
+		if r, err := Parse(text, File); !errors.Is(err, ErrNotRemote) {
+			t.Errorf("%q: %+v, %v", text, r, err)
 		}
 	}
 }
@@ -122,7 +135,7 @@ func TestStringHidesCredentials(t *testing.T) {
 		"https://user:canary@host/x.yaml", "https://host/x.yaml?token=canary", "https://user:canary@host/r.git//a?ref=v1", "https://canary@host/r.git",
 		"ssh://git:canary@host/r.git", "https://host/x.yaml?X-Amz-Signature=canary&checksum=" + digest.String(),
 	} {
-		for _, use := range []Use{Any, File, Dir} {
+		for _, use := range []Use{Any, Dir, File, Catalog} {
 			r, err := Parse(text, use)
 			if s := r.String(); err != nil && strings.Contains(err.Error(), "canary") || strings.Contains(s, "canary") {
 				t.Errorf("%s is shown as %s, %v", text, s, err)
@@ -141,7 +154,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, use := range []Use{Any, File, Dir} {
+		for _, use := range []Use{Any, Dir, File, Catalog} {
 			r, err := Parse(text, use)
 			if err != nil {
 				continue
