@@ -150,7 +150,7 @@ func TestHTTPSBadServers(t *testing.T) {
 		"to http":       {redirect("http://example.com/x"), ErrRetrieval, "from https to http", 1},
 		"to file":       {redirect("file:///etc/passwd"), ErrRetrieval, "from https to file", 1},
 		"to another":    {redirect("https://example.com/x"), ErrRetrieval, "to example.com", 1},
-		"to itself":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", 302) }, ErrRetrieval, "more than 3 times", 4},
+		"to itself":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }, ErrRetrieval, "more than 3 times", 4},
 		"hangs up":      {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, ErrRetrieval, "", 1},
 		"many headers":  {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X", strings.Repeat("x", 100_000)) }, ErrRetrieval, "header", 1},
 	} {

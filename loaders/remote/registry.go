@@ -217,31 +217,13 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 	if err != nil {
 		return "", err
 	}
-	form := url.Values{"service": {challenge["service"]}, "scope": {"repository:" + reg.repository + ":pull"}}
+	scope := "repository:" + reg.repository + ":pull"
 	if reg.push {
-		form.Set("scope", form.Get("scope")+",push")
+		scope += ",push"
 	}
-	var req *http.Request
-	if c.identity != "" {
-		form.Set("grant_type", "refresh_token")
-		form.Set("client_id", "krmflow")
-		form.Set("refresh_token", c.identity)
-		req, err = http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
-	} else {
-		query := realm.Query()
-		for name := range form {
-			query.Set(name, form.Get(name))
-		}
-		realm.RawQuery = query.Encode()
-		req, err = http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
-	}
+	req, err := c.tokenRequest(ctx, realm, url.Values{"service": {challenge["service"]}, "scope": {scope}})
 	if err != nil {
 		return "", err
-	}
-	if c.identity != "" {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	} else if basic := c.basic(); basic != "" {
-		req.Header.Set("Authorization", basic)
 	}
 	client := *reg.http
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // what is sent is for the realm
@@ -265,6 +247,30 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 		return "", fmt.Errorf("%s gives no token", realm.Host)
 	}
 	return "Bearer " + cmp.Or(answer.Token, answer.AccessToken), nil
+}
+
+// tokenRequest returns the request for a token: a form if the user has a token that others are given for, else a query.
+func (c credential) tokenRequest(ctx context.Context, realm *url.URL, form url.Values) (*http.Request, error) {
+	if c.identity != "" {
+		form.Set("grant_type", "refresh_token")
+		form.Set("client_id", "krmflow")
+		form.Set("refresh_token", c.identity)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
+		if err == nil {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		return req, err
+	}
+	query := realm.Query()
+	for name := range form {
+		query.Set(name, form.Get(name))
+	}
+	realm.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
+	if basic := c.basic(); err == nil && basic != "" {
+		req.Header.Set("Authorization", basic)
+	}
+	return req, err
 }
 
 // realm returns the address of the server of tokens. Credentials go there: it is no less protected than the registry, and no address
