@@ -56,7 +56,7 @@ func Parse(text string, use Use) (Reference, error) {
 func parse(text string, use Use) (Reference, error) {
 	if forced, rest, ok := strings.Cut(text, "::"); ok && !strings.ContainsAny(forced, ":/@?") {
 		if !strings.EqualFold(forced, "git") {
-			return Reference{}, fmt.Errorf("what begins with %q is not fetched: only https, git and oci are", forced+"::")
+			return Reference{}, fmt.Errorf("what begins with %q is not known: only files, https, git and oci are", forced+"::")
 		}
 		r, err := parseGit(rest)
 		return r, noRepository(err)
@@ -75,12 +75,12 @@ func parse(text string, use Use) (Reference, error) {
 	case scheme == "ssh", scheme == "file":
 		return parseGit(text)
 	}
-	return Reference{}, fmt.Errorf("what begins with %q is not fetched: only https, git and oci are", scheme+"://")
+	return Reference{}, fmt.Errorf("what begins with %q is not known: only files, https, git and oci are", scheme+"://")
 }
 
 // parseHTTP decides whether a URL names a file or a repository.
 func parseHTTP(text string, use Use) (Reference, error) {
-	file, err := parseFile(text)
+	file, err := parseFile(text, use)
 	if err != nil || file.Archive || use == File && !hasCommitForm(text) {
 		return file, err
 	}
@@ -153,8 +153,9 @@ func isYAML(location string) bool {
 	return false
 }
 
-// parseFile reads the URL of a file or an archive.
-func parseFile(text string) (r Reference, err error) {
+// parseFile reads the URL of a file or an archive. A program's archive may come without a checksum: it is for those who know what is
+// in it to unpack it.
+func parseFile(text string, use Use) (r Reference, err error) {
 	r.Scheme = HTTPS
 	address, pin, pinned := cutPin(text)
 	u, err := url.Parse(address)
@@ -176,7 +177,7 @@ func parseFile(text string) (r Reference, err error) {
 			return r, fmt.Errorf("the checksum %q must be sha256: and 64 hexadecimal digits", pin)
 		}
 	}
-	if i := archiveEnd(u.Path); i > 0 {
+	if i := archiveEnd(u.Path); i > 0 && (use != Catalog || !r.Pin.IsZero()) {
 		r.Archive = true
 		var ok bool
 		if r.Path, ok = cleanPath(u.Path[i:]); !ok {

@@ -63,6 +63,7 @@ func TestParse(t *testing.T) {
 		{"https://host/x?a=1&checksum=" + sum + "&b=2", Any, HTTPS, "https://host/x?a=1&b=2", "", "", "pin"},
 		{"https://host/x.tar.gz//a/b?checksum=" + sum, Dir, HTTPS, "https://host/x.tar.gz", "a/b", "", "pin archive"},
 		{"https://host/x.zip#sha256=" + hex, Any, HTTPS, "https://host/x.zip", "", "", "pin archive"},
+		{"https://host/x.tar.gz", Catalog, HTTPS, "https://host/x.tar.gz", "", "", ""},
 		// artifacts
 		{"oci://host:5000/a/b:v1", Any, OCI, "host:5000/a/b", "", "v1", ""},
 		{"oci://host/a", File, OCI, "host/a", "", "latest", ""},

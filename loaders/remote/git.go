@@ -117,16 +117,14 @@ func (s *Session) fetchGit(ctx context.Context, r reference.Reference, v referen
 		if err := g.init(dir, v.Commit); err != nil {
 			return err
 		}
-		if err := g.fetch(ctx, r, v.Commit, s.limits()); err != nil {
+		if err := g.fetch(ctx, r, v.Commit, s.opt.MaxTree); err != nil {
 			return wrap(r, err)
 		}
-		tree, err = g.store(ctx, s.opt.Cache, s.limits(), v.Commit)
+		tree, err = g.store(ctx, s.opt.Cache, s.opt.MaxTree, v.Commit)
 		return wrap(r, err)
 	})
 	return tree, err
 }
-
-func (s *Session) limits() cache.Limits { return s.opt.MaxTree }
 
 // init makes an empty repository without calling git, which would use a template of the user.
 func (g *gitRun) init(dir, commit string) error {

@@ -137,7 +137,7 @@ func (s *Session) openArchive(ctx context.Context, r reference.Reference, from O
 				return nil, err
 			}
 		}
-		tree, err := unpack(s.opt.Cache, s.limits(), archiveKind(r.Location), data)
+		tree, err := s.Unpack(data)
 		if err != nil {
 			return nil, wrap(r, err)
 		}

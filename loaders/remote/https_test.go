@@ -366,7 +366,7 @@ func TestArchives(t *testing.T) {
 		}
 		for n := range len(data) / 50 {
 			cut := data[:n*50]
-			if _, err := unpack(s.opt.Cache, archiveLimits, archiveKind(suffix), cut); err == nil {
+			if _, err := unpack(s.opt.Cache, archiveLimits, cut); err == nil {
 				t.Errorf("%s: %d of %d bytes are an archive", suffix, len(cut), len(data))
 			}
 		}
@@ -389,13 +389,13 @@ func TestArchives(t *testing.T) {
 		for suffix, data := range archives(t, h...) {
 			limits := archiveLimits
 			limits.Files = 3
-			if _, err := unpack(session(t, Options{}).opt.Cache, limits, archiveKind(suffix), data); err == nil {
+			if _, err := unpack(session(t, Options{}).opt.Cache, limits, data); err == nil {
 				t.Errorf("%s%s is unpacked", name, suffix)
 			}
 		}
 	}
 	hard := archives(t, tar.Header{Name: "x"}, tar.Header{Name: "y", Typeflag: tar.TypeLink, Linkname: "x"})[".tar.gz"]
-	if _, err := unpack(session(t, Options{}).opt.Cache, archiveLimits, "tar", hard); err == nil {
+	if _, err := unpack(session(t, Options{}).opt.Cache, archiveLimits, hard); err == nil {
 		t.Error("a hard link is unpacked")
 	}
 	bomb := bytes.Buffer{}
@@ -408,22 +408,22 @@ func TestArchives(t *testing.T) {
 	}
 	limits := archiveLimits
 	limits.Bytes = 1 << 20
-	if _, err := unpack(session(t, Options{}).opt.Cache, limits, "tar", bomb.Bytes()); !errors.Is(err, diag.ErrLimit) {
+	if _, err := unpack(session(t, Options{}).opt.Cache, limits, bomb.Bytes()); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}
 }
 
 func FuzzUnpack(f *testing.F) {
-	for kind, data := range archives(nil, tar.Header{Name: "a/x"}, tar.Header{Name: "a/l", Typeflag: tar.TypeSymlink, Linkname: "x"}) {
-		f.Add(data, kind == ".zip")
+	for _, data := range archives(nil, tar.Header{Name: "a/x"}, tar.Header{Name: "a/l", Typeflag: tar.TypeSymlink, Linkname: "x"}) {
+		f.Add(data)
 	}
 	c, err := cache.Temporary()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { c.Close() })
-	f.Fuzz(func(t *testing.T, data []byte, zipped bool) {
-		tree, err := unpack(c, cache.Limits{Files: 20, Bytes: 1 << 20}, map[bool]string{true: "zip", false: "tar"}[zipped], data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tree, err := unpack(c, cache.Limits{Files: 20, Bytes: 1 << 20}, data)
 		if err != nil {
 			return
 		}

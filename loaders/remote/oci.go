@@ -208,7 +208,7 @@ func (s *Session) unpacked(d krm.Digest) (*cache.Tree, error) {
 	var tree *cache.Tree
 	if len(m.Layers) == 1 {
 		if data, err = s.layer(m.Layers[0]); err == nil {
-			tree, err = unpack(s.opt.Cache, s.limits(), "tar", data)
+			tree, err = s.Unpack(data)
 		}
 	} else {
 		tree, err = s.files(m.Layers)
@@ -229,7 +229,7 @@ func (s *Session) layer(desc descriptor) ([]byte, error) {
 
 // files makes a tree of layers that are files with names.
 func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
-	w, err := s.opt.Cache.NewTree(s.limits())
+	w, err := s.opt.Cache.NewTree(s.opt.MaxTree)
 	if err != nil {
 		return nil, err
 	}
