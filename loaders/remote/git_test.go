@@ -71,7 +71,15 @@ func serveGit(t *testing.T) *gitServer {
 	}
 	t.Setenv("GIT_SSL_CAINFO", ca)
 	t.Setenv("HOME", t.TempDir())
+	noProxy(t)
 	return g
+}
+
+// noProxy forgets a proxy that the tests are run behind: it cannot reach this machine.
+func noProxy(t *testing.T) {
+	for _, name := range []string{"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
+		t.Setenv(name, "")
+	}
 }
 
 func (g *gitServer) handle(h func(http.ResponseWriter, *http.Request) bool) { g.handler.Store(&h) }
@@ -271,6 +279,28 @@ func TestGitStartsNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(canary); err == nil {
 		t.Error("a program was started")
+	}
+}
+
+// Repositories over ssh, with the user's ssh, which has no terminal to ask on.
+func TestGitSSH(t *testing.T) {
+	g := serveGit(t)
+	g.repo(t, "r", map[string]string{"x": "1"})
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "ssh"), "#!/bin/sh\n(: </dev/tty) 2>/dev/null && touch "+dir+"/terminal\necho \"$@\" >>"+dir+"/calls\nfor last; do :; done\nexec sh -c \"$last\"\n")
+	t.Setenv("GIT_SSH_COMMAND", "sh "+filepath.Join(dir, "ssh"))
+	t.Setenv("GIT_SSH_VARIANT", "ssh")
+	for _, text := range []string{"git@host:" + g.dir + "/r.git//x", "ssh://git@host:2222" + g.dir + "/r.git//x?ref=main", "git::ssh://git@host" + g.dir + "/r.git//x", "git@host:" + g.dir + "/r.git/x@v1"} {
+		if got, err := read(t, session(t, Options{}), text); got != "1" || err != nil {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil || !strings.Contains(string(calls), "-p 2222 git@host git-upload-pack") {
+		t.Errorf("%s %v", calls, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "terminal")); err == nil {
+		t.Error("ssh has a terminal")
 	}
 }
 

@@ -104,3 +104,14 @@ func TestGitEnvironment(t *testing.T) {
 		}
 	}
 }
+
+func TestPinAddress(t *testing.T) {
+	noProxy(t)
+	if _, err := pinAddress(t.Context(), parse(t, "https://localhost/r.git")); !errors.Is(err, ErrRefused) {
+		t.Error(err)
+	}
+	config, err := pinAddress(t.Context(), parse(t, "https://8.8.8.8:8443/r.git"))
+	if err != nil || len(config) != 2 || config[1] != "8.8.8.8:8443:8.8.8.8" {
+		t.Errorf("%q, %v", config, err)
+	}
+}
