@@ -140,53 +140,53 @@ func (t *Tree) Real(name string) (string, error) {
 
 // find follows name. dir says that it is a directory, whose first entry is i.
 func (t *Tree) find(op, name string) (real string, i int, dir bool, err error) {
-	fail := func(err error) (string, int, bool, error) {
+	switch {
+	case !fs.ValidPath(name):
+		err = fs.ErrInvalid
+	case t.links:
+		real, i, dir, err = t.follow(name)
+	default:
+		var ok bool
+		real = name
+		if i, dir, ok = t.at(name); !ok {
+			err = t.missing(name)
+		}
+	}
+	if err != nil {
 		return "", 0, false, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	if !fs.ValidPath(name) {
-		return fail(fs.ErrInvalid)
-	}
-	if !t.links {
-		i, dir, ok := t.at(name)
-		if !ok {
-			return fail(t.missing(name))
-		}
-		return name, i, dir, nil
-	}
+	return real, i, dir, nil
+}
+
+// follow is find in a tree that has symbolic links: part by part, real is how far it has come and rest what is ahead.
+func (t *Tree) follow(name string) (real string, i int, dir bool, err error) {
 	real, dir = ".", true
-	rest := name
-	for links := 0; rest != "" && rest != "."; {
+	links := 0
+	for rest := name; rest != "" && rest != "."; {
 		var part string
 		part, rest, _ = strings.Cut(rest, "/")
 		next := path.Join(real, part)
 		found, isDir, ok := t.at(next)
 		switch {
 		case part == ".." && real == ".":
-			return fail(&EscapeError{Link: name, Target: ".."})
-		case part == "..", part == "", part == ".":
+			return "", 0, false, &EscapeError{Link: name, Target: ".."}
+		case !ok, !isDir && t.entries[found].kind != link && rest != "":
+			return "", 0, false, t.missing(next + "/" + rest)
+		case isDir || t.entries[found].kind != link:
 			real, i, dir = next, found, isDir
 			continue
-		case !ok:
-			return fail(t.missing(next))
 		}
-		if !isDir && t.entries[found].kind == link {
-			target, err := t.read(&t.entries[found])
-			if links++; err == nil && links > maxLinks {
-				err = errors.New("too many symbolic links")
-			}
-			if err == nil && (path.IsAbs(string(target)) || leaves(real, string(target))) {
-				err = &EscapeError{Link: next, Target: string(target)}
-			}
-			if err != nil {
-				return fail(err)
-			}
-			rest = strings.TrimSuffix(string(target)+"/"+rest, "/")
-			continue
+		target, err := t.read(&t.entries[found])
+		if links++; err == nil && links > maxLinks {
+			err = errors.New("too many symbolic links")
 		}
-		if !isDir && rest != "" {
-			return fail(t.missing(next + "/" + rest))
+		if err == nil && (path.IsAbs(string(target)) || leaves(real, string(target))) {
+			err = &EscapeError{Link: next, Target: string(target)}
 		}
-		real, i, dir = next, found, isDir
+		if err != nil {
+			return "", 0, false, err
+		}
+		rest = strings.TrimSuffix(string(target)+"/"+rest, "/")
 	}
 	return real, i, dir, nil
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -170,5 +171,38 @@ func TestCompareNames(t *testing.T) {
 				t.Errorf("%q to %q: %d", a, b, got)
 			}
 		}
+	}
+}
+
+// A tree of 20,000 files is opened, and one of them is read.
+func BenchmarkTree(b *testing.B) {
+	c, err := Temporary()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	w, err := c.NewTree(Limits{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Discard()
+	for i := range 20_000 {
+		if err := w.File(fmt.Sprintf("dir%d/file%d.yaml", i%100, i), false, 5, strings.NewReader("a: 1\n")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	stored, err := w.Commit()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		tree, err := c.Tree(stored.Digest)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := tree.ReadFile("dir50/file10050.yaml"); err != nil {
+			b.Fatal(err)
+		}
+		tree.Close()
 	}
 }

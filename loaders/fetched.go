@@ -15,10 +15,11 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A Fetch returns what a reference stands for, read for some use from where it stands. It must be safe for concurrent use.
-type Fetch func(text string, use remote.Use, from remote.Origin) (*remote.Content, error)
+type Fetch func(text string, use reference.Use, from remote.Origin) (*remote.Content, error)
 
 // A Fetched is what was fetched for a reference.
 type Fetched struct {
@@ -79,7 +80,7 @@ func (l *Local) Fetched() []Fetched {
 // FetchDir returns the directory that the layer in d names by a reference to a repository, an archive or an artifact. A nil d stands for
 // the user.
 func (l *Local) FetchDir(d *Dir, text string) (*Dir, error) {
-	dir, _, err := l.obtain(d, text, remote.Dir)
+	dir, _, err := l.obtain(d, text, reference.Dir)
 	if err == nil && dir == nil {
 		err = fmt.Errorf("%q is a file, not a directory", diag.Redact(text))
 	}
@@ -88,7 +89,7 @@ func (l *Local) FetchDir(d *Dir, text string) (*Dir, error) {
 
 // fetchFile returns the file of at most limit bytes that the layer in d names by a reference.
 func (l *Local) fetchFile(d *Dir, text string, limit int64) (*yaml.Source, error) {
-	dir, src, err := l.obtain(d, text, remote.File)
+	dir, src, err := l.obtain(d, text, reference.File)
 	switch {
 	case err != nil:
 		return nil, err
@@ -102,10 +103,10 @@ func (l *Local) fetchFile(d *Dir, text string, limit int64) (*yaml.Source, error
 
 // FetchAny returns the directory or the file that the layer in d names by a reference. The other one is nil.
 func (l *Local) FetchAny(d *Dir, text string) (*Dir, *yaml.Source, error) {
-	return l.obtain(d, text, remote.Any)
+	return l.obtain(d, text, reference.Any)
 }
 
-func (l *Local) obtain(d *Dir, text string, use remote.Use) (*Dir, *yaml.Source, error) {
+func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Source, error) {
 	if l.fetch == nil {
 		return nil, nil, fmt.Errorf("%q is remote, and nothing is fetched here", diag.Redact(text))
 	}
@@ -159,8 +160,8 @@ func (l *Local) record(text string, c *remote.Content) {
 
 // newTree returns the tree of c. Its name says what was asked for. Two refs for one commit are two trees: what is made of them names
 // the ref.
-func newTree(text string, use remote.Use, c *remote.Content) *fetchedTree {
-	asked, err := remote.Parse(text, use)
+func newTree(text string, use reference.Use, c *remote.Content) *fetchedTree {
+	asked, err := reference.Parse(text, use)
 	if err != nil || asked.Scheme != c.Reference.Scheme {
 		asked = c.Reference
 	}
@@ -171,7 +172,7 @@ func newTree(text string, use remote.Use, c *remote.Content) *fetchedTree {
 	}
 	shown = strings.Trim(diag.Redact(shown), "/") + "@" + cmp.Or(asked.Ref, c.Version.String()[:min(12, len(c.Version.String()))])
 	t := &fetchedTree{Tree: c.Tree, root: fetchedRoot + strings.NewReplacer("/", "_", `\`, "_").Replace(location+"@"+asked.Ref) + "@" + c.Version.String(), name: shown}
-	if c.Reference.Scheme == remote.Git {
+	if c.Reference.Scheme == reference.Git {
 		t.repo, t.ref = location, asked.Ref
 	}
 	return t

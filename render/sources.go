@@ -7,6 +7,7 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // Sources say how what is remote is fetched.
@@ -32,8 +33,8 @@ func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		}
 		return remote.NewSession(opt), nil
 	})
-	fetch = func(text string, use remote.Use, from remote.Origin) (*remote.Content, error) {
-		r, err := remote.Parse(text, use)
+	fetch = func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
+		r, err := reference.Parse(text, use)
 		if err != nil {
 			return nil, err
 		}

@@ -19,18 +19,14 @@ import (
 // archiveLimits bound an archive more than a repository: what it unpacks to cannot be told from its size.
 var archiveLimits = cache.Limits{Files: 10_000, Bytes: 1 << 30}
 
-// archiveKind returns the kind of archive that a name says: zip or tar.
-func archiveKind(location string) string {
-	location, _, _ = strings.Cut(location, "?")
-	if strings.HasSuffix(strings.ToLower(location), ".zip") {
-		return "zip"
-	}
-	return "tar"
+// Unpack returns the files of an archive: zip, tar, or tar in gzip. It refuses one with anything else than files, directories and
+// links within it, with two entries of one name, whatever their case, and one that is larger than [Options].MaxTree says, or 10,000
+// files. So it can be given data that nobody has verified.
+func (s *Session) Unpack(data []byte) (*cache.Tree, error) {
+	return unpack(s.opt.Cache, s.opt.MaxTree, data)
 }
 
-// unpack stores the files of an archive. It refuses an archive with anything else than files, directories and links within it, with two
-// entries of one name, whatever their case, and one that is larger than limits.
-func unpack(c *cache.Cache, limits cache.Limits, kind string, data []byte) (*cache.Tree, error) {
+func unpack(c *cache.Cache, limits cache.Limits, data []byte) (*cache.Tree, error) {
 	if limits.Files == 0 {
 		limits.Files = archiveLimits.Files
 	}
@@ -43,7 +39,7 @@ func unpack(c *cache.Cache, limits cache.Limits, kind string, data []byte) (*cac
 	}
 	defer w.Discard()
 	a := &archive{w: w, seen: map[string]string{}, left: 2*limits.Files + 1000}
-	if kind == "zip" {
+	if bytes.HasPrefix(data, []byte("PK")) {
 		err = a.zip(data)
 	} else {
 		err = a.tar(data)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/reference"
 )
 
 var (
@@ -45,27 +46,27 @@ func (f failure) Unwrap() []error {
 }
 
 // notFetched returns an error about a reference that wraps [ErrRetrieval] and what led to it.
-func notFetched(r Reference, err error, format string, args ...any) *diag.Error {
+func notFetched(r reference.Reference, err error, format string, args ...any) *diag.Error {
 	return newError(r, ErrRetrieval, err, format, args...)
 }
 
-func newError(r Reference, kind, err error, format string, args ...any) *diag.Error {
+func newError(r reference.Reference, kind, err error, format string, args ...any) *diag.Error {
 	return &diag.Error{Msg: r.String() + ": " + fmt.Sprintf(format, args...), Err: failure{kind, err}}
 }
 
 // refused returns an error about a reference that is not followed.
-func refused(r Reference, format string, args ...any) *diag.Error {
+func refused(r reference.Reference, format string, args ...any) *diag.Error {
 	return newError(r, ErrRefused, nil, format, args...)
 }
 
 // mismatch returns the error for content with another digest.
-func mismatch(r Reference, want, got fmt.Stringer) error {
+func mismatch(r reference.Reference, want, got fmt.Stringer) error {
 	return newError(r, ErrVerification, nil, "it must be %s, and what came is %s", want, got).
 		Hint("it was changed where it is kept, or on its way; if the change is meant, replace the digest where it is referred to")
 }
 
 // wrap returns err as one about a reference, unless it is one already.
-func wrap(r Reference, err error) error {
+func wrap(r reference.Reference, err error) error {
 	var offline *OfflineError
 	var known failure
 	if err == nil || errors.As(err, &offline) || errors.As(err, &known) || errors.Is(err, context.Canceled) {

@@ -17,13 +17,14 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // resolveGit asks which commit a branch or a tag is at.
-func (s *Session) resolveGit(ctx context.Context, r Reference, from Origin) (Version, error) {
+func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Origin) (reference.Version, error) {
 	g, err := newGit(ctx, r, from)
 	if err != nil {
-		return Version{}, err
+		return reference.Version{}, err
 	}
 	args := []string{"ls-remote", "--quiet", "--", g.url}
 	names := refNames(r.Ref)
@@ -32,7 +33,7 @@ func (s *Session) resolveGit(ctx context.Context, r Reference, from Origin) (Ver
 	}
 	out, err := g.run(ctx, args...)
 	if err != nil {
-		return Version{}, wrap(r, err)
+		return reference.Version{}, wrap(r, err)
 	}
 	known := map[string]string{}
 	for line := range strings.Lines(string(out)) {
@@ -41,16 +42,16 @@ func (s *Session) resolveGit(ctx context.Context, r Reference, from Origin) (Ver
 	}
 	for _, name := range names {
 		for _, name := range []string{name + "^{}", name} { // the commit of an annotated tag, else what is there
-			if id := known[name]; isCommit(id) {
-				return Version{Scheme: Git, Commit: id}, nil
+			if id := known[name]; reference.IsCommit(id) {
+				return reference.Version{Scheme: reference.Git, Commit: id}, nil
 			}
 		}
 	}
 	e := notFetched(r, fs.ErrNotExist, "there is no such branch or tag")
-	if len(r.Ref) >= 4 && isHex(r.Ref) {
+	if len(r.Ref) >= 4 && reference.IsHex(r.Ref) {
 		e.Hint("a commit must be named by all of its 40 digits")
 	}
-	return Version{}, e
+	return reference.Version{}, e
 }
 
 // refNames returns what a short name can stand for, in the order in which git looks for it.
@@ -65,7 +66,7 @@ func refNames(ref string) []string {
 }
 
 // openGit returns all files of a repository at a commit.
-func (s *Session) openGit(ctx context.Context, r Reference, v Version, from Origin) (*Content, error) {
+func (s *Session) openGit(ctx context.Context, r reference.Reference, v reference.Version, from Origin) (*Content, error) {
 	kind, key := "git", gitKey(r, v.Commit)
 	if from == FromFetched {
 		kind = "git-anonymous" // what only the user may read is none of it
@@ -85,8 +86,8 @@ func (s *Session) openGit(ctx context.Context, r Reference, v Version, from Orig
 }
 
 // gitKey names a commit of a repository in the cache.
-func gitKey(r Reference, commit string) string {
-	location, _, _ := cutCredentials(r.Location)
+func gitKey(r reference.Reference, commit string) string {
+	location, _, _ := cutCredentials(location(r))
 	return location + "\n" + commit
 }
 
@@ -99,7 +100,7 @@ func (s *Session) tree(kind, key string) (*cache.Tree, error) {
 	return s.opt.Cache.Tree(d)
 }
 
-func (s *Session) fetchGit(ctx context.Context, r Reference, v Version, from Origin) (tree *cache.Tree, err error) {
+func (s *Session) fetchGit(ctx context.Context, r reference.Reference, v reference.Version, from Origin) (tree *cache.Tree, err error) {
 	if s.opt.Offline {
 		return nil, &OfflineError{Reference: r.At(v).String()}
 	}
@@ -116,16 +117,14 @@ func (s *Session) fetchGit(ctx context.Context, r Reference, v Version, from Ori
 		if err := g.init(dir, v.Commit); err != nil {
 			return err
 		}
-		if err := g.fetch(ctx, r, v.Commit, s.limits()); err != nil {
+		if err := g.fetch(ctx, r, v.Commit, s.opt.MaxTree); err != nil {
 			return wrap(r, err)
 		}
-		tree, err = g.store(ctx, s.opt.Cache, s.limits(), v.Commit)
+		tree, err = g.store(ctx, s.opt.Cache, s.opt.MaxTree, v.Commit)
 		return wrap(r, err)
 	})
 	return tree, err
 }
-
-func (s *Session) limits() cache.Limits { return s.opt.MaxTree }
 
 // init makes an empty repository without calling git, which would use a template of the user.
 func (g *gitRun) init(dir, commit string) error {
@@ -145,7 +144,7 @@ func (g *gitRun) init(dir, commit string) error {
 }
 
 // fetch gets one commit without its history: by its own name, or, if the server gives none but what has a name, by that.
-func (g *gitRun) fetch(ctx context.Context, r Reference, commit string, limits cache.Limits) error {
+func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string, limits cache.Limits) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go g.watch(ctx, limits, cancel)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A gitServer serves the repositories below dir over TLS and counts what is fetched.
@@ -69,7 +71,15 @@ func serveGit(t *testing.T) *gitServer {
 	}
 	t.Setenv("GIT_SSL_CAINFO", ca)
 	t.Setenv("HOME", t.TempDir())
+	noProxy(t)
 	return g
+}
+
+// noProxy forgets a proxy that the tests are run behind: it cannot reach this machine.
+func noProxy(t *testing.T) {
+	for _, name := range []string{"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
+		t.Setenv(name, "")
+	}
 }
 
 func (g *gitServer) handle(h func(http.ResponseWriter, *http.Request) bool) { g.handler.Store(&h) }
@@ -130,9 +140,9 @@ func session(t *testing.T, opt Options) *Session {
 	return NewSession(opt)
 }
 
-func reference(t *testing.T, text string) Reference {
+func parse(t *testing.T, text string) reference.Reference {
 	t.Helper()
-	r, err := Parse(text, Any)
+	r, err := reference.Parse(text, reference.Any)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +151,7 @@ func reference(t *testing.T, text string) Reference {
 
 func read(t *testing.T, s *Session, text string) (string, error) {
 	t.Helper()
-	c, err := s.Open(t.Context(), reference(t, text), FromUser)
+	c, err := s.Open(t.Context(), parse(t, text), FromUser)
 	if err != nil {
 		return "", err
 	}
@@ -168,6 +178,21 @@ func TestGitRefs(t *testing.T) {
 			if _, err := read(t, s, base+"//a/x.yaml?ref="+ref); !errors.Is(err, ErrRetrieval) {
 				t.Errorf("%s: %v", ref, err)
 			}
+		}
+	}
+}
+
+// Servers of the protocol's first version give nothing but what has a name.
+func TestGitOldServer(t *testing.T) {
+	g := serveGit(t)
+	ids := g.repo(t, "r", map[string]string{"x": "1"}, map[string]string{"x": "2"})
+	g.handle(func(w http.ResponseWriter, r *http.Request) bool {
+		r.Header.Del("Git-Protocol")
+		return false
+	})
+	for ref, want := range map[string]string{"": "2", "?ref=v1": "1", "?ref=dev/x_y": "1", "?ref=" + ids[1]: "2"} {
+		if got, err := read(t, session(t, Options{}), g.URL+"/r.git//x"+ref); got != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", ref, got, err, want)
 		}
 	}
 }
@@ -236,13 +261,72 @@ func TestGitTree(t *testing.T) {
 	}
 }
 
+// Whatever the user has configured for working copies and whatever a repository says: git starts no program for a fetch.
+func TestGitStartsNothing(t *testing.T) {
+	g := serveGit(t)
+	g.repo(t, "r", map[string]string{".gitattributes": "* filter=evil diff=evil\n", "x.yaml": "1", ".gitmodules": "[submodule \"s\"]\n\tpath = s\n\turl = ext::touch% canary\n"})
+	canary := filepath.Join(t.TempDir(), "canary")
+	hooks := t.TempDir()
+	for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc"} {
+		write(t, filepath.Join(hooks, hook), "#!/bin/sh\ntouch "+canary+"\n")
+		os.Chmod(filepath.Join(hooks, hook), 0o700)
+	}
+	evil := "touch " + canary
+	write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), fmt.Sprintf("[core]\n\thooksPath = %s\n\tfsmonitor = %q\n\tpager = %q\n\taskPass = %q\n[filter \"evil\"]\n\tsmudge = %q\n\tclean = %q\n"+
+		"[init]\n\ttemplateDir = %s\n[protocol]\n\tallow = always\n[submodule]\n\trecurse = true\n[fetch]\n\trecurseSubmodules = true\n", hooks, evil, evil, evil, evil, evil, hooks))
+	if got, err := read(t, session(t, Options{}), g.URL+"/r.git//x.yaml"); got != "1" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := os.Stat(canary); err == nil {
+		t.Error("a program was started")
+	}
+}
+
+// Repositories over ssh, with the user's ssh, which has no terminal to ask on.
+func TestGitSSH(t *testing.T) {
+	g := serveGit(t)
+	g.repo(t, "r", map[string]string{"x": "1"})
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "ssh"), "#!/bin/sh\n(: </dev/tty) 2>/dev/null && touch "+dir+"/terminal\necho \"$@\" >>"+dir+"/calls\nfor last; do :; done\nexec sh -c \"$last\"\n")
+	t.Setenv("GIT_SSH_COMMAND", "sh "+filepath.Join(dir, "ssh"))
+	t.Setenv("GIT_SSH_VARIANT", "ssh")
+	for _, text := range []string{"git@host:" + g.dir + "/r.git//x", "ssh://git@host:2222" + g.dir + "/r.git//x?ref=main", "git::ssh://git@host" + g.dir + "/r.git//x", "git@host:" + g.dir + "/r.git/x@v1"} {
+		if got, err := read(t, session(t, Options{}), text); got != "1" || err != nil {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil || !strings.Contains(string(calls), "-p 2222 git@host git-upload-pack") {
+		t.Errorf("%s %v", calls, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "terminal")); err == nil {
+		t.Error("ssh has a terminal")
+	}
+}
+
+// The setting that keeps a name at the addresses that were checked is one that git knows.
+func TestGitResolvesAsTold(t *testing.T) {
+	g := serveGit(t)
+	g.repo(t, "r", map[string]string{"x": "1"})
+	u, err := url.Parse(g.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "http.curloptResolve")
+	t.Setenv("GIT_CONFIG_VALUE_0", "example.com:"+u.Port()+":127.0.0.1")
+	if got, err := read(t, session(t, Options{}), "https://example.com:"+u.Port()+"/r.git//x"); got != "1" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // A damaged file in the cache is fetched again, also while the tree is in use.
 func TestGitDamage(t *testing.T) {
 	g := serveGit(t)
 	ids := g.repo(t, "r", map[string]string{"x.yaml": strings.Repeat("x", 1000)})
 	opt := Options{Cache: session(t, Options{}).opt.Cache}
 	for range 2 {
-		c, err := session(t, opt).Open(t.Context(), reference(t, g.URL+"/r.git//x.yaml?ref="+ids[0]), FromUser)
+		c, err := session(t, opt).Open(t.Context(), parse(t, g.URL+"/r.git//x.yaml?ref="+ids[0]), FromUser)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,12 +383,33 @@ func TestGitTimeout(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	if _, err := s.Open(ctx, reference(t, g.URL+"/r.git//x?ref=v1"), FromUser); !errors.Is(err, context.Canceled) {
+	if _, err := s.Open(ctx, parse(t, g.URL+"/r.git//x?ref=v1"), FromUser); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.opt.Cache.Path(), "v1/tmp/*/*")); len(left) > 0 {
 		t.Errorf("left: %s", left)
 	}
+	// What git has started is killed with it, and gone as soon as the system has come round to it.
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left := processes(g.URL)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("left: %q", left)
+		}
+	}
+}
+
+// processes returns the command lines that have a text in them.
+func processes(text string) (lines []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), text) {
+			lines = append(lines, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return lines
 }
 
 // Credentials in a URL reach the server, and nothing else.
@@ -359,7 +464,7 @@ func TestFromFetched(t *testing.T) {
 		"file://" + g.dir + "/r.git", g.URL + "/r.git", "ssh://git@host/r.git//x", "git@github.com:org/repo", "https://localhost/r.git", "https://[::1]/r.git", "https://2130706433/r.git",
 		"https://0x7f.1/r.git", "https://169.254.169.254/x.yaml", "http://example.com/x.yaml", "https://10.0.0.1/x.yaml", "oci://127.0.0.1:5000/x:v1", "https://[::ffff:10.0.0.1]/x.yaml",
 	} {
-		if _, err := s.Open(t.Context(), reference(t, text), FromFetched); !errors.Is(err, ErrRefused) {
+		if _, err := s.Open(t.Context(), parse(t, text), FromFetched); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A gitRun runs the git program in one repository of its own, for one reference.
@@ -37,7 +38,7 @@ var settings = []string{
 }
 
 // newGit returns what runs git for a reference.
-func newGit(ctx context.Context, r Reference, from Origin) (*gitRun, error) {
+func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
 		return nil, notFetched(r, err, "the program git is not on PATH")
@@ -51,7 +52,7 @@ func newGit(ctx context.Context, r Reference, from Origin) (*gitRun, error) {
 	if from == FromUser {
 		g.inherit("HOME", "USERPROFILE", "USER", "LOGNAME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_CONFIG_GLOBAL",
 			"GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME")
-		allowed = "https:ssh:" + r.protocol()
+		allowed = "https:ssh:" + r.Protocol()
 		config = append(g.userConfig(), config...)
 		var user []string
 		if g.url, user, askpass = cutCredentials(r.Location); user != nil {
@@ -94,7 +95,7 @@ func (g *gitRun) userConfig() (config []string) {
 // with a password. askpass is the program that answers when git asks for more: with nothing for a token that needs no password.
 func cutCredentials(location string) (rest string, config []string, askpass string) {
 	u, err := url.Parse(location)
-	if isShort(location) || err != nil || u.User == nil || u.Scheme == "ssh" {
+	if reference.IsShort(location) || err != nil || u.User == nil || u.Scheme == "ssh" {
 		return location, nil, "false"
 	}
 	name := u.User.Username()
@@ -109,7 +110,7 @@ func cutCredentials(location string) (rest string, config []string, askpass stri
 
 // pinAddress looks the host of a reference up and returns the setting that makes git use one of its addresses, all of which must
 // be public. Behind a proxy it is the proxy that looks names up.
-func pinAddress(ctx context.Context, r Reference) ([]string, error) {
+func pinAddress(ctx context.Context, r reference.Reference) ([]string, error) {
 	if cmp.Or(os.Getenv("https_proxy"), os.Getenv("HTTPS_PROXY"), os.Getenv("all_proxy"), os.Getenv("ALL_PROXY")) != "" {
 		return nil, nil
 	}

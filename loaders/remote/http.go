@@ -17,12 +17,18 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // clients send the requests of a session.
 type clients struct {
-	any    http.RoundTripper // to wherever the user says
-	public http.RoundTripper // to addresses of the Internet alone
+	any    *http.Transport // to wherever the user says
+	public *http.Transport // to addresses of the Internet alone
+}
+
+func (c clients) close() {
+	c.any.CloseIdleConnections()
+	c.public.CloseIdleConnections()
 }
 
 func newClients(base *http.Transport) clients {
@@ -168,8 +174,8 @@ func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 }
 
 // client returns what sends the requests of one fetch.
-func (s *Session) client(r Reference, from Origin) *http.Client {
-	c := &courier{clients: s.clients(), from: from, host: r.host()}
+func (s *Session) client(r reference.Reference, from Origin) *http.Client {
+	c := &courier{clients: s.clients(), from: from, host: r.Host()}
 	c.retried = func(attempt int, wait time.Duration) {
 		s.tell(Event{Reference: r.String(), State: Retrying, Attempt: attempt, Wait: wait})
 	}

@@ -12,23 +12,24 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // openHTTPS returns a file, the files of an archive, or, if there is no such file and the reference may name one, a repository.
-func (s *Session) openHTTPS(ctx context.Context, r Reference, from Origin) (*Content, error) {
+func (s *Session) openHTTPS(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	if r.Archive {
 		return s.openArchive(ctx, r, from)
 	}
 	if !r.Pin.IsZero() {
 		if data, err := s.opt.Cache.Get(r.Pin); err == nil {
-			return &Content{Version: Version{Scheme: HTTPS, Digest: r.Pin}, data: data}, nil
+			return &Content{Version: reference.Version{Scheme: reference.HTTPS, Digest: r.Pin}, data: data}, nil
 		}
 	}
 	data, err := s.fetchFile(ctx, r, from)
 	if err == nil && isWebPage(data) {
 		err = notFetched(r, errWebPage, "%s", errWebPage)
 	}
-	if r.either && (isNotFound(err) || errors.Is(err, errWebPage)) {
+	if r.Either && (isNotFound(err) || errors.Is(err, errWebPage)) {
 		return s.openRepository(ctx, r, from, err)
 	}
 	if err != nil {
@@ -38,7 +39,7 @@ func (s *Session) openHTTPS(ctx context.Context, r Reference, from Origin) (*Con
 	if err != nil {
 		return nil, err
 	}
-	return &Content{Version: Version{Scheme: HTTPS, Digest: d}, data: data}, nil
+	return &Content{Version: reference.Version{Scheme: reference.HTTPS, Digest: d}, data: data}, nil
 }
 
 // errWebPage says that a server sends what people look at.
@@ -51,8 +52,8 @@ func isWebPage(data []byte) bool {
 }
 
 // openRepository takes a URL that names no file for that of a repository, as kustomize does.
-func (s *Session) openRepository(ctx context.Context, r Reference, from Origin, errFile error) (*Content, error) {
-	repo, err := parseGit(r.Location)
+func (s *Session) openRepository(ctx context.Context, r reference.Reference, from Origin, errFile error) (*Content, error) {
+	repo, err := r.Repository()
 	if err != nil {
 		return nil, errFile
 	}
@@ -60,13 +61,11 @@ func (s *Session) openRepository(ctx context.Context, r Reference, from Origin, 
 	if err != nil {
 		return nil, diag.AsError(err).Hint("as a file it is not there either: %s", cause(errFile))
 	}
-	v := c.Version
-	v.location, v.path = repo.Location, repo.Path
-	return &Content{Version: v, Tree: c.Tree}, nil
+	return &Content{Version: c.Version, Tree: c.Tree}, nil
 }
 
 // fetchFile returns the bytes that are behind a URL, which have the digest that the reference asks for.
-func (s *Session) fetchFile(ctx context.Context, r Reference, from Origin) (data []byte, err error) {
+func (s *Session) fetchFile(ctx context.Context, r reference.Reference, from Origin) (data []byte, err error) {
 	if s.opt.Offline {
 		return nil, &OfflineError{Reference: r.String()}
 	}
@@ -94,7 +93,7 @@ func explain(err error) error {
 
 // get returns the whole of what is behind a URL. It sends no credentials but those in the URL. An answer whose status, length or encoding
 // is not what it must be is an error.
-func (s *Session) get(ctx context.Context, r Reference, from Origin) ([]byte, error) {
+func (s *Session) get(ctx context.Context, r reference.Reference, from Origin) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Location, nil)
 	if err != nil {
 		return nil, err
@@ -130,7 +129,7 @@ func tooLong(limit int64) error {
 }
 
 // openArchive returns the files of an archive, which is known by its digest.
-func (s *Session) openArchive(ctx context.Context, r Reference, from Origin) (*Content, error) {
+func (s *Session) openArchive(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	unpacked := func(ctx context.Context) (*cache.Tree, error) {
 		data, err := s.opt.Cache.Get(r.Pin)
 		if err != nil {
@@ -138,7 +137,7 @@ func (s *Session) openArchive(ctx context.Context, r Reference, from Origin) (*C
 				return nil, err
 			}
 		}
-		tree, err := unpack(s.opt.Cache, s.limits(), archiveKind(r.Location), data)
+		tree, err := s.Unpack(data)
 		if err != nil {
 			return nil, wrap(r, err)
 		}
@@ -152,5 +151,5 @@ func (s *Session) openArchive(ctx context.Context, r Reference, from Origin) (*C
 	}
 	later := context.WithoutCancel(ctx)
 	tree.Restore = func() error { _, err := unpacked(later); return err }
-	return &Content{Version: Version{Scheme: HTTPS, Digest: r.Pin}, Tree: tree}, nil
+	return &Content{Version: reference.Version{Scheme: reference.HTTPS, Digest: r.Pin}, Tree: tree}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -72,7 +74,7 @@ func TestHTTPSOncePerRun(t *testing.T) {
 		})
 	}
 	all.Wait()
-	v, err := s.Resolve(t.Context(), reference(t, text), FromUser)
+	v, err := s.Resolve(t.Context(), parse(t, text), FromUser)
 	if err != nil || v.Digest != krm.DigestOf([]byte(yamlText+"# 1\n")) {
 		t.Errorf("%s, %v", v, err)
 	}
@@ -148,7 +150,7 @@ func TestHTTPSBadServers(t *testing.T) {
 		"to http":       {redirect("http://example.com/x"), ErrRetrieval, "from https to http", 1},
 		"to file":       {redirect("file:///etc/passwd"), ErrRetrieval, "from https to file", 1},
 		"to another":    {redirect("https://example.com/x"), ErrRetrieval, "to example.com", 1},
-		"to itself":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", 302) }, ErrRetrieval, "more than 3 times", 4},
+		"to itself":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }, ErrRetrieval, "more than 3 times", 4},
 		"hangs up":      {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, ErrRetrieval, "", 1},
 		"many headers":  {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X", strings.Repeat("x", 100_000)) }, ErrRetrieval, "header", 1},
 	} {
@@ -274,10 +276,10 @@ func TestPlainHTTP(t *testing.T) {
 	}
 	s := session(t, Options{Offline: true})
 	for text, want := range map[string]bool{
-		"http://example.com/x.yaml": false, "http://example.com/x.yaml?checksum=" + digest.String(): true, "http://example.com/r.git?ref=main": false,
+		"http://example.com/x.yaml": false, "http://example.com/x.yaml?checksum=" + krm.DigestOf([]byte("x")).String(): true, "http://example.com/r.git?ref=main": false,
 		"http://example.com/r.git?ref=" + strings.Repeat("1", 40): true,
 	} {
-		_, err := s.Open(t.Context(), reference(t, text), FromUser)
+		_, err := s.Open(t.Context(), parse(t, text), FromUser)
 		if errors.Is(err, ErrRefused) == want {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -300,7 +302,7 @@ func TestEither(t *testing.T) {
 	})
 	for range 2 {
 		s := session(t, Options{Transport: g.Client().Transport.(*http.Transport)})
-		c, err := s.Open(t.Context(), reference(t, g.URL+"/org/r/d?ref=v1"), FromUser)
+		c, err := s.Open(t.Context(), parse(t, g.URL+"/org/r/d?ref=v1"), FromUser)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -364,7 +366,7 @@ func TestArchives(t *testing.T) {
 		}
 		for n := range len(data) / 50 {
 			cut := data[:n*50]
-			if _, err := unpack(s.opt.Cache, archiveLimits, archiveKind(suffix), cut); err == nil {
+			if _, err := unpack(s.opt.Cache, archiveLimits, cut); err == nil {
 				t.Errorf("%s: %d of %d bytes are an archive", suffix, len(cut), len(data))
 			}
 		}
@@ -387,13 +389,13 @@ func TestArchives(t *testing.T) {
 		for suffix, data := range archives(t, h...) {
 			limits := archiveLimits
 			limits.Files = 3
-			if _, err := unpack(session(t, Options{}).opt.Cache, limits, archiveKind(suffix), data); err == nil {
+			if _, err := unpack(session(t, Options{}).opt.Cache, limits, data); err == nil {
 				t.Errorf("%s%s is unpacked", name, suffix)
 			}
 		}
 	}
 	hard := archives(t, tar.Header{Name: "x"}, tar.Header{Name: "y", Typeflag: tar.TypeLink, Linkname: "x"})[".tar.gz"]
-	if _, err := unpack(session(t, Options{}).opt.Cache, archiveLimits, "tar", hard); err == nil {
+	if _, err := unpack(session(t, Options{}).opt.Cache, archiveLimits, hard); err == nil {
 		t.Error("a hard link is unpacked")
 	}
 	bomb := bytes.Buffer{}
@@ -406,9 +408,37 @@ func TestArchives(t *testing.T) {
 	}
 	limits := archiveLimits
 	limits.Bytes = 1 << 20
-	if _, err := unpack(session(t, Options{}).opt.Cache, limits, "tar", bomb.Bytes()); !errors.Is(err, diag.ErrLimit) {
+	if _, err := unpack(session(t, Options{}).opt.Cache, limits, bomb.Bytes()); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}
+}
+
+func FuzzUnpack(f *testing.F) {
+	for _, data := range archives(nil, tar.Header{Name: "a/x"}, tar.Header{Name: "a/l", Typeflag: tar.TypeSymlink, Linkname: "x"}) {
+		f.Add(data)
+	}
+	c, err := cache.Temporary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { c.Close() })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tree, err := unpack(c, cache.Limits{Files: 20, Bytes: 1 << 20}, data)
+		if err != nil {
+			return
+		}
+		defer tree.Close()
+		err = fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			_, err = tree.ReadFile(name)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestCancelledIsAskedAgain(t *testing.T) {
@@ -423,10 +453,43 @@ func TestCancelledIsAskedAgain(t *testing.T) {
 	s := session(t, srv.options())
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	if _, err := s.Open(ctx, reference(t, srv.URL+"/x.yaml"), FromUser); !errors.Is(err, context.Canceled) {
+	if _, err := s.Open(ctx, parse(t, srv.URL+"/x.yaml"), FromUser); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if got, err := read(t, s, srv.URL+"/x.yaml"); got != yamlText || err != nil {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// No more is fetched at the same time than the options say, and each fetch is told about.
+func TestParallel(t *testing.T) {
+	var now, most, done atomic.Int64
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(20 * time.Millisecond)
+		now.Add(-1)
+		io.WriteString(w, yamlText)
+	})
+	opt := srv.options()
+	opt.Parallel = 3
+	opt.Progress = func(e Event) {
+		if e.State == Done {
+			done.Add(1)
+		}
+	}
+	s := session(t, opt)
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			if _, err := read(t, s, fmt.Sprintf("%s/%d.yaml", srv.URL, i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != 3 || done.Load() != 12 {
+		t.Errorf("%d at the same time, %d done", most.Load(), done.Load())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // maxManifest bounds a manifest, in bytes.
@@ -20,7 +21,7 @@ type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
 	Size        int64             `json:"size"`
-	Annotations map[string]string `json:"annotations"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // digest returns what the content must have.
@@ -42,9 +43,9 @@ type manifest struct {
 const titleAnnotation = "org.opencontainers.image.title"
 
 // resolveOCI asks a registry which manifest a tag is on.
-func (s *Session) resolveOCI(ctx context.Context, r Reference, from Origin) (v Version, err error) {
+func (s *Session) resolveOCI(ctx context.Context, r reference.Reference, from Origin) (v reference.Version, err error) {
 	err = s.registry(r, from, func(reg *registry) error {
-		v.Scheme = OCI
+		v.Scheme = reference.OCI
 		v.Digest, err = reg.resolve(ctx, r.Ref)
 		return err
 	})
@@ -52,7 +53,7 @@ func (s *Session) resolveOCI(ctx context.Context, r Reference, from Origin) (v V
 }
 
 // openOCI returns what is in an artifact: the file that is its only layer, or the tree of its files.
-func (s *Session) openOCI(ctx context.Context, r Reference, v Version, from Origin) (*Content, error) {
+func (s *Session) openOCI(ctx context.Context, r reference.Reference, v reference.Version, from Origin) (*Content, error) {
 	if c, err := s.storedArtifact(v.Digest); err == nil {
 		return s.restorable(ctx, c, r, v, from), nil
 	}
@@ -66,7 +67,7 @@ func (s *Session) openOCI(ctx context.Context, r Reference, v Version, from Orig
 	return s.restorable(ctx, c, r, v, from), nil
 }
 
-func (s *Session) restorable(ctx context.Context, c *Content, r Reference, v Version, from Origin) *Content {
+func (s *Session) restorable(ctx context.Context, c *Content, r reference.Reference, v reference.Version, from Origin) *Content {
 	ctx = context.WithoutCancel(ctx) // the tree is read when those who opened it have ended
 	if c.Version = v; c.Tree != nil {
 		c.Tree.Restore = func() error {
@@ -84,7 +85,7 @@ func (s *Session) restorable(ctx context.Context, c *Content, r Reference, v Ver
 }
 
 // fetchOCI puts the manifest and the layers of an artifact into the cache, as far as they are not there.
-func (s *Session) fetchOCI(ctx context.Context, r Reference, v Version, from Origin) error {
+func (s *Session) fetchOCI(ctx context.Context, r reference.Reference, v reference.Version, from Origin) error {
 	if s.opt.Offline {
 		return &OfflineError{Reference: r.At(v).String()}
 	}
@@ -207,7 +208,7 @@ func (s *Session) unpacked(d krm.Digest) (*cache.Tree, error) {
 	var tree *cache.Tree
 	if len(m.Layers) == 1 {
 		if data, err = s.layer(m.Layers[0]); err == nil {
-			tree, err = unpack(s.opt.Cache, s.limits(), "tar", data)
+			tree, err = s.Unpack(data)
 		}
 	} else {
 		tree, err = s.files(m.Layers)
@@ -228,7 +229,7 @@ func (s *Session) layer(desc descriptor) ([]byte, error) {
 
 // files makes a tree of layers that are files with names.
 func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
-	w, err := s.opt.Cache.NewTree(s.limits())
+	w, err := s.opt.Cache.NewTree(s.opt.MaxTree)
 	if err != nil {
 		return nil, err
 	}

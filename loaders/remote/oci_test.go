@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -117,60 +116,27 @@ func certificate(t *testing.T, dir string) *x509.CertPool {
 	return pool
 }
 
-type layer struct{ mediaType, name, text string }
-
 // push stores an artifact and returns the digest of its manifest.
-func (r *registryServer) push(t *testing.T, name, tag string, layers ...layer) krm.Digest {
+func (r *registryServer) push(t *testing.T, name, tag string, layers ...Layer) krm.Digest {
 	t.Helper()
-	send := func(method, url, mediaType string, body []byte) string {
-		req, err := http.NewRequest(method, url, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", mediaType)
-		if r.user != "" {
-			req.SetBasicAuth(r.user, "canary")
-		}
-		resp, err := r.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode/100 != 2 {
-			text, _ := io.ReadAll(resp.Body)
-			t.Fatalf("%s %s: %s %s", method, url, resp.Status, text)
-		}
-		return resp.Header.Get("Location")
+	if r.user != "" {
+		path := filepath.Join(t.TempDir(), "auth.json")
+		write(t, path, fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, r.host, base64.StdEncoding.EncodeToString([]byte(r.user+":canary"))))
+		t.Setenv("REGISTRY_AUTH_FILE", path)
 	}
-	blob := func(data []byte, mediaType string) map[string]any {
-		d := krm.DigestOf(data).String()
-		location := send("POST", r.url+"/v2/"+name+"/blobs/uploads/", "", nil)
-		send("PUT", location+"&digest="+url.QueryEscape(d), "application/octet-stream", data)
-		return map[string]any{"mediaType": mediaType, "digest": d, "size": len(data)}
-	}
-	list := []any{}
-	for _, l := range layers {
-		desc := blob([]byte(l.text), l.mediaType)
-		if l.name != "" {
-			desc["annotations"] = map[string]string{"org.opencontainers.image.title": l.name}
-		}
-		list = append(list, desc)
-	}
-	mediaType := "application/vnd.oci.image.manifest.v1+json"
-	manifest, err := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": mediaType, "config": blob([]byte("{}"), "application/vnd.oci.empty.v1+json"), "layers": list})
+	v, err := session(t, Options{Transport: r.transport}).Push(t.Context(), parse(t, "oci://"+r.host+"/"+name+":"+tag), "application/x-test", layers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	send("PUT", r.url+"/v2/"+name+"/manifests/"+tag, mediaType, manifest)
-	return krm.DigestOf(manifest)
+	return v.Digest
 }
 
 const catalogType = "application/vnd.cncf.kubernetes.krm-func-catalog.layer.v1+yaml"
 
 func TestOCI(t *testing.T) {
 	srv := serveRegistry(t, false)
-	first := srv.push(t, "org/cat", "v1", layer{catalogType, "catalog.yaml", "1"})
-	second := srv.push(t, "org/cat", "v2", layer{catalogType, "catalog.yaml", "2"})
+	first := srv.push(t, "org/cat", "v1", Layer{catalogType, "catalog.yaml", []byte("1")})
+	second := srv.push(t, "org/cat", "v2", Layer{catalogType, "catalog.yaml", []byte("2")})
 	s := session(t, Options{})
 	base := "oci://" + srv.host + "/org/cat"
 	for text, want := range map[string]string{base + ":v1": "1", base + ":v2": "2", base + "@" + first.String(): "1", base + ":v1@" + second.String(): "2"} {
@@ -178,11 +144,11 @@ func TestOCI(t *testing.T) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
-	c, err := s.Open(t.Context(), reference(t, base+":v1"), FromUser)
+	c, err := s.Open(t.Context(), parse(t, base+":v1"), FromUser)
 	if err != nil || c.Version.Digest != first || c.Reference.String() != base+":v1@"+first.String() || c.MediaType != catalogType {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for _, text := range []string{base + ":v3", base + "@" + digest.String(), "oci://" + srv.host + "/org/none:v1"} {
+	for _, text := range []string{base + ":v3", base + "@" + krm.DigestOf([]byte("x")).String(), "oci://" + srv.host + "/org/none:v1"} {
 		if _, err := read(t, s, text); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "no such artifact") {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -209,10 +175,10 @@ func TestOCI(t *testing.T) {
 func TestOCITrees(t *testing.T) {
 	srv := serveRegistry(t, false)
 	tgz := string(archives(t, tarFile("d/x.yaml"), tarFile("d/y.yaml"))[".tar.gz"])
-	packed := srv.push(t, "org/packed", "v1", layer{"application/vnd.cncf.flux.content.v1.tar+gzip", "", tgz})
-	srv.push(t, "org/files", "v1", layer{"text/yaml", "a/x.yaml", "1"}, layer{"text/yaml", "b.yaml", "2"})
-	srv.push(t, "org/odd", "v1", layer{"text/yaml", "x.yaml", "1"}, layer{"text/yaml", "", "2"})
-	srv.push(t, "org/out", "v1", layer{"text/yaml", "../x.yaml", "1"}, layer{"text/yaml", "x", "2"})
+	packed := srv.push(t, "org/packed", "v1", Layer{"application/vnd.cncf.flux.content.v1.tar+gzip", "", []byte(tgz)})
+	srv.push(t, "org/files", "v1", Layer{"text/yaml", "a/x.yaml", []byte("1")}, Layer{"text/yaml", "b.yaml", []byte("2")})
+	srv.push(t, "org/odd", "v1", Layer{"text/yaml", "x.yaml", []byte("1")}, Layer{"application/x.tar", "y", []byte("2")})
+	srv.push(t, "org/out", "v1", Layer{"text/yaml", "../x.yaml", []byte("1")}, Layer{"text/yaml", "x", []byte("2")})
 	s := session(t, Options{})
 	base := "oci://" + srv.host + "/org/"
 	for text, want := range map[string]string{base + "packed:v1//d/x.yaml": "1\n", base + "files:v1//a/x.yaml": "1", base + "files:v1//b.yaml": "2"} {
@@ -225,7 +191,7 @@ func TestOCITrees(t *testing.T) {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}
-	c, err := s.Open(t.Context(), reference(t, base+"packed@"+packed.String()), FromUser)
+	c, err := s.Open(t.Context(), parse(t, base+"packed@"+packed.String()), FromUser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +204,7 @@ func TestOCITrees(t *testing.T) {
 // Registries that want to know who asks get what the user has stored for them, in the files of docker and podman, and others nothing.
 func TestOCICredentials(t *testing.T) {
 	srv := serveRegistry(t, true)
-	d := srv.push(t, "org/cat", "v1", layer{catalogType, "", "1"})
+	d := srv.push(t, "org/cat", "v1", Layer{catalogType, "", []byte("1")})
 	auth := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, srv.host, base64.StdEncoding.EncodeToString([]byte("me:canary")))
 	text := "oci://" + srv.host + "/org/cat:v1"
 	for _, path := range []string{"", ".docker/config.json", ".config/containers/auth.json", "run/containers/auth.json"} {
@@ -268,8 +234,8 @@ func TestOCICredentials(t *testing.T) {
 // A proxy in front of a registry counts, and lies.
 func TestOCILies(t *testing.T) {
 	srv := serveRegistry(t, false)
-	d := srv.push(t, "org/cat", "v1", layer{catalogType, "", "honest"})
-	srv.push(t, "org/large", "v1", layer{catalogType, "", strings.Repeat("x", 5000)})
+	d := srv.push(t, "org/cat", "v1", Layer{catalogType, "", []byte("honest")})
+	srv.push(t, "org/large", "v1", Layer{catalogType, "", []byte(strings.Repeat("x", 5000))})
 	target, _ := url.Parse(srv.url)
 	var manifests, blobs atomic.Int64
 	var lie atomic.Value
@@ -329,6 +295,31 @@ func TestMediaType(t *testing.T) {
 		what, ok := MediaType(text)
 		if ok != (want != "") || ok && what != want {
 			t.Errorf("%s: %q, %v", text, what, ok)
+		}
+	}
+}
+
+func TestPush(t *testing.T) {
+	srv := serveRegistry(t, false)
+	text := "oci://" + srv.host + "/org/cat:v1"
+	layers := []Layer{{catalogType, "catalog.yaml", []byte("1")}}
+	s := session(t, Options{})
+	var digests []krm.Digest
+	for range 2 {
+		v, err := s.Push(t.Context(), parse(t, text), "application/x-test", layers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, v.Digest)
+	}
+	if v, err := s.Resolve(t.Context(), parse(t, text), FromUser); v.Digest != digests[0] || v.Digest != digests[1] || err != nil {
+		t.Errorf("%s, %v, %s", v, err, digests)
+	}
+	for ref, layers := range map[string][]Layer{
+		"oci://" + srv.host + "/org/cat@" + digests[0].String(): layers, "https://example.com/x.yaml": layers, text: nil, text + "//dir": layers,
+	} {
+		if _, err := s.Push(t.Context(), parse(t, ref), "application/x-test", layers); err == nil {
+			t.Errorf("%s: %d layers are pushed", ref, len(layers))
 		}
 	}
 }

@@ -6,20 +6,22 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+
+	"github.com/krmflow/krmflow/reference"
 )
 
 // allow decides whether a reference may be followed from where it stands. Addresses behind a name are checked when they are known.
-func (s *Session) allow(r Reference, from Origin) error {
-	switch protocol := r.protocol(); {
+func (s *Session) allow(r reference.Reference, from Origin) error {
+	switch protocol := r.Protocol(); {
 	case protocol == "https":
 	case from == FromFetched && protocol == "file":
 		return refused(r, "what was fetched must not refer to files of this machine")
 	case from == FromFetched:
 		return refused(r, "what was fetched may refer to others over https only")
-	case protocol == "http" && !s.opt.AllowHTTP && r.Mutable() && !isLoopbackName(r.host()):
+	case protocol == "http" && !s.opt.AllowHTTP && r.Mutable() && !isLoopbackName(r.Host()):
 		return refused(r, "over http anybody on the way can change it").Hint("use https, or name a digest or a commit")
 	}
-	if from == FromFetched && !isPublicName(r.host()) {
+	if from == FromFetched && !isPublicName(r.Host()) {
 		return refused(r, "what was fetched must not refer to addresses of this machine or its networks")
 	}
 	return nil

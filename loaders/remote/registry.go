@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A registry is one repository of a registry, asked by the distribution protocol.
@@ -24,17 +26,18 @@ type registry struct {
 	host       string // as the user writes it
 	repository string
 	from       Origin
+	push       bool // also to write
 
 	mu            sync.Mutex
 	authorization string // the header that the registry took
 }
 
 // registry calls use with the repository of a reference. A registry on this machine may speak http.
-func (s *Session) registry(r Reference, from Origin, use func(*registry) error) error {
+func (s *Session) registry(r reference.Reference, from Origin, use func(*registry) error) error {
 	client := s.client(r, from)
 	client.Transport.(*courier).everywhere = from == FromUser
 	client.CheckRedirect = checkRedirect(true) // everything is known by its digest, once a tag is resolved
-	reg := &registry{http: client, host: r.host(), from: from}
+	reg := &registry{http: client, host: r.Host(), from: from}
 	reg.repository = strings.TrimPrefix(r.Location, reg.host+"/")
 	reg.base = "https://" + reg.host
 	if reg.host == "docker.io" {
@@ -52,7 +55,7 @@ func (s *Session) registry(r Reference, from Origin, use func(*registry) error) 
 }
 
 // explainRegistry returns an error of a registry in our words.
-func explainRegistry(r Reference, err error) error {
+func explainRegistry(r reference.Reference, err error) error {
 	var wrong *digestError
 	var status *statusError
 	switch {
@@ -63,7 +66,7 @@ func explainRegistry(r Reference, err error) error {
 	case status.code == http.StatusNotFound:
 		return notFetched(r, fs.ErrNotExist, "there is no such artifact")
 	case status.code == http.StatusUnauthorized || status.code == http.StatusForbidden:
-		return notFetched(r, err, "%s", status).Hint("credentials are those of podman login and docker login for %s", r.host())
+		return notFetched(r, err, "%s", status).Hint("credentials are those of podman login and docker login for %s", r.Host())
 	}
 	return wrap(r, err)
 }
@@ -116,37 +119,47 @@ func (reg *registry) blob(ctx context.Context, d krm.Digest) (io.ReadCloser, err
 	return resp.Body, nil
 }
 
-// do asks for something below the repository, and a second time with credentials if the registry wants some.
+// do asks for something below the repository.
 func (reg *registry) do(ctx context.Context, method, path string) (*http.Response, error) {
-	reg.mu.Lock()
-	authorization := reg.authorization
-	reg.mu.Unlock()
+	return reg.send(ctx, method, reg.url(path), "", nil)
+}
+
+// url returns the address of something below the repository.
+func (reg *registry) url(path string) string { return reg.base + "/v2/" + reg.repository + "/" + path }
+
+// send sends a request, and a second time with credentials if the registry wants some.
+func (reg *registry) send(ctx context.Context, method, address, mediaType string, body []byte) (*http.Response, error) {
 	for try := 0; ; try++ {
-		req, err := http.NewRequestWithContext(ctx, method, reg.base+"/v2/"+reg.repository+"/"+path, nil)
+		req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
 		req.Header.Set("Accept", manifestTypes)
-		if authorization != "" {
-			req.Header.Set("Authorization", authorization)
+		if mediaType != "" {
+			req.Header.Set("Content-Type", mediaType)
 		}
+		reg.mu.Lock()
+		if reg.authorization != "" {
+			req.Header.Set("Authorization", reg.authorization)
+		}
+		reg.mu.Unlock()
 		resp, err := reg.http.Do(req)
 		if err != nil {
 			return nil, err
 		}
-		if resp.StatusCode == http.StatusOK {
+		if resp.StatusCode == http.StatusOK || resp.StatusCode/100 == 2 && method != http.MethodGet && method != http.MethodHead {
 			return resp, nil
 		}
 		resp.Body.Close()
-		failed := &statusError{resp.StatusCode}
 		if resp.StatusCode != http.StatusUnauthorized || try > 0 {
-			return nil, failed
+			return nil, &statusError{resp.StatusCode}
 		}
-		if authorization, err = reg.authorize(ctx, resp.Header.Values("WWW-Authenticate")); err != nil {
+		authorization, err := reg.authorize(ctx, resp.Header.Values("WWW-Authenticate"))
+		if err != nil {
 			return nil, err
 		}
 		if authorization == "" {
-			return nil, failed
+			return nil, &statusError{resp.StatusCode}
 		}
 		reg.mu.Lock()
 		reg.authorization = authorization
@@ -204,28 +217,13 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 	if err != nil {
 		return "", err
 	}
-	form := url.Values{"service": {challenge["service"]}, "scope": {"repository:" + reg.repository + ":pull"}}
-	var req *http.Request
-	if c.identity != "" {
-		form.Set("grant_type", "refresh_token")
-		form.Set("client_id", "krmflow")
-		form.Set("refresh_token", c.identity)
-		req, err = http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
-	} else {
-		query := realm.Query()
-		for name := range form {
-			query.Set(name, form.Get(name))
-		}
-		realm.RawQuery = query.Encode()
-		req, err = http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
+	scope := "repository:" + reg.repository + ":pull"
+	if reg.push {
+		scope += ",push"
 	}
+	req, err := c.tokenRequest(ctx, realm, url.Values{"service": {challenge["service"]}, "scope": {scope}})
 	if err != nil {
 		return "", err
-	}
-	if c.identity != "" {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	} else if basic := c.basic(); basic != "" {
-		req.Header.Set("Authorization", basic)
 	}
 	client := *reg.http
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // what is sent is for the realm
@@ -249,6 +247,30 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 		return "", fmt.Errorf("%s gives no token", realm.Host)
 	}
 	return "Bearer " + cmp.Or(answer.Token, answer.AccessToken), nil
+}
+
+// tokenRequest returns the request for a token: a form if the user has a token that others are given for, else a query.
+func (c credential) tokenRequest(ctx context.Context, realm *url.URL, form url.Values) (*http.Request, error) {
+	if c.identity != "" {
+		form.Set("grant_type", "refresh_token")
+		form.Set("client_id", "krmflow")
+		form.Set("refresh_token", c.identity)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
+		if err == nil {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		return req, err
+	}
+	query := realm.Query()
+	for name := range form {
+		query.Set(name, form.Get(name))
+	}
+	realm.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
+	if basic := c.basic(); err == nil && basic != "" {
+		req.Header.Set("Authorization", basic)
+	}
+	return req, err
 }
 
 // realm returns the address of the server of tokens. Credentials go there: it is no less protected than the registry, and no address

@@ -1,7 +1,7 @@
 // Package remote fetches what a tree refers to over a network: files and archives by https, repositories by git, artifacts of
 // registries.
 //
-// [Parse] makes a [Reference] of a text. A [Session] is one run: [Session.Resolve] asks which commit or digest a reference stands
+// [reference.Parse] makes a [reference.Reference] of a text. A [Session] is one run: [Session.Resolve] asks which commit or digest a reference stands
 // for, and [Session.Open] returns the content, as a read-only tree or as bytes. Each is asked for once per run, however many
 // ask, so that one run never sees two versions of anything. What is named by a commit or a digest and is in the cache needs no
 // network.
@@ -16,11 +16,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // An Origin says where a reference stands. It decides what the reference may reach.
@@ -58,9 +59,6 @@ type Options struct {
 	Transport *http.Transport
 }
 
-// MaxTimeout is the longest timeout that a reference can ask for.
-const MaxTimeout = 10 * time.Minute
-
 // An Event tells about one fetch.
 type Event struct {
 	// Reference is what is fetched, without credentials.
@@ -91,7 +89,7 @@ const (
 type Session struct {
 	opt      Options
 	slots    chan struct{}
-	versions flights[Version]
+	versions flights[reference.Version]
 	contents flights[*Content]
 	report   sync.Mutex
 	clients  func() clients
@@ -107,31 +105,24 @@ func NewSession(opt Options) *Session {
 	return s
 }
 
-// A Version is which content a reference stands for.
-type Version struct {
-	Scheme Scheme
-	// Commit is git's, in hexadecimal digits.
-	Commit string
-	// Digest is that of a file or archive as it was sent, or of a manifest.
-	Digest krm.Digest
-
-	location, path string // of the repository that the reference turned out to name
-}
-
-// String returns the commit or the digest.
-func (v Version) String() string {
-	if v.Scheme == Git {
-		return v.Commit
+// Close releases the connections and files that the session has opened. What was returned can be used further.
+func (s *Session) Close() error {
+	var errs []error
+	for _, c := range s.contents.finished() {
+		if c != nil && c.Tree != nil {
+			errs = append(errs, c.Tree.Close())
+		}
 	}
-	return v.Digest.String()
+	s.clients().close()
+	return errors.Join(errs...)
 }
 
 // Content is what a reference stands for: a tree, or the bytes of one file.
 type Content struct {
 	// Reference is the one that was opened, with its version: it is not mutable.
-	Reference Reference
-	Version   Version
-	// Tree is all of a repository, an archive, or an artifact with several files; nil for a single file. [Reference.Path] is the
+	Reference reference.Reference
+	Version   reference.Version
+	// Tree is all of a repository, an archive, or an artifact with several files; nil for a single file. [reference.Reference.Path] is the
 	// place in it that is meant.
 	Tree *cache.Tree
 	// MediaType is that of a single file, as a registry tells.
@@ -149,7 +140,7 @@ func (c *Content) Bytes() ([]byte, error) {
 }
 
 // at returns the content for another path in the same tree.
-func (c *Content) at(r Reference) (*Content, error) {
+func (c *Content) at(r reference.Reference) (*Content, error) {
 	own := *c
 	own.Reference = r.At(c.Version)
 	if c.Tree == nil && own.Reference.Path != "" {
@@ -169,29 +160,29 @@ func (c *Content) at(r Reference) (*Content, error) {
 
 // Resolve returns the version that a reference stands for. A branch or a tag is asked for once per run; a file without a digest is
 // fetched to know it. The error wraps [ErrRetrieval], [ErrVerification], [ErrRefused] or diag.ErrLimit, or is an [OfflineError].
-func (s *Session) Resolve(ctx context.Context, r Reference, from Origin) (Version, error) {
+func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origin) (reference.Version, error) {
 	if err := s.allow(r, from); err != nil {
-		return Version{}, err
+		return reference.Version{}, err
 	}
-	if r.Scheme == Git && isCommit(r.Ref) {
-		return Version{Scheme: Git, Commit: r.Ref}, nil
+	if r.Scheme == reference.Git && reference.IsCommit(r.Ref) {
+		return reference.Version{Scheme: reference.Git, Commit: r.Ref}, nil
 	}
-	if r.Scheme == HTTPS {
+	if r.Scheme == reference.HTTPS {
 		c, err := s.Open(ctx, r, from)
 		if err != nil {
-			return Version{}, err
+			return reference.Version{}, err
 		}
 		return c.Version, nil
 	}
 	if !r.Pin.IsZero() {
-		return Version{Scheme: r.Scheme, Digest: r.Pin}, nil
+		return reference.Version{Scheme: r.Scheme, Digest: r.Pin}, nil
 	}
-	return s.versions.do(ctx, r.key(from)+"\n"+r.Ref, func() (v Version, err error) {
+	return s.versions.do(ctx, key(r, from)+"\n"+r.Ref, func() (v reference.Version, err error) {
 		if s.opt.Offline {
 			return v, &OfflineError{Reference: r.String()}
 		}
 		err = s.fetch(ctx, r, func(ctx context.Context) error {
-			if r.Scheme == Git {
+			if r.Scheme == reference.Git {
 				v, err = s.resolveGit(ctx, r, from)
 			} else {
 				v, err = s.resolveOCI(ctx, r, from)
@@ -203,13 +194,13 @@ func (s *Session) Resolve(ctx context.Context, r Reference, from Origin) (Versio
 }
 
 // Open returns the content of a reference, from the cache if it is there. The errors are those of [Session.Resolve].
-func (s *Session) Open(ctx context.Context, r Reference, from Origin) (*Content, error) {
+func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	if err := s.allow(r, from); err != nil {
 		return nil, err
 	}
-	key := r.key(from)
-	var v Version
-	if r.Scheme != HTTPS {
+	key := key(r, from)
+	var v reference.Version
+	if r.Scheme != reference.HTTPS {
 		var err error
 		if v, err = s.Resolve(ctx, r, from); err != nil {
 			return nil, err
@@ -218,9 +209,9 @@ func (s *Session) Open(ctx context.Context, r Reference, from Origin) (*Content,
 	}
 	c, err := s.contents.do(ctx, key, func() (*Content, error) {
 		switch r.Scheme {
-		case Git:
+		case reference.Git:
 			return s.openGit(ctx, r, v, from)
-		case OCI:
+		case reference.OCI:
 			return s.openOCI(ctx, r, v, from)
 		}
 		return s.openHTTPS(ctx, r, from)
@@ -231,13 +222,21 @@ func (s *Session) Open(ctx context.Context, r Reference, from Origin) (*Content,
 	return c.at(r)
 }
 
+// location returns the one of a reference's locations that all have: github.com has each repository with and without .git.
+func location(r reference.Reference) string {
+	if strings.HasPrefix(r.Location, "https://github.com/") && r.Scheme == reference.Git {
+		return strings.TrimSuffix(r.Location, ".git")
+	}
+	return r.Location
+}
+
 // key names what is fetched, whatever path in it is meant.
-func (r Reference) key(from Origin) string {
-	return fmt.Sprintf("%d %s %s %s %t %t", from, r.Scheme, r.Location, r.Pin, r.Archive, r.either)
+func key(r reference.Reference, from Origin) string {
+	return fmt.Sprintf("%d %s %s %s %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Either)
 }
 
 // fetch runs one fetch: when there is a slot for it, for as long as it may take, with what is told about it.
-func (s *Session) fetch(ctx context.Context, r Reference, run func(context.Context) error) error {
+func (s *Session) fetch(ctx context.Context, r reference.Reference, run func(context.Context) error) error {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -312,6 +311,20 @@ func (f *flights[T]) do(ctx context.Context, key string, run func() (T, error)) 
 			return one.value, one.err
 		}
 	}
+}
+
+// finished returns the values that are known.
+func (f *flights[T]) finished() (values []T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.known {
+		select {
+		case <-one.done:
+			values = append(values, one.value)
+		default:
+		}
+	}
+	return values
 }
 
 func (f *flights[T]) lead(ctx context.Context, key string, one *flight[T], run func() (T, error)) {

@@ -1,4 +1,4 @@
-package remote
+package reference
 
 import (
 	"errors"
@@ -38,8 +38,8 @@ func parseGit(text string) (Reference, error) {
 
 // checkLocation refuses what git or ssh would take for an option, or a URL that is none.
 func (r Reference) checkLocation() error {
-	if isShort(r.Location) {
-		if host := r.host(); host == "" || host[0] == '-' {
+	if IsShort(r.Location) {
+		if host := r.Host(); host == "" || host[0] == '-' {
 			return errors.New("it names no host")
 		}
 		if _, path, _ := strings.Cut(r.Location, ":"); strings.HasPrefix(path, "-") {

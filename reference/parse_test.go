@@ -1,4 +1,4 @@
-package remote
+package reference
 
 import (
 	"errors"
@@ -49,6 +49,10 @@ func TestParse(t *testing.T) {
 		// of catalogs
 		{"https://host/org/repo.git/dir/catalog.yaml@sidecar/v1.0", File, Git, "https://host/org/repo.git", "dir/catalog.yaml", "sidecar/v1.0", ""},
 		{"git@host:org/repo.git/catalog.yaml@v1", File, Git, "git@host:org/repo.git", "catalog.yaml", "v1", ""},
+		{"github.com/org/repo//catalog.yaml?ref=v1", Catalog, Git, "https://github.com/org/repo", "catalog.yaml", "v1", ""},
+		{"https://host/org/repo//catalog.yaml?ref=v1", Catalog, Git, "https://host/org/repo", "catalog.yaml", "v1", ""},
+		{"https://host/org/repo/catalog.yaml", Catalog, HTTPS, "https://host/org/repo/catalog.yaml", "", "", ""},
+		{"https://host/a/b/catalog.yaml?ref=main", Catalog, HTTPS, "https://host/a/b/catalog.yaml?ref=main", "", "", ""},
 		// files
 		{"https://host/x.yaml", Any, HTTPS, "https://host/x.yaml", "", "", ""},
 		{"https://host/a/b/x.yaml?token=t&ref=main", Any, HTTPS, "https://host/a/b/x.yaml?token=t&ref=main", "", "", ""},
@@ -59,6 +63,7 @@ func TestParse(t *testing.T) {
 		{"https://host/x?a=1&checksum=" + sum + "&b=2", Any, HTTPS, "https://host/x?a=1&b=2", "", "", "pin"},
 		{"https://host/x.tar.gz//a/b?checksum=" + sum, Dir, HTTPS, "https://host/x.tar.gz", "a/b", "", "pin archive"},
 		{"https://host/x.zip#sha256=" + hex, Any, HTTPS, "https://host/x.zip", "", "", "pin archive"},
+		{"https://host/x.tar.gz", Catalog, HTTPS, "https://host/x.tar.gz", "", "", ""},
 		// artifacts
 		{"oci://host:5000/a/b:v1", Any, OCI, "host:5000/a/b", "", "v1", ""},
 		{"oci://host/a", File, OCI, "host/a", "", "latest", ""},
@@ -80,7 +85,7 @@ func TestParse(t *testing.T) {
 			case word == "archive":
 				want.Archive = true
 			case word == "either":
-				want.either = true
+				want.Either = true
 			}
 		}
 		if r != want {
@@ -91,10 +96,19 @@ func TestParse(t *testing.T) {
 
 func TestParseLocal(t *testing.T) {
 	for _, text := range []string{"", ".", "..", "base", "../base", "/srv/base", "a/b.yaml", "a@b", "github.com", "host.com/org/repo", "./github.com/a/b", "a:b/c", "1x@host:a/b"} {
-		for _, use := range []Use{Any, File, Dir} {
+		for _, use := range []Use{Any, Dir, File, Catalog} {
 			if r, err := Parse(text, use); !errors.Is(err, ErrNotRemote) {
 				t.Errorf("%q: %+v, %v", text, r, err)
 			}
+		}
+	}
+}
+
+// Where kustomize reads files, what has no scheme is a path.
+func TestParsePaths(t *testing.T) {
+	for _, text := range []string{"github.com/org/repo/x.yaml", "git@host:org/x.yaml", "github.com/org/repo.git/x.yaml"} {
+		if r, err := Parse(text, File); !errors.Is(err, ErrNotRemote) {
+			t.Errorf("%q: %+v, %v", text, r, err)
 		}
 	}
 }
@@ -122,7 +136,7 @@ func TestStringHidesCredentials(t *testing.T) {
 		"https://user:canary@host/x.yaml", "https://host/x.yaml?token=canary", "https://user:canary@host/r.git//a?ref=v1", "https://canary@host/r.git",
 		"ssh://git:canary@host/r.git", "https://host/x.yaml?X-Amz-Signature=canary&checksum=" + digest.String(),
 	} {
-		for _, use := range []Use{Any, File, Dir} {
+		for _, use := range []Use{Any, Dir, File, Catalog} {
 			r, err := Parse(text, use)
 			if s := r.String(); err != nil && strings.Contains(err.Error(), "canary") || strings.Contains(s, "canary") {
 				t.Errorf("%s is shown as %s, %v", text, s, err)
@@ -141,18 +155,18 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, use := range []Use{Any, File, Dir} {
+		for _, use := range []Use{Any, Dir, File, Catalog} {
 			r, err := Parse(text, use)
 			if err != nil {
 				continue
 			}
-			if strings.HasPrefix(r.Location, "-") || strings.HasPrefix(r.Ref, "-") || strings.HasPrefix(r.host(), "-") {
+			if strings.HasPrefix(r.Location, "-") || strings.HasPrefix(r.Ref, "-") || strings.HasPrefix(r.Host(), "-") {
 				t.Errorf("%q gives an option: %+v", text, r)
 			}
 			if r.Path == ".." || strings.HasPrefix(r.Path, "../") || strings.HasPrefix(r.Path, "/") {
 				t.Errorf("%q leads out: %+v", text, r)
 			}
-			if r.protocol() != "file" && r.host() == "" {
+			if r.Protocol() != "file" && r.Host() == "" {
 				t.Errorf("%q names no host: %+v", text, r)
 			}
 			if strings.ContainsAny(r.Location+r.Ref, " \n\x00") {

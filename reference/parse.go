@@ -1,4 +1,4 @@
-package remote
+package reference
 
 import (
 	"errors"
@@ -18,13 +18,17 @@ type Use int
 
 // The uses.
 const (
-	Any  Use = iota // an entry of resources: a file, or a layer
-	File            // a patch, a schema, a catalog, a program
-	Dir             // a layer
+	Any     Use = iota // an entry of resources: a file, or a layer
+	Dir                // a layer
+	File               // a patch, a schema, data: without a scheme it is a path, except in the form repo.git/path@ref
+	Catalog            // a catalog or a program: a file in any form
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.
 const maxReference = 4096
+
+// MaxTimeout is the longest timeout that a reference can ask for.
+const MaxTimeout = 10 * time.Minute
 
 // ErrNotRemote is returned by [Parse] for a text that names something on this machine.
 var ErrNotRemote = errors.New("it names nothing remote")
@@ -52,7 +56,7 @@ func Parse(text string, use Use) (Reference, error) {
 func parse(text string, use Use) (Reference, error) {
 	if forced, rest, ok := strings.Cut(text, "::"); ok && !strings.ContainsAny(forced, ":/@?") {
 		if !strings.EqualFold(forced, "git") {
-			return Reference{}, fmt.Errorf("what begins with %q is not fetched: only https, git and oci are", forced+"::")
+			return Reference{}, fmt.Errorf("what begins with %q is not known: only files, https, git and oci are", forced+"::")
 		}
 		r, err := parseGit(rest)
 		return r, noRepository(err)
@@ -60,6 +64,9 @@ func parse(text string, use Use) (Reference, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	switch scheme = strings.ToLower(scheme); {
 	case !ok || strings.ContainsAny(scheme, "/?@:"):
+		if use == File && !hasCommitForm(text) {
+			return Reference{}, ErrNotRemote
+		}
 		return parseGit(text)
 	case scheme == "oci":
 		return parseOCI(rest)
@@ -68,27 +75,27 @@ func parse(text string, use Use) (Reference, error) {
 	case scheme == "ssh", scheme == "file":
 		return parseGit(text)
 	}
-	return Reference{}, fmt.Errorf("what begins with %q is not fetched: only https, git and oci are", scheme+"://")
+	return Reference{}, fmt.Errorf("what begins with %q is not known: only files, https, git and oci are", scheme+"://")
 }
 
 // parseHTTP decides whether a URL names a file or a repository.
 func parseHTTP(text string, use Use) (Reference, error) {
-	file, err := parseFile(text)
-	if err != nil || use == File && !hasCommitForm(text) || file.Archive {
+	file, err := parseFile(text, use)
+	if err != nil || file.Archive || use == File && !hasCommitForm(text) {
 		return file, err
 	}
 	repo, err := parseGit(text)
 	switch {
-	case use != Any:
+	case use == Dir || use == File:
 		return repo, noRepository(err)
 	case !file.Pin.IsZero():
 		return file, nil
-	case isRepository(text):
+	case isRepository(text) || use == Catalog && hasDoubleSlash(text):
 		return repo, noRepository(err)
-	case isYAML(file.Location):
+	case use == Catalog || isYAML(file.Location):
 		return file, nil
 	}
-	file.either = err == nil
+	file.Either = err == nil
 	return file, nil
 }
 
@@ -106,6 +113,13 @@ func hasCommitForm(text string) bool {
 	return ok && !strings.Contains(rest, "?") && strings.Contains(rest, "@") && !strings.Contains(rest, "@sha256:")
 }
 
+// hasDoubleSlash reports whether the path of a URL has the mark between a repository and the path in it.
+func hasDoubleSlash(text string) bool {
+	address, _, _ := strings.Cut(text, "?")
+	_, rest, _ := strings.Cut(address, "://")
+	return strings.Contains(rest, "//")
+}
+
 // isRepository reports whether a URL names a repository, whatever is there.
 func isRepository(text string) bool {
 	address, _, _ := strings.Cut(text, "?")
@@ -117,7 +131,7 @@ func isRepository(text string) bool {
 	case isYAML(text):
 		return false
 	case !strings.EqualFold(host, "github.com"):
-		return strings.Contains(rest, "//")
+		return hasDoubleSlash(text)
 	}
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == "raw" || part == "releases" || part == "blob" || part == "archive" {
@@ -139,8 +153,9 @@ func isYAML(location string) bool {
 	return false
 }
 
-// parseFile reads the URL of a file or an archive.
-func parseFile(text string) (r Reference, err error) {
+// parseFile reads the URL of a file or an archive. A program's archive may come without a checksum: it is for those who know what is
+// in it to unpack it.
+func parseFile(text string, use Use) (r Reference, err error) {
 	r.Scheme = HTTPS
 	address, pin, pinned := cutPin(text)
 	u, err := url.Parse(address)
@@ -162,7 +177,7 @@ func parseFile(text string) (r Reference, err error) {
 			return r, fmt.Errorf("the checksum %q must be sha256: and 64 hexadecimal digits", pin)
 		}
 	}
-	if i := archiveEnd(u.Path); i > 0 {
+	if i := archiveEnd(u.Path); i > 0 && (use != Catalog || !r.Pin.IsZero()) {
 		r.Archive = true
 		var ok bool
 		if r.Path, ok = cleanPath(u.Path[i:]); !ok {

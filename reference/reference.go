@@ -1,4 +1,8 @@
-package remote
+// Package reference parses what names something remote: a file or an archive by https, a repository, an artifact of a registry.
+//
+// It is plain data: nothing is asked for, so that also those who may not reach the network can compare, print and pin references.
+// Package loaders/remote fetches what they name.
+package reference
 
 import (
 	"net/url"
@@ -38,8 +42,8 @@ type Reference struct {
 	// Archive says that the file is to be unpacked.
 	Archive bool
 
-	// either is set if the text may also name a repository: that is tried when there is no such file.
-	either bool
+	// Either says that the URL of a file may also name a repository, which is what it is when there is no such file.
+	Either bool
 }
 
 // String returns the reference as it may be shown, without credentials.
@@ -81,35 +85,54 @@ func (r Reference) String() string {
 // Mutable reports whether what the reference names can change: it has neither commit nor digest.
 func (r Reference) Mutable() bool {
 	if r.Scheme == Git {
-		return !isCommit(r.Ref)
+		return !IsCommit(r.Ref)
 	}
 	return r.Pin.IsZero()
 }
 
+// A Version is which content a reference stands for.
+type Version struct {
+	Scheme Scheme
+	// Commit is git's, in hexadecimal digits.
+	Commit string
+	// Digest is that of a file or archive as it was sent, or of a manifest.
+	Digest krm.Digest
+}
+
+// String returns the commit or the digest.
+func (v Version) String() string {
+	if v.Scheme == Git {
+		return v.Commit
+	}
+	return v.Digest.String()
+}
+
 // At returns the reference with the version that it was resolved to, so that it is not mutable.
 func (r Reference) At(v Version) Reference {
-	r.either = false
-	switch {
-	case v.Scheme != Git:
-		r.Pin = v.Digest
-	case r.Scheme != Git: // it could name a file, and names a repository
-		r.Scheme, r.Location, r.Path, r.Ref = Git, v.location, v.path, v.Commit
-	default:
+	if v.Scheme == Git && r.Either {
+		r, _ = r.Repository()
+	}
+	if r.Either = false; v.Scheme == Git {
 		r.Ref = v.Commit
+	} else {
+		r.Pin = v.Digest
 	}
 	return r
 }
 
-// IsDir reports whether the reference can be one to a directory: a layer.
-func (r Reference) IsDir() bool { return r.Scheme != HTTPS || r.Archive || r.either }
+// Repository returns what a reference with Either names if it names a repository.
+func (r Reference) Repository() (Reference, error) { return parseGit(r.Location) }
 
-// host returns the name of the machine that is asked, empty for this one.
-func (r Reference) host() string {
+// IsDir reports whether the reference can be one to a directory: a layer.
+func (r Reference) IsDir() bool { return r.Scheme != HTTPS || r.Archive || r.Either }
+
+// Host returns the machine that is asked, with a port if there is one; empty for this one.
+func (r Reference) Host() string {
 	switch {
 	case r.Scheme == OCI:
 		host, _, _ := strings.Cut(r.Location, "/")
 		return host
-	case isShort(r.Location):
+	case IsShort(r.Location):
 		_, host, _ := strings.Cut(r.Location, "@")
 		if host == "" {
 			host = r.Location
@@ -124,26 +147,26 @@ func (r Reference) host() string {
 	return u.Host
 }
 
-// isShort reports whether a location is git's short form user@host:path.
-func isShort(location string) bool { return !strings.Contains(location, "://") }
+// IsShort reports whether a location is git's short form user@host:path.
+func IsShort(location string) bool { return !strings.Contains(location, "://") }
 
-// protocol returns https, http, ssh or file.
-func (r Reference) protocol() string {
+// Protocol returns https, http, ssh or file.
+func (r Reference) Protocol() string {
 	if r.Scheme == OCI {
 		return "https"
 	}
-	if isShort(r.Location) {
+	if IsShort(r.Location) {
 		return "ssh"
 	}
 	scheme, _, _ := strings.Cut(r.Location, "://")
 	return strings.ToLower(scheme)
 }
 
-// isCommit reports whether ref is the whole name of a commit.
-func isCommit(ref string) bool { return (len(ref) == 40 || len(ref) == 64) && isHex(ref) }
+// IsCommit reports whether ref is the whole name of a commit.
+func IsCommit(ref string) bool { return (len(ref) == 40 || len(ref) == 64) && IsHex(ref) }
 
-// isHex reports whether text has nothing but hexadecimal digits, in lower case.
-func isHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }
+// IsHex reports whether text has nothing but hexadecimal digits, in lower case.
+func IsHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }
 
 // isRef reports whether ref can be given to git: it begins like no option, and has nothing that git would expand.
 func isRef(ref string) bool {

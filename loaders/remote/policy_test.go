@@ -1,0 +1,117 @@
+package remote
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestIsPublic(t *testing.T) {
+	for text, want := range map[string]bool{
+		"8.8.8.8": true, "2606:4700::1": true, "127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "0.0.0.0": false,
+		"100.64.0.1": false, "255.255.255.255": false, "224.0.0.1": false, "::1": false, "::": false, "fe80::1": false, "fe80::1%eth0": false, "fd00::1": false, "::ffff:127.0.0.1": false,
+		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "ff02::1": false,
+	} {
+		if got := isPublic(netip.MustParseAddr(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	for text, want := range map[string]bool{
+		"example.com": true, "example.com:8443": true, "localhost": false, "LOCALHOST:1": false, "x.localhost": false, "localhost.": false, "printer.local": false, "127.1": false,
+		"0x7f000001": false, "2130706433": false, "[::1]:443": false, "1.2.3.4": true, "metadata.google.internal": false, "": false,
+	} {
+		if got := isPublicName(text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+// A name that leads to an address of this machine is refused when it is known, also behind a redirection; the user's proxy is not.
+func TestPublicOnly(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	defer srv.Close()
+	address := strings.TrimPrefix(srv.URL, "http://")
+	c := newClients(nil)
+	if _, err := c.public.DialContext(t.Context(), "tcp", address); !errors.Is(err, errNotPublic) {
+		t.Error(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, _ := url.Parse(srv.URL)
+	c = newClients(&http.Transport{Proxy: http.ProxyURL(proxy)})
+	resp, err := c.public.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+}
+
+// What the arguments of a program are, others can see.
+func TestGitHidesCredentials(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	for _, text := range []string{"https://me:canary@example.com/r.git", "https://canary@example.com/r.git"} {
+		g, err := newGit(t.Context(), parse(t, text), FromUser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.url != "https://example.com/r.git" {
+			t.Errorf("git is given %s", g.url)
+		}
+	}
+	g := &gitRun{}
+	said := g.said("fatal: unable to access 'https://me:canary@host/r.git/': x\nhint: y\nremote: see https://canary@host and http://a/b@c\n")
+	if want := "unable to access 'https://host/r.git/': x; see https://host and http://a/b@c"; said != want {
+		t.Errorf("%q, want %q", said, want)
+	}
+}
+
+// Git gets what it needs of the user's environment, and for something that was fetched nothing that is the user's.
+func TestGitEnvironment(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	t.Setenv("KUBECONFIG", "canary")
+	t.Setenv("SSH_AUTH_SOCK", "agent")
+	t.Setenv("https_proxy", "http://proxy:1")
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "url.https://canary2@host/.insteadOf")
+	t.Setenv("GIT_CONFIG_VALUE_0", "https://host/")
+	for from, want := range map[Origin][]string{
+		FromUser:    {"SSH_AUTH_SOCK=agent", "GIT_ALLOW_PROTOCOL=https:ssh:https", "GIT_CONFIG_KEY_0=url.https://canary2@host/.insteadOf", "GIT_TERMINAL_PROMPT=0"},
+		FromFetched: {"HOME=/dev/null", "GIT_ALLOW_PROTOCOL=https", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_KEY_0=http.followRedirects", "GIT_CONFIG_VALUE_0=false"},
+	} {
+		g, err := newGit(t.Context(), parse(t, "https://host/r.git"), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := strings.Join(g.env, "\n") + "\n"
+		for _, w := range want {
+			if !strings.Contains(env, w+"\n") {
+				t.Errorf("%d: no %s in\n%s", from, w, env)
+			}
+		}
+		if strings.Contains(env, "canary\n") || from == FromFetched && (strings.Contains(env, "canary2") || strings.Contains(env, "agent")) {
+			t.Errorf("%d: git gets\n%s", from, env)
+		}
+	}
+}
+
+func TestPinAddress(t *testing.T) {
+	noProxy(t)
+	if _, err := pinAddress(t.Context(), parse(t, "https://localhost/r.git")); !errors.Is(err, ErrRefused) {
+		t.Error(err)
+	}
+	config, err := pinAddress(t.Context(), parse(t, "https://8.8.8.8:8443/r.git"))
+	if err != nil || len(config) != 2 || config[1] != "8.8.8.8:8443:8.8.8.8" {
+		t.Errorf("%q, %v", config, err)
+	}
+}

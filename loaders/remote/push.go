@@ -1,0 +1,122 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// A Layer is one file of an artifact that is pushed.
+type Layer struct {
+	MediaType string
+	// Name is the file's name, and may be empty if there is only one.
+	Name string
+	Data []byte
+}
+
+// Push stores an artifact in a registry, under the tag of a reference. What the registry has is not sent again. The same layers
+// make the same manifest, so the version tells whether anything is new. The user's credentials are used.
+func (s *Session) Push(ctx context.Context, r reference.Reference, artifactType string, layers []Layer) (v reference.Version, err error) {
+	if r.Scheme != reference.OCI || r.Ref == "" || !r.Pin.IsZero() || r.Path != "" {
+		return v, refused(r, "an artifact is pushed to oci://registry/repository:tag")
+	}
+	if s.opt.Offline {
+		return v, refused(r, "nothing is pushed offline")
+	}
+	text, err := newManifest(artifactType, layers)
+	if err != nil {
+		return v, err
+	}
+	err = s.fetch(ctx, r, func(ctx context.Context) error {
+		return s.registry(r, FromUser, func(reg *registry) error {
+			reg.push = true
+			reg.http.CheckRedirect = checkRedirect(false)
+			if err := reg.upload(ctx, emptyConfig); err != nil {
+				return err
+			}
+			for _, layer := range layers {
+				if err := reg.upload(ctx, layer.Data); err != nil {
+					return err
+				}
+			}
+			resp, err := reg.send(ctx, http.MethodPut, reg.url("manifests/"+r.Ref), manifestType, text)
+			if err != nil {
+				return err
+			}
+			return resp.Body.Close()
+		})
+	})
+	return reference.Version{Scheme: reference.OCI, Digest: krm.DigestOf(text)}, err
+}
+
+const (
+	manifestType = "application/vnd.oci.image.manifest.v1+json"
+	emptyType    = "application/vnd.oci.empty.v1+json"
+)
+
+// emptyConfig stands for the configuration of an artifact, which has none.
+var emptyConfig = []byte("{}")
+
+// newManifest returns the text of a manifest.
+func newManifest(artifactType string, layers []Layer) ([]byte, error) {
+	if len(layers) == 0 {
+		return nil, errors.New("an artifact must have a layer")
+	}
+	m := struct {
+		SchemaVersion int          `json:"schemaVersion"`
+		MediaType     string       `json:"mediaType"`
+		ArtifactType  string       `json:"artifactType"`
+		Config        descriptor   `json:"config"`
+		Layers        []descriptor `json:"layers"`
+	}{2, manifestType, artifactType, describe(Layer{MediaType: emptyType, Data: emptyConfig}), nil}
+	for _, layer := range layers {
+		if layer.Name == "" && len(layers) > 1 {
+			return nil, errors.New("each layer of an artifact with several must have a name")
+		}
+		m.Layers = append(m.Layers, describe(layer))
+	}
+	return json.Marshal(m)
+}
+
+func describe(layer Layer) descriptor {
+	d := descriptor{MediaType: layer.MediaType, Digest: krm.DigestOf(layer.Data).String(), Size: int64(len(layer.Data))}
+	if layer.Name != "" {
+		d.Annotations = map[string]string{titleAnnotation: layer.Name}
+	}
+	return d
+}
+
+// upload stores a blob, unless it is there.
+func (reg *registry) upload(ctx context.Context, data []byte) error {
+	d := krm.DigestOf(data)
+	var status *statusError
+	resp, err := reg.do(ctx, http.MethodHead, "blobs/"+d.String())
+	if err == nil {
+		return resp.Body.Close()
+	}
+	if !errors.As(err, &status) || status.code != http.StatusNotFound {
+		return err
+	}
+	if resp, err = reg.send(ctx, http.MethodPost, reg.url("blobs/uploads/"), "", nil); err != nil {
+		return err
+	}
+	io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
+	resp.Body.Close()
+	at, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
+	if err != nil || at.Host != resp.Request.URL.Host || at.Scheme != resp.Request.URL.Scheme {
+		return errors.New("the registry wants uploads elsewhere")
+	}
+	query := at.Query()
+	query.Set("digest", d.String())
+	at.RawQuery = query.Encode()
+	resp, err = reg.send(ctx, http.MethodPut, at.String(), "application/octet-stream", data)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}

@@ -1,0 +1,157 @@
+package remote
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A registry that wants tokens is asked with one of the server that it names, which gets what the user has stored.
+func TestTokens(t *testing.T) {
+	blob := []byte("1")
+	text, err := json.Marshal(manifest{Layers: []descriptor{{MediaType: catalogType, Digest: krm.DigestOf(blob).String(), Size: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tokens atomic.Int64
+	var srv *fileServer
+	srv = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			tokens.Add(1)
+			who, _, _ := r.BasicAuth()
+			if r.Method == "POST" {
+				who = "identity " + r.FormValue("refresh_token")
+			}
+			if r.FormValue("service") != "a, b" || r.FormValue("scope") != "repository:org/cat:pull" {
+				t.Errorf("%v", r.Form)
+			}
+			fmt.Fprintf(w, `{"access_token": %q}`, base64.RawStdEncoding.EncodeToString([]byte(who)))
+			return
+		}
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		who, _ := base64.RawStdEncoding.DecodeString(token)
+		if string(who) != "me" && string(who) != "identity refresh" {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="`+srv.URL+`/token",service="a, b",scope="ignored"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if strings.Contains(r.URL.Path, "/blobs/") {
+			w.Write(blob)
+		} else {
+			w.Write(text)
+		}
+	})
+	host := strings.TrimPrefix(srv.URL, "https://")
+	for name, file := range map[string]string{
+		"auth":     fmt.Sprintf(`{"auths": {"https://%s/v2/": {"auth": %q}}}`, host, base64.StdEncoding.EncodeToString([]byte("me:canary"))),
+		"identity": fmt.Sprintf(`{"auths": {%q: {"auth": "", "identitytoken": "refresh"}}}`, host),
+		"helper":   fmt.Sprintf(`{"credHelpers": {%q: "fake"}}`, host),
+		"nobody":   `{}`,
+		"broken":   `{`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "auth.json"), file)
+			t.Setenv("REGISTRY_AUTH_FILE", filepath.Join(dir, "auth.json"))
+			helper := filepath.Join(dir, "bin/docker-credential-fake")
+			write(t, helper, "#!/bin/sh\nread server; test \"$server\" = "+host+" || exit 1\necho '{\"Username\": \"me\", \"Secret\": \"canary\"}'\n")
+			if err := os.Chmod(helper, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", filepath.Dir(helper)+":"+os.Getenv("PATH"))
+			tokens.Store(0)
+			got, err := read(t, session(t, srv.options()), "oci://"+host+"/org/cat:v1")
+			if name == "nobody" || name == "broken" {
+				if !errors.Is(err, ErrRetrieval) || strings.Contains(err.Error(), "canary") {
+					t.Errorf("%q, %v", got, err)
+				}
+				return
+			}
+			if got != "1" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			// One for each of the two steps: to resolve the tag, and to fetch.
+			if n := tokens.Load(); n != 2 {
+				t.Errorf("%d tokens", n)
+			}
+		})
+	}
+}
+
+func TestRealm(t *testing.T) {
+	for _, test := range []struct {
+		host, realm string
+		ok          bool
+	}{
+		{"example.com", "https://auth.example.com/token", true},
+		{"example.com", "http://auth.example.com/token", false},
+		{"example.com", "https://localhost/token", false},
+		{"example.com", "https://169.254.169.254/token", false},
+		{"example.com", "https://me:canary@example.com/token", false},
+		{"example.com", "file:///etc/passwd", false},
+		{"example.com", "", false},
+		{"localhost:5000", "https://localhost:5001/token", true},
+	} {
+		reg := &registry{host: test.host, base: "https://" + test.host}
+		if _, err := reg.realm(test.realm); (err == nil) != test.ok {
+			t.Errorf("%s: %s: %v", test.host, test.realm, err)
+		}
+	}
+}
+
+func TestStoredCredential(t *testing.T) {
+	entry := func(name string) string {
+		return fmt.Sprintf(`{"auth": %q}`, base64.StdEncoding.EncodeToString([]byte(name+":p")))
+	}
+	path := filepath.Join(t.TempDir(), "auth.json")
+	write(t, path, fmt.Sprintf(`{"auths": {"https://index.docker.io/v1/": %s, "host": %s, "host/org": %s, "host/org/special": %s}}`, entry("hub"), entry("host"), entry("org"), entry("special")))
+	t.Setenv("REGISTRY_AUTH_FILE", path)
+	for ref, want := range map[string]string{
+		"docker.io/library/x": "hub", "host/a": "host", "host/org/a": "org", "host/org/special": "special", "host/organ": "host", "host2/a": "", "host:5000/a": "",
+	} {
+		host, repository, _ := strings.Cut(ref, "/")
+		if c, err := storedCredential(t.Context(), host, repository); c.name != want || err != nil {
+			t.Errorf("%s: %+v, %v", ref, c, err)
+		}
+	}
+}
+
+func TestChallengeParameters(t *testing.T) {
+	got := challengeParameters(`realm="https://x/t?a=b,c",service=plain, Scope="a b" , odd`)
+	if len(got) != 3 || got["realm"] != "https://x/t?a=b,c" || got["service"] != "plain" || got["scope"] != "a b" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A tree that was opened can be read after those who opened it have ended, and its file is released with the session.
+func TestClose(t *testing.T) {
+	data := archives(t, tarFile("x"))[".zip"]
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) { w.Write(data) })
+	s := session(t, srv.options())
+	c, err := s.Open(t.Context(), parse(t, srv.URL+"/a.zip#sha256="+krm.DigestOf(data).String()[7:]), FromUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f, err := c.Tree.Open("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(f); string(text) != "1\n" || err != nil {
+			t.Errorf("%q, %v", text, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
