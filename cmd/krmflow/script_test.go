@@ -34,6 +34,7 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // for a PATH with krmflow and nothing else
 			return nil
 		},
