@@ -31,10 +31,12 @@ type Usage struct {
 }
 
 // The heap may grow to 20 MB before anything is collected, which most runs never reach. In those that do, collections come
-// earlier from then on: the peak of large runs counts more than the little time that they take.
+// earlier from then on: the peak of large runs counts more than the little time that they take. Before that is noticed, and near the
+// limit of a run, they come as soon as it takes to tell one that goes too far.
 const (
-	gcSeldom = 500 // per cent
-	gcOften  = 100
+	gcSeldom  = 500 // per cent
+	gcOften   = 100
+	seldomMax = 64 << 20 // bytes
 )
 
 // CollectSeldom makes collections of garbage rare, until [Usage.Watch] sees that there are some nevertheless.
@@ -42,13 +44,18 @@ func CollectSeldom() { debug.SetGCPercent(gcSeldom) }
 
 // Watch ends the run with stop when this process takes more than the limits allow. Memory grows fast, so it looks often.
 func (u *Usage) Watch(stop context.CancelCauseFunc) {
+	debug.SetMemoryLimit(seldomMax)
 	go func() {
-		seldom := true
+		seldom, aimed := true, int64(0)
 		for range time.Tick(20 * time.Millisecond) {
 			live, collections := heap()
 			if seldom && collections > 0 {
 				debug.SetGCPercent(gcOften)
 				seldom = false
+			}
+			if limit := u.memory(); !seldom && limit > aimed+aimed/8 {
+				debug.SetMemoryLimit(limit + limit/4)
+				aimed = limit
 			}
 			if err := cmp.Or(u.checkCPU(), u.checkMemory(live)); err != nil {
 				stop(err)
@@ -80,13 +87,17 @@ func perMiB(n int64, each time.Duration) time.Duration {
 	return time.Duration(float64(n) / (1 << 20) * float64(each))
 }
 
+// memory returns how many bytes may be in use.
+func (u *Usage) memory() int64 {
+	return liveBase + livePerByte*u.Input.Used() + u.Made.Load()/livePerMade
+}
+
 func (u *Usage) checkMemory(live uint64) error {
-	input := u.Input.Used()
-	limit := uint64(liveBase + livePerByte*input + u.Made.Load()/livePerMade)
-	if live <= limit {
+	limit := u.memory()
+	if live <= uint64(limit) {
 		return nil
 	}
-	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(int64(limit>>20<<20)), diag.Size(rounded(input))).
+	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20), diag.Size(rounded(u.Input.Used()))).
 		Hint(endless)
 }
 
