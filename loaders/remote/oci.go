@@ -192,7 +192,12 @@ func (s *Session) storedArtifact(d krm.Digest) (*Content, error) {
 
 // isTar reports whether a layer is an archive.
 func isTar(mediaType string) bool {
-	return strings.HasSuffix(mediaType, ".tar") || strings.HasSuffix(mediaType, "+tar") || strings.HasSuffix(mediaType, "tar+gzip") || strings.HasSuffix(mediaType, ".tar.gzip")
+	for _, suffix := range []string{".tar", "+tar", "tar+gzip", ".tar.gzip"} {
+		if strings.HasSuffix(mediaType, suffix) {
+			return true
+		}
+	}
+	return false
 }
 
 // unpacked makes a tree of an artifact in the cache: of the archive that is its only layer, or of the files that its layers are.
@@ -250,8 +255,8 @@ func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
 	return w.Commit()
 }
 
-// MediaType says what a layer of a function catalog's artifact is: "catalog", "definition" or "runtime-exec", "runtime-starlark" and so on. There are two
-// families of names. ok is false for anything else.
+// MediaType says what a layer of a function catalog's artifact is: "catalog", "definition" or "runtime-exec", "runtime-starlark" and so
+// on. There are two families of names. ok is false for anything else.
 func MediaType(text string) (what string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "application/vnd.cncf.kubernetes.krm-")
 	if !ok {
