@@ -44,7 +44,7 @@ type Options struct {
 	Offline bool
 	// Timeout bounds one fetch, unless the reference has a timeout of its own. The default is 30 s.
 	Timeout time.Duration
-	// MaxBytes bounds a file, an archive or a blob as it is sent. The default is 64 MiB.
+	// MaxBytes bounds a file, an archive or an artifact as it is sent. The default is 64 MiB.
 	MaxBytes int64
 	// MaxTree bounds a repository or an archive when it is unpacked.
 	MaxTree cache.Limits
