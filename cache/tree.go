@@ -30,6 +30,8 @@ type Tree struct {
 	data    krm.Digest
 	links   bool // there are symbolic links
 
+	restoring sync.Mutex
+
 	mu   sync.Mutex
 	file *os.File // the blob with all files
 }
@@ -230,14 +232,26 @@ func (t *Tree) read(e *entry) ([]byte, error) {
 	if e.kind == absent {
 		return nil, ErrAbsent
 	}
-	data, err := t.readOnce(e)
-	if err != nil && t.Restore != nil {
-		if err := t.Restore(); err != nil {
-			return nil, err
-		}
-		data, err = t.readOnce(e)
+	if data, err := t.readOnce(e); err == nil {
+		return data, nil
 	}
-	return data, err
+	// One at a time: who comes later finds what the first has restored.
+	t.restoring.Lock()
+	defer t.restoring.Unlock()
+	t.Close()
+	data, err := t.readOnce(e)
+	if err == nil {
+		return data, nil
+	}
+	os.Remove(t.c.blob(t.data)) // nobody else must find what is wrong
+	if t.Restore == nil {
+		return nil, err
+	}
+	if err := t.Restore(); err != nil {
+		return nil, err
+	}
+	t.Close()
+	return t.readOnce(e)
 }
 
 func (t *Tree) readOnce(e *entry) ([]byte, error) {
@@ -246,13 +260,10 @@ func (t *Tree) readOnce(e *entry) ([]byte, error) {
 		return nil, ErrDamaged
 	}
 	data := make([]byte, e.size)
-	if _, err := f.ReadAt(data, e.offset); err == nil && krm.DigestOf(data) == e.digest {
-		return data, nil
+	if _, err := f.ReadAt(data, e.offset); err != nil || krm.DigestOf(data) != e.digest {
+		return nil, ErrDamaged
 	}
-	// Nobody else must find what is wrong, and what replaces it is another file.
-	os.Remove(t.c.blob(t.data))
-	t.Close()
-	return nil, ErrDamaged
+	return data, nil
 }
 
 func (t *Tree) opened() (*os.File, error) {

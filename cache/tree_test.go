@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -148,9 +149,19 @@ func TestTreeDamage(t *testing.T) {
 	if _, err := c.Tree(tr.Digest); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is still there: %v", err)
 	}
-	tr.Restore = func() error { _, err := tree(t, c, files); return err }
-	if data, err := tr.ReadFile("a"); string(data) != "hello" || err != nil {
-		t.Errorf("%q, %v", data, err)
+	restored := 0
+	tr.Restore = func() error { restored++; _, err := tree(t, c, files); return err }
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if data, err := tr.ReadFile("a"); string(data) != "hello" || err != nil {
+				t.Errorf("%q, %v", data, err)
+			}
+		})
+	}
+	all.Wait()
+	if restored != 1 {
+		t.Errorf("it was restored %d times", restored)
 	}
 	if err := flip(c.blob(tr.Digest)); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
 )
 
 // archiveLimits bound an archive more than a repository: what it unpacks to cannot be told from its size.
@@ -63,7 +64,7 @@ type archive struct {
 // name returns the clean name of an entry, empty for the root.
 func (a *archive) name(name string, dir bool) (string, error) {
 	if a.left--; a.left < 0 {
-		return "", errors.New("the archive has too many entries")
+		return "", diag.Limitf("the archive has too many entries")
 	}
 	clean := path.Clean(strings.TrimPrefix(name, "./"))
 	if clean == "." && dir {
@@ -135,6 +136,10 @@ func (a *archive) tar(data []byte) error {
 }
 
 func (a *archive) zip(data []byte) error {
+	// The list of entries is read as a whole before the first of them is seen.
+	if n := bytes.Count(data, []byte("PK\x01\x02")); n > a.left {
+		return diag.Limitf("the archive has too many entries")
+	}
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return fmt.Errorf("the archive cannot be read: %w", err)

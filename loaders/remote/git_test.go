@@ -205,7 +205,8 @@ func TestGitOncePerRun(t *testing.T) {
 		files[fmt.Sprintf("d%d/x.yaml", i)] = fmt.Sprint(i)
 	}
 	ids := g.repo(t, "r", files)
-	s := session(t, Options{})
+	var states []State
+	s := session(t, Options{Progress: func(e Event) { states = append(states, e.State) }})
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -215,6 +216,9 @@ func TestGitOncePerRun(t *testing.T) {
 		})
 	}
 	all.Wait()
+	if fmt.Sprint(states) != "[asking done started done]" {
+		t.Error(states)
+	}
 	// One call of git asks for the list of refs, the other one for the commit.
 	if n := g.listens.Load(); n != 2 {
 		t.Errorf("git has connected %d times", n)

@@ -50,8 +50,8 @@ func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, e
 	config := []string{"http.followRedirects", "initial"}
 	askpass, allowed := "false", "https"
 	if from == FromUser {
-		g.inherit("HOME", "USERPROFILE", "USER", "LOGNAME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_CONFIG_GLOBAL",
-			"GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME")
+		g.inherit("HOME", "USERPROFILE", "USER", "LOGNAME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT",
+			"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME")
 		allowed = "https:ssh:" + r.Protocol()
 		config = append(g.userConfig(), config...)
 		var user []string
@@ -211,8 +211,11 @@ func (g *gitRun) said(text string) string {
 		for _, prefix := range []string{"fatal: ", "error: ", "remote: "} {
 			line = strings.TrimPrefix(line, prefix)
 		}
+		if line == "Could not read from remote repository." {
+			break // general advice follows
+		}
 		if line != "" && !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "hint: ") && len(lines) < 4 {
-			lines = append(lines, hideUsers(line))
+			lines = append(lines, strings.TrimSuffix(hideUsers(line), "."))
 		}
 	}
 	return diag.Sanitise(strings.Join(lines, "; "))

@@ -109,10 +109,35 @@ func (s *Session) get(ctx context.Context, r reference.Reference, from Origin) (
 	case encoding != "" && encoding != "identity":
 		return nil, fmt.Errorf("the server sends it in the encoding %q, which was not asked for", encoding)
 	}
-	return readUpTo(s.opt.MaxBytes, resp.ContentLength, resp.Body)
+	if resp.ContentLength > s.opt.MaxBytes {
+		return nil, tooLong(s.opt.MaxBytes)
+	}
+	return s.spool(resp.Body)
 }
 
-// readUpTo reads all of r, which says that it is size bytes, or less than none if it does not know.
+// spool reads all of r by way of a file: only what is not too large takes memory.
+func (s *Session) spool(r io.Reader) ([]byte, error) {
+	w, err := s.opt.Cache.Create()
+	if err != nil {
+		return nil, err
+	}
+	defer w.Discard()
+	n, err := io.Copy(w, io.LimitReader(r, s.opt.MaxBytes+1))
+	if err == nil && n > s.opt.MaxBytes {
+		err = tooLong(s.opt.MaxBytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, n)
+	_, err = w.Reader().ReadAt(data, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return data, err
+}
+
+// readUpTo reads all of r, which says that it has size bytes, a negative number if it does not know.
 func readUpTo(limit, size int64, r io.Reader) ([]byte, error) {
 	if size > limit {
 		return nil, tooLong(limit)

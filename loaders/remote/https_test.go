@@ -406,6 +406,10 @@ func TestArchives(t *testing.T) {
 	if err := errors.Join(tw.Close(), gz.Close()); err != nil {
 		t.Fatal(err)
 	}
+	many := append([]byte("PK"), bytes.Repeat([]byte("PK\x01\x02"), 100_000)...)
+	if _, err := unpack(session(t, Options{}).opt.Cache, archiveLimits, many); !errors.Is(err, diag.ErrLimit) {
+		t.Error(err)
+	}
 	limits := archiveLimits
 	limits.Bytes = 1 << 20
 	if _, err := unpack(session(t, Options{}).opt.Cache, limits, bomb.Bytes()); !errors.Is(err, diag.ErrLimit) {

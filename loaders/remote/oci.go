@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/reference"
 )
@@ -101,6 +102,9 @@ func (s *Session) fetchOCI(ctx context.Context, r reference.Reference, v referen
 			if err != nil {
 				return err
 			}
+			if err := s.checkSize(m); err != nil {
+				return err
+			}
 			for _, layer := range m.Layers {
 				if err := s.fetchLayer(ctx, reg, layer); err != nil {
 					return err
@@ -112,6 +116,24 @@ func (s *Session) fetchOCI(ctx context.Context, r reference.Reference, v referen
 	})
 }
 
+// maxLayers is how many layers an artifact may have.
+const maxLayers = 1000
+
+// checkSize refuses an artifact with more layers or bytes than one fetch may bring.
+func (s *Session) checkSize(m manifest) error {
+	if len(m.Layers) > maxLayers {
+		return diag.Limitf("the artifact has more than %s", diag.Count(maxLayers, "layer"))
+	}
+	left := s.opt.MaxBytes
+	for _, layer := range m.Layers {
+		if layer.Size < 0 || layer.Size > left {
+			return tooLong(s.opt.MaxBytes)
+		}
+		left -= layer.Size
+	}
+	return nil
+}
+
 func (s *Session) fetchLayer(ctx context.Context, reg *registry, layer descriptor) error {
 	d, err := layer.digest()
 	if err != nil {
@@ -119,9 +141,6 @@ func (s *Session) fetchLayer(ctx context.Context, reg *registry, layer descripto
 	}
 	if _, err := s.opt.Cache.Get(d); err == nil {
 		return nil
-	}
-	if layer.Size < 0 || layer.Size > s.opt.MaxBytes {
-		return tooLong(s.opt.MaxBytes)
 	}
 	body, err := reg.blob(ctx, d)
 	if err != nil {
@@ -192,7 +211,12 @@ func (s *Session) storedArtifact(d krm.Digest) (*Content, error) {
 
 // isTar reports whether a layer is an archive.
 func isTar(mediaType string) bool {
-	return strings.HasSuffix(mediaType, ".tar") || strings.HasSuffix(mediaType, "+tar") || strings.HasSuffix(mediaType, "tar+gzip") || strings.HasSuffix(mediaType, ".tar.gzip")
+	for _, suffix := range []string{".tar", "+tar", "tar+gzip", ".tar.gzip"} {
+		if strings.HasSuffix(mediaType, suffix) {
+			return true
+		}
+	}
+	return false
 }
 
 // unpacked makes a tree of an artifact in the cache: of the archive that is its only layer, or of the files that its layers are.
@@ -250,8 +274,8 @@ func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
 	return w.Commit()
 }
 
-// MediaType says what a layer of a function catalog's artifact is: "catalog", "definition" or "runtime-exec", "runtime-starlark" and so on. There are two
-// families of names. ok is false for anything else.
+// MediaType says what a layer of a function catalog's artifact is: "catalog", "definition" or "runtime-exec", "runtime-starlark" and so
+// on. There are two families of names. ok is false for anything else.
 func MediaType(text string) (what string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "application/vnd.cncf.kubernetes.krm-")
 	if !ok {

@@ -269,6 +269,10 @@ func TestOCILies(t *testing.T) {
 	if _, err := read(t, session(t, Options{MaxBytes: 1000}), "oci://"+host+"/org/large:v1"); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}
+	srv.push(t, "org/sum", "v1", Layer{"text/yaml", "a", []byte(strings.Repeat("x", 600))}, Layer{"text/yaml", "b", []byte(strings.Repeat("y", 600))})
+	if _, err := read(t, session(t, Options{MaxBytes: 1000}), "oci://"+host+"/org/sum:v1//a"); !errors.Is(err, diag.ErrLimit) {
+		t.Error(err)
+	}
 	manifests.Store(0)
 	blobs.Store(0)
 	s := session(t, Options{})

@@ -68,7 +68,7 @@ func TestGitHidesCredentials(t *testing.T) {
 		}
 	}
 	g := &gitRun{}
-	said := g.said("fatal: unable to access 'https://me:canary@host/r.git/': x\nhint: y\nremote: see https://canary@host and http://a/b@c\n")
+	said := g.said("fatal: unable to access 'https://me:canary@host/r.git/': x\nhint: y\nremote: see https://canary@host and http://a/b@c.\nfatal: Could not read from remote repository.\n\nPlease make sure\n")
 	if want := "unable to access 'https://host/r.git/': x; see https://host and http://a/b@c"; said != want {
 		t.Errorf("%q, want %q", said, want)
 	}

@@ -1,10 +1,9 @@
 // Package remote fetches what a tree refers to over a network: files and archives by https, repositories by git, artifacts of
 // registries.
 //
-// [reference.Parse] makes a [reference.Reference] of a text. A [Session] is one run: [Session.Resolve] asks which commit or digest a reference stands
-// for, and [Session.Open] returns the content, as a read-only tree or as bytes. Each is asked for once per run, however many
-// ask, so that one run never sees two versions of anything. What is named by a commit or a digest and is in the cache needs no
-// network.
+// A [Session] is one run: [Session.Resolve] asks which commit or digest a [reference.Reference] stands for, and [Session.Open]
+// returns the content, as a read-only tree or as bytes. Each is asked for once per run, however many ask, so that one run never sees
+// two versions of anything. What is named by a commit or a digest and is in the cache needs no network.
 //
 // Where a reference stands decides what it may do: see [Origin].
 package remote
@@ -45,7 +44,7 @@ type Options struct {
 	Offline bool
 	// Timeout bounds one fetch, unless the reference has a timeout of its own. The default is 30 s.
 	Timeout time.Duration
-	// MaxBytes bounds a file, an archive or a blob as it is sent. The default is 64 MiB.
+	// MaxBytes bounds a file, an archive or an artifact as it is sent. The default is 64 MiB.
 	MaxBytes int64
 	// MaxTree bounds a repository or an archive when it is unpacked.
 	MaxTree cache.Limits
@@ -63,7 +62,7 @@ type Options struct {
 type Event struct {
 	// Reference is what is fetched, without credentials.
 	Reference string
-	// State says how far it is.
+	// State says how far it is. It begins with Asking or Started, and ends with Done or Failed.
 	State State
 	// Attempt is the number of a retry, from 1, and Wait how long it waits before.
 	Attempt int
@@ -79,6 +78,7 @@ type State string
 
 // The states.
 const (
+	Asking   State = "asking" // which version a reference stands for
 	Started  State = "started"
 	Retrying State = "retrying"
 	Done     State = "done"
@@ -181,7 +181,7 @@ func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origi
 		if s.opt.Offline {
 			return v, &OfflineError{Reference: r.String()}
 		}
-		err = s.fetch(ctx, r, func(ctx context.Context) error {
+		err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
 			if r.Scheme == reference.Git {
 				v, err = s.resolveGit(ctx, r, from)
 			} else {
@@ -235,8 +235,13 @@ func key(r reference.Reference, from Origin) string {
 	return fmt.Sprintf("%d %s %s %s %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Either)
 }
 
-// fetch runs one fetch: when there is a slot for it, for as long as it may take, with what is told about it.
+// fetch runs what fetches r.
 func (s *Session) fetch(ctx context.Context, r reference.Reference, run func(context.Context) error) error {
+	return s.bounded(ctx, r, Started, run)
+}
+
+// bounded runs what uses the network: when there is a slot for it, for as long as it may take, with what is told about it.
+func (s *Session) bounded(ctx context.Context, r reference.Reference, begin State, run func(context.Context) error) error {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -247,7 +252,7 @@ func (s *Session) fetch(ctx context.Context, r reference.Reference, run func(con
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	start := time.Now()
-	s.tell(Event{Reference: r.String(), State: Started})
+	s.tell(Event{Reference: r.String(), State: begin})
 	err := run(limited)
 	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
 		err = notFetched(r, errTimeout, "it took longer than %s", limit).Hint("--fetch-timeout sets how long it may take")
