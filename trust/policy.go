@@ -133,6 +133,8 @@ type Source struct {
 	Below bool
 	// Content is the catalog itself if it is compiled in.
 	Content []byte
+	// Denial says why the source cannot be used. It concerns those functions that no source before it defines.
+	Denial *Denial
 }
 
 // The values of [Source.By].

@@ -58,8 +58,12 @@ func (f *functionFlags) trustedCatalogs() ([]trust.Source, error) {
 		return list, nil
 	}
 	config, err := settings.ReadConfig()
-	if err != nil {
-		return nil, err
+	if err != nil { // which says nothing about trees without functions
+		reason := trust.Invalid
+		if errors.As(err, new(*settings.UnsafeError)) {
+			reason = trust.Untrusted
+		}
+		return append(list, trust.Source{By: trust.ByConfig, Denial: &trust.Denial{Reason: reason, Err: diag.AsError(err)}}), nil
 	}
 	for _, e := range config.Catalogs {
 		list = append(list, trust.Source{Ref: e.Ref.String(), By: trust.ByConfig, Below: e.Below})

@@ -62,7 +62,7 @@ func (c *Catalogs) all() []trust.Trusted {
 // add adds a catalog unless it is there. What a flag says of a catalog counts more than what the user's configuration says of it.
 func (c *Catalogs) add(t trust.Trusted) {
 	for _, o := range c.list {
-		place := t.Err == nil && o.Ref.Scheme == t.Ref.Scheme && o.Ref.Location == t.Ref.Location
+		place := t.Err == nil && t.Denial == nil && o.Ref.Scheme == t.Ref.Scheme && o.Ref.Location == t.Ref.Location
 		if place && (o.Ref.Pin == t.Ref.Pin && o.Path == t.Path || t.By == trust.ByConfig) {
 			return
 		}
@@ -72,6 +72,9 @@ func (c *Catalogs) add(t trust.Trusted) {
 
 // trusted returns the catalog of a source, not read yet.
 func (c *Catalogs) trusted(s trust.Source) trust.Trusted {
+	if s.Denial != nil {
+		return trust.Trusted{By: s.By, Denial: s.Denial}
+	}
 	if s.Content != nil {
 		return trust.Trusted{Ref: catalog.BuiltIn(s.Ref), By: s.By, Content: s.Content}
 	}
@@ -100,7 +103,7 @@ func (c *Catalogs) Read() {
 	}
 	c.read = true
 	for i := range c.all() {
-		if t := &c.list[i]; t.Err == nil {
+		if t := &c.list[i]; t.Err == nil && t.Denial == nil {
 			c.load(t)
 		}
 	}
