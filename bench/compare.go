@@ -206,7 +206,11 @@ func isComposition(dir string) bool {
 
 func (o *Options) generated(dir string, t Tree, size int) subject {
 	base := filepath.Join(dir, t.Name)
-	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, flags: t.Flags, ours: t.KrmflowFlags, write: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
+	var ours []string
+	for _, flag := range t.KrmflowFlags {
+		ours = append(ours, strings.ReplaceAll(flag, treeDir, base))
+	}
+	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, flags: t.Flags, ours: ours, write: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
 	for _, r := range t.Roots {
 		s.roots = append(s.roots, filepath.Join(base, filepath.FromSlash(r)))
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path"
 )
 
@@ -21,15 +22,18 @@ type Tree struct {
 	Roots []string
 	// Files asks for an output of one file per resource in place of one text.
 	Files bool
-	// Flags are those of both programs' build, KrmflowFlags those of krmflow alone.
+	// Flags are those of both programs' build, KrmflowFlags those of krmflow alone. In these, {dir} stands for the tree's folder.
 	Flags, KrmflowFlags []string
 
 	fill func(*treeWriter)
 }
 
-// Trees returns the trees that Compare measures, smallest first.
+// treeDir stands for the folder of a tree in its flags.
+const treeDir = "{dir}"
+
+// Trees returns the trees that Compare measures, smallest first. Those with a git repository need git.
 func Trees() []Tree {
-	return []Tree{
+	trees := []Tree{
 		Service(),
 		Patch(),
 		Flat(1000),
@@ -54,6 +58,10 @@ func Trees() []Tree {
 		Functions(5, 200),
 		Functions(5, 200).unsandboxed(),
 	}
+	if _, err := exec.LookPath("git"); err == nil {
+		trees = append(trees, References(20, true), References(20, false))
+	}
+	return trees
 }
 
 // asFiles is t, built into a folder of files.
