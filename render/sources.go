@@ -7,6 +7,7 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/lock"
 )
 
 // Sources say how what is remote is fetched.
@@ -16,6 +17,13 @@ type Sources struct {
 	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one.
 	CacheDir string
 	NoCache  bool
+
+	// Lock says which content references must have, nil for no lock. With Locked, a reference that has neither a version of its own nor an
+	// entry is an error. What differs from a lock is one that wraps [remote.ErrVerification].
+	Lock   *lock.File
+	Locked bool
+	// Found is told what was opened, by several goroutines at a time and once for each place that names it. It may be nil.
+	Found func(lock.Entry)
 }
 
 // fetching lets the planner fetch. The session is made when something is fetched; end releases what it holds.
@@ -41,7 +49,7 @@ func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		if err != nil {
 			return nil, err
 		}
-		return in.Open(ctx, r, from)
+		return s.locked(text, r, func(r remote.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) })
 	}
 	return fetch, func() {
 		if opened != nil {

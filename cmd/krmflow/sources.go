@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
@@ -18,6 +20,12 @@ type sourceFlags struct {
 	cacheDir                    string
 	fetchTimeout                time.Duration
 	maxFetch                    int64
+	lockFile                    string
+	locked                      bool
+
+	// learns is set by krmflow lock: what is not locked is no mistake then. again chooses entries that do not count.
+	learns bool
+	again  func(lock.Entry) bool
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command) {
@@ -28,6 +36,8 @@ func (f *sourceFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.allowHTTP, "allow-http", false, "fetch over http what is not named by a digest or a commit, too")
 	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of what was fetched (default: $KRMFLOW_CACHE_DIR, or krmflow in the user's cache folder)")
 	fs.BoolVar(&f.noCache, "no-cache", false, "keep nothing of what is fetched, and use nothing that was kept")
+	fs.StringVar(&f.lockFile, "lock-file", lock.Name, "file with the commits and digests that remote references must have: see krmflow lock")
+	fs.BoolVar(&f.locked, "locked", false, "fetch nothing that has neither a digest of its own nor one in the lock file (default: true with CI=true and a lock file)")
 }
 
 func (f *sourceFlags) validate() error {
@@ -43,10 +53,21 @@ func (f *sourceFlags) validate() error {
 }
 
 // sources returns what the flags mean for a run. What is fetched is told while that happens.
-func (a *app) sources() render.Sources {
-	return render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Options: remote.Options{
+func (a *app) sources(cmd *cobra.Command) (render.Sources, error) {
+	s := render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Found: a.seen.add, Options: remote.Options{
 		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.fetch,
 	}}
+	var err error
+	s.Lock, err = readLock(a.lockFile, cmd.Flags().Changed("lock-file") && !a.learns)
+	switch {
+	case a.learns:
+		s.Lock = s.Lock.Without(a.again)
+	case s.Lock != nil && !cmd.Flags().Changed("locked"):
+		s.Locked = os.Getenv("CI") == "true"
+	default:
+		s.Locked = a.locked
+	}
+	return s, err
 }
 
 // fetch tells about a fetch. That it failed is said by the error.
