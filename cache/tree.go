@@ -61,6 +61,7 @@ func (c *Cache) Tree(d krm.Digest) (*Tree, error) {
 	if !ok || !c.Has(data) {
 		return nil, &fs.PathError{Op: "tree", Path: d.String(), Err: fs.ErrNotExist}
 	}
+	c.use(c.blob(data))
 	t := &Tree{Digest: d, c: c, entries: entries, data: data}
 	t.links = slices.ContainsFunc(entries, func(e entry) bool { return e.kind == link })
 	return t, nil
@@ -231,7 +232,7 @@ func (t *Tree) read(e *entry) ([]byte, error) {
 		return nil, ErrAbsent
 	}
 	data, err := t.readOnce(e)
-	if err != nil && t.Restore != nil {
+	if err != nil && t.Restore != nil && !t.c.fixed {
 		if err := t.Restore(); err != nil {
 			return nil, err
 		}
@@ -250,7 +251,7 @@ func (t *Tree) readOnce(e *entry) ([]byte, error) {
 		return data, nil
 	}
 	// Nobody else must find what is wrong, and what replaces it is another file.
-	os.Remove(t.c.blob(t.data))
+	t.c.discard(t.c.blob(t.data))
 	t.Close()
 	return nil, ErrDamaged
 }

@@ -99,7 +99,7 @@ func (c *locking) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c.learns, c.again = true, c.updates
+	c.learns, c.refetches, c.again = true, true, c.updates
 	_, plan, err := c.planRoots(cmd, args)
 	if err == nil {
 		err = errors.Join(plan.Err(), c.strictError())
@@ -193,30 +193,4 @@ func (c *locking) checkNames(file *lock.File) error {
 		}
 	}
 	return nil
-}
-
-func fetchCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "fetch [DIR...]",
-		Short: "Fetch what is remote into the cache, and do nothing else",
-		Long: `Plan the directories, so that everything remote that they need is in the cache, and print what that is. With it there, and a lock file,
-later runs need no network. Nothing is executed.`,
-		Example: "  krmflow fetch -R overlays\n  krmflow build overlays/prod --offline",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.noCache {
-				return usageError(errors.New("--no-cache keeps nothing, and krmflow fetch does nothing else"))
-			}
-			_, plan, err := a.planRoots(cmd, args)
-			if err != nil {
-				return err
-			}
-			var b strings.Builder
-			for _, f := range plan.Fetched() {
-				fmt.Fprintf(&b, "fetched %s  %s\n", diag.OneLine(f.Reference), f.Version)
-			}
-			return errors.Join(a.print(diag.Sanitise(b.String())), plan.Err(), a.strictError())
-		},
-	}
-	a.registerRendering(cmd)
-	return cmd
 }

@@ -18,9 +18,10 @@ type Use int
 
 // The uses.
 const (
-	Any  Use = iota // an entry of resources: a file, or a layer
-	File            // a patch, a schema, a catalog, a program
-	Dir             // a layer
+	Any     Use = iota // an entry of resources: a file, or a layer
+	Dir                // a layer
+	File               // a patch, a schema, data
+	Catalog            // a catalog or a program: a file
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.
@@ -74,7 +75,7 @@ func parse(text string, use Use) (Reference, error) {
 // parseHTTP decides whether a URL names a file or a repository.
 func parseHTTP(text string, use Use) (Reference, error) {
 	file, err := parseFile(text)
-	if err != nil || use == File && !hasCommitForm(text) || file.Archive {
+	if err != nil || (use == File || use == Catalog) && !hasCommitForm(text) || file.Archive {
 		return file, err
 	}
 	repo, err := parseGit(text)
