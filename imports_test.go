@@ -31,10 +31,11 @@ var imports = map[string][]string{
 	"catalog":   plus(values, "krm/function"),
 	"trust":     plus(values, "krm/function", "catalog"),
 	"eval":      plus(values, "graph", "builtins"),
+	"lock":      {"diag", "krm", "krm/yaml"},
 	"planner": plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/layerfile", "planner/report",
 		"planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "cache", "loaders/remote", "reference", "executors", "executors/container", "executors/exec", "graph", "loaders", "planner", "planner/layerfile", "planner/report", "scheduler",
+	"render": plus(values, "krm/function", "cache", "loaders/remote", "reference", "executors", "executors/container", "executors/exec", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
 
@@ -68,7 +69,7 @@ var imports = map[string][]string{
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
 	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/progress",
-		"internal/settings", "internal/spool", "internal/watchdog", "loaders", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
+		"internal/settings", "internal/spool", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.
@@ -159,7 +160,7 @@ func TestNoStarlark(t *testing.T) {
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
 	for _, pkg := range []string{"planner", "planner/composition", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
-		"trust", "catalog", "eval", "graph", "builtins", "krm", "krm/yaml", "krm/schema", "krm/function"} {
+		"trust", "catalog", "eval", "graph", "builtins", "lock", "krm", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pkg, len(files), err)

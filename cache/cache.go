@@ -30,9 +30,11 @@ import (
 type Cache struct {
 	dir    string // of this layout's version
 	remove string // what Close removes; empty if the content is to stay
+	fixed  bool   // nothing is added or removed
 
 	mu   sync.Mutex
-	work *workspace // made when it is needed first
+	work *workspace      // made when it is needed first
+	used map[string]bool // files below dir that were read or written since Track; nil if nobody wants to know
 }
 
 // layout is the folder for what this version of the layout holds. Another version takes another one.
@@ -134,12 +136,13 @@ func (c *Cache) Get(d krm.Digest) ([]byte, error) {
 	path := c.blob(d)
 	data, err := readRegular(path)
 	if err == nil && krm.DigestOf(data) != d {
-		os.Remove(path)
+		c.discard(path)
 		err = fs.ErrNotExist
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "cache", Path: d.String(), Err: fs.ErrNotExist}
 	}
+	c.use(path)
 	return data, nil
 }
 
@@ -204,6 +207,7 @@ func (w *Writer) Commit() (krm.Digest, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return d, err
 	}
+	w.c.use(path)
 	return d, moveTo(w.file.Name(), path)
 }
 
@@ -224,7 +228,8 @@ func moveTo(from, to string) error {
 
 // Lookup returns the digest that was recorded for a key among those of one kind. Something that is damaged was not recorded.
 func (c *Cache) Lookup(kind, key string) (krm.Digest, bool) {
-	data, err := readRegular(c.entry(kind, key))
+	path := c.entry(kind, key)
+	data, err := readRegular(path)
 	if err != nil {
 		return krm.Digest{}, false
 	}
@@ -233,6 +238,7 @@ func (c *Cache) Lookup(kind, key string) (krm.Digest, bool) {
 	if err != nil || check != seal(kind, key, d) {
 		return krm.Digest{}, false
 	}
+	c.use(path)
 	return d, true
 }
 
@@ -255,6 +261,7 @@ func (c *Cache) Record(kind, key string, d krm.Digest) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	c.use(path)
 	return moveTo(f.Name(), path)
 }
 

@@ -63,6 +63,7 @@ func (c *Cache) Tree(d krm.Digest) (*Tree, error) {
 	if !ok || !c.Has(data) {
 		return nil, &fs.PathError{Op: "tree", Path: d.String(), Err: fs.ErrNotExist}
 	}
+	c.use(c.blob(data))
 	t := &Tree{Digest: d, c: c, entries: entries, data: data}
 	t.links = slices.ContainsFunc(entries, func(e entry) bool { return e.kind == link })
 	return t, nil
@@ -243,8 +244,8 @@ func (t *Tree) read(e *entry) ([]byte, error) {
 	if err == nil {
 		return data, nil
 	}
-	os.Remove(t.c.blob(t.data)) // nobody else must find what is wrong
-	if t.Restore == nil {
+	t.c.discard(t.c.blob(t.data)) // nobody else must find what is wrong
+	if t.Restore == nil || t.c.fixed {
 		return nil, err
 	}
 	if err := t.Restore(); err != nil {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,9 @@ type workspace struct {
 
 // temp returns the folder for unfinished files of this run. The first call removes those of runs that were killed.
 func (c *Cache) temp() (string, error) {
+	if c.fixed {
+		return "", fmt.Errorf("nothing is added to %q", c.Path())
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.work == nil {

@@ -87,9 +87,13 @@ func (l *Local) FetchDir(d *Dir, text string) (*Dir, error) {
 	return dir, err
 }
 
-// fetchFile returns the file of at most limit bytes that the layer in d names by a reference.
+// fetchFile returns the file of at most limit bytes that the layer in d names by a reference. If d is nil the user names it: a catalog.
 func (l *Local) fetchFile(d *Dir, text string, limit int64) (*yaml.Source, error) {
-	dir, src, err := l.obtain(d, text, reference.File)
+	use := reference.File
+	if d == nil {
+		use = reference.Catalog
+	}
+	dir, src, err := l.obtain(d, text, use)
 	switch {
 	case err != nil:
 		return nil, err

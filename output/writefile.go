@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -71,6 +72,44 @@ func checkFile(path string) (through bool, err error) {
 	return err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket|fs.ModeIrregular) != 0, nil
 }
 
+// EditFile makes what edit returns for the content of the file at path its new content, as [WriteFileAtomic] does; edit gets nil if there is
+// no file. If several processes edit one file, each gets what the one before has made. If edit returns an error or what it got, the file
+// stays as it is.
+func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, error)) error {
+	through, err := checkFile(path)
+	if err == nil && through {
+		err = &RefusedError{Path: path, Reason: "is no regular file"}
+	}
+	if err != nil {
+		return err
+	}
+	var failed error // of edit
+	err = replace(path, perm, true, func() ([]byte, error) {
+		old, err := os.ReadFile(path)
+		if notExist(err) {
+			old, err = nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data, err := edit(old)
+		if failed = err; err == nil && old != nil && bytes.Equal(old, data) {
+			err = errSame
+		}
+		return data, err
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case errors.Is(err, errSame):
+		return nil
+	}
+	return err
+}
+
+// errSame says that a file has the content that it shall have.
+var errSame = errors.New("nothing changes")
+
 func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
 	through, err := checkFile(path)
 	if err != nil {
@@ -79,13 +118,18 @@ func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
 	if through {
 		return writeError(path, writeThrough(path, data))
 	}
+	return replace(path, perm, durable, func() ([]byte, error) { return data, nil })
+}
+
+// replace makes what content returns the content of a file. No other process replaces the file in the meantime.
+func replace(path string, perm fs.FileMode, durable bool, content func() ([]byte, error)) error {
 	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return writeError(path, err)
 	}
 	defer dir.Close()
 	name := filepath.Base(path)
-	err = replaceFile(dir, name, data, perm, durable)
+	err = replaceFile(dir, name, content, perm, durable)
 	switch {
 	case errors.Is(err, errBusy):
 		return &LockedError{Path: path}
@@ -123,7 +167,7 @@ func writeThrough(path string, data []byte) error {
 
 // replaceFile writes a file beside name and renames it. The other file has a name that depends on name alone and is
 // locked: two runs take turns, and what a killed run left is replaced by the next one.
-func replaceFile(dir *os.Root, name string, data []byte, perm fs.FileMode, durable bool) error {
+func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm fs.FileMode, durable bool) error {
 	temp := tempNameOf(name)
 	f, err := openLocked(dir, temp, perm, defaultWait)
 	if errors.Is(err, errBusy) {
@@ -133,7 +177,11 @@ func replaceFile(dir *os.Root, name string, data []byte, perm fs.FileMode, durab
 	if err != nil {
 		return err
 	}
-	if err := fillFile(dir, name, f, data, durable); err != nil {
+	data, err := content()
+	if err == nil {
+		err = fillFile(dir, name, f, data, durable)
+	}
+	if err != nil {
 		dir.Remove(temp)
 		f.Close()
 		return err

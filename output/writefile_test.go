@@ -66,12 +66,12 @@ func TestWriteFileAtomicLeftover(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := replaceFile(root, "x", []byte("long enough to show"), 0o666, false); err != nil {
+	if err := replaceFile(root, "x", text("long enough to show"), 0o666, false); err != nil {
 		t.Fatal(err)
 	}
 	// A killed run leaves its temporary file, which is not locked any more.
 	write(t, filepath.Join(dir, tempNameOf("x")), "leftover that is longer than the new content")
-	if err := replaceFile(root, "x", []byte("new"), 0o666, false); err != nil {
+	if err := replaceFile(root, "x", text("new"), 0o666, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := tree(t, dir); len(got) != 1 || got["x"] != "new" {
@@ -171,4 +171,38 @@ func TestBuildWrite(t *testing.T) {
 		t.Errorf("stream: %q", got)
 	}
 	wantMode(t, file, 0o600)
+}
+
+// text is content that is known beforehand.
+func text(s string) func() ([]byte, error) {
+	return func() ([]byte, error) { return []byte(s), nil }
+}
+
+// Of many who edit a file at the same time, none loses what another has made.
+func TestEditFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			err := EditFile(path, 0o600, func(old []byte) ([]byte, error) { return append(old, 'x'), nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if data, err := os.ReadFile(path); err != nil || string(data) != strings.Repeat("x", 20) {
+		t.Errorf("%q, %v", data, err)
+	}
+	before, _ := os.Stat(path)
+	wrong := errors.New("wrong")
+	if err := EditFile(path, 0o600, func([]byte) ([]byte, error) { return nil, wrong }); err != wrong {
+		t.Errorf("%v", err)
+	}
+	if err := EditFile(path, 0o600, func(old []byte) ([]byte, error) { return old, nil }); err != nil {
+		t.Errorf("%v", err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was replaced, %v", err)
+	}
 }

@@ -2,11 +2,14 @@ package render
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -17,32 +20,53 @@ type Sources struct {
 	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one.
 	CacheDir string
 	NoCache  bool
+
+	// Vendor is a copy of a cache, see [cache.Cache.CopyUsed], that holds what layers refer to: nothing else is taken for that then. Whoever
+	// wrote the folder says what is in a repository, as if it was part of the tree; so catalogs and programs never come from there. Empty
+	// stands for none.
+	Vendor string
+
+	// Lock says which content references must have, nil for no lock. With Locked, a reference that has neither a version of its own nor an
+	// entry is an error. What differs from a lock is one that wraps [remote.ErrVerification].
+	Lock   *lock.File
+	Locked bool
+	// Found is told what was opened, by several goroutines at a time and once for each place that names it. It may be nil.
+	Found func(lock.Entry)
 }
 
-// fetching lets the planner fetch. The session is made when something is fetched; end releases what it holds.
+// fetching lets the planner fetch. Sessions are made when something is fetched; end releases what they hold.
 func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
 	var opened *cache.Cache
-	session := sync.OnceValues(func() (*remote.Session, error) {
+	ordinary := sync.OnceValues(func() (*remote.Session, error) {
 		opt := s.Options
 		if opt.Cache == nil {
 			var err error
-			if opened, err = s.open(); err != nil {
+			if opened, err = s.OpenCache(); err != nil {
 				return nil, err
 			}
 			opt.Cache = opened
 		}
 		return remote.NewSession(opt), nil
 	})
+	vendored := sync.OnceValues(s.vendored)
 	fetch = func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
 		r, err := reference.Parse(text, use)
 		if err != nil {
 			return nil, err
 		}
+		session, fromVendor := ordinary, s.Vendor != "" && use != reference.Catalog
+		if fromVendor {
+			session = vendored
+		}
 		in, err := session()
 		if err != nil {
 			return nil, err
 		}
-		return in.Open(ctx, r, from)
+		c, err := s.locked(text, r, func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) })
+		if missing := (*remote.OfflineError)(nil); fromVendor && errors.As(err, &missing) {
+			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference, s.Vendor).Hint("krmflow lock and krmflow vendor put it there")
+		}
+		return c, err
 	}
 	return fetch, func() {
 		if opened != nil {
@@ -51,7 +75,19 @@ func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 	}
 }
 
-func (s Sources) open() (*cache.Cache, error) {
+// vendored returns the session that opens what is in the folder [Sources.Vendor], and nothing else.
+func (s Sources) vendored() (*remote.Session, error) {
+	c, err := cache.OpenCopy(s.Vendor)
+	if err != nil {
+		return nil, err
+	}
+	opt := s.Options
+	opt.Cache, opt.Offline = c, true
+	return remote.NewSession(opt), nil
+}
+
+// OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.
+func (s Sources) OpenCache() (*cache.Cache, error) {
 	if s.NoCache {
 		return cache.Temporary()
 	}

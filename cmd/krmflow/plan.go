@@ -33,12 +33,17 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.opts = render.Options{Dirs: dirs, Plan: a.plannerOptions(cmd, functions), ContainerRuntime: a.runtime, Sources: a.sources()}
+	sources, err := a.sources(cmd)
+	if err != nil {
+		return nil, err
+	}
+	a.opts = render.Options{Dirs: dirs, Plan: a.plannerOptions(cmd, functions), ContainerRuntime: a.runtime, Sources: sources}
 	plan, err := render.Compile(cmd.Context(), a.opts)
 	if err != nil {
 		return nil, err
 	}
 	a.log.planned(plan)
+	a.warnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.keepGoing {
 		for _, d := range plan.Denied {
 			err = errors.Join(err, d.Err) // without its exit code: that of the mistake counts

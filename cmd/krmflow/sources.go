@@ -3,14 +3,20 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
+
+// vendorName is the folder of krmflow vendor.
+const vendorName = "krmflow-vendor"
 
 // sourceFlags say how what is remote is fetched.
 type sourceFlags struct {
@@ -18,6 +24,15 @@ type sourceFlags struct {
 	cacheDir                    string
 	fetchTimeout                time.Duration
 	maxFetch                    int64
+	lockFile                    string
+	locked                      bool
+
+	vendor string
+
+	// Commands set these. learns takes what is not locked for no mistake, again chooses entries that do not count, and copies keeps the cache
+	// open, with what is used. Nothing comes from a vendor folder if refetches is set.
+	learns, copies, refetches bool
+	again                     func(lock.Entry) bool
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command) {
@@ -28,6 +43,9 @@ func (f *sourceFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.allowHTTP, "allow-http", false, "fetch over http what is not named by a digest or a commit, too")
 	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of what was fetched (default: $KRMFLOW_CACHE_DIR, or krmflow in the user's cache folder)")
 	fs.BoolVar(&f.noCache, "no-cache", false, "keep nothing of what is fetched, and use nothing that was kept")
+	fs.StringVar(&f.lockFile, "lock-file", lock.Name, "file with the commits and digests that remote references must have: see krmflow lock")
+	fs.StringVar(&f.vendor, "vendor", vendorName, "folder that krmflow vendor wrote: what layers refer to comes from there alone; empty for none")
+	fs.BoolVar(&f.locked, "locked", false, "fetch nothing that has neither a digest of its own nor one in the lock file (default: true with CI=true and a lock file)")
 }
 
 func (f *sourceFlags) validate() error {
@@ -43,10 +61,43 @@ func (f *sourceFlags) validate() error {
 }
 
 // sources returns what the flags mean for a run. What is fetched is told while that happens.
-func (a *app) sources() render.Sources {
-	return render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Options: remote.Options{
+func (a *app) sources(cmd *cobra.Command) (render.Sources, error) {
+	s := render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Found: a.seen.add, Options: remote.Options{
 		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.fetch,
 	}}
+	var err error
+	if s.Vendor, err = a.vendorFolder(cmd.Flags().Changed("vendor")); err != nil {
+		return s, err
+	}
+	s.Lock, err = readLock(a.lockFile, cmd.Flags().Changed("lock-file") && !a.learns)
+	switch {
+	case a.learns:
+		s.Lock = s.Lock.Without(a.again)
+	case s.Lock != nil && !a.locked && !cmd.Flags().Changed("locked"):
+		s.Locked = os.Getenv("CI") == "true"
+	default:
+		s.Locked = a.locked
+	}
+	if a.copies && err == nil {
+		if s.Cache, err = s.OpenCache(); err == nil {
+			s.Cache.Track()
+		}
+	}
+	return s, err
+}
+
+// vendorFolder returns the folder that what is remote comes from, empty if there is none.
+func (f *sourceFlags) vendorFolder(must bool) (string, error) {
+	if f.refetches || f.vendor == "" {
+		return "", nil
+	}
+	if _, err := os.Stat(f.vendor); errors.Is(err, fs.ErrNotExist) {
+		if must {
+			return "", fmt.Errorf("--vendor: %q does not exist", f.vendor)
+		}
+		return "", nil
+	}
+	return f.vendor, nil
 }
 
 // fetch tells about a fetch. That it failed is said by the error.

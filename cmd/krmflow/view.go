@@ -35,8 +35,13 @@ composition.yaml, the output gives the same plan, but for the places (file and l
 				return err
 			}
 			a.log = a.flags.logger(a.stderr)
-			v, plan := render.Consolidate(cmd.Context(), dir, render.Options{Plan: a.plannerOptions(cmd, planner.Functions{}), Sources: a.sources()})
+			sources, err := a.sources(cmd)
+			if err != nil {
+				return err
+			}
+			v, plan := render.Consolidate(cmd.Context(), dir, render.Options{Plan: a.plannerOptions(cmd, planner.Functions{}), Sources: sources})
 			a.log.planned(plan)
+			a.warnUnlocked(sources.Lock)
 			if err := plan.Err(); err != nil {
 				return err
 			}

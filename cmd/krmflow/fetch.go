@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/spf13/cobra"
+)
+
+func fetchCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fetch [DIR...]",
+		Short: "Fetch what is remote into the cache, and do nothing else",
+		Long: `Plan the directories, so that everything remote that they need is in the cache, and print what that is. With it there, and a lock file,
+later runs need no network. Nothing is executed.`,
+		Example: "  krmflow fetch -R overlays\n  krmflow build overlays/prod --offline",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.noCache {
+				return usageError(errors.New("--no-cache keeps nothing, and krmflow fetch does nothing else"))
+			}
+			a.refetches = true
+			return a.fetchAll(cmd, args)
+		},
+	}
+	a.registerRendering(cmd)
+	return cmd
+}
+
+// fetchAll plans the directories and prints what was fetched for that.
+func (a *app) fetchAll(cmd *cobra.Command, args []string) error {
+	_, plan, err := a.planRoots(cmd, args)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, f := range plan.Fetched() {
+		fmt.Fprintf(&b, "fetched %s  %s\n", diag.OneLine(f.Reference), f.Version)
+	}
+	return errors.Join(a.print(diag.Sanitise(b.String())), plan.Err(), a.strictError())
+}
+
+func vendorCommand(a *app) *cobra.Command {
+	var dest string
+	cmd := &cobra.Command{
+		Use:   "vendor [DIR...]",
+		Short: "Copy what is remote into a folder that can be committed",
+		Long: `Plan the directories and copy what they refer to elsewhere into a folder: repositories at the commits, files and artifacts with the
+digests that the lock file or the references have. Where the folder is, other commands take what layers refer to from there, without a
+network and without a cache. It is as trusted as the tree that it is part of: catalogs and programs of functions never come from there.
+Nothing is executed.`,
+		Example: "  krmflow lock -R overlays && krmflow vendor -R overlays\n  krmflow build overlays/prod --offline",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if cmd.Flags().Changed("locked") && !a.locked {
+				return usageError(errors.New("krmflow vendor copies only what is locked: leave --locked=false out"))
+			}
+			a.refetches, a.copies, a.locked = true, true, true
+			defer func() {
+				if c := a.opts.Sources.Cache; c != nil {
+					err = errors.Join(err, c.Close())
+				}
+			}()
+			if err := a.fetchAll(cmd, args); err != nil {
+				return err
+			}
+			if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) && len(a.seen.entries) == 0 {
+				return a.print("nothing is remote: there is nothing to copy\n")
+			}
+			return a.opts.Sources.Cache.CopyUsed(dest)
+		},
+	}
+	a.registerRendering(cmd)
+	cmd.Flags().StringVarP(&dest, "output", "o", vendorName, "the folder")
+	return cmd
+}

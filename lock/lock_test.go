@@ -1,0 +1,109 @@
+package lock
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+const (
+	head   = "apiVersion: krmflow.dev/v1alpha1\nkind: Lock\nentries:\n"
+	commit = "0123456789012345678901234567890123456789"
+)
+
+var digest = krm.DigestOf([]byte("x"))
+
+func parse(text string) (*File, error) {
+	return Parse(&yaml.Source{File: Name, Data: []byte(text)})
+}
+
+// What is written is read again, in the same bytes, whatever the order was in which entries were found.
+func TestRoundTrip(t *testing.T) {
+	entries := []Entry{
+		{Name: "https://example.com/a.yaml", Kind: Content, Digest: digest},
+		{Name: "git@example.com:org/repo?ref=v1", Kind: Git, Commit: commit},
+		{Name: "oci://example.com/a:latest", Kind: Artifact, Digest: digest},
+		{Name: "https://example.com/é \"x\": y", Kind: Program, Digest: digest},
+		{Name: "https://example.com/c.yaml", Kind: Catalog, Digest: digest, Serial: 7},
+		{Name: "https://example.com/c.yaml#sha256=" + strings.Repeat("1", 64), Kind: Content, Digest: digest},
+	}
+	var f, reversed File
+	f.Learn(entries, Learning{})
+	for i := range entries {
+		reversed.Set(entries[len(entries)-1-i])
+	}
+	text := string(f.Text())
+	if got := string(reversed.Text()); got != text {
+		t.Errorf("another order: %s", got)
+	}
+	read, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := Compare(&f, read); len(changes) > 0 || string(read.Text()) != text {
+		t.Errorf("%v\n%s", changes, read.Text())
+	}
+	if e, ok := read.Get("https://example.com/c.yaml"); !ok || e.Serial != 7 || e.Pos.Line == 0 {
+		t.Errorf("%+v", e)
+	}
+	if read, err := parse(string((&File{}).Text())); err != nil || len(read.Entries()) != 0 {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
+// Mistakes are said with their lines, all of them.
+func TestMistakes(t *testing.T) {
+	good := "- name: https://a\n  kind: file\n  digest: " + digest.String() + "\n"
+	for text, want := range map[string]string{
+		"":                                "",
+		"kind: Lock\nkind: Lock\n":        "krmflow.lock.yaml:2: ",
+		"kind: Config\n":                  `krmflow.lock.yaml:1: kind: this is no lock file, but kind "Config"`,
+		"apiVersion: v2\nkind: Lock\n":    `krmflow.lock.yaml:1: apiVersion: "v2" is not krmflow.dev/v1alpha1`,
+		head + good + good:                `krmflow.lock.yaml:7: entries[1]: "https://a" is the name of an entry in line 4, too`,
+		head + good + "<<<<<<< HEAD\n":    "krmflow.lock.yaml:7: ",
+		head + good + "  more: 1\n":       `krmflow.lock.yaml:7: entries[0].more: `,
+		head + "- name: a\n  kind: dog\n": `krmflow.lock.yaml:5: entries[0].kind: "dog" is no kind of entry`,
+		head + "- name: a\n  kind: git\n  digest: " + digest.String() + "\n":                  "krmflow.lock.yaml:4: entries[0]: there is no commit",
+		head + "- name: a\n  kind: file\n":                                                    "krmflow.lock.yaml:4: entries[0]: there is neither a commit nor a digest",
+		head + "- name: a\n  kind: git\n  commit: main\n":                                     `krmflow.lock.yaml:6: entries[0].commit: "main" is no commit`,
+		head + "- name: a\n  kind: file\n  digest: md5:1\n":                                   `krmflow.lock.yaml:6: entries[0].digest: "md5:1" is no digest`,
+		head + "- name: a\n  kind: catalog\n  serial: x\n  digest: " + digest.String() + "\n": "krmflow.lock.yaml:6: entries[0].serial: it must be a whole number above 0",
+		head + "- kind: file\n  digest: " + digest.String() + "\n":                            "krmflow.lock.yaml:4: entries[0].name: ",
+	} {
+		_, err := parse(text)
+		if err == nil || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%q\n%v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// A lock is no update: what exists stays, unless it is to move; what is not used stays, unless it is to go.
+func TestLearn(t *testing.T) {
+	other := krm.DigestOf([]byte("y"))
+	was := func() *File {
+		f := &File{}
+		f.Learn([]Entry{{Name: "a", Kind: Content, Digest: digest}, {Name: "b", Kind: Content, Digest: digest}}, Learning{})
+		return f
+	}
+	found := []Entry{{Name: "a", Kind: Content, Digest: other}, {Name: "c", Kind: Git, Commit: commit}}
+	all := func(Entry) bool { return true }
+	for _, c := range []struct {
+		how  Learning
+		want string
+	}{
+		{Learning{}, "added    c  " + commit},
+		{Learning{Update: all}, fmt.Sprintf("moved    a  %s -> %s|added    c  %s", digest, other, commit)},
+		{Learning{Drop: all}, fmt.Sprintf("removed  b  %s|added    c  %s", digest, commit)},
+	} {
+		var lines []string
+		for _, change := range was().Learn(found, c.how) {
+			lines = append(lines, change.String())
+		}
+		if got := strings.Join(lines, "|"); got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package lock
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// Parse reads a lock file. It reports all mistakes, as [*diag.Error] values joined into one error: what a lock says decides which content
+// is taken, so an unknown field, a name that occurs twice or a value of another form is none that could be left out.
+func Parse(src *yaml.Source) (*File, error) {
+	f := &File{Path: src.File}
+	doc, err := src.Strict()
+	if err != nil {
+		return nil, err
+	}
+	top := yaml.NewCursor(doc.Value, doc.Locate)
+	if !top.Known("apiVersion", "kind", "entries") {
+		return nil, top.Err()
+	}
+	if kind := top.Field("kind"); kind.Text() != KindOfFile {
+		kind.Errorf("this is no lock file, but kind %q", kind.Text())
+	} else if v := top.Field("apiVersion"); v.Text() != Version {
+		v.Errorf("%q is not %s", v.Text(), Version).Hint("another version of krmflow has written the file")
+	}
+	for _, item := range top.Field("entries").Items() {
+		if item.Known("name", "kind", "commit", "digest", "serial") {
+			f.add(item)
+		}
+	}
+	if err := top.Err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) add(item yaml.Cursor) {
+	e := Entry{Name: item.Field("name").Line(), Pos: item.Pos()}
+	e.Kind = kindOf(item.Field("kind"))
+	commit, digest := item.Field("commit"), item.Field("digest")
+	switch {
+	case commit.Exists() && digest.Exists():
+		digest.Errorf("there is a commit, too: an entry has one of them")
+	case commit.Exists():
+		if e.Commit = commit.Text(); !isCommit(e.Commit) {
+			commit.Errorf("%q is no commit: 40 or 64 hexadecimal digits in lower case", e.Commit)
+		}
+	case e.Kind == Git:
+		item.Errorf("there is no commit")
+	case !digest.Exists():
+		item.Errorf("there is neither a commit nor a digest")
+	default:
+		e.Digest = digestOf(digest)
+	}
+	if serial := item.Field("serial"); serial.Exists() {
+		n, err := strconv.ParseUint(serial.Value().Text(), 10, 64)
+		if err != nil || n == 0 || serial.Value().Type() != yaml.Int {
+			serial.Errorf("it must be a whole number above 0")
+		}
+		e.Serial = n
+	}
+	if before, ok := f.Get(e.Name); ok {
+		item.Errorf("%q is the name of an entry in line %d, too", e.Name, before.Pos.Line)
+		return
+	}
+	f.Set(e)
+}
+
+func kindOf(c yaml.Cursor) Kind {
+	text := c.Required()
+	for _, k := range kinds {
+		if text == string(k) {
+			return k
+		}
+	}
+	if text != "" {
+		c.Errorf("%q is no kind of entry", text).Hint("another version of krmflow has written the file")
+	}
+	return ""
+}
+
+func digestOf(c yaml.Cursor) krm.Digest {
+	text := c.Text()
+	d, err := krm.ParseDigest(text)
+	if err != nil || d.String() != text {
+		c.Errorf("%q is no digest: sha256: and 64 hexadecimal digits in lower case", text)
+	}
+	return d
+}
+
+// isCommit reports whether text is the whole name of a commit.
+func isCommit(text string) bool {
+	return (len(text) == 40 || len(text) == 64) && strings.Trim(text, "0123456789abcdef") == ""
+}

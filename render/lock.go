@@ -1,0 +1,140 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/lock"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// opener opens references: it is that of a session.
+type opener func(r reference.Reference) (*remote.Content, error)
+
+// locked opens a reference as the lock says. What has an entry is opened as if the text had its commit or its digest, so that nothing but
+// that content can come.
+func (s Sources) locked(text string, r reference.Reference, open opener) (*remote.Content, error) {
+	e, known := s.entry(r)
+	var c *remote.Content
+	var err error
+	switch {
+	case known && r.Mutable():
+		c, err = openEntry(text, r, e, open)
+	case known && versionOf(r) != e.Version():
+		err = differs(e, "it is referred to as "+versionOf(r))
+	case !known && s.Locked && r.Mutable():
+		err = s.missing(r)
+	default:
+		c, err = open(r)
+	}
+	if err == nil && s.Found != nil {
+		s.Found(entryOf(r, c.Version))
+	}
+	return c, err
+}
+
+// missing returns the error for a reference that has to be in the lock.
+func (s Sources) missing(r reference.Reference) error {
+	path := lock.Name
+	if s.Lock != nil {
+		path = s.Lock.Path
+	}
+	e := &diag.Error{Msg: fmt.Sprintf("%s is not in %s", lockName(r), path), Err: remote.ErrVerification}
+	return e.Hint("with --locked, nothing is fetched that is not locked; krmflow lock adds it")
+}
+
+// entry returns what the lock says about a reference. An entry that was made before the reference had a digest counts, too.
+func (s Sources) entry(r reference.Reference) (lock.Entry, bool) {
+	e, ok := s.Lock.Get(lockName(r))
+	if !ok && !r.Pin.IsZero() {
+		r.Pin = krm.Digest{}
+		e, ok = s.Lock.Get(lockName(r))
+	}
+	return e, ok
+}
+
+// lockName returns the name of the entry for a reference.
+func lockName(r reference.Reference) string {
+	r.Path = ""
+	if u, err := url.Parse(r.Location); err == nil && u.User != nil && u.Scheme != "ssh" {
+		u.User = nil
+		r.Location = u.String()
+	}
+	return r.String()
+}
+
+// entryOf returns the entry for what a reference has turned out to be.
+func entryOf(r reference.Reference, v reference.Version) lock.Entry {
+	e := lock.Entry{Name: lockName(r), Kind: lock.Content, Commit: v.Commit, Digest: v.Digest}
+	switch v.Scheme {
+	case reference.Git:
+		e.Kind = lock.Git
+	case reference.OCI:
+		e.Kind = lock.Artifact
+	}
+	return e
+}
+
+// versionOf returns the commit or the digest that a reference has in its text.
+func versionOf(r reference.Reference) string {
+	if r.Scheme == reference.Git {
+		return r.Ref
+	}
+	return r.Pin.String()
+}
+
+// openEntry opens a reference at the version of its entry.
+func openEntry(text string, r reference.Reference, e lock.Entry, open opener) (*remote.Content, error) {
+	at, err := atEntry(text, r, e)
+	if err != nil {
+		return nil, err
+	}
+	c, err := open(at)
+	switch {
+	case errors.Is(err, remote.ErrVerification):
+		text, _ := diag.Parts(err) // its hint is for a digest in the text
+		return nil, withUpdate(text, e, err)
+	case errors.Is(err, remote.ErrRetrieval) && e.Commit != "":
+		// The commit is not there any more, or the server gives none but what has a name.
+		now, errNow := open(r)
+		if errNow == nil && now.Version.Commit == e.Commit {
+			return now, nil
+		}
+		if errNow == nil {
+			return nil, differs(e, "that is not there any more, but "+now.Version.String())
+		}
+	}
+	return c, err
+}
+
+// atEntry returns the reference with the version of its entry.
+func atEntry(text string, r reference.Reference, e lock.Entry) (reference.Reference, error) {
+	if e.Commit != "" && r.Scheme == reference.HTTPS { // it could name a file, and named a repository
+		if repo, err := reference.Parse(text, reference.Dir); err == nil {
+			r = repo
+		}
+	}
+	switch isGit := r.Scheme == reference.Git; {
+	case isGit && e.Commit == "" || !isGit && e.Digest.IsZero():
+		return r, differs(e, "it is of another kind")
+	case isGit:
+		r.Ref = e.Commit
+	default:
+		r.Pin = e.Digest
+	}
+	return r, nil
+}
+
+// differs returns the error for something that is not what its entry says.
+func differs(e lock.Entry, how string) error {
+	return withUpdate(fmt.Sprintf("%s must be %s, and %s", e.Name, e.Version(), how), e, remote.ErrVerification)
+}
+
+func withUpdate(text string, e lock.Entry, cause error) error {
+	err := &diag.Error{Msg: text, Err: cause}
+	return err.Hint("%s says what it must be; if the change is meant: krmflow lock --update='%s'", e.Pos, e.Name)
+}
