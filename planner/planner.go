@@ -262,8 +262,11 @@ func distinct(errs []error) []error {
 
 func rootError(name string, err error) error {
 	e := diag.Errorf(diag.Pos{File: diag.Redact(name)}, "", "%w", err)
-	if name == "" {
+	switch {
+	case name == "":
 		e.Pos.File = "."
+	case loaders.IsRemote(name):
+		e.Pos.File = "" // the error has it
 	}
 	e.Hints = append(e.Hints, report.Hints(err)...)
 	return e

@@ -84,8 +84,24 @@ func (e *exitError) Unwrap() error { return e.err }
 // usageError is a mistake in the command line.
 func usageError(err error) error { return &exitError{exitUsage, err} }
 
-// exitCode returns the exit code that err stands for, if it is no bug.
-func exitCode(err error) int {
+// exitCode returns the exit code that err stands for, if it is no bug. Errors of several kinds have the highest one.
+func exitCode(err error) int { return max(exitOfRun(err), exitOfSource(err)) }
+
+// exitOfSource returns the exit code for what is wrong with what is remote, or takes too much.
+func exitOfSource(err error) int {
+	switch {
+	case errors.Is(err, remote.ErrRetrieval):
+		return exitRetrieval
+	case errors.Is(err, diag.ErrLimit):
+		return exitLimit
+	case errors.Is(err, remote.ErrVerification):
+		return exitVerified
+	}
+	return exitOK
+}
+
+// exitOfRun returns the exit code for all else.
+func exitOfRun(err error) int {
 	var sig signalError
 	var ee *exitError
 	var locked *output.LockedError
@@ -118,12 +134,6 @@ func exitCode(err error) int {
 		return exitTrust
 	case errors.As(err, &fe):
 		return exitOfFunction(fe.Code)
-	case errors.Is(err, remote.ErrVerification):
-		return exitVerified
-	case errors.Is(err, diag.ErrLimit):
-		return exitLimit
-	case errors.Is(err, remote.ErrRetrieval):
-		return exitRetrieval
 	}
 	return exitInput
 }

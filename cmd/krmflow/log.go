@@ -24,14 +24,15 @@ type logger struct {
 	quiet    bool
 	z        zerolog.Logger
 	warnings int
-	hidden   int // warnings that are not printed
+	hidden   int             // warnings that are not printed
+	fetching map[string]bool // references that there was a line about
 }
 
 // maxWarnings is how many warnings are printed.
 const maxWarnings = 1000
 
 func (f *flags) logger(w io.Writer) *logger {
-	l := &logger{w: w, json: f.logFormat == "json", quiet: f.quiet && !f.strict}
+	l := &logger{w: w, json: f.logFormat == "json", quiet: f.quiet && !f.strict, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel

@@ -100,7 +100,7 @@ func (f *sourceFlags) vendorFolder(must bool) (string, error) {
 	return f.vendor, nil
 }
 
-// fetch tells about a fetch. That it failed is said by the error.
+// fetch tells about a fetch, once: of a repository first the commit is asked for, then the files. That it failed is said by the error.
 func (l *logger) fetch(e remote.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,10 @@ func (l *logger) fetch(e remote.Event) {
 	}
 	switch e.State {
 	case remote.Started:
-		fmt.Fprintf(l.w, "fetching %s\n", diag.Sanitise(e.Reference))
+		if !l.fetching[e.Reference] {
+			l.fetching[e.Reference] = true
+			fmt.Fprintf(l.w, "fetching %s\n", diag.Sanitise(e.Reference))
+		}
 	case remote.Retrying:
 		fmt.Fprintf(l.w, "fetching %s again in %s\n", diag.Sanitise(e.Reference), e.Wait.Round(time.Millisecond))
 	}

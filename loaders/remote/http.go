@@ -157,6 +157,7 @@ const maxRedirects = 3
 func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		first := via[0].URL
+		req.Header.Del("Referer") // an address may hold a secret
 		if !strings.EqualFold(req.URL.Host, first.Host) {
 			req.Header.Del("Authorization") // also for another port of the same host
 		}
