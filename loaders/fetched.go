@@ -58,6 +58,13 @@ func (d *Dir) Repo() (repo, ref, path string) {
 	return d.tree.repo, d.tree.ref, rel
 }
 
+// RepoOf returns the repository that a reference names if it names one, as far as its form tells: kustomize takes addresses of files for
+// repositories, too, when it writes where something comes from. The path in it is empty for its root.
+func RepoOf(text string) (repo, ref, path string, ok bool) {
+	r, err := remote.Parse(text, remote.Dir)
+	return diag.Redact(r.Location), r.Ref, r.Path, err == nil && r.Scheme == remote.Git
+}
+
 // IsFetched reports whether d is part of something that was fetched.
 func (d *Dir) IsFetched() bool { return d.tree != nil }
 
@@ -177,7 +184,7 @@ func newTree(text string, use reference.Use, c *remote.Content) *fetchedTree {
 	shown = strings.Trim(diag.Redact(shown), "/") + "@" + cmp.Or(asked.Ref, c.Version.String()[:min(12, len(c.Version.String()))])
 	t := &fetchedTree{Tree: c.Tree, root: fetchedRoot + strings.NewReplacer("/", "_", `\`, "_").Replace(location+"@"+asked.Ref) + "@" + c.Version.String(), name: shown}
 	if c.Reference.Scheme == reference.Git {
-		t.repo, t.ref = location, asked.Ref
+		t.repo, t.ref = diag.Redact(location), asked.Ref
 	}
 	return t
 }
@@ -210,6 +217,8 @@ func (l *Local) treeDir(t *fetchedTree, abs, as string) (*Dir, error) {
 	switch {
 	case err != nil:
 		return nil, l.treeError(err, as)
+	case info.Mode()&fs.ModeIrregular != 0:
+		return nil, l.treeError(cache.ErrAbsent, as)
 	case !info.IsDir():
 		return nil, fmt.Errorf("%q is not a directory", diag.Redact(as))
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -211,7 +212,7 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 	abs := filepath.Join(d.Real, path)
 	if d.tree != nil {
 		_, err := l.treeDir(d.tree, abs, path)
-		return err == nil
+		return err == nil || errors.Is(err, cache.ErrAbsent)
 	}
 	l.mu.Lock()
 	_, known := l.dirs[abs]

@@ -178,6 +178,9 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 		}
 	}
 	fn := dec.Function
+	if s.dir.IsFetched() {
+		fn.Dir = "" // it is no directory of this machine
+	}
 	fn.Config = d.configText(config)
 	at := d.r.Pos
 	if d.inline || d.item != nil {

@@ -3,6 +3,7 @@ package planner
 import (
 	"path/filepath"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 )
@@ -16,10 +17,24 @@ func (p place) at(dir *loaders.Dir, text string) place {
 		return place{filepath.Join(p.path, text), p.repo, p.ref}
 	}
 	repo, ref, path := dir.Repo()
-	return place{path, repo, ref}
+	return place{inRepo(path), repo, ref}
 }
 
-// origin returns the origin of a file that is named by path in a layer at p.
-func (p place) origin(path string) *krm.Origin {
-	return &krm.Origin{Path: filepath.Join(p.path, path), Repo: p.repo, Ref: p.ref}
+// inRepo returns a path in a repository as kustomize writes it.
+func inRepo(path string) string {
+	if path == "." || path == "" {
+		return "notCloned"
+	}
+	return path
+}
+
+// origin returns the origin of a file that is named by text in a layer at p.
+func (p place) origin(text string) *krm.Origin {
+	if !loaders.IsRemote(text) {
+		return &krm.Origin{Path: filepath.Join(p.path, text), Repo: p.repo, Ref: p.ref}
+	}
+	if repo, ref, path, ok := loaders.RepoOf(text); ok {
+		return &krm.Origin{Path: inRepo(path), Repo: repo, Ref: ref}
+	}
+	return &krm.Origin{Path: filepath.Join(p.path, diag.Redact(text)), Repo: p.repo, Ref: p.ref}
 }

@@ -273,9 +273,6 @@ func (s *steps) fileOrigin(text string) *krm.Origin {
 	if !s.tracking {
 		return nil
 	}
-	if loaders.IsRemote(text) {
-		return &krm.Origin{Path: text}
-	}
 	return s.origin.origin(text)
 }
 

@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 
 	"github.com/krmflow/krmflow/cache"
@@ -91,12 +92,14 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 	if s.NoCache {
 		return cache.Temporary()
 	}
-	dir := s.CacheDir
+	dir, err := s.CacheDir, error(nil)
 	if dir == "" {
-		var err error
-		if dir, err = cache.Dir(); err != nil {
-			return nil, err
-		}
+		dir, err = cache.Dir()
+	} else {
+		dir, err = filepath.Abs(dir) // git runs elsewhere
+	}
+	if err != nil {
+		return nil, err
 	}
 	return cache.Open(dir)
 }

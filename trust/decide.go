@@ -291,6 +291,7 @@ func (x *decider) uncatalogued(mismatch []string) {
 	switch {
 	case in.Exec != nil && x.r.Remote:
 		x.deny(Untrusted, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", diag.Redact(in.Exec.Path))
+		return // it is not on this machine
 	case missing != nil && mismatch != nil:
 		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; "))
 		err.Hint("or remove what the configuration says about its runtime")

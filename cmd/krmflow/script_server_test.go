@@ -39,7 +39,7 @@ type serversKey struct{}
 // startServer starts a server that ends with the script: server NAME [http|expired]. It sets NAME to its address, NAME_PORT to
 // its port, and the variables by which krmflow and git know its certificate. It serves
 //
-//	/files/...          the files below $WORK/NAME
+//	/..., /files/...    the files below $WORK/NAME
 //	/git/...            the repositories below $WORK/NAME
 //	/private/...        the same, for the user me with the password hunter2
 //	/bad/BEHAVIOUR/...  what [misbehave] does
@@ -49,7 +49,9 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	s, dir := &scriptServer{}, ts.MkAbs(args[0])
 	mux := http.NewServeMux()
-	mux.Handle("/files/", http.StripPrefix("/files/", http.FileServer(http.Dir(dir))))
+	files := http.FileServer(http.Dir(dir))
+	mux.Handle("/", files)
+	mux.Handle("/files/", http.StripPrefix("/files/", files))
 	mux.Handle("/git/", gitBackend(ts, "/git", dir))
 	private := gitBackend(ts, "/private", dir)
 	mux.HandleFunc("/private/", func(w http.ResponseWriter, r *http.Request) {

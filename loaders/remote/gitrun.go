@@ -48,6 +48,9 @@ func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, e
 	g.inherit("PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
 	config := []string{"http.followRedirects", "initial"}
+	if end, ok := ctx.Deadline(); ok { // if krmflow is killed, what git has started ends soon, too
+		config = append(config, "http.lowSpeedLimit", "1", "http.lowSpeedTime", strconv.Itoa(int(time.Until(end)/time.Second)+1))
+	}
 	askpass, allowed := "false", "https"
 	if from == FromUser {
 		g.inherit("HOME", "USERPROFILE", "USER", "LOGNAME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT",
@@ -60,7 +63,7 @@ func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, e
 		}
 	} else {
 		g.env = append(g.env, "HOME="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		config[1] = "false"
+		config = append(config, "http.followRedirects", "false")
 		pinned, err := pinAddress(ctx, r)
 		if err != nil {
 			return nil, err
