@@ -61,8 +61,8 @@ func (d *Dir) Repo() (repo, ref, path string) {
 // RepoOf returns the repository that a reference names if it names one, as far as its form tells: kustomize takes addresses of files for
 // repositories, too, when it writes where something comes from. The path in it is empty for its root.
 func RepoOf(text string) (repo, ref, path string, ok bool) {
-	r, err := remote.Parse(text, remote.Dir)
-	return diag.Redact(r.Location), r.Ref, r.Path, err == nil && r.Scheme == remote.Git
+	r, err := reference.Parse(text, reference.Dir)
+	return diag.Redact(r.Location), r.Ref, r.Path, err == nil && r.Scheme == reference.Git
 }
 
 // IsFetched reports whether d is part of something that was fetched.

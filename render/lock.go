@@ -15,21 +15,25 @@ import (
 // opener opens references: it is that of a session.
 type opener func(r reference.Reference) (*remote.Content, error)
 
-// locked opens a reference as the lock says. What has an entry is opened as if the text had its commit or its digest, so that nothing but
-// that content can come.
-func (s Sources) locked(text string, r reference.Reference, open opener) (*remote.Content, error) {
+// locked opens a reference as the lock says. What a layer names is opened as if the text had the commit or the digest of the entry, so that
+// nothing but that content can come. A catalog or a program is opened as the user names it and compared: whoever can edit the lock must
+// not be able to choose what runs, for instance a commit that somebody else has pushed to a copy of the repository.
+func (s Sources) locked(text string, use reference.Use, r reference.Reference, open opener) (*remote.Content, error) {
 	e, known := s.entry(r)
 	var c *remote.Content
 	var err error
 	switch {
-	case known && r.Mutable():
-		c, err = openEntry(text, r, e, open)
-	case known && versionOf(r) != e.Version():
+	case known && !r.Mutable() && versionOf(r) != e.Version():
 		err = differs(e, "it is referred to as "+versionOf(r))
-	case !known && s.Locked && r.Mutable():
+	case !known && r.Mutable() && s.Locked:
 		err = s.missing(r)
+	case known && r.Mutable() && use != reference.Catalog:
+		c, err = openEntry(text, r, e, open)
 	default:
 		c, err = open(r)
+	}
+	if err == nil && known && c.Version.String() != e.Version() {
+		return nil, differs(e, "what came is "+c.Version.String())
 	}
 	if err == nil && s.Found != nil {
 		s.Found(entryOf(r, c.Version))

@@ -63,7 +63,7 @@ func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		if err != nil {
 			return nil, err
 		}
-		c, err := s.locked(text, r, func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) })
+		c, err := s.locked(text, use, r, func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) })
 		if missing := (*remote.OfflineError)(nil); fromVendor && errors.As(err, &missing) {
 			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference, s.Vendor).Hint("krmflow lock and krmflow vendor put it there")
 		}
