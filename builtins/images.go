@@ -194,3 +194,18 @@ func (img *Image) update(image string) string {
 	}
 	return name
 }
+
+// Summary says what becomes of an image, as plans show it, without credentials.
+func (img Image) Summary() string {
+	to := diag.Redact(img.NewName)
+	if img.NewTag != "" {
+		to += ":" + img.NewTag
+	}
+	if img.TagSuffix != "" {
+		to += " +" + img.TagSuffix
+	}
+	if img.Digest != "" {
+		to += "@" + img.Digest
+	}
+	return diag.Redact(img.Name) + " -> " + to
+}

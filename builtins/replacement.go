@@ -234,3 +234,14 @@ func (t *ReplacementTarget) compile(paths fieldPaths) (replacementTarget, error)
 	}
 	return c, errors.Join(errs...)
 }
+
+// Summary says what is replaced, as plans show it, without values.
+func (r Replacement) Summary() string {
+	switch {
+	case r.Path != "":
+		return r.Path
+	case r.Source != nil:
+		return strings.TrimSpace(r.Source.String()) + " -> " + diag.Plural(len(r.Targets), "target")
+	}
+	return diag.Plural(len(r.Targets), "target")
+}

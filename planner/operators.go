@@ -87,7 +87,7 @@ func (s *steps) patchesStrategicMerge() {
 			s.ErrorAt(s.k.Source, path, err)
 			continue
 		}
-		s.transformer(path, t, patchSummary(layerfile.PatchEntry{Path: layerfile.PatchPath(p)}), last)
+		s.transformer(path, t, layerfile.PatchEntry{Path: layerfile.PatchPath(p)}.String(), last)
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *steps) transformers() {
 	s.patchesStrategicMerge()
 	for i, p := range k.Patches {
 		t := &builtins.PatchTransformer{Path: p.Path, Patch: p.Patch, Target: p.Target, Options: p.Options}
-		s.transform([]any{"patches", i}, t, patchSummary(p))
+		s.transform([]any{"patches", i}, t, p.String())
 		if p.Patch != "" && t.ForSecrets() {
 			k.Source.HoldSecret() // the patch stands in it
 		}
@@ -135,7 +135,7 @@ func (s *steps) transformers() {
 	}
 	for i, p := range k.PatchesJSON6902 {
 		t := &builtins.PatchJson6902Transformer{Target: p.Target, Path: p.Path, JsonOp: p.Patch}
-		s.transform([]any{"patchesJson6902", i}, t, patchSummary(p))
+		s.transform([]any{"patchesJson6902", i}, t, p.String())
 	}
 	for i, r := range k.Replicas {
 		t := &builtins.ReplicaCountTransformer{Replica: r, FieldSpecs: s.config.Replicas}
@@ -147,7 +147,7 @@ func (s *steps) transformers() {
 	}
 	builtins.ChainImages(images)
 	for i, t := range images {
-		s.transform(k.ImagePaths[i], t, imageSummary(t.ImageTag))
+		s.transform(k.ImagePaths[i], t, t.ImageTag.Summary())
 	}
 	for i, r := range k.Replacements {
 		if len(r.Targets) == 0 {
@@ -155,7 +155,7 @@ func (s *steps) transformers() {
 		}
 		t := &builtins.ReplacementTransformer{Replacements: []builtins.Replacement{r}}
 		if path := []any{"replacements", i}; s.configure(path, t) {
-			s.transformer(path, t, replacementSummary(r), i == len(k.Replacements)-1)
+			s.transformer(path, t, r.Summary(), i == len(k.Replacements)-1)
 		}
 	}
 	for _, e := range s.external("transformers", k.Transformers, function.TransformerRole) {
@@ -281,41 +281,6 @@ func pairs(m map[string]string) string {
 		out = append(out, k+"="+m[k])
 	}
 	return brief(strings.Join(out, ","))
-}
-
-func patchSummary(p layerfile.PatchEntry) string {
-	what := p.Path
-	if what == "" {
-		what = "inline" // the text may hold values of a Secret
-	}
-	if p.Target != nil {
-		what += " -> " + p.Target.String()
-	}
-	return what
-}
-
-func imageSummary(i builtins.Image) string {
-	to := diag.Redact(i.NewName)
-	if i.NewTag != "" {
-		to += ":" + i.NewTag
-	}
-	if i.TagSuffix != "" {
-		to += " +" + i.TagSuffix
-	}
-	if i.Digest != "" {
-		to += "@" + i.Digest
-	}
-	return diag.Redact(i.Name) + " -> " + to
-}
-
-func replacementSummary(r builtins.Replacement) string {
-	switch {
-	case r.Path != "":
-		return r.Path
-	case r.Source != nil:
-		return strings.TrimSpace(r.Source.String()) + " -> " + diag.Plural(len(r.Targets), "target")
-	}
-	return diag.Plural(len(r.Targets), "target")
 }
 
 func finishSummary(f *builtins.Finish) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // What is in the vendor folder stands in for what layers name. It never does for a catalog or a program, which a tree must not bring: not
@@ -34,17 +35,17 @@ func TestVendoredIsNotTrusted(t *testing.T) {
 	s.Lock.Set(lock.Entry{Name: url, Kind: lock.Content, Digest: krm.DigestOf(evil)})
 	fetch, end := s.fetching(t.Context())
 	defer end()
-	for _, use := range []remote.Use{remote.Any, remote.File} {
+	for _, use := range []reference.Use{reference.Any, reference.File} {
 		if content, err := fetch(url, use, remote.FromUser); err != nil {
 			t.Errorf("%d: %v", use, err)
 		} else if data, err := content.Bytes(); string(data) != string(evil) || err != nil {
 			t.Errorf("%q, %v", data, err)
 		}
 	}
-	if _, err := fetch(url, remote.Catalog, remote.FromUser); err == nil || !strings.Contains(err.Error(), "is not in the cache") {
+	if _, err := fetch(url, reference.Catalog, remote.FromUser); err == nil || !strings.Contains(err.Error(), "is not in the cache") {
 		t.Errorf("a catalog comes from the vendor folder: %v", err)
 	}
-	if _, err := fetch(url+"?other", remote.Any, remote.FromUser); err == nil || !strings.Contains(err.Error(), "is not in "+s.Vendor) {
+	if _, err := fetch(url+"?other", reference.Any, remote.FromUser); err == nil || !strings.Contains(err.Error(), "is not in "+s.Vendor) {
 		t.Errorf("%v", err)
 	}
 }
@@ -69,7 +70,7 @@ func TestLockChoosesNoCatalog(t *testing.T) {
 	s.Lock.Set(lock.Entry{Name: url, Kind: lock.Content, Digest: d})
 	fetch, end := s.fetching(t.Context())
 	defer end()
-	_, err = fetch(url, remote.Catalog, remote.FromUser)
+	_, err = fetch(url, reference.Catalog, remote.FromUser)
 	if !errors.Is(err, remote.ErrVerification) || !strings.Contains(err.Error(), krm.DigestOf([]byte("kind: Good\n")).String()) {
 		t.Errorf("the catalog is what the lock says: %v", err)
 	}

@@ -87,3 +87,15 @@ func PatchPath(text string) string {
 	}
 	return text
 }
+
+// String says which patch is applied to what, as plans show it.
+func (p PatchEntry) String() string {
+	what := p.Path
+	if what == "" {
+		what = "inline" // the text may hold values of a Secret
+	}
+	if p.Target != nil {
+		what += " -> " + p.Target.String()
+	}
+	return what
+}
