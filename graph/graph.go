@@ -94,7 +94,7 @@ func (o Origin) Field() string {
 
 // A Root is a result that was asked for.
 type Root struct {
-	// Dir is the directory as the user named it.
+	// Dir is the directory as the user named it, without credentials.
 	Dir string
 	// Node yields the root's final list.
 	Node NodeID

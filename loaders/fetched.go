@@ -65,6 +65,26 @@ func RepoOf(text string) (repo, ref, path string, ok bool) {
 	return diag.Redact(r.Location), r.Ref, r.Path, err == nil && r.Scheme == reference.Git
 }
 
+// FolderOf returns a relative path with slashes for what is made of something remote, without scheme and credentials: the host, the
+// path, and the ref behind an @.
+func FolderOf(text string) string {
+	r, err := reference.Parse(text, reference.Dir)
+	if err != nil {
+		r.Location = diag.Redact(text)
+	}
+	name := r.Location
+	if _, rest, ok := strings.Cut(name, "://"); ok {
+		name = rest
+	}
+	host, rest, _ := strings.Cut(name, "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	name = path.Join("/", host, rest, r.Path)[1:]
+	if r.Ref != "" {
+		name += "@" + r.Ref
+	}
+	return strings.ReplaceAll(name, ":", "_")
+}
+
 // IsFetched reports whether d is part of something that was fetched.
 func (d *Dir) IsFetched() bool { return d.tree != nil }
 

@@ -232,6 +232,7 @@ type schemaKey struct {
 func (c *compiler) root(name string) {
 	b := c.build()
 	dir, err := c.rootDir(name)
+	name = diag.Redact(name)
 	if err != nil {
 		b.Fail(rootError(name, err))
 	} else {

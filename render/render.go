@@ -92,7 +92,7 @@ func Render(ctx context.Context, o Options) (*Result, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		for i, dir := range o.Dirs {
-			if dir == r.Dir {
+			if diag.Redact(dir) == r.Dir {
 				result.Lists[i] = list
 			}
 		}

@@ -39,7 +39,7 @@ func (r Roots) Dirs() []string {
 // Place decides where the resources of each directory go: its path relative to base, or relative to the deepest folder that
 // holds all roots if one lies outside of base. A directory that has several names counts once, under the first.
 func Place(dirs []string, base string) (Roots, error) {
-	base, err := filepath.Abs(base)
+	base, err := located(base)
 	if err != nil && len(dirs) > 0 && filepath.IsAbs(dirs[0]) {
 		base, err = dirs[0], nil // the working directory was removed
 	}
@@ -50,7 +50,7 @@ func Place(dirs []string, base string) (Roots, error) {
 	var paths []string
 	seen := map[string]bool{}
 	for _, dir := range dirs {
-		abs, err := filepath.Abs(dir)
+		abs, err := located(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -81,6 +81,16 @@ func Place(dirs []string, base string) (Roots, error) {
 		roots[i].Out = filepath.ToSlash(out)
 	}
 	return roots, nil
+}
+
+// located returns the absolute path of a directory. One that is remote has the path that it would have if it were here.
+func located(dir string) (string, error) {
+	if loaders.IsRemote(dir) {
+		if _, err := os.Stat(dir); err != nil {
+			dir = filepath.FromSlash(loaders.FolderOf(dir))
+		}
+	}
+	return filepath.Abs(dir)
 }
 
 // FindRoots returns the directories at or below dir that hold a Kustomization or a Composition, in lexical order. Symbolic links to

@@ -73,7 +73,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	defer c.exits.add(to.abort)()
 	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
 	for _, root := range roots {
-		r.missing[root.Dir] = root
+		r.missing[diag.Redact(root.Dir)] = root
 	}
 	if !c.quiet && !c.log.json {
 		r.progress.Start(c.status, c.stderr)

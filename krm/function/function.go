@@ -40,7 +40,7 @@ type Function struct {
 	Unverified bool
 
 	// Program and Root are for all runtimes but RuntimeContainer: the real path of the file and the directory that it must not leave. Args
-	// follow the program's name; Dir is the working directory.
+	// follow the program's name; Dir is the working directory, Root if it is empty.
 	Program, Root string
 	// Bin is what the program is called when it runs, the name of its file if empty.
 	Bin  string
