@@ -92,6 +92,13 @@ func (c *locking) run(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("locked") {
 		return usageError(errors.New("--locked takes nothing that is not locked, and krmflow lock adds it: leave one of them out"))
 	}
+	roots, err := c.roots(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	if dir := outside(roots.Dirs()); dir != "" && !cmd.Flags().Changed("lock-file") {
+		return usageError(fmt.Errorf("%s is not below the working directory: say with --lock-file which lock file is its", dir))
+	}
 	before, err := readLock(c.lockFile, false)
 	if err == nil {
 		err = c.checkNames(before)
@@ -100,7 +107,7 @@ func (c *locking) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	c.learns, c.refetches, c.again = true, true, c.updates
-	_, plan, err := c.planRoots(cmd, args)
+	plan, err := c.plan(cmd, roots.Dirs())
 	if err == nil {
 		err = errors.Join(plan.Err(), c.strictError())
 	}
