@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
@@ -65,7 +64,7 @@ func (f *sourceFlags) validate() error {
 
 // sources returns what the flags mean for a run that renders dirs. What is fetched is told while that happens.
 func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error) {
-	s := render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Found: a.seen.add, Options: remote.Options{
+	s := render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Found: a.seen.Add, Options: remote.Options{
 		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.fetch,
 	}}
 	fs := cmd.Flags()
@@ -77,7 +76,7 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 	}
 	var err error
 	if path := a.beside("lock-file", a.lockFile, fs.Changed("lock-file"), dirs); path != "" {
-		s.Lock, err = readLock(path, !a.learns)
+		s.Lock, err = locking.Read(path, !a.learns)
 	}
 	switch {
 	case a.learns:
@@ -105,28 +104,13 @@ func (a *app) beside(flag, path string, set bool, dirs []string) string {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	if dir := outside(dirs); dir != "" {
+	if dir := locking.Outside(dirs); dir != "" {
 		w := planner.Warning{Msg: fmt.Sprintf("%s is not used, because %s is not below the working directory", path, dir)}
 		w.Hints = []string{fmt.Sprintf("to use it: --%s=%s", flag, path)}
 		a.log.warn(w)
 		return ""
 	}
 	return path
-}
-
-// outside returns a directory that is not below the working directory, empty if there is none.
-func outside(dirs []string) string {
-	cwd, err := os.Getwd()
-	for _, dir := range dirs {
-		if loaders.IsRemote(dir) {
-			continue
-		}
-		abs, errAbs := filepath.Abs(dir)
-		if err != nil || errAbs != nil || !diag.Within(abs, cwd) {
-			return dir
-		}
-	}
-	return ""
 }
 
 // fetch tells about a fetch. That it failed is said by the error.
