@@ -75,3 +75,55 @@ func TestLockChoosesNoCatalog(t *testing.T) {
 		t.Errorf("the catalog is what the lock says: %v", err)
 	}
 }
+
+// What the lock says is what is opened: the commit, also if the text could have named a file, and the digest. A commit that a server does
+// not give by its name is taken under the name that it has.
+func TestOpenedAsLocked(t *testing.T) {
+	commit, digest := strings.Repeat("1", 40), krm.DigestOf([]byte("x"))
+	for text, e := range map[string]lock.Entry{
+		"https://example.com/org/repo//a?ref=v1": {Name: "https://example.com/org/repo?ref=v1", Kind: lock.Git, Commit: commit},
+		"https://user:pw@example.com/org/r.git":  {Name: "https://example.com/org/r.git", Kind: lock.Git, Commit: commit},
+		"git@example.com:org/repo//a":            {Name: "git@example.com:org/repo", Kind: lock.Git, Commit: commit},
+		"https://example.com/org/repo/a":         {Name: "https://example.com/org/repo/a", Kind: lock.Git, Commit: commit},
+		"https://example.com/org/repo/b":         {Name: "https://example.com/org/repo/b", Kind: lock.Content, Digest: digest},
+		"oci://example.com/a//x":                 {Name: "oci://example.com/a:latest", Kind: lock.Artifact, Digest: digest},
+	} {
+		r, err := reference.Parse(text, reference.Any)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Sources{Lock: &lock.File{}, Locked: true}
+		s.Lock.Set(e)
+		version := reference.Version{Scheme: reference.HTTPS, Digest: digest}
+		if e.Commit != "" {
+			version = reference.Version{Scheme: reference.Git, Commit: commit}
+		}
+		var asked []reference.Reference
+		var found []lock.Entry
+		s.Found = func(e lock.Entry) { found = append(found, e) }
+		moved := false
+		open := func(r reference.Reference) (*remote.Content, error) {
+			asked = append(asked, r)
+			if r.Ref == commit && moved {
+				return nil, remote.ErrRetrieval
+			}
+			return &remote.Content{Reference: r, Version: version}, nil
+		}
+		if _, err := s.locked(text, reference.Any, r, open); err != nil || len(asked) != 1 || asked[0].Mutable() || asked[0].Path != r.Path && asked[0].Scheme == r.Scheme {
+			t.Errorf("%s: %+v, %v", text, asked, err)
+		}
+		if len(found) != 1 || found[0].Name != e.Name {
+			t.Errorf("%s: %+v", text, found)
+		}
+		if moved = true; e.Commit == "" {
+			continue
+		}
+		if _, err := s.locked(text, reference.Any, r, open); err != nil || len(asked) != 3 || asked[2] != r {
+			t.Errorf("%s: %+v, %v", text, asked, err)
+		}
+		version.Commit = strings.Repeat("2", 40)
+		if _, err := s.locked(text, reference.Any, r, open); !errors.Is(err, remote.ErrVerification) || !strings.Contains(err.Error(), version.Commit) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -66,7 +66,7 @@ Nothing is executed.`,
 			if err := a.fetchAll(cmd, args); err != nil {
 				return err
 			}
-			if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) && len(a.seen.entries) == 0 {
+			if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) && !a.seen.Any() {
 				return a.print("nothing is remote: there is nothing to copy\n")
 			}
 			return a.opts.Sources.Cache.CopyUsed(dest)

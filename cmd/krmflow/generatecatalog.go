@@ -79,7 +79,7 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 		Trusted: catalogs, PluginHome: pluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
-	sources, err := a.sources(cmd)
+	sources, err := a.sources(cmd, []string{dir})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/render"
@@ -79,7 +80,7 @@ type app struct {
 	rootFlags
 	log  *logger
 	opts render.Options // of the plan
-	seen seen           // while planning
+	seen locking.Seen   // while planning
 
 	stop   context.CancelCauseFunc // ends the context of the command
 	exits  exits

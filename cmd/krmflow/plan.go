@@ -33,7 +33,7 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, err := a.sources(cmd)
+	sources, err := a.sources(cmd, dirs)
 	if err != nil {
 		return nil, err
 	}

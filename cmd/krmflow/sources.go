@@ -9,8 +9,10 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
+	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
@@ -60,20 +62,26 @@ func (f *sourceFlags) validate() error {
 	return nil
 }
 
-// sources returns what the flags mean for a run. What is fetched is told while that happens.
-func (a *app) sources(cmd *cobra.Command) (render.Sources, error) {
-	s := render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Found: a.seen.add, Options: remote.Options{
+// sources returns what the flags mean for a run that renders dirs. What is fetched is told while that happens.
+func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error) {
+	s := render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Found: a.seen.Add, Options: remote.Options{
 		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.fetch,
 	}}
-	var err error
-	if s.Vendor, err = a.vendorFolder(cmd.Flags().Changed("vendor")); err != nil {
-		return s, err
+	fs := cmd.Flags()
+	if !a.refetches {
+		s.Vendor = a.beside("vendor", a.vendor, fs.Changed("vendor"), dirs)
 	}
-	s.Lock, err = readLock(a.lockFile, cmd.Flags().Changed("lock-file") && !a.learns)
+	if _, err := os.Stat(s.Vendor); s.Vendor != "" && err != nil {
+		return s, fmt.Errorf("--vendor: %q does not exist", s.Vendor)
+	}
+	var err error
+	if path := a.beside("lock-file", a.lockFile, fs.Changed("lock-file"), dirs); path != "" {
+		s.Lock, err = locking.Read(path, !a.learns)
+	}
 	switch {
 	case a.learns:
 		s.Lock = s.Lock.Without(a.again)
-	case s.Lock != nil && !a.locked && !cmd.Flags().Changed("locked"):
+	case s.Lock != nil && !a.locked && !fs.Changed("locked"):
 		s.Locked = os.Getenv("CI") == "true"
 	default:
 		s.Locked = a.locked
@@ -86,18 +94,23 @@ func (a *app) sources(cmd *cobra.Command) (render.Sources, error) {
 	return s, err
 }
 
-// vendorFolder returns the folder that what is remote comes from, empty if there is none.
-func (f *sourceFlags) vendorFolder(must bool) (string, error) {
-	if f.refetches || f.vendor == "" {
-		return "", nil
+// beside returns the path of a file or folder that belongs to what is rendered: what a flag says if it is set; else the default, if that is
+// there and everything that is rendered is below the working directory or remote. Whoever can write to another directory that the user
+// happens to be in has no say.
+func (a *app) beside(flag, path string, set bool, dirs []string) string {
+	if set {
+		return path
 	}
-	if _, err := os.Stat(f.vendor); errors.Is(err, fs.ErrNotExist) {
-		if must {
-			return "", fmt.Errorf("--vendor: %q does not exist", f.vendor)
-		}
-		return "", nil
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return ""
 	}
-	return f.vendor, nil
+	if dir := locking.Outside(dirs); dir != "" {
+		w := planner.Warning{Msg: fmt.Sprintf("%s is not used, because %s is not below the working directory", path, dir)}
+		w.Hints = []string{fmt.Sprintf("to use it: --%s=%s", flag, path)}
+		a.log.warn(w)
+		return ""
+	}
+	return path
 }
 
 // fetch tells about a fetch, once: of a repository first the commit is asked for, then the files. That it failed is said by the error.

@@ -35,7 +35,7 @@ composition.yaml, the output gives the same plan, but for the places (file and l
 				return err
 			}
 			a.log = a.flags.logger(a.stderr)
-			sources, err := a.sources(cmd)
+			sources, err := a.sources(cmd, []string{dir})
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,147 @@
+// Package locking reads and writes the lock file beside what a run renders.
+package locking
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/lock"
+	"github.com/krmflow/krmflow/output"
+)
+
+// Read reads a lock file. Unless it must exist, there may be none: the result is nil then.
+func Read(path string, must bool) (*lock.File, error) {
+	data, err := loaders.ReadFile(path, yaml.MaxFile)
+	var missing *loaders.NotFoundError
+	switch {
+	case errors.As(err, &missing) && !must:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("--lock-file: %w", err)
+	}
+	return lock.Parse(&yaml.Source{File: path, Data: data})
+}
+
+// Outside returns a directory that is neither remote nor below the working directory, empty if there is none. What lies in the working
+// directory has no say about it: somebody else may be able to write there.
+func Outside(dirs []string) string {
+	cwd, err := os.Getwd()
+	for _, dir := range dirs {
+		if loaders.IsRemote(dir) {
+			continue
+		}
+		abs, errAbs := filepath.Abs(dir)
+		if err != nil || errAbs != nil || !diag.Within(abs, cwd) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// Seen collects what was fetched. It is safe for concurrent use.
+type Seen struct {
+	mu      sync.Mutex
+	entries []lock.Entry
+}
+
+// Add adds one entry.
+func (s *Seen) Add(e lock.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries = append(s.entries, e)
+}
+
+// Any reports whether anything was fetched.
+func (s *Seen) Any() bool { return len(s.entries) > 0 }
+
+// Unlocked returns what has neither an entry in the file nor a version of its own.
+func (s *Seen) Unlocked(file *lock.File) (missing []lock.Change) {
+	now := file.Without(nil)
+	for _, c := range now.Learn(s.entries, lock.Learning{}) {
+		if e, _ := now.Get(c.Name); !e.Fixed() {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
+
+// An Update says what becomes of the entries of a lock file.
+type Update struct {
+	// Names are those of entries to ask for again: see [lock.Entry.Is].
+	Names []string
+	// All asks for all again, Prune removes those that nothing was found for.
+	All, Prune bool
+}
+
+// Moves reports whether an entry is to be asked for again.
+func (u Update) Moves(e lock.Entry) bool { return u.All || slices.ContainsFunc(u.Names, e.Is) }
+
+// Check refuses names that mean no entry.
+func (u Update) Check(file *lock.File) error {
+	for _, name := range u.Names {
+		if !slices.ContainsFunc(file.Entries(), func(e lock.Entry) bool { return e.Is(name) }) {
+			var names []string
+			for _, e := range file.Entries() {
+				names = append(names, e.Name)
+			}
+			e := diag.Errorf(diag.Pos{}, "", "there is no entry %q", diag.Redact(name))
+			e.Hints = diag.DidYouMean(name, names)
+			return e
+		}
+	}
+	return nil
+}
+
+// Learn puts what was seen into a lock and returns what has changed. One that is asked for by its name and was not seen goes.
+func (u Update) Learn(file *lock.File, s *Seen) []lock.Change {
+	return file.Learn(s.entries, lock.Learning{Update: u.Moves, Drop: func(e lock.Entry) bool { return u.Prune || slices.ContainsFunc(u.Names, e.Is) }})
+}
+
+// Write puts what was seen into the lock file at path as it is then: another run may have written to it. If there is none and nothing was
+// seen, none is made.
+func (u Update) Write(path string, s *Seen) (file *lock.File, changes []lock.Change, err error) {
+	file = &lock.File{Path: path}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && !s.Any() {
+		return file, nil, nil
+	}
+	if err := output.CheckFile(path); err != nil {
+		return nil, nil, err
+	}
+	err = output.EditFile(path, 0o666, func(old []byte) ([]byte, error) {
+		if old != nil {
+			if file, err = lock.Parse(&yaml.Source{File: path, Data: old}); err != nil {
+				return nil, err
+			}
+		}
+		if changes = u.Learn(file, s); old != nil && len(changes) == 0 {
+			return old, nil
+		}
+		return file.Text(), nil
+	})
+	return file, changes, err
+}
+
+// Report returns what people are told about changes.
+func (s *Seen) Report(file *lock.File, changes []lock.Change) string {
+	var b strings.Builder
+	for _, change := range changes {
+		fmt.Fprintln(&b, change)
+	}
+	unused := file.Without(func(e lock.Entry) bool {
+		return slices.ContainsFunc(s.entries, func(seen lock.Entry) bool { return seen.Name == e.Name })
+	})
+	fmt.Fprintf(&b, "%s: %d locked, %d changed", file.Path, len(file.Entries()), len(changes))
+	if n := len(unused.Entries()); n > 0 {
+		fmt.Fprintf(&b, ", %d not used by these directories (--prune removes them)", n)
+	}
+	return b.String() + "\n"
+}
