@@ -20,18 +20,7 @@ type Sources struct {
 
 // fetching lets the planner fetch. The session is made when something is fetched; end releases what it holds.
 func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
-	var opened *cache.Cache
-	session := sync.OnceValues(func() (*remote.Session, error) {
-		opt := s.Options
-		if opt.Cache == nil {
-			var err error
-			if opened, err = s.open(); err != nil {
-				return nil, err
-			}
-			opt.Cache = opened
-		}
-		return remote.NewSession(opt), nil
-	})
+	session, end := s.session()
 	fetch = func(text string, use remote.Use, from remote.Origin) (*remote.Content, error) {
 		r, err := remote.Parse(text, use)
 		if err != nil {
@@ -43,9 +32,32 @@ func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		}
 		return in.Open(ctx, r, from)
 	}
-	return fetch, func() {
-		if opened != nil {
-			opened.Close()
+	return fetch, end
+}
+
+// An opened session has its cache beside it.
+type opened struct {
+	*remote.Session
+	cache *cache.Cache
+}
+
+// session returns what makes the session of a run when it is needed, and what releases what that holds.
+func (s Sources) session() (session func() (opened, error), end func()) {
+	var own *cache.Cache
+	session = sync.OnceValues(func() (opened, error) {
+		opt := s.Options
+		if opt.Cache == nil {
+			var err error
+			if own, err = s.open(); err != nil {
+				return opened{}, err
+			}
+			opt.Cache = own
+		}
+		return opened{remote.NewSession(opt), opt.Cache}, nil
+	})
+	return session, func() {
+		if own != nil {
+			own.Close()
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
@@ -109,7 +110,7 @@ func exitCode(err error) int {
 	case errors.As(err, &denied):
 		code := 0
 		for _, d := range denied.Denials {
-			code = max(code, exitOfDenial(d.Reason))
+			code = max(code, exitOfDenial(d))
 		}
 		return code
 	case errors.As(err, &results):
@@ -118,6 +119,13 @@ func exitCode(err error) int {
 		return exitTrust
 	case errors.As(err, &fe):
 		return exitOfFunction(fe.Code)
+	}
+	return exitOfInput(err)
+}
+
+// exitOfInput returns the code for what is wrong with something that is read or fetched.
+func exitOfInput(err error) int {
+	switch {
 	case errors.Is(err, remote.ErrVerification):
 		return exitVerified
 	case errors.Is(err, diag.ErrLimit):
@@ -146,10 +154,10 @@ func exitOfFunction(c function.Code) int {
 	return exitInternal
 }
 
-func exitOfDenial(r trust.Reason) int {
-	switch r {
+func exitOfDenial(d planner.Denial) int {
+	switch d.Reason {
 	case trust.Invalid:
-		return exitInput
+		return exitOfInput(d.Err)
 	case trust.Mismatch:
 		return exitVerified
 	}

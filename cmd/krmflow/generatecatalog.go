@@ -70,13 +70,13 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 	if err != nil {
 		return err
 	}
-	sources, err := a.trustedCatalogs()
+	sources, publishers, err := a.trustedCatalogs()
 	if err != nil {
 		return err
 	}
 	// Nothing runs: the policy only lets the planner find out what there is.
 	functions := planner.Functions{
-		Trusted: sources, PluginHome: pluginHome(),
+		Trusted: sources, Publishers: publishers, PluginHome: pluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
 	plan, err := render.Compile(cmd.Context(), render.Options{Dirs: []string{dir}, Plan: a.plannerOptions(cmd, functions), ContainerRuntime: a.runtime, Sources: a.sources()})

@@ -34,6 +34,8 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
+			env.Values[serversKey{}] = map[string]*scriptServer{}
+			env.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // for a PATH with krmflow and nothing else
 			return nil
 		},
@@ -41,6 +43,8 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild, "makekrmflow": makeKrmflow,
 			"private": private, "nothingleft": nothingLeft, "image": image, "hostiletrees": writeHostileTrees,
+			"server": startServer, "requests": requests, "commit": commitFiles,
+			"fill": fill, "digest": digest, "archive": archive, "registry": startRegistry, "artifact": artifact,
 		},
 	})
 }

@@ -19,8 +19,9 @@ type Use int
 // The uses.
 const (
 	Any  Use = iota // an entry of resources: a file, or a layer
-	File            // a patch, a schema, a catalog, a program
+	File            // a patch, a schema, a catalog
 	Dir             // a layer
+	Blob            // a program: what is sent, also if it is an archive
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.
@@ -73,8 +74,8 @@ func parse(text string, use Use) (Reference, error) {
 
 // parseHTTP decides whether a URL names a file or a repository.
 func parseHTTP(text string, use Use) (Reference, error) {
-	file, err := parseFile(text)
-	if err != nil || use == File && !hasCommitForm(text) || file.Archive {
+	file, err := parseFile(text, use)
+	if err != nil || (use == File || use == Blob) && !hasCommitForm(text) || file.Archive {
 		return file, err
 	}
 	repo, err := parseGit(text)
@@ -140,7 +141,7 @@ func isYAML(location string) bool {
 }
 
 // parseFile reads the URL of a file or an archive.
-func parseFile(text string) (r Reference, err error) {
+func parseFile(text string, use Use) (r Reference, err error) {
 	r.Scheme = HTTPS
 	address, pin, pinned := cutPin(text)
 	u, err := url.Parse(address)
@@ -162,7 +163,7 @@ func parseFile(text string) (r Reference, err error) {
 			return r, fmt.Errorf("the checksum %q must be sha256: and 64 hexadecimal digits", pin)
 		}
 	}
-	if i := archiveEnd(u.Path); i > 0 {
+	if i := archiveEnd(u.Path); i > 0 && use != Blob {
 		r.Archive = true
 		var ok bool
 		if r.Path, ok = cleanPath(u.Path[i:]); !ok {
