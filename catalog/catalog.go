@@ -6,6 +6,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -195,7 +196,13 @@ func (r *reader) metadata(meta yaml.Cursor) {
 	}
 	r.c.Name = meta.Field("name").Text()
 	r.c.Labels = meta.Field("labels").StringMap()
-	r.c.Annotations = meta.Field("annotations").StringMap()
+	annotations := meta.Field("annotations")
+	r.c.Annotations = annotations.StringMap()
+	_, err := r.c.Serial()
+	_, err2 := r.c.Expires()
+	if err = errors.Join(err, err2); err != nil {
+		annotations.Errorf("%v", err) // who relies on it must not be left without
+	}
 }
 
 // finish builds the index and writes the notice.

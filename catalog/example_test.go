@@ -2,7 +2,6 @@ package catalog_test
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/krm"
@@ -55,13 +54,13 @@ func ExampleEntry_Validate() {
 	// spec.text: is required
 }
 
-// A reference is a path or an address, never both.
+// A reference without a scheme that begins with the name of a host is an address, where there is no directory of that name.
 func ExampleParseRef() {
 	ref, err := catalog.ParseRef("./catalog.yaml")
 	fmt.Println(ref.In("/tree/base").Location, err)
-	_, err = catalog.ParseRef("example.com/catalog.yaml")
-	fmt.Println(strings.Split(err.Error(), "\n")[0])
+	ref, err = catalog.ParseRef("example.com/catalog.yaml")
+	fmt.Println(ref.Location, err)
 	// Output:
 	// /tree/base/catalog.yaml <nil>
-	// "example.com/catalog.yaml": could be a file or an address: write ./example.com/catalog.yaml or https://example.com/catalog.yaml
+	// https://example.com/catalog.yaml <nil>
 }

@@ -36,6 +36,7 @@ type Ref struct {
 	Pin krm.Digest
 
 	shown string // what messages show; Location if empty
+	bare  string // the host of a reference without a scheme, which could be the name of a directory as well
 }
 
 // A RefError says what is wrong with a reference.
@@ -58,8 +59,8 @@ const refForms = "a catalog is PATH, https://HOST/PATH, oci://REGISTRY/REPOSITOR
 	"each with #sha256=DIGEST if it is pinned"
 
 // ParseRef reads a reference: PATH, https://HOST/PATH, oci://REGISTRY/REPOSITORY[:TAG][@sha256:HEX] or a path in a git
-// repository, with a pin #sha256=HEX or @sha256:HEX. Paths stay as they are: see [Ref.In]. What could be a path or an address
-// is refused, whether there is such a path or not: see [PathText]. The error is a [*RefError].
+// repository, with a pin #sha256=HEX or @sha256:HEX. Paths stay as they are: see [Ref.In]. HOST/PATH without a scheme means https,
+// where there is no such path: see [ParseRefIn]. The error is a [*RefError].
 func ParseRef(text string) (Ref, error) {
 	fail := func(format string, args ...any) (Ref, error) {
 		return Ref{}, &RefError{Ref: text, Msg: fmt.Sprintf(format, args...), Hints: []string{refForms}}
@@ -159,7 +160,9 @@ func parseLocation(text string) (Ref, error) {
 		return Ref{}, fmt.Errorf("%s is not supported", scheme)
 	}
 	if PathText(text) != text {
-		return Ref{}, fmt.Errorf("could be a file or an address: write ./%s or https://%[1]s", diag.Redact(text))
+		ref, err := parseLocation("https://" + text)
+		ref.bare, _, _ = strings.Cut(text, "/")
+		return ref, err
 	}
 	return Ref{Scheme: Local, Location: filepath.Clean(text), shown: text}, nil
 }
@@ -213,8 +216,10 @@ func parseURL(text string) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("it is not an address") // the parser's own words repeat the text, with credentials
-	case u.Host == "":
+	case u.Host == "" && (u.Scheme != "file" || !path.IsAbs(u.Path)):
 		return nil, fmt.Errorf("the address has no host")
+	case u.Host != "" && u.Scheme == "file":
+		return nil, fmt.Errorf("the address of a file has no host")
 	case u.User != nil && u.Scheme != "ssh":
 		return nil, fmt.Errorf("the address contains credentials; they are never sent")
 	}
@@ -257,7 +262,7 @@ func parseGit(text string) (Ref, error) {
 		text = "ssh://git@" + strings.Replace(rest, ":", "/", 1)
 	}
 	scheme, rest, _ := strings.Cut(text, "://")
-	if scheme != "https" && scheme != "http" && scheme != "ssh" {
+	if scheme != "https" && scheme != "http" && scheme != "ssh" && scheme != "file" {
 		return Ref{}, fmt.Errorf("git over %q is not supported", scheme)
 	}
 	rest, query, _ := strings.Cut(rest, "?")
@@ -339,24 +344,30 @@ func (r Ref) Same(o Ref) bool {
 // BuiltIn returns the reference of a catalog that is compiled in.
 func BuiltIn(name string) Ref { return Ref{Scheme: builtIn, Location: name} }
 
-// Below reports whether r is a place below dir, as a file is below a folder.
-func (r Ref) Below(dir Ref) bool {
-	rest, ok := strings.CutPrefix(r.Location, strings.TrimSuffix(dir.Location, "/")+"/")
-	return ok && rest != "" && r.Scheme == dir.Scheme
-}
-
 // Remote reports whether the content is not a file of this machine: it comes over a network or is compiled in.
 func (r Ref) Remote() bool { return r.Scheme != Local }
 
 // Absolute reports whether r is a local path that is absolute.
 func (r Ref) Absolute() bool { return r.Scheme == Local && filepath.IsAbs(r.Location) }
 
-// Supported returns an error if nothing can retrieve r yet.
-func (r Ref) Supported() error {
-	if !r.Remote() {
-		return nil
+// Fixed reports whether what r names cannot change: it has a digest, or is in a commit.
+func (r Ref) Fixed() bool { return !r.Pin.IsZero() || isCommit(r.gitRef()) }
+
+// gitRef returns the branch, tag or commit of a file in a repository, empty for the default branch and for all other references.
+func (r Ref) gitRef() string {
+	if r.Scheme != Git {
+		return ""
 	}
-	return &RefError{Ref: r.Location, Msg: "remote catalogs are not supported yet"}
+	_, ref, _ := strings.Cut(r.Location, "?ref=")
+	return ref
+}
+
+// isCommit reports whether a name of git is the whole name of a commit.
+func isCommit(name string) bool { return (len(name) == 40 || len(name) == 64) && isHex(name) }
+
+// OfMachine reports whether r is something on this machine: a path, or a repository that is one.
+func (r Ref) OfMachine() bool {
+	return r.Scheme == Local || strings.HasPrefix(r.Location, "git+file:")
 }
 
 // Dir returns the directory of a local catalog: its programs are below it. It is "" for remote catalogs.

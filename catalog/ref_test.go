@@ -31,6 +31,10 @@ func TestParseRef(t *testing.T) {
 		{"https://h/r.git/providers/starlark@sidecar/v1.0", "git", "git+https://h/r.git//providers/starlark?ref=sidecar/v1.0", ""},
 		{"https://h/org/r//p.yaml?ref=main", "git", "git+https://h/org/r//p.yaml?ref=main", ""},
 		{"git@h:org/r.git//p.yaml", "git", "git+ssh://git@h/org/r.git//p.yaml", ""},
+		{"git::file:///srv/r.git//p.yaml?ref=v1", "git", "git+file:///srv/r.git//p.yaml?ref=v1", ""},
+		{"company.com/foo.json#sha256=" + hexA, "https", "https://company.com/foo.json", hexA},
+		{"Company.com:8443/c.yaml", "https", "https://company.com:8443/c.yaml", ""},
+		{"h.co/r.git//p.yaml", "git", "git+https://h.co/r.git//p.yaml", ""},
 	}
 	for _, tt := range tests {
 		r, err := ParseRef(tt.text)
@@ -41,16 +45,13 @@ func TestParseRef(t *testing.T) {
 		if err != nil || string(r.Scheme) != tt.scheme || r.Location != tt.location || pin != tt.pin {
 			t.Errorf("%s: got %s %s %s, %v", tt.text, r.Scheme, r.Location, pin, err)
 		}
-		if (r.Supported() != nil) != (tt.scheme != "file") {
-			t.Errorf("%s: %v", tt.text, r.Supported())
-		}
 	}
 }
 
 func TestParseRefMistakes(t *testing.T) {
 	for _, text := range []string{"", "s3::https://b/c", "gcs::x", "hg::x", "file:///etc/x", "smb://h/x", "ftp://h/c", "https://", "https://h", "https://h/",
 		"https://h/../c.yaml", "https://h/c.yaml?archive=zip", "https://h/c.yaml?checksum=md5:x", "https://h/c.yaml#frag", "https://u:secret@h/c.yaml",
-		"git+file:///r.git//p", "git::ext::sh -c x//p", "https://h/r.git//../p", "https://h/r.git//p?ref=--upload-pack=x", "https://h/r.git//p?ref=a..b",
+		"git+file://h/r.git//p", "git+file://r//p", "git::ext::sh -c x//p", "https://h/r.git//../p", "https://h/r.git//p?ref=--upload-pack=x", "https://h/r.git//p?ref=a..b",
 		"https://h/r.git//p?depth=1", "https://h/r.git", "git@h/#//p", "git@h:r.git//p#x", "https://h/c.yaml#", "oci://x", "oci://-r/x", "a\nb", "#sha256=" + hexA} {
 		r, err := ParseRef(text)
 		if err == nil {
@@ -75,12 +76,17 @@ func TestParseRefMistakes(t *testing.T) {
 	}
 }
 
-// What could be a path or an address is neither: nobody may make the name of a host out of that of a directory, or the reverse.
+// What could be a path or an address is an address where there is no such path, and refused where there is one.
 func TestParseRefAmbiguous(t *testing.T) {
 	for _, text := range []string{"my.dir/catalog.yaml", "company.com/foo.json", "example.co:8443/c.yaml", "h.co/r.git//p.yaml", "a.io/c@sha256:" + hexA} {
 		path, _, _ := strings.Cut(text, "@")
-		_, err := ParseRef(text)
-		want := "could be a file or an address: write ./" + path + " or https://" + path
+		host, _, _ := strings.Cut(text, "/")
+		r, err := ParseRefIn("/w", text, func(path string) bool { return path != "/w/"+host })
+		if err != nil || !r.Remote() {
+			t.Errorf("%s: %+v, %v", text, r, err)
+		}
+		_, err = ParseRefIn("/w", text, func(path string) bool { return path == "/w/"+host })
+		want := "could be a file or an address, since there is " + host + " here: write ./" + path + " or https://" + path
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -89,10 +95,66 @@ func TestParseRefAmbiguous(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"catalog.yaml", "dir/c.yaml", "../my.dir/c.yaml", "./my.dir/c.yaml", "/my.dir/c.yaml", "company.com", "v1.2/c.yaml"} {
-		r, err := ParseRef(path)
+		r, err := ParseRefIn("/w", path, func(string) bool { return true })
 		if err != nil || r.Scheme != Local || PathText(path) != path {
 			t.Errorf("%s: %+v, %v, written %s", path, r, err, PathText(path))
 		}
+	}
+}
+
+func TestBelow(t *testing.T) {
+	const commit = "0123456789012345678901234567890123456789"
+	for _, tt := range []struct {
+		place, text string
+		want        bool
+	}{
+		{"/srv/c", "/srv/c/a.yaml", true},
+		{"/srv/c", "/srv/c-evil/a.yaml", false},
+		{"https://h/c", "https://h/c/a.yaml?x=1", true},
+		{"https://H:443/c", "https://h/c/x/a.yaml", true},
+		{"https://h", "https://h/a.yaml", true},
+		{"https://h", "https://h.evil/a.yaml", false},
+		{"https://h/c", "https://h/cat/a.yaml", false},
+		{"https://h/c", "http://h/c/a.yaml", false},
+		{"oci://r.io", "oci://r.io/c:v1", true},
+		{"oci://r.io:5000/org", "oci://r.io:5000/org/c@sha256:" + hexA, true},
+		{"oci://r.io/org", "oci://r.io/org2/c:v1", false},
+		{"git+https://h/org", "git::https://h/org/r.git//c.yaml", true},
+		{"git+https://h/org/r.git/", "https://h/org/r.git/c.yaml@v1", true},
+		{"git+https://h/org/r.git//dir", "git+https://h/org/r.git//dir/c.yaml?ref=main", true},
+		{"git+https://h/org/r.git//dir", "git+https://h/org/r.git//other/c.yaml?ref=main", false},
+		{"git+https://h/org", "https://h/org/c.yaml", false},
+		// Anybody can have a commit, and a ref of a request to merge it, in the repository of somebody else.
+		{"git+https://h/org", "git+https://h/org/r.git//c.yaml?ref=" + commit, false},
+		{"git+https://h/org", "git+https://h/org/r.git//c.yaml?ref=pull/1/head", false},
+	} {
+		place, err := ParsePlace(tt.place)
+		r, err2 := ParseRef(tt.text)
+		if err != nil || err2 != nil || r.Below(place) != tt.want {
+			t.Errorf("%s is below %s: %v, %v %v", tt.text, tt.place, !tt.want, err, err2)
+		}
+	}
+	for _, text := range []string{"s3::x", "ftp://h/x", "https://h/a?b=c", "https://h/a#sha256=" + hexA, "https://u:p@h/x", "https://h/../x", "git+https://h/a/../b", "oci://-x"} {
+		if r, err := ParsePlace(text); err == nil && text != "s3::x" {
+			t.Errorf("%s: %+v", text, r)
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://h/c.yaml?x=1#sha256=" + hexA:             "https://h/c.yaml?x=1#sha256=" + hexA,
+		"oci://r.io/c:v1@sha256:" + hexA:                  "oci://r.io/c:v1@sha256:" + hexA,
+		"git+https://h/r.git//p?ref=v1#sha256=" + hexA:    "git::https://h/r.git//p?ref=v1",
+		"https://h/r.git/providers/starlark@sidecar/v1.0": "git::https://h/r.git//providers/starlark?ref=sidecar/v1.0",
+	} {
+		if r, err := ParseRef(text); err != nil || r.Address() != want {
+			t.Errorf("%s: %s, %v", text, r.Address(), err)
+		}
+	}
+	r, _ := ParseRef("https://h/c.yaml?x=1#sha256=" + hexA)
+	if got := r.Sibling(".sig").Address(); got != "https://h/c.yaml.sig?x=1" {
+		t.Error(got)
 	}
 }
 

@@ -8,6 +8,12 @@ import (
 // Real returns path without symbolic links.
 func Real(path string) (string, error) { return filepath.EvalSymlinks(path) }
 
+// Exists reports whether there is anything at path.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // IsFile reports whether there is a regular file at path, or at what it links to.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)

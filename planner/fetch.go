@@ -4,22 +4,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// withFetches returns g with a node for each image that its functions need, before the first of them. Functions that are denied
-// need none, and nothing is pulled of what exists on this machine alone.
+// withFetches returns g with a node for each image and program that its functions need, before the first of them. Functions that are
+// denied need none, and nothing is pulled of what exists on this machine alone.
 func withFetches(g *graph.Graph) *graph.Graph {
-	type image struct {
-		ref    string
-		digest krm.Digest
+	type fetched struct {
+		place, program string
+		digest         krm.Digest
 	}
-	if !slices.ContainsFunc(g.Nodes, needsImage) {
+	if !slices.ContainsFunc(g.Nodes, needsFetch) {
 		return g
 	}
-	fetches := map[image]graph.NodeID{}
+	fetches := map[fetched]graph.NodeID{}
 	moved := make([]graph.NodeID, len(g.Nodes))
 	out := &graph.Graph{}
 	for i, n := range g.Nodes {
@@ -28,9 +29,9 @@ func withFetches(g *graph.Graph) *graph.Graph {
 		for _, in := range n.Inputs {
 			copied.Inputs = append(copied.Inputs, moved[in])
 		}
-		if needsImage(n) {
+		if needsFetch(n) {
 			f := n.Op.(graph.Call).Function
-			key := image{f.Image, f.Digest}
+			key := fetched{f.Image + f.URI, f.Program, f.Digest}
 			id, ok := fetches[key]
 			if !ok {
 				id = out.Add(fetch(n, f))
@@ -46,18 +47,30 @@ func withFetches(g *graph.Graph) *graph.Graph {
 	return out
 }
 
-// needsImage reports whether n calls a function whose image can be pulled.
-func needsImage(n *graph.Node) bool {
+// needsFetch reports whether n calls a function whose image can be pulled or whose program is fetched.
+func needsFetch(n *graph.Node) bool {
 	call, ok := n.Op.(graph.Call)
-	return ok && call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/")
+	return ok && (call.Function.URI != "" || call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/"))
 }
 
-// fetch returns the node that obtains the image of f, which n is the first to call.
+// fetch returns the node that obtains the image or the program of f, which n is the first to call.
 func fetch(n *graph.Node, f function.Function) *graph.Node {
-	id := f.Image
-	if !f.Digest.IsZero() {
+	id, summary := f.Image, "pulled unless it is on this machine"
+	if f.URI != "" {
+		id, summary = diag.Redact(f.URI), "fetched unless it is in the cache"
+	}
+	if f.Program != "" && f.URI != "" {
+		summary = f.Program + " in it, " + summary
+	}
+	if !f.Digest.IsZero() && !strings.HasSuffix(id, f.Digest.String()) {
 		id += "@" + f.Digest.String()
 	}
-	what := function.Function{Name: f.Name, Node: id, Runtime: f.Runtime, Digest: f.Digest, Unverified: f.Unverified, Image: f.Image, Limits: f.Limits}
-	return &graph.Node{ID: id, Op: graph.Fetch{Function: what}, Summary: "pulled unless it is on this machine", Origin: n.Origin, Layer: n.Layer, Item: n.Item}
+	what := function.Function{
+		Name: f.Name, Node: id, Runtime: f.Runtime, Digest: f.Digest, Unverified: f.Unverified, Image: f.Image, URI: f.URI, Program: f.Program, Bin: f.Bin,
+		Unsandboxed: f.Unsandboxed, Limits: f.Limits,
+	}
+	if f.URI == "" {
+		what.Program, what.Bin, what.Unsandboxed = "", "", false
+	}
+	return &graph.Node{ID: id, Op: graph.Fetch{Function: what}, Summary: summary, Origin: n.Origin, Layer: n.Layer, Item: n.Item}
 }

@@ -25,7 +25,9 @@ import (
 type Functions struct {
 	// Trusted are the catalogs that are trusted, in the order in which they are searched: those that are built in come first.
 	Trusted []trust.Source
-	Policy  trust.Policy
+	// Publishers are those whose signatures count.
+	Publishers []trust.Publisher
+	Policy     trust.Policy
 	// ListVersion is the apiVersion of the ResourceList that functions get, [function.ResourceListV1] if empty.
 	ListVersion string
 	// Isolation returns what isolates a program on this machine, empty for nothing, and why nothing does. It is asked when the
@@ -127,7 +129,7 @@ func (s *steps) ownCatalogs() (list []catalog.Listed) {
 func (s *steps) checkCatalogs() {
 	for i, c := range s.catalogs {
 		first := slices.IndexFunc(s.catalogs, func(o catalog.Listed) bool { return o.Text == c.Text && o.Source == c.Source })
-		if _, err := catalog.ParseRef(c.Text); err != nil {
+		if _, err := catalog.ParseRefIn(c.Dir, c.Text, loaders.Exists); err != nil {
 			s.ErrorAt(c.Source, c.Path, err)
 		} else if first < i {
 			s.Warn(c.Source, c.Path, "%q is listed twice", c.Text)
@@ -179,7 +181,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	}
 	fn := dec.Function
 	if s.dir.IsFetched() {
-		fn.Dir = "" // it is no directory of this machine
+		fn.Dir = "" // there is no such directory on this machine
 	}
 	fn.Config = d.configText(config)
 	at := d.r.Pos
@@ -232,10 +234,15 @@ func (c *compiler) legacy(in *function.Inline) {
 // facts finds out what the decision needs to know: digests of programs and images, and where links lead.
 func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 	needs := policy.Needs(*req)
-	req.Facts.Programs, req.Facts.Images, req.Facts.Mounts = map[string]trust.Program{}, map[string]trust.Image{}, map[string]trust.Mount{}
+	req.Facts.Programs, req.Facts.Fetched = map[string]trust.Program{}, map[string]trust.Fetched{}
+	req.Facts.Images, req.Facts.Mounts = map[string]trust.Image{}, map[string]trust.Mount{}
 	for i, path := range needs.Programs {
 		p, err := s.c.files.Program(path, needs.Roots[i])
 		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
+	}
+	for _, address := range needs.Addresses {
+		digest, err := s.c.files.FetchProgram(address)
+		req.Facts.Fetched[address] = trust.Fetched{Digest: digest, Err: err}
 	}
 	for _, image := range needs.Images {
 		req.Facts.Images[image] = s.c.image(image)

@@ -157,7 +157,7 @@ func Compile(dirs []string, o Options) *Plan {
 	c.plan.Graph = withFetches(c.plan.Graph)
 	c.trusted.Decide()
 	if c.plan.foundAll() {
-		c.trusted.DenyUnread()
+		c.trusted.Unread()
 	}
 	c.unusedConfigs()
 	c.plan.warn(&c.warnings)
@@ -217,7 +217,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		schemaChecked: map[*catalog.Entry]bool{},
 	}
 	c.trusted = trusted.New(trusted.Config{
-		Sources: o.Functions.Trusted, Cwd: o.Cwd, Policy: o.Functions.Policy, Files: files, Rendered: c.rendered, Warnings: &c.warnings,
+		Sources: o.Functions.Trusted, Publishers: o.Functions.Publishers, Cwd: o.Cwd, Policy: o.Functions.Policy, Files: files, Rendered: c.rendered, Warnings: &c.warnings,
 		Deny: func(err error, why trust.Reason) { c.deny(Denial{"", err, why}) },
 	})
 	return c

@@ -21,7 +21,8 @@ const (
 	Any     Use = iota // an entry of resources: a file, or a layer
 	Dir                // a layer
 	File               // a patch, a schema, data: without a scheme it is a path, except in the form repo.git/path@ref
-	Catalog            // a catalog or a program: a file in any form
+	Catalog            // a catalog: a file in any form
+	Blob               // a program: what is sent, also if it is an archive
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.
@@ -81,7 +82,7 @@ func parse(text string, use Use) (Reference, error) {
 // parseHTTP decides whether a URL names a file or a repository.
 func parseHTTP(text string, use Use) (Reference, error) {
 	file, err := parseFile(text, use)
-	if err != nil || file.Archive || use == File && !hasCommitForm(text) {
+	if err != nil || file.Archive || (use == File || use == Blob) && !hasCommitForm(text) {
 		return file, err
 	}
 	repo, err := parseGit(text)
@@ -177,7 +178,7 @@ func parseFile(text string, use Use) (r Reference, err error) {
 			return r, fmt.Errorf("the checksum %q must be sha256: and 64 hexadecimal digits", pin)
 		}
 	}
-	if i := archiveEnd(u.Path); i > 0 && (use != Catalog || !r.Pin.IsZero()) {
+	if i := archiveEnd(u.Path); i > 0 && use != Blob && (use != Catalog || !r.Pin.IsZero()) {
 		r.Archive = true
 		var ok bool
 		if r.Path, ok = cleanPath(u.Path[i:]); !ok {

@@ -25,9 +25,9 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 	switch {
 	case known && !r.Mutable() && versionOf(r) != e.Version():
 		err = differs(e, "it is referred to as "+versionOf(r))
-	case !known && r.Mutable() && s.Locked:
+	case !known && r.Mutable() && s.Locked && use != reference.Blob: // the digest of a program is what its catalog says
 		err = s.missing(r)
-	case known && r.Mutable() && use != reference.Catalog:
+	case known && r.Mutable() && use != reference.Catalog && use != reference.Blob:
 		c, err = openEntry(text, r, e, open)
 	default:
 		c, err = open(r)
@@ -35,7 +35,7 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 	if err == nil && known && c.Version.String() != e.Version() {
 		return nil, differs(e, "what came is "+c.Version.String())
 	}
-	if err == nil && s.Found != nil {
+	if err == nil && s.Found != nil && use != reference.Blob {
 		s.Found(entryOf(r, c.Version))
 	}
 	return c, err

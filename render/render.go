@@ -18,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
@@ -142,7 +143,12 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) error {
 	if err := Denied(plan); err != nil {
 		return err
 	}
-	o.Run.Executor = o.executor
+	programs, end := o.Sources.programs()
+	defer end()
+	o.Run.Executor = func(runtime function.Runtime) (scheduler.Executor, error) {
+		x, err := o.executor(runtime)
+		return fetchingExecutor{x, programs}, err
+	}
 	return errors.Join(scheduler.Run(ctx, plan.Graph, o.Run)...)
 }
 

@@ -37,25 +37,14 @@ type Sources struct {
 
 // fetching lets the planner fetch. Sessions are made when something is fetched; end releases what they hold.
 func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
-	var opened *cache.Cache
-	ordinary := sync.OnceValues(func() (*remote.Session, error) {
-		opt := s.Options
-		if opt.Cache == nil {
-			var err error
-			if opened, err = s.OpenCache(); err != nil {
-				return nil, err
-			}
-			opt.Cache = opened
-		}
-		return remote.NewSession(opt), nil
-	})
+	ordinary, end := s.session()
 	vendored := sync.OnceValues(s.vendored)
 	fetch = func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
 		r, err := reference.Parse(text, use)
 		if err != nil {
 			return nil, err
 		}
-		session, fromVendor := ordinary, s.Vendor != "" && use != reference.Catalog
+		session, fromVendor := ordinary, s.Vendor != "" && use != reference.Catalog && use != reference.Blob
 		if fromVendor {
 			session = vendored
 		}
@@ -69,22 +58,45 @@ func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		}
 		return c, err
 	}
-	return fetch, func() {
-		if opened != nil {
-			opened.Close()
+	return fetch, end
+}
+
+// An opened session has its cache beside it.
+type opened struct {
+	*remote.Session
+	cache *cache.Cache
+}
+
+// session returns what makes the session of a run when it is needed, and what releases what that holds.
+func (s Sources) session() (session func() (opened, error), end func()) {
+	var own *cache.Cache
+	session = sync.OnceValues(func() (opened, error) {
+		opt := s.Options
+		if opt.Cache == nil {
+			var err error
+			if own, err = s.OpenCache(); err != nil {
+				return opened{}, err
+			}
+			opt.Cache = own
+		}
+		return opened{remote.NewSession(opt), opt.Cache}, nil
+	})
+	return session, func() {
+		if own != nil {
+			own.Close()
 		}
 	}
 }
 
 // vendored returns the session that opens what is in the folder [Sources.Vendor], and nothing else.
-func (s Sources) vendored() (*remote.Session, error) {
+func (s Sources) vendored() (opened, error) {
 	c, err := cache.OpenCopy(s.Vendor)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
 	opt := s.Options
 	opt.Cache, opt.Offline = c, true
-	return remote.NewSession(opt), nil
+	return opened{remote.NewSession(opt), c}, nil
 }
 
 // OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.

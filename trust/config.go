@@ -19,7 +19,8 @@ const (
 
 // A Config is the user's configuration: the catalogs that are trusted without a flag (TR-26, TR-27, TR-34).
 type Config struct {
-	Catalogs []Configured
+	Catalogs   []Configured
+	Publishers []Publisher
 }
 
 // A Configured is an entry of trustedCatalogs.
@@ -41,12 +42,17 @@ func ParseConfig(src *yaml.Source) (*Config, error) {
 		return c, nil
 	}
 	top := yaml.NewCursor(doc.Value, doc.Locate)
-	if top.Known("apiVersion", "kind", "metadata", "trustedCatalogs") {
+	if top.Known("apiVersion", "kind", "metadata", "trustedCatalogs", "publishers") {
 		checkConfigKind(top)
 		for _, item := range top.Field("trustedCatalogs").Items() {
 			if text := item.Line(); text != "" {
-				c.add(item, text)
+				if e, ok := configured(item, text); ok {
+					c.Catalogs = append(c.Catalogs, e)
+				}
 			}
+		}
+		for _, item := range top.Field("publishers").Items() {
+			c.Publishers = append(c.Publishers, publisher(item))
 		}
 	}
 	return c, top.Err()
@@ -65,22 +71,32 @@ func checkConfigKind(top yaml.Cursor) {
 	}
 }
 
-func (c *Config) add(item yaml.Cursor, text string) {
-	place, below := strings.CutSuffix(text, "/*")
-	ref, err := catalog.ParseRef(place)
+// configured reads a reference, or a place with /* behind it.
+func configured(item yaml.Cursor, text string) (e Configured, ok bool) {
+	place, below, ref, err := parseEntry(text)
 	switch {
 	case err != nil:
 		text, hints := diag.Parts(err)
 		item.Errorf("%s", text).Hints = hints
-		return
+		return e, false
 	case strings.Contains(text, "*") && (!below || strings.Contains(place, "*")):
 		item.Errorf("%q: a * stands for everything below a place and comes last, after a /", diag.Redact(text))
-		return
+		return e, false
 	case !ref.Remote() && !ref.Absolute():
 		item.Errorf("%q: the path must be absolute", text).Hint("a relative path would name another catalog in each directory")
-		return
+		return e, false
 	}
-	c.Catalogs = append(c.Catalogs, Configured{Ref: ref.Shown(place), Below: below, Pos: item.Pos()})
+	return Configured{Ref: ref.Shown(place), Below: below, Pos: item.Pos()}, true
+}
+
+// parseEntry reads the text of an entry; place is the text without /*.
+func parseEntry(text string) (place string, below bool, ref catalog.Ref, err error) {
+	if place, below = strings.CutSuffix(text, "/*"); below {
+		ref, err = catalog.ParsePlace(place)
+	} else {
+		ref, err = catalog.ParseRef(place)
+	}
+	return place, below, ref, err
 }
 
 // String returns the entry as it is written, but for credentials.
@@ -111,8 +127,7 @@ func EditConfig(src *yaml.Source, text string, remove bool) (data []byte, found 
 	if err != nil {
 		return nil, false, err
 	}
-	place, below := strings.CutSuffix(text, "/*")
-	ref, err := catalog.ParseRef(place)
+	_, below, ref, err := parseEntry(text)
 	if err != nil {
 		return nil, false, err
 	}
@@ -128,6 +143,7 @@ func EditConfig(src *yaml.Source, text string, remove bool) (data []byte, found 
 	case len(lines) == 0:
 		lines = []string{"apiVersion: " + ConfigVersion + "\n", "kind: " + ConfigKind + "\n", "trustedCatalogs:\n", entry}
 	case len(c.Catalogs) == 0:
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "trustedCatalogs:" }) // whose last entry was removed
 		lines = append(lines, "trustedCatalogs:\n", entry)
 	default:
 		e := c.Catalogs[len(c.Catalogs)-1]

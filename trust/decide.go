@@ -177,7 +177,7 @@ func (x *decider) unknown() {
 	err.Hint("it is needed by %s", x.r.Node)
 	last := &x.d.Denials[len(x.d.Denials)-1]
 	for _, n := range x.r.Named {
-		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, n.advice())
+		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, n.flag())
 		last.Allow = append(last.Allow, n.flag())
 	}
 	if len(x.r.Named) == 0 {
@@ -210,6 +210,7 @@ func (x *decider) denyUnavailable() bool {
 	}
 	why, hints := diag.Parts(all[0])
 	err := x.deny(Invalid, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why)
+	err.Err = t.Err
 	err.Hints = append(err.Hints, hints...)
 	for _, more := range all[1:] {
 		text, hints := diag.Parts(more)

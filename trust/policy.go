@@ -19,6 +19,7 @@ import (
 // The flags that messages name.
 const (
 	FlagTrust       = "--trusted-plugin-catalog"
+	FlagChecksums   = "--require-catalog-checksums"
 	FlagAlpha       = "--enable-alpha-plugins"
 	FlagExec        = "--enable-exec"
 	FlagNetwork     = "--network"
@@ -67,8 +68,8 @@ type Policy struct {
 	AllowUnverified bool
 	// AllowUnsandboxed lets programs run where this machine cannot isolate them.
 	AllowUnsandboxed bool
-	// Strict turns warnings about trust into denials.
-	Strict bool
+	// Strict turns warnings about trust into denials, and RequireChecksums the one about a remote catalog that can change.
+	Strict, RequireChecksums bool
 	// Executors are programs of third parties that run the functions of a runtime in place of krmflow's own executors, as
 	// messages show them. What isolates a function is up to them.
 	Executors map[function.Runtime]string
@@ -116,6 +117,12 @@ type Trusted struct {
 	Err     error            // why
 	// Content is the catalog itself if it is compiled in.
 	Content []byte
+	// Digest is what a pin of the catalog names, once it was read: the manifest of an artifact, else its bytes.
+	Digest krm.Digest
+	// Named is true if it is trusted because a layer names it, and the user trusts all that is below some place.
+	Named bool
+	// Signed is the publisher whose signature was verified, empty for none.
+	Signed string
 	// Denial is set instead of Err if the catalog must not be read.
 	Denial *Denial
 	// By says where the trust comes from: [ByFlag], [ByConfig] or [ByBuiltIn].
@@ -160,23 +167,16 @@ func (n Named) flag() string {
 	return FlagTrust + "=" + value
 }
 
-// advice is the flag as a hint shows it.
-func (n Named) advice() string {
-	if n.Ref.Remote() {
-		return n.flag() + " (remote catalogs are not supported yet)"
-	}
-	return n.flag()
-}
-
 // Warning returns the notice that the layer names a catalog that is not trusted.
 func (n Named) Warning() *diag.Error {
-	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", n.advice())
+	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", n.flag())
 }
 
 // Facts are what the caller found out about this machine.
 type Facts struct {
-	// Programs, Images and Mounts answer [Needs]. What is missing is denied.
+	// Programs, Fetched, Images and Mounts answer [Needs]. What is missing is denied.
 	Programs map[string]Program
+	Fetched  map[string]Fetched // by address
 	Images   map[string]Image
 	Mounts   map[string]Mount
 	// Legacy is where a legacy plugin of kustomize for the configuration lies, empty if there is none.
@@ -194,6 +194,12 @@ type Program struct {
 	Digest krm.Digest  // of what is there; none if Real is not where programs may be
 	Mode   fs.FileMode // 0 if it is not known
 	Err    error       // why the program cannot be read
+}
+
+// A Fetched is what was found at an address.
+type Fetched struct {
+	Digest krm.Digest // of what is sent
+	Err    error      // why it cannot be had
 }
 
 // An Image is what was found about a reference of [Needs].Images.

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/catalog"
-	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 )
 
@@ -25,7 +22,7 @@ func (d *Decision) Line() string {
 	switch {
 	case d.Function.Unverified:
 		add("UNVERIFIED")
-	case d.Allowed && d.Entry != nil && d.Runtime == function.RuntimeContainer:
+	case d.Allowed && d.Entry != nil && (d.Runtime == function.RuntimeContainer || d.Function.URI != ""):
 		add("pinned") // the executor verifies it, before any function runs
 	case d.Allowed && d.Entry != nil:
 		add("verified")
@@ -89,44 +86,4 @@ func (d *Decision) Allow() []string {
 	}
 	slices.Sort(flags)
 	return slices.Compact(flags)
-}
-
-// A CatalogRequest is a catalog that the user trusts by name, as it was found.
-type CatalogRequest struct {
-	Ref    catalog.Ref
-	Digest krm.Digest
-	// Shares says what that is rendered holds the catalog, "tree" or "repository", "" for neither: who may change that may change
-	// the catalog.
-	Shares string
-	// BuiltIn is true for catalogs that are compiled in.
-	BuiltIn bool
-}
-
-// DecideCatalog verifies the bytes of a trusted catalog against its pin. A denied catalog must not be parsed.
-func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial *Denial) {
-	pinned := r.Ref.Pinned(r.Digest)
-	if !r.Ref.Pin.IsZero() && r.Ref.Scheme != catalog.OCI { // the pin of an OCI artifact is that of its manifest
-		if r.Ref.Pin == r.Digest {
-			return nil, nil
-		}
-		err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", r.Ref.Show()).
-			Hint("want %s", r.Ref.Pin).Hint("got  %s", r.Digest).Hint("nothing was executed")
-		return nil, &Denial{Reason: Mismatch, Err: err}
-	}
-	what := ""
-	switch {
-	case r.BuiltIn || !r.Ref.Pin.IsZero():
-		return nil, nil
-	case r.Ref.Remote():
-		what = "is remote and not pinned"
-	case r.Shares != "":
-		what = fmt.Sprintf("lies in the %s that is rendered and is not pinned: whoever changes the %[1]s can change what is trusted", r.Shares)
-	default:
-		return nil, nil
-	}
-	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s=%s", FlagTrust, pinned)
-	if p.Strict {
-		return nil, &Denial{Reason: Untrusted, Err: err, Allow: []string{FlagTrust + "=" + pinned}}
-	}
-	return []*diag.Error{err}, nil
 }

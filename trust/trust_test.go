@@ -156,7 +156,14 @@ func TestDecide(t *testing.T) {
 		{"inline, a link out", alphaExec, "{exec: {path: out.sh}}", nil, 3, []string{"leads to /bin/sh"}},
 		{"PATH is not searched", alphaExec, "{exec: {path: ksops}}", nil, 1, []string{"PATH is not searched"}},
 		{"Go plugins are refused", alphaExec, "{exec: {path: a.so}}", nil, 1, []string{"Go plugin"}},
-		{"a remote program", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn', sha256: " + hexA + "}}"}, 1, []string{"not supported yet"}},
+		{"a remote program", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn', sha256: " + hexA + "}}"}, 0, []string{"exec https://e.co/fn  sha256:" + hexA + "  pinned"}},
+		{"an artifact by digest needs no sha256", Policy{}, "", []string{"{exec: {path: 'oci://e.co/fn@sha256:" + hexA + "'}}"}, 0, []string{"sha256:" + hexA + "  pinned"}},
+		{"a remote program without a digest", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn'}}"}, 3, []string{"has no digest"}},
+		{"a commit is no digest", Policy{}, "", []string{"{exec: {path: 'git::https://e.co/r.git//fn?ref=" + hexA + "'}}"}, 3, []string{"has no digest"}},
+		{"a remote program that was not examined never runs", Policy{AllowUnverified: true}, "", []string{"{exec: {path: 'https://e.co/fn'}}"}, 4, []string{"was not examined"}},
+		{"a remote program with two digests", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn#sha256=" + hexB + "', sha256: " + hexA + "}}"}, 4, []string{hexA, hexB}},
+		{"a remote archive without bin", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn.tgz', sha256: " + hexA + "}}"}, 1, []string{"bin does not say which file"}},
+		{"a scheme that nobody knows", Policy{}, "", []string{"{exec: {path: 's3://e.co/fn', sha256: " + hexA + "}}"}, 1, []string{"s3 is not supported"}},
 		{"an archive", Policy{}, "", []string{"{exec: {path: fn.tar.gz, sha256: " + hexA + "}}"}, 1, []string{"not supported yet"}},
 
 		// The grid of the flags for uncatalogued functions.
@@ -212,10 +219,10 @@ func check(t *testing.T, row string, p Policy, r Request, exit int, want []strin
 			t.Errorf("%s: %q is not in\n%s", row, w, text)
 		}
 	}
-	if !d.Allowed && (d.Function.Runtime != "" || d.Function.Program != "" || d.Function.Image != "") {
+	if !d.Allowed && (d.Function.Runtime != "" || d.Function.Program != "" || d.Function.URI != "" || d.Function.Image != "") {
 		t.Errorf("%s: a denied decision carries the function", row)
 	}
-	if d.Allowed && d.Function.Runtime == function.RuntimeExec && (d.Function.Digest.IsZero() || d.Function.Program == "" || d.Function.Root == "") {
+	if d.Allowed && d.Function.Runtime == function.RuntimeExec && (d.Function.Digest.IsZero() || d.Function.URI == "" && (d.Function.Program == "" || d.Function.Root == "")) {
 		t.Errorf("%s: incomplete %+v", row, d.Function)
 	}
 	return d

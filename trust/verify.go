@@ -21,6 +21,8 @@ type Needs struct {
 	// Images are references without a digest: what runs by a digest is that image or none.
 	Images []string
 	Mounts []string // absolute paths of the sources of bind mounts
+	// Addresses are those of programs of which only fetching tells what they are.
+	Addresses []string
 }
 
 // Needs returns what has to be found out for r, whose Facts do not count. Nothing is looked at that could not run: for a
@@ -56,10 +58,14 @@ func (p Policy) Needs(r Request) (n Needs) {
 			n.image(e.Container.Text)
 		}
 	}
-	if dir := e.Catalog.Ref.Dir(); dir != "" {
-		if sel, err := e.Select(r.OS, r.Arch, function.RuntimeExec); err == nil && sel.Runtime != function.RuntimeContainer && !catalog.IsAddress(sel.Platform.URI) {
-			program(dir, sel.Platform.URI)
-		}
+	sel, err := e.Select(r.OS, r.Arch, function.RuntimeExec)
+	if err != nil || sel.Runtime == function.RuntimeContainer {
+		return n
+	}
+	if dir := e.Catalog.Ref.Dir(); catalog.IsAddress(sel.Platform.URI) {
+		n.address(p, e, sel.Platform)
+	} else if dir != "" {
+		program(dir, sel.Platform.URI)
 	}
 	return n
 }
@@ -136,7 +142,7 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	dir := e.Catalog.Ref.Dir()
 	switch {
 	case catalog.IsAddress(p.URI):
-		x.deny(Invalid, nil, "the program %s of %s is remote, which is not supported yet", x.d.Source, e)
+		x.remoteProgram(e, p)
 		return
 	case dir == "":
 		x.deny(Untrusted, nil, "%s cannot name a path on this machine: %s", e, x.d.Source)
@@ -155,15 +161,20 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 		return
 	}
 	x.fn.Program, x.fn.Root, x.fn.Digest, x.fn.Bin = found.Real, dir, found.Digest, binName(p.Bin)
-	if in := x.r.Inline; in != nil && len(in.Exec.Args) > 0 {
-		x.fn.Args = in.Exec.Args
-		x.grant("catalog "+e.Catalog.Ref.Show(), "arguments")
-	}
+	x.arguments(e)
 	switch {
 	case !p.Pin.Given:
 		x.unverified(e, found.Digest)
 	case p.Pin.Digest != found.Digest:
 		x.mismatch(e, x.d.Source, p.Pin.Digest, found.Digest)
+	}
+}
+
+// arguments gives the program of an entry the arguments that the configuration says.
+func (x *decider) arguments(e *catalog.Entry) {
+	if in := x.r.Inline; in != nil && len(in.Exec.Args) > 0 {
+		x.fn.Args = in.Exec.Args
+		x.grant("catalog "+e.Catalog.Ref.Show(), "arguments")
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -18,23 +20,16 @@ import (
 )
 
 // readCatalog reads the catalog that text names, a path or an address, and checks its pin. It trusts nothing.
-func readCatalog(text string) (*catalog.Catalog, error) {
+func (a *app) readCatalog(ctx context.Context, text string) (catalogView, error) {
 	ref, err := parseRefFlag("catalog", text)
-	if err == nil {
-		err = ref.Supported()
-	}
 	if err != nil {
-		return nil, err
+		return catalogView{}, err
 	}
-	data, err := loaders.ReadFile(ref.Location, catalog.MaxSize)
-	if err != nil {
-		return nil, fmt.Errorf("catalog %s: %w", ref.Show(), err)
+	if a.log == nil {
+		a.log = a.flags.logger(a.stderr)
 	}
-	src := &yaml.Source{File: diag.Redact(ref.Location), Data: data}
-	if _, denial := (trust.Policy{}).DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: src.Digest()}); denial != nil {
-		return nil, &exitError{exitOfDenial(denial.Reason), denial.Err}
-	}
-	return catalog.Parse(src, ref)
+	c, digest, err := a.fetching().ReadCatalog(ctx, ref)
+	return catalogView{Catalog: c, digest: digest}, err
 }
 
 func viewCatalogCommand(a *app) *cobra.Command {
@@ -46,28 +41,31 @@ func viewCatalogCommand(a *app) *cobra.Command {
 		Long: `Print who publishes the functions of a catalog, what runs for each, whether that can be verified, and what it is granted.
 Nothing is executed and nothing is trusted: a catalog is the word of its author. The last line is the flag that would trust it as it is
 now.`,
-		Example: "  krmflow view catalog catalog.yaml\n  krmflow view catalog catalog.yaml -o yaml",
+		Example: "  krmflow view catalog catalog.yaml\n  krmflow view catalog oci://ghcr.io/example/catalog:v1 -o yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if builtIn {
 				return atMost(0)(cmd, args)
 			}
 			return exactly(1, "a catalog")(cmd, args)
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.sourceFlags.validate(); err != nil {
+				return err
+			}
 			if builtIn {
-				return a.viewBuiltIn(format)
+				return a.viewBuiltIn(cmd.Context(), format)
 			}
-			c, err := readCatalog(args[0])
+			v, err := a.readCatalog(cmd.Context(), args[0])
+			if err == nil {
+				v.by, err = v.trustedBy()
+			}
 			if err != nil {
 				return err
 			}
-			trusted, err := a.trustedBy(c)
-			if err != nil {
-				return err
-			}
-			return a.viewCatalog(catalogView{c, trusted}, format)
+			return a.viewCatalog(v, format)
 		},
 	}
+	a.sourceFlags.register(cmd)
 	cmd.Flags().BoolVar(&builtIn, "builtin", false, "show the catalogs that are compiled into this krmflow")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, yaml or json")
 	return cmd
@@ -86,17 +84,19 @@ func (a *app) viewCatalog(v catalogView, format string) error {
 }
 
 // viewBuiltIn shows the catalogs that are compiled in, those of which only the reference is by that.
-func (a *app) viewBuiltIn(format string) error {
+func (a *app) viewBuiltIn(ctx context.Context, format string) error {
 	for _, s := range settings.BuiltIn() {
-		var c *catalog.Catalog
+		var v catalogView
 		var err error
 		if s.Content != nil {
-			c, err = catalog.Parse(&yaml.Source{File: s.Ref, Data: s.Content}, catalog.BuiltIn(s.Ref))
+			src := &yaml.Source{File: s.Ref, Data: s.Content}
+			v.digest = src.Digest()
+			v.Catalog, err = catalog.Parse(src, catalog.BuiltIn(s.Ref))
 		} else {
-			c, err = readCatalog(s.Ref)
+			v, err = a.readCatalog(ctx, s.Ref)
 		}
-		if err == nil {
-			err = a.viewCatalog(catalogView{c, s.By}, format)
+		if v.by = s.By; err == nil {
+			err = a.viewCatalog(v, format)
 		}
 		if err != nil {
 			return err
@@ -105,15 +105,15 @@ func (a *app) viewBuiltIn(format string) error {
 	return nil
 }
 
-// trustedBy returns who trusts c without a flag, empty if nobody does.
-func (a *app) trustedBy(c *catalog.Catalog) (string, error) {
+// trustedBy returns who trusts the catalog without a flag, empty if nobody does.
+func (v catalogView) trustedBy() (string, error) {
 	config, err := settings.ReadConfig()
 	if err != nil {
 		return "", err
 	}
-	ref := realRef(c.Ref)
+	ref := realRef(v.Ref)
 	for _, e := range config.Catalogs {
-		if e.Covers(ref) && (e.Ref.Pin.IsZero() || e.Ref.Pin == c.Digest) {
+		if e.Covers(ref) && (e.Ref.Pin.IsZero() || e.Ref.Pin == v.digest) {
 			return "by " + e.Pos.String(), nil
 		}
 	}
@@ -137,10 +137,11 @@ func realRef(ref catalog.Ref) catalog.Ref {
 // catalogView is what view catalog shows.
 type catalogView struct {
 	*catalog.Catalog
-	by string
+	digest krm.Digest // that a pin has
+	by     string
 }
 
-func (v catalogView) flag() string { return trust.FlagTrust + "=" + v.Ref.Pinned(v.Digest) }
+func (v catalogView) flag() string { return trust.FlagTrust + "=" + v.Ref.Pinned(v.digest) }
 
 func (v catalogView) trusted() string {
 	return cmp.Or(v.by, "no")
@@ -148,7 +149,7 @@ func (v catalogView) trusted() string {
 
 func (v catalogView) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "catalog  %s\ndigest   %s\ntrusted  %s\n\n%s\n", v.Ref.Show(), v.Digest, v.trusted(), v.Describe())
+	fmt.Fprintf(&b, "catalog  %s\ndigest   %s\ntrusted  %s\n\n%s\n", v.Ref.Show(), v.digest, v.trusted(), v.Describe())
 	for _, f := range v.Lint() {
 		fmt.Fprintf(&b, "finding  %v\n", f)
 	}
@@ -165,7 +166,7 @@ func (v catalogView) value() yaml.Value {
 	}
 	return yaml.MapOf(
 		yaml.Field{Key: "catalog", Value: v.Value()},
-		yaml.Field{Key: "digest", Value: yaml.Str(v.Digest.String())},
+		yaml.Field{Key: "digest", Value: yaml.Str(v.digest.String())},
 		yaml.Field{Key: "findings", Value: yaml.SeqOf(findings...)},
 		yaml.Field{Key: "flag", Value: yaml.Str(v.flag())},
 		yaml.Field{Key: "reference", Value: yaml.Str(v.Ref.Show())},
@@ -187,11 +188,14 @@ warning. With --strict every warning is an error.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.sourceFlags.validate(); err != nil {
+				return err
+			}
 			a.log = a.flags.logger(a.stderr)
 			var errs []error
 			for _, text := range args {
-				c, err := readCatalog(text)
+				c, err := a.readCatalog(cmd.Context(), text)
 				if err != nil {
 					errs = append(errs, err)
 					continue
@@ -203,6 +207,7 @@ warning. With --strict every warning is an error.`,
 			return errors.Join(append(errs, a.strictError())...)
 		},
 	}
+	a.sourceFlags.register(catalogs)
 	catalogs.Flags().BoolVar(&a.strict, "strict", false, "treat every warning as an error")
 	cmd.AddCommand(catalogs)
 	return cmd

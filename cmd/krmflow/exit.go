@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/krmflow/krmflow/trust"
@@ -125,7 +127,7 @@ func exitOfRun(err error) int {
 	case errors.As(err, &denied):
 		code := 0
 		for _, d := range denied.Denials {
-			code = max(code, exitOfDenial(d.Reason))
+			code = max(code, exitOfDenial(d))
 		}
 		return code
 	case errors.As(err, &results):
@@ -156,10 +158,10 @@ func exitOfFunction(c function.Code) int {
 	return exitInternal
 }
 
-func exitOfDenial(r trust.Reason) int {
-	switch r {
+func exitOfDenial(d planner.Denial) int {
+	switch d.Reason {
 	case trust.Invalid:
-		return exitInput
+		return cmp.Or(exitOfSource(d.Err), exitInput)
 	case trust.Mismatch:
 		return exitVerified
 	}

@@ -29,6 +29,7 @@ type functionFlags struct {
 	networkName                          string
 	mounts, env                          []string
 	strictTrust, unverified, unsandboxed bool
+	checksums                            bool
 	preferExec                           bool
 	allowErrorResults                    bool
 	timeout                              time.Duration
@@ -50,6 +51,7 @@ func (f *functionFlags) register(cmd *cobra.Command) {
 	fs.VarP((*repeated)(&f.env), "env", "e", "environment variables of uncatalogued functions: NAME or NAME=VALUE")
 	fs.BoolVar(&f.asCurrentUser, "as-current-user", false, "run containers with the user's own ids")
 	fs.BoolVar(&f.strictTrust, "strict-trust", false, "deny what is otherwise a warning about trust")
+	fs.BoolVar(&f.checksums, "require-catalog-checksums", false, "deny remote catalogs that have neither a checksum nor a commit")
 	fs.BoolVar(&f.unverified, "allow-unverified", false, "allow catalog entries without a digest")
 	fs.BoolVar(&f.unsandboxed, "allow-unsandboxed", false, "run programs without a sandbox")
 	fs.BoolVar(&f.allowErrorResults, "allow-error-results", false, "accept results of severity error from functions that exit 0")
@@ -79,13 +81,13 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 			return planner.Functions{}, usageError(fmt.Errorf("--%s must be more than 0", l.flag))
 		}
 	}
-	sources, err := f.trustedCatalogs()
+	sources, publishers, err := f.trustedCatalogs()
 	if err != nil {
 		return planner.Functions{}, err
 	}
 	policy := trust.Policy{
 		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
-		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust,
+		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust, RequireChecksums: f.checksums,
 		Limits: function.Limits{Timeout: f.timeout, Memory: f.memory, Output: f.output, Procs: f.procs},
 	}
 	if f.preferExec {
@@ -114,7 +116,7 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 		}
 		policy.Env = append(policy.Env, text)
 	}
-	return planner.Functions{Trusted: sources, Policy: policy, PluginHome: pluginHome(), ListVersion: version}, nil
+	return planner.Functions{Trusted: sources, Publishers: publishers, Policy: policy, PluginHome: pluginHome(), ListVersion: version}, nil
 }
 
 // pluginHome returns where kustomize looks for legacy plugins.

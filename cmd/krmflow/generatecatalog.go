@@ -70,13 +70,13 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 	if err != nil {
 		return err
 	}
-	catalogs, err := a.trustedCatalogs()
+	catalogs, publishers, err := a.trustedCatalogs()
 	if err != nil {
 		return err
 	}
 	// Nothing runs: the policy only lets the planner find out what there is.
 	functions := planner.Functions{
-		Trusted: catalogs, PluginHome: pluginHome(),
+		Trusted: catalogs, Publishers: publishers, PluginHome: pluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
 	sources, err := a.sources(cmd, []string{dir})

@@ -44,6 +44,7 @@ func TestScript(t *testing.T) {
 			"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild, "makekrmflow": makeKrmflow,
 			"private": private, "nothingleft": nothingLeft, "image": image, "hostiletrees": writeHostileTrees,
 			"server": startServer, "requests": requests, "commit": commitFiles, "expand": expand,
+			"fill": fill, "digest": digest, "archive": archive, "registry": startRegistry, "artifact": artifact,
 		},
 	})
 }

@@ -64,9 +64,8 @@ func (f *sourceFlags) validate() error {
 
 // sources returns what the flags mean for a run that renders dirs. What is fetched is told while that happens.
 func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error) {
-	s := render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Found: a.seen.Add, Options: remote.Options{
-		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.fetch,
-	}}
+	s := a.fetching()
+	s.Found = a.seen.Add
 	fs := cmd.Flags()
 	if !a.refetches {
 		s.Vendor = a.beside("vendor", a.vendor, fs.Changed("vendor"), dirs)
@@ -92,6 +91,13 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 		}
 	}
 	return s, err
+}
+
+// fetching returns what the flags say about fetching, without lock file and vendor folder: these are for what layers refer to.
+func (a *app) fetching() render.Sources {
+	return render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Options: remote.Options{
+		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.fetch,
+	}}
 }
 
 // beside returns the path of a file or folder that belongs to what is rendered: what a flag says if it is set; else the default, if that is

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 
+	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/trust"
@@ -18,21 +20,23 @@ func trustCommand(a *app) *cobra.Command {
 		Long: `The catalogs in the user's configuration, $XDG_CONFIG_HOME/krmflow/config.yaml, are trusted in every run. Nobody else may be able to
 write to that file, and no tree can name another one.`,
 	}
+	add := &cobra.Command{
+		Use:   "add REF",
+		Short: "Trust a catalog as it is now",
+		Long: `Write a catalog into the user's configuration, pinned to the content that it has now. A reference that ends in /* stands for every
+catalog below that place that a Kustomization or Composition names; these are not pinned.`,
+		Example: "  krmflow trust add catalogs/team.yaml\n  krmflow trust add oci://ghcr.io/example/catalog:v1\n  krmflow trust add '/srv/catalogs/*'",
+		Args:    exactly(1, "a catalog"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.trustAdd(cmd.Context(), args[0]) },
+	}
+	a.sourceFlags.register(add)
 	cmd.AddCommand(
+		add,
 		&cobra.Command{
 			Use:   "list",
 			Short: "Print the catalogs that are trusted without a flag",
 			Args:  atMost(0),
-			RunE:  func(*cobra.Command, []string) error { return a.trustList() },
-		},
-		&cobra.Command{
-			Use:   "add REF",
-			Short: "Trust a catalog as it is now",
-			Long: `Write a catalog into the user's configuration, pinned to the content that it has now. A reference that ends in /* stands for every
-catalog below that place that a Kustomization or Composition names; these are not pinned.`,
-			Example: "  krmflow trust add catalogs/team.yaml\n  krmflow trust add '/srv/catalogs/*'",
-			Args:    exactly(1, "a catalog"),
-			RunE:    func(_ *cobra.Command, args []string) error { return a.trustAdd(args[0]) },
+			RunE:  func(cmd *cobra.Command, _ []string) error { return a.trustList(cmd.Context()) },
 		},
 		&cobra.Command{
 			Use:   "remove REF",
@@ -44,7 +48,7 @@ catalog below that place that a Kustomization or Composition names; these are no
 	return cmd
 }
 
-func (a *app) trustList() error {
+func (a *app) trustList(ctx context.Context) error {
 	config, err := settings.ReadConfig()
 	if err != nil {
 		return err
@@ -55,20 +59,28 @@ func (a *app) trustList() error {
 	}
 	if settings.Locked() {
 		b.WriteString("nothing else can be trusted by this krmflow\n")
-		config.Catalogs = nil
+		config = &trust.Config{}
 	}
 	for _, e := range config.Catalogs {
-		fmt.Fprintf(&b, "%s  %s\n", e, a.stateOf(e))
+		fmt.Fprintf(&b, "%s  %s\n", e, a.stateOf(ctx, e))
+	}
+	for _, p := range config.Publishers {
+		for _, e := range p.Places {
+			fmt.Fprintf(&b, "%s  signed by %s\n", e, p.Name)
+		}
 	}
 	return a.print(diag.Sanitise(b.String()))
 }
 
 // stateOf says whether the catalog of an entry is what the entry says.
-func (a *app) stateOf(e trust.Configured) string {
+func (a *app) stateOf(ctx context.Context, e trust.Configured) string {
 	if e.Below {
 		return "every catalog below it, not pinned"
 	}
-	c, err := readCatalog(e.Ref.String())
+	if e.Ref.Remote() { // nothing is fetched to list it
+		return map[bool]string{true: "pinned", false: "not pinned"}[e.Ref.Fixed()]
+	}
+	c, err := a.readCatalog(ctx, e.Ref.String())
 	switch {
 	case err != nil:
 		text, _ := diag.Parts(err)
@@ -79,20 +91,23 @@ func (a *app) stateOf(e trust.Configured) string {
 	return diag.Count(len(c.Entries), "function")
 }
 
-func (a *app) trustAdd(text string) error {
+func (a *app) trustAdd(ctx context.Context, text string) error {
 	if settings.Locked() {
 		return errLocked()
+	}
+	if err := a.sourceFlags.validate(); err != nil {
+		return err
 	}
 	entry, err := absoluteRef(text)
 	if err != nil {
 		return err
 	}
 	if _, below := strings.CutSuffix(text, "/*"); !below {
-		c, err := readCatalog(entry)
+		c, err := a.readCatalog(ctx, entry)
 		if err != nil {
 			return err
 		}
-		entry = c.Ref.Pinned(c.Digest)
+		entry = c.Ref.Pinned(c.digest)
 	}
 	if _, err := settings.EditConfig(entry, false); err != nil {
 		return err
@@ -118,7 +133,11 @@ func (a *app) trustRemove(text string) error {
 // absoluteRef returns a reference in which a path is absolute.
 func absoluteRef(text string) (string, error) {
 	place, below := strings.CutSuffix(text, "/*")
-	ref, err := parseRefFlag("catalog", place)
+	parse := parseRefFlag
+	if below {
+		parse = func(_, text string) (catalog.Ref, error) { return catalog.ParsePlace(text) }
+	}
+	ref, err := parse("catalog", place)
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
@@ -43,19 +44,19 @@ func (l *catalogList) register(cmd *cobra.Command) {
 
 // trustedCatalogs returns the catalogs that are trusted, in the order of the search: those that are compiled in, those of flags, those of the
 // user's configuration.
-func (f *functionFlags) trustedCatalogs() ([]trust.Source, error) {
+func (f *functionFlags) trustedCatalogs() ([]trust.Source, []trust.Publisher, error) {
 	list := settings.BuiltIn()
 	for _, text := range f.trusted {
 		if _, err := parseRefFlag(trust.FlagTrust, text); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		list = append(list, trust.Source{Ref: text, By: trust.ByFlag})
 	}
 	if settings.Locked() {
 		if len(f.trusted) > 0 || f.alphaPlugins {
-			return nil, errLocked()
+			return nil, nil, errLocked()
 		}
-		return list, nil
+		return list, nil, nil
 	}
 	config, err := settings.ReadConfig()
 	if err != nil { // which says nothing about trees without functions
@@ -63,12 +64,12 @@ func (f *functionFlags) trustedCatalogs() ([]trust.Source, error) {
 		if errors.As(err, new(*settings.UnsafeError)) {
 			reason = trust.Untrusted
 		}
-		return append(list, trust.Source{By: trust.ByConfig, Denial: &trust.Denial{Reason: reason, Err: diag.AsError(err)}}), nil
+		return append(list, trust.Source{By: trust.ByConfig, Denial: &trust.Denial{Reason: reason, Err: diag.AsError(err)}}), nil, nil
 	}
 	for _, e := range config.Catalogs {
 		list = append(list, trust.Source{Ref: e.Ref.String(), By: trust.ByConfig, Below: e.Below})
 	}
-	return list, nil
+	return list, config.Publishers, nil
 }
 
 // errLocked says that nobody can add to what a distribution of krmflow trusts (TR-29).
@@ -79,7 +80,7 @@ func errLocked() error {
 
 // parseRefFlag reads the value of a flag that names a file and its digest. A digest that cannot be one is as bad as a wrong one.
 func parseRefFlag(flag, text string) (catalog.Ref, error) {
-	ref, err := catalog.ParseRef(text)
+	ref, err := catalog.ParseRefIn("", text, loaders.Exists)
 	var bad *catalog.RefError
 	switch {
 	case errors.As(err, &bad) && bad.Pin:

@@ -39,6 +39,10 @@ type Function struct {
 	// Unverified is true if the user allowed a function without a digest.
 	Unverified bool
 
+	// URI is the address that a program is fetched from, empty for one of this machine. Program is then a path in the archive that is there, and
+	// Digest that of the program, of the archive, or of the artifact. Executors do not get it: who runs a plan fetches the program, verifies
+	// it, and says where it is.
+	URI string
 	// Program and Root are for all runtimes but RuntimeContainer: the real path of the file and the directory that it must not leave. Args
 	// follow the program's name; Dir is the working directory, Root if it is empty.
 	Program, Root string

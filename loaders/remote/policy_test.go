@@ -87,7 +87,7 @@ func TestGitEnvironment(t *testing.T) {
 	t.Setenv("GIT_CONFIG_VALUE_0", "https://host/")
 	for from, want := range map[Origin][]string{
 		FromUser:    {"SSH_AUTH_SOCK=agent", "GIT_ALLOW_PROTOCOL=https:ssh:https", "GIT_CONFIG_KEY_0=url.https://canary2@host/.insteadOf", "GIT_TERMINAL_PROMPT=0"},
-		FromFetched: {"HOME=/dev/null", "GIT_ALLOW_PROTOCOL=https", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_KEY_0=http.followRedirects", "GIT_CONFIG_VALUE_0=false"},
+		FromFetched: {"HOME=/dev/null", "GIT_ALLOW_PROTOCOL=https", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_KEY_1=http.followRedirects", "GIT_CONFIG_VALUE_1=false"},
 	} {
 		g, err := newGit(t.Context(), parse(t, "https://host/r.git"), from)
 		if err != nil {

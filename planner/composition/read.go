@@ -209,7 +209,7 @@ func (r *reader) catalogs(c yaml.Cursor) {
 		if text == "" {
 			continue
 		}
-		if _, err := catalog.ParseRef(text); err != nil {
+		if _, err := catalog.ParseRefIn(r.f.dir.Real, text, loaders.Exists); err != nil {
 			x.Errorf("%v", err)
 			continue
 		}

@@ -48,6 +48,7 @@ type (
 		Ref       string `json:"ref"`
 		Digest    string `json:"digest"`
 		TrustedBy string `json:"trustedBy"`
+		SignedBy  string `json:"signedBy,omitempty"`
 	}
 	nodeDoc struct {
 		ID      string    `json:"id"`
@@ -137,7 +138,7 @@ func WriteJSON(w io.Writer, p *planner.Plan) error {
 		doc.Fetched = append(doc.Fetched, fetchedDoc{f.Reference, f.Version})
 	}
 	for _, t := range p.Catalogs {
-		doc.Catalogs = append(doc.Catalogs, catalogDoc{t.Ref.String(), t.Catalog.Digest.String(), t.By})
+		doc.Catalogs = append(doc.Catalogs, catalogDoc{t.Ref.String(), t.Catalog.Digest.String(), t.By, t.Signed})
 	}
 	for _, f := range p.Failed {
 		d := failedDoc{Dir: f.Dir}

@@ -27,7 +27,11 @@ func WriteText(w io.Writer, p *planner.Plan) error {
 		fmt.Fprintf(b, "fetched %s  %s\n", diag.OneLine(f.Reference), f.Version)
 	}
 	for _, t := range p.Catalogs {
-		fmt.Fprintf(b, "catalog %s  %s  (%s)\n", diag.OneLine(t.Ref.Show()), t.Catalog.Digest, t.By)
+		by := t.By
+		if t.Signed != "" {
+			by += ", signed by " + t.Signed
+		}
+		fmt.Fprintf(b, "catalog %s  %s  (%s)\n", diag.OneLine(t.Ref.Show()), t.Catalog.Digest, diag.OneLine(by))
 	}
 	roots := map[graph.NodeID][]string{}
 	for _, r := range g.Roots {

@@ -3,13 +3,9 @@
 package trusted
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/krmflow/krmflow/catalog"
-	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
@@ -30,9 +26,11 @@ type Catalogs struct {
 type Config struct {
 	// Sources are the catalogs, in the order of the search; relative paths start at Cwd.
 	Sources []trust.Source
-	Cwd     string
-	Policy  trust.Policy
-	Files   *loaders.Local
+	// Publishers are those whose signatures count.
+	Publishers []trust.Publisher
+	Cwd        string
+	Policy     trust.Policy
+	Files      *loaders.Local
 	// Rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
 	Rendered func() []string
 	Warnings *report.Warnings
@@ -70,124 +68,11 @@ func (c *Catalogs) add(t trust.Trusted) {
 	c.list = append(c.list, t)
 }
 
-// trusted returns the catalog of a source, not read yet.
-func (c *Catalogs) trusted(s trust.Source) trust.Trusted {
-	if s.Denial != nil {
-		return trust.Trusted{By: s.By, Denial: s.Denial}
-	}
-	if s.Content != nil {
-		return trust.Trusted{Ref: catalog.BuiltIn(s.Ref), By: s.By, Content: s.Content}
-	}
-	ref, err := catalog.ParseRef(s.Ref)
-	t := trust.Trusted{Ref: ref.Shown(s.Ref), By: s.By}
-	if err == nil {
-		err = ref.Supported()
-	}
-	if err != nil {
-		t.Err = err
-		return t
-	}
-	t.Ref = ref.In(c.Cwd)
-	t.Path = t.Ref.Location
-	if real, err := loaders.Real(t.Ref.Location); err == nil {
-		t.Ref = t.Ref.At(real)
-	}
-	t.Ref = t.Ref.Shown(ref.Show())
-	return t
-}
-
-// Read reads the trusted catalogs, once.
-func (c *Catalogs) Read() {
-	if c.read {
-		return
-	}
-	c.read = true
-	for i := range c.all() {
-		if t := &c.list[i]; t.Err == nil && t.Denial == nil {
-			c.load(t)
-		}
-	}
-}
-
-func (c *Catalogs) load(t *trust.Trusted) {
-	src, err := c.content(t)
-	if err != nil {
-		t.Err = err
-		return
-	}
-	if !c.decide(t, src.Digest()) {
-		return
-	}
-	if t.Catalog, t.Err = catalog.Parse(src, t.Ref); t.Err == nil {
-		c.Warnings.Add(t.Catalog.Notices...)
-	}
-}
-
-// content returns the file of a catalog.
-func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, error) {
-	if t.Content != nil {
-		return &yaml.Source{File: t.Ref.Show(), Data: t.Content}, nil
-	}
-	src, real, err := c.Files.ReadFile(t.Ref.Location)
-	if err == nil && real != t.Ref.Location {
-		err = errors.New("it was moved while this ran")
-	}
-	return src, err
-}
-
-// decide reports whether a catalog may be used, as far as the layers are known by now.
-func (c *Catalogs) decide(t *trust.Trusted, digest krm.Digest) bool {
-	warnings, denial := c.Policy.DecideCatalog(trust.CatalogRequest{Ref: t.Ref, Digest: digest, Shares: c.shares(t), BuiltIn: t.Content != nil})
-	c.Warnings.Add(warnings...)
-	if denial != nil {
-		c.Deny(denial.Err, denial.Reason)
-		t.Denial = denial
-	}
-	return denial == nil
-}
-
-// Decide decides once more when all layers are known: a catalog may lie in one that was loaded after its first use.
-func (c *Catalogs) Decide() {
-	for i := range c.list {
-		if t := &c.list[i]; t.Catalog != nil {
-			c.decide(t, t.Catalog.Digest)
-		}
-	}
-}
-
 // Loaded returns the catalogs that were read.
 func (c *Catalogs) Loaded() (list []trust.Trusted) {
 	for _, t := range c.list {
 		if t.Catalog != nil {
 			list = append(list, t)
-		}
-	}
-	return list
-}
-
-// DenyUnread denies a run with a catalog that cannot be read, although all functions are found in others: whoever named it in a flag meant
-// something by it. Where a function is not found, its own denial says so.
-func (c *Catalogs) DenyUnread() {
-	for _, t := range c.list {
-		if c.read && t.Err != nil && !t.Ref.Remote() && t.By != trust.ByConfig {
-			err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
-			err.Hints = append(err.Hints, report.Hints(t.Err)...)
-			c.Deny(err, trust.Invalid)
-		}
-	}
-}
-
-// Readable returns the trusted catalogs that can be read, for warnings alone: what is wrong with the others matters when a
-// function needs them.
-func (c *Catalogs) Readable() (list []*catalog.Catalog) {
-	for _, t := range c.all() {
-		if t.Catalog == nil && t.Err == nil && t.Denial == nil {
-			if src, err := c.content(&t); err == nil && (t.Ref.Pin.IsZero() || t.Ref.Pin == src.Digest()) {
-				t.Catalog, _ = catalog.Parse(src, t.Ref)
-			}
-		}
-		if t.Catalog != nil {
-			list = append(list, t.Catalog)
 		}
 	}
 	return list
@@ -249,26 +134,38 @@ func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 			ref = ref.At(real)
 		}
 	}
-	for _, s := range c.Sources {
-		if !s.Below || slices.ContainsFunc(c.list, func(t trust.Trusted) bool { return t.Ref.Same(ref) }) {
-			continue
-		}
-		if below, err := catalog.ParseRef(s.Ref); err == nil && ref.Below(below) {
-			c.list = append(c.list, trust.Trusted{Ref: ref.Shown(ref.Location), Path: path, By: s.By})
-			if t := &c.list[len(c.list)-1]; c.read {
-				c.load(t)
-			}
+	known := slices.ContainsFunc(c.list, func(t trust.Trusted) bool { return t.Ref.Same(ref) })
+	if by := c.covers(ref); by != "" && !known {
+		c.list = append(c.list, trust.Trusted{Ref: ref.Shown(ref.Location), Path: path, By: by, Named: true})
+		if c.read {
+			c.load(&c.list[len(c.list)-1])
 		}
 	}
 	return ref
 }
 
+// covers says who trusts a catalog because of the place where it is, empty if nobody does.
+func (c *Catalogs) covers(ref catalog.Ref) string {
+	for _, s := range c.Sources {
+		if !s.Below {
+			continue
+		}
+		if place, err := catalog.ParsePlace(s.Ref); err == nil && ref.Below(place) {
+			return s.By
+		}
+	}
+	if c.publisher(ref) != nil {
+		return trust.ByConfig
+	}
+	return ""
+}
+
 // pinned returns a trusted catalog, denied if it is not the one that an entry of a catalogs field pins.
 func (c *Catalogs) pinned(t trust.Trusted, ref catalog.Ref, at catalog.Listed) trust.Trusted {
-	if ref.Pin.IsZero() || t.Catalog == nil || t.Catalog.Digest == ref.Pin {
+	if ref.Pin.IsZero() || t.Catalog == nil || t.Digest == ref.Pin {
 		return t
 	}
-	_, denial := c.Policy.DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: t.Catalog.Digest})
+	_, denial := c.Policy.DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: t.Digest})
 	denial.Err.Pos, denial.Err.Field = at.Source.Locate(0, at.Path...), at.Source.Field(at.Path)
 	text := denial.Err.Error()
 	if c.mispinned[text] == nil {

@@ -1,0 +1,91 @@
+package catalog
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+)
+
+// ParseRefIn is [ParseRef] for a text in a file of the directory dir. It refuses a text that could be a path or an address, because it
+// begins with the name of a host and exists reports that there is a file or directory of that name.
+func ParseRefIn(dir, text string, exists func(path string) bool) (Ref, error) {
+	ref, err := ParseRef(text)
+	if err == nil && ref.bare != "" && exists(filepath.Join(dir, ref.bare)) {
+		_, rest, _ := strings.Cut(ref.Location, "://")
+		rest = diag.Redact(rest)
+		err = &RefError{Ref: text, Msg: fmt.Sprintf("could be a file or an address, since there is %s here: write ./%s or https://%[2]s", ref.bare, rest)}
+	}
+	return ref, err
+}
+
+// ParsePlace reads what catalogs can be below, for [Ref.Below]: a directory, or what addresses begin with. The error is a [*RefError].
+func ParsePlace(text string) (Ref, error) {
+	if !IsAddress(text) {
+		return ParseRef(text)
+	}
+	location, err := placeOf(text)
+	if err != nil {
+		return Ref{}, &RefError{Ref: text, Msg: err.Error()}
+	}
+	scheme, _, _ := strings.Cut(location, ":")
+	if strings.HasPrefix(scheme, "git+") {
+		scheme = string(Git)
+	}
+	return Ref{Scheme: Scheme(scheme), Location: location, shown: text}, nil
+}
+
+func placeOf(text string) (string, error) {
+	if strings.ContainsAny(text, "?#") {
+		return "", fmt.Errorf("a place has no parameters and no pin")
+	}
+	if rest, ok := strings.CutPrefix(text, "oci://"); ok {
+		m, err := function.ParseImage(strings.TrimSuffix(rest, "/") + "/x")
+		return "oci://" + strings.TrimSuffix(m.Name(), "/x:latest"), err
+	}
+	address := strings.TrimPrefix(strings.TrimPrefix(text, "git::"), "git+")
+	u, err := parseURL(address)
+	switch {
+	case err != nil:
+		return "", err
+	case u.Scheme == "ssh", u.Scheme == "file", address != text, isGitURL(text) && (u.Scheme == "https" || u.Scheme == "http"):
+		return "git+" + u.String(), nil
+	case u.Scheme == "https", u.Scheme == "http":
+		return u.String(), nil
+	}
+	return "", fmt.Errorf("%s is not supported", u.Scheme)
+}
+
+// Below reports whether r is a place below dir, as a file is below a folder. In a repository that is only what is on a branch or has a tag
+// without a slash in its name: commits and other refs of a repository can come from people who may not write to it.
+func (r Ref) Below(dir Ref) bool {
+	rest, ok := strings.CutPrefix(r.Location, strings.TrimSuffix(dir.Location, "/")+"/")
+	ref := r.gitRef()
+	return ok && rest != "" && r.Scheme == dir.Scheme && !isCommit(ref) && !strings.Contains(ref, "/")
+}
+
+// Address returns the text by which r is fetched, with the pin if it is one of what is sent.
+func (r Ref) Address() string {
+	if r.Scheme == Git {
+		return "git::" + strings.TrimPrefix(r.Location, "git+")
+	}
+	r.shown = ""
+	text := r.Location
+	if !r.Pin.IsZero() {
+		text += r.pinText()
+	}
+	return text
+}
+
+// Sibling returns the reference of the file beside r that has its name with end behind it.
+func (r Ref) Sibling(end string) Ref {
+	name, query, ok := strings.Cut(r.Location, "?")
+	r.Location, r.shown, r.Pin = name+end, "", krm.Digest{}
+	if ok {
+		r.Location += "?" + query
+	}
+	return r
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// fill replaces variables of the script in files: fill FILE...
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	for _, file := range args {
+		text := os.Expand(ts.ReadFile(file), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o644))
+	}
+}
+
+// digest sets a variable to the SHA-256 of a file, in hexadecimal digits: digest FILE VARIABLE.
+func digest(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: digest FILE VARIABLE")
+	}
+	ts.Setenv(args[1], fmt.Sprintf("%x", sha256.Sum256([]byte(ts.ReadFile(args[0])))))
+}
+
+// archive makes an archive of files, by the end of its name: archive FILE.tgz|FILE.zip ENTRY=FILE...
+func archive(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: archive FILE ENTRY=FILE...")
+	}
+	var b bytes.Buffer
+	packed := gzip.NewWriter(&b)
+	add := func(name string, data string) {}
+	end := func() error { return nil }
+	if strings.HasSuffix(args[0], ".zip") {
+		w := zip.NewWriter(&b)
+		add = func(name, data string) {
+			f, err := w.Create(name)
+			ts.Check(err)
+			io.WriteString(f, data)
+		}
+		end = w.Close
+	} else {
+		w := tar.NewWriter(packed)
+		add = func(name, data string) {
+			ts.Check(w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Typeflag: tar.TypeReg}))
+			io.WriteString(w, data)
+		}
+		end = func() error { w.Close(); return packed.Close() }
+	}
+	for _, arg := range args[1:] {
+		name, file, _ := strings.Cut(arg, "=")
+		add(name, ts.ReadFile(file))
+	}
+	ts.Check(end())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
+}
+
+// startRegistry starts a registry on this machine that ends with the script, and sets NAME to its address: registry NAME.
+func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: registry NAME")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	address := l.Addr().String()
+	l.Close()
+	dir := ts.MkAbs("." + args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	config := fmt.Sprintf("version: 0.1\nlog: {accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %q}}\nhttp: {addr: %q}\n", dir, address)
+	file := filepath.Join(dir, "config.yaml")
+	ts.Check(os.WriteFile(file, []byte(config), 0o644))
+	cmd := exec.Command("docker-registry", "serve", file)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { cmd.Process.Kill(); cmd.Wait() })
+	for range 100 {
+		if resp, err := http.Get("http://" + address + "/v2/"); err == nil {
+			resp.Body.Close()
+			ts.Setenv(args[0], address)
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	ts.Fatalf("the registry does not start")
+}
+
+// artifact stores files in a registry and sets a variable to the digest: artifact HOST/NAME:TAG VARIABLE MEDIATYPE=FILE...
+func artifact(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: artifact HOST/NAME:TAG VARIABLE MEDIATYPE=FILE...")
+	}
+	host, rest, _ := strings.Cut(args[0], "/")
+	name, tag, _ := strings.Cut(rest, ":")
+	base := "http://" + host + "/v2/" + name
+	send := func(method, url, mediaType, body string) *http.Response {
+		req, err := http.NewRequest(method, url, strings.NewReader(body))
+		ts.Check(err)
+		req.Header.Set("Content-Type", mediaType)
+		resp, err := http.DefaultClient.Do(req)
+		ts.Check(err)
+		resp.Body.Close()
+		if resp.StatusCode >= 300 {
+			ts.Fatalf("%s %s: %s", method, url, resp.Status)
+		}
+		return resp
+	}
+	upload := func(mediaType, title, data string) map[string]any {
+		sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(data)))
+		to := send("POST", base+"/blobs/uploads/", "", "").Header.Get("Location")
+		send("PUT", to+"&digest="+sum, "application/octet-stream", data)
+		return map[string]any{"mediaType": mediaType, "digest": sum, "size": len(data), "annotations": map[string]string{"org.opencontainers.image.title": title}}
+	}
+	var layers []any
+	for _, arg := range args[2:] {
+		mediaType, file, _ := strings.Cut(arg, "=")
+		layers = append(layers, upload(mediaType, filepath.Base(file), ts.ReadFile(file)))
+	}
+	const manifestType = "application/vnd.oci.image.manifest.v1+json"
+	text, err := json.Marshal(map[string]any{
+		"schemaVersion": 2, "mediaType": manifestType, "config": upload("application/vnd.oci.empty.v1+json", "", "{}"), "layers": layers,
+	})
+	ts.Check(err)
+	ts.Setenv(args[1], send("PUT", base+"/manifests/"+tag, manifestType, string(text)).Header.Get("Docker-Content-Digest"))
+}

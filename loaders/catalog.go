@@ -1,0 +1,65 @@
+package loaders
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// ErrVerification is wrapped by errors about something that was fetched and has another digest than it must have.
+var ErrVerification = remote.ErrVerification
+
+// IsUnavailable reports whether err says that something cannot be had now, and not that it is wrong.
+func IsUnavailable(err error) bool {
+	var offline *remote.OfflineError
+	return errors.Is(err, remote.ErrRetrieval) || errors.As(err, &offline)
+}
+
+// FetchCatalog returns the catalog of at most limit bytes that the user names by an address, and the digest that a pin of it has: of the
+// manifest of an artifact, else of the file.
+func (l *Local) FetchCatalog(address string, limit int64) (*yaml.Source, krm.Digest, error) {
+	src, err := l.fetchFile(nil, address, limit)
+	if err != nil {
+		return nil, krm.Digest{}, err
+	}
+	c, err := l.fetch(address, reference.File, remote.FromUser) // the same: this only tells more about it
+	if err != nil || c.Reference.Scheme != reference.OCI {
+		return src, src.Digest(), err
+	}
+	if what, _ := remote.MediaType(c.MediaType); what != "catalog" && what != "definition" {
+		return nil, krm.Digest{}, fmt.Errorf("%q has the media type %q: that of a catalog is %s or %s", diag.Redact(address), diag.Sanitise(c.MediaType),
+			"application/vnd.cncf.kubernetes.krm-func-catalog.layer.v1+yaml", "application/vnd.cncf.kubernetes.krm-func-definition.layer.v1+yaml")
+	}
+	return src, c.Version.Digest, nil
+}
+
+// FetchProgram returns the digest of what is sent for the address of a program that nothing says the digest of.
+func (l *Local) FetchProgram(address string) (krm.Digest, error) {
+	if l.fetch == nil {
+		return krm.Digest{}, fmt.Errorf("%q is remote, and nothing is fetched here", diag.Redact(address))
+	}
+	c, err := l.fetch(address, reference.Blob, remote.FromUser)
+	if err != nil {
+		return krm.Digest{}, err
+	}
+	l.record(address, c)
+	if c.Reference.Scheme == reference.OCI {
+		return c.Version.Digest, nil
+	}
+	data, err := c.Bytes()
+	return krm.DigestOf(data), err
+}
+
+// FetchFile returns the file of at most limit bytes that the user names by an address.
+func (l *Local) FetchFile(address string, limit int64) ([]byte, error) {
+	src, err := l.fetchFile(nil, address, limit)
+	if err != nil {
+		return nil, err
+	}
+	return src.Data, nil
+}

@@ -1,0 +1,149 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// A Program is the file that a function runs.
+type Program struct {
+	Data []byte
+	// Sent is the digest of what was fetched: the program, or the archive that it is in.
+	Sent krm.Digest
+}
+
+// Program returns the program behind a reference of the use [reference.Blob]. If that is an archive, the program is the file member in it, unless
+// member is empty. want is the digest of what is sent or of the program; if it is zero, or that of the artifact that r names, nothing else
+// is compared. Everything is verified each time, whatever the cache says. The errors are those of [Session.Open].
+func (s *Session) Program(ctx context.Context, r reference.Reference, member string, want krm.Digest, from Origin) (*Program, error) {
+	if r.Scheme == reference.OCI && want == r.Pin {
+		want = krm.Digest{} // what is in the artifact has the digests that its manifest says
+	}
+	data, err := s.opt.Cache.Get(want)
+	if want.IsZero() || err != nil || r.Scheme == reference.OCI && !r.Pin.IsZero() {
+		if data, err = s.blob(ctx, r, member, want, from); err != nil {
+			return nil, err
+		}
+	}
+	p := &Program{Data: data, Sent: krm.DigestOf(data)}
+	verified := want.IsZero() || p.Sent == want
+	if member != "" && isArchive(data) {
+		if p.Data, err = s.member(data, member); err != nil {
+			return nil, wrap(r, err)
+		}
+		verified = verified || krm.DigestOf(p.Data) == want
+	}
+	if !verified {
+		return nil, mismatch(r, want, p.Sent)
+	}
+	if !want.IsZero() {
+		keep := data
+		if p.Sent != want {
+			keep = p.Data
+		}
+		_, err = s.opt.Cache.Put(keep) // for the next run, which finds it by its digest
+	}
+	return p, err
+}
+
+// blob returns what is sent for a reference, as it is sent.
+func (s *Session) blob(ctx context.Context, r reference.Reference, member string, want krm.Digest, from Origin) ([]byte, error) {
+	if r.Scheme == reference.OCI {
+		return s.layerOf(ctx, r, member, from)
+	}
+	if r.Protocol() == "http" {
+		r.Pin = want // and nothing else: anybody on the way can change it
+	}
+	c, err := s.Open(ctx, r, from)
+	if err != nil {
+		return nil, err
+	}
+	data, err := c.Bytes()
+	return data, wrap(r, err)
+}
+
+// layerOf returns the layer of an artifact that is a program: the only one, or the one with the name of the program.
+func (s *Session) layerOf(ctx context.Context, r reference.Reference, member string, from Origin) ([]byte, error) {
+	v, err := s.Resolve(ctx, r, from)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.programLayer(v.Digest, member)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := s.fetchOCI(ctx, r, v, from); err != nil {
+			return nil, err
+		}
+		data, err = s.programLayer(v.Digest, member)
+	}
+	return data, wrap(r, err)
+}
+
+// programLayer returns the layer from the cache. The error is one of fs.ErrNotExist if something is not there.
+func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, error) {
+	data, err := s.opt.Cache.Get(manifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(data)
+	if err != nil {
+		return nil, err
+	}
+	layer := m.Layers[0]
+	for _, l := range m.Layers {
+		if title := l.Annotations[titleAnnotation]; len(m.Layers) > 1 && (title == member || title == path.Base(member)) {
+			layer = l
+			break
+		}
+	}
+	if what, _ := MediaType(layer.MediaType); what != "runtime-exec" && what != "runtime-starlark" { // the latter is in an example for programs
+		return nil, fmt.Errorf("the media type %q is none of a program: that is %s", diag.Sanitise(layer.MediaType), "application/vnd.cncf.kubernetes.krm-func-runtime-exec.layer.v1")
+	}
+	return s.layer(layer)
+}
+
+// isArchive reports whether data begins as archives do.
+func isArchive(data []byte) bool {
+	return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) || bytes.HasPrefix(data, []byte("PK\x03\x04")) || len(data) > 262 && string(data[257:262]) == "ustar"
+}
+
+// member returns one file of an archive that nobody needs to have verified.
+func (s *Session) member(data []byte, name string) ([]byte, error) {
+	tree, err := s.Unpack(data)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	program, err := tree.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diag.Errorf(diag.Pos{}, "", "the archive has no %q", name).Hint("it has %s", strings.Join(members(tree), ", "))
+	}
+	return program, err
+}
+
+// maxMembers is how many files of an archive a message names.
+const maxMembers = 20
+
+func members(tree *cache.Tree) (names []string) {
+	fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+		case len(names) == maxMembers:
+			names = append(names, "…")
+			return fs.SkipAll
+		default:
+			names = append(names, diag.OneLine(name))
+		}
+		return nil
+	})
+	return names
+}

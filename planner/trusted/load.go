@@ -1,0 +1,176 @@
+package trusted
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/report"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// trusted returns the catalog of a source, not read yet.
+func (c *Catalogs) trusted(s trust.Source) trust.Trusted {
+	if s.Denial != nil {
+		return trust.Trusted{By: s.By, Denial: s.Denial}
+	}
+	if s.Content != nil {
+		return trust.Trusted{Ref: catalog.BuiltIn(s.Ref), By: s.By, Content: s.Content}
+	}
+	ref, err := catalog.ParseRef(s.Ref)
+	t := trust.Trusted{Ref: ref.Shown(s.Ref), By: s.By, Err: err}
+	if err != nil || ref.Remote() {
+		return t
+	}
+	t.Ref = ref.In(c.Cwd)
+	t.Path = t.Ref.Location
+	if real, err := loaders.Real(t.Ref.Location); err == nil {
+		t.Ref = t.Ref.At(real)
+	}
+	t.Ref = t.Ref.Shown(ref.Show())
+	return t
+}
+
+// Read reads the trusted catalogs, once. Those that are remote are fetched at the same time.
+func (c *Catalogs) Read() {
+	if c.read {
+		return
+	}
+	c.read = true
+	list := c.all()
+	var wg sync.WaitGroup
+	for _, t := range list {
+		if t.Err == nil && t.Ref.Remote() && t.Content == nil {
+			wg.Go(func() { c.Files.FetchCatalog(t.Ref.Address(), catalog.MaxSize) }) // it is there, or known to be missing, when it is loaded
+		}
+	}
+	wg.Wait()
+	for i := range list {
+		if t := &c.list[i]; t.Err == nil {
+			c.load(t)
+		}
+	}
+}
+
+func (c *Catalogs) load(t *trust.Trusted) {
+	src, digest, err := c.content(t)
+	if errors.Is(err, loaders.ErrVerification) {
+		c.refuse(t, trust.Mispinned(t.Ref, krm.Digest{}), err)
+		return
+	}
+	if t.Err = err; err != nil {
+		return
+	}
+	t.Digest = digest
+	if !c.verify(t, src.Data) || !c.decide(t) {
+		return
+	}
+	parsed, err := catalog.Parse(src, t.Ref)
+	if t.Err = err; err != nil {
+		return
+	}
+	warnings, denial := c.Policy.DecideAge(parsed, time.Now())
+	c.Warnings.Add(warnings...)
+	if denial != nil {
+		c.refuse(t, denial, nil)
+		return
+	}
+	t.Catalog = parsed
+	c.Warnings.Add(t.Catalog.Notices...)
+}
+
+// refuse records that a catalog must not be used; why says more about it, and may be nil.
+func (c *Catalogs) refuse(t *trust.Trusted, denial *trust.Denial, why error) {
+	if why != nil {
+		text, hints := diag.Parts(why)
+		denial.Err.Hints = append(append(denial.Err.Hints, text), hints...)
+	}
+	c.Deny(denial.Err, denial.Reason)
+	t.Denial = denial
+}
+
+// content returns the file of a catalog, and the digest that a pin of it has.
+func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
+	var src *yaml.Source
+	switch {
+	case t.Content != nil:
+		src = &yaml.Source{File: t.Ref.Show(), Data: t.Content}
+	case t.Ref.Remote():
+		return c.Files.FetchCatalog(t.Ref.Address(), catalog.MaxSize)
+	default:
+		var real string
+		var err error
+		if src, real, err = c.Files.ReadFile(t.Ref.Location); err == nil && real != t.Ref.Location {
+			err = errors.New("it was moved while this ran")
+		}
+		if err != nil {
+			return nil, krm.Digest{}, err
+		}
+	}
+	return src, src.Digest(), nil
+}
+
+// decide reports whether a catalog may be used, as far as the layers are known by now.
+func (c *Catalogs) decide(t *trust.Trusted) bool {
+	shares := ""
+	if !t.Ref.Remote() {
+		shares = c.shares(t)
+	}
+	warnings, denial := c.Policy.DecideCatalog(trust.CatalogRequest{
+		Ref: t.Ref, Digest: t.Digest, Shares: shares, BuiltIn: t.Content != nil, Signed: t.Signed != "",
+	})
+	c.Warnings.Add(warnings...)
+	if denial != nil {
+		c.refuse(t, denial, nil)
+	}
+	return denial == nil
+}
+
+// Decide decides once more when all layers are known: a catalog may lie in one that was loaded after its first use.
+func (c *Catalogs) Decide() {
+	for i := range c.list {
+		if t := &c.list[i]; t.Catalog != nil {
+			c.decide(t)
+		}
+	}
+}
+
+// Unread says what is to be said about catalogs that cannot be read, although all functions are found in others. One that cannot be had
+// is a warning. For others the run is denied: whoever named one in a flag meant something by it. Where a function is not found, its own
+// denial says so.
+func (c *Catalogs) Unread() {
+	for _, t := range c.list {
+		if !c.read || t.Err == nil {
+			continue
+		}
+		err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
+		err.Hints = append(err.Hints, report.Hints(t.Err)...)
+		switch {
+		case loaders.IsUnavailable(t.Err):
+			c.Warnings.Add(err)
+		case t.By != trust.ByConfig:
+			c.Deny(err, trust.Invalid)
+		}
+	}
+}
+
+// Readable returns the trusted catalogs of this machine that can be read, for warnings alone: what is wrong with the others matters when
+// a function needs them, and nothing is fetched for a warning.
+func (c *Catalogs) Readable() (list []*catalog.Catalog) {
+	for _, t := range c.all() {
+		if t.Catalog == nil && t.Err == nil && t.Denial == nil && (!t.Ref.Remote() || t.Content != nil) && c.publisher(t.Ref) == nil {
+			if src, digest, err := c.content(&t); err == nil && (t.Ref.Pin.IsZero() || t.Ref.Pin == digest) {
+				t.Catalog, _ = catalog.Parse(src, t.Ref)
+			}
+		}
+		if t.Catalog != nil {
+			list = append(list, t.Catalog)
+		}
+	}
+	return list
+}

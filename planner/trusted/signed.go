@@ -1,0 +1,57 @@
+package trusted
+
+import (
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// maxSignature is the size in bytes up to which the file of a signature is read.
+const maxSignature = 1 << 20
+
+// publisher returns the publisher that must have signed a catalog, nil for none.
+func (c *Catalogs) publisher(ref catalog.Ref) *trust.Publisher {
+	for i := range c.Publishers {
+		if p := &c.Publishers[i]; p.Covers(ref) {
+			return p
+		}
+	}
+	return nil
+}
+
+// verify reports whether a catalog has a signature, if it must have one: no pin of the user says what it is. It is looked for beside the
+// catalog.
+func (c *Catalogs) verify(t *trust.Trusted, data []byte) bool {
+	p := c.publisher(t.Ref)
+	if p == nil || t.Content != nil || !t.Ref.Pin.IsZero() && !t.Named {
+		return true
+	}
+	var why []string
+	for _, end := range p.Ends() {
+		sig, err := c.beside(t.Ref, end)
+		if err == nil {
+			err = p.Verify(end, data, sig)
+		}
+		if err == nil {
+			t.Signed = p.Name
+			return true
+		}
+		text, _ := diag.Parts(err)
+		why = append(why, diag.OneLine(t.Ref.Sibling(end).Show()+": "+text))
+	}
+	c.refuse(t, trust.Unsigned(t.Ref, p.Name, why), nil)
+	return false
+}
+
+// beside returns the file beside a catalog whose name has an end more.
+func (c *Catalogs) beside(ref catalog.Ref, end string) ([]byte, error) {
+	sig := ref.Sibling(end)
+	if ref.Remote() {
+		return c.Files.FetchFile(sig.Address(), maxSignature)
+	}
+	src, _, err := c.Files.ReadFile(sig.Location)
+	if err != nil {
+		return nil, err
+	}
+	return src.Data, nil
+}

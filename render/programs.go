@@ -1,0 +1,140 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/reference"
+	"github.com/krmflow/krmflow/scheduler"
+)
+
+// programs fetches the programs of functions for one run: each is verified and written, once, to a folder that only the user can read.
+type programs struct {
+	session func() (opened, error)
+	folder  func() (string, error)
+
+	mu    sync.Mutex
+	known map[programKey]func() (*local, error)
+}
+
+// A programKey says which program it is, and what it is called.
+type programKey struct {
+	uri, member, name string
+	digest            krm.Digest
+}
+
+// A local program is one that was fetched.
+type local struct {
+	path   string
+	digest krm.Digest // of the program itself
+}
+
+// programs returns what fetches programs. The folder for them is made when there is the first one; end removes it.
+func (s Sources) programs() (p *programs, end func()) {
+	session, endSession := s.session()
+	dir := ""
+	p = &programs{session: session, known: map[programKey]func() (*local, error){}}
+	p.folder = sync.OnceValues(func() (string, error) {
+		in, err := session()
+		if err == nil {
+			dir, err = in.cache.TempDir()
+		}
+		return dir, err
+	})
+	return p, func() {
+		if dir != "" {
+			os.RemoveAll(dir)
+		}
+		endSession()
+	}
+}
+
+// local returns f with a program of this machine in place of the one that is fetched.
+func (p *programs) local(ctx context.Context, f function.Function) (function.Function, error) {
+	if f.URI == "" {
+		return f, nil
+	}
+	address, _, _ := strings.Cut(f.URI, "?")
+	key := programKey{f.URI, f.Program, cmp.Or(f.Bin, path.Base(address)), f.Digest}
+	p.mu.Lock()
+	get := p.known[key]
+	if get == nil {
+		get = sync.OnceValues(func() (*local, error) { return p.fetch(ctx, key) })
+		p.known[key] = get
+	}
+	p.mu.Unlock()
+	found, err := get()
+	if err != nil {
+		return f, diag.Errorf(diag.Pos{}, "", "%s: %w", f.Name, err)
+	}
+	f.URI, f.Program, f.Root, f.Digest = "", found.path, filepath.Dir(found.path), found.digest
+	return f, nil
+}
+
+func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
+	in, err := p.session()
+	if err != nil {
+		return nil, err
+	}
+	r, err := reference.Parse(key.uri, reference.Blob)
+	if err != nil {
+		return nil, err
+	}
+	if key.digest.IsZero() {
+		return nil, errors.New("nothing says which program it is") // trust demands it
+	}
+	program, err := in.Program(ctx, r, key.member, key.digest, remote.FromUser)
+	if err != nil {
+		return nil, err
+	}
+	parent, err := p.folder()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(parent, "program-")
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(key.name)
+	if !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("%q is no name of a program", name)
+	}
+	l := &local{filepath.Join(dir, name), krm.DigestOf(program.Data)}
+	return l, os.WriteFile(l.path, program.Data, 0o500)
+}
+
+// A fetchingExecutor is an executor for functions whose programs may have to be fetched.
+type fetchingExecutor struct {
+	scheduler.Executor
+	programs *programs
+}
+
+// Prepare fetches the program of f.
+func (x fetchingExecutor) Prepare(ctx context.Context, f function.Function) error {
+	f, err := x.programs.local(ctx, f)
+	if err != nil {
+		return err
+	}
+	return x.Executor.Prepare(ctx, f)
+}
+
+// Execute runs f with the program that was fetched.
+func (x fetchingExecutor) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error) {
+	f, err := x.programs.local(ctx, f)
+	if err != nil {
+		return function.Output{}, err
+	}
+	return x.Executor.Execute(ctx, f, list)
+}

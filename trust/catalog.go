@@ -1,0 +1,83 @@
+package trust
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A CatalogRequest is a catalog that the user trusts by name, as it was found.
+type CatalogRequest struct {
+	Ref catalog.Ref
+	// Digest is what a pin names: that of the manifest of an artifact, else of the file.
+	Digest krm.Digest
+	// Shares says what that is rendered holds the catalog, "tree" or "repository", "" for neither: who may change that may change
+	// the catalog.
+	Shares string
+	// BuiltIn is true for catalogs that are compiled in, Signed for those with a signature that was verified.
+	BuiltIn, Signed bool
+}
+
+// DecideCatalog verifies a trusted catalog against its pin. A denied catalog must not be parsed.
+func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial *Denial) {
+	if !r.Ref.Pin.IsZero() {
+		if r.Ref.Pin == r.Digest {
+			return nil, nil
+		}
+		return nil, Mispinned(r.Ref, r.Digest)
+	}
+	what, deny := "", p.Strict
+	switch {
+	case r.BuiltIn || r.Signed:
+		return nil, nil
+	case r.Ref.Remote() && r.Ref.Fixed(): // a commit
+		return nil, nil
+	case r.Ref.Remote():
+		what, deny = "is remote and not pinned: whoever can change it there decides what runs here", deny || p.RequireChecksums
+	case r.Shares != "":
+		what = fmt.Sprintf("lies in the %s that is rendered and is not pinned: whoever changes the %[1]s can change what is trusted", r.Shares)
+	default:
+		return nil, nil
+	}
+	pinned := FlagTrust + "=" + r.Ref.Pinned(r.Digest)
+	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s", pinned)
+	if deny {
+		return nil, &Denial{Reason: Untrusted, Err: err, Allow: []string{pinned}}
+	}
+	return []*diag.Error{err}, nil
+}
+
+// Mispinned returns the denial of a catalog that is not what its pin says; got is zero if it is not known what it is.
+func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
+	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", ref.Show()).Hint("want %s", ref.Pin)
+	if !got.IsZero() {
+		err.Hint("got  %s", got)
+	}
+	return &Denial{Reason: Mismatch, Err: err.Hint("nothing was executed")}
+}
+
+// Unsigned returns the denial of a catalog that must be signed by a publisher and is not; each why is about one signature.
+func Unsigned(ref catalog.Ref, publisher string, why []string) *Denial {
+	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s has no valid signature of %s", ref.Show(), diag.OneLine(publisher))
+	for _, w := range why {
+		err.Hint("%s", w)
+	}
+	return &Denial{Reason: Mismatch, Err: err.Hint("nothing was executed")}
+}
+
+// DecideAge warns about a catalog whose publisher has said that it is out of date by now.
+func (p Policy) DecideAge(c *catalog.Catalog, now time.Time) (warnings []*diag.Error, denial *Denial) {
+	end, err := c.Expires()
+	if err != nil || end.IsZero() || now.Before(end) {
+		return nil, nil
+	}
+	e := diag.Errorf(diag.Pos{}, "", "catalog %s has expired: it was meant to be used until %s", c.Ref.Show(), end.Format(time.RFC3339)).
+		Hint("ask its publisher for a newer one")
+	if p.Strict {
+		return nil, &Denial{Reason: Untrusted, Err: e}
+	}
+	return []*diag.Error{e}, nil
+}

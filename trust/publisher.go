@@ -1,0 +1,92 @@
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/catalog/signature"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// A Publisher signs catalogs: what is below its places needs no pin, but a signature by one of its keys.
+type Publisher struct {
+	Name   string
+	Places []Configured
+	Keys   []signature.Key
+}
+
+func publisher(item yaml.Cursor) (p Publisher) {
+	if !item.Known("name", "catalogs", "keys") {
+		return p
+	}
+	p.Name = item.Field("name").Required()
+	for _, c := range required(item.Field("catalogs")) {
+		text := c.Line()
+		if text == "" {
+			continue
+		}
+		e, ok := configured(c, text)
+		switch {
+		case !ok:
+		case e.Ref.Scheme == catalog.OCI:
+			c.Errorf("signatures of artifacts are not verified").Hint("trust them by their digest: list them under trustedCatalogs, with @sha256:…")
+		case !e.Ref.Pin.IsZero():
+			c.Errorf("what a publisher signs has no pin").Hint("list what has one under trustedCatalogs")
+		default:
+			p.Places = append(p.Places, e)
+		}
+	}
+	for _, c := range required(item.Field("keys")) {
+		key, err := signature.ParseKey(c.Required())
+		if err != nil {
+			c.Errorf("%v", err).Hint("write the text of a public key: in PEM for cosign, the line of an SSH key, or the second line of a minisign key")
+			continue
+		}
+		p.Keys = append(p.Keys, key)
+	}
+	return p
+}
+
+// required returns the items of a list that must have some.
+func required(list yaml.Cursor) []yaml.Cursor {
+	items := list.Items()
+	if len(items) == 0 {
+		list.Errorf("must have at least one entry")
+	}
+	return items
+}
+
+// Covers reports whether the catalog ref, whose path must be real, must be signed by the publisher.
+func (p *Publisher) Covers(ref catalog.Ref) bool {
+	return slices.ContainsFunc(p.Places, func(e Configured) bool { return e.Covers(ref) })
+}
+
+// Ends returns the ends of the names of files that signatures by the publisher's keys can be in, each once.
+func (p *Publisher) Ends() (ends []string) {
+	for _, key := range p.Keys {
+		for _, end := range key.Ends {
+			if !slices.Contains(ends, end) {
+				ends = append(ends, end)
+			}
+		}
+	}
+	return ends
+}
+
+// Verify returns nil if sig, found in a file whose name ends with end, is a signature of data by one of the publisher's keys.
+func (p *Publisher) Verify(end string, data, sig []byte) error {
+	var errs []error
+	for _, key := range p.Keys {
+		if !slices.Contains(key.Ends, end) {
+			continue
+		}
+		err := key.Verify(data, sig)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", key.Kind, err))
+	}
+	return errors.Join(errs...)
+}
