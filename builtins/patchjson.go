@@ -5,6 +5,7 @@ package builtins
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,11 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, e
 	}
 	if v.Type() != yaml.Map {
 		return v, errors.New("the patch leaves no object")
+	}
+	for _, field := range []string{"labels", "annotations"} { // a list would be lost
+		if v.At("metadata", field).Type() == yaml.Seq && r.Value().At("metadata", field).Type() != yaml.Seq {
+			return v, fmt.Errorf("metadata.%s: expected a mapping, found a list", field)
+		}
 	}
 	if tracked {
 		annotations := v.At("metadata", "annotations")

@@ -52,9 +52,6 @@ var allListed = []listed{
 	}},
 	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
 	{what: "lists and scalars for labels and annotations in patches", krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
-	{what: "lists and scalars for labels and annotations in patches", holds: func(t tree, p pair) bool {
-		return !p.krmflow.failed && listForText.MatchString(t.String())
-	}},
 	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? `},
 	{what: "tags say nothing else", same: func(s string) string { return quotedInteger.ReplaceAllString(s, "$1") },
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
@@ -78,7 +75,6 @@ var (
 	noVersion      = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)
 	copiesMetadata = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
 	testsMetadata  = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
-	listForText    = regexp.MustCompile(`path: "?/metadata/(labels|annotations)"?\n\s*value:\n?\s*(-|\[)`)
 	krmflowMisses  = regexp.MustCompile(`is missing|is no apiVersion`)
 	namedNull      = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
 )
