@@ -97,7 +97,7 @@ func (c *Cache) copy(root *os.Root, name string) error {
 	if err := root.MkdirAll(path.Dir(to), 0o777); err != nil {
 		return err
 	}
-	temp := to + ".tmp"
+	temp := fmt.Sprintf("%s.%d.tmp", to, os.Getpid()) // another run may write the same
 	f, err := root.Create(temp)
 	if err != nil {
 		return err
