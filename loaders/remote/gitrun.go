@@ -213,6 +213,9 @@ func (g *gitRun) said(text string) string {
 		for _, prefix := range []string{"fatal: ", "error: ", "remote: "} {
 			line = strings.TrimPrefix(line, prefix)
 		}
+		if strings.HasPrefix(line, "unable to read askpass response") { // nobody was to be asked
+			continue
+		}
 		if line != "" && !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "hint: ") && len(lines) < 4 {
 			lines = append(lines, hideUsers(line))
 		}
