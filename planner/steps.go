@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/report"
 )
 
@@ -219,6 +220,11 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 func (s *steps) readUnlessDir(path string) (*loaders.Dir, *yaml.Source, error) {
 	if loaders.IsRemote(path) {
 		dir, src, err := s.c.files.FetchAny(s.dir, path)
+		if folder, named := layerfile.CompositionDir(path); named && src != nil && layerfile.IsComposition(src) {
+			if dir, _, err := s.c.files.FetchAny(s.dir, folder); err == nil && dir != nil {
+				return dir, nil, nil
+			}
+		}
 		if src != nil {
 			s.noteFetched(src)
 			s.reader.Files = append(s.reader.Files, src.File)

@@ -20,7 +20,7 @@ func Consolidate(name string, o Options) (yaml.Value, *Plan) {
 }
 
 func (b *build) consolidated(name string) yaml.Value {
-	dir, err := b.c.files.Root(name)
+	dir, err := b.c.rootDir(name)
 	if err != nil {
 		b.Fail(rootError(name, err))
 		return yaml.Value{}

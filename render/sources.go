@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -18,7 +19,8 @@ import (
 type Sources struct {
 	// Options are those of the session. Without a Cache, one is opened when something is to be fetched, and closed after planning.
 	remote.Options
-	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one.
+	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one. It is that, too, if
+	// neither CacheDir nor the environment names one and the user has no place for it.
 	CacheDir string
 	NoCache  bool
 
@@ -110,8 +112,14 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 	} else {
 		dir, err = filepath.Abs(dir) // git runs elsewhere
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		var c *cache.Cache
+		if c, err = cache.Open(dir); err == nil {
+			return c, nil
+		}
 	}
-	return cache.Open(dir)
+	if s.CacheDir == "" && os.Getenv("KRMFLOW_CACHE_DIR") == "" && !s.Offline {
+		return cache.Temporary() // nobody has asked for one, and there is no place for it, as in a container without a home
+	}
+	return nil, diag.AsError(err).Hint("--cache-dir names another folder for the cache, --no-cache does without one")
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/krmflow/krmflow/krm"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -42,6 +44,7 @@ type serversKey struct{}
 //	/..., /files/...    the files below $WORK/NAME
 //	/git/...            the repositories below $WORK/NAME
 //	/private/...        the same, for the user me with the password hunter2
+//	/v2/NAME/...        the files in $WORK/NAME/NAME, as an artifact of a registry that has one version
 //	/bad/BEHAVIOUR/...  what [misbehave] does
 func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
@@ -63,6 +66,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 		private.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("/bad/", s.misbehave)
+	mux.HandleFunc("/v2/{name}/{kind}/{ref}", func(w http.ResponseWriter, r *http.Request) { serveArtifact(w, r, filepath.Join(dir, r.PathValue("name"))) })
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		note := r.Method + " " + r.URL.String()
 		for _, name := range []string{"Authorization", "Cookie", "Referer"} {
@@ -125,6 +129,37 @@ func gitBackend(ts *testscript.TestScript, root, dir string) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// serveArtifact answers for a registry: the manifest of an artifact with the files in dir, or one of them.
+func serveArtifact(w http.ResponseWriter, r *http.Request, dir string) {
+	type layer struct {
+		MediaType   string            `json:"mediaType"`
+		Digest      string            `json:"digest"`
+		Size        int               `json:"size"`
+		Annotations map[string]string `json:"annotations,omitempty"`
+	}
+	empty := layer{"application/vnd.oci.empty.v1+json", krm.DigestOf([]byte("{}")).String(), 2, nil}
+	blobs, layers := map[string][]byte{empty.Digest: []byte("{}")}, []layer{}
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, file := range files {
+		data, _ := os.ReadFile(file)
+		digest := krm.DigestOf(data).String()
+		blobs[digest] = data
+		layers = append(layers, layer{"text/plain", digest, len(data), map[string]string{"org.opencontainers.image.title": filepath.Base(file)}})
+	}
+	const media = "application/vnd.oci.image.manifest.v1+json"
+	manifest, _ := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": media, "artifactType": "text/plain", "config": empty, "layers": layers})
+	data, ok := blobs[r.PathValue("ref")]
+	if r.PathValue("kind") == "manifests" {
+		data, ok = manifest, true
+		w.Header().Set("Content-Type", media)
+		w.Header().Set("Docker-Content-Digest", krm.DigestOf(manifest).String())
+	}
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	w.Write(data)
 }
 
 func (s *scriptServer) note(text string) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -60,7 +61,7 @@ func ReadConfig() (*trust.Config, error) {
 func readConfig() (*yaml.Source, error) {
 	path := ConfigPath()
 	real, err := filepath.EvalSymlinks(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) {
+	if path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME=/dev/null says that there is no home
 		return nil, nil
 	}
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 	}
 	out, err := g.run(ctx, args...)
 	if err != nil {
-		return reference.Version{}, wrap(r, err)
+		return reference.Version{}, explainGit(wrap(r, err))
 	}
 	known := map[string]string{}
 	for line := range strings.Lines(string(out)) {
@@ -52,6 +52,15 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 		e.Hint("a commit must be named by all of its 40 digits")
 	}
 	return reference.Version{}, e
+}
+
+// explainGit adds what to do where a server asks for credentials, or for others.
+func explainGit(err error) error {
+	var said *gitError
+	if errors.As(err, &said) && (strings.Contains(said.text, "could not read Username") || strings.Contains(said.text, "Authentication failed")) {
+		return diag.AsError(err).Hint("the server asks for a name and a password, or for others; git must find them by itself, by a credential helper or ssh")
+	}
+	return err
 }
 
 // refNames returns what a short name can stand for, in the order in which git looks for it.
@@ -118,7 +127,7 @@ func (s *Session) fetchGit(ctx context.Context, r reference.Reference, v referen
 			return err
 		}
 		if err := g.fetch(ctx, r, v.Commit, s.opt.MaxTree); err != nil {
-			return wrap(r, err)
+			return explainGit(wrap(r, err))
 		}
 		tree, err = g.store(ctx, s.opt.Cache, s.opt.MaxTree, v.Commit)
 		return wrap(r, err)

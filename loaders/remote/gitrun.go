@@ -217,6 +217,9 @@ func (g *gitRun) said(text string) string {
 		if line == "Could not read from remote repository." {
 			break // general advice follows
 		}
+		if strings.HasPrefix(line, "unable to read askpass response") { // nobody was to be asked
+			continue
+		}
 		if line != "" && !strings.HasPrefix(line, "warning: ") && !strings.HasPrefix(line, "hint: ") && len(lines) < 4 {
 			lines = append(lines, strings.TrimSuffix(hideUsers(line), "."))
 		}

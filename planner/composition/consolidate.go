@@ -44,12 +44,7 @@ func (b *builder) importItems(f *file, i importRef) *List {
 
 // importFile returns the file of a Composition that path names, directly or as its directory (CI-02).
 func (b *builder) importFile(f *file, path string) (*loaders.Dir, *yaml.Source, error) {
-	text, query := path, ""
-	if i := strings.IndexByte(path, '?'); i >= 0 && loaders.IsRemote(path) {
-		text, query = path[:i], path[i:]
-	}
-	folder, named := layerfile.CompositionDir(text)
-	folder += query
+	folder, named := layerfile.CompositionDir(path)
 	if !named {
 		folder = path
 		if err := fileNotComposition(path); err != nil && !b.files.IsDir(f.dir, path) {
@@ -75,7 +70,7 @@ func (b *builder) importFile(f *file, path string) (*loaders.Dir, *yaml.Source, 
 		return nil, nil, err
 	case !composition:
 		return nil, nil, fmt.Errorf("cannot import transformers from a Kustomization: %s", src.File)
-	case named && filepath.Base(src.File) != filepath.Base(text):
+	case named && !strings.HasPrefix(path[strings.LastIndexByte(path, '/')+1:], filepath.Base(src.File)):
 		return nil, nil, &loaders.NotFoundError{Path: path}
 	}
 	return dir, src, nil

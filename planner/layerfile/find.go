@@ -156,8 +156,13 @@ func looksLikeComposition(text []byte) bool {
 	return apiVersion != "" && kind == "Composition" && isComposition(apiVersion, kind)
 }
 
-// CompositionDir returns the directory of path if that has the name of a file that holds a Composition.
+// CompositionDir returns the directory of path if that has the name of a file that holds a Composition. A directory that is remote has
+// the parameters of path.
 func CompositionDir(path string) (dir string, ok bool) {
+	query := ""
+	if i := strings.IndexByte(path, '?'); i >= 0 && loaders.IsRemote(path) {
+		path, query = path[:i], path[i:]
+	}
 	i := strings.LastIndexByte(path, '/')
 	if !slices.Contains(CompositionNames, path[i+1:]) {
 		return "", false
@@ -165,7 +170,7 @@ func CompositionDir(path string) (dir string, ok bool) {
 	if i < 0 {
 		return ".", true
 	}
-	return path[:i+1], true
+	return path[:i+1] + query, true
 }
 
 // FindComposition returns the one file in dir that holds a Composition, nil if there is none. Unless other tools may have
