@@ -8,6 +8,7 @@
 package planner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -262,11 +263,8 @@ func distinct(errs []error) []error {
 }
 
 func rootError(name string, err error) error {
-	e := diag.Errorf(diag.Pos{File: diag.Redact(name)}, "", "%w", err)
-	switch {
-	case name == "":
-		e.Pos.File = "."
-	case loaders.IsRemote(name):
+	e := diag.Errorf(diag.Pos{File: cmp.Or(diag.Redact(name), ".")}, "", "%w", err)
+	if loaders.IsRemote(name) {
 		e.Pos.File = "" // the error has it
 	}
 	e.Hints = append(e.Hints, report.Hints(err)...)

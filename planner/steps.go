@@ -221,9 +221,8 @@ func (s *steps) readUnlessDir(path string) (*loaders.Dir, *yaml.Source, error) {
 	if loaders.IsRemote(path) {
 		dir, src, err := s.c.files.FetchAny(s.dir, path)
 		if folder, named := layerfile.CompositionDir(path); named && src != nil && layerfile.IsComposition(src) {
-			if dir, _, err := s.c.files.FetchAny(s.dir, folder); err == nil && dir != nil {
-				return dir, nil, nil
-			}
+			dir, err = s.c.files.FetchDir(s.dir, folder)
+			return dir, nil, err
 		}
 		if src != nil {
 			s.noteFetched(src)
