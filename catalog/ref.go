@@ -422,6 +422,8 @@ func (r Ref) Shown(text string) Ref {
 	if rest, _, err := cutPin(text); err == nil {
 		text = rest
 	}
-	r.shown = text
+	if r.shown = text; r.Remote() && diag.Redact(text) != text {
+		r.shown = "" // in REPO.git/PATH@REF all before the @ looks like credentials
+	}
 	return r
 }
