@@ -13,6 +13,11 @@ import (
 // be verified, what it is granted, and who publishes it (VW-02, VW-04). What the author wrote takes one line each.
 func (c *Catalog) Describe() string {
 	var b strings.Builder
+	for _, name := range []string{SerialAnnotation, ExpiresAnnotation} {
+		if text := c.Annotations[name]; text != "" {
+			fmt.Fprintf(&b, "%s %s\n", name, diag.OneLine(text))
+		}
+	}
 	for _, e := range c.Entries {
 		e.describe(&b)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -229,6 +230,7 @@ func parseURL(text string) (*url.URL, error) {
 		}
 	}
 	u.Host = strings.ToLower(u.Host)
+	u.RawPath = normalEscapes(u.EscapedPath())
 	switch {
 	case u.Scheme == "https":
 		u.Host = strings.TrimSuffix(u.Host, ":443")
@@ -236,6 +238,22 @@ func parseURL(text string) (*url.URL, error) {
 		u.Host = strings.TrimSuffix(u.Host, ":80")
 	}
 	return u, nil
+}
+
+// normalEscapes writes out the escapes of characters that need none: with them, one place would have many names.
+func normalEscapes(path string) string {
+	for i := 0; i+2 < len(path); i++ {
+		if path[i] != '%' {
+			continue
+		}
+		c, err := strconv.ParseUint(path[i+1:i+3], 16, 8)
+		if b := byte(c); err == nil && (isHex(string(b)) || b|0x20 >= 'a' && b|0x20 <= 'z' || strings.IndexByte("-._~", b) >= 0) {
+			path = path[:i] + string(b) + path[i+3:]
+		} else {
+			path = path[:i] + strings.ToUpper(path[i:i+3]) + path[i+3:]
+		}
+	}
+	return path
 }
 
 func parseOCI(text string) (Ref, error) {
@@ -422,6 +440,8 @@ func (r Ref) Shown(text string) Ref {
 	if rest, _, err := cutPin(text); err == nil {
 		text = rest
 	}
-	r.shown = text
+	if r.shown = text; r.Remote() && diag.Redact(text) != text {
+		r.shown = "" // in REPO.git/PATH@REF all before the @ looks like credentials
+	}
 	return r
 }

@@ -63,9 +63,9 @@ type Validate struct{ Transformer Transformer }
 // Pass yields its first input unchanged. The others are computed because they must not fail, and nobody takes them.
 type Pass struct{}
 
-// Fetch obtains the image of a function and verifies it. It has no inputs, and its list is empty: calls come after it.
+// Fetch obtains the image or the program of a function and verifies it. It has no inputs, and its list is empty: calls come after it.
 type Fetch struct {
-	// Function has what is needed to prepare a function with this image, and no grants.
+	// Function has what is needed to prepare a function with this image or program, and no grants.
 	Function function.Function
 }
 

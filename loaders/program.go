@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -68,4 +69,18 @@ func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, mode fs.FileMod
 	}
 	h.Sum(digest[:0])
 	return digest, mode, nil
+}
+
+// LegacyPlugin returns where kustomize's legacy plugin for gvk lies below home, "" if there is none or no home.
+func LegacyPlugin(home string, gvk krm.GVK) string {
+	path := filepath.Join(gvk.Group, gvk.Version, strings.ToLower(gvk.Kind), gvk.Kind)
+	if home == "" || !filepath.IsLocal(path) {
+		return ""
+	}
+	for _, end := range []string{"", ".so", ".go"} {
+		if full := filepath.Join(home, path+end); IsFile(full) {
+			return full
+		}
+	}
+	return ""
 }

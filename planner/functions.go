@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -162,7 +161,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	req.Inline = inline
 	s.c.legacy(inline)
 	s.c.trusted.Read()
-	req.Facts.Legacy = s.c.o.Functions.legacyPlugin(d.r.ID().GVK)
+	req.Facts.Legacy = loaders.LegacyPlugin(s.c.o.Functions.PluginHome, d.r.ID().GVK)
 	req.Catalogs, req.Named = s.c.trusted.Search(s.catalogs)
 	s.facts(policy, &req)
 	dec := policy.Decide(req)
@@ -261,19 +260,4 @@ func (c *compiler) image(reference string) trust.Image {
 		c.images[reference] = known
 	}
 	return known
-}
-
-// legacyPlugin returns where kustomize's legacy plugin for gvk lies, "" if there is none.
-func (f Functions) legacyPlugin(gvk krm.GVK) string {
-	path := filepath.Join(gvk.Group, gvk.Version, strings.ToLower(gvk.Kind), gvk.Kind)
-	if f.PluginHome == "" || !filepath.IsLocal(path) {
-		return ""
-	}
-	for _, end := range []string{"", ".so", ".go"} {
-		full := filepath.Join(f.PluginHome, path+end)
-		if loaders.IsFile(full) {
-			return full
-		}
-	}
-	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
@@ -499,6 +500,42 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+func TestRequireChecksums(t *testing.T) {
+	for text, want := range map[string]bool{
+		"https://h/c.yaml": true, "oci://r.io/c:v1": true, "git+https://h/r.git//c.yaml?ref=v1": true, "c.yaml": false,
+		"git+https://h/r.git//c.yaml?ref=0123456789012345678901234567890123456789": false, "oci://r.io/c@sha256:" + hexA: false,
+	} {
+		r, err := catalog.ParseRef(text)
+		_, denial := Policy{RequireChecksums: true}.DecideCatalog(CatalogRequest{Ref: r, Digest: digest(hexA)})
+		if err != nil || (denial != nil) != want {
+			t.Errorf("%s: %v, %v", text, denial, err)
+		}
+	}
+}
+
+func TestDecideAge(t *testing.T) {
+	const head = "apiVersion: config.kubernetes.io/v1alpha1\nkind: Catalog\nmetadata: {annotations: {krmflow.dev/expires: %q}}\nspec: {krmFunctions: []}\n"
+	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	for text, expired := range map[string]bool{"2026-11-21": true, "2026-11-22": true, "2026-11-23": false, "2026-11-22T00:00:01Z": false, "": false} {
+		src := &yaml.Source{File: "c.yaml", Data: fmt.Appendf(nil, head, text)}
+		c, err := catalog.Parse(src, catalog.Ref{Location: "c.yaml"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		warnings, denial := Policy{}.DecideAge(c, now)
+		if (len(warnings) > 0) != expired || denial != nil {
+			t.Errorf("%s: %v %v", text, warnings, denial)
+		}
+		if warnings, denial = (Policy{Strict: true}).DecideAge(c, now); len(warnings) > 0 || (denial != nil) != expired {
+			t.Errorf("%s, strict: %v %v", text, warnings, denial)
+		}
+	}
+	src := &yaml.Source{File: "c.yaml", Data: fmt.Appendf(nil, head, "tomorrow")}
+	if _, err := catalog.Parse(src, catalog.Ref{Location: "c.yaml"}); err == nil {
+		t.Error("a date that nobody can read is accepted")
+	}
+}
+
 func TestDecideCatalog(t *testing.T) {
 	ref := func(text string) catalog.Ref {
 		r, err := catalog.ParseRef(text)
@@ -524,6 +561,13 @@ func TestDecideCatalog(t *testing.T) {
 		{"a catalog outside", true, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA)}, 0, false, ""},
 		{"a remote catalog without pin", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 0, true, "https://h/c.yaml#sha256=" + hexA},
 		{"the same, strict", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA)}, 3, false, hexA},
+		{"a commit", true, CatalogRequest{Ref: ref("git+https://h/r.git//c.yaml?ref=0123456789012345678901234567890123456789"), Digest: digest(hexA)}, 0, false, ""},
+		{"a tag", true, CatalogRequest{Ref: ref("git+https://h/r.git//c.yaml?ref=v1"), Digest: digest(hexA)}, 3, false, "git+https://h/r.git//c.yaml?ref=v1#sha256=" + hexA},
+		{"a commit with the pin of another file", true, CatalogRequest{Ref: ref("git+https://h/r.git//c.yaml?ref=0123456789012345678901234567890123456789#sha256=" + hexB), Digest: digest(hexA)}, 4, false, ""},
+		{"an artifact by tag", false, CatalogRequest{Ref: ref("oci://r.io/c:v1"), Digest: digest(hexA)}, 0, true, "oci://r.io/c:v1@sha256:" + hexA},
+		{"an artifact with another digest", false, CatalogRequest{Ref: ref("oci://r.io/c@sha256:" + hexB), Digest: digest(hexA)}, 4, false, ""},
+		{"a signature", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), Signed: true}, 0, false, ""},
+		{"a signature beside the wrong pin", true, CatalogRequest{Ref: ref("https://h/c.yaml#sha256=" + hexB), Digest: digest(hexA), Signed: true}, 4, false, ""},
 		{"compiled in", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), BuiltIn: true}, 0, false, ""},
 	}
 	for _, tt := range tests {

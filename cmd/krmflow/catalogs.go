@@ -117,6 +117,11 @@ func (v catalogView) trustedBy() (string, error) {
 			return "by " + e.Pos.String(), nil
 		}
 	}
+	for _, p := range config.Publishers {
+		if p.Covers(ref) {
+			return "if it is signed by " + p.Name, nil
+		}
+	}
 	return "", nil
 }
 
