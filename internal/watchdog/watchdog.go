@@ -19,7 +19,7 @@ import (
 const (
 	cpuPerInput = 4 * time.Second        // of processor time for each MiB; for less than 1 MiB as for 1 MiB
 	cpuPerMade  = 200 * time.Millisecond // for each MiB
-	liveBase    = 100 << 20              // bytes of memory in use, besides
+	liveBase    = 128 << 20              // bytes of memory in use, besides
 	livePerByte = 8                      // for each byte of input
 	livePerMade = 4                      // bytes for which there is one
 )
