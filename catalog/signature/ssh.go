@@ -2,72 +2,200 @@ package signature
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/sha512"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/pem"
 	"errors"
 	"fmt"
-
-	"golang.org/x/crypto/ssh"
+	"math/big"
+	"strings"
 )
+
+// The package of Go's authors for SSH is a client and a server: to link it costs every start of krmflow more than all of this file does.
+// What a signature needs of SSH is how it writes keys and signatures: RFC 4253, 5656, 8709, and OpenSSH's PROTOCOL.sshsig and PROTOCOL.u2f.
+
+// minRSA is the length in bits of the shortest RSA key that counts.
+const minRSA = 2048
 
 // sshKey reads a line of an SSH public key file.
 func sshKey(text string) (Key, error) {
-	key, _, options, rest, err := ssh.ParseAuthorizedKey([]byte(text))
-	if err != nil || len(options) > 0 || len(rest) > 0 {
-		return Key{}, errors.New("it is no SSH public key, which is a line such as \"ssh-ed25519 AAAA... name\"")
+	bad := errors.New("it is no SSH public key, which is a line such as \"ssh-ed25519 AAAA... name\"")
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return Key{}, bad
 	}
-	switch key.Type() {
-	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256:
-	default:
-		return Key{}, fmt.Errorf("keys of the type %s are not supported", key.Type())
+	blob, err := base64.StdEncoding.DecodeString(fields[1])
+	if err != nil {
+		return Key{}, bad
 	}
-	verify := func(data, sig []byte) error { return verifySSH(key, data, sig) }
+	w := wire{rest: blob}
+	kind := string(w.text())
+	if kind != fields[0] || w.bad {
+		return Key{}, bad
+	}
+	check, err := sshCheck(kind, &w)
+	if err != nil {
+		return Key{}, err
+	}
+	if w.bad || len(w.rest) > 0 {
+		return Key{}, bad
+	}
+	verify := func(data, sig []byte) error { return verifySSH(blob, check, data, sig) }
 	return Key{Kind: "ssh", Ends: []string{".sig"}, verify: verify}, nil
 }
 
-// verifySSH checks a signature in the form of OpenSSH's PROTOCOL.sshsig.
-func verifySSH(key ssh.PublicKey, data, sig []byte) error {
+// An sshChecker reports whether a signature, of a format and with what follows it, is one of data.
+type sshChecker func(format string, data, sig, rest []byte) bool
+
+// sshCheck reads the rest of a key of a kind.
+func sshCheck(kind string, w *wire) (sshChecker, error) {
+	switch kind {
+	case "ssh-ed25519", "sk-ssh-ed25519@openssh.com":
+		key := ed25519.PublicKey(w.text())
+		w.bad = w.bad || len(key) != ed25519.PublicKeySize
+		check := func(format string, data, sig, rest []byte) bool {
+			return format == kind && ed25519.Verify(key, data, sig)
+		}
+		return inToken(kind, w, check), nil
+	case "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "sk-ecdsa-sha2-nistp256@openssh.com":
+		return inToken(kind, w, sshECDSA(kind, w)), nil
+	case "ssh-rsa":
+		e, n := w.number(), w.number()
+		if w.bad || n.BitLen() < minRSA || !e.IsInt64() || e.Int64() < 3 || e.Int64() > 1<<31-1 {
+			return nil, fmt.Errorf("RSA keys have at least %d bits", minRSA)
+		}
+		key := &rsa.PublicKey{N: n, E: int(e.Int64())}
+		return func(format string, data, sig, rest []byte) bool {
+			hash := map[string]crypto.Hash{"rsa-sha2-256": crypto.SHA256, "rsa-sha2-512": crypto.SHA512}[format] // none with SHA-1
+			if hash == 0 || len(rest) > 0 || len(sig) > key.Size() {
+				return false
+			}
+			sig = append(make([]byte, key.Size()-len(sig)), sig...) // zeros in front may be left out
+			return rsa.VerifyPKCS1v15(key, hash, digestOf(hash, data), sig) == nil
+		}, nil
+	}
+	return nil, fmt.Errorf("keys of the type %s are not supported", kind)
+}
+
+func sshECDSA(kind string, w *wire) sshChecker {
+	curves := map[string]struct {
+		elliptic.Curve
+		crypto.Hash
+	}{"nistp256": {elliptic.P256(), crypto.SHA256}, "nistp384": {elliptic.P384(), crypto.SHA384}, "nistp521": {elliptic.P521(), crypto.SHA512}}
+	name, point := string(w.text()), w.text()
+	c, known := curves[name]
+	if !known || !strings.Contains(kind, name) {
+		w.bad = true
+		return nil
+	}
+	key, err := ecdsa.ParseUncompressedPublicKey(c.Curve, point)
+	w.bad = w.bad || err != nil
+	return func(format string, data, sig, rest []byte) bool {
+		s := wire{rest: sig}
+		r, t := s.number(), s.number()
+		return format == kind && !s.bad && len(s.rest) == 0 && ecdsa.Verify(key, digestOf(c.Hash, data), r, t)
+	}
+}
+
+// inToken returns check for the keys in a security token, which signs more than the data; for others, check itself.
+func inToken(kind string, w *wire, check sshChecker) sshChecker {
+	if !strings.HasPrefix(kind, "sk-") {
+		return func(format string, data, sig, rest []byte) bool {
+			return len(rest) == 0 && check(format, data, sig, nil)
+		}
+	}
+	application := sha256.Sum256(w.text())
+	return func(format string, data, sig, rest []byte) bool {
+		const present, size = 1, 1 + 4 // a flag, which says that somebody touched the token, and a counter
+		if len(rest) != size || rest[0]&present == 0 {
+			return false
+		}
+		sum := sha256.Sum256(data)
+		return check(format, bytes.Join([][]byte{application[:], rest, sum[:]}, nil), sig, nil)
+	}
+}
+
+// verifySSH checks a signature by the key blob.
+func verifySSH(blob []byte, check sshChecker, data, sig []byte) error {
 	const magic = "SSHSIG"
 	block, _ := pem.Decode(bytes.TrimSpace(sig))
 	if block == nil || block.Type != "SSH SIGNATURE" || !bytes.HasPrefix(block.Bytes, []byte(magic)) {
 		return errors.New("it is no signature of ssh-keygen -Y sign")
 	}
-	var s struct {
-		Version                              uint32
-		Key                                  []byte
-		Namespace, Reserved, Hash, Signature string
-	}
-	if err := ssh.Unmarshal(block.Bytes[len(magic):], &s); err != nil || s.Version != 1 {
+	w := wire{rest: block.Bytes[len(magic):]}
+	version, key := w.uint32(), w.text()
+	namespace, reserved, hash := w.text(), w.text(), w.text()
+	made := wire{rest: w.text()}
+	format, body := string(made.text()), made.text()
+	if version != 1 || w.bad || made.bad || len(w.rest) > 0 {
 		return errors.New("the signature is damaged or of an unknown version")
 	}
-	if s.Namespace != Namespace {
-		return fmt.Errorf("the signature is for the namespace %q, not for %q", s.Namespace, Namespace)
+	if string(namespace) != Namespace {
+		return fmt.Errorf("the signature is for the namespace %q, not for %q", namespace, Namespace)
 	}
-	if !bytes.Equal(s.Key, key.Marshal()) {
-		return ErrMismatch
+	h := map[string]crypto.Hash{"sha256": crypto.SHA256, "sha512": crypto.SHA512}[string(hash)]
+	if h == 0 {
+		return fmt.Errorf("the signature uses the unknown hash %q", hash)
 	}
-	var digest []byte
-	switch s.Hash {
-	case "sha256":
-		sum := sha256.Sum256(data)
-		digest = sum[:]
-	case "sha512":
-		sum := sha512.Sum512(data)
-		digest = sum[:]
-	default:
-		return fmt.Errorf("the signature uses the unknown hash %q", s.Hash)
+	signed := []byte(magic)
+	for _, part := range [][]byte{namespace, reserved, hash, digestOf(h, data)} {
+		signed = append(binary.BigEndian.AppendUint32(signed, uint32(len(part))), part...)
 	}
-	var made ssh.Signature
-	if err := ssh.Unmarshal([]byte(s.Signature), &made); err != nil {
-		return errors.New("the signature is damaged")
-	}
-	if made.Format == ssh.KeyAlgoRSA { // which is RSA with SHA-1
-		return errors.New("signatures with SHA-1 are not accepted")
-	}
-	signed := append([]byte(magic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Digest string }{s.Namespace, s.Reserved, s.Hash, string(digest)})...)
-	if key.Verify(signed, &made) != nil {
+	if !bytes.Equal(key, blob) || !check(format, signed, body, made.rest) {
 		return ErrMismatch
 	}
 	return nil
+}
+
+func digestOf(h crypto.Hash, data []byte) []byte {
+	switch h {
+	case crypto.SHA256:
+		sum := sha256.Sum256(data)
+		return sum[:]
+	case crypto.SHA384:
+		sum := sha512.Sum384(data)
+		return sum[:]
+	}
+	sum := sha512.Sum512(data)
+	return sum[:]
+}
+
+// wire reads what SSH writes; bad is set as soon as something is not there.
+type wire struct {
+	rest []byte
+	bad  bool
+}
+
+func (w *wire) take(n uint32) []byte {
+	if uint64(n) > uint64(len(w.rest)) {
+		w.bad, w.rest = true, nil
+		return nil
+	}
+	b := w.rest[:n]
+	w.rest = w.rest[n:]
+	return b
+}
+
+func (w *wire) uint32() uint32 {
+	b := w.take(4)
+	if b == nil {
+		return 0
+	}
+	return binary.BigEndian.Uint32(b)
+}
+
+func (w *wire) text() []byte { return w.take(w.uint32()) }
+
+// number reads a number that is not negative.
+func (w *wire) number() *big.Int {
+	b := w.text()
+	w.bad = w.bad || len(b) > 0 && b[0]&0x80 != 0
+	return new(big.Int).SetBytes(b)
 }
