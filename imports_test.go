@@ -62,6 +62,7 @@ var imports = map[string][]string{
 	"executors/internal/sources": {},
 	"executors/internal/wire":    {},
 
+	"internal/console":              plus(values, "graph", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/difftest":             {},
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
@@ -69,7 +70,7 @@ var imports = map[string][]string{
 	"internal/spool":                {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/locking", "internal/progress",
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/console", "internal/locking", "internal/progress",
 		"internal/settings", "internal/spool", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 

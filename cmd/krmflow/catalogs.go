@@ -206,7 +206,7 @@ warning. With --strict every warning is an error.`,
 					continue
 				}
 				for _, f := range append(c.Notices, c.Lint()...) {
-					a.log.warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
+					a.log.Warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
 				}
 			}
 			return errors.Join(append(errs, a.strictError())...)

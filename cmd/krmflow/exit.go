@@ -81,7 +81,9 @@ type exitError struct {
 }
 
 func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
+
+// Unwrap returns a list, as errors.Join does: each of the errors that err joins is printed by itself.
+func (e *exitError) Unwrap() []error { return []error{e.err} }
 
 // usageError is a mistake in the command line.
 func usageError(err error) error { return &exitError{exitUsage, err} }

@@ -75,7 +75,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
-	if !c.quiet && !c.log.json {
+	if !c.quiet && c.logFormat != "json" {
 		r.progress.Start(c.status, c.stderr)
 	}
 	defer r.progress.Stop()

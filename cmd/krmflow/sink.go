@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/spool"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -150,7 +151,7 @@ type folderSink struct {
 	out   *output.Dir
 	name  string
 	check bool
-	log   *logger
+	log   *console.Logger
 }
 
 func (s *folderSink) put(r render.Root, list *krm.List) error {
@@ -175,7 +176,7 @@ func (s *folderSink) commit() error {
 	case err != nil:
 		return err
 	case !s.check:
-		s.log.changes(s.name, changes)
+		s.log.Changes(s.name, changes)
 	case !changes.None():
 		return &exitError{exitChanged, describe(changes)}
 	}
