@@ -65,7 +65,7 @@ func (a *app) strictError() error {
 // makes the run fail.
 func (a *app) mayRun(plan *planner.Plan) error {
 	err := a.denied(plan)
-	for range calls(plan.Graph) {
+	for range plan.Graph.Calls() {
 		return errors.Join(err, a.strictError())
 	}
 	return err

@@ -102,7 +102,7 @@ func (a *app) refuseInput(dest string, plan *planner.Plan, others ...string) err
 	for _, src := range plan.Files() {
 		others = append(others, src.File)
 	}
-	for call := range calls(plan.Graph) {
+	for call := range plan.Graph.Calls() {
 		others = append(others, call.Function.Program)
 	}
 	for _, p := range a.thirdParty {
