@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
@@ -120,6 +121,8 @@ func exitOfRun(err error) int {
 		return exitSignal + int(sig.sig)
 	case errors.As(err, &ee):
 		return ee.code
+	case errors.Is(err, sink.ErrChanged):
+		return exitChanged
 	case errors.As(err, &locked):
 		return exitLocked
 	case errors.As(err, &refused):
