@@ -117,6 +117,17 @@ func (g *Graph) Add(n *Node) NodeID {
 	return NodeID(len(g.Nodes) - 1)
 }
 
+// Calls yields the calls of functions with their nodes, in order.
+func (g *Graph) Calls() iter.Seq2[Call, *Node] {
+	return func(yield func(Call, *Node) bool) {
+		for _, n := range g.Nodes {
+			if call, ok := n.Op.(Call); ok && !yield(call, n) {
+				return
+			}
+		}
+	}
+}
+
 // Without returns a Graph in which the node called id is left out: who took its list takes its first input's instead, or
 // nothing if it had none. It reports false if there is no such node or it is a root's.
 func (g *Graph) Without(id string) (*Graph, bool) {

@@ -199,13 +199,11 @@ func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document
 	if l == nil || l.failed {
 		return nil
 	}
-	for _, n := range g.Nodes {
-		if call, ok := n.Op.(graph.Call); ok {
-			s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, diag.Errorf(s.k.Source.Locate(0, path...), s.k.Source.Field(path),
-				"the configuration in %q is made by a function (%s), so it cannot be planned: nothing runs that the plan does not name",
-				text, call.Function.Name), trust.Untrusted})
-			return nil
-		}
+	for call, n := range g.Calls() {
+		s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, diag.Errorf(s.k.Source.Locate(0, path...), s.k.Source.Field(path),
+			"the configuration in %q is made by a function (%s), so it cannot be planned: nothing runs that the plan does not name",
+			text, call.Function.Name), trust.Untrusted})
+		return nil
 	}
 	lists, changed, failed, err := eval.Fold(g, func(n *graph.Node) diag.Warn {
 		s.progress(n.Origin)

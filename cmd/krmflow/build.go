@@ -73,17 +73,17 @@ func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root 
 		Begin:     a.steps.Begin,
 		Event: func(e scheduler.Event) {
 			a.steps.End(e.Node)
-			a.log.node(e)
+			a.log.Node(e)
 			if event != nil {
 				event(e)
 			}
 		},
-		Warn: a.log.warnNode,
+		Warn: a.log.WarnNode,
 		Root: func(r graph.Root, list *krm.List) error {
 			a.used.Made.Add(int64(list.Size()))
 			return root(r, list)
 		},
-		Call: a.log.report,
+		Call: a.log.Call,
 
 		AllowErrorResults: a.allowErrorResults,
 	}

@@ -1,35 +1,30 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/settings"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
-	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
 
 // readCatalog reads the catalog that text names, a path or an address, and checks its pin. It trusts nothing.
-func (a *app) readCatalog(ctx context.Context, text string) (catalogView, error) {
+func (a *app) readCatalog(ctx context.Context, text string) (catalogs.View, error) {
 	ref, err := parseRefFlag("catalog", text)
 	if err != nil {
-		return catalogView{}, err
+		return catalogs.View{}, err
 	}
 	if a.log == nil {
 		a.log = a.flags.logger(a.stderr)
 	}
 	c, digest, err := a.fetching().ReadCatalog(ctx, ref)
-	return catalogView{Catalog: c, digest: digest}, err
+	return catalogs.View{Catalog: c, Digest: digest}, err
 }
 
 func viewCatalogCommand(a *app) *cobra.Command {
@@ -57,7 +52,7 @@ now.`,
 			}
 			v, err := a.readCatalog(cmd.Context(), args[0])
 			if err == nil {
-				v.by, err = v.trustedBy()
+				v.By, err = v.TrustedBy()
 			}
 			if err != nil {
 				return err
@@ -71,14 +66,14 @@ now.`,
 	return cmd
 }
 
-func (a *app) viewCatalog(v catalogView, format string) error {
+func (a *app) viewCatalog(v catalogs.View, format string) error {
 	switch format {
 	case "text":
-		return a.print(diag.Sanitise(v.text()))
+		return a.print(diag.Sanitise(v.Text()))
 	case "yaml":
-		return a.print(string(yaml.AppendYAML(nil, v.value())))
+		return a.print(string(yaml.AppendYAML(nil, v.Form())))
 	case "json":
-		return a.print(string(yaml.AppendJSON(nil, v.value())) + "\n")
+		return a.print(string(yaml.AppendJSON(nil, v.Form())) + "\n")
 	}
 	return usageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
 }
@@ -86,16 +81,16 @@ func (a *app) viewCatalog(v catalogView, format string) error {
 // viewBuiltIn shows the catalogs that are compiled in, those of which only the reference is by that.
 func (a *app) viewBuiltIn(ctx context.Context, format string) error {
 	for _, s := range settings.BuiltIn() {
-		var v catalogView
+		var v catalogs.View
 		var err error
 		if s.Content != nil {
 			src := &yaml.Source{File: s.Ref, Data: s.Content}
-			v.digest = src.Digest()
+			v.Digest = src.Digest()
 			v.Catalog, err = catalog.Parse(src, catalog.BuiltIn(s.Ref))
 		} else {
 			v, err = a.readCatalog(ctx, s.Ref)
 		}
-		if v.by = s.By; err == nil {
+		if v.By = s.By; err == nil {
 			err = a.viewCatalog(v, format)
 		}
 		if err != nil {
@@ -105,83 +100,9 @@ func (a *app) viewBuiltIn(ctx context.Context, format string) error {
 	return nil
 }
 
-// trustedBy returns who trusts the catalog without a flag, empty if nobody does.
-func (v catalogView) trustedBy() (string, error) {
-	config, err := settings.ReadConfig()
-	if err != nil {
-		return "", err
-	}
-	ref := realRef(v.Ref)
-	for _, e := range config.Catalogs {
-		if e.Covers(ref) && (e.Ref.Pin.IsZero() || e.Ref.Pin == v.digest) {
-			return "by " + e.Pos.String(), nil
-		}
-	}
-	for _, p := range config.Publishers {
-		if p.Covers(ref) {
-			return "if it is signed by " + p.Name, nil
-		}
-	}
-	return "", nil
-}
-
-// realRef returns ref with the path that it really has.
-func realRef(ref catalog.Ref) catalog.Ref {
-	if ref.Remote() {
-		return ref
-	}
-	if dir, err := os.Getwd(); err == nil {
-		ref = ref.In(dir)
-	}
-	if real, err := loaders.Real(ref.Location); err == nil {
-		ref = ref.At(real)
-	}
-	return ref
-}
-
-// catalogView is what view catalog shows.
-type catalogView struct {
-	*catalog.Catalog
-	digest krm.Digest // that a pin has
-	by     string
-}
-
-func (v catalogView) flag() string { return trust.FlagTrust + "=" + v.Ref.Pinned(v.digest) }
-
-func (v catalogView) trusted() string {
-	return cmp.Or(v.by, "no")
-}
-
-func (v catalogView) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "catalog  %s\ndigest   %s\ntrusted  %s\n\n%s\n", v.Ref.Show(), v.digest, v.trusted(), v.Describe())
-	for _, f := range v.Lint() {
-		fmt.Fprintf(&b, "finding  %v\n", f)
-	}
-	if v.by != trust.ByBuiltIn {
-		fmt.Fprintf(&b, "to trust it as it is now add %s\n", v.flag())
-	}
-	return b.String()
-}
-
-func (v catalogView) value() yaml.Value {
-	var findings []yaml.Value
-	for _, f := range v.Lint() {
-		findings = append(findings, yaml.Str(f.Error()))
-	}
-	return yaml.MapOf(
-		yaml.Field{Key: "catalog", Value: v.Value()},
-		yaml.Field{Key: "digest", Value: yaml.Str(v.digest.String())},
-		yaml.Field{Key: "findings", Value: yaml.SeqOf(findings...)},
-		yaml.Field{Key: "flag", Value: yaml.Str(v.flag())},
-		yaml.Field{Key: "reference", Value: yaml.Str(v.Ref.Show())},
-		yaml.Field{Key: "trusted", Value: yaml.Str(v.trusted())},
-	)
-}
-
 func lintCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "lint", Short: "Check files that krmflow reads"}
-	catalogs := &cobra.Command{
+	catalog := &cobra.Command{
 		Use:   "catalog FILE...",
 		Short: "Check catalogs, for those who write them",
 		Long: `Report what makes a catalog unusable, as an error, and what only its users would miss, such as a publisher, a schema or a digest, as a
@@ -206,14 +127,14 @@ warning. With --strict every warning is an error.`,
 					continue
 				}
 				for _, f := range append(c.Notices, c.Lint()...) {
-					a.log.warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
+					a.log.Warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
 				}
 			}
 			return errors.Join(append(errs, a.strictError())...)
 		},
 	}
-	a.sourceFlags.register(catalogs)
-	catalogs.Flags().BoolVar(&a.strict, "strict", false, "treat every warning as an error")
-	cmd.AddCommand(catalogs)
+	a.sourceFlags.register(catalog)
+	catalog.Flags().BoolVar(&a.strict, "strict", false, "treat every warning as an error")
+	cmd.AddCommand(catalog)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
@@ -81,7 +82,9 @@ type exitError struct {
 }
 
 func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
+
+// Unwrap returns a list, as errors.Join does: each of the errors that err joins is printed by itself.
+func (e *exitError) Unwrap() []error { return []error{e.err} }
 
 // usageError is a mistake in the command line.
 func usageError(err error) error { return &exitError{exitUsage, err} }
@@ -118,6 +121,8 @@ func exitOfRun(err error) int {
 		return exitSignal + int(sig.sig)
 	case errors.As(err, &ee):
 		return ee.code
+	case errors.Is(err, sink.ErrChanged):
+		return exitChanged
 	case errors.As(err, &locked):
 		return exitLocked
 	case errors.As(err, &refused):

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -101,7 +99,7 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 		policy.Executors[r] = p.Path + " " + p.Digest.String()
 	}
 	for _, text := range f.mounts {
-		m, err := parseMount(text)
+		m, err := mount(text)
 		if err != nil {
 			return planner.Functions{}, usageError(err)
 		}
@@ -125,39 +123,16 @@ func pluginHome() string {
 	return cmp.Or(os.Getenv("KUSTOMIZE_PLUGIN_HOME"), filepath.Join(config, "kustomize", "plugin"))
 }
 
-// parseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it.
-func parseMount(text string) (function.Mount, error) {
-	m := function.Mount{Type: "bind"}
-	for part := range strings.SplitSeq(text, ",") {
-		key, value, _ := strings.Cut(part, "=")
-		switch key {
-		case "type":
-			m.Type = value
-		case "src", "source":
-			m.Source = value
-		case "dst", "target", "destination":
-			m.Dest = value
-		case "rw":
-			if value != "true" && value != "false" {
-				return m, fmt.Errorf("--mount %s: rw is true or false, not %q", text, value)
-			}
-			m.Writable = value == "true"
-		default:
-			return m, fmt.Errorf("--mount %s: unknown part %q; expected type=bind,src=DIR,dst=DIR[,rw=true]", text, key)
-		}
+// mount reads a value of --mount. A relative source of a bind is in the working directory.
+func mount(text string) (function.Mount, error) {
+	m, err := function.ParseMount(text)
+	if err == nil && m.Type == "bind" {
+		m.Source, err = filepath.Abs(m.Source)
 	}
-	if m.Dest == "" || m.Source == "" && m.Type != "tmpfs" {
-		return m, fmt.Errorf("--mount %s: src and dst are needed", text)
+	if err != nil {
+		return m, fmt.Errorf("--mount %s: %w", text, err)
 	}
-	switch m.Type {
-	case "bind":
-		abs, err := filepath.Abs(m.Source)
-		m.Source = abs
-		return m, err
-	case "volume", "tmpfs":
-		return m, nil
-	}
-	return m, fmt.Errorf("--mount %s: %q is no type of mount: bind, volume, tmpfs", text, m.Type)
+	return m, nil
 }
 
 // denied returns the error for functions that may not or cannot run, nil if all can.
@@ -168,21 +143,10 @@ func (a *app) denied(plan *planner.Plan) error {
 	return a.needsRuntime(plan)
 }
 
-// calls yields the functions of g.
-func calls(g *graph.Graph) iter.Seq2[graph.Call, *graph.Node] {
-	return func(yield func(graph.Call, *graph.Node) bool) {
-		for _, n := range g.Nodes {
-			if call, ok := n.Op.(graph.Call); ok && !yield(call, n) {
-				return
-			}
-		}
-	}
-}
-
 // needsRuntime returns an error if the plan has containers and nothing on this machine can run them.
 func (a *app) needsRuntime(plan *planner.Plan) error {
 	var names []string
-	for call, n := range calls(plan.Graph) {
+	for call, n := range plan.Graph.Calls() {
 		if call.Function.Runtime == function.RuntimeContainer {
 			names = append(names, n.ID+": "+call.Function.Name)
 		}

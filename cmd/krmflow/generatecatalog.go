@@ -1,16 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -70,13 +67,13 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 	if err != nil {
 		return err
 	}
-	catalogs, publishers, err := a.trustedCatalogs()
+	trusted, publishers, err := a.trustedCatalogs()
 	if err != nil {
 		return err
 	}
 	// Nothing runs: the policy only lets the planner find out what there is.
 	functions := planner.Functions{
-		Trusted: catalogs, Publishers: publishers, PluginHome: pluginHome(),
+		Trusted: trusted, Publishers: publishers, PluginHome: pluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
 	sources, err := a.sources(cmd, []string{dir})
@@ -90,87 +87,15 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 	if err := plan.Err(); err != nil {
 		return err
 	}
-	g := generatedCatalog{beside: beside}
-	for call, n := range calls(plan.Graph) {
-		g.add(call, plan.Decisions[n.ID])
-	}
-	if err := errors.Join(g.errs...); err != nil {
+	entries, err := catalogs.Generate(plan.Graph, plan.Decisions, beside)
+	if err != nil {
 		return err
 	}
-	if len(g.entries) == 0 {
+	if len(entries) == 0 {
 		return a.print("no configuration names a function that no trusted catalog lists: nothing is written\n")
 	}
-	if err := output.WriteFileAtomic(dest, yaml.AppendYAML(nil, catalog.Of(g.entries).Value()), 0o644); err != nil {
+	if err := output.WriteFileAtomic(dest, yaml.AppendYAML(nil, catalog.Of(entries).Value()), 0o644); err != nil {
 		return err
 	}
-	return a.print(fmt.Sprintf("%s lists %s; look at it before you trust it\n", dest, diag.Count(len(g.entries), "function")))
-}
-
-// generatedCatalog collects the entries of a catalog that lies in the folder beside.
-type generatedCatalog struct {
-	beside  string
-	entries []*catalog.Entry
-	at      []diag.Pos // of the first configuration of each
-	errs    []error
-}
-
-// add makes an entry of a call, unless a trusted catalog has one.
-func (g *generatedCatalog) add(call graph.Call, dec *trust.Decision) {
-	if dec.Entry != nil {
-		return
-	}
-	e, err := g.entry(call.Function, dec)
-	if err != nil {
-		g.errs = append(g.errs, err)
-		return
-	}
-	e.GVK = krm.ParseGVK(call.Config.Get("apiVersion").Text(), call.Config.Get("kind").Text())
-	for i, known := range g.entries {
-		if known.GVK == e.GVK {
-			if !addNeeds(known, e) {
-				err := diag.Errorf(call.ConfigPos, "", "%s runs something else here than at %s", e.GVK, g.at[i])
-				g.errs = append(g.errs, err.Hint("a catalog has one function for each apiVersion and kind: give one of them another kind"))
-			}
-			return
-		}
-	}
-	g.entries, g.at = append(g.entries, e), append(g.at, call.ConfigPos)
-}
-
-// addNeeds adds what o needs to e and reports whether both run the same.
-func addNeeds(e, o *catalog.Entry) bool {
-	if (e.Container == nil) != (o.Container == nil) {
-		return false
-	}
-	if e.Container == nil {
-		e.AllowArgs = e.AllowArgs || o.AllowArgs
-		return e.Exec[0] == o.Exec[0] && e.ExecRuntime == o.ExecRuntime
-	}
-	a, b := e.Container, o.Container
-	a.Network, a.Storage, a.WritableStorage = a.Network || b.Network, a.Storage || b.Storage, a.WritableStorage || b.WritableStorage
-	return a.Text == b.Text && a.Pin == b.Pin
-}
-
-// entry returns an entry with what runs for a configuration. What a flag can allow is no mistake in a container: the planner was not told
-// which mounts there are.
-func (g *generatedCatalog) entry(f function.Function, dec *trust.Decision) (*catalog.Entry, error) {
-	for _, denial := range dec.Denials {
-		if len(denial.Allow) == 0 || dec.Inline == nil || dec.Inline.Container == nil {
-			return nil, denial.Err
-		}
-	}
-	if in := dec.Inline.Container; in != nil {
-		c := &catalog.Container{Text: in.Image, Network: in.Network != nil && *in.Network, Storage: len(in.Mounts) > 0}
-		for _, m := range in.Mounts {
-			c.WritableStorage = c.WritableStorage || m.Writable
-		}
-		c.Pin = catalog.Pin{Given: !dec.Digest.IsZero(), Digest: dec.Digest}
-		return &catalog.Entry{Container: c}, nil
-	}
-	rel, err := filepath.Rel(g.beside, f.Program)
-	if err != nil || !filepath.IsLocal(rel) {
-		return nil, fmt.Errorf("%s: the program %s is outside %s, where the catalog lies", f.Name, f.Program, g.beside)
-	}
-	program := catalog.Platform{URI: filepath.ToSlash(rel), Pin: catalog.Pin{Given: true, Digest: f.Digest}}
-	return &catalog.Entry{Exec: []catalog.Platform{program}, ExecRuntime: dec.Inline.Exec.Runtime, AllowArgs: len(f.Args) > 0}, nil
+	return a.print(fmt.Sprintf("%s lists %s; look at it before you trust it\n", dest, diag.Count(len(entries), "function")))
 }

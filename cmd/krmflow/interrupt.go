@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/console"
 )
 
 // signalError is the cause of a context that a signal has ended.
@@ -54,7 +55,7 @@ const (
 
 // await returns the exit code of a command, which done gives. When ctx ends, the command has some time to end by itself. If it does
 // not, because it computes something or waits for something that does not come, await clears up in its place and reports why.
-func (a *app) await(ctx context.Context, done <-chan int, end reporter) int {
+func (a *app) await(ctx context.Context, done <-chan int, end console.Reporter) int {
 	select {
 	case code := <-done:
 		return code
@@ -72,7 +73,7 @@ func (a *app) await(ctx context.Context, done <-chan int, end reporter) int {
 	within(cleanupTime, a.exits.run)
 	cause := context.Cause(ctx)
 	err := a.steps.Stopped(cause)
-	within(cleanupTime, func() { end.report(err) }) // the reader of stderr may have stopped
+	within(cleanupTime, func() { report(end, err) }) // the reader of stderr may have stopped
 	return exitCode(cause)
 }
 

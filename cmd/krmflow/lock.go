@@ -18,7 +18,7 @@ func (a *app) warnUnlocked(file *lock.File) {
 		return
 	}
 	for _, c := range a.seen.Unlocked(file) {
-		a.log.warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New), Hints: []string{"krmflow lock adds it"}})
+		a.log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New), Hints: []string{"krmflow lock adds it"}})
 	}
 }
 

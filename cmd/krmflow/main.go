@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/watchdog"
@@ -46,14 +47,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer cancel(nil)
 	status := progress.NewStatusWriter(stderr)
 	human := diag.SanitisingWriter(status)
-	end := reporter{human, wantsJSON(args)}
+	end := console.Reporter{W: human, JSON: wantsJSON(args)}
 	out := &stdoutWriter{ctx: ctx, w: stdout}
 	a := &app{stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- end.report(diag.Panicked("krmflow", p))
+				done <- report(end, diag.Panicked("krmflow", p))
 			}
 		}()
 		cmd := newCommand(a)
@@ -64,8 +65,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if out.err != nil {
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", out.err)}
 		}
-		a.log.end()
-		done <- end.report(seeUsage(used, err))
+		a.log.End()
+		done <- report(end, seeUsage(used, err))
 	}()
 	return a.await(ctx, done, end)
 }
@@ -78,7 +79,7 @@ type app struct {
 	flags
 	functionFlags
 	rootFlags
-	log  *logger
+	log  *console.Logger
 	opts render.Options // of the plan
 	seen locking.Seen   // while planning
 

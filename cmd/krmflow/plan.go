@@ -27,7 +27,7 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	}
 	a.log = a.flags.logger(a.stderr)
 	for _, w := range outdatedFlags(cmd) {
-		a.log.warn(w)
+		a.log.Warn(w)
 	}
 	functions, err := a.functions()
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.log.planned(plan)
+	a.log.Planned(plan)
 	a.warnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.keepGoing {
 		for _, d := range plan.Denied {
@@ -55,7 +55,7 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 
 // strictError turns warnings into a failure if the user asked for it.
 func (a *app) strictError() error {
-	if n := a.log.warnings; a.strict && n > 0 {
+	if n := a.log.Warnings(); a.strict && n > 0 {
 		return fmt.Errorf("--strict: warnings are errors: %d", n)
 	}
 	return nil
@@ -65,7 +65,7 @@ func (a *app) strictError() error {
 // makes the run fail.
 func (a *app) mayRun(plan *planner.Plan) error {
 	err := a.denied(plan)
-	for range calls(plan.Graph) {
+	for range plan.Graph.Calls() {
 		return errors.Join(err, a.strictError())
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -70,12 +71,12 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer c.exits.add(to.abort)()
+	defer c.exits.add(to.Abort)()
 	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
-	if !c.quiet && !c.log.json {
+	if !c.quiet && c.logFormat != "json" {
 		r.progress.Start(c.status, c.stderr)
 	}
 	defer r.progress.Stop()
@@ -116,7 +117,7 @@ func drift(plan *planner.Plan, file string) error {
 
 // A rendering passes what a run makes on to a sink.
 type rendering struct {
-	to       sink
+	to       sink.Sink
 	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
@@ -132,7 +133,7 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 	r.mu.Lock()
 	root := r.missing[at.Dir]
 	r.mu.Unlock()
-	if err := r.to.put(root, list); err != nil {
+	if err := r.to.Put(root, list); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -145,7 +146,7 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 // finish makes the results visible; failed is what has failed before, although the run goes on.
 func (r *rendering) finish(ctx context.Context, failed error, strict func() error) error {
 	for _, root := range r.missing {
-		if err := r.to.keep(root); err != nil {
+		if err := r.to.Keep(root); err != nil {
 			return errors.Join(failed, err)
 		}
 	}
@@ -155,10 +156,11 @@ func (r *rendering) finish(ctx context.Context, failed error, strict func() erro
 	if err := strict(); err != nil {
 		return errors.Join(failed, err)
 	}
-	err := r.to.commit()
-	var changed *exitError
-	if failed != nil && errors.As(err, &changed) && changed.code == exitChanged {
-		err = changed.err // a root that failed counts more than an output that would change
+	err := r.to.Commit()
+	if failed != nil && errors.Is(err, sink.ErrChanged) {
+		e := *diag.AsError(err)
+		e.Err = nil // a root that failed counts more than an output that would change
+		err = &e
 	}
 	return errors.Join(failed, err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/scheduler"
 )
@@ -26,7 +27,7 @@ func TestReportBug(t *testing.T) {
 		t.Setenv("KRMFLOW_DEBUG", debug)
 		for _, asJSON := range []bool{false, true} {
 			var b bytes.Buffer
-			code := reporter{&b, asJSON}.report(errors.Join(errs...))
+			code := report(console.Reporter{W: &b, JSON: asJSON}, errors.Join(errs...))
 			text := b.String()
 			if code != exitInternal || !strings.Contains(text, "internal error in k#patches[0]: this is a bug of krmflow") {
 				t.Errorf("debug %q, JSON %v: exit code %d\n%s", debug, asJSON, code, text)
@@ -50,7 +51,7 @@ func TestReportJSON(t *testing.T) {
 	err := errors.Join(
 		usageError(errors.New("one\x7f\u0085\u202e\xff")),
 		&exitError{exitOutput, errors.Join(diag.Errorf(diag.Pos{File: "f", Line: 3}, "x[0]", "two\nforged").Hint("do"), errors.New("three\n  no hint"))})
-	if code := (reporter{diag.SanitisingWriter(&b), true}).report(err); code != exitUsage {
+	if code := report(console.Reporter{W: diag.SanitisingWriter(&b), JSON: true}, err); code != exitUsage {
 		t.Errorf("exit code %d", code)
 	}
 	var got []string

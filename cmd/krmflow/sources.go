@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
@@ -96,7 +95,7 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 // fetching returns what the flags say about fetching, without lock file and vendor folder: these are for what layers refer to.
 func (a *app) fetching() render.Sources {
 	return render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Options: remote.Options{
-		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.fetch,
+		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.Fetch,
 	}}
 }
 
@@ -113,30 +112,8 @@ func (a *app) beside(flag, path string, set bool, dirs []string) string {
 	if dir := locking.Outside(dirs); dir != "" {
 		w := planner.Warning{Msg: fmt.Sprintf("%s is not used, because %s is not below the working directory", path, dir)}
 		w.Hints = []string{fmt.Sprintf("to use it: --%s=%s", flag, path)}
-		a.log.warn(w)
+		a.log.Warn(w)
 		return ""
 	}
 	return path
-}
-
-// fetch tells about a fetch, once: of a repository first the commit is asked for, then the files. That it failed is said by the error.
-func (l *logger) fetch(e remote.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.json {
-		l.z.Info().Str("reference", e.Reference).Str("state", string(e.State)).Int("attempt", e.Attempt).Dur("ms", e.Took).Msg("fetch")
-		return
-	}
-	if l.quiet {
-		return
-	}
-	switch e.State {
-	case remote.Started:
-		if !l.fetching[e.Reference] {
-			l.fetching[e.Reference] = true
-			fmt.Fprintf(l.w, "fetching %s\n", diag.Sanitise(e.Reference))
-		}
-	case remote.Retrying:
-		fmt.Fprintf(l.w, "fetching %s again in %s\n", diag.Sanitise(e.Reference), e.Wait.Round(time.Millisecond))
-	}
 }

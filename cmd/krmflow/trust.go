@@ -107,7 +107,7 @@ func (a *app) trustAdd(ctx context.Context, text string) error {
 		if err != nil {
 			return err
 		}
-		entry = c.Ref.Pinned(c.digest)
+		entry = c.Ref.Pinned(c.Digest)
 	}
 	if _, err := settings.EditConfig(entry, false); err != nil {
 		return err

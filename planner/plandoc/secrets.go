@@ -27,8 +27,8 @@ func secrets(p *planner.Plan) string {
 			fmt.Fprintf(&digests, "%q %s\n", f.File, f.Digest())
 		}
 	}
-	for _, n := range p.Graph.Nodes {
-		if call, ok := n.Op.(graph.Call); ok && secretConfig(call) {
+	for call, n := range p.Graph.Calls() {
+		if secretConfig(call) {
 			fmt.Fprintf(&digests, "%q %s\n", n.ID, krm.DigestOf(call.Function.Config))
 		}
 	}

@@ -1,4 +1,6 @@
-package main
+// Package console prints messages to stderr: as lines for people, or as JSON, one object a line. A [Logger] prints what happens during a
+// run, a [Reporter] what ended it. Which exit code that has is for the command to say.
+package console
 
 import (
 	"fmt"
@@ -9,15 +11,16 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/rs/zerolog"
 )
 
-// logger prints warnings, and what a run does, to stderr: as lines for people or as JSON, one object a line. It is safe
+// A Logger prints warnings, and what a run does, to stderr: as lines for people or as JSON, one object a line. It is safe
 // for concurrent use.
-type logger struct {
+type Logger struct {
 	mu       sync.Mutex
 	w        io.Writer
 	json     bool
@@ -31,14 +34,24 @@ type logger struct {
 // maxWarnings is how many warnings are printed.
 const maxWarnings = 1000
 
-func (f *flags) logger(w io.Writer) *logger {
-	l := &logger{w: w, json: f.logFormat == "json", quiet: f.quiet && !f.strict, fetching: map[string]bool{}}
+// Options say how a [Logger] prints, and what.
+type Options struct {
+	JSON bool
+	// Quiet leaves out warnings, fetches, and what a function that did not fail has said, unless JSON is true.
+	Quiet bool
+	// Level is the least level to print: debug, info, warn or error. Without one it is info if JSON is true, else warn.
+	Level string
+}
+
+// NewLogger returns a Logger that prints to w.
+func NewLogger(w io.Writer, o Options) *Logger {
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel
 	}
-	if f.logLevel != "" {
-		level, _ = zerolog.ParseLevel(f.logLevel) // validated before
+	if o.Level != "" {
+		level, _ = zerolog.ParseLevel(o.Level) // without an error: those four are known
 	}
 	if l.json {
 		l.z = zerolog.New(w).Level(level).With().Timestamp().Logger()
@@ -48,8 +61,8 @@ func (f *flags) logger(w io.Writer) *logger {
 	return l
 }
 
-// warn prints a warning and counts it. Of very many it prints no more than the first.
-func (l *logger) warn(w planner.Warning) {
+// Warn prints a warning and counts it. Of very many it prints no more than the first.
+func (l *Logger) Warn(w planner.Warning) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.warnings++
@@ -60,7 +73,7 @@ func (l *logger) warn(w planner.Warning) {
 	l.print(w)
 }
 
-func (l *logger) print(w planner.Warning) {
+func (l *Logger) print(w planner.Warning) {
 	e := short(&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
 	switch {
 	case l.json:
@@ -70,10 +83,10 @@ func (l *logger) print(w planner.Warning) {
 	}
 }
 
-// planned prints the warnings of a plan.
-func (l *logger) planned(plan *planner.Plan) {
+// Planned prints the warnings of a plan.
+func (l *Logger) Planned(plan *planner.Plan) {
 	for _, w := range plan.Warnings {
-		l.warn(w)
+		l.Warn(w)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,31 +94,38 @@ func (l *logger) planned(plan *planner.Plan) {
 	l.hidden += plan.MoreWarnings
 }
 
-// warnNode prints a warning of a running node at the place of its configuration.
-func (l *logger) warnNode(n *graph.Node, msg func() string) {
+// WarnNode prints a warning of a running node at the place of its configuration.
+func (l *Logger) WarnNode(n *graph.Node, msg func() string) {
 	var w planner.Warning
 	if l.hasRoom() {
 		w = planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg()}
 	}
-	l.warn(w)
+	l.Warn(w)
+}
+
+// Warnings returns how many warnings there were, also those that are not printed.
+func (l *Logger) Warnings() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.warnings
 }
 
 // hasRoom reports whether the next warning will be printed.
-func (l *logger) hasRoom() bool {
+func (l *Logger) hasRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.warnings-l.hidden < maxWarnings
 }
 
-// end says how many warnings were not printed. A nil logger has none.
-func (l *logger) end() {
+// End says how many warnings were not printed. A nil logger has none.
+func (l *Logger) End() {
 	if l != nil && l.hidden > 0 {
 		l.print(planner.Warning{Msg: "and " + diag.Count(l.hidden, "more warning")})
 	}
 }
 
-// node logs that a node has ended.
-func (l *logger) node(e scheduler.Event) {
+// Node logs that a node has ended.
+func (l *Logger) Node(e scheduler.Event) {
 	if !l.z.Info().Enabled() && !l.json {
 		return // the error itself is printed at the end
 	}
@@ -118,8 +138,8 @@ func (l *logger) node(e scheduler.Event) {
 	ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
 }
 
-// report prints what a function has said besides its list.
-func (l *logger) report(r scheduler.CallReport) {
+// Call prints what a function has said besides its list.
+func (l *Logger) Call(r scheduler.CallReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := r.Node.ID
@@ -158,8 +178,8 @@ func (l *logger) report(r scheduler.CallReport) {
 	}
 }
 
-// changes tells what a run changed in the output folder.
-func (l *logger) changes(folder string, c output.Changes) {
+// Changes tells what a run changed in the output folder.
+func (l *Logger) Changes(folder string, c output.Changes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -172,5 +192,27 @@ func (l *logger) changes(folder string, c output.Changes) {
 			files = "file"
 		}
 		fmt.Fprintf(l.w, "%s: %d %s added, %d changed, %d removed, %d unchanged\n", folder, len(c.Added), files, len(c.Changed), len(c.Removed), c.Unchanged)
+	}
+}
+
+// Fetch tells about a fetch, once: of a repository first the commit is asked for, then the files. That it failed is said by the error.
+func (l *Logger) Fetch(e remote.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Str("reference", e.Reference).Str("state", string(e.State)).Int("attempt", e.Attempt).Dur("ms", e.Took).Msg("fetch")
+		return
+	}
+	if l.quiet {
+		return
+	}
+	switch e.State {
+	case remote.Started:
+		if !l.fetching[e.Reference] {
+			l.fetching[e.Reference] = true
+			fmt.Fprintf(l.w, "fetching %s\n", diag.Sanitise(e.Reference))
+		}
+	case remote.Retrying:
+		fmt.Fprintf(l.w, "fetching %s again in %s\n", diag.Sanitise(e.Reference), e.Wait.Round(time.Millisecond))
 	}
 }

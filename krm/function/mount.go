@@ -1,0 +1,38 @@
+package function
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ParseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it. A relative source stays relative.
+func ParseMount(text string) (Mount, error) {
+	m := Mount{Type: "bind"}
+	for part := range strings.SplitSeq(text, ",") {
+		key, value, _ := strings.Cut(part, "=")
+		switch key {
+		case "type":
+			m.Type = value
+		case "src", "source":
+			m.Source = value
+		case "dst", "target", "destination":
+			m.Dest = value
+		case "rw":
+			if value != "true" && value != "false" {
+				return m, fmt.Errorf("rw is true or false, not %q", value)
+			}
+			m.Writable = value == "true"
+		default:
+			return m, fmt.Errorf("unknown part %q; expected type=bind,src=DIR,dst=DIR[,rw=true]", key)
+		}
+	}
+	if m.Dest == "" || m.Source == "" && m.Type != "tmpfs" {
+		return m, errors.New("src and dst are needed")
+	}
+	switch m.Type {
+	case "bind", "volume", "tmpfs":
+		return m, nil
+	}
+	return m, fmt.Errorf("%q is no type of mount: bind, volume, tmpfs", m.Type)
+}
