@@ -66,7 +66,9 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 		private.ServeHTTP(w, r)
 	})
 	mux.HandleFunc("/bad/", s.misbehave)
-	mux.HandleFunc("/v2/{name}/{kind}/{ref}", func(w http.ResponseWriter, r *http.Request) { serveArtifact(w, r, filepath.Join(dir, r.PathValue("name"))) })
+	mux.HandleFunc("/v2/{name}/{kind}/{ref}", func(w http.ResponseWriter, r *http.Request) {
+		serveArtifact(w, r, filepath.Join(dir, r.PathValue("name")))
+	})
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		note := r.Method + " " + r.URL.String()
 		for _, name := range []string{"Authorization", "Cookie", "Referer"} {
