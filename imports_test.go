@@ -66,10 +66,11 @@ var imports = map[string][]string{
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/progress":             {"graph"},
+	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
 	"internal/spool":                {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/locking", "internal/progress",
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/locking", "internal/progress", "internal/publish",
 		"internal/settings", "internal/spool", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
