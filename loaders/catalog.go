@@ -33,7 +33,7 @@ func (l *Local) FetchCatalog(address string, limit int64) (*yaml.Source, krm.Dig
 	}
 	if what, _ := remote.MediaType(c.MediaType); what != "catalog" && what != "definition" {
 		return nil, krm.Digest{}, fmt.Errorf("%q has the media type %q: that of a catalog is %s or %s", diag.Redact(address), diag.Sanitise(c.MediaType),
-			"application/vnd.cncf.kubernetes.krm-func-catalog.layer.v1+yaml", "application/vnd.cncf.kubernetes.krm-func-definition.layer.v1+yaml")
+			remote.CatalogLayer, remote.DefinitionLayer)
 	}
 	return src, c.Version.Digest, nil
 }

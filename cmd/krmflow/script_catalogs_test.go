@@ -43,8 +43,8 @@ func archive(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var b bytes.Buffer
 	packed := gzip.NewWriter(&b)
-	add := func(name string, data string) {}
-	end := func() error { return nil }
+	var add func(name, data string)
+	var end func() error
 	if strings.HasSuffix(args[0], ".zip") {
 		w := zip.NewWriter(&b)
 		add = func(name, data string) {
@@ -69,10 +69,11 @@ func archive(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
 }
 
-// startRegistry starts a registry on this machine that ends with the script, and sets NAME to its address: registry NAME.
+// startRegistry starts a registry on this machine that ends with the script, and sets NAME to its address. It lets in whom a file
+// names: registry NAME [HTPASSWD].
 func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: registry NAME")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: registry NAME [HTPASSWD]")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -81,6 +82,9 @@ func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs("." + args[0])
 	ts.Check(os.MkdirAll(dir, 0o755))
 	config := fmt.Sprintf("version: 0.1\nlog: {accesslog: {disabled: true}}\nstorage: {filesystem: {rootdirectory: %q}}\nhttp: {addr: %q}\n", dir, address)
+	if len(args) > 1 {
+		config += fmt.Sprintf("auth: {htpasswd: {realm: x, path: %q}}\n", ts.MkAbs(args[1]))
+	}
 	file := filepath.Join(dir, "config.yaml")
 	ts.Check(os.WriteFile(file, []byte(config), 0o644))
 	cmd := exec.Command("docker-registry", "serve", file)

@@ -207,6 +207,8 @@ func (l *Logger) Fetch(e remote.Event) {
 		return
 	}
 	switch e.State {
+	case remote.Sending:
+		fmt.Fprintf(l.w, "sending %s\n", diag.Sanitise(e.Reference))
 	case remote.Started:
 		if !l.fetching[e.Reference] {
 			l.fetching[e.Reference] = true

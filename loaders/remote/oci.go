@@ -274,6 +274,13 @@ func (s *Session) files(layers []descriptor) (*cache.Tree, error) {
 	return w.Commit()
 }
 
+// The media types of layers that are written today.
+const (
+	CatalogLayer    = "application/vnd.cncf.kubernetes.krm-func-catalog.layer.v1+yaml"
+	DefinitionLayer = "application/vnd.cncf.kubernetes.krm-func-definition.layer.v1+yaml"
+	ProgramLayer    = "application/vnd.cncf.kubernetes.krm-func-runtime-exec.layer.v1"
+)
+
 // MediaType says what a layer of a function catalog's artifact is: "catalog", "definition" or "runtime-exec", "runtime-starlark" and so
 // on. There are two families of names. ok is false for anything else.
 func MediaType(text string) (what string, ok bool) {

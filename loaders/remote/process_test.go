@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/reference"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("KRMFLOW_TEST_FETCH"); dir != "" {
-		if err := fetchAll(dir, os.Args[1:]); err != nil {
+		if err := fetchAll(dir, os.Args[1:], false); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -29,17 +30,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fetchAll opens references with the cache in dir. Each is text=content.
-func fetchAll(dir string, args []string) error {
+// fetchAll opens references with the cache in dir. Each is one and the content, see [asked].
+func fetchAll(dir string, args []string, offline bool) error {
 	c, err := cache.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	s := NewSession(Options{Cache: c, Timeout: time.Minute})
+	s := NewSession(Options{Cache: c, Timeout: time.Minute, Offline: offline})
 	defer s.Close()
 	for _, arg := range args {
-		text, want, _ := strings.Cut(arg, "\n")
+		text, want, _ := strings.Cut(arg, " ")
 		r, err := reference.Parse(text, reference.Any)
 		if err != nil {
 			return err
@@ -48,54 +49,128 @@ func fetchAll(dir string, args []string) error {
 		if err != nil {
 			return err
 		}
-		if data, err := content.Bytes(); string(data) != want || err != nil {
-			return fmt.Errorf("%s: %q, %v", r, data, err)
+		if data, err := content.Bytes(); asked(text, data) != arg || err != nil {
+			return fmt.Errorf("%s: %s instead of %s, %v", r, krm.DigestOf(data), want, err)
 		}
 	}
 	return nil
 }
 
+// asked returns an argument for [fetchAll].
+func asked[T string | []byte](text string, content T) string {
+	return text + " " + krm.DigestOf([]byte(content)).String()
+}
+
 // Processes fetch the same into one cold cache at the same time, and one of them is killed: the others are right, and so is what is left.
 func TestColdCacheOfManyProcesses(t *testing.T) {
 	g := serveGit(t)
-	g.repo(t, "r", map[string]string{"a/x.yaml": "1", "b/y.yaml": strings.Repeat("y", 100_000)})
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, yamlText) }))
-	defer plain.Close()
-	args := []string{g.URL + "/r.git//a/x.yaml?ref=v1\n1", plain.URL + "/f.yaml\n" + yamlText, "file://" + g.dir + "/r.git//a/x.yaml\n1"}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := g.repo(t, "r", map[string]string{"a/x.yaml": "1", "b/y.yaml": strings.Repeat("y", 100_000)})
 	rounds := 3
 	if os.Getenv("CI") != "" {
 		rounds = 20
 	}
 	for range rounds {
-		dir := filepath.Join(t.TempDir(), "cache")
-		var all sync.WaitGroup
-		for i := range 8 {
-			cmd := exec.Command(exe, args...)
-			cmd.Env = append(os.Environ(), "KRMFLOW_TEST_FETCH="+dir)
-			var out strings.Builder
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if i == 0 {
-				time.AfterFunc(time.Duration(rand.IntN(400))*time.Millisecond, func() { cmd.Process.Kill() })
-			}
-			all.Go(func() {
-				if err := cmd.Wait(); err != nil && i > 0 {
-					t.Errorf("%v: %s", err, &out)
-				}
-			})
-		}
-		all.Wait()
-		if err := fetchAll(dir, args); err != nil {
-			t.Error(err)
-		}
-		if left, _ := filepath.Glob(filepath.Join(dir, "v1/tmp/*")); len(left) > 0 {
-			t.Errorf("left: %s", left)
+		pinned := asked(g.URL+"/r.git//a/x.yaml?ref="+ids[0], "1")
+		coldCache(t, 400*time.Millisecond, []string{pinned, asked("file://"+g.dir+"/r.git//a/x.yaml?ref=v1", "1")}, pinned)
+	}
+}
+
+// The same, more often, with what needs no git: a file, an archive and an artifact.
+func TestColdCacheOfManyFetches(t *testing.T) {
+	packed := archives(t, tarFile("top/x.yaml"))[".tar.gz"]
+	large := strings.Repeat("large\n", 50_000)
+	layer := Layer{CatalogLayer, "", []byte(large)}
+	manifest, err := newManifest(CatalogLayer, []Layer{layer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag := "/v2/fns/manifests/"
+	known := map[string][]byte{
+		"/f.yaml": []byte(yamlText), "/a.tar.gz": packed, tag + "v1": manifest, tag + krm.DigestOf(manifest).String(): manifest,
+		"/v2/fns/blobs/" + krm.DigestOf(layer.Data).String(): layer.Data,
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(known[r.URL.Path]) }))
+	defer srv.Close()
+	artifact := "oci://" + strings.TrimPrefix(srv.URL, "http://") + "/fns"
+	pinned := []string{
+		asked(srv.URL+"/f.yaml?checksum="+krm.DigestOf([]byte(yamlText)).String(), yamlText),
+		asked(srv.URL+"/a.tar.gz//top/x.yaml?checksum="+krm.DigestOf(packed).String(), "1\n"),
+		asked(artifact+"@"+krm.DigestOf(manifest).String(), large),
+	}
+	rounds, killed := 100, 0
+	if testing.Short() {
+		rounds = 10
+	}
+	args := append([]string{asked(srv.URL+"/f.yaml", yamlText), asked(artifact+":v1", large)}, pinned...)
+	start := time.Now()
+	coldCache(t, time.Hour, args, pinned...)
+	took := time.Since(start) // of a round in which nothing is killed
+	for n := 0; n < rounds && time.Since(start) < 40*time.Second; n++ {
+		if coldCache(t, took, args, pinned...) {
+			killed++
 		}
 	}
+	if t.Logf("%d of %d killed", killed, rounds); killed == 0 {
+		t.Error("no process was killed while it worked")
+	}
+}
+
+// coldCache starts eight processes that fetch the references of args into one new cache, and kills one of them within a time, at random. All
+// others must succeed, and leave nothing but whole entries, with those that are pinned among them. It reports whether the one was killed.
+func coldCache(t *testing.T, within time.Duration, args []string, pinned ...string) (killed bool) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	defer os.RemoveAll(dir)
+	var all sync.WaitGroup
+	for i := range 8 {
+		cmd := exec.Command(exe, args...)
+		cmd.Env = append(os.Environ(), "KRMFLOW_TEST_FETCH="+dir)
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			defer time.AfterFunc(rand.N(within), func() { cmd.Process.Kill() }).Stop()
+		}
+		all.Go(func() {
+			err := cmd.Wait()
+			if i == 0 {
+				killed = cmd.ProcessState.ExitCode() < 0
+			}
+			if err != nil && !(i == 0 && killed) {
+				t.Errorf("%v: %s", err, &out)
+			}
+		})
+	}
+	all.Wait()
+	blobs, _ := filepath.Glob(filepath.Join(dir, "v1/blobs/*/*"))
+	for _, blob := range blobs {
+		data, err := os.ReadFile(blob)
+		if name := filepath.Base(filepath.Dir(blob)) + filepath.Base(blob); err != nil || krm.DigestOf(data).String() != "sha256:"+name {
+			t.Errorf("%s is %s, %v", blob, krm.DigestOf(data), err)
+		}
+	}
+	if len(blobs) == 0 {
+		t.Error("the cache is empty")
+	}
+	if err := fetchAll(dir, pinned, true); err != nil {
+		t.Error(err)
+	}
+	next, err := cache.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := next.TempDir(); err != nil { // who writes next removes what others have left
+		t.Error(err)
+	}
+	next.Close()
+	if left, _ := filepath.Glob(filepath.Join(dir, "v1/tmp/*")); len(left) > 0 {
+		t.Errorf("left: %s", left)
+	}
+	return killed
 }

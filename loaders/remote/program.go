@@ -106,7 +106,7 @@ func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, erro
 		}
 	}
 	if what, _ := MediaType(layer.MediaType); what != "runtime-exec" && what != "runtime-starlark" { // the latter is in an example for programs
-		return nil, fmt.Errorf("the media type %q is none of a program: that is %s", diag.Sanitise(layer.MediaType), "application/vnd.cncf.kubernetes.krm-func-runtime-exec.layer.v1")
+		return nil, fmt.Errorf("the media type %q is none of a program: that is %s", diag.Sanitise(layer.MediaType), ProgramLayer)
 	}
 	return s.layer(layer)
 }

@@ -32,7 +32,7 @@ func (s *Session) Push(ctx context.Context, r reference.Reference, artifactType 
 	if err != nil {
 		return v, err
 	}
-	err = s.fetch(ctx, r, func(ctx context.Context) error {
+	err = s.bounded(ctx, r, Sending, func(ctx context.Context) error {
 		return s.registry(r, FromUser, func(reg *registry) error {
 			reg.push = true
 			reg.http.CheckRedirect = checkRedirect(false)

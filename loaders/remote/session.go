@@ -62,7 +62,7 @@ type Options struct {
 type Event struct {
 	// Reference is what is fetched, without credentials.
 	Reference string
-	// State says how far it is. It begins with Asking or Started, and ends with Done or Failed.
+	// State says how far it is. It begins with Asking, Started or Sending, and ends with Done or Failed.
 	State State
 	// Attempt is the number of a retry, from 1, and Wait how long it waits before.
 	Attempt int
@@ -80,6 +80,7 @@ type State string
 const (
 	Asking   State = "asking" // which version a reference stands for
 	Started  State = "started"
+	Sending  State = "sending"
 	Retrying State = "retrying"
 	Done     State = "done"
 	Failed   State = "failed"
