@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -102,6 +103,29 @@ func TestSandboxIsTested(t *testing.T) {
 		t.Setenv("CI", ci)
 		if ok, err := hasSandbox(execfn.Isolation{}); ok || (err != nil) != (ci == "true") {
 			t.Errorf("CI=%s: %t, %v", ci, ok, err)
+		}
+	}
+}
+
+// The same goes for programs that scripts need: outside of CI these are skipped without them.
+func TestProgramsOfScripts(t *testing.T) {
+	if os.Getenv("CI") != "true" {
+		t.Skip("only CI must have them all")
+	}
+	files, err := filepath.Glob("../../testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(len(files), err)
+	}
+	needed := regexp.MustCompile(`(?m)^\[!exec:(.+?)\] skip`)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range needed.FindAllSubmatch(data, -1) {
+			if _, err := exec.LookPath(string(m[1])); err != nil {
+				t.Errorf("%s is skipped: %v", filepath.Base(file), err)
+			}
 		}
 	}
 }

@@ -33,15 +33,21 @@ type gitServer struct {
 	handler          atomic.Pointer[func(http.ResponseWriter, *http.Request) bool] // may answer itself
 }
 
-func serveGit(t *testing.T) *gitServer {
+// needGit returns the folder of git's own programs. Without git the test is skipped, and in CI it fails.
+func needGit(t *testing.T) []byte {
 	t.Helper()
 	path, err := exec.Command("git", "--exec-path").Output()
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal(err)
+	} else if err != nil {
 		t.Skip("git is not installed")
 	}
+	return path
+}
+
+func serveGit(t *testing.T) *gitServer {
+	t.Helper()
+	path := needGit(t)
 	g := &gitServer{dir: t.TempDir()}
 	backend := &cgi.Handler{
 		Path:   filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),

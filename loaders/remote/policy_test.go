@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -55,9 +54,7 @@ func TestPublicOnly(t *testing.T) {
 
 // What the arguments of a program are, others can see.
 func TestGitHidesCredentials(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip(err)
-	}
+	needGit(t)
 	for _, text := range []string{"https://me:canary@example.com/r.git", "https://canary@example.com/r.git"} {
 		g, err := newGit(t.Context(), parse(t, text), FromUser)
 		if err != nil {
@@ -76,9 +73,7 @@ func TestGitHidesCredentials(t *testing.T) {
 
 // Git gets what it needs of the user's environment, and for something that was fetched nothing that is the user's.
 func TestGitEnvironment(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip(err)
-	}
+	needGit(t)
 	t.Setenv("KUBECONFIG", "canary")
 	t.Setenv("SSH_AUTH_SOCK", "agent")
 	t.Setenv("https_proxy", "http://proxy:1")
