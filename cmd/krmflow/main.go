@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/locking"
+	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/render"
@@ -37,11 +38,12 @@ func main() {
 	if stdoutClosed() {
 		stdout = closedWriter{}
 	}
-	os.Exit(run(os.Args[1:], os.Stdin, stdout, os.Stderr))
+	name := program.CalledAs(os.Args[0])
+	os.Exit(name.ExitStatus(run(name, os.Args[1:], os.Stdin, stdout, os.Stderr)))
 }
 
 // run runs one command line and returns the exit code.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func run(name program.Name, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	watchdog.CollectSeldom()
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
@@ -49,7 +51,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	human := diag.SanitisingWriter(status)
 	end := console.Reporter{W: human, JSON: wantsJSON(args)}
 	out := &stdoutWriter{ctx: ctx, w: stdout}
-	a := &app{stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel}
+	a := &app{name: name, stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -73,6 +75,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // app is what the commands share: the streams and the flags.
 type app struct {
+	name           program.Name
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	status         *progress.StatusWriter // below stderr
@@ -98,13 +101,14 @@ func newCommand(a *app) *cobra.Command {
 		Long: `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
 whole build as a graph first, prints that plan on request, and runs it in parallel.
 
-` + exitHelp(120),
+` + a.name.ExitHelp(exitHelp(120)),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.name.String()},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
-				return a.print("krmflow " + moduleVersion() + "\n")
+				return a.print("krmflow " + program.Version() + "\n")
 			}
 			return cmd.Help()
 		},

@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 func TestMain(m *testing.M) {
-	programs := map[string]func(){"krmflow": main, "bounded": bounded, "signalled": signalled, "within": endsWithin}
+	programs := map[string]func(){"krmflow": main, "kustomize-5.8.2": main, "kubectl-krmflow": main, "bounded": bounded, "signalled": signalled, "within": endsWithin}
 	maps.Copy(programs, attackers)
 	testscript.Main(m, programs)
 }

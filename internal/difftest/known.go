@@ -38,11 +38,11 @@ var allListed = []listed{
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
 	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!(int|float)"},
-	{what: "empty texts of replacements", holds: func(_ tree, p pair) bool {
+	{what: "empty texts of replacements", holds: func(t tree, p pair) bool {
 		m := noContainer.FindStringSubmatch(p.kustomize.stderr)
-		return m != nil && slices.ContainsFunc(strings.Split(m[1], "/"), func(field string) bool {
+		return m != nil && (nullSource.MatchString(t.String()) || slices.ContainsFunc(strings.Split(m[1], "/"), func(field string) bool {
 			return strings.Contains(p.krmflow.stdout, strings.TrimSuffix(field, "[]")+": null\n")
-		})
+		}))
 	}},
 	{what: "validators that write what is there", holds: func(_ tree, p pair) bool {
 		_, nodes, found := strings.Cut(p.kustomize.stderr, "validator shouldn't modify the resource map: nodes unequal: \n -- ")
@@ -53,7 +53,7 @@ var allListed = []listed{
 	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
 	{what: "lists and scalars for labels and annotations in patches", krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
 	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? `},
-	{what: "tags say nothing else", same: func(s string) string { return quotedInteger.ReplaceAllString(s, "$1") },
+	{what: "tags say nothing else", same: func(s string) string { return quotedNumber.ReplaceAllString(s, "$1") },
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
 	{what: "names of fields that are no strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
@@ -69,9 +69,10 @@ var allListed = []listed{
 var (
 	longNumber     = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
 	nameHash       = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
-	quotedInteger  = regexp.MustCompile(`"([0-9]+)"`)
+	quotedNumber   = regexp.MustCompile(`(?m)"?\b([0-9]+(?:\.[0-9]*?[1-9])?)(?:\.0*|0*)"?$`) // also if it lost its last zeros
 	idleTag        = regexp.MustCompile(`!!float [0-9]+\b[^.]|!!str "`)
 	noContainer    = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: (?:visit traversal on path: \[[^]]*\]: )?expected sequence or mapping node`)
+	nullSource     = regexp.MustCompile(`sourceValue: ["']?([Nn]ull|NULL|~)?["']?\s`)
 	noVersion      = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)
 	copiesMetadata = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
 	testsMetadata  = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)

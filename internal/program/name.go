@@ -1,0 +1,50 @@
+// Package program knows what this program is: its version, and the name that it was called by, with all that depends on that name.
+package program
+
+import (
+	"cmp"
+	"path/filepath"
+	"strings"
+)
+
+// A Name is what the program was called by. A link to krmflow or a copy of it that is called kustomize takes kustomize's place: it says
+// kustomize's version and ends with its exit status. One that is called kubectl-krmflow is a plugin of kubectl. The zero Name is krmflow.
+type Name struct {
+	text      string
+	kustomize bool
+}
+
+// CalledAs returns the name for arg0, the path or name that the program was started with.
+func CalledAs(arg0 string) Name {
+	base := strings.TrimSuffix(filepath.Base(arg0), ".exe")
+	switch {
+	case base == "kustomize", strings.HasPrefix(base, "kustomize-"), strings.HasPrefix(base, "kustomize_"): // one that has a version in its name
+		return Name{"kustomize", true}
+	case base == "kubectl-krmflow":
+		return Name{"kubectl krmflow", false}
+	}
+	return Name{}
+}
+
+// String returns the words with which a user calls the program.
+func (n Name) String() string { return cmp.Or(n.text, "krmflow") }
+
+// Kustomize reports whether the program stands in for kustomize.
+func (n Name) Kustomize() bool { return n.kustomize }
+
+// ExitStatus returns the exit status for the exit code of krmflow: kustomize has one for all failures. A run that a signal ended says so
+// under any name.
+func (n Name) ExitStatus(code int) int {
+	if n.kustomize && 0 < code && code < 128 {
+		return 1
+	}
+	return code
+}
+
+// ExitHelp returns what help says of the exit status; codes is what it says of krmflow's.
+func (n Name) ExitHelp(codes string) string {
+	if n.kustomize {
+		return "The exit status is 0 if all went well, and 1 otherwise."
+	}
+	return codes
+}
