@@ -64,6 +64,7 @@ var imports = map[string][]string{
 
 	"internal/catalogs":             plus(values, "catalog", "graph", "internal/settings", "krm/function", "loaders", "trust"),
 	"internal/console":              plus(values, "graph", "loaders/remote", "output", "planner", "scheduler"),
+	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/difftest":             {},
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
@@ -74,7 +75,7 @@ var imports = map[string][]string{
 	"internal/spool":                {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/catalogs", "internal/console", "internal/locking", "internal/program", "internal/progress",
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/locking", "internal/program", "internal/progress",
 		"internal/publish", "internal/settings", "internal/sink", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 

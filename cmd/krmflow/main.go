@@ -116,7 +116,7 @@ whole build as a graph first, prints that plan on request, and runs it in parall
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a), viewCommand(a),
-		trustCommand(a), lintCommand(a), catalogCommand(a), editCommand(a), lockCommand(a), fetchCommand(a), vendorCommand(a))
+		trustCommand(a), lintCommand(a), catalogCommand(a), createCommand(a), editCommand(a), lockCommand(a), fetchCommand(a), vendorCommand(a))
 	root.SetOut(a.stdout) // which the next command takes over now
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
