@@ -53,7 +53,7 @@ func withTextAnnotations(r *krm.Resource) *krm.Resource {
 	r = r.Copy()
 	annotations := r.Annotations()
 	texts := annotations.EditFields(func(a yaml.Field) yaml.Value {
-		if a.Value.Type() != yaml.String {
+		if a.Value.Type() != yaml.String || a.Value.IsFolded() {
 			return yaml.Str(a.Value.SourceText())
 		}
 		return a.Value

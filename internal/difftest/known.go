@@ -3,6 +3,7 @@ package main
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +35,9 @@ var allListed = []listed{
 	}},
 	{what: "notes in annotations", same: func(s string) string { return nameHash.ReplaceAllString(s, "") },
 		holds: func(t tree, _ pair) bool { return copiesMetadata.MatchString(t.String()) }},
+	{what: "notes in annotations", holds: func(t tree, p pair) bool { // kustomize has annotations where there are none
+		return setsAnnotations.MatchString(t.String()) && !p.kustomize.failed && !p.krmflow.failed
+	}},
 	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
@@ -44,6 +48,9 @@ var allListed = []listed{
 			return strings.Contains(p.krmflow.stdout, strings.TrimSuffix(field, "[]")+": null\n")
 		}))
 	}},
+	{what: "empty texts of replacements", holds: func(t tree, p pair) bool {
+		return nullScalar.MatchString(p.kustomize.stderr) && strings.Contains(t.String(), "ValueAddTransformer")
+	}},
 	{what: "validators that write what is there", holds: func(_ tree, p pair) bool {
 		_, nodes, found := strings.Cut(p.kustomize.stderr, "validator shouldn't modify the resource map: nodes unequal: \n -- ")
 		before, rest, _ := strings.Cut(nodes, ",\n -- ")
@@ -53,7 +60,7 @@ var allListed = []listed{
 	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
 	{what: "lists and scalars for labels and annotations in patches", krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
 	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? `},
-	{what: "tags say nothing else", same: func(s string) string { return quotedNumber.ReplaceAllString(s, "$1") },
+	{what: "tags say nothing else", same: plainNumbers,
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
 	{what: "names of fields that are no strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
@@ -67,18 +74,34 @@ var allListed = []listed{
 }
 
 var (
-	longNumber     = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
-	nameHash       = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
-	quotedNumber   = regexp.MustCompile(`(?m)"?\b([0-9]+(?:\.[0-9]*?[1-9])?)(?:\.0*|0*)"?$`) // also if it lost its last zeros
-	idleTag        = regexp.MustCompile(`!!float [0-9]+\b[^.]|!!str "`)
-	noContainer    = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: (?:visit traversal on path: \[[^]]*\]: )?expected sequence or mapping node`)
-	nullSource     = regexp.MustCompile(`sourceValue: ["']?([Nn]ull|NULL|~)?["']?\s`)
-	noVersion      = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)
-	copiesMetadata = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
-	testsMetadata  = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
-	krmflowMisses  = regexp.MustCompile(`is missing|is no apiVersion`)
-	namedNull      = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
+	longNumber      = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
+	nameHash        = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
+	lastText        = regexp.MustCompile(`(?m)[^ ]+$`)
+	idleTag         = regexp.MustCompile(`!!float [0-9]+\b[^.]|!!str "`)
+	noContainer     = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: (?:visit traversal on path: \[[^]]*\]: )?expected sequence or mapping node`)
+	nullSource      = regexp.MustCompile(`sourceValue: ["']?([Nn]ull|NULL|~)?["']?\s`)
+	nullScalar      = regexp.MustCompile(`expected MappingNode but got ScalarNode: node contents:\n(~|null|Null|NULL)?\n`)
+	setsAnnotations = regexp.MustCompile(`path: metadata/annotations\b`)
+	noVersion       = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)
+	copiesMetadata  = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
+	testsMetadata   = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
+	krmflowMisses   = regexp.MustCompile(`is missing|is no apiVersion`)
+	namedNull       = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
 )
+
+// plainNumbers returns s with all numbers that end a line in one form, whether they are in quotes or not.
+func plainNumbers(s string) string {
+	return lastText.ReplaceAllStringFunc(s, func(text string) string {
+		text = strings.Trim(text, `"`)
+		if n, err := strconv.ParseInt(text, 0, 64); err == nil {
+			return strconv.FormatInt(n, 10)
+		}
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return strconv.FormatFloat(f, 'g', -1, 64)
+		}
+		return text
+	})
+}
 
 // knownAs returns which listed difference p is, "" if it is none; t is nil if the tree is not reduced.
 func knownAs(t tree, p pair) string {
