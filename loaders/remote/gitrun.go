@@ -126,7 +126,7 @@ func publicWay(ctx context.Context, r reference.Reference, proxy func(*http.Requ
 		return nil, wrap(r, err)
 	}
 	for _, addr := range addrs {
-		if err := checkAddress(addr); err != nil {
+		if err := checkPublic(addr); err != nil {
 			return nil, refused(r, "%s", err)
 		}
 	}

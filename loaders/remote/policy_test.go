@@ -53,6 +53,36 @@ func TestPublicOnly(t *testing.T) {
 	resp.Body.Close()
 }
 
+// A registry sends nobody to this machine, nor to what only this machine reaches, by whatever name; one on this machine may.
+func TestRegistrySendsElsewhere(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	defer srv.Close()
+	address := strings.TrimPrefix(srv.URL, "http://")
+	c := newClients(nil)
+	if _, err := c.routed.DialContext(t.Context(), "tcp", address); !errors.Is(err, errLocal) {
+		t.Error(err)
+	}
+	get := func(c *courier, address string) error {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	for _, to := range []string{address, "localhost:1", "169.254.169.254", "[fe80::1]:1", "0.0.0.0", "[::ffff:127.0.0.1]:1"} {
+		if err := get(&courier{clients: c, networks: true, host: "registry.example"}, to); !errors.Is(err, errLocal) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	if err := get(&courier{clients: c, networks: true, host: "127.0.0.1:1"}, address); err != nil {
+		t.Error(err)
+	}
+}
+
 // What the arguments of a program are, others can see.
 func TestGitHidesCredentials(t *testing.T) {
 	needGit(t)

@@ -35,7 +35,7 @@ type registry struct {
 // registry calls use with the repository of a reference. A registry on this machine may speak http.
 func (s *Session) registry(r reference.Reference, from Origin, use func(*registry) error) error {
 	client := s.client(r, from)
-	client.Transport.(*courier).everywhere = from == FromUser
+	client.Transport.(*courier).networks = true
 	client.CheckRedirect = checkRedirect(true) // everything is known by its digest, once a tag is resolved
 	reg := &registry{http: client, host: r.Host(), from: from}
 	reg.repository = strings.TrimPrefix(r.Location, reg.host+"/")
@@ -284,7 +284,7 @@ func (reg *registry) realm(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("the registry wants its tokens to come over %s", diag.Sanitise(u.Scheme))
 	}
 	if isLocalName(u.Host) && !isLoopbackName(reg.host) {
-		return nil, fmt.Errorf("the registry wants its tokens to come from %s: %w", u.Host, errNotPublic)
+		return nil, fmt.Errorf("the registry wants its tokens to come from %s: %w", u.Host, errLocal)
 	}
 	return u, nil
 }
