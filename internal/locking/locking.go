@@ -31,20 +31,26 @@ func Read(path string, must bool) (*lock.File, error) {
 	return lock.Parse(&yaml.Source{File: path, Data: data})
 }
 
-// Outside returns a directory that is neither remote nor below the working directory, empty if there is none. What lies in the working
-// directory has no say about it: somebody else may be able to write there.
+// Outside returns a directory, without credentials, that is not below the working directory, empty if there is none; beside one that is
+// below, remote ones do not count. What lies in the working directory has no say about others: somebody else may be able to write there.
 func Outside(dirs []string) string {
 	cwd, err := os.Getwd()
+	remote, below := "", false
 	for _, dir := range dirs {
 		if loaders.IsRemote(dir) {
+			remote = diag.Redact(dir)
 			continue
 		}
 		abs, errAbs := filepath.Abs(dir)
 		if err != nil || errAbs != nil || !diag.Within(abs, cwd) {
 			return dir
 		}
+		below = true
 	}
-	return ""
+	if below {
+		return ""
+	}
+	return remote
 }
 
 // Seen collects what was fetched. It is safe for concurrent use.
