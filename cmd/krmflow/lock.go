@@ -73,7 +73,7 @@ func (a *app) lock(cmd *cobra.Command, args []string, u locking.Update, check bo
 	a.learns, a.refetches, a.again = true, true, u.Moves
 	plan, err := a.plan(cmd, roots.Dirs())
 	if err == nil {
-		err = errors.Join(plan.Err(), a.strictError())
+		err = errors.Join(plan.Err(), a.seen.Ambiguous(), a.strictError())
 	}
 	if err != nil {
 		return err

@@ -69,6 +69,21 @@ func (s *Seen) Add(e lock.Entry) {
 // Any reports whether anything was fetched.
 func (s *Seen) Any() bool { return len(s.entries) > 0 }
 
+// Ambiguous returns an error for each name that stood for several contents: references that differ only in what their names do not show,
+// such as the value of a parameter.
+func (s *Seen) Ambiguous() error {
+	first, errs := map[string]lock.Entry{}, []error(nil)
+	for _, e := range s.entries {
+		if other, ok := first[e.Name]; ok && other.Version() != e.Version() {
+			err := diag.Errorf(diag.Pos{}, "", "%s is the name of several references: it stands for %s and for %s", e.Name, other.Version(), e.Version())
+			errs = append(errs, err.Hint("a lock has no credentials and no parameters; references that differ in these need their digests: #sha256=…"))
+			continue
+		}
+		first[e.Name] = e
+	}
+	return errors.Join(errs...)
+}
+
 // Unlocked returns what has neither an entry in the file nor a version of its own.
 func (s *Seen) Unlocked(file *lock.File) (missing []lock.Change) {
 	now := file.Without(nil)
