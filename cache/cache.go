@@ -125,12 +125,6 @@ func (c *Cache) blob(d krm.Digest) string {
 	return filepath.Join(c.dir, "blobs", name[:2], name[2:])
 }
 
-// Has reports whether there is a blob, without a look at its bytes.
-func (c *Cache) Has(d krm.Digest) bool {
-	info, err := os.Lstat(c.blob(d))
-	return err == nil && info.Mode().IsRegular()
-}
-
 // Get returns the bytes of a blob. The error is one of fs.ErrNotExist if there is none, or none with these bytes.
 func (c *Cache) Get(d krm.Digest) ([]byte, error) {
 	path := c.blob(d)

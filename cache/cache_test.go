@@ -14,6 +14,11 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
+func has(c *Cache, d krm.Digest) bool {
+	_, err := c.Get(d)
+	return err == nil
+}
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("KRMFLOW_TEST_HAMMER"); dir != "" {
 		hammer(dir)
@@ -35,7 +40,7 @@ func open(t *testing.T) *Cache {
 func TestBlobsAndEntries(t *testing.T) {
 	c := open(t)
 	d, err := c.Put([]byte("hello"))
-	if err != nil || d != krm.DigestOf([]byte("hello")) || !c.Has(d) {
+	if err != nil || d != krm.DigestOf([]byte("hello")) || !has(c, d) {
 		t.Fatalf("digest %s, %v", d, err)
 	}
 	if data, err := c.Get(d); string(data) != "hello" || err != nil {
@@ -142,10 +147,10 @@ func TestTemporary(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := c.Put([]byte("x"))
-	if err != nil || !c.Has(d) {
+	if err != nil || !has(c, d) {
 		t.Fatal(err)
 	}
-	if err := c.Close(); err != nil || c.Has(d) {
+	if err := c.Close(); err != nil || has(c, d) {
 		t.Errorf("it is still there, %v", err)
 	}
 }

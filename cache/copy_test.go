@@ -136,7 +136,7 @@ func TestCopyOfDamage(t *testing.T) {
 	if _, err := OpenCopy(filepath.Join(dir, "mine")); err == nil {
 		t.Error("a file is no copy")
 	}
-	if !c.Has(krm.DigestOf([]byte("x"))) {
+	if !has(c, krm.DigestOf([]byte("x"))) {
 		t.Error("the cache has lost something")
 	}
 }

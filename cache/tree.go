@@ -60,13 +60,21 @@ func (c *Cache) Tree(d krm.Digest) (*Tree, error) {
 		return nil, err
 	}
 	data, entries, ok := parseIndex(string(text))
-	if !ok || !c.Has(data) {
+	if !ok || !c.holds(data, entries) {
 		return nil, &fs.PathError{Op: "tree", Path: d.String(), Err: fs.ErrNotExist}
 	}
 	c.use(c.blob(data))
 	t := &Tree{Digest: d, c: c, entries: entries, data: data}
 	t.links = slices.ContainsFunc(entries, func(e entry) bool { return e.kind == link })
 	return t, nil
+}
+
+// holds reports whether there is a blob that is long enough for all entries. Whoever wrote an index, it makes nobody read what is not there.
+func (c *Cache) holds(data krm.Digest, entries []entry) bool {
+	info, err := os.Lstat(c.blob(data))
+	return err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(entries, func(e entry) bool {
+		return e.size < 0 || e.offset < 0 || e.offset > info.Size()-e.size
+	})
 }
 
 // Close releases the file that the tree is read from. The tree may be read again afterwards.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -168,6 +169,25 @@ func TestTreeDamage(t *testing.T) {
 	}
 	if _, err := c.Tree(tr.Digest); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the index is damaged, and %v", err)
+	}
+}
+
+// An index that somebody else wrote, as one in a copy may be, makes nobody read what its files do not have.
+func TestTreeForged(t *testing.T) {
+	c := open(t)
+	data, err := c.Put([]byte("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []entry{{size: 6}, {size: -1}, {size: 1, offset: 5}, {size: 1, offset: -1}, {size: math.MaxInt64}, {size: math.MaxInt64, offset: math.MaxInt64}} {
+		e.kind, e.name = regular, "a"
+		d, err := c.Put(index(data, []entry{e}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Tree(d); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("size %d at %d: %v", e.size, e.offset, err)
+		}
 	}
 }
 

@@ -58,12 +58,14 @@ func TestRoundTrip(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	good := "- name: https://a\n  kind: file\n  digest: " + digest.String() + "\n"
 	for text, want := range map[string]string{
-		"":                                "",
+		"":                                "krmflow.lock.yaml: it is empty",
+		"# nothing\n":                     "krmflow.lock.yaml: it is empty",
 		"kind: Lock\nkind: Lock\n":        "krmflow.lock.yaml:2: ",
 		"kind: Config\n":                  `krmflow.lock.yaml:1: kind: this is no lock file, but kind "Config"`,
 		"apiVersion: v2\nkind: Lock\n":    `krmflow.lock.yaml:1: apiVersion: "v2" is not krmflow.dev/v1alpha1`,
 		head + good + good:                `krmflow.lock.yaml:7: entries[1]: "https://a" is the name of an entry in line 4, too`,
-		head + good + "<<<<<<< HEAD\n":    "krmflow.lock.yaml:7: ",
+		head + good + "<<<<<<< HEAD\n":    "krmflow.lock.yaml:7: this is the mark of a merge conflict",
+		head + "=======\r\n" + good:       "krmflow.lock.yaml:4: this is the mark of a merge conflict",
 		head + good + "  more: 1\n":       `krmflow.lock.yaml:7: entries[0].more: `,
 		head + "- name: a\n  kind: dog\n": `krmflow.lock.yaml:5: entries[0].kind: "dog" is no kind of entry`,
 		head + "- name: a\n  kind: git\n  digest: " + digest.String() + "\n":                  "krmflow.lock.yaml:4: entries[0]: there is no commit",

@@ -1,9 +1,11 @@
 package lock
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -12,9 +14,16 @@ import (
 // is taken, so an unknown field, a name that occurs twice or a value of another form is none that could be left out.
 func Parse(src *yaml.Source) (*File, error) {
 	f := &File{Path: src.File}
+	if line := conflict(src.Data); line > 0 {
+		return nil, diag.Errorf(diag.Pos{File: src.File, Line: line}, "", "this is the mark of a merge conflict").
+			Hint("keep the entries of both sides, each once, and remove the marks; krmflow lock puts them in order")
+	}
 	doc, err := src.Strict()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case !doc.Value.Exists():
+		return nil, diag.Errorf(diag.Pos{File: src.File}, "", "it is empty").Hint("remove it; krmflow lock writes another one")
 	}
 	top := yaml.NewCursor(doc.Value, doc.Locate)
 	if !top.Known("apiVersion", "kind", "entries") {
@@ -34,6 +43,19 @@ func Parse(src *yaml.Source) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// conflict returns the line of the first mark that git leaves for a merge to be done by hand, 0 if there is none.
+func conflict(data []byte) (line int) {
+	for text := range bytes.Lines(data) {
+		line++
+		for _, mark := range []string{"<<<<<<<", "|||||||", "=======", ">>>>>>>"} {
+			if bytes.HasPrefix(text, []byte(mark)) {
+				return line
+			}
+		}
+	}
+	return 0
 }
 
 func (f *File) add(item yaml.Cursor) {

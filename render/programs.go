@@ -43,7 +43,7 @@ type local struct {
 
 // programs returns what fetches programs. The folder for them is made when there is the first one; end removes it.
 func (s Sources) programs() (p *programs, end func()) {
-	session, endSession := s.session()
+	session, endSession := lazily(s.ordinary)
 	dir := ""
 	p = &programs{session: session, known: map[programKey]func() (*local, error){}}
 	p.folder = sync.OnceValues(func() (string, error) {

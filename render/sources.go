@@ -39,8 +39,8 @@ type Sources struct {
 
 // fetching lets the planner fetch. Sessions are made when something is fetched; end releases what they hold.
 func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
-	ordinary, end := s.session()
-	vendored := sync.OnceValues(s.vendored)
+	ordinary, endOrdinary := lazily(s.ordinary)
+	vendored, endVendored := lazily(s.vendored)
 	fetch = func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
 		r, err := reference.Parse(text, use)
 		if err != nil {
@@ -60,34 +60,45 @@ func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		}
 		return c, err
 	}
-	return fetch, end
+	return fetch, func() { endOrdinary(); endVendored() }
 }
 
-// An opened session has its cache beside it.
+// An opened session has its cache beside it. That cache is closed with it if it is owned.
 type opened struct {
 	*remote.Session
 	cache *cache.Cache
+	owned bool
 }
 
-// session returns what makes the session of a run when it is needed, and what releases what that holds.
-func (s Sources) session() (session func() (opened, error), end func()) {
-	var own *cache.Cache
-	session = sync.OnceValues(func() (opened, error) {
-		opt := s.Options
-		if opt.Cache == nil {
-			var err error
-			if own, err = s.OpenCache(); err != nil {
-				return opened{}, err
-			}
-			opt.Cache = own
-		}
-		return opened{remote.NewSession(opt), opt.Cache}, nil
+// lazily returns what makes a session of a run when it is needed, and what releases what that holds.
+func lazily(open func() (opened, error)) (session func() (opened, error), end func()) {
+	var made opened
+	session = sync.OnceValues(func() (_ opened, err error) {
+		made, err = open()
+		return made, err
 	})
 	return session, func() {
-		if own != nil {
-			own.Close()
+		if made.Session != nil {
+			made.Close()
+		}
+		if made.owned {
+			made.cache.Close()
 		}
 	}
+}
+
+// ordinary returns the session that fetches.
+func (s Sources) ordinary() (in opened, err error) {
+	if in.cache = s.Cache; in.cache == nil {
+		if in.cache, err = s.OpenCache(); err != nil {
+			return in, err
+		}
+		in.owned = true
+	}
+	opt := s.Options
+	opt.Cache = in.cache
+	in.Session = remote.NewSession(opt)
+	return in, nil
 }
 
 // vendored returns the session that opens what is in the folder [Sources.Vendor], and nothing else.
@@ -98,7 +109,7 @@ func (s Sources) vendored() (opened, error) {
 	}
 	opt := s.Options
 	opt.Cache, opt.Offline = c, true
-	return opened{remote.NewSession(opt), c}, nil
+	return opened{Session: remote.NewSession(opt), cache: c}, nil
 }
 
 // OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.

@@ -1,9 +1,13 @@
 package render
 
 import (
+	"archive/zip"
+	"bytes"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -125,5 +129,45 @@ func TestOpenedAsLocked(t *testing.T) {
 		if _, err := s.locked(text, reference.Any, r, open); !errors.Is(err, remote.ErrVerification) || !strings.Contains(err.Error(), version.Commit) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// Neither files nor connections stay open after a run: a program may render often.
+func TestNothingStaysOpen(t *testing.T) {
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(list)
+	}
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	for name, text := range map[string]string{"kustomization.yaml": "resources: [cm.yaml]\n", "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"} {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte(text))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(packed.Bytes()) }))
+	defer server.Close()
+	o := Options{Dirs: []string{server.URL + "/a.zip?checksum=" + krm.DigestOf(packed.Bytes()).String()}}
+	before := 0
+	for i := range 5 {
+		o.Sources = Sources{CacheDir: filepath.Join(t.TempDir(), "cache")}
+		if _, err := Render(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		server.CloseClientConnections() // of this process, too
+		if i == 0 {
+			before = open()
+		}
+	}
+	if n := open(); n > before {
+		t.Errorf("%d files are open, and %d after the first run", n, before)
 	}
 }

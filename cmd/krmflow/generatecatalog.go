@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -38,7 +39,11 @@ catalog lists, with the digest that it has now. Nothing is executed. The catalog
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			if dest == "" {
+			switch {
+			case dest != "":
+			case loaders.IsRemote(dir) && !loaders.Exists(dir):
+				return usageError(fmt.Errorf("%s is remote: say with --output where its catalog goes", diag.Redact(dir)))
+			default:
 				dest = filepath.Join(dir, "catalog.yaml")
 			}
 			return a.generateCatalog(cmd, dir, dest, force)

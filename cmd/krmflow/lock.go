@@ -56,6 +56,9 @@ func (a *app) lock(cmd *cobra.Command, args []string, u locking.Update, check bo
 	if cmd.Flags().Changed("locked") {
 		return usageError(errors.New("--locked takes nothing that is not locked, and krmflow lock adds it: leave one of them out"))
 	}
+	if a.lockFile == "" {
+		return usageError(errors.New("--lock-file must name the file to write"))
+	}
 	roots, err := a.roots(cmd.Context(), args)
 	if err != nil {
 		return err
@@ -73,7 +76,7 @@ func (a *app) lock(cmd *cobra.Command, args []string, u locking.Update, check bo
 	a.learns, a.refetches, a.again = true, true, u.Moves
 	plan, err := a.plan(cmd, roots.Dirs())
 	if err == nil {
-		err = errors.Join(plan.Err(), a.strictError())
+		err = errors.Join(plan.Err(), a.seen.Ambiguous(), a.strictError())
 	}
 	if err != nil {
 		return err

@@ -100,8 +100,7 @@ func (a *app) fetching() render.Sources {
 }
 
 // beside returns the path of a file or folder that belongs to what is rendered: what a flag says if it is set; else the default, if that is
-// there and everything that is rendered is below the working directory or remote. Whoever can write to another directory that the user
-// happens to be in has no say.
+// there and what is rendered is below the working directory, see [locking.Outside].
 func (a *app) beside(flag, path string, set bool, dirs []string) string {
 	if set {
 		return path

@@ -31,20 +31,26 @@ func Read(path string, must bool) (*lock.File, error) {
 	return lock.Parse(&yaml.Source{File: path, Data: data})
 }
 
-// Outside returns a directory that is neither remote nor below the working directory, empty if there is none. What lies in the working
-// directory has no say about it: somebody else may be able to write there.
+// Outside returns a directory, without credentials, that is not below the working directory, empty if there is none; beside one that is
+// below, remote ones do not count. What lies in the working directory has no say about others: somebody else may be able to write there.
 func Outside(dirs []string) string {
 	cwd, err := os.Getwd()
+	remote, below := "", false
 	for _, dir := range dirs {
 		if loaders.IsRemote(dir) {
+			remote = diag.Redact(dir)
 			continue
 		}
 		abs, errAbs := filepath.Abs(dir)
 		if err != nil || errAbs != nil || !diag.Within(abs, cwd) {
 			return dir
 		}
+		below = true
 	}
-	return ""
+	if below {
+		return ""
+	}
+	return remote
 }
 
 // Seen collects what was fetched. It is safe for concurrent use.
@@ -62,6 +68,21 @@ func (s *Seen) Add(e lock.Entry) {
 
 // Any reports whether anything was fetched.
 func (s *Seen) Any() bool { return len(s.entries) > 0 }
+
+// Ambiguous returns an error for each name that stood for several contents: references that differ only in what their names do not show,
+// such as the value of a parameter.
+func (s *Seen) Ambiguous() error {
+	first, errs := map[string]lock.Entry{}, []error(nil)
+	for _, e := range s.entries {
+		if other, ok := first[e.Name]; ok && other.Version() != e.Version() {
+			err := diag.Errorf(diag.Pos{}, "", "%s is the name of several references: it stands for %s and for %s", e.Name, other.Version(), e.Version())
+			errs = append(errs, err.Hint("a lock has no credentials and no parameters; references that differ in these need their digests: #sha256=…"))
+			continue
+		}
+		first[e.Name] = e
+	}
+	return errors.Join(errs...)
+}
 
 // Unlocked returns what has neither an entry in the file nor a version of its own.
 func (s *Seen) Unlocked(file *lock.File) (missing []lock.Change) {

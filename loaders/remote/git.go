@@ -47,6 +47,9 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 			}
 		}
 	}
+	if r.Ref == "" {
+		return reference.Version{}, notFetched(r, fs.ErrNotExist, "it has no HEAD: the repository is empty, or is none")
+	}
 	e := notFetched(r, fs.ErrNotExist, "there is no such branch or tag")
 	if len(r.Ref) >= 4 && reference.IsHex(r.Ref) {
 		e.Hint("a commit must be named by all of its 40 digits")

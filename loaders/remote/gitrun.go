@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -43,32 +44,28 @@ func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, e
 	if err != nil {
 		return nil, notFetched(r, err, "the program git is not on PATH")
 	}
-	g := &gitRun{program: program, url: r.Location}
+	location, config, askpass := cutCredentials(r.Location)
+	g := &gitRun{program: program, url: location}
 	g.env = []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1"}
-	g.inherit("PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
-	config := []string{"http.followRedirects", "initial"}
+	g.inherit("PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
+	config = append([]string{"http.followRedirects", "initial"}, config...)
 	if end, ok := ctx.Deadline(); ok { // if krmflow is killed, what git has started ends soon, too
 		config = append(config, "http.lowSpeedLimit", "1", "http.lowSpeedTime", strconv.Itoa(int(time.Until(end)/time.Second)+1))
 	}
-	askpass, allowed := "false", "https"
+	allowed := "https"
 	if from == FromUser {
+		g.inherit("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
 		g.inherit("HOME", "USERPROFILE", "USER", "LOGNAME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT",
 			"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "GNUPGHOME")
 		allowed = "https:ssh:" + r.Protocol()
 		config = append(g.userConfig(), config...)
-		var user []string
-		if g.url, user, askpass = cutCredentials(r.Location); user != nil {
-			config = append(config, user...)
-		}
 	} else {
 		g.env = append(g.env, "HOME="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
-		config = append(config, "http.followRedirects", "false")
-		pinned, err := pinAddress(ctx, r)
+		way, err := publicWay(ctx, r, http.ProxyFromEnvironment)
 		if err != nil {
 			return nil, err
 		}
-		config = append(config, pinned...)
+		config = append(append(config, "http.followRedirects", "false"), way...)
 	}
 	g.env = append(g.env, "GIT_ASKPASS="+askpass, "GIT_ALLOW_PROTOCOL="+allowed, "GIT_CONFIG_COUNT="+strconv.Itoa(len(config)/2))
 	for i := 0; i < len(config); i += 2 {
@@ -111,22 +108,25 @@ func cutCredentials(location string) (rest string, config []string, askpass stri
 	return u.String(), []string{"http.extraHeader", header, "http.followRedirects", "false"}, "false"
 }
 
-// pinAddress looks the host of a reference up and returns the setting that makes git use one of its addresses, all of which must
-// be public. Behind a proxy it is the proxy that looks names up.
-func pinAddress(ctx context.Context, r reference.Reference) ([]string, error) {
-	if cmp.Or(os.Getenv("https_proxy"), os.Getenv("HTTPS_PROXY"), os.Getenv("all_proxy"), os.Getenv("ALL_PROXY")) != "" {
-		return nil, nil
-	}
+// publicWay returns the setting that decides how git reaches the host of a reference: at one of its addresses, all of which must be public,
+// or by a proxy, which looks names up itself. What git would find in the environment does not count, or it could go round both.
+func publicWay(ctx context.Context, r reference.Reference, proxy func(*http.Request) (*url.URL, error)) ([]string, error) {
 	u, err := url.Parse(r.Location)
 	if err != nil {
 		return nil, wrap(r, err)
+	}
+	switch p, err := proxy(&http.Request{URL: u}); {
+	case err != nil:
+		return nil, notFetched(r, err, "the proxy that the environment names is no valid address")
+	case p != nil:
+		return []string{"http.proxy", p.String()}, nil
 	}
 	addrs, err := net.DefaultResolver.LookupHost(ctx, u.Hostname())
 	if err != nil {
 		return nil, wrap(r, err)
 	}
 	for _, addr := range addrs {
-		if err := checkAddress(addr); err != nil {
+		if err := checkPublic(addr); err != nil {
 			return nil, refused(r, "%s", err)
 		}
 	}

@@ -23,11 +23,13 @@ import (
 // clients send the requests of a session.
 type clients struct {
 	any    *http.Transport // to wherever the user says
+	routed *http.Transport // to addresses that routers pass on: also those of the user's networks
 	public *http.Transport // to addresses of the Internet alone
 }
 
 func (c clients) close() {
 	c.any.CloseIdleConnections()
+	c.routed.CloseIdleConnections()
 	c.public.CloseIdleConnections()
 }
 
@@ -47,12 +49,12 @@ func newClients(base *http.Transport) clients {
 	any.TLSClientConfig.MinVersion = tls.VersionTLS12
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	any.DialContext = dialer.DialContext
-	return clients{any: any, public: publicOnly(any)}
+	return clients{any: any, routed: checked(any, checkRouted), public: checked(any, checkPublic)}
 }
 
-// publicOnly returns a transport that connects to no address of this machine and its networks, whatever name stands for it. Behind a
-// proxy it is the proxy that looks names up: then only the name itself is checked, see isPublicName.
-func publicOnly(base *http.Transport) *http.Transport {
+// checked returns a transport that connects to no address that check refuses, whatever name stands for it. Behind a proxy it is the proxy
+// that looks names up: then only the name itself is checked, see isPublicName and isLocalName.
+func checked(base *http.Transport, check func(address string) error) *http.Transport {
 	t := base.Clone()
 	var proxies sync.Map // addresses that the user has chosen
 	if base.Proxy != nil {
@@ -65,12 +67,12 @@ func publicOnly(base *http.Transport) *http.Transport {
 			return u, err
 		}
 	}
-	checked := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error { return checkAddress(address) }}
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error { return check(address) }}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if _, ok := proxies.Load(address); ok {
 			return base.DialContext(ctx, network, address)
 		}
-		return checked.DialContext(ctx, network, address)
+		return dialer.DialContext(ctx, network, address)
 	}
 	return t
 }
@@ -80,9 +82,10 @@ type courier struct {
 	clients
 	from Origin
 	host string // that the reference names: others, where a redirection may lead, must be public
-	// everywhere allows all hosts: a registry of the user's may have its tokens and blobs elsewhere in the user's network.
-	everywhere bool
-	retried    func(attempt int, wait time.Duration)
+	// networks allows hosts of the user's networks, too: a registry there may have its tokens and blobs elsewhere. Only one on this machine
+	// may have them on this machine.
+	networks bool
+	retried  func(attempt int, wait time.Duration)
 }
 
 // The limits of retries.
@@ -98,14 +101,26 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the server answers %d %s", e.code, http.StatusText(e.code))
 }
 
+// way returns what connects to a host.
+func (c *courier) way(host string) (*http.Transport, error) {
+	switch {
+	case c.from == FromUser && (strings.EqualFold(host, c.host) || c.networks && isLoopbackName(c.host)):
+		return c.any, nil
+	case c.from == FromUser && c.networks && isLocalName(host):
+		return nil, errLocal
+	case c.from == FromUser && c.networks:
+		return c.routed, nil
+	case !isPublicName(host):
+		return nil, errNotPublic
+	}
+	return c.public, nil
+}
+
 // RoundTrip makes a courier an [http.RoundTripper].
 func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
-	t := c.any
-	if c.from == FromFetched || !c.everywhere && !strings.EqualFold(req.URL.Host, c.host) {
-		if !isPublicName(req.URL.Host) {
-			return nil, errNotPublic
-		}
-		t = c.public
+	t, err := c.way(req.URL.Host)
+	if err != nil {
+		return nil, err
 	}
 	req = req.Clone(req.Context())
 	req.Header.Set("User-Agent", "krmflow")

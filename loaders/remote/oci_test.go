@@ -326,4 +326,10 @@ func TestPush(t *testing.T) {
 			t.Errorf("%s: %d layers are pushed", ref, len(layers))
 		}
 	}
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
+	text = "oci://" + strings.TrimPrefix(none.URL, "http://") + "/org/cat:v1"
+	if _, err := s.Push(t.Context(), parse(t, text), "application/x-test", layers); !errors.Is(err, ErrRetrieval) || !strings.Contains(err.Error(), "nothing can be put into it") {
+		t.Error(err)
+	}
 }

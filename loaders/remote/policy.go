@@ -39,8 +39,7 @@ func isLoopbackName(host string) bool {
 
 // isLocalName reports whether a host is this machine, or an address that no router passes on.
 func isLocalName(host string) bool {
-	addr, err := netip.ParseAddr(hostname(host))
-	return isLoopbackName(host) || err == nil && (addr.Unmap().IsLinkLocalUnicast() || addr.IsUnspecified())
+	return isLoopbackName(host) || errors.Is(checkRouted(host), errLocal)
 }
 
 // isPublicName reports whether a host can be one of the Internet, as far as its name tells.
@@ -88,11 +87,23 @@ func isPublic(addr netip.Addr) bool {
 // errNotPublic says that a name leads to an address which must not be reached.
 var errNotPublic = errors.New("it leads to an address of this machine or its networks")
 
-// checkAddress refuses an address that is none of the Internet.
-func checkAddress(address string) error {
+// checkPublic refuses an address that is none of the Internet.
+func checkPublic(address string) error {
 	addr, err := netip.ParseAddr(hostname(address))
 	if err != nil || !isPublic(addr) {
 		return fmt.Errorf("%s: %w", address, errNotPublic)
 	}
 	return nil
+}
+
+// errLocal says that a name leads to an address which only the user may name.
+var errLocal = errors.New("it leads to this machine, or to an address that no router passes on")
+
+// checkRouted refuses an address of this machine, and one that no router passes on.
+func checkRouted(address string) error {
+	addr, err := netip.ParseAddr(hostname(address))
+	if addr = addr.Unmap(); err == nil && (addr.IsLoopback() || addr.IsLinkLocalUnicast() || addr.IsUnspecified()) {
+		return fmt.Errorf("%s: %w", address, errLocal)
+	}
+	return err
 }

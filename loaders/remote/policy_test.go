@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -52,16 +53,48 @@ func TestPublicOnly(t *testing.T) {
 	resp.Body.Close()
 }
 
-// What the arguments of a program are, others can see.
-func TestGitHidesCredentials(t *testing.T) {
-	needGit(t)
-	for _, text := range []string{"https://me:canary@example.com/r.git", "https://canary@example.com/r.git"} {
-		g, err := newGit(t.Context(), parse(t, text), FromUser)
+// A registry sends nobody to this machine, nor to what only this machine reaches, by whatever name; one on this machine may.
+func TestRegistrySendsElsewhere(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	defer srv.Close()
+	address := strings.TrimPrefix(srv.URL, "http://")
+	c := newClients(nil)
+	if _, err := c.routed.DialContext(t.Context(), "tcp", address); !errors.Is(err, errLocal) {
+		t.Error(err)
+	}
+	get := func(c *courier, address string) error {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g.url != "https://example.com/r.git" {
-			t.Errorf("git is given %s", g.url)
+		resp, err := c.RoundTrip(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	for _, to := range []string{address, "localhost:1", "169.254.169.254", "[fe80::1]:1", "0.0.0.0", "[::ffff:127.0.0.1]:1"} {
+		if err := get(&courier{clients: c, networks: true, host: "registry.example"}, to); !errors.Is(err, errLocal) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	if err := get(&courier{clients: c, networks: true, host: "127.0.0.1:1"}, address); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the arguments of a program are, others can see.
+func TestGitHidesCredentials(t *testing.T) {
+	needGit(t)
+	for _, text := range []string{"https://me:canary@8.8.8.8/r.git", "https://canary@8.8.8.8/r.git"} {
+		for _, from := range []Origin{FromUser, FromFetched} {
+			g, err := newGit(t.Context(), parse(t, text), from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.url != "https://8.8.8.8/r.git" {
+				t.Errorf("git is given %s", g.url)
+			}
 		}
 	}
 	g := &gitRun{}
@@ -76,7 +109,7 @@ func TestGitEnvironment(t *testing.T) {
 	needGit(t)
 	t.Setenv("KUBECONFIG", "canary")
 	t.Setenv("SSH_AUTH_SOCK", "agent")
-	t.Setenv("https_proxy", "http://proxy:1")
+	t.Setenv("no_proxy", "agent")
 	t.Setenv("GIT_CONFIG_COUNT", "1")
 	t.Setenv("GIT_CONFIG_KEY_0", "url.https://canary2@host/.insteadOf")
 	t.Setenv("GIT_CONFIG_VALUE_0", "https://host/")
@@ -84,7 +117,7 @@ func TestGitEnvironment(t *testing.T) {
 		FromUser:    {"SSH_AUTH_SOCK=agent", "GIT_ALLOW_PROTOCOL=https:ssh:https", "GIT_CONFIG_KEY_0=url.https://canary2@host/.insteadOf", "GIT_TERMINAL_PROMPT=0"},
 		FromFetched: {"HOME=/dev/null", "GIT_ALLOW_PROTOCOL=https", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_KEY_1=http.followRedirects", "GIT_CONFIG_VALUE_1=false"},
 	} {
-		g, err := newGit(t.Context(), parse(t, "https://host/r.git"), from)
+		g, err := newGit(t.Context(), parse(t, "https://8.8.8.8/r.git"), from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,13 +133,22 @@ func TestGitEnvironment(t *testing.T) {
 	}
 }
 
-func TestPinAddress(t *testing.T) {
-	noProxy(t)
-	if _, err := pinAddress(t.Context(), parse(t, "https://localhost/r.git")); !errors.Is(err, ErrRefused) {
-		t.Error(err)
-	}
-	config, err := pinAddress(t.Context(), parse(t, "https://8.8.8.8:8443/r.git"))
-	if err != nil || len(config) != 2 || config[1] != "8.8.8.8:8443:8.8.8.8" {
-		t.Errorf("%q, %v", config, err)
+// What was fetched is reached at an address that was looked at, or by the proxy that everything else is fetched by.
+func TestPublicWay(t *testing.T) {
+	direct := func(*http.Request) (*url.URL, error) { return nil, nil }
+	proxy := func(*http.Request) (*url.URL, error) { return url.Parse("http://proxy:1") }
+	for _, test := range []struct {
+		text  string
+		proxy func(*http.Request) (*url.URL, error)
+		want  []string
+	}{
+		{"https://localhost/r.git", direct, nil},
+		{"https://8.8.8.8:8443/r.git", direct, []string{"http.curloptResolve", "8.8.8.8:8443:8.8.8.8"}},
+		{"https://host.invalid/r.git", proxy, []string{"http.proxy", "http://proxy:1"}},
+	} {
+		got, err := publicWay(t.Context(), parse(t, test.text), test.proxy)
+		if !slices.Equal(got, test.want) || (test.want == nil) != errors.Is(err, ErrRefused) {
+			t.Errorf("%s: %q, %v", test.text, got, err)
+		}
 	}
 }

@@ -35,7 +35,7 @@ type registry struct {
 // registry calls use with the repository of a reference. A registry on this machine may speak http.
 func (s *Session) registry(r reference.Reference, from Origin, use func(*registry) error) error {
 	client := s.client(r, from)
-	client.Transport.(*courier).everywhere = from == FromUser
+	client.Transport.(*courier).networks = true
 	client.CheckRedirect = checkRedirect(true) // everything is known by its digest, once a tag is resolved
 	reg := &registry{http: client, host: r.Host(), from: from}
 	reg.repository = strings.TrimPrefix(r.Location, reg.host+"/")
@@ -51,11 +51,11 @@ func (s *Session) registry(r reference.Reference, from Origin, use func(*registr
 		reg.base = "http://" + reg.host
 		err = use(reg)
 	}
-	return explainRegistry(r, err)
+	return reg.explain(r, err)
 }
 
-// explainRegistry returns an error of a registry in our words.
-func explainRegistry(r reference.Reference, err error) error {
+// explain returns an error of the registry in our words.
+func (reg *registry) explain(r reference.Reference, err error) error {
 	var wrong *digestError
 	var status *statusError
 	switch {
@@ -63,6 +63,8 @@ func explainRegistry(r reference.Reference, err error) error {
 		return mismatch(r, wrong.want, wrong.got)
 	case !errors.As(err, &status):
 		return wrap(r, err)
+	case status.code == http.StatusNotFound && reg.push:
+		return notFetched(r, err, "%s: there is no such repository, or nothing can be put into it", status)
 	case status.code == http.StatusNotFound:
 		return notFetched(r, fs.ErrNotExist, "there is no such artifact")
 	case status.code == http.StatusUnauthorized || status.code == http.StatusForbidden:
@@ -284,7 +286,7 @@ func (reg *registry) realm(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("the registry wants its tokens to come over %s", diag.Sanitise(u.Scheme))
 	}
 	if isLocalName(u.Host) && !isLoopbackName(reg.host) {
-		return nil, fmt.Errorf("the registry wants its tokens to come from %s: %w", u.Host, errNotPublic)
+		return nil, fmt.Errorf("the registry wants its tokens to come from %s: %w", u.Host, errLocal)
 	}
 	return u, nil
 }
