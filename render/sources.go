@@ -33,8 +33,12 @@ type Sources struct {
 	// entry is an error. What differs from a lock is one that wraps [remote.ErrVerification].
 	Lock   *lock.File
 	Locked bool
-	// Found is told what was opened, by several goroutines at a time and once for each place that names it. It may be nil.
+	// Found is told what was opened and what functions need, by several goroutines at a time and once for each place that names it. It may be
+	// nil.
 	Found func(lock.Entry)
+	// Learns is set to make a lock. Then Found is also told about what needs no entry, and what nothing says the digest of is fetched,
+	// although it is for another platform, or asked for, although it is not on this machine.
+	Learns bool
 }
 
 // fetching lets the planner fetch. Sessions are made when something is fetched; end releases what they hold.

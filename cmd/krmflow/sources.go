@@ -78,7 +78,7 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 	}
 	switch {
 	case a.learns:
-		s.Lock = s.Lock.Without(a.again)
+		s.Lock, s.Learns = s.Lock.Without(a.again), true
 	case s.Lock != nil && !a.locked && !fs.Changed("locked"):
 		s.Locked = os.Getenv("CI") == "true"
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,27 +48,38 @@ func Outside(dirs []string) string {
 	return ""
 }
 
-// Seen collects what was fetched. It is safe for concurrent use.
+// Seen collects what was fetched, and what functions need. It is safe for concurrent use.
 type Seen struct {
 	mu      sync.Mutex
-	entries []lock.Entry
+	entries map[string]lock.Entry
 }
 
-// Add adds one entry.
+// Add adds one entry. That of a catalog counts more than that of the file that it is.
 func (s *Seen) Add(e lock.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries = append(s.entries, e)
+	if s.entries == nil {
+		s.entries = map[string]lock.Entry{}
+	}
+	if known, ok := s.entries[e.Name]; !ok || known.Kind != lock.Catalog {
+		s.entries[e.Name] = e
+	}
 }
 
-// Any reports whether anything was fetched.
+// Any reports whether anything was added.
 func (s *Seen) Any() bool { return len(s.entries) > 0 }
+
+// all returns the entries, sorted by name.
+func (s *Seen) all() []lock.Entry {
+	return slices.SortedFunc(maps.Values(s.entries), func(a, b lock.Entry) int { return strings.Compare(a.Name, b.Name) })
+}
 
 // Unlocked returns what has neither an entry in the file nor a version of its own.
 func (s *Seen) Unlocked(file *lock.File) (missing []lock.Change) {
 	now := file.Without(nil)
-	for _, c := range now.Learn(s.entries, lock.Learning{}) {
-		if e, _ := now.Get(c.Name); !e.Fixed() {
+	for _, c := range now.Learn(s.all(), lock.Learning{}) {
+		inRepository := c.New.Kind == lock.Catalog && c.New.Commit != "" // which has an entry of its own
+		if c.Old.Kind == "" && !c.New.Fixed() && !inRepository {
 			missing = append(missing, c)
 		}
 	}
@@ -101,9 +113,18 @@ func (u Update) Check(file *lock.File) error {
 	return nil
 }
 
-// Learn puts what was seen into a lock and returns what has changed. One that is asked for by its name and was not seen goes.
-func (u Update) Learn(file *lock.File, s *Seen) []lock.Change {
-	return file.Learn(s.entries, lock.Learning{Update: u.Moves, Drop: func(e lock.Entry) bool { return u.Prune || slices.ContainsFunc(u.Names, e.Is) }})
+// Learn puts what was seen into a lock and returns what has changed. One that is asked for by its name and was not seen goes. An edition of a
+// catalog that is older than the one in the lock is an error that wraps [loaders.ErrVerification]: it may have mistakes that are known.
+func (u Update) Learn(file *lock.File, s *Seen) ([]lock.Change, error) {
+	drop := func(e lock.Entry) bool { return u.Prune || slices.ContainsFunc(u.Names, e.Is) }
+	changes := file.Learn(s.all(), lock.Learning{Update: u.Moves, Drop: drop})
+	for _, c := range changes {
+		if c.RolledBack() {
+			err := &diag.Error{Msg: fmt.Sprintf("%s has the serial %d now, and %d in the lock: it is older", c.Name, c.New.Serial, c.Old.Serial), Err: loaders.ErrVerification}
+			return nil, err.Hint("if that is meant, remove the entry from %s first", file.Path)
+		}
+	}
+	return changes, nil
 }
 
 // Write puts what was seen into the lock file at path as it is then: another run may have written to it. If there is none and nothing was
@@ -122,8 +143,8 @@ func (u Update) Write(path string, s *Seen) (file *lock.File, changes []lock.Cha
 				return nil, err
 			}
 		}
-		if changes = u.Learn(file, s); old != nil && len(changes) == 0 {
-			return old, nil
+		if changes, err = u.Learn(file, s); err != nil || old != nil && len(changes) == 0 {
+			return old, err
 		}
 		return file.Text(), nil
 	})
@@ -137,7 +158,8 @@ func (s *Seen) Report(file *lock.File, changes []lock.Change) string {
 		fmt.Fprintln(&b, change)
 	}
 	unused := file.Without(func(e lock.Entry) bool {
-		return slices.ContainsFunc(s.entries, func(seen lock.Entry) bool { return seen.Name == e.Name })
+		_, used := s.entries[e.Name]
+		return used
 	})
 	fmt.Fprintf(&b, "%s: %d locked, %d changed", file.Path, len(file.Entries()), len(changes))
 	if n := len(unused.Entries()); n > 0 {
