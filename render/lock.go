@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -42,6 +43,20 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 		s.Found(entryOf(r, c.Version))
 	}
 	return c, err
+}
+
+// moved asks which commits are between the one that was locked before and the one that came.
+func (s Sources) moved(ctx context.Context, in opened, r reference.Reference, c *remote.Content, from remote.Origin) {
+	name := lockName(r)
+	old, ok := s.Before.Get(name)
+	if !ok || old.Commit == "" || c.Version.Commit == "" || old.Commit == c.Version.Commit {
+		return
+	}
+	if r.Either { // it could name a file, and named a repository
+		r, _ = r.Repository()
+	}
+	subjects, err := in.History(ctx, r, old.Commit, c.Version.Commit, from)
+	s.Moved(name, subjects, err)
 }
 
 // missing returns the error for what has to be in the lock.

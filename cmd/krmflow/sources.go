@@ -78,7 +78,8 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 	}
 	switch {
 	case a.learns:
-		s.Lock, s.Learns = s.Lock.Without(a.again), true
+		s.Learns, s.Before, s.Moved = true, s.Lock, a.seen.Moved
+		s.Lock = s.Lock.Without(a.again)
 	case s.Lock != nil && !a.locked && !fs.Changed("locked"):
 		s.Locked = os.Getenv("CI") == "true"
 	default:

@@ -52,6 +52,7 @@ func Outside(dirs []string) string {
 type Seen struct {
 	mu      sync.Mutex
 	entries map[string]lock.Entry
+	between map[string]string // what is said about the commits between two, by the name of the repository
 }
 
 // Add adds one entry. That of a catalog counts more than that of the file that it is.
@@ -64,6 +65,36 @@ func (s *Seen) Add(e lock.Entry) {
 	if known, ok := s.entries[e.Name]; !ok || known.Kind != lock.Catalog {
 		s.entries[e.Name] = e
 	}
+}
+
+// maxSubjects is how many commits are printed, and maxSubject how much of the first line of one, in bytes.
+const (
+	maxSubjects = 20
+	maxSubject  = 120
+)
+
+// Moved adds which commits a repository has got, the newest first, or why nobody knows.
+func (s *Seen) Moved(name string, subjects []string, err error) {
+	var b strings.Builder
+	for _, subject := range subjects[:min(len(subjects), maxSubjects)] {
+		if len(subject) > maxSubject {
+			subject = strings.ToValidUTF8(subject[:maxSubject], "") + "…"
+		}
+		fmt.Fprintf(&b, "           %s\n", diag.OneLine(subject))
+	}
+	if more := len(subjects) - maxSubjects; more > 0 {
+		fmt.Fprintf(&b, "           … and %s before\n", diag.Count(more, "commit"))
+	}
+	if err != nil {
+		text, _ := diag.Parts(err)
+		fmt.Fprintf(&b, "           which commits are between is not known: %s\n", diag.OneLine(text))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.between == nil {
+		s.between = map[string]string{}
+	}
+	s.between[name] = b.String()
 }
 
 // Any reports whether anything was added.
@@ -156,6 +187,12 @@ func (s *Seen) Report(file *lock.File, changes []lock.Change) string {
 	var b strings.Builder
 	for _, change := range changes {
 		fmt.Fprintln(&b, change)
+		if old, now := change.Old.Serial, change.New.Serial; old > 0 && now > old {
+			fmt.Fprintf(&b, "           serial %d -> %d\n", old, now)
+		}
+		if change.Old.Commit != change.New.Commit {
+			b.WriteString(s.between[change.Name])
+		}
 	}
 	unused := file.Without(func(e lock.Entry) bool {
 		_, used := s.entries[e.Name]
