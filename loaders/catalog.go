@@ -27,7 +27,7 @@ func (l *Local) FetchCatalog(address string, limit int64) (*yaml.Source, krm.Dig
 	if err != nil {
 		return nil, krm.Digest{}, err
 	}
-	c, err := l.fetch(address, reference.File, remote.FromUser) // the same: this only tells more about it
+	c, err := l.fetch(address, reference.Catalog, remote.FromUser) // the same: this only tells more about it
 	if err != nil || c.Reference.Scheme != reference.OCI {
 		return src, src.Digest(), err
 	}

@@ -5,26 +5,32 @@ import "fmt"
 // A Change is a difference between two states of a lock file: of two entries with one name, or of one that the other has not.
 type Change struct {
 	Name string
-	// Old and New are the versions; that of an entry that is not there is empty.
-	Old, New string
+	// Old and New are the entries; one that is not there is zero.
+	Old, New Entry
 }
 
 // String returns the change as a line for people.
 func (c Change) String() string {
+	old, now := c.Old.Version(), c.New.Version()
 	switch {
-	case c.Old == "":
-		return fmt.Sprintf("added    %s  %s", c.Name, c.New)
-	case c.New == "":
-		return fmt.Sprintf("removed  %s  %s", c.Name, c.Old)
-	case c.Old == c.New:
-		return fmt.Sprintf("changed  %s  %s", c.Name, c.New)
+	case c.Old.Kind == "":
+		return fmt.Sprintf("added    %s  %s", c.Name, now)
+	case c.New.Kind == "":
+		return fmt.Sprintf("removed  %s  %s", c.Name, old)
+	case old == now:
+		return fmt.Sprintf("changed  %s  %s", c.Name, now)
 	}
-	return fmt.Sprintf("moved    %s  %s -> %s", c.Name, c.Old, c.New)
+	return fmt.Sprintf("moved    %s  %s -> %s", c.Name, old, now)
+}
+
+// RolledBack reports whether a catalog is to be replaced by an edition that its publisher has made before.
+func (c Change) RolledBack() bool {
+	return c.Old.Kind == Catalog && c.New.Kind != "" && c.New.Serial < c.Old.Serial
 }
 
 // A Learning says what becomes of entries that exist.
 type Learning struct {
-	// Update chooses those that move to what was found, nil for none. All others stay as they are.
+	// Update chooses those that move to what was found, nil for none. All others keep their version.
 	Update func(Entry) bool
 	// Drop chooses those that go if nothing was found for them, nil for none.
 	Drop func(Entry) bool
@@ -36,7 +42,8 @@ func (f *File) Learn(found []Entry, how Learning) []Change {
 	seen := map[string]bool{}
 	for _, e := range found {
 		seen[e.Name] = true
-		if old, ok := f.Get(e.Name); !ok || how.Update != nil && how.Update(old) && !old.same(e) {
+		old, ok := f.Get(e.Name)
+		if !ok || !old.same(e) && (old.Version() == e.Version() || how.Update != nil && how.Update(old)) {
 			f.Set(e)
 		}
 	}
@@ -55,14 +62,14 @@ func Compare(before, after *File) []Change {
 	for len(old) > 0 || len(now) > 0 {
 		switch {
 		case len(now) == 0 || len(old) > 0 && old[0].Name < now[0].Name:
-			list = append(list, Change{Name: old[0].Name, Old: old[0].Version()})
+			list = append(list, Change{Name: old[0].Name, Old: old[0]})
 			old = old[1:]
 		case len(old) == 0 || now[0].Name < old[0].Name:
-			list = append(list, Change{Name: now[0].Name, New: now[0].Version()})
+			list = append(list, Change{Name: now[0].Name, New: now[0]})
 			now = now[1:]
 		default:
 			if !old[0].same(now[0]) {
-				list = append(list, Change{old[0].Name, old[0].Version(), now[0].Version()})
+				list = append(list, Change{old[0].Name, old[0], now[0]})
 			}
 			old, now = old[1:], now[1:]
 		}

@@ -40,7 +40,7 @@ var kinds = []Kind{Git, Content, Artifact, Image, Program, Catalog}
 
 // An Entry says which content one reference stands for.
 type Entry struct {
-	// Name is the reference without credentials, and without a path inside of what it names.
+	// Name is the reference without credentials; only that of a catalog or a program has a path inside of what is fetched.
 	Name string
 	Kind Kind
 	// Commit is what git calls the content, in hexadecimal digits; Digest is the SHA-256 of what does not come by git. One of them is set.
@@ -69,10 +69,32 @@ func (e Entry) Fixed() bool {
 	return strings.Contains(e.Name, digits)
 }
 
-// Is reports whether name means the entry: it is its name, or what stands in front of the version there.
+// Is reports whether name means the entry: it is its name, with or without the path, or what stands in front of the version or of the path
+// there.
 func (e Entry) Is(name string) bool {
-	rest, ok := strings.CutPrefix(e.Name, name)
-	return ok && (rest == "" || strings.ContainsAny(rest[:1], "?#@:") && !strings.HasPrefix(rest, "://"))
+	for _, own := range []string{e.Name, withoutPath(e.Name)} {
+		rest, ok := strings.CutPrefix(own, name)
+		if ok && (rest == "" || strings.HasPrefix(rest, "//") || strings.ContainsAny(rest[:1], "?#@:") && !strings.HasPrefix(rest, "://")) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutPath returns a name without the path inside of what is fetched: a version can stand behind it.
+func withoutPath(name string) string {
+	scheme := 0
+	if i := strings.Index(name, "://"); i >= 0 {
+		scheme = i + len("://")
+	}
+	before, rest, ok := strings.Cut(name[scheme:], "//")
+	if !ok || strings.Contains(before, "?") {
+		return name
+	}
+	if i := strings.IndexByte(rest, '?'); i >= 0 {
+		before += rest[i:]
+	}
+	return name[:scheme] + before
 }
 
 // same reports whether e and o say the same, wherever they stand.

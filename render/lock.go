@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -20,13 +21,16 @@ type opener func(r reference.Reference) (*remote.Content, error)
 // not be able to choose what runs, for instance a commit that somebody else has pushed to a copy of the repository.
 func (s Sources) locked(text string, use reference.Use, r reference.Reference, open opener) (*remote.Content, error) {
 	e, known := s.entry(r)
+	if e.Kind == lock.Program { // with the digest of what runs, which the plan is compared with
+		known = false
+	}
 	var c *remote.Content
 	var err error
 	switch {
 	case known && !r.Mutable() && versionOf(r) != e.Version():
 		err = differs(e, "it is referred to as "+versionOf(r))
 	case !known && r.Mutable() && s.Locked && use != reference.Blob: // the digest of a program is what its catalog says
-		err = s.missing(r)
+		err = s.missing(lockName(r))
 	case known && r.Mutable() && use != reference.Catalog && use != reference.Blob:
 		c, err = openEntry(text, r, e, open)
 	default:
@@ -41,13 +45,27 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 	return c, err
 }
 
-// missing returns the error for a reference that has to be in the lock.
-func (s Sources) missing(r reference.Reference) error {
+// moved asks which commits are between the one that was locked before and the one that came.
+func (s Sources) moved(ctx context.Context, in opened, r reference.Reference, c *remote.Content, from remote.Origin) {
+	name := lockName(r)
+	old, ok := s.Before.Get(name)
+	if !ok || old.Commit == "" || c.Version.Commit == "" || old.Commit == c.Version.Commit {
+		return
+	}
+	if r.Either { // it could name a file, and named a repository
+		r, _ = r.Repository()
+	}
+	subjects, err := in.History(ctx, r, old.Commit, c.Version.Commit, from)
+	s.Moved(name, subjects, err)
+}
+
+// missing returns the error for what has to be in the lock.
+func (s Sources) missing(name string) error {
 	path := lock.Name
 	if s.Lock != nil {
 		path = s.Lock.Path
 	}
-	e := &diag.Error{Msg: fmt.Sprintf("%s is not in %s", lockName(r), path), Err: remote.ErrVerification}
+	e := &diag.Error{Msg: fmt.Sprintf("%s is not in %s", name, path), Err: remote.ErrVerification}
 	return e.Hint("with --locked, nothing is fetched that is not locked; krmflow lock adds it")
 }
 
@@ -61,9 +79,14 @@ func (s Sources) entry(r reference.Reference) (lock.Entry, bool) {
 	return e, ok
 }
 
-// lockName returns the name of the entry for a reference.
+// lockName returns the name of the entry for a reference: all that share a fetch have one.
 func lockName(r reference.Reference) string {
 	r.Path = ""
+	return nameWithPath(r)
+}
+
+// nameWithPath returns the name of the entry for one file in what is fetched.
+func nameWithPath(r reference.Reference) string {
 	if u, err := url.Parse(r.Location); err == nil && u.User != nil && u.Scheme != "ssh" {
 		u.User = nil
 		r.Location = u.String()

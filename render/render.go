@@ -113,6 +113,9 @@ func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
 	o.probe(ctx)
 	defer o.prepare(ctx)()
 	plan = planner.Compile(o.Dirs, o.Plan)
+	if ctx.Err() == nil {
+		o.lockFunctions(ctx, plan)
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -33,8 +33,16 @@ type Sources struct {
 	// entry is an error. What differs from a lock is one that wraps [remote.ErrVerification].
 	Lock   *lock.File
 	Locked bool
-	// Found is told what was opened, by several goroutines at a time and once for each place that names it. It may be nil.
+	// Found is told what was opened and what functions need, by several goroutines at a time and once for each place that names it. It may be
+	// nil.
 	Found func(lock.Entry)
+	// Learns is set to make a lock. Then Found is also told about what needs no entry, and what nothing says the digest of is fetched,
+	// although it is for another platform, or asked for, although it is not on this machine.
+	Learns bool
+	// Before is the lock that a new one replaces. Moved is told which commits a repository has got since, by several goroutines at a time and
+	// once for each place that names it: what each says in its first line, which anybody can have written, or why nobody knows. Both may be nil.
+	Before *lock.File
+	Moved  func(name string, subjects []string, err error)
 }
 
 // fetching lets the planner fetch. Sessions are made when something is fetched; end releases what they hold.
@@ -55,6 +63,9 @@ func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 			return nil, err
 		}
 		c, err := s.locked(text, use, r, func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) })
+		if err == nil && s.Moved != nil {
+			s.moved(ctx, in, r, c, from)
+		}
 		if missing := (*remote.OfflineError)(nil); fromVendor && errors.As(err, &missing) {
 			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference, s.Vendor).Hint("krmflow lock and krmflow vendor put it there")
 		}

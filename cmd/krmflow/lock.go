@@ -9,6 +9,8 @@ import (
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
 
@@ -18,8 +20,23 @@ func (a *app) warnUnlocked(file *lock.File) {
 		return
 	}
 	for _, c := range a.seen.Unlocked(file) {
-		a.log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New), Hints: []string{"krmflow lock adds it"}})
+		a.log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"krmflow lock adds it"}})
 	}
+}
+
+// warnUnknown says which functions may not run here, so that nobody knows what they need.
+func (a *app) warnUnknown(plan *planner.Plan) {
+	for _, d := range plan.Denied {
+		if dec := plan.Decisions[d.Node]; dec != nil && dec.Entry == nil {
+			a.log.Warn(planner.Warning{Msg: fmt.Sprintf("what %s needs is not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan says why"}})
+		}
+	}
+}
+
+// mismatches returns the error for what is not what it was said to be, nil if all is: a lock must not be made of it.
+func mismatches(plan *planner.Plan) error {
+	wrong := slices.DeleteFunc(slices.Clone(plan.Denied), func(d planner.Denial) bool { return d.Reason != trust.Mismatch })
+	return render.Denied(&planner.Plan{Denied: wrong})
 }
 
 // everything is the value of --update without one.
@@ -31,8 +48,8 @@ func lockCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [DIR...]",
 		Short: "Write down which commits and digests remote references stand for",
-		Long: `Plan the directories and write the lock file: for each remote reference the commit, or the digest of what was fetched. Commands that
-plan or render take that, and exit with 4 if anything else comes. Nothing else writes to the file. Entries that exist stay as they are:
+		Long: `Plan the directories and write the lock file: for each remote reference the commit, or the digest of what was fetched, and those of
+catalogs, programs (for all platforms) and images that functions need. Commands that plan or render take that, and exit with 4 if anything else comes. Nothing else writes to the file. Entries that exist stay as they are:
 --update asks again for all that the directories use, --update=NAME for some. Entries that the directories do not use stay, too, as others may
 use them. Nothing is executed.`,
 		Example: "  krmflow lock -R overlays\n  krmflow lock -R overlays --update=https://github.com/org/bases\n  krmflow lock -R overlays --check",
@@ -76,7 +93,8 @@ func (a *app) lock(cmd *cobra.Command, args []string, u locking.Update, check bo
 	a.learns, a.refetches, a.again = true, true, u.Moves
 	plan, err := a.plan(cmd, roots.Dirs())
 	if err == nil {
-		err = errors.Join(plan.Err(), a.seen.Ambiguous(), a.strictError())
+		a.warnUnknown(plan)
+		err = errors.Join(plan.Err(), a.seen.Ambiguous(), mismatches(plan), a.strictError())
 	}
 	if err != nil {
 		return err
@@ -86,8 +104,11 @@ func (a *app) lock(cmd *cobra.Command, args []string, u locking.Update, check bo
 		if file == nil {
 			file = &lock.File{Path: a.lockFile}
 		}
-		changes = u.Learn(file, &a.seen)
-	} else if file, changes, err = u.Write(a.lockFile, &a.seen); err != nil {
+		changes, err = u.Learn(file, &a.seen)
+	} else {
+		file, changes, err = u.Write(a.lockFile, &a.seen)
+	}
+	if err != nil {
 		return err
 	}
 	err = a.print(diag.Sanitise(a.seen.Report(file, changes)))

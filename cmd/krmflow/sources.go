@@ -78,6 +78,7 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 	}
 	switch {
 	case a.learns:
+		s.Learns, s.Before, s.Moved = true, s.Lock, a.seen.Moved
 		s.Lock = s.Lock.Without(a.again)
 	case s.Lock != nil && !a.locked && !fs.Changed("locked"):
 		s.Locked = os.Getenv("CI") == "true"

@@ -81,7 +81,10 @@ func TestNames(t *testing.T) {
 	file := &lock.File{}
 	file.Set(entry("https://example.com/r?ref=v1", "x"))
 	file.Set(entry("https://example.com/r2", "x"))
-	for name, want := range map[string]int{"https://example.com/r": 1, "https://example.com/r?ref=v1": 1, "https": 0, "https://example.com": 0, "https://example.com/r2": 1} {
+	file.Set(entry("https://example.com/g.git?ref=main", "x"))
+	file.Set(entry("https://example.com/g.git//c.yaml?ref=main", "x"))
+	for name, want := range map[string]int{"https://example.com/r": 1, "https://example.com/r?ref=v1": 1, "https": 0, "https://example.com": 0, "https://example.com/r2": 1,
+		"https://example.com/g.git": 2, "https://example.com/g.git?ref=main": 2, "https://example.com/g.git//c.yaml?ref=main": 1, "https://example.com/g.git//c.yaml": 1} {
 		u, n := Update{Names: []string{name}}, 0
 		for _, e := range file.Entries() {
 			if u.Moves(e) {

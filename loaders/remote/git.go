@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,7 +130,7 @@ func (s *Session) fetchGit(ctx context.Context, r reference.Reference, v referen
 		if err := g.init(dir, v.Commit); err != nil {
 			return err
 		}
-		if err := g.fetch(ctx, r, v.Commit, s.opt.MaxTree); err != nil {
+		if err := g.fetch(ctx, r, v.Commit, s.opt.MaxTree, "--depth=1"); err != nil {
 			return explainGit(wrap(r, err))
 		}
 		tree, err = g.store(ctx, s.opt.Cache, s.opt.MaxTree, v.Commit)
@@ -155,13 +156,14 @@ func (g *gitRun) init(dir, commit string) error {
 		os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600))
 }
 
-// fetch gets one commit without its history: by its own name, or, if the server gives none but what has a name, by that.
-func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string, limits cache.Limits) error {
+// fetch gets one commit, and of its history what the options say: by its own name, or, if the server gives none but what has a name, by that.
+func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string, limits cache.Limits, options ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go g.watch(ctx, limits, cancel)
 	get := func(name string) error {
-		_, err := g.run(ctx, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--", g.url, name)
+		args := slices.Concat([]string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"}, options, []string{"--", g.url, name})
+		_, err := g.run(ctx, args...)
 		return err
 	}
 	err := get(commit)

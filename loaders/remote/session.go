@@ -88,12 +88,13 @@ const (
 
 // A Session fetches for one run. It is safe for concurrent use.
 type Session struct {
-	opt      Options
-	slots    chan struct{}
-	versions flights[reference.Version]
-	contents flights[*Content]
-	report   sync.Mutex
-	clients  func() clients
+	opt       Options
+	slots     chan struct{}
+	versions  flights[reference.Version]
+	contents  flights[*Content]
+	histories flights[[]string]
+	report    sync.Mutex
+	clients   func() clients
 }
 
 // NewSession returns a session. It connects to nothing and starts nothing before something is asked for.

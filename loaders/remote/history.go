@@ -1,0 +1,69 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/reference"
+)
+
+// maxHistory is how many commits are fetched to find those between two.
+const maxHistory = 100
+
+// History returns what the commits say that a repository has got since old, up to now: the first line of each, as its author wrote it, the
+// newest first. It is an error if old is not among the last commits before now. Nothing of their content is fetched where the server knows
+// how.
+func (s *Session) History(ctx context.Context, r reference.Reference, old, now string, from Origin) ([]string, error) {
+	if err := s.allow(r, from); err != nil {
+		return nil, err
+	}
+	return s.histories.do(ctx, key(r, from)+"\n"+old+"\n"+now, func() (subjects []string, err error) {
+		if s.opt.Offline {
+			return nil, &OfflineError{Reference: r.String()}
+		}
+		err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
+			subjects, err = s.fetchHistory(ctx, r, old, now, from)
+			return explainGit(wrap(r, err))
+		})
+		return subjects, err
+	})
+}
+
+func (s *Session) fetchHistory(ctx context.Context, r reference.Reference, old, now string, from Origin) ([]string, error) {
+	dir, err := s.opt.Cache.TempDir()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	g, err := newGit(ctx, r, from)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.init(dir, now); err != nil {
+		return nil, err
+	}
+	if err := g.fetch(ctx, r, now, s.opt.MaxTree, fmt.Sprintf("--depth=%d", maxHistory), "--filter=tree:0"); err != nil {
+		return nil, err
+	}
+	all, err := g.run(ctx, "rev-list", now)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(strings.Fields(string(all)), old) { // git would ask the server for it
+		return nil, fmt.Errorf("%s is not among the last %d commits before %s", old, maxHistory, now)
+	}
+	out, err := g.run(ctx, "rev-list", "--format=%x00%s", old+".."+now) // not git log, which the user's configuration changes
+	if err != nil {
+		return nil, err
+	}
+	var subjects []string
+	for line := range strings.Lines(string(out)) {
+		if subject, ok := strings.CutPrefix(line, "\x00"); ok {
+			subjects = append(subjects, strings.TrimSpace(subject))
+		}
+	}
+	return subjects, nil
+}
