@@ -4,36 +4,40 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Generate returns the entries of a catalog, which lies in the folder beside, of the functions that g calls and no trusted catalog lists.
-// The decisions are those about the calls, by the id of their node. The error joins one for each call that cannot have an entry.
-func Generate(g *graph.Graph, decisions map[string]*trust.Decision, beside string) ([]*catalog.Entry, error) {
-	c := generated{beside: beside}
+// Generate returns the entries of a catalog of the functions that g calls and no trusted catalog lists, unless that is what the new one
+// replaces. File is its path, absolute and without symbolic links. The decisions are those about the calls, by the id of their node. The
+// error joins one for each call that cannot have an entry.
+func Generate(g *graph.Graph, decisions map[string]*trust.Decision, file string) ([]*catalog.Entry, error) {
+	c := generated{file: file, beside: filepath.Dir(file)}
 	for call, n := range g.Calls() {
 		c.add(call, decisions[n.ID])
 	}
 	return c.entries, errors.Join(c.errs...)
 }
 
-// generated collects the entries of a catalog that lies in the folder beside.
+// generated collects the entries of a catalog.
 type generated struct {
-	beside  string
-	entries []*catalog.Entry
-	at      []diag.Pos // of the first configuration of each
-	errs    []error
+	file, beside string
+	entries      []*catalog.Entry
+	at           []diag.Pos // of the first configuration of each
+	errs         []error
 }
 
 // add makes an entry of a call, unless a trusted catalog has one.
 func (g *generated) add(call graph.Call, dec *trust.Decision) {
 	if dec.Entry != nil {
+		if ref := dec.Entry.Catalog.Ref; !ref.Remote() && ref.Location == g.file {
+			g.keep(*dec.Entry, call.ConfigPos)
+		}
 		return
 	}
 	e, err := g.entry(call.Function, dec)
@@ -41,7 +45,7 @@ func (g *generated) add(call graph.Call, dec *trust.Decision) {
 		g.errs = append(g.errs, err)
 		return
 	}
-	e.GVK = krm.ParseGVK(call.Config.Get("apiVersion").Text(), call.Config.Get("kind").Text())
+	e.GVK = gvkOf(call)
 	for i, known := range g.entries {
 		if known.GVK == e.GVK {
 			if !addNeeds(known, e) {
@@ -52,6 +56,13 @@ func (g *generated) add(call graph.Call, dec *trust.Decision) {
 		}
 	}
 	g.entries, g.at = append(g.entries, e), append(g.at, call.ConfigPos)
+}
+
+// keep adds a copy of an entry of another catalog, once.
+func (g *generated) keep(e catalog.Entry, at diag.Pos) {
+	if !slices.ContainsFunc(g.entries, func(known *catalog.Entry) bool { return known.GVK == e.GVK }) {
+		g.entries, g.at = append(g.entries, &e), append(g.at, at)
+	}
 }
 
 // addNeeds adds what o needs to e and reports whether both run the same.
