@@ -31,7 +31,10 @@ catalog lists, with the digest that it has now. Nothing is executed. The catalog
 --trusted-plugin-catalog or add it with 'krmflow trust add'.
 
 With --strip-providers the configurations do not name these functions any more: the catalog does. Nothing else in their files changes. A
-configuration that says more about its function than a catalog can, such as arguments or mounts, is an error, and no file is written.`,
+configuration that says more about its function than a catalog can, such as arguments or mounts, is an error, and no file is written.
+
+With --localize the entries of trusted remote catalogs that the directory uses are listed, too, as they are. The new catalog does without
+these catalogs then. An entry without a digest, or two for one kind, are errors.`,
 		Example: "  krmflow edit generate-catalog overlays/prod\n  krmflow edit generate-catalog overlays/prod --strip-providers",
 		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,12 +54,13 @@ configuration that says more about its function than a catalog can, such as argu
 	cmd.Flags().StringVarP(&o.dest, "output", "o", "", "file to write (default: catalog.yaml in the directory)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace a file that exists")
 	cmd.Flags().BoolVar(&o.strip, "strip-providers", false, "take the names of the functions that the catalog lists out of the configurations")
+	cmd.Flags().BoolVar(&o.localize, "localize", false, "copy the entries of remote catalogs that the directory uses")
 	return cmd
 }
 
 type generateOptions struct {
-	dest         string
-	force, strip bool
+	dest                   string
+	force, strip, localize bool
 }
 
 func (a *app) generateCatalog(cmd *cobra.Command, dir string, o generateOptions) error {
@@ -94,12 +98,12 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir string, o generateOptions)
 	if err := plan.Err(); err != nil {
 		return err
 	}
-	entries, err := catalogs.Generate(plan.Graph, plan.Decisions, filepath.Join(beside, filepath.Base(o.dest)))
+	entries, err := catalogs.Generate(plan.Graph, plan.Decisions, filepath.Join(beside, filepath.Base(o.dest)), o.localize)
 	if err != nil {
 		return err
 	}
 	if len(entries) == 0 {
-		return a.print("no configuration names a function that no trusted catalog lists: nothing is written\n")
+		return a.print("there is no function to list: nothing is written\n")
 	}
 	var edits []catalogs.Edit
 	if o.strip {
