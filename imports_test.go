@@ -62,7 +62,7 @@ var imports = map[string][]string{
 	"executors/internal/sources": {},
 	"executors/internal/wire":    {},
 
-	"internal/catalogs":             plus(values, "catalog", "graph", "internal/settings", "krm/function", "loaders", "trust"),
+	"internal/catalogs":             plus(values, "catalog", "graph", "internal/settings", "krm/function", "loaders", "output", "trust"),
 	"internal/console":              plus(values, "graph", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/difftest":             {},

@@ -365,6 +365,9 @@ func BuiltIn(name string) Ref { return Ref{Scheme: builtIn, Location: name} }
 // Remote reports whether the content is not a file of this machine: it comes over a network or is compiled in.
 func (r Ref) Remote() bool { return r.Scheme != Local }
 
+// Fetched reports whether the content comes over a network, or from a repository on this machine.
+func (r Ref) Fetched() bool { return r.Remote() && r.Scheme != builtIn }
+
 // Absolute reports whether r is a local path that is absolute.
 func (r Ref) Absolute() bool { return r.Scheme == Local && filepath.IsAbs(r.Location) }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Of returns a catalog of entries that somebody puts together, sorted by group, kind and version. They are changed: versions of one
-// function get the same index, unless only one of them may have arguments.
+// function get the same index, unless they differ in what is said once for all versions.
 func Of(entries []*Entry) *Catalog {
 	slices.SortFunc(entries, func(a, b *Entry) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Version, b.Version))
@@ -19,12 +19,18 @@ func Of(entries []*Entry) *Catalog {
 	for i, e := range entries {
 		if i > 0 {
 			e.Index = entries[i-1].Index
-			if e.Group != entries[i-1].Group || e.Kind != entries[i-1].Kind || e.AllowArgs != entries[i-1].AllowArgs {
+			if !e.sameFunction(entries[i-1]) {
 				e.Index++
 			}
 		}
 	}
 	return &Catalog{Entries: entries}
+}
+
+// sameFunction reports whether e and o can be versions of one function.
+func (e *Entry) sameFunction(o *Entry) bool {
+	return e.Group == o.Group && e.Kind == o.Kind && e.AllowArgs == o.AllowArgs && e.AllowRemoteConfig == o.AllowRemoteConfig && e.Description == o.Description &&
+		e.Publisher == o.Publisher && e.Home == o.Home && e.Definition == o.Definition && slices.Equal(e.Tags, o.Tags)
 }
 
 // Value returns the catalog in the spelling that is written today, with everything that was read: what a user gets to see,

@@ -10,7 +10,6 @@ import (
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/trust"
@@ -24,15 +23,20 @@ func editCommand(a *app) *cobra.Command {
 }
 
 func generateCatalogCommand(a *app) *cobra.Command {
-	var dest string
-	var force bool
+	var o generateOptions
 	cmd := &cobra.Command{
 		Use:   "generate-catalog [DIR]",
 		Short: "Write a catalog of the functions that configurations name themselves",
 		Long: `Write a catalog that lists each function which a configuration of the directory, its bases, components and imports names and no trusted
 catalog lists, with the digest that it has now. Nothing is executed. The catalog trusts nothing by itself: look at it, then name it with
---trusted-plugin-catalog or add it with 'krmflow trust add'.`,
-		Example: "  krmflow edit generate-catalog overlays/prod",
+--trusted-plugin-catalog or add it with 'krmflow trust add'.
+
+With --strip-providers the configurations do not name these functions any more: the catalog does. Nothing else in their files changes. A
+configuration that says more about its function than a catalog can, such as arguments or mounts, is an error, and no file is written.
+
+With --localize the entries of trusted remote catalogs that the directory uses are listed, too, as they are. The new catalog does without
+these catalogs then. An entry without a digest, or two for one kind, are errors.`,
+		Example: "  krmflow edit generate-catalog overlays/prod\n  krmflow edit generate-catalog overlays/prod --strip-providers",
 		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
@@ -40,32 +44,39 @@ catalog lists, with the digest that it has now. Nothing is executed. The catalog
 				dir = args[0]
 			}
 			switch {
-			case dest != "":
+			case o.dest != "":
 			case loaders.IsRemote(dir) && !loaders.Exists(dir):
 				return usageError(fmt.Errorf("%s is remote: say with --output where its catalog goes", diag.Redact(dir)))
 			default:
-				dest = filepath.Join(dir, "catalog.yaml")
+				o.dest = filepath.Join(dir, "catalog.yaml")
 			}
-			return a.generateCatalog(cmd, dir, dest, force)
+			return a.generateCatalog(cmd, dir, o)
 		},
 	}
 	a.flags.registerReading(cmd)
 	a.functionFlags.trusted.register(cmd)
 	cmd.Flags().StringVar(&a.runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
-	cmd.Flags().StringVarP(&dest, "output", "o", "", "file to write (default: catalog.yaml in the directory)")
-	cmd.Flags().BoolVar(&force, "force", false, "replace a file that exists")
+	cmd.Flags().StringVarP(&o.dest, "output", "o", "", "file to write (default: catalog.yaml in the directory)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace a file that exists")
+	cmd.Flags().BoolVar(&o.strip, "strip-providers", false, "take the names of the functions that the catalog lists out of the configurations")
+	cmd.Flags().BoolVar(&o.localize, "localize", false, "copy the entries of remote catalogs that the directory uses")
 	return cmd
 }
 
-func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) error {
+type generateOptions struct {
+	dest                   string
+	force, strip, localize bool
+}
+
+func (a *app) generateCatalog(cmd *cobra.Command, dir string, o generateOptions) error {
 	if err := a.validate(); err != nil {
 		return err
 	}
 	a.log = a.flags.logger(a.stderr)
-	if _, err := os.Lstat(dest); err == nil && !force {
-		return diag.Errorf(diag.Pos{}, "", "%s exists", dest).Hint("add --force to replace it")
+	if _, err := os.Lstat(o.dest); err == nil && !o.force {
+		return diag.Errorf(diag.Pos{}, "", "%s exists", o.dest).Hint("add --force to replace it")
 	}
-	beside, err := filepath.EvalSymlinks(filepath.Dir(dest))
+	beside, err := filepath.EvalSymlinks(filepath.Dir(o.dest))
 	if err == nil {
 		beside, err = filepath.Abs(beside)
 	}
@@ -92,15 +103,25 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir, dest string, force bool) 
 	if err := plan.Err(); err != nil {
 		return err
 	}
-	entries, err := catalogs.Generate(plan.Graph, plan.Decisions, beside)
+	entries, err := catalogs.Generate(plan.Graph, plan.Decisions, filepath.Join(beside, filepath.Base(o.dest)), o.localize)
 	if err != nil {
 		return err
 	}
 	if len(entries) == 0 {
-		return a.print("no configuration names a function that no trusted catalog lists: nothing is written\n")
+		return a.print("there is no function to list: nothing is written\n")
 	}
-	if err := output.WriteFileAtomic(dest, yaml.AppendYAML(nil, catalog.Of(entries).Value()), 0o644); err != nil {
+	var edits []catalogs.Edit
+	if o.strip {
+		if edits, err = catalogs.Strip(plan.Graph, plan.Decisions, entries); err != nil {
+			return err
+		}
+	}
+	if err := catalogs.Write(o.dest, yaml.AppendYAML(nil, catalog.Of(entries).Value()), edits); err != nil {
 		return err
 	}
-	return a.print(fmt.Sprintf("%s lists %s; look at it before you trust it\n", dest, diag.Count(len(entries), "function")))
+	text := fmt.Sprintf("%s lists %s; look at it before you trust it\n", o.dest, diag.Count(len(entries), "function"))
+	for _, e := range edits {
+		text += "changed " + e.Name + "\n"
+	}
+	return a.print(text)
 }
