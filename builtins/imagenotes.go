@@ -40,29 +40,25 @@ func (m *imageMail) put(notes *imageNotes) {
 // imageNotes are the images that a transformer has seen in the resources of a list. A layer has a transformer for each
 // image and most have nothing to do with most resources: the second one need not search them again.
 type imageNotes struct {
-	list   *krm.List
-	notes  []imageNote
-	images []string
-	known  []string // the names of the images, each once; nil when they have changed
+	list  *krm.List
+	notes []imageNote // by position
+	known []string    // the names of the images, each once; nil when they have changed
 }
 
-// An imageNote says which part of images a resource has.
+// An imageNote says which images a resource has.
 type imageNote struct {
-	value      yaml.Value // of the resource
-	start, end int
+	value  yaml.Value // of the resource
+	images []string
 }
 
-// of returns the images of r, which is at position i, and whether they are known.
-func (n *imageNotes) of(i int, r *krm.Resource) ([]string, bool) {
-	note := n.notes[i]
-	return n.images[note.start:note.end], note.value.Exists() && note.value.Same(r.Value())
-}
+// holds reports whether the note is about r as it is.
+func (n *imageNote) holds(r *krm.Resource) bool { return n.value.Exists() && n.value.Same(r.Value()) }
 
 // names returns the names of the images of all resources, each once.
 func (n *imageNotes) names() []string {
 	if n.known == nil {
 		for _, note := range n.notes {
-			for _, image := range n.images[note.start:note.end] {
+			for _, image := range note.images {
 				name, _, _ := splitImage(image)
 				n.known = append(n.known, name)
 			}
@@ -71,11 +67,4 @@ func (n *imageNotes) names() []string {
 		n.known = slices.Compact(n.known)
 	}
 	return n.known
-}
-
-func (n *imageNotes) set(i int, r *krm.Resource, images []string) {
-	start := len(n.images)
-	n.images = append(n.images, images...)
-	n.notes[i] = imageNote{r.Value(), start, len(n.images)}
-	n.known = nil
 }

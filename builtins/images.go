@@ -6,6 +6,7 @@ package builtins
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -42,25 +43,26 @@ func (t *ImageTagTransformer) Configure(Env) error {
 // name; a tag suffix is therefore added twice to an image that both find. CustomResourceDefinitions are left alone. It
 // warns if no image has the name.
 func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
-	u := &imageUpdate{image: t.ImageTag, pattern: t.pattern}
 	notes := t.before.take(list)
-	for i, r := range list.All() {
-		if seen, known := notes.of(i, r); known && u.skip(seen) {
-			continue
+	var matched, noted atomic.Bool
+	err := list.Parts(func(part *krm.List) error {
+		u := &imageUpdate{image: t.ImageTag, pattern: t.pattern, fields: t.FieldSpecs}
+		err := u.applyTo(part, notes.notes[part.From():])
+		if u.matched {
+			matched.Store(true)
 		}
-		u.seen, u.added = u.seen[:0], 0
-		v, err := u.apply(r, t.FieldSpecs)
-		if err != nil {
-			return resourceError(r, err)
+		if u.noted {
+			noted.Store(true)
 		}
-		if v.Same(r.Value()) {
-			slices.Sort(u.seen)
-			notes.set(i, r, slices.Compact(u.seen))
-		} else {
-			list.Change(i, func(r *krm.Resource) { r.SetValue(v) })
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	if !u.matched && warn != nil {
+	if noted.Load() {
+		notes.known = nil
+	}
+	if !matched.Load() && warn != nil {
 		names := notes.names()
 		warn("no image named %q%s", t.ImageTag.Name, hint{func() string { return nearName(t.ImageTag.Name, names) }})
 	}
@@ -76,16 +78,48 @@ func nearName(name string, candidates []string) string {
 	return ""
 }
 
-// An imageUpdate is one run of a transformer over a list.
+// An imageUpdate is one run of a transformer over a list, or a part of it.
 type imageUpdate struct {
 	image   Image
 	pattern imagePattern
+	fields  *FieldSpecs
 	matched bool
+	noted   bool     // there are new notes
+	images  []string // in these
 	seen    []string // the images of one resource
 	added   growth   // to one resource
 }
 
-func (u *imageUpdate) apply(r *krm.Resource, fields *FieldSpecs) (yaml.Value, error) {
+// applyTo changes the images of a list, and notes those of the resources that stay as they are.
+func (u *imageUpdate) applyTo(list *krm.List, notes []imageNote) error {
+	for i, r := range list.All() {
+		if notes[i].holds(r) && u.skip(notes[i].images) {
+			continue
+		}
+		u.seen, u.added = u.seen[:0], 0
+		v, err := u.apply(r)
+		if err != nil {
+			return resourceError(r, err)
+		}
+		if v.Same(r.Value()) {
+			notes[i] = u.note(v)
+		} else {
+			list.Change(i, func(r *krm.Resource) { r.SetValue(v) })
+		}
+	}
+	return nil
+}
+
+// note returns a note on a resource with the value v, whose images were seen.
+func (u *imageUpdate) note(v yaml.Value) imageNote {
+	slices.Sort(u.seen)
+	start := len(u.images)
+	u.images = append(u.images, slices.Compact(u.seen)...)
+	u.noted = true
+	return imageNote{v, u.images[start:len(u.images):len(u.images)]}
+}
+
+func (u *imageUpdate) apply(r *krm.Resource) (yaml.Value, error) {
 	id := r.ID()
 	if id.Kind == "CustomResourceDefinition" {
 		return r.Value(), nil
@@ -94,7 +128,7 @@ func (u *imageUpdate) apply(r *krm.Resource, fields *FieldSpecs) (yaml.Value, er
 	if err != nil {
 		return v, err
 	}
-	return fields.edit(v, id.GVK, yaml.None, u.set)
+	return u.fields.edit(v, id.GVK, yaml.None, u.set)
 }
 
 // containers changes the images in all lists named containers or initContainers, at any depth.

@@ -17,7 +17,7 @@ func TestLongLists(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d, annotations: {a: 1}}\n", i)
 		fmt.Fprintf(&text, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d%d}\nspec:\n  template:\n    spec:\n      volumes:\n", i)
-		fmt.Fprintf(&text, "      - {name: v, configMap: {name: c%d}}\n      serviceAccountName: s%d\n", i/3, i%7)
+		fmt.Fprintf(&text, "      - {name: v, configMap: {name: c%d}}\n      serviceAccountName: s%d\n      containers:\n      - {name: c, image: 'image%d:1'}\n", i/3, i%7, i%5)
 	}
 	docs, err := krm.Resources(&yaml.Source{File: "f.yaml", Data: text.Bytes()}, nil)
 	if err != nil {
@@ -26,7 +26,14 @@ func TestLongLists(t *testing.T) {
 	c := DefaultConfig()
 	namespace := &NamespaceTransformer{FieldSpecs: c.Namespace}
 	namespace.Metadata.Namespace = "shop"
+	images := []*ImageTagTransformer{
+		{ImageTag: Image{Name: "image2", NewTag: "2"}, FieldSpecs: c.Images},
+		{ImageTag: Image{Name: "image4", NewTag: "4"}, FieldSpecs: c.Images},
+		{ImageTag: Image{Name: "image.", NewName: "other"}, FieldSpecs: c.Images},
+	}
+	ChainImages(images)
 	steps := []graph.Transformer{
+		images[0], images[1], images[2],
 		namespace,
 		&PrefixTransformer{Prefix: "a-", FieldSpecs: c.NamePrefix},
 		&SuffixTransformer{Suffix: "-z", FieldSpecs: c.NameSuffix},
@@ -49,7 +56,7 @@ func TestLongLists(t *testing.T) {
 		}
 		return list.AppendBinary(list.AppendYAML(nil))
 	}
-	if one, four := run(1), run(4); !bytes.Equal(one, four) || !bytes.Contains(one, []byte("name: a-c665-z")) {
+	if one, four := run(1), run(4); !bytes.Equal(one, four) || !bytes.Contains(one, []byte("name: a-c665-z")) || bytes.Count(one, []byte("image: other:4")) != 400 {
 		t.Error("a list that is changed in parts is another one")
 	}
 }

@@ -24,6 +24,8 @@ type List struct {
 	// size is that of all resources; tooLarge says why there must be no more, if that is so.
 	size     int
 	tooLarge error
+	// from is where a part begins in the whole list.
+	from int
 	// unique is true if it is known that no two resources have the same identity.
 	unique bool
 }

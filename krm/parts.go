@@ -21,23 +21,35 @@ func (l *List) Parts(do func(part *List) error) error {
 	if l.owner == nil {
 		l.owner = new(owner)
 	}
-	parts, errs, panics := make([]List, n), make([]error, n), make([]any, n)
-	var wg sync.WaitGroup
-	for i := range parts {
+	parts, errs := make([]List, n), make([]error, n)
+	atOnce(n, func(i int) {
+		from := i * len(l.items) / n
 		parts[i] = *l
-		parts[i].items = l.items[i*len(l.items)/n : (i+1)*len(l.items)/n]
+		parts[i].from, parts[i].items = l.from+from, l.items[from:(i+1)*len(l.items)/n]
+		errs[i] = do(&parts[i])
+	})
+	l.join(parts)
+	return cmp.Or(errs...)
+}
+
+// atOnce calls do with 0 to n-1 at the same time. If any of them panics, so does atOnce when all have ended.
+func atOnce(n int, do func(i int)) {
+	panics := make([]any, n)
+	var wg sync.WaitGroup
+	for i := range n {
 		wg.Go(func() {
 			defer func() { panics[i] = recover() }()
-			errs[i] = do(&parts[i])
+			do(i)
 		})
 	}
 	wg.Wait()
 	if p := cmp.Or(panics...); p != nil {
 		panic(p)
 	}
-	l.join(parts)
-	return cmp.Or(errs...)
 }
+
+// From returns the position of the first resource of a part in the list that was divided by [List.Parts]; that of any other list is 0.
+func (l *List) From() int { return l.from }
 
 // join takes over what became of the parts of l. Each of them began with the size and the indexes of the whole list.
 func (l *List) join(parts []List) {

@@ -1,7 +1,12 @@
 package krm
 
 import (
+	"cmp"
+	"errors"
 	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -17,13 +22,83 @@ func (l *List) AppendYAML(dst []byte) []byte {
 	return dst
 }
 
-// WriteYAML writes what [List.AppendYAML] appends, in pieces of at least some ten thousand bytes. w must not keep them.
+// WriteYAML writes what [List.AppendYAML] appends, in pieces of many resources. w gets one after the other and must not
+// keep them. The text of a long list is made on several cores.
 func (l *List) WriteYAML(w io.Writer) error {
-	enc := yaml.NewEncoder(w)
-	for _, r := range l.items {
+	n := min(runtime.GOMAXPROCS(0), len(l.items)/minPart)
+	if n < 2 {
+		return encode(w, l.items, false)
+	}
+	t := &turns{w: w}
+	t.changed.L = &t.mu
+	var begun atomic.Int64
+	atOnce(n, func(int) {
+		for {
+			i := int(begun.Add(1)) - 1
+			if from := i * pieceLen; from >= len(l.items) || !t.piece(i, l.items[from:min(from+pieceLen, len(l.items))]) {
+				return
+			}
+		}
+	})
+	return t.err
+}
+
+// encode writes items, which follow others if more is true.
+func encode(w io.Writer, items []*Resource, more bool) error {
+	enc := yaml.NewEncoder(w, more)
+	for _, r := range items {
 		if enc.Encode(r.value) != nil {
 			break
 		}
 	}
 	return enc.Close()
+}
+
+// pieceLen is how many resources make about as much text as a [yaml.Encoder] writes at a time.
+const pieceLen = 64
+
+// turns lets several goroutines that make the pieces of one text write them in order. Who makes the first piece that is not complete never
+// waits; the others hold as much of theirs as an encoder does before it writes.
+type turns struct {
+	w       io.Writer
+	mu      sync.Mutex
+	changed sync.Cond // of the fields below
+	next    int       // the piece whose turn it is
+	ended   bool      // nothing more is written
+	err     error     // of w
+}
+
+// piece writes the resources of piece i, and reports false if nothing more is written.
+func (t *turns) piece(i int, items []*Resource) (ok bool) {
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.next++
+		t.ended = t.ended || !ok
+		t.changed.Broadcast()
+	}()
+	return encode(turn{t, i}, items, i > 0) == nil
+}
+
+// turn writes the text of one piece.
+type turn struct {
+	*turns
+	i int // the piece
+}
+
+var errEnded = errors.New("nothing more is written")
+
+func (t turn) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	for t.next < t.i && !t.ended {
+		t.changed.Wait()
+	}
+	ended := t.ended
+	t.mu.Unlock()
+	if ended {
+		return 0, errEnded
+	}
+	n, err := t.w.Write(text)
+	t.err = cmp.Or(t.err, err)
+	return n, err
 }

@@ -43,7 +43,10 @@ func (r *run) prepare(ctx context.Context) []error {
 		return errs
 	}
 	return r.prepareEach(ctx, func(n *graph.Node) *function.Function {
-		if call, ok := n.Op.(graph.Call); ok && len(n.After) > 0 {
+		if len(n.After) == 0 {
+			return nil
+		}
+		if call, ok := n.Op.(graph.Call); ok {
 			return &call.Function
 		}
 		return nil

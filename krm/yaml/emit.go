@@ -30,10 +30,11 @@ type Encoder struct {
 	began bool
 }
 
-// NewEncoder returns an Encoder that writes to w, which must not keep what it gets. [Encoder.Close] must be called in the end.
-func NewEncoder(w io.Writer) *Encoder {
+// NewEncoder returns an Encoder that writes to w, which must not keep what it gets. If more is true, other documents stand before its
+// first one. [Encoder.Close] must be called in the end.
+func NewEncoder(w io.Writer, more bool) *Encoder {
 	buf := writeBuffers.Get().(*[]byte)
-	return &Encoder{e: emitter{dst: (*buf)[:0], out: w}, buf: buf}
+	return &Encoder{e: emitter{dst: (*buf)[:0], out: w}, buf: buf, began: more}
 }
 
 // Encode writes one more document. The error is that of the writer.

@@ -100,7 +100,7 @@ func fast(data []byte) bool {
 // appendAll returns the text of documents as they leave.
 func appendAll(docs []Document) []byte {
 	var b bytes.Buffer
-	enc := NewEncoder(&b)
+	enc := NewEncoder(&b, false)
 	for _, d := range docs {
 		_ = enc.Encode(d.Value)
 	}
