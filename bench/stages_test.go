@@ -29,7 +29,7 @@ func compile(b *testing.B, t Tree) (plan func() *planner.Plan) {
 		roots = append(roots, filepath.Join(dir, filepath.FromSlash(root)))
 	}
 	return func() *planner.Plan {
-		p := planner.Compile(roots, planner.Options{Cwd: dir, Reorder: "none"})
+		p := planner.Compile(context.Background(), roots, planner.Options{Cwd: dir, Reorder: "none"})
 		if err := p.Err(); err != nil {
 			b.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestMemoryGrowsLinearly(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		p := planner.Compile([]string{dir}, planner.Options{Cwd: dir, Reorder: "legacy"})
+		p := planner.Compile(context.Background(), []string{dir}, planner.Options{Cwd: dir, Reorder: "legacy"})
 		for _, list := range lists(t, p.Graph) {
 			_ = list.WriteYAML(io.Discard)
 		}

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
@@ -12,10 +13,13 @@ import (
 type Changes map[*krm.Resource][]graph.Origin
 
 // Fold runs the nodes of g one after the other, and returns their lists and what has changed the resources in these. begin is called
-// with each node before it runs and returns where its warnings go. failed is the node that err is about.
-func Fold(g *graph.Graph, begin func(*graph.Node) diag.Warn) (lists []*krm.List, changed Changes, failed *graph.Node, err error) {
+// with each node before it runs and returns where its warnings go. failed is the node that err is about. No node runs when ctx has ended.
+func Fold(ctx context.Context, g *graph.Graph, begin func(*graph.Node) diag.Warn) (lists []*krm.List, changed Changes, failed *graph.Node, err error) {
 	lists, changed = make([]*krm.List, len(g.Nodes)), Changes{}
 	for i, n := range g.Nodes {
+		if ctx.Err() != nil {
+			return nil, nil, n, context.Cause(ctx)
+		}
 		inputs := make([]Input, len(n.Inputs))
 		for j, in := range n.Inputs {
 			inputs[j].List = lists[in]

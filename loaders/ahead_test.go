@@ -25,7 +25,7 @@ func TestReadAhead(t *testing.T) {
 		"b/y.yaml":    "",
 	})
 	budget := &Budget{Max: 1000}
-	l := NewLocal(cwd, []string{"."}, false, budget, nil)
+	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}, Budget: budget})
 	a, _ := l.Root("a")
 	b, _ := l.Root("b")
 	defer a.Close()
@@ -67,7 +67,7 @@ func TestReadAhead(t *testing.T) {
 // Who asks for a file that is still being read ahead works until it is there.
 func TestWhileWaiting(t *testing.T) {
 	cwd := tree(t, map[string]string{"slow.yaml": "kind: A\n", "other.yaml": "kind: B\n"})
-	l := NewLocal(cwd, []string{"."}, false, nil, nil)
+	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}})
 	dir, _ := l.Root(".")
 	defer dir.Close()
 	begun, finish := make(chan bool), make(chan bool)

@@ -40,18 +40,18 @@ func fetchedVolume() string {
 	return ""
 }
 
-// fetchedTree is a fetched tree and where its files are.
+// fetchedTree is a tree of files that are none of this machine, most of them fetched, and where its files are.
 type fetchedTree struct {
-	*cache.Tree
+	files
 	root string // below fetchedRoot
-	name string // as messages show it
+	name string // as messages show it, empty for what is given
 	repo string // what git clones, empty for others
 	ref  string // as it is written
 }
 
 // Repo returns the repository and the ref that d was fetched from, and its path in it; all are empty for a directory of this machine.
 func (d *Dir) Repo() (repo, ref, path string) {
-	if d.tree == nil {
+	if !d.IsFetched() {
 		return "", "", ""
 	}
 	rel, _ := d.tree.path(d.Real)
@@ -86,7 +86,13 @@ func FolderOf(text string) string {
 }
 
 // IsFetched reports whether d is part of something that was fetched.
-func (d *Dir) IsFetched() bool { return d.tree != nil }
+func (d *Dir) IsFetched() bool { return d.tree != nil && !d.tree.isGiven() }
+
+// IsVirtual reports whether there is no such directory on this machine.
+func (d *Dir) IsVirtual() bool { return d.tree != nil }
+
+// isGiven reports whether t is the [fs.FS] of the run.
+func (t *fetchedTree) isGiven() bool { return t.root == givenRoot }
 
 // IsFetched reports whether src was fetched, or is part of something that was.
 func (l *Local) IsFetched(src *yaml.Source) bool {
@@ -142,7 +148,7 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Sour
 		return nil, nil, fmt.Errorf("%q is remote, and nothing is fetched here", diag.Redact(text))
 	}
 	from := remote.FromUser
-	if d != nil && d.tree != nil {
+	if d != nil && d.IsFetched() {
 		from = remote.FromFetched
 	}
 	c, err := l.fetch(text, use, from)
@@ -165,7 +171,7 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Sour
 	place := cmp.Or(c.Reference.Path, ".")
 	info, err := t.Stat(place)
 	if err != nil {
-		return nil, nil, l.treeError(err, text)
+		return nil, nil, t.error(err, place, text)
 	}
 	if info.IsDir() {
 		dir, err := l.treeDir(t, t.abs(place), text)
@@ -202,7 +208,7 @@ func newTree(text string, use reference.Use, c *remote.Content) *fetchedTree {
 		shown = rest
 	}
 	shown = strings.Trim(diag.Redact(shown), "/") + "@" + cmp.Or(asked.Ref, c.Version.String()[:min(12, len(c.Version.String()))])
-	t := &fetchedTree{Tree: c.Tree, root: fetchedRoot + strings.NewReplacer("/", "_", `\`, "_").Replace(location+"@"+asked.Ref) + "@" + c.Version.String(), name: shown}
+	t := &fetchedTree{files: c.Tree, root: fetchedRoot + strings.NewReplacer("/", "_", `\`, "_").Replace(location+"@"+asked.Ref) + "@" + c.Version.String(), name: shown}
 	if c.Reference.Scheme == reference.Git {
 		t.repo, t.ref = diag.Redact(location), asked.Ref
 	}
@@ -231,14 +237,14 @@ func (l *Local) treeDir(t *fetchedTree, abs, as string) (*Dir, error) {
 	}
 	real, err := t.Real(place)
 	if err != nil {
-		return nil, l.treeError(err, as)
+		return nil, t.error(err, place, as)
 	}
 	info, err := t.Stat(real)
 	switch {
 	case err != nil:
-		return nil, l.treeError(err, as)
+		return nil, t.error(err, place, as)
 	case info.Mode()&fs.ModeIrregular != 0:
-		return nil, l.treeError(cache.ErrAbsent, as)
+		return nil, t.error(cache.ErrAbsent, place, as)
 	case !info.IsDir():
 		return nil, fmt.Errorf("%q is not a directory", diag.Redact(as))
 	}
@@ -248,7 +254,7 @@ func (l *Local) treeDir(t *fetchedTree, abs, as string) (*Dir, error) {
 // readTree reads the file that the layer in d, a fetched directory, refers to. It does not leave what was fetched.
 func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 	place, ok := d.tree.path(abs)
-	if !ok || filepath.IsAbs(as) {
+	if !ok || filepath.IsAbs(as) && !d.tree.isGiven() {
 		return nil, errOutside(d.tree, as)
 	}
 	if !l.unrestricted && !diag.Within(abs, d.Real) {
@@ -256,7 +262,7 @@ func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 	}
 	real, err := d.tree.Real(place)
 	if err != nil {
-		return nil, l.treeError(err, as)
+		return nil, d.tree.error(err, place, as)
 	}
 	if full := d.tree.abs(real); !l.unrestricted && !diag.Within(full, d.Real) {
 		return nil, &RestrictedError{Path: as, Target: l.name(full), Root: d.Name}
@@ -264,15 +270,18 @@ func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 	info, err := d.tree.Stat(real)
 	switch {
 	case err != nil:
-		return nil, l.treeError(err, as)
+		return nil, d.tree.error(err, place, as)
 	case info.IsDir():
 		return nil, fmt.Errorf("%q is a directory, not a file", as)
 	case info.Size() > limit:
 		return nil, fmt.Errorf("%q is larger than %d MiB", as, limit>>20)
 	}
 	data, err := d.tree.ReadFile(real)
-	if err != nil {
-		return nil, l.treeError(err, as)
+	switch {
+	case err != nil:
+		return nil, d.tree.error(err, place, as)
+	case int64(len(data)) > limit:
+		return nil, fmt.Errorf("%q is larger than %d MiB", as, limit>>20)
 	}
 	return data, nil
 }
@@ -298,10 +307,14 @@ func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
 	return src, nil
 }
 
-// treeError says what is wrong with a path in a tree.
-func (l *Local) treeError(err error, as string) error {
+// error says what is wrong with a place in a tree.
+func (t *fetchedTree) error(err error, place, as string) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return &NotFoundError{Path: as, abs: fetchedRoot}
+		missing := &NotFoundError{Path: as}
+		if g, ok := t.files.(*given); ok {
+			missing.abs, missing.fs = place, g.FS
+		}
+		return missing
 	}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -312,6 +325,9 @@ func (l *Local) treeError(err error, as string) error {
 
 // errOutside refuses a path that leads out of what was fetched.
 func errOutside(t *fetchedTree, as string) error {
+	if t.isGiven() {
+		return fmt.Errorf("%q is outside of the file system that is rendered", diag.Redact(as))
+	}
 	return fmt.Errorf("%q is outside of %s: what was fetched must not refer to paths of this machine", diag.Redact(as), t.name)
 }
 
@@ -320,9 +336,14 @@ func (l *Local) fetchedName(abs string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for root, t := range l.trees {
-		if diag.Within(abs, root) {
-			return t.name + filepath.ToSlash(strings.TrimPrefix(abs, root))
+		if !diag.Within(abs, root) {
+			continue
 		}
+		rel := filepath.ToSlash(strings.TrimPrefix(abs, root))
+		if t.isGiven() {
+			return cmp.Or(strings.TrimPrefix(rel, "/"), ".")
+		}
+		return t.name + rel
 	}
 	return strings.TrimPrefix(abs, fetchedRoot)
 }

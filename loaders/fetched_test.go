@@ -37,10 +37,10 @@ func TestReadAheadWhileFetching(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer files.Close()
-	l := NewLocal(t.TempDir(), []string{"."}, false, nil, func(text string, use reference.Use, _ remote.Origin) (*remote.Content, error) {
+	l := NewLocal(t.Context(), Config{Cwd: t.TempDir(), Roots: []string{"."}, Fetch: func(text string, use reference.Use, _ remote.Origin) (*remote.Content, error) {
 		r, err := reference.Parse(text, use)
 		return &remote.Content{Reference: r, Version: reference.Version{Scheme: reference.Git, Commit: fmt.Sprintf("%040d", 1)}, Tree: files}, err
-	})
+	}})
 	d, err := l.FetchDir(nil, "https://example.com/org/repo//base?ref=v")
 	if err != nil {
 		t.Fatal(err)

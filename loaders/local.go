@@ -3,11 +3,13 @@
 package loaders
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,12 +24,14 @@ import (
 
 // A Local reads files below the directories of a build. It is safe for concurrent use.
 type Local struct {
+	ctx context.Context // when it has ended nothing more is read
 	cwd string
 	// absolute makes messages and node ids show absolute paths: the user named nothing but such.
 	absolute bool
 	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
 	unrestricted bool
 	budget       *Budget
+	fs           *fetchedTree // that has the roots, nil for the file system of this machine
 
 	mu    sync.Mutex
 	files map[string]file
@@ -52,20 +56,40 @@ type file struct {
 	dir string
 }
 
-// NewLocal returns a Local for a run that renders roots. Relative paths start at cwd, which must be absolute, or empty if
-// there is none; with unrestricted, layers may name files outside their own directory. Messages show paths relative to
-// cwd unless all roots are absolute: what several roots share has one name. What is read counts against budget, nil for no
-// limit. fetch fetches what is remote; without it, that is an error.
-func NewLocal(cwd string, roots []string, unrestricted bool, budget *Budget, fetch Fetch) *Local {
-	if real, err := filepath.EvalSymlinks(cwd); err == nil && cwd != "" {
-		cwd = real
+// A Config says what a [Local] reads. The zero Config is that of the file system of this machine, without a working directory.
+type Config struct {
+	// Cwd is where relative paths start: absolute, or empty if there is none.
+	Cwd string
+	// FS has the roots, and all that layers name by a path; nil stands for the file system of this machine. What the user names
+	// besides, such as a catalog, is on this machine all the same.
+	FS fs.FS
+	// Roots are what the run renders. Messages show paths relative to Cwd unless all roots are absolute: what several roots share
+	// has one name.
+	Roots []string
+	// Unrestricted lets layers name files outside their own directory.
+	Unrestricted bool
+	// Budget bounds what is read; nil is no limit.
+	Budget *Budget
+	// Fetch fetches what is remote; without it, that is an error.
+	Fetch Fetch
+}
+
+// NewLocal returns a Local for one run. When ctx has ended it reads nothing more, and says why.
+func NewLocal(ctx context.Context, c Config) *Local {
+	if real, err := filepath.EvalSymlinks(c.Cwd); err == nil && c.Cwd != "" {
+		c.Cwd = real
 	}
-	relative := slices.ContainsFunc(roots, func(path string) bool { return !filepath.IsAbs(path) })
-	return &Local{
-		cwd: cwd, absolute: !relative, unrestricted: unrestricted, budget: budget,
-		fetch: fetch, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
+	relative := slices.ContainsFunc(c.Roots, func(path string) bool { return !filepath.IsAbs(path) })
+	l := &Local{
+		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, budget: c.Budget,
+		fetch: c.Fetch, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
 		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
 	}
+	if c.FS != nil {
+		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot}
+		l.trees[givenRoot] = l.fs
+	}
+	return l
 }
 
 // A Dir is an existing directory that layers are loaded from.
@@ -99,6 +123,9 @@ func (l *Local) Root(path string) (*Dir, error) {
 	if path == "" {
 		return nil, errors.New("the directory must not be empty")
 	}
+	if l.fs != nil {
+		return l.treeDir(l.fs, givenPath(path), path)
+	}
 	abs := path
 	if !filepath.IsAbs(abs) {
 		if l.cwd == "" {
@@ -111,6 +138,9 @@ func (l *Local) Root(path string) (*Dir, error) {
 
 // Sub returns the directory that the layer in d refers to as path, or by a reference to something remote.
 func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
+	if l.ctx.Err() != nil {
+		return nil, context.Cause(l.ctx)
+	}
 	if IsRemote(path) {
 		return l.FetchDir(d, path)
 	}
@@ -176,7 +206,9 @@ func (l *Local) name(real string) string {
 // A NotFoundError says that a path does not exist.
 type NotFoundError struct {
 	Path string
-	abs  string
+	// abs is where it is, in fs if that is set. Empty means that nobody knows.
+	abs string
+	fs  fs.FS
 }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", diag.Redact(e.Path)) }
@@ -185,7 +217,33 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist",
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // Hints returns the line that suggests a similar name, if there is one.
-func (e *NotFoundError) Hints() []string { return nearNames(e.Path, e.abs) }
+func (e *NotFoundError) Hints() []string {
+	if near := diag.Nearest(filepath.Base(e.abs), e.siblings()); near != "" {
+		return []string{fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(e.Path), near))}
+	}
+	return nil
+}
+
+// siblings returns the names in the directory that does not have it.
+func (e *NotFoundError) siblings() (names []string) {
+	if e.abs == "" {
+		return nil
+	}
+	if e.fs != nil {
+		list, _ := fs.ReadDir(e.fs, path.Dir(e.abs)) // what can be had
+		for _, d := range list {
+			names = append(names, d.Name())
+		}
+		return names
+	}
+	f, err := os.Open(filepath.Dir(e.abs))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ = f.Readdirnames(10_000)
+	return names
+}
 
 // A RestrictedError says that a file lies outside the directory that its layer may read.
 type RestrictedError struct {
@@ -232,6 +290,9 @@ func (l *Local) Read(d *Dir, path string) (*yaml.Source, error) {
 
 // ReadUpTo is [Local.Read] that refuses files of more than limit bytes.
 func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error) {
+	if l.ctx.Err() != nil {
+		return nil, context.Cause(l.ctx)
+	}
 	if IsRemoteFile(path) {
 		return l.fetchFile(d, path, limit)
 	}
@@ -268,7 +329,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 		l.known[read.id] = src
 	}
 	l.files[abs] = file{src, d.Real}
-	if d.tree != nil {
+	if d.IsFetched() {
 		l.fetchedFiles[src] = true
 	}
 	return src, nil
@@ -277,6 +338,8 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 // absolute returns the absolute path of what the layer in d refers to as path.
 func absolute(d *Dir, path string) string {
 	switch {
+	case filepath.IsAbs(path) && d.tree != nil && d.tree.isGiven():
+		return givenPath(path)
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
 	case len(d.Real) > 1 && path != "" && path[0] != '.' && strings.IndexByte(path, '/') < 0 && filepath.Separator == '/':
@@ -453,20 +516,6 @@ func pathError(err error, as, abs string) error {
 		return fmt.Errorf("%q is a symbolic link that leads to itself", diag.Redact(as))
 	}
 	return fmt.Errorf("cannot read %q: %w", diag.Redact(as), err)
-}
-
-func nearNames(as, abs string) []string {
-	f, err := os.Open(filepath.Dir(abs))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(10_000)
-	near := diag.Nearest(filepath.Base(abs), names)
-	if near == "" {
-		return nil
-	}
-	return []string{fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(as), near))}
 }
 
 // Sources returns the files that were read, sorted by name.

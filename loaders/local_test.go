@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 		{path: "../missing.yaml", err: `"../missing.yaml" does not exist`},
 	} {
 		for _, unrestricted := range []bool{false, true} {
-			l := NewLocal(cwd, []string{"."}, unrestricted, nil, nil)
+			l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}, Unrestricted: unrestricted})
 			dir, err := l.Root("root")
 			if err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestRead(t *testing.T) {
 // What one layer may read is decided anew for the next: the file is in memory, but not for everybody.
 func TestReadIsRestrictedPerLayer(t *testing.T) {
 	cwd := tree(t, map[string]string{"a/x.yaml": "x", "b/y.yaml": "y"})
-	l := NewLocal(cwd, []string{"."}, false, nil, nil)
+	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}})
 	a, _ := l.Root("a")
 	b, _ := l.Root("b")
 	defer a.Close()
@@ -110,7 +110,7 @@ func TestReadIsRestrictedPerLayer(t *testing.T) {
 
 func TestDirs(t *testing.T) {
 	cwd := tree(t, map[string]string{"real/k/f": "", "link": "-> real/k", "file": ""})
-	l := NewLocal(cwd, []string{"."}, false, nil, nil)
+	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}})
 	dir, err := l.Root("link")
 	if err != nil || dir.Real != filepath.Join(cwd, "real/k") || dir.Name != filepath.Join("real", "k") {
 		t.Errorf("link: %+v, %v", dir, err)
@@ -122,7 +122,7 @@ func TestDirs(t *testing.T) {
 	if dir, err := l.Root(cwd + "/real"); err != nil || dir.Name != "real" {
 		t.Errorf("an absolute path is shown as %+v, %v, where another one is relative", dir, err)
 	}
-	abs := NewLocal(cwd, []string{cwd + "/real"}, false, nil, nil)
+	abs := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{cwd + "/real"}})
 	if dir, err := abs.Root(cwd + "/real"); err != nil || dir.Name != cwd+"/real" {
 		t.Errorf("an absolute path is shown as %+v, %v", dir, err)
 	}

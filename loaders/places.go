@@ -23,16 +23,17 @@ func (l *Local) Place(d *Dir, path string) (string, error) {
 	}
 	real, err := d.tree.Real(place)
 	if err != nil {
-		return "", l.treeError(err, path)
+		return "", d.tree.error(err, place, path)
 	}
 	return filepath.Rel(d.Real, d.tree.abs(real))
 }
 
-// Files returns the paths relative to d of the regular files in it and below it, in order. Symbolic links are left out.
+// Files returns the paths relative to d, a directory of this machine or a fetched one, of the regular files in it and below it, in order.
+// Symbolic links are left out.
 func (l *Local) Files(d *Dir) ([]string, error) {
 	tree, top := os.DirFS(d.Real), "."
 	if d.tree != nil {
-		tree = d.tree
+		tree, _ = d.tree.files.(fs.FS) // what was fetched is one
 		top, _ = d.tree.path(d.Real)
 	}
 	var files []string

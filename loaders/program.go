@@ -3,6 +3,7 @@ package loaders
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -28,6 +29,9 @@ type Program struct {
 // Program hashes the program at an absolute path below root, if that is below root as well once symbolic links are
 // followed, whatever the layers may read. It is not kept: programs are larger than configuration.
 func (l *Local) Program(path, root string) (Program, error) {
+	if IsGiven(path) {
+		return Program{}, fmt.Errorf("%q is in the file system that is rendered: a program must be a file of this machine", l.Name(path))
+	}
 	realRoot, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return Program{}, pathError(err, l.Name(root), root)

@@ -46,7 +46,7 @@ func TestProgram(t *testing.T) {
 		{"sub", "", krm.Digest{}, `"sub" is a directory, not a file`},
 		{"none", "", krm.Digest{}, `"none" does not exist`},
 	} {
-		p, err := NewLocal(root, nil, true, nil, nil).Program(filepath.Join(root, tt.name), root) // that layers may read more changes nothing
+		p, err := NewLocal(t.Context(), Config{Cwd: root, Unrestricted: true}).Program(filepath.Join(root, tt.name), root) // that layers may read more changes nothing
 		if err == nil && tt.err != "" || err != nil && (tt.err == "" || !strings.Contains(err.Error(), tt.err)) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
 		}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -78,7 +79,7 @@ func spoil(t *testing.T, r *rand.Rand, file, other string) {
 // outcome returns all that can be known of a plan.
 func outcome(cwd string, roots []string, jobs int, limit int64) string {
 	input := &loaders.Budget{Max: limit}
-	p := Compile(roots, Options{Cwd: cwd, Jobs: jobs, Input: input})
+	p := Compile(context.Background(), roots, Options{Cwd: cwd, Jobs: jobs, Input: input})
 	var b strings.Builder
 	for _, n := range p.Graph.Nodes {
 		fmt.Fprintln(&b, n.ID, n.Op.Verb(), n.Summary, n.Inputs, n.After, n.Origin.Pos(), n.Layer, n.Item, len(n.Changes))

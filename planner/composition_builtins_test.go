@@ -147,7 +147,7 @@ func put(t *testing.T, dir, name, text string) {
 // renderIn builds one directory below dir.
 func renderIn(t *testing.T, dir, name string) string {
 	t.Helper()
-	plan := Compile([]string{name}, Options{Cwd: dir, Reorder: "legacy"})
+	plan := Compile(t.Context(), []string{name}, Options{Cwd: dir, Reorder: "legacy"})
 	if err := plan.Err(); err != nil {
 		t.Fatal(err)
 	}

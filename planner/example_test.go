@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -14,7 +15,7 @@ func ExampleCompile() {
 		fmt.Println(err)
 		return
 	}
-	plan := planner.Compile([]string{"overlays/dev"}, planner.Options{Cwd: cwd, Reorder: "legacy"})
+	plan := planner.Compile(context.Background(), []string{"overlays/dev"}, planner.Options{Cwd: cwd, Reorder: "legacy"})
 	if err := plan.Err(); err != nil {
 		fmt.Println(err)
 		return

@@ -205,7 +205,7 @@ func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document
 			text, call.Function.Name), trust.Untrusted})
 		return nil
 	}
-	lists, changed, failed, err := eval.Fold(g, func(n *graph.Node) diag.Warn {
+	lists, changed, failed, err := eval.Fold(s.c.ctx, g, func(n *graph.Node) diag.Warn {
 		s.progress(n.Origin)
 		return func(format string, args ...any) { s.Warn(n.Origin.Source, n.Origin.Path, format, args...) }
 	})

@@ -179,7 +179,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 		}
 	}
 	fn := dec.Function
-	if s.dir.IsFetched() {
+	if s.dir.IsVirtual() {
 		fn.Dir = "" // there is no such directory on this machine
 	}
 	fn.Config = d.configText(config)

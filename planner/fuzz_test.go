@@ -2,6 +2,7 @@ package planner
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -58,7 +59,7 @@ func FuzzKustomization(f *testing.F) {
 
 // render builds a directory, one node after the other.
 func render(cwd, dir string) (out []byte, errs []error) {
-	plan := Compile([]string{dir}, Options{Cwd: cwd, Reorder: "legacy"})
+	plan := Compile(context.Background(), []string{dir}, Options{Cwd: cwd, Reorder: "legacy"})
 	if len(plan.Failed) > 0 {
 		return nil, plan.Failed[0].Errs
 	}
@@ -162,8 +163,8 @@ func FuzzComposition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file := filepath.Join(cwd, "dev", "composition.yaml")
 		write(t, file, text)
-		plan := Compile([]string{"dev"}, Options{Cwd: cwd, Reorder: "legacy"})
-		v, consolidated := Consolidate("dev", Options{Cwd: cwd})
+		plan := Compile(t.Context(), []string{"dev"}, Options{Cwd: cwd, Reorder: "legacy"})
+		v, consolidated := Consolidate(t.Context(), "dev", Options{Cwd: cwd})
 		for _, p := range []*Plan{plan, consolidated} {
 			for _, failed := range p.Failed {
 				for _, err := range failed.Errs {
@@ -175,7 +176,7 @@ func FuzzComposition(f *testing.F) {
 			return
 		}
 		write(t, file, yaml.AppendYAML(nil, v))
-		again, p := Consolidate("dev", Options{Cwd: cwd})
+		again, p := Consolidate(t.Context(), "dev", Options{Cwd: cwd})
 		if a, b := yaml.AppendYAML(nil, v), yaml.AppendYAML(nil, again); p.Err() != nil || string(a) != string(b) {
 			t.Errorf("read again: %v\n%s\n%s", p.Err(), a, b)
 		}

@@ -15,7 +15,7 @@ func TestLayers(t *testing.T) {
 	dirs := append(layerDirs(t), "../examples/webapp/dev", "../examples/webapp/staging", "../examples/webapp/prod")
 	planned := 0
 	for _, dir := range dirs {
-		p := Compile([]string{dir}, Options{Cwd: cwd})
+		p := Compile(t.Context(), []string{dir}, Options{Cwd: cwd})
 		if p.Err() != nil || len(p.Graph.Roots) == 0 {
 			continue
 		}

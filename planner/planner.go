@@ -9,9 +9,11 @@ package planner
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"sync"
 
@@ -33,8 +35,10 @@ const KustomizeVersion = "v5.8.2"
 
 // Options say how directories are compiled.
 type Options struct {
-	// Cwd is the absolute directory that relative roots start from.
+	// Cwd is the absolute directory that relative roots start from, and relative paths of catalogs.
 	Cwd string
+	// FS has the roots, and what layers name by a path; see [loaders.Config]. It must be safe for concurrent use if Jobs are several.
+	FS fs.FS
 	// Unrestricted lets layers read files outside their directory (LoadRestrictionsNone).
 	Unrestricted bool
 	// Reorder is kustomize's --reorder: "legacy" or "none"; ReorderSet tells that the user gave it.
@@ -46,7 +50,7 @@ type Options struct {
 	Input *loaders.Budget
 	// Fetch fetches what is remote. Without it, that is an error.
 	Fetch loaders.Fetch
-	// Progress is called with each step as it is planned; nil is not called.
+	// Progress is called with each step as it is planned; it may be nil.
 	Progress func(graph.Origin)
 	// ManagedByLabel adds the label app.kubernetes.io/managed-by to everything.
 	ManagedByLabel bool
@@ -141,10 +145,9 @@ func (p *Plan) Err() error {
 }
 
 // Compile plans the directories dirs. Mistakes in the input are in [Plan.Failed]; a root with a mistake does not keep the
-// others from being planned.
-func Compile(dirs []string, o Options) *Plan {
-	c := newCompiler(dirs, o)
-	c.dirs = dirs
+// others from being planned. When ctx has ended, the rest of the plan is a mistake.
+func Compile(ctx context.Context, dirs []string, o Options) *Plan {
+	c := newCompiler(ctx, dirs, o)
 	c.ahead = goAhead(c.files, dirs, o.Jobs)
 	defer c.ahead.end()
 	for _, dir := range dirs {
@@ -175,6 +178,7 @@ func (c *compiler) failed(name string, b *build) {
 
 // compiler holds what the roots of one plan share.
 type compiler struct {
+	ctx          context.Context
 	o            Options
 	dirs         []string // the roots, as they are named
 	files        *loaders.Local
@@ -195,27 +199,24 @@ type compiler struct {
 	labels      map[labelsKey]*builtins.FieldSpecs
 }
 
-func newCompiler(dirs []string, o Options) *compiler {
+func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(o.Cwd, dirs, o.Unrestricted, o.Input, o.Fetch)
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Budget: o.Input, Fetch: o.Fetch})
 	reading := newReading()
 	c := &compiler{
-		o:            o,
+		ctx: ctx, o: o, dirs: dirs,
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
 		files:        files,
 		ahead:        &ahead{},
 		draft:        newDraft(),
 		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
-		schemas:      map[schemaKey]*schema.Schema{},
-		schemaNames:  map[*schema.Schema]string{},
+		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
 		kusts:        map[string]*kustomizationFile{},
 		images:       map[string]trust.Image{},
 		labels:       map[labelsKey]*builtins.FieldSpecs{},
-
-		legacyPlaces:  map[string]bool{},
-		schemaChecked: map[*catalog.Entry]bool{},
+		legacyPlaces: map[string]bool{}, schemaChecked: map[*catalog.Entry]bool{},
 	}
 	c.trusted = trusted.New(trusted.Config{
 		Sources: o.Functions.Trusted, Publishers: o.Functions.Publishers, Cwd: o.Cwd, Policy: o.Functions.Policy, Files: files, Rendered: c.rendered, Warnings: &c.warnings,
@@ -282,10 +283,9 @@ type build struct {
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.
 	tracking bool
 	stack    []*frame
-	layers   int // that have been compiled
-	nodes    int // that were added, and the length of their ids
-	ids      int
-	crowded  bool // there were too many
+	// layers are those that have been compiled, nodes those that were added, and ids the length of their ids.
+	layers, nodes, ids int
+	crowded            bool // there were too many
 }
 
 // schemaState is the schema in effect.

@@ -26,7 +26,7 @@ func compile(t *testing.T, dirs ...string) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := Compile(dirs, Options{Cwd: cwd, Reorder: "legacy"})
+	plan := Compile(t.Context(), dirs, Options{Cwd: cwd, Reorder: "legacy"})
 	if err := plan.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestFailedRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := Compile([]string{"hello/missing", "hello/overlays/dev"}, Options{Cwd: cwd, Reorder: "legacy"})
+	plan := Compile(t.Context(), []string{"hello/missing", "hello/overlays/dev"}, Options{Cwd: cwd, Reorder: "legacy"})
 	if len(plan.Failed) != 1 || plan.Failed[0].Dir != "hello/missing" || plan.Err() == nil {
 		t.Errorf("failed roots %v", plan.Failed)
 	}
@@ -117,7 +117,7 @@ func TestPlanHoldsBytes(t *testing.T) {
 		}
 	}
 	write(func(name string) string { return files[name] })
-	plan := Compile([]string{"."}, Options{Cwd: dir, Reorder: "legacy"})
+	plan := Compile(t.Context(), []string{"."}, Options{Cwd: dir, Reorder: "legacy"})
 	if err := plan.Err(); err != nil {
 		t.Fatal(err)
 	}

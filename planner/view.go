@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"context"
+
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -9,8 +11,8 @@ import (
 // Consolidate returns the Composition in the directory name with everything that it imports, overrides and reorders worked
 // in: saved as its composition.yaml it gives the same plan (CE-08). It runs nothing. Mistakes are in [Plan.Failed] and
 // warnings in [Plan.Warnings] of the plan that it returns besides, which has no graph.
-func Consolidate(name string, o Options) (yaml.Value, *Plan) {
-	c := newCompiler([]string{name}, o)
+func Consolidate(ctx context.Context, name string, o Options) (yaml.Value, *Plan) {
+	c := newCompiler(ctx, []string{name}, o)
 	c.plan.Graph = &graph.Graph{}
 	b := c.build()
 	v := b.consolidated(name)

@@ -30,7 +30,7 @@ func (s Sources) catalogFile(ctx context.Context, ref catalog.Ref) (*yaml.Source
 	if ref.Remote() {
 		fetch, end := s.fetching(ctx)
 		defer end()
-		return loaders.NewLocal("", nil, true, nil, fetch).FetchCatalog(ref.Address(), catalog.MaxSize)
+		return loaders.NewLocal(ctx, loaders.Config{Unrestricted: true, Fetch: fetch}).FetchCatalog(ref.Address(), catalog.MaxSize)
 	}
 	data, err := loaders.ReadFile(ref.Location, catalog.MaxSize)
 	if err != nil {

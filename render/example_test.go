@@ -2,8 +2,11 @@ package render_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"testing/fstest"
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
@@ -21,6 +24,7 @@ func tree(name string) string {
 	return dir
 }
 
+// A directory of this machine is rendered as kustomize build does it.
 func Example() {
 	result, err := render.Render(context.Background(), render.Options{
 		Dirs: []string{"overlays/dev"},
@@ -30,7 +34,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for _, w := range result.Plan.Warnings {
+	for _, w := range result.Warnings {
 		fmt.Println("Warning:", w)
 	}
 	for _, resource := range result.Lists[0].All() {
@@ -40,6 +44,64 @@ func Example() {
 	// v1 ConfigMap dev-hello-config-gt6fcc52gg
 	// v1 Service dev-hello
 	// apps/v1 Deployment dev-hello
+}
+
+// Any fs.FS can be rendered: an embed.FS, an archive, an [os.Root], a tree in memory. Layers cannot leave it.
+func Example_fileSystem() {
+	files := fstest.MapFS{
+		"base/kustomization.yaml": {Data: []byte("resources: [account.yaml]\n")},
+		"base/account.yaml":       {Data: []byte("apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: web\n")},
+		"prod/kustomization.yaml": {Data: []byte("resources: [../base]\nnamespace: prod\n")},
+	}
+	result, err := render.Render(context.Background(), render.Options{
+		Dirs: []string{"prod"},
+		Plan: planner.Options{FS: files},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result.WriteYAML(os.Stdout)
+	// Output:
+	// apiVersion: v1
+	// kind: ServiceAccount
+	// metadata:
+	//   name: web
+	//   namespace: prod
+}
+
+// Mistakes come all at once, each with its place and what helps. Warnings are what somebody probably did not mean.
+func Example_warnings() {
+	files := fstest.MapFS{
+		"good/kustomization.yaml": {Data: []byte("resources: [account.yaml]\nimages: [{name: web, newTag: v2}]\n")},
+		"good/account.yaml":       {Data: []byte("apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: web\n")},
+		"bad/kustomization.yaml":  {Data: []byte("resources:\n- acount.yaml\nnamePrefx: x-\n")},
+		"bad/account.yaml":        {},
+	}
+	o := render.Options{Dirs: []string{"good", "bad"}, Plan: planner.Options{FS: files}, Run: scheduler.Options{KeepGoing: true}}
+	result, err := render.Render(context.Background(), o)
+	fmt.Println(err)
+	for _, w := range result.Warnings {
+		fmt.Println("Warning:", w)
+	}
+	fmt.Println(result.Lists[0].Len(), "resource")
+	// Output:
+	// bad/kustomization.yaml:3: namePrefx: unknown field "namePrefx"
+	//   did you mean "namePrefix"?
+	// bad/kustomization.yaml:2: resources[0]: "acount.yaml" does not exist
+	//   did you mean "account.yaml"?
+	// Warning: good/kustomization.yaml:2: images[0]: no image named "web"
+	// 1 resource
+}
+
+// A render ends soon after its context, and the error says why that has ended.
+func Example_cancel() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("the queue has a newer revision"))
+	_, err := render.Render(ctx, render.Options{Dirs: []string{"overlays/dev"}, Plan: planner.Options{Cwd: tree("hello")}})
+	fmt.Println(err)
+	// Output:
+	// the queue has a newer revision
 }
 
 // The plan can be shown before it runs.

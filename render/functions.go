@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/krm/function"
@@ -15,19 +14,25 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// probe lets the planner ask this machine what a plan must know of it. Nothing of that starts a function.
+// probe lets the planner ask this machine what a plan must know of it. Nothing of that starts a function. Where all functions are denied
+// anyway it is not asked, unless somebody wants to be shown what there is.
 func (o *Options) probe(ctx context.Context) {
 	f := &o.Plan.Functions
+	if f.Isolation == nil && len(f.Trusted) == 0 && !f.Policy.AllowUncatalogued {
+		f.Isolation = func() (string, string) { return "not asked", "" }
+		return
+	}
 	if f.Isolation == nil {
-		f.Isolation = isolation
+		f.Isolation = Isolation
 	}
 	if f.Image == nil {
 		f.Image = (&images{ctx: ctx, runtime: o.ContainerRuntime}).find
 	}
 }
 
-// isolation returns what isolates a program on this machine, empty for nothing that is enough, and what is missing then.
-func isolation() (isolation, missing string) {
+// Isolation returns what isolates a program on this machine, empty for nothing that is enough, and what is missing then. It tries, for
+// which it starts this program itself as a process that ends at once.
+func Isolation() (isolation, missing string) {
 	iso := exec.Probe()
 	if iso.Enough() {
 		return iso.String(), ""
@@ -64,21 +69,30 @@ func (p *images) find(name string) trust.Image {
 	return trust.Image{Digests: digests, Err: err}
 }
 
-// executor returns the executor for functions of a runtime.
-func (o *Options) executor(runtime function.Runtime) (scheduler.Executor, error) {
-	if o.Pool == nil {
-		return nil, fmt.Errorf("there is no executor for %s functions", runtime)
+// execute makes a run fetch the programs of functions, and count their answers. The function that it returns releases what that has used.
+func (o *Options) execute() (end func()) {
+	executor, input := o.Run.Executor, o.Plan.Input
+	var fetched *programs
+	end = func() {}
+	if o.Sources != nil {
+		fetched, end = o.Sources.programs()
 	}
-	x, err := o.Pool.Get(runtime)
-	if err != nil || o.Plan.Input == nil {
-		return x, err
+	o.Run.Executor = func(runtime function.Runtime) (scheduler.Executor, error) {
+		if executor == nil {
+			return nil, fmt.Errorf("there is no executor for %s functions", runtime)
+		}
+		x, err := executor(runtime)
+		if err == nil && input != nil {
+			x = countedExecutor{x, input}
+		}
+		return fetchingExecutor{x, fetched}, err
 	}
-	return countedExecutor{x, o.Plan.Input}, nil
+	return end
 }
 
 // A countedExecutor is an executor whose answers count as input of the run.
 type countedExecutor struct {
-	executors.Executor
+	scheduler.Executor
 	input *loaders.Budget
 }
 

@@ -52,7 +52,7 @@ func (s *fileServer) render(t *testing.T, ref string, with render.Sources) (foun
 	with.Cache, with.Transport = c, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	with.Found = func(e lock.Entry) { found = append(found, e) }
 	dir := write(t, map[string]string{"kustomization.yaml": "resources: ['" + ref + "']\n"})
-	_, err = render.Render(t.Context(), render.Options{Dirs: []string{"."}, Plan: planner.Options{Cwd: dir}, Sources: with})
+	_, err = render.Render(t.Context(), render.Options{Dirs: []string{"."}, Plan: planner.Options{Cwd: dir}, Sources: &with})
 	return found, err
 }
 

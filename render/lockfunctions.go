@@ -32,9 +32,10 @@ type functionLock struct {
 	dec  *trust.Decision
 }
 
-// lockFunctions compares what the functions of a plan need with the lock, the programs of all platforms, and tells Found about it.
+// lockFunctions compares what the functions of a plan need with the lock, the programs of all platforms, and tells Found about it. Without
+// Sources there is nothing to compare.
 func (o *Options) lockFunctions(ctx context.Context, plan *planner.Plan) {
-	if s := o.Sources; s.Lock == nil && !s.Locked && s.Found == nil {
+	if s := o.Sources; s == nil || s.Lock == nil && !s.Locked && s.Found == nil {
 		return
 	}
 	l := functionLock{Options: o, ctx: ctx, plan: plan}
@@ -117,7 +118,7 @@ func (l *functionLock) program(p catalog.Platform) {
 	case own:
 		e.Digest = l.dec.Digest
 	case l.Sources.Learns && l.dec.Allowed:
-		if e.Digest, err = loaders.NewLocal("", nil, true, nil, l.Plan.Fetch).FetchProgram(ref.Address()); err != nil {
+		if e.Digest, err = loaders.NewLocal(l.ctx, loaders.Config{Unrestricted: true, Fetch: l.Plan.Fetch}).FetchProgram(ref.Address()); err != nil {
 			l.deny(trust.Invalid, err)
 			return
 		}

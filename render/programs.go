@@ -66,6 +66,9 @@ func (p *programs) local(ctx context.Context, f function.Function) (function.Fun
 	if f.URI == "" {
 		return f, nil
 	}
+	if p == nil {
+		return f, fmt.Errorf("%s: %q is remote, and nothing is fetched here", f.Name, diag.Redact(f.URI))
+	}
 	address, _, _ := strings.Cut(f.URI, "?")
 	key := programKey{f.URI, f.Program, cmp.Or(f.Bin, path.Base(address)), f.Digest}
 	p.mu.Lock()

@@ -3,8 +3,12 @@
 // [Render] does all of that. A program that wants to look at the plan first calls [Compile], then [Run] with the same options: what
 // the plan shows is what runs.
 //
-// Steps run in this process, functions never do. The package keeps no state, prints nothing and writes no files: options have
-// callbacks for what happens meanwhile, and package output writes folders. Its functions may be called at the same time.
+// The package keeps no state, prints nothing, writes no files and ends no process: options have callbacks for what happens meanwhile,
+// and package output writes folders. Its functions may be called at the same time, also for the same directories. A bug of
+// krmflow is an error of the type [*diag.PanicError].
+//
+// Steps run in this process, functions never do. No function runs, no process is started and nothing is fetched unless the options
+// say so: [planner.Functions], [scheduler.Options.Executor] and [Options.Sources].
 package render
 
 import (
@@ -12,13 +16,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
@@ -26,20 +29,19 @@ import (
 
 // Options say what is rendered, and how. Only Dirs are needed.
 type Options struct {
-	// Dirs are the directories to render.
+	// Dirs are the directories to render: paths of this machine, names in Plan.FS if that is set, or references to something remote.
 	Dirs []string
-	// Plan says how they are compiled. An empty Cwd is the working directory. Functions are denied unless Plan.Functions trusts them;
-	// what isolates programs and which images there are is asked of this machine, where it does not say otherwise.
+	// Plan says how they are compiled. The zero value means what kustomize build means without flags; an empty Cwd is the working
+	// directory. Functions are denied unless Plan.Functions trusts them. Where any is trusted and Plan.Functions does not say what
+	// isolates programs and which images there are, this machine is asked.
 	Plan planner.Options
 	// ContainerRuntime is the program that has the images: podman, docker or the path of one of them. If it is empty, the first of
 	// them on PATH is.
 	ContainerRuntime string
-	// Sources say how what is remote is fetched, unless Plan.Fetch says so.
-	Sources Sources
-	// Run says how the plan is run. Its Executor is not used: Pool is.
+	// Sources say how what is remote is fetched, unless Plan.Fetch says so. If they are nil, what is remote is an error.
+	Sources *Sources
+	// Run says how the plan is run. Without an Executor, a plan that has functions cannot run.
 	Run scheduler.Options
-	// Pool starts what runs functions; it is the caller's to close. If it is nil, a plan that has functions cannot run.
-	Pool *executors.Pool
 }
 
 // A Result is what [Render] has made.
@@ -47,6 +49,8 @@ type Result struct {
 	Plan *planner.Plan
 	// Lists are the resources of each of [Options.Dirs], in that order. Those of a root that failed are nil.
 	Lists []*krm.List
+	// Warnings are those of the plan, then the first thousand of the steps that ran. They change no resources.
+	Warnings []planner.Warning
 }
 
 // WriteYAML writes the resources of all roots as one YAML stream, as kustomize writes it.
@@ -77,29 +81,46 @@ func Render(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Plan: plan, Lists: make([]*krm.List, len(o.Dirs))}
+	result := &Result{Plan: plan, Lists: make([]*krm.List, len(o.Dirs)), Warnings: plan.Warnings}
 	mistakes := plan.Err()
 	if mistakes != nil && !o.Run.KeepGoing {
 		return result, errors.Join(mistakes, Denied(plan))
 	}
+	result.collect(&o)
+	return result, errors.Join(mistakes, Run(ctx, plan, o))
+}
+
+// collect makes a run of o keep its lists and warnings in r, after those who are told of them.
+func (r *Result) collect(o *Options) {
 	var mu sync.Mutex
-	root := o.Run.Root
-	o.Run.Root = func(r graph.Root, list *krm.List) error {
+	root, warn, dirs := o.Run.Root, o.Run.Warn, o.Dirs
+	r.Warnings = slices.Clip(r.Warnings) // those of the plan stay as they are
+	most := len(r.Warnings) + 1000
+	o.Run.Root = func(made graph.Root, list *krm.List) error {
 		if root != nil {
-			if err := root(r, list); err != nil {
+			if err := root(made, list); err != nil {
 				return err
 			}
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		for i, dir := range o.Dirs {
-			if diag.Redact(dir) == r.Dir {
-				result.Lists[i] = list
+		for i, dir := range dirs {
+			if diag.Redact(dir) == made.Dir {
+				r.Lists[i] = list
 			}
 		}
 		return nil
 	}
-	return result, errors.Join(mistakes, Run(ctx, plan, o))
+	o.Run.Warn = func(n *graph.Node, msg func() string) {
+		if warn != nil {
+			warn(n, msg)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(r.Warnings) < most {
+			r.Warnings = append(r.Warnings, planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg()})
+		}
+	}
 }
 
 // Compile plans the directories. Nothing runs. The mistakes in them are in the plan; the error says why ctx has ended, or is a
@@ -112,7 +133,7 @@ func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
 	}()
 	o.probe(ctx)
 	defer o.prepare(ctx)()
-	plan = planner.Compile(o.Dirs, o.Plan)
+	plan = planner.Compile(ctx, o.Dirs, o.Plan)
 	if ctx.Err() == nil {
 		o.lockFunctions(ctx, plan)
 	}
@@ -127,7 +148,7 @@ func (o *Options) prepare(ctx context.Context) (end func()) {
 	if o.Plan.Cwd == "" {
 		o.Plan.Cwd, _ = os.Getwd() // without one, only absolute paths can be rendered
 	}
-	if o.Plan.Fetch != nil {
+	if o.Plan.Fetch != nil || o.Sources == nil {
 		return func() {}
 	}
 	o.Plan.Fetch, end = o.Sources.fetching(ctx)
@@ -137,7 +158,7 @@ func (o *Options) prepare(ctx context.Context) (end func()) {
 // Consolidate returns the Composition of a directory as one list, and what was read for it: see [planner.Consolidate].
 func Consolidate(ctx context.Context, dir string, o Options) (yaml.Value, *planner.Plan) {
 	defer o.prepare(ctx)()
-	return planner.Consolidate(dir, o.Plan)
+	return planner.Consolidate(ctx, dir, o.Plan)
 }
 
 // Run runs a plan. It returns all failures as one error: those of steps are of the type [*scheduler.NodeError]. If a function of the
@@ -146,12 +167,8 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) error {
 	if err := Denied(plan); err != nil {
 		return err
 	}
-	programs, end := o.Sources.programs()
+	end := o.execute()
 	defer end()
-	o.Run.Executor = func(runtime function.Runtime) (scheduler.Executor, error) {
-		x, err := o.executor(runtime)
-		return fetchingExecutor{x, programs}, err
-	}
 	return errors.Join(scheduler.Run(ctx, plan.Graph, o.Run)...)
 }
 

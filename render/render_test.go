@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -41,7 +42,8 @@ metadata:
 `
 )
 
-// Renders of one program do not disturb each other: each golden file comes out, all at the same time.
+// Renders of one program do not disturb each other, whether they read a directory or an [fs.FS]: each golden file comes out, all at the
+// same time. One of them has a schema of its own.
 func TestAtTheSameTime(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -51,26 +53,31 @@ func TestAtTheSameTime(t *testing.T) {
 			if err != nil || d.IsDir() {
 				return err
 			}
-			all.Go(func() {
-				root := strings.TrimSuffix(file, ".yaml")
-				result, err := render.Render(t.Context(), render.Options{Dirs: []string{root}, Plan: planner.Options{Cwd: tree(name)}})
-				if err != nil {
-					t.Errorf("%s/%s: %v", name, root, err)
-					return
-				}
-				var b strings.Builder
-				if err := result.WriteYAML(&b); err != nil {
-					t.Error(err)
-				}
-				if want, err := fs.ReadFile(golden, file); err != nil || b.String() != string(want) {
-					t.Errorf("%s/%s is not what the golden file has, %v", name, root, err)
-				}
-			})
+			want, err := fs.ReadFile(golden, file)
+			if err != nil {
+				return err
+			}
+			root := strings.TrimSuffix(file, ".yaml")
+			all.Go(func() { expect(t, root, planner.Options{Cwd: tree(name)}, string(want)) })
+			all.Go(func() { expect(t, root, planner.Options{FS: os.DirFS(tree(name)), Jobs: 2}, string(want)) })
 			return nil
 		})
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// expect renders one root.
+func expect(t *testing.T, root string, o planner.Options, want string) {
+	result, err := render.Render(t.Context(), render.Options{Dirs: []string{root}, Plan: o})
+	if err != nil {
+		t.Errorf("%s: %v", root, err)
+		return
+	}
+	var b strings.Builder
+	if err := result.WriteYAML(&b); err != nil || b.String() != want {
+		t.Errorf("%s: %v, not what was expected:\n%s", root, err, b.String())
 	}
 }
 
@@ -99,25 +106,39 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// Nothing runs if a function is denied, and a function that is allowed needs a pool.
+// Nothing runs if a function is denied, and a function that is allowed needs an executor.
 func TestFunctions(t *testing.T) {
-	dir := write(t, map[string]string{
+	files := map[string]string{
 		"kustomization.yaml": "resources: [cm.yaml]\ntransformers: [fn.yaml]\n", "cm.yaml": configMap, "fn.yaml": stamp, "stamp": "#!/bin/sh\ncat\n",
-	})
+	}
+	dir := write(t, files)
 	if err := os.Chmod(filepath.Join(dir, "stamp"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	o := render.Options{Dirs: []string{"."}, Plan: planner.Options{Cwd: dir}}
 	o.Run.Event = func(e scheduler.Event) { t.Errorf("%s has run", e.Node.ID) }
-	_, err := render.Render(t.Context(), o)
+	result, err := render.Render(t.Context(), o)
 	var denied *render.DeniedError
 	if !errors.As(err, &denied) || len(denied.Denials) != 1 {
 		t.Errorf("%v, want a DeniedError", err)
+	}
+	for _, d := range result.Plan.Decisions {
+		if d.Isolation != "not asked" {
+			t.Errorf("the isolation of what cannot run is %q: somebody has tried it", d.Isolation)
+		}
 	}
 	policy := &o.Plan.Functions.Policy
 	policy.AllowUncatalogued, policy.AllowExec, policy.AllowUnsandboxed = true, true, true
 	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "there is no executor for exec functions") {
 		t.Errorf("%v, want that there is no executor", err)
+	}
+	// A program in an fs.FS is none of this machine's.
+	o.Plan.FS = fstest.MapFS{}
+	for name, text := range files {
+		o.Plan.FS.(fstest.MapFS)[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o755}
+	}
+	if _, err = render.Render(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is in the file system that is rendered: a program must be a file of this machine") {
+		t.Errorf("%v, want that the program cannot run", err)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestNothingStaysOpen(t *testing.T) {
 	o := Options{Dirs: []string{server.URL + "/a.zip?checksum=" + krm.DigestOf(packed.Bytes()).String()}}
 	before := 0
 	for i := range 5 {
-		o.Sources = Sources{CacheDir: filepath.Join(t.TempDir(), "cache")}
+		o.Sources = &Sources{CacheDir: filepath.Join(t.TempDir(), "cache")}
 		if _, err := Render(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func TestCodec(t *testing.T) {
 		if err != nil || d.Name() != "kustomization.yaml" {
 			return err
 		}
-		plan := planner.Compile([]string{filepath.Dir(path)}, planner.Options{Cwd: "/", Reorder: "legacy"})
+		plan := planner.Compile(t.Context(), []string{filepath.Dir(path)}, planner.Options{Cwd: "/", Reorder: "legacy"})
 		if plan.Err() == nil && len(plan.Denied) == 0 {
 			lists += compareDecoded(t, plan.Graph)
 		}

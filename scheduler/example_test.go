@@ -18,7 +18,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	plan := planner.Compile([]string{"overlays/dev"}, planner.Options{Cwd: cwd, Reorder: "legacy"})
+	plan := planner.Compile(context.Background(), []string{"overlays/dev"}, planner.Options{Cwd: cwd, Reorder: "legacy"})
 	if err := plan.Err(); err != nil || len(plan.Denied) > 0 {
 		fmt.Println(err, plan.Denied)
 		return

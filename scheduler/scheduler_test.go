@@ -23,7 +23,7 @@ func compile(t *testing.T, dirs ...string) *graph.Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := planner.Compile(dirs, planner.Options{Cwd: cwd, Reorder: "legacy"})
+	plan := planner.Compile(t.Context(), dirs, planner.Options{Cwd: cwd, Reorder: "legacy"})
 	if err := plan.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
@@ -66,7 +67,7 @@ same, so that krmflow build can take its place in scripts.`,
 // each root's list. The caller calls end when the run has ended.
 func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (o render.Options, end func()) {
 	o = a.opts
-	o.Pool = executors.NewPool(ctx, a.program)
+	pool := executors.NewPool(ctx, a.program)
 	o.Run = scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
@@ -86,6 +87,8 @@ func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root 
 		Call: a.log.Call,
 
 		AllowErrorResults: a.allowErrorResults,
+
+		Executor: func(runtime function.Runtime) (scheduler.Executor, error) { return pool.Get(runtime) },
 	}
-	return o, a.exits.add(o.Pool.Close)
+	return o, a.exits.add(pool.Close)
 }

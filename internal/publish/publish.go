@@ -102,7 +102,7 @@ func (p *program) find(dir string, limit int64) (local bool, err error) {
 	if err := p.platform.Pin.Err(); err != nil {
 		return true, fmt.Errorf("sha256: %w", err)
 	}
-	found, err := loaders.NewLocal("", nil, true, nil, nil).Program(filepath.Join(dir, uri), dir)
+	found, err := loaders.NewLocal(context.Background(), loaders.Config{Unrestricted: true}).Program(filepath.Join(dir, uri), dir)
 	switch {
 	case err != nil:
 		return true, err

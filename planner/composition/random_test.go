@@ -1,6 +1,7 @@
 package composition
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -328,7 +329,9 @@ type files struct{ *loaders.Local }
 func (files) Reads(string, string)          {}
 func (files) Refers(string, string, string) {}
 
-func newFiles(cwd string) files { return files{loaders.NewLocal(cwd, []string{"."}, false, nil, nil)} }
+func newFiles(cwd string) files {
+	return files{loaders.NewLocal(context.Background(), loaders.Config{Cwd: cwd, Roots: []string{"."}})}
+}
 
 // consolidate returns the list of the Composition in the directory name, and that directory.
 func consolidate(t *testing.T, s *Set, name string) (*List, *loaders.Dir, error) {

@@ -17,7 +17,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 	var first string
 	for range 5 {
 		var text, doc bytes.Buffer
-		plan := planner.Compile([]string{"shop/overlays/prod", "monorepo/all"}, planner.Options{Cwd: cwd, Reorder: "legacy"})
+		plan := planner.Compile(t.Context(), []string{"shop/overlays/prod", "monorepo/all"}, planner.Options{Cwd: cwd, Reorder: "legacy"})
 		if err := plan.Err(); err != nil {
 			t.Fatal(err)
 		}
