@@ -74,11 +74,40 @@ func (d *Document) With(v yaml.Value) (*Document, error) {
 	return d, nil
 }
 
+// renamed returns a Document in which a field has another name, and d itself if that cannot be written.
+func (d *Document) renamed(from, to string) *Document {
+	if d.root == nil || d.root.Kind != yaml3.MappingNode {
+		return d
+	}
+	c := &change{text: d.text, style: d.style, eol: d.eol}
+	for i := 0; i < len(d.root.Content); i += 2 {
+		if key := d.root.Content[i]; key.Value == from {
+			c.splice(c.start(key), c.end(key), to)
+		}
+	}
+	next, err := Parse(d.name, c.apply(), d.order)
+	if err != nil || !next.value.Equal(withName(d.value, from, to)) {
+		return d
+	}
+	return next
+}
+
+// withName returns a mapping in which a field has another name.
+func withName(v yaml.Value, from, to string) yaml.Value {
+	fields := slices.Clone(v.Fields())
+	for i := range fields {
+		if fields[i].Key == from {
+			fields[i].Key = to
+		}
+	}
+	return yaml.MapOf(fields...)
+}
+
 // withField returns a Document that holds want, which differs in one field.
 func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Document, error) {
 	for _, anew := range []bool{false, true} {
 		c := &change{text: d.text, style: d.style, eol: d.eol}
-		c.style.moved = moved
+		c.style.moved = slices.Clone(moved)
 		if err := c.root(d, field, want, anew); err != nil {
 			continue
 		}
@@ -174,6 +203,9 @@ func (d *Document) movedItems(n *yaml3.Node, values []yaml.Value) []moved {
 		}
 		by := e.content - e.dash
 		lines := d.linesOf(e.dash, e.end)
+		if strings.Contains(lines[0]+strings.Join(lines, "\n"), "+") { // a scalar may keep blank lines, which linesOf drops
+			continue
+		}
 		m.lines = append([]string{lines[0][by:]}, indented(lines[1:], 1-n.Column-by)...)
 		list = append(list, m)
 	}

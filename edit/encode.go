@@ -26,12 +26,14 @@ type moved struct {
 	isItem bool
 	head   []string // the comments above an item
 	lines  []string // without indentation
+	used   bool
 }
 
-// find returns the text of a value that moves, nil if there is none.
+// find returns the text of a value that moves, nil if there is none. It is used once.
 func (s *style) find(v yaml.Value) *moved {
 	for i := range s.moved {
-		if m := &s.moved[i]; m.value.Equal(v) {
+		if m := &s.moved[i]; !m.used && m.value.Equal(v) {
+			m.used = true
 			return m
 		}
 	}

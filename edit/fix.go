@@ -57,8 +57,9 @@ func (f *fix) header() {
 
 // list moves the items of a list to the end of another one.
 func (f *fix) list(from, to string) {
-	if items := f.items(from); len(items) > 0 {
-		f.setItems(to, slices.Concat(f.items(to), items))
+	if len(f.items(from)) > 0 {
+		f.told(from, to)
+		f.absorb(from, to)
 	}
 	f.moved(from, to)
 }

@@ -44,8 +44,8 @@ func (g Generator) Add(args []string, s Sources) (Edit, error) {
 		return nil, err
 	case s.EnvFile == "" && len(s.Files) == 0 && len(s.Literals) == 0:
 		return nil, errors.New("--from-literal, --from-file or --from-env-file is needed")
-	case s.EnvFile != "" && (len(s.Files) > 0 || len(s.Literals) > 0):
-		return nil, errors.New("--from-env-file excludes --from-literal and --from-file")
+	case s.EnvFile != "" && len(s.Literals) > 0:
+		return nil, errors.New("--from-env-file excludes --from-literal")
 	case s.Behavior != "" && !slices.Contains([]string{"create", "merge", "replace"}, s.Behavior):
 		return nil, fmt.Errorf("--behavior must be create, merge or replace, not %q", s.Behavior)
 	}
@@ -54,8 +54,11 @@ func (g Generator) Add(args []string, s Sources) (Edit, error) {
 		if err != nil {
 			return err
 		}
-		if s.EnvFile == "" && len(files) == 0 && len(s.Literals) == 0 {
+		switch {
+		case s.EnvFile == "" && len(files) == 0 && len(s.Literals) == 0:
 			return errors.New("nothing fits --from-file")
+		case s.EnvFile != "" && len(files) > 0:
+			return errors.New("--from-env-file excludes --from-file")
 		}
 		entries := slices.Clone(k.items(g.Field))
 		i := find(entries, name, s.Namespace)

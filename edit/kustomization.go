@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -37,8 +38,9 @@ var Fields = []string{
 type Kustomization struct {
 	Env
 	// File is the name of the file, without its folder.
-	File  string
-	value yaml.Value
+	File    string
+	value   yaml.Value
+	renamed [][2]string // fields that got another name, in order
 }
 
 // Apply returns what edits make of a file, all of them or, after an error, none.
@@ -48,6 +50,9 @@ func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) 
 		if err := edit(k); err != nil {
 			return nil, err
 		}
+	}
+	for _, names := range k.renamed {
+		d = d.renamed(names[0], names[1])
 	}
 	return d.With(k.value)
 }
@@ -77,8 +82,15 @@ func (k *Kustomization) setItems(name string, items []yaml.Value) { k.set(name, 
 
 // absorb moves the items of a deprecated list to the end of the one that replaces it: there kustomize adds to them.
 func (k *Kustomization) absorb(deprecated, name string) {
-	if more := k.items(deprecated); len(more) > 0 {
-		k.setItems(name, append(k.items(name)[:len(k.items(name)):len(k.items(name))], more...))
+	items := k.items(deprecated)
+	switch {
+	case len(items) == 0:
+	case !k.field(name).Exists():
+		names := [2]string{keyOf(k.value, deprecated), name}
+		k.renamed = append(k.renamed, names)
+		k.value = withName(k.value, names[0], name)
+	default:
+		k.setItems(name, slices.Concat(k.items(name), items))
 		k.value = put(k.value, deprecated, yaml.Value{})
 	}
 }

@@ -208,14 +208,19 @@ func (t *text) plainEnd(value string, at int) int {
 	return at
 }
 
-// blockEnd returns where a block scalar ends whose header begins at an offset: after its last line that is not blank, without its break.
+// blockEnd returns where a block scalar ends whose header begins at an offset: after its last line that is not blank, without its break. If the
+// scalar keeps blank lines at its end, these are a part of it.
 func (t *text) blockEnd(at int) int {
 	head := t.lineOf(at)
 	end := t.lines[head] + len(t.line(head))
+	keeps := bytes.HasPrefix(bytes.TrimLeft(t.data[at+1:t.lineEnd(at)], "123456789"), []byte("+"))
 	least := 0 // the indentation of the first line of content
 	for i := head + 1; i < len(t.lines); i++ {
 		line := t.line(i)
 		if len(bytes.TrimLeft(line, " ")) == 0 {
+			if keeps {
+				end = t.lines[i] + len(line)
+			}
 			continue
 		}
 		indent := indentOf(line)

@@ -34,7 +34,7 @@ func (s *Session) env() edit.Env {
 
 // in returns where a path is that is relative to the directory.
 func (s *Session) in(path string) string {
-	if s.dir == "" || filepath.IsAbs(path) {
+	if s.dir == "" || path == "" || filepath.IsAbs(path) {
 		return path
 	}
 	return s.dir + string(filepath.Separator) + path
