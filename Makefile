@@ -3,11 +3,13 @@ KUSTOMIZE_VERSION = v5.8.2
 TOOLS = $(CURDIR)/.tools
 FUZZTIME ?= 1m
 DIFFTREES ?= 500
+EDITS ?= 5000
+EDITTREES ?=
 SEED ?= 1
 OUT ?= bin/krmflow
 SETTINGSPKG = github.com/krmflow/krmflow/internal/settings
 
-.PHONY: build krmflow test check vulncheck bench profile fuzz difftest kustomize golden generate
+.PHONY: build krmflow test check vulncheck bench profile fuzz difftest edittest kustomize golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -75,6 +77,10 @@ fuzz:
 # Whole random trees, side by side with kustomize: for hours by hand, with another SEED each time.
 difftest: build kustomize
 	$(GO) run ./internal/difftest -krmflow bin/krmflow -kustomize $(TOOLS)/kustomize -trees $(DIFFTREES) -seed $(SEED)
+
+# Random edits of random kustomization files, side by side with kustomize: EDITS of them, also of the files below EDITTREES.
+edittest: kustomize
+	$(GO) test ./internal/editing -run TestLikeKustomize -v -timeout 0 -args -pairs $(EDITS) -seed $(SEED) -trees "$(EDITTREES)"
 
 # Records the golden files of testdata/kustomize anew.
 golden: kustomize

@@ -23,6 +23,7 @@ var imports = map[string][]string{
 	"krm/function": values,
 	"output":       values,
 
+	"edit":      {"diag", "krm/yaml"},
 	"graph":     plus(values, "krm/function"),
 	"builtins":  plus(values, "krm/function"),
 	"cache":     values,
@@ -66,6 +67,7 @@ var imports = map[string][]string{
 	"internal/console":              plus(values, "graph", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/difftest":             {},
+	"internal/editing":              {"builtins", "diag", "edit", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/program":              {},
@@ -75,7 +77,7 @@ var imports = map[string][]string{
 	"internal/spool":                {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/locking", "internal/program", "internal/progress",
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/locking", "internal/program", "internal/progress",
 		"internal/publish", "internal/settings", "internal/sink", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
@@ -166,7 +168,7 @@ func TestNoStarlark(t *testing.T) {
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
 	for _, pkg := range []string{"planner", "planner/composition", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
-		"trust", "catalog", "eval", "graph", "builtins", "lock", "krm", "krm/yaml", "krm/schema", "krm/function"} {
+		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "krm", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pkg, len(files), err)

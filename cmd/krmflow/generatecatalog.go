@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/catalogs"
+	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -17,7 +18,9 @@ import (
 )
 
 func editCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "edit", Short: "Write files that a render reads"}
+	cmd := &cobra.Command{Use: "edit", Short: "Change files that a render reads"}
+	session := &editing.Session{Stdout: a.stdout, Stderr: a.stderr, More: a.moreEdits, Usage: usageError, FlagError: flagError}
+	cmd.AddCommand(session.Commands(cmd)...)
 	cmd.AddCommand(generateCatalogCommand(a))
 	return cmd
 }

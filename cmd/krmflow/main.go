@@ -12,6 +12,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
@@ -51,7 +52,8 @@ func run(name program.Name, args []string, stdin io.Reader, stdout, stderr io.Wr
 	human := diag.SanitisingWriter(status)
 	end := console.Reporter{W: human, JSON: wantsJSON(args)}
 	out := &stdoutWriter{ctx: ctx, w: stdout}
-	a := &app{name: name, stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel}
+	args, more := editing.Split(args)
+	a := &app{name: name, stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel, moreEdits: more}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -85,6 +87,8 @@ type app struct {
 	log  *console.Logger
 	opts render.Options // of the plan
 	seen locking.Seen   // while planning
+
+	moreEdits [][]string // of `edit`, behind the first one
 
 	stop   context.CancelCauseFunc // ends the context of the command
 	exits  exits

@@ -1,0 +1,228 @@
+package edit
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// A change collects what is to be cut out of a text and put into it.
+type change struct {
+	*text
+	style   style
+	eol     string
+	splices []splice
+}
+
+// A splice replaces the text from start to end.
+type splice struct {
+	start, end int
+	with       string
+}
+
+func (c *change) splice(start, end int, with string) {
+	c.splices = append(c.splices, splice{start, end, with})
+}
+
+// lines puts lines, each indented by column, before the line that begins at an offset, which may be the end of the text.
+func (c *change) lines(at int, lines []string, column int) {
+	all := strings.Join(indented(lines, column), c.eol)
+	if at > 0 && at == len(c.data) && !bytes.HasSuffix(c.data, []byte("\n")) && !bytes.Equal(c.data, bom) {
+		c.splice(at, at, c.eol+all) // the last line has no break, and shall have none
+		return
+	}
+	c.splice(at, at, all+c.eol)
+}
+
+// apply returns the text with all splices. Those at one place keep their order.
+func (c *change) apply() []byte {
+	slices.SortStableFunc(c.splices, func(a, b splice) int { return a.start - b.start })
+	var out []byte
+	at := 0
+	for _, s := range c.splices {
+		out = append(out, c.data[at:max(s.start, at)]...)
+		out = append(out, s.with...)
+		at = max(at, s.end)
+	}
+	return append(out, c.data[at:]...)
+}
+
+// value changes the value of an entry from old to v, within the entry. If that fails nothing was changed.
+func (c *change) value(e entry, old, v yaml.Value, flow bool) error {
+	n := e.node
+	before := len(c.splices)
+	err := errOpaque
+	flow = flow || n.Style&yaml3.FlowStyle != 0
+	switch {
+	case old.Equal(v):
+		return nil
+	case old.IsScalar() && v.IsScalar():
+		err = c.scalar(n, v, flow)
+	case n.Kind == yaml3.MappingNode && len(n.Content) > 0 && v.Len() > 0 && v.Type() == yaml.Map:
+		err = c.mapping(n, old, v, flow)
+	case n.Kind == yaml3.SequenceNode && len(n.Content) > 0 && v.Len() > 0 && v.Type() == yaml.Seq:
+		err = c.list(n, old, v, flow)
+	}
+	if err != nil {
+		c.splices = c.splices[:before]
+	}
+	return err
+}
+
+func (c *change) scalar(n *yaml3.Node, v yaml.Value, flow bool) error {
+	if n.Kind != yaml3.ScalarNode || n.Anchor != "" || n.Style&(yaml3.TaggedStyle|yaml3.LiteralStyle|yaml3.FoldedStyle) != 0 || isLiteral(v) {
+		return errOpaque
+	}
+	c.splice(c.content(n), c.scalarEnd(n, c.content(n)), likeBefore(n, v, flow))
+	return nil
+}
+
+// anew writes the value of a field anew, in block style or in brackets. column is that of the mapping.
+func (c *change) anew(e entry, v yaml.Value, column int, flow bool) error {
+	colon, err := c.colon(e)
+	if err != nil {
+		return err
+	}
+	lines := c.style.field("k", v)
+	switch {
+	case flow:
+		c.splice(colon, e.end, " "+inline(v, true))
+	case c.lineOf(colon) == c.lineOf(e.end) && c.isRest(e.end):
+		c.splice(colon, e.end, lines[0][2:])
+		if len(lines) > 1 {
+			c.lines(c.lineEnd(e.end), lines[1:], column)
+		}
+	case c.isRest(e.end):
+		head := lines[0][2:]
+		if c.isRest(colon) { // the comment behind the key stays
+			head += string(bytes.TrimRight(c.data[colon:c.lineEnd(colon)], "\r\n"))
+		}
+		end := c.lineEnd(e.end)
+		last := c.eol
+		if end == len(c.data) && !bytes.HasSuffix(c.data, []byte("\n")) {
+			last = ""
+		}
+		c.splice(colon, end, strings.Join(append([]string{head}, indented(lines[1:], column)...), c.eol)+last)
+	default:
+		return errOpaque
+	}
+	return nil
+}
+
+// mapping changes the fields of a mapping that has some and keeps some.
+func (c *change) mapping(n *yaml3.Node, old, v yaml.Value, flow bool) error {
+	entries, err := c.fields(n)
+	if err != nil {
+		return err
+	}
+	kept := entries[:0:0]
+	var gone []int
+	for i, e := range entries {
+		key := e.key.Value
+		was, is := old.Get(key), v.Get(key)
+		switch {
+		case e.key.Kind != yaml3.ScalarNode || !was.Exists():
+			return errOpaque // an alias, << or a key that is no string
+		case !is.Exists():
+			gone = append(gone, i)
+			continue
+		case slices.ContainsFunc(entries[i+1:], func(o entry) bool { return o.key.Value == key }): // the last one counts
+		case c.value(e, was, is, flow) != nil:
+			if err := c.anew(e, is, n.Column-1, flow); err != nil {
+				return err
+			}
+		}
+		kept = append(kept, e)
+	}
+	var added []yaml.Field
+	for _, f := range v.Fields() {
+		if !old.Get(f.Key).Exists() {
+			added = append(added, f)
+		}
+	}
+	if len(kept) == 0 {
+		return errOpaque
+	}
+	if err := c.cut(n, entries, gone, flow); err != nil {
+		return err
+	}
+	return c.addFields(n, kept[len(kept)-1], added, flow)
+}
+
+// addFields adds fields behind an entry of a mapping.
+func (c *change) addFields(n *yaml3.Node, after entry, added []yaml.Field, flow bool) error {
+	for _, f := range added {
+		switch {
+		case flow:
+			c.splice(after.end, after.end, c.between(n)+plain(f.Key, true)+": "+inline(f.Value, true))
+		case !c.isRest(after.end):
+			return errOpaque
+		default:
+			c.lines(c.lineEnd(after.end), c.style.field(f.Key, f.Value), n.Column-1)
+		}
+	}
+	return nil
+}
+
+// between returns what separates a new entry in brackets from the one before: they are on lines of their own if the others are.
+func (c *change) between(n *yaml3.Node) string {
+	last := n.Content[len(n.Content)-1]
+	if n.Kind == yaml3.MappingNode {
+		last = n.Content[len(n.Content)-2]
+	}
+	at := c.start(last)
+	if space := c.data[c.lineStart(at):at]; last.Line > n.Line && len(bytes.TrimSpace(space)) == 0 {
+		return "," + c.eol + string(space)
+	}
+	return ", "
+}
+
+// cut removes entries of a list or mapping, with the comments directly above them. Some stay.
+func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) error {
+	for _, i := range gone {
+		e := entries[i]
+		if flow {
+			c.cutInline(entries, i, gone)
+			continue
+		}
+		switch {
+		case c.ownLines(e):
+			from := c.lineStart(e.dash)
+			if i > 0 {
+				from = c.lineEnd(entries[i-1].end)
+			} else if n.Kind == yaml3.SequenceNode { // comments above the first field are above what has the fields
+				from = 0
+			}
+			start := c.comments(c.lineOf(e.dash), from)
+			c.splice(start, c.blankBehind(start, c.lineEnd(e.end)), "")
+		case i == 0 && len(entries) > 1 && c.isRest(e.end) && !slices.Contains(gone, 1): // it follows the dash of a list
+			c.splice(e.dash, entries[1].dash, "")
+		default:
+			return errOpaque
+		}
+	}
+	return nil
+}
+
+// blankBehind returns the end of what is cut from start to end: if a blank line is before it, the one behind it is cut, too.
+func (c *change) blankBehind(start, end int) int {
+	i, j := c.lineOf(start)-1, c.lineOf(end)
+	if i >= 0 && end < len(c.data) && len(bytes.TrimSpace(c.line(i))) == 0 && len(bytes.TrimSpace(c.line(j))) == 0 {
+		return c.lineEnd(end)
+	}
+	return end
+}
+
+// cutInline removes an entry in brackets and one comma: the one before it, if an entry before it stays.
+func (c *change) cutInline(entries []entry, i int, gone []int) {
+	for j := range i {
+		if !slices.Contains(gone, j) {
+			c.splice(entries[i-1].end, entries[i].end, "")
+			return
+		}
+	}
+	c.splice(entries[i].dash, entries[i+1].dash, "")
+}

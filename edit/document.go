@@ -1,0 +1,270 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// A Document is the text of one file and what it holds. It is immutable.
+type Document struct {
+	name  string
+	order []string // the fields in the order in which they are written
+	text  *text
+	root  *yaml3.Node // nil if the file holds nothing
+	value yaml.Value  // a mapping; None if the file holds nothing
+	style style
+	eol   string
+}
+
+// Parse parses a file. name is what messages call it; order are its top-level fields in the order in which kustomize writes them, by which the
+// place of new ones is found. The error is an [*diag.Error] with the line.
+func Parse(name string, data []byte, order []string) (*Document, error) {
+	src := &yaml.Source{File: name, Data: data}
+	v, err := src.Value()
+	if err != nil {
+		return nil, err
+	}
+	if v.Exists() && !v.IsNull() && v.Type() != yaml.Map {
+		return nil, diag.Errorf(src.Locate(0), "", "must be a mapping, not %s", v.Type().Article())
+	}
+	var file yaml3.Node
+	if err := yaml3.Unmarshal(data, &file); err != nil {
+		return nil, diag.Errorf(diag.Pos{File: name}, "", "cannot be edited: %v", err)
+	}
+	d := &Document{name: name, order: order, text: newText(data), eol: "\n"}
+	if v.Type() == yaml.Map {
+		d.value = v
+	}
+	if len(file.Content) > 0 {
+		d.root = file.Content[0]
+	}
+	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
+		d.eol = "\r\n"
+	}
+	d.style = styleOf(d.root, d.text)
+	return d, nil
+}
+
+// Value returns what the file holds: a mapping, or None if it holds nothing.
+func (d *Document) Value() yaml.Value { return d.value }
+
+// Text returns the file.
+func (d *Document) Text() []byte { return d.text.data }
+
+// errOpaque says that a change cannot be made where it is: what is around it must be written anew.
+var errOpaque = errors.New("cannot be changed in place")
+
+// With returns a Document that holds v: a mapping. What stays the same keeps its text.
+func (d *Document) With(v yaml.Value) (*Document, error) {
+	moved := d.removed(v)
+	for _, field := range changedFields(d.value, v, d.order) {
+		want := withField(d.value, field, v.Get(field))
+		next, err := d.withField(field, want, moved)
+		if err != nil {
+			return nil, err
+		}
+		d = next
+	}
+	return d, nil
+}
+
+// renamed returns a Document in which a field has another name, and d itself if that cannot be written.
+func (d *Document) renamed(from, to string) *Document {
+	if d.root == nil || d.root.Kind != yaml3.MappingNode {
+		return d
+	}
+	c := &change{text: d.text, style: d.style, eol: d.eol}
+	for i := 0; i < len(d.root.Content); i += 2 {
+		if key := d.root.Content[i]; key.Value == from {
+			c.splice(c.start(key), c.end(key), to)
+		}
+	}
+	next, err := Parse(d.name, c.apply(), d.order)
+	if err != nil || !next.value.Equal(withName(d.value, from, to)) {
+		return d
+	}
+	return next
+}
+
+// withName returns a mapping in which a field has another name.
+func withName(v yaml.Value, from, to string) yaml.Value {
+	fields := slices.Clone(v.Fields())
+	for i := range fields {
+		if fields[i].Key == from {
+			fields[i].Key = to
+		}
+	}
+	return yaml.MapOf(fields...)
+}
+
+// withField returns a Document that holds want, which differs in one field.
+func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Document, error) {
+	for _, anew := range []bool{false, true} {
+		c := &change{text: d.text, style: d.style, eol: d.eol}
+		c.style.moved = slices.Clone(moved)
+		if err := c.root(d, field, want, anew); err != nil {
+			continue
+		}
+		next, err := Parse(d.name, c.apply(), d.order)
+		if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) {
+			return next, nil
+		}
+	}
+	return nil, diag.Errorf(diag.Pos{File: d.name}, field, "cannot be edited without changing what else the file says").Hint("edit it by hand")
+}
+
+// changedFields returns the fields that differ, in the order in which they are to be written. Those that go are the last: new ones are put beside
+// those that they replace.
+func changedFields(old, v yaml.Value, order []string) []string {
+	var changed, gone []string
+	for _, f := range old.Fields() {
+		if is := v.Get(f.Key); !is.Exists() {
+			gone = append(gone, f.Key)
+		} else if !f.Value.Equal(is) {
+			changed = append(changed, f.Key)
+		}
+	}
+	var added []string
+	for _, f := range v.Fields() {
+		if !old.Get(f.Key).Exists() {
+			added = append(added, f.Key)
+		}
+	}
+	slices.SortStableFunc(added, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+	return slices.Concat(changed, added, gone)
+}
+
+// withField returns a mapping with a field, or without it if x is None.
+func withField(v yaml.Value, key string, x yaml.Value) yaml.Value {
+	var fields []yaml.Field
+	found := false
+	for _, f := range v.Fields() {
+		if f.Key == key {
+			found = true
+			f.Value = x
+		}
+		if f.Value.Exists() {
+			fields = append(fields, f)
+		}
+	}
+	if !found && x.Exists() {
+		fields = append(fields, yaml.Field{Key: key, Value: x})
+	}
+	return yaml.MapOf(fields...)
+}
+
+// removed returns the lists and mappings, and items of lists, that the fields of the file have which v does not have: they may have moved.
+func (d *Document) removed(v yaml.Value) []moved {
+	var list []moved
+	if d.root == nil || d.root.Kind != yaml3.MappingNode || d.root.Style&yaml3.FlowStyle != 0 {
+		return nil
+	}
+	for i := 0; i+1 < len(d.root.Content); i += 2 {
+		key, n := d.root.Content[i], d.root.Content[i+1]
+		old := d.value.Get(key.Value)
+		if v.Get(key.Value).Exists() || n.Kind == yaml3.AliasNode || n.Anchor != "" || n.Style&yaml3.FlowStyle != 0 || !isBlock(old) {
+			continue
+		}
+		if n.Kind == yaml3.MappingNode && n.Column > 1 {
+			start := d.text.comments(n.Line-1, d.text.lineEnd(d.text.start(key)))
+			list = append(list, moved{value: old, lines: indented(d.linesOf(start, d.text.end(n)), 1-n.Column)})
+		}
+		if n.Kind == yaml3.SequenceNode {
+			list = append(list, d.movedItems(n, old.Items())...)
+		}
+	}
+	return list
+}
+
+// movedItems returns the items of a list that is removed.
+func (d *Document) movedItems(n *yaml3.Node, values []yaml.Value) []moved {
+	items, err := d.text.items(n)
+	if err != nil || len(items) != len(values) {
+		return nil
+	}
+	var list []moved
+	for i, e := range items {
+		if !d.text.ownLines(e) || d.text.lineOf(e.dash) != d.text.lineOf(e.content) {
+			continue
+		}
+		from := 0
+		if i > 0 {
+			from = d.text.lineEnd(items[i-1].end)
+		}
+		m := moved{value: values[i], isItem: true}
+		if start := d.text.comments(d.text.lineOf(e.dash), from); start < d.text.lineStart(e.dash) {
+			m.head = indented(d.linesOf(start, d.text.lineStart(e.dash)-1), 1-n.Column)
+		}
+		by := e.content - e.dash
+		lines := d.linesOf(e.dash, e.end)
+		if strings.Contains(lines[0]+strings.Join(lines, "\n"), "+") { // a scalar may keep blank lines, which linesOf drops
+			continue
+		}
+		m.lines = append([]string{lines[0][by:]}, indented(lines[1:], 1-n.Column-by)...)
+		list = append(list, m)
+	}
+	return list
+}
+
+// linesOf returns the lines from start to the one that end is in, which is whole: what follows end in it is a comment.
+func (d *Document) linesOf(start, end int) []string {
+	if d.text.isRest(end) {
+		end = d.text.lineEnd(end)
+	}
+	all := strings.TrimRight(string(d.text.data[start:end]), "\r\n")
+	return strings.Split(strings.ReplaceAll(all, "\r\n", "\n"), "\n")
+}
+
+// styleOf returns how a file is written: what most of its lists and mappings have, or else what kustomize writes.
+func styleOf(root *yaml3.Node, t *text) style {
+	indents, dashes, gaps := map[int]int{}, map[int]int{}, map[int]int{}
+	var visit func(n *yaml3.Node, column int)
+	visit = func(n *yaml3.Node, column int) {
+		if n.Style&yaml3.FlowStyle != 0 || n.Kind == yaml3.AliasNode || n.Anchor != "" {
+			return
+		}
+		switch n.Kind {
+		case yaml3.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				v := n.Content[i+1]
+				if v.Line > n.Content[i].Line && v.Style&yaml3.FlowStyle == 0 && v.Anchor == "" {
+					switch by := v.Column - n.Column; v.Kind {
+					case yaml3.MappingNode:
+						indents[by]++
+					case yaml3.SequenceNode:
+						dashes[by]++
+					}
+				}
+				visit(v, n.Column)
+			}
+		case yaml3.SequenceNode:
+			for _, v := range n.Content {
+				if v.Kind != yaml3.AliasNode && v.Anchor == "" && v.Column > n.Column+1 && v.Column <= n.Column+4 {
+					gaps[v.Column-n.Column-1]++
+				}
+				visit(v, n.Column)
+			}
+		}
+	}
+	if root != nil {
+		visit(root, 0)
+	}
+	return style{indent: most(indents, 2), dash: most(dashes, 0), gap: strings.Repeat(" ", most(gaps, 1))}
+}
+
+// most returns the key with the highest count, or otherwise if there is none.
+func most(counts map[int]int, otherwise int) int {
+	best := otherwise
+	for k, n := range counts {
+		if n > counts[best] || n == counts[best] && k < best {
+			best = k
+		}
+	}
+	return best
+}

@@ -1,0 +1,59 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// SetText returns the edit that sets namespace, namePrefix or nameSuffix. An empty value removes the field.
+func SetText(field string, args []string) (Edit, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("one argument is needed: the %s", field)
+	}
+	return func(k *Kustomization) error {
+		k.set(field, yaml.Str(args[0]))
+		return nil
+	}, nil
+}
+
+// metadataOptions are the options of buildMetadata.
+var metadataOptions = []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
+
+// BuildMetadata returns the edit that adds options to buildMetadata, sets or removes them: verb is add, set or remove. The argument names them,
+// separated by commas.
+func BuildMetadata(verb string, args []string) (Edit, error) {
+	if len(args) != 1 {
+		return nil, errors.New("one argument is needed: the options, separated by commas")
+	}
+	options := strings.Split(args[0], ",")
+	for _, o := range options {
+		if !slices.Contains(metadataOptions, o) {
+			e := diag.Errorf(diag.Pos{}, "", "%q is no option of buildMetadata", o).Hint("the options are %s", strings.Join(metadataOptions, ", "))
+			e.Hints = append(diag.DidYouMean(o, metadataOptions), e.Hints...)
+			return nil, e
+		}
+	}
+	return func(k *Kustomization) error {
+		there := k.texts("buildMetadata")
+		switch verb {
+		case "set":
+			there = options
+		case "remove":
+			there = slices.DeleteFunc(there, func(o string) bool { return slices.Contains(options, o) })
+		default:
+			for _, o := range options {
+				if slices.Contains(there, o) {
+					return fmt.Errorf("buildMetadata has %s already", o)
+				}
+				there = append(there, o)
+			}
+		}
+		k.set("buildMetadata", seq(there))
+		return nil
+	}, nil
+}

@@ -1,0 +1,275 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// A Generator is a kind of object that a kustomization file generates.
+type Generator struct {
+	// Field is the field of its entries.
+	Field string
+	// Kind is the kind of what is generated.
+	Kind string
+}
+
+// The generators.
+var (
+	ConfigMaps = Generator{"configMapGenerator", "ConfigMap"}
+	Secrets    = Generator{"secretGenerator", "Secret"}
+)
+
+// Sources are the flags of `edit add` and `edit set` about generators.
+type Sources struct {
+	Literals              []string // KEY=VALUE
+	Files                 []string // PATTERN or KEY=PATTERN
+	EnvFile               string
+	Behavior              string
+	Type                  string // of a Secret
+	Namespace             string
+	NewNamespace          string
+	DisableNameSuffixHash bool
+}
+
+// Add returns the edit that adds sources to the entry of a name and namespace, or to a new one.
+func (g Generator) Add(args []string, s Sources) (Edit, error) {
+	name, err := g.name(args)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.EnvFile == "" && len(s.Files) == 0 && len(s.Literals) == 0:
+		return nil, errors.New("--from-literal, --from-file or --from-env-file is needed")
+	case s.EnvFile != "" && len(s.Literals) > 0:
+		return nil, errors.New("--from-env-file excludes --from-literal")
+	case s.Behavior != "" && !slices.Contains([]string{"create", "merge", "replace"}, s.Behavior):
+		return nil, fmt.Errorf("--behavior must be create, merge or replace, not %q", s.Behavior)
+	}
+	return func(k *Kustomization) error {
+		files, err := k.expand(s.Files)
+		if err != nil {
+			return err
+		}
+		switch {
+		case s.EnvFile == "" && len(files) == 0 && len(s.Literals) == 0:
+			return errors.New("nothing fits --from-file")
+		case s.EnvFile != "" && len(files) > 0:
+			return errors.New("--from-env-file excludes --from-file")
+		}
+		entries := slices.Clone(k.items(g.Field))
+		i := find(entries, name, s.Namespace)
+		if i < 0 {
+			i = len(entries)
+			entries = append(entries, g.entry(name, s))
+		}
+		entries[i] = withSources(entries[i], s, files)
+		k.setItems(g.Field, entries)
+		return k.check(g, entries[i])
+	}, nil
+}
+
+// Set returns the edit that gives literals of an entry other values, or the entry another namespace.
+func (g Generator) Set(args []string, s Sources) (Edit, error) {
+	name, err := g.name(args)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Literals) == 0 && s.NewNamespace == "" {
+		return nil, errors.New("--from-literal or --new-namespace is needed")
+	}
+	return func(k *Kustomization) error {
+		entries := slices.Clone(k.items(g.Field))
+		i := find(entries, name, s.Namespace)
+		if i < 0 {
+			return g.missing(name, entries)
+		}
+		if len(s.Literals) > 0 {
+			literals, err := withLiterals(texts(get(entries[i], "literals")), s.Literals)
+			if err != nil {
+				return err
+			}
+			entries[i] = put(entries[i], "literals", seq(literals))
+		}
+		if s.NewNamespace != "" {
+			entries[i] = put(entries[i], "namespace", yaml.Str(s.NewNamespace))
+		}
+		k.setItems(g.Field, entries)
+		return k.check(g, entries[i])
+	}, nil
+}
+
+// Remove returns the edit that removes the entries of a namespace with one of the names that the argument gives, separated by commas. One of them
+// must be there.
+func (g Generator) Remove(args []string, namespace string) (Edit, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("one argument is needed: names of %ss, separated by commas", g.Kind)
+	}
+	names := strings.Split(args[0], ",")
+	return func(k *Kustomization) error {
+		entries := k.items(g.Field)
+		left := slices.DeleteFunc(slices.Clone(entries), func(e yaml.Value) bool {
+			return slices.Contains(names, nameOf(e)) && sameNamespace(e, namespace)
+		})
+		if len(left) == len(entries) {
+			return g.missing(args[0], entries)
+		}
+		for _, name := range names {
+			if find(entries, name, namespace) < 0 {
+				k.Warn("%s has no entry %s", g.Field, name)
+			}
+		}
+		k.setItems(g.Field, left)
+		return nil
+	}, nil
+}
+
+func (g Generator) name(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", fmt.Errorf("one argument is needed: the name of the %s", g.Kind)
+	}
+	return args[0], nil
+}
+
+func (g Generator) missing(name string, entries []yaml.Value) error {
+	var names []string
+	for _, e := range entries {
+		names = append(names, nameOf(e))
+	}
+	err := diag.Errorf(diag.Pos{}, "", "%s has no entry %s in this namespace", g.Field, name)
+	err.Hints = diag.DidYouMean(name, names)
+	return err
+}
+
+// check checks that the object can be generated, as kustomize does: its files are there, and no key occurs twice.
+func (k *Kustomization) check(g Generator, entry yaml.Value) error {
+	if err := k.Check(g.Kind, entry); err != nil {
+		return fmt.Errorf("%s %s: %w", g.Field, nameOf(entry), err)
+	}
+	return nil
+}
+
+// find returns the first entry of a name and namespace, -1 if there is none.
+func find(entries []yaml.Value, name, namespace string) int {
+	return slices.IndexFunc(entries, func(e yaml.Value) bool { return nameOf(e) == name && sameNamespace(e, namespace) })
+}
+
+// sameNamespace reports whether an entry has a namespace; none is default.
+func sameNamespace(e yaml.Value, namespace string) bool {
+	or := func(s string) string {
+		if s == "" {
+			return "default"
+		}
+		return s
+	}
+	return or(get(e, "namespace").Text()) == or(namespace)
+}
+
+// entry returns a new entry.
+func (g Generator) entry(name string, s Sources) yaml.Value {
+	fields := []yaml.Field{{Key: "name", Value: yaml.Str(name)}}
+	if s.Namespace != "" {
+		fields = append(fields, yaml.Field{Key: "namespace", Value: yaml.Str(s.Namespace)})
+	}
+	if s.Type != "" {
+		fields = append(fields, yaml.Field{Key: "type", Value: yaml.Str(s.Type)})
+	}
+	return yaml.MapOf(fields...)
+}
+
+// withSources returns an entry with more sources.
+func withSources(entry yaml.Value, s Sources, files []string) yaml.Value {
+	if s.Behavior != "" && get(entry, "behavior").Text() != s.Behavior {
+		entry = put(entry, "behavior", yaml.Str(s.Behavior))
+	}
+	entry = withMore(entry, "literals", s.Literals)
+	entry = withMore(entry, "files", files)
+	if s.EnvFile != "" {
+		entry = withMore(withEnvs(entry), "envs", []string{s.EnvFile})
+	}
+	if s.DisableNameSuffixHash { // kustomize drops the other options, too
+		options := yaml.MapOf(yaml.Field{Key: "disableNameSuffixHash", Value: yaml.BoolValue(true)})
+		if !get(entry, "options").Equal(options) {
+			entry = put(entry, "options", options)
+		}
+	}
+	return entry
+}
+
+// withMore returns an entry with more items in one of its lists.
+func withMore(entry yaml.Value, key string, more []string) yaml.Value {
+	if len(more) == 0 {
+		return entry
+	}
+	return put(entry, key, yaml.SeqOf(slices.Concat(get(entry, key).Items(), seq(more).Items())...))
+}
+
+// withEnvs returns an entry with envs in the place of the deprecated env.
+func withEnvs(entry yaml.Value) yaml.Value {
+	env := get(entry, "env")
+	if !env.Exists() {
+		return entry
+	}
+	entry = put(entry, "env", yaml.Value{})
+	if env.Text() == "" {
+		return entry
+	}
+	return withMore(entry, "envs", []string{env.Text()})
+}
+
+// withLiterals returns literals with other values for the keys that set gives. All keys must be there.
+func withLiterals(there, set []string) ([]string, error) {
+	var list, keys []string
+	for _, literal := range slices.Concat(there, set) {
+		if key, value, ok := strings.Cut(literal, "="); !ok || strings.Contains(value, "=") {
+			return nil, fmt.Errorf("literal %s is not of the form KEY=VALUE with one equals sign", key)
+		}
+	}
+	for _, literal := range there {
+		key, _, _ := strings.Cut(literal, "=")
+		if i := slices.Index(keys, key); i >= 0 {
+			list[i] = literal
+			continue
+		}
+		list, keys = append(list, literal), append(keys, key)
+	}
+	for _, literal := range set {
+		key, _, _ := strings.Cut(literal, "=")
+		i := slices.Index(keys, key)
+		if i < 0 {
+			err := diag.Errorf(diag.Pos{}, "", "there is no literal with the key %s", key)
+			err.Hints = diag.DidYouMean(key, keys)
+			return nil, err
+		}
+		list[i] = literal
+	}
+	return list, nil
+}
+
+// expand replaces the patterns in PATTERN and KEY=PATTERN by what fits them. A pattern with a key must fit one file.
+func (k *Kustomization) expand(sources []string) ([]string, error) {
+	var list []string
+	for _, source := range sources {
+		parts := strings.Split(source, "=")
+		key, pattern := "", parts[0]
+		if len(parts) == 2 {
+			key, pattern = parts[0], parts[1]
+		}
+		paths, err := k.globs([]string{pattern})
+		if err != nil {
+			return nil, err
+		}
+		if key == "" {
+			list = append(list, paths...)
+			continue
+		}
+		if len(paths) != 1 {
+			return nil, fmt.Errorf("%s must name one file, not %d", source, len(paths))
+		}
+		list = append(list, key+"="+paths[0])
+	}
+	return list, nil
+}

@@ -1,0 +1,133 @@
+package edit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// An Edit changes what a kustomization file holds. If it fails, nothing of it may be written.
+type Edit func(*Kustomization) error
+
+// An Env is what an edit may know of the directory of the file. Paths are relative to it.
+type Env struct {
+	// Glob returns the paths that fit a pattern, as kustomize finds them: sorted, hidden ones only if the pattern is hidden.
+	Glob func(pattern string) ([]string, error)
+	// Exists reports whether there is a file or folder.
+	Exists func(path string) bool
+	// IsFile reports whether there is a file, which may be outside the directory.
+	IsFile func(path string) bool
+	// Check checks that an object of a kind can be generated from an entry of its generator.
+	Check func(kind string, entry yaml.Value) error
+	// IsRemote reports whether a reference names something remote, which is not looked at.
+	IsRemote func(ref string) bool
+	// Warn tells what the user should know about an edit that succeeds.
+	Warn func(format string, args ...any)
+}
+
+// Fields are the fields of kustomization files in the order in which kustomize writes them.
+var Fields = []string{
+	"apiVersion", "kind", "metadata", "sortOptions", "resources", "bases", "namePrefix", "nameSuffix", "namespace", "crds", "commonLabels", "labels",
+	"commonAnnotations", "patchesStrategicMerge", "patchesJson6902", "patches", "configMapGenerator", "secretGenerator", "helmCharts",
+	"helmChartInflationGenerator", "helmGlobals", "generatorOptions", "vars", "images", "imageTags", "replacements", "replicas", "configurations",
+	"generators", "transformers", "validators", "components", "openapi", "buildMetadata",
+}
+
+// A Kustomization is what a file holds while edits change it.
+type Kustomization struct {
+	Env
+	// File is the name of the file, without its folder.
+	File    string
+	value   yaml.Value
+	renamed [][2]string // fields that got another name, in order
+}
+
+// Apply returns what edits make of a file, all of them or, after an error, none.
+func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) {
+	k := &Kustomization{Env: env, File: file, value: d.Value()}
+	for _, edit := range edits {
+		if err := edit(k); err != nil {
+			return nil, err
+		}
+	}
+	for _, names := range k.renamed {
+		d = d.renamed(names[0], names[1])
+	}
+	return d.With(k.value)
+}
+
+// field returns a top-level field.
+func (k *Kustomization) field(name string) yaml.Value { return get(k.value, name) }
+
+// items returns the items of a top-level list.
+func (k *Kustomization) items(name string) []yaml.Value { return k.field(name).Items() }
+
+// texts returns the items of a top-level list of strings.
+func (k *Kustomization) texts(name string) []string { return texts(k.field(name)) }
+
+// set sets a top-level field, and removes it if v is empty.
+func (k *Kustomization) set(name string, v yaml.Value) {
+	if v.IsEmpty() || v.Type() == yaml.String && v.Text() == "" {
+		v = yaml.Value{}
+	}
+	if !v.Exists() && k.field(name).IsEmpty() && k.field(name).Type() != yaml.String {
+		return // what is empty may stay
+	}
+	k.value = put(k.value, name, v)
+}
+
+// setItems sets a top-level list.
+func (k *Kustomization) setItems(name string, items []yaml.Value) { k.set(name, yaml.SeqOf(items...)) }
+
+// absorb moves the items of a deprecated list to the end of the one that replaces it: there kustomize adds to them.
+func (k *Kustomization) absorb(deprecated, name string) {
+	items := k.items(deprecated)
+	switch {
+	case len(items) == 0:
+	case !k.field(name).Exists():
+		names := [2]string{keyOf(k.value, deprecated), name}
+		k.renamed = append(k.renamed, names)
+		k.value = withName(k.value, names[0], name)
+	default:
+		k.setItems(name, slices.Concat(k.items(name), items))
+		k.value = put(k.value, deprecated, yaml.Value{})
+	}
+}
+
+// keyOf returns how a mapping spells a key: kustomize reads keys in any case.
+func keyOf(v yaml.Value, key string) string {
+	if v.Get(key).Exists() {
+		return key
+	}
+	for _, f := range v.Fields() {
+		if strings.EqualFold(f.Key, key) {
+			return f.Key
+		}
+	}
+	return key
+}
+
+// get returns a field of a mapping.
+func get(v yaml.Value, key string) yaml.Value { return v.Get(keyOf(v, key)) }
+
+// put returns a mapping with a field, or without it if x is None.
+func put(v yaml.Value, key string, x yaml.Value) yaml.Value { return withField(v, keyOf(v, key), x) }
+
+// texts returns the items of a list of strings.
+func texts(v yaml.Value) []string {
+	var list []string
+	for _, item := range v.Items() {
+		list = append(list, item.Text())
+	}
+	return list
+}
+
+// seq returns a list of strings.
+func seq(list []string) yaml.Value {
+	items := make([]yaml.Value, len(list))
+	for i, s := range list {
+		items[i] = yaml.Str(s)
+	}
+	return yaml.SeqOf(items...)
+}

@@ -1,0 +1,182 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// AddResources returns the edit that adds files, folders and remote references to resources. Arguments are patterns; what is remote is not looked
+// at. If verify is false nothing is: arguments are taken as they are.
+func AddResources(args []string, verify bool) (Edit, error) {
+	return addFound("resources", args, verify)
+}
+
+// AddComponents is [AddResources] for components.
+func AddComponents(args []string) (Edit, error) { return addFound("components", args, true) }
+
+func addFound(field string, args []string, verify bool) (Edit, error) {
+	if len(args) == 0 {
+		return nil, fmt.Errorf("no entry of %s is given", field)
+	}
+	return func(k *Kustomization) error {
+		var paths []string
+		for _, arg := range args {
+			found := []string{arg}
+			if verify {
+				var err error
+				if found, err = k.find(arg); err != nil {
+					return err
+				}
+			}
+			paths = append(paths, found...)
+		}
+		k.add(field, slices.DeleteFunc(paths, func(p string) bool { return p == k.File }))
+		return nil
+	}, nil
+}
+
+// find returns what fits a pattern, or the pattern itself if it is remote.
+func (k *Kustomization) find(pattern string) ([]string, error) {
+	found, err := k.Glob(pattern)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%q is no pattern: %w", pattern, err)
+	case len(found) > 0:
+		return found, nil
+	case pattern != "" && k.IsRemote(pattern):
+		return []string{pattern}, nil
+	}
+	return nil, diag.Errorf(diag.Pos{}, "", "nothing fits %q", pattern).Hint("paths are relative to the directory of the kustomization file")
+}
+
+// AddFiles returns the edit that adds files to generators, transformers or configurations. A pattern that nothing fits is a warning.
+func AddFiles(field string, args []string) (Edit, error) {
+	if len(args) == 0 {
+		return nil, fmt.Errorf("no entry of %s is given", field)
+	}
+	return func(k *Kustomization) error {
+		paths, err := k.globs(args)
+		if err != nil {
+			return err
+		}
+		k.add(field, paths)
+		return nil
+	}, nil
+}
+
+// globs returns what fits patterns, and warns about each that nothing fits.
+func (k *Kustomization) globs(patterns []string) ([]string, error) {
+	var paths []string
+	for _, pattern := range patterns {
+		found, err := k.Glob(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no pattern: %w", pattern, err)
+		}
+		if len(found) == 0 {
+			k.Warn("nothing fits %q", pattern)
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+// add adds paths to a list, unless they are there.
+func (k *Kustomization) add(field string, paths []string) {
+	there := k.texts(field)
+	if field == "resources" {
+		there = append(there, k.texts("bases")...)
+	}
+	var items []yaml.Value
+	for _, path := range paths {
+		if slices.Contains(there, path) {
+			k.Warn("%s has %s already", field, path)
+			continue
+		}
+		there = append(there, path)
+		items = append(items, yaml.Str(path))
+	}
+	if len(items) == 0 {
+		return
+	}
+	if field == "resources" {
+		k.absorb("bases", field)
+	}
+	k.setItems(field, slices.Concat(k.items(field), items))
+}
+
+// AddBases returns the edit that adds folders to resources: the argument names them, separated by commas. It fails if one is not there, or is in the
+// list already.
+func AddBases(args []string) (Edit, error) {
+	if len(args) != 1 {
+		return nil, errors.New("one argument is needed: the folders, separated by commas")
+	}
+	paths := strings.Split(args[0], ",")
+	return func(k *Kustomization) error {
+		there := append(k.texts("resources"), k.texts("bases")...)
+		for _, path := range paths {
+			if !k.Exists(path) {
+				return fmt.Errorf("%q does not exist", path)
+			}
+			if slices.Contains(there, path) {
+				return fmt.Errorf("resources has %s already", path)
+			}
+			there = append(there, path)
+		}
+		k.add("resources", paths)
+		return nil
+	}, nil
+}
+
+// RemoveMatching returns the edit that removes the entries of a list that fit one of the patterns.
+func RemoveMatching(field string, patterns []string) (Edit, error) {
+	if len(patterns) == 0 {
+		return nil, fmt.Errorf("no entry of %s is given", field)
+	}
+	lists := []string{field}
+	if field == "resources" {
+		lists = append(lists, "bases")
+	}
+	return func(k *Kustomization) error {
+		removed := false
+		for _, list := range lists {
+			items := k.items(list)
+			left, err := without(items, patterns)
+			if err != nil {
+				return err
+			}
+			if len(left) < len(items) {
+				removed = true
+				k.setItems(list, left)
+			}
+		}
+		if !removed {
+			k.Warn("no entry of %s fits %s", field, diag.Some(patterns))
+		}
+		return nil
+	}, nil
+}
+
+// without returns the items that fit none of the patterns.
+func without(items []yaml.Value, patterns []string) ([]yaml.Value, error) {
+	var left []yaml.Value
+	for _, item := range items {
+		fits := false
+		for _, pattern := range patterns {
+			ok, err := filepath.Match(pattern, item.Text())
+			if err != nil {
+				return nil, fmt.Errorf("%q is no pattern: %w", pattern, err)
+			}
+			fits = fits || ok && item.Type() == yaml.String
+		}
+		if !fits {
+			left = append(left, item)
+		}
+	}
+	return left, nil
+}

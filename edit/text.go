@@ -1,0 +1,259 @@
+package edit
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// A text knows where lines begin, and where the nodes of its YAML begin and end.
+type text struct {
+	data  []byte
+	lines []int // the offset of each line
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+func newText(data []byte) *text {
+	t := &text{data: data}
+	start := 0
+	if bytes.HasPrefix(data, bom) {
+		start = len(bom)
+	}
+	t.lines = append(t.lines, start)
+	for i := start; i < len(data); {
+		n := breakAt(data[i:])
+		if n > 0 {
+			t.lines = append(t.lines, i+n)
+		}
+		i += max(n, 1)
+	}
+	return t
+}
+
+// breakAt returns the length of the line break that b begins with, 0 if there is none. The parser breaks lines at these characters, too.
+func breakAt(b []byte) int {
+	switch {
+	case bytes.HasPrefix(b, []byte("\r\n")):
+		return 2
+	case b[0] == '\n' || b[0] == '\r':
+		return 1
+	case bytes.HasPrefix(b, []byte("\u0085")):
+		return 2
+	case bytes.HasPrefix(b, []byte("\u2028")) || bytes.HasPrefix(b, []byte("\u2029")):
+		return 3
+	}
+	return 0
+}
+
+// lineOf returns the index of the line that offset is in.
+func (t *text) lineOf(offset int) int {
+	lo, hi := 0, len(t.lines)
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; t.lines[mid] <= offset {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// lineStart returns the offset of the line that offset is in, lineEnd that of the next one.
+func (t *text) lineStart(offset int) int { return t.lines[t.lineOf(offset)] }
+
+func (t *text) lineEnd(offset int) int {
+	if i := t.lineOf(offset) + 1; i < len(t.lines) {
+		return t.lines[i]
+	}
+	return len(t.data)
+}
+
+// line returns line i without its break.
+func (t *text) line(i int) []byte {
+	end := len(t.data)
+	if i+1 < len(t.lines) {
+		end = t.lines[i+1]
+	}
+	return bytes.TrimRight(t.data[t.lines[i]:end], "\r\n")
+}
+
+// start returns where a node begins: its tag or anchor, if it has one.
+func (t *text) start(n *yaml3.Node) int {
+	if n.Line < 1 || n.Line > len(t.lines) {
+		return len(t.data)
+	}
+	at := t.lines[n.Line-1]
+	for range n.Column - 1 {
+		if at >= len(t.data) {
+			break
+		}
+		_, size := utf8.DecodeRune(t.data[at:])
+		at += size
+	}
+	return at
+}
+
+// content returns where a node begins without tag and anchor.
+func (t *text) content(n *yaml3.Node) int {
+	at := t.start(n)
+	for at < len(t.data) && n.Kind != yaml3.AliasNode && (t.data[at] == '&' || t.data[at] == '!') {
+		for at < len(t.data) && !isSpace(t.data[at]) && !isFlow(t.data[at]) {
+			at++
+		}
+		if n.Kind == yaml3.ScalarNode && n.Value == "" && n.Style&^yaml3.TaggedStyle == 0 {
+			continue
+		}
+		at = t.skip(at)
+	}
+	return at
+}
+
+// skip returns the offset of the next byte that is neither space nor part of a comment.
+func (t *text) skip(at int) int {
+	for at < len(t.data) {
+		switch {
+		case isSpace(t.data[at]):
+			at++
+		case t.data[at] == '#':
+			at = t.lineEnd(at)
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isFlow(c byte) bool  { return c == ',' || c == ']' || c == '}' || c == '[' || c == '{' }
+
+// isRest reports whether the rest of the line after offset is blank or a comment.
+func (t *text) isRest(at int) bool {
+	rest := bytes.TrimRight(t.data[at:t.lineEnd(at)], " \t\r\n")
+	trimmed := bytes.TrimLeft(rest, " \t")
+	return len(trimmed) == 0 || trimmed[0] == '#' && len(trimmed) < len(rest)
+}
+
+// end returns where a node ends: the offset of the byte after its last one.
+func (t *text) end(n *yaml3.Node) int {
+	at := t.content(n)
+	switch n.Kind {
+	case yaml3.AliasNode:
+		for at < len(t.data) && !isSpace(t.data[at]) && !isFlow(t.data[at]) {
+			at++
+		}
+	case yaml3.ScalarNode:
+		return t.scalarEnd(n, at)
+	case yaml3.MappingNode, yaml3.SequenceNode:
+		if n.Style&yaml3.FlowStyle == 0 {
+			if len(n.Content) == 0 {
+				return at
+			}
+			return t.end(n.Content[len(n.Content)-1])
+		}
+		at++
+		if len(n.Content) > 0 {
+			at = t.end(n.Content[len(n.Content)-1])
+		}
+		for at < len(t.data) && t.data[at] != ']' && t.data[at] != '}' {
+			at = t.skip(at + 1)
+		}
+		at = min(at+1, len(t.data))
+	}
+	return at
+}
+
+func (t *text) scalarEnd(n *yaml3.Node, at int) int {
+	switch {
+	case n.Style&yaml3.DoubleQuotedStyle != 0:
+		for at++; at < len(t.data) && t.data[at] != '"'; at++ {
+			if t.data[at] == '\\' {
+				at++
+			}
+		}
+		return min(at+1, len(t.data))
+	case n.Style&yaml3.SingleQuotedStyle != 0:
+		for at++; at < len(t.data); at++ {
+			if t.data[at] != '\'' {
+				continue
+			}
+			if at+1 == len(t.data) || t.data[at+1] != '\'' {
+				break
+			}
+			at++
+		}
+		return min(at+1, len(t.data))
+	case n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) != 0:
+		return t.blockEnd(at)
+	}
+	return t.plainEnd(n.Value, at)
+}
+
+// plainEnd returns where a plain scalar ends that begins at an offset and may go over several lines.
+func (t *text) plainEnd(value string, at int) int {
+	for i := 0; i < len(value) && at < len(t.data); {
+		if !isSpace(value[i]) {
+			i++
+			at++
+			continue
+		}
+		for i < len(value) && isSpace(value[i]) {
+			i++
+		}
+		for at < len(t.data) && isSpace(t.data[at]) {
+			at++
+		}
+	}
+	return at
+}
+
+// blockEnd returns where a block scalar ends whose header begins at an offset: after its last line that is not blank, without its break. If the
+// scalar keeps blank lines at its end, these are a part of it.
+func (t *text) blockEnd(at int) int {
+	head := t.lineOf(at)
+	end := t.lines[head] + len(t.line(head))
+	keeps := bytes.HasPrefix(bytes.TrimLeft(t.data[at+1:t.lineEnd(at)], "123456789"), []byte("+"))
+	least := 0 // the indentation of the first line of content
+	for i := head + 1; i < len(t.lines); i++ {
+		line := t.line(i)
+		if len(bytes.TrimLeft(line, " ")) == 0 {
+			if keeps {
+				end = t.lines[i] + len(line)
+			}
+			continue
+		}
+		indent := indentOf(line)
+		if least == 0 {
+			if indent <= indentOf(t.line(head)) {
+				break
+			}
+			least = indent
+			if bytes.ContainsAny(t.data[at:t.lineEnd(at)], "123456789") { // its first lines may be indented more
+				least = indentOf(t.line(head)) + 1
+			}
+		}
+		if indent < least {
+			break
+		}
+		end = t.lines[i] + len(line)
+	}
+	return end
+}
+
+// indentOf returns how many spaces a line begins with.
+func indentOf(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }
+
+// comments returns where the comments begin that stand directly above a line, at its own indentation, and not before the offset from.
+func (t *text) comments(line, from int) int {
+	first := line
+	indent := indentOf(t.line(line))
+	for first > 0 && t.lines[first-1] >= from {
+		above := t.line(first - 1)
+		if indentOf(above) != indent || len(above) == indent || above[indent] != '#' {
+			break
+		}
+		first--
+	}
+	return t.lines[first]
+}

@@ -1,0 +1,215 @@
+// Package editing holds the commands below `edit` that change a kustomization file. Each reads its arguments and makes an [edit.Edit] of them; a
+// Session runs all edits of one command line on one file, under a lock, and writes the file once.
+package editing
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Separator stands between two edits of one command line.
+const Separator = "--and"
+
+// Split splits a command line of `edit` into the first edit and those that follow it. Another command line stays whole.
+func Split(args []string) (first []string, more [][]string) {
+	if len(args) == 0 || args[0] != "edit" {
+		return args, nil
+	}
+	start := 0
+	for i, arg := range args {
+		if arg == Separator {
+			more = append(more, args[start:i])
+			start = i + 1
+		}
+	}
+	more = append(more, args[start:])
+	return more[0], more[1:]
+}
+
+// A Session runs the edits of one command line.
+type Session struct {
+	// Stdout gets what a command prints, Stderr warnings.
+	Stdout, Stderr io.Writer
+	// More are the edits behind the first one, as they were typed.
+	More [][]string
+	// Usage makes an error one about the command line, FlagError one about a flag.
+	Usage     func(error) error
+	FlagError func(error) error
+
+	dir    string
+	dryRun bool
+	nested bool // an edit of More is being read
+	done   bool // the edits are to be run
+	edits  []edit.Edit
+}
+
+// Commands returns the commands. cmd gets their common flags.
+func (s *Session) Commands(cmd *cobra.Command) []*cobra.Command {
+	s.flags(cmd.PersistentFlags())
+	return []*cobra.Command{s.addCommand(), s.setCommand(), s.removeCommand(), s.fixCommand(), s.listCommand()}
+}
+
+func (s *Session) flags(set *pflag.FlagSet) {
+	set.StringVarP(&s.dir, "directory", "C", s.dir, "edit the file in this `directory`, to which also paths in arguments are relative (default: the current one)")
+	set.BoolVar(&s.dryRun, "dry-run", s.dryRun, "print what would change as a diff, and write nothing")
+}
+
+// command returns a command that makes one edit of its arguments.
+func (s *Session) command(use, short, example string, edit func(args []string) (edit.Edit, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Example: example,
+		RunE: func(_ *cobra.Command, args []string) error {
+			e, err := edit(args)
+			if err != nil {
+				return s.Usage(err)
+			}
+			return s.add(e)
+		},
+	}
+}
+
+// add adds an edit. The first one of the command line reads those that follow, and runs all.
+func (s *Session) add(e edit.Edit) error {
+	s.edits = append(s.edits, e)
+	if s.nested {
+		return nil
+	}
+	s.nested = true
+	for _, args := range s.More {
+		if err := s.read(args); err != nil {
+			return err
+		}
+	}
+	return s.run()
+}
+
+// read reads one more edit.
+func (s *Session) read(args []string) error {
+	n := len(s.edits)
+	cmd := &cobra.Command{Use: "edit", SilenceErrors: true, SilenceUsage: true}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return s.FlagError(err) })
+	cmd.SetOut(s.Stdout)
+	cmd.SetErr(s.Stderr)
+	cmd.AddCommand(s.Commands(cmd)...)
+	cmd.SetArgs(args)
+	if err := cmd.Execute(); err != nil {
+		return err
+	}
+	if len(s.edits) == n {
+		return s.Usage(fmt.Errorf("%s must be followed by an edit", Separator))
+	}
+	return nil
+}
+
+// run runs the edits.
+func (s *Session) run() error {
+	path, err := find(s.dir)
+	if err != nil {
+		return err
+	}
+	file := filepath.Base(path)
+	apply := func(old []byte) ([]byte, error) {
+		d, err := parse(path, old)
+		if err != nil {
+			return nil, err
+		}
+		d, err = edit.Apply(d, file, s.env(), s.edits...)
+		if err != nil {
+			return nil, err
+		}
+		return d.Text(), nil
+	}
+	if s.dryRun {
+		return s.preview(path, apply)
+	}
+	return write(path, apply)
+}
+
+// preview prints what would change.
+func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := apply(old)
+	if err != nil {
+		return err
+	}
+	_, err = s.Stdout.Write(diff.Diff(path, old, path, text))
+	return err
+}
+
+// write replaces the file in one step. A link is followed, and the file keeps its permissions.
+func write(path string, apply func([]byte) ([]byte, error)) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if err := output.EditFile(path, info.Mode().Perm(), apply); err != nil {
+		return err
+	}
+	if after, err := os.Stat(path); err == nil && after.Mode() != info.Mode() { // the umask took some
+		return os.Chmod(path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// parse parses a kustomization file and checks that it is one.
+func parse(name string, data []byte) (*edit.Document, error) {
+	d, err := edit.Parse(name, data, edit.Fields)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Value().Exists() {
+		return d, nil
+	}
+	var mistakes diag.Mistakes
+	src := &yaml.Source{File: name, Data: data}
+	if v, err := src.Value(); err == nil {
+		for _, m := range yaml.Decode(v, &layerfile.Kustomization{}) {
+			mistakes.Add(m.In(src))
+		}
+	}
+	return d, errors.Join(mistakes.Errors()...)
+}
+
+// find returns the one kustomization file of a directory.
+func find(dir string) (string, error) {
+	var found []string
+	for _, name := range layerfile.Names {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			found = append(found, name)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", diag.Errorf(diag.Pos{}, "", "there is no %s in %s", layerfile.Names[0], shown(dir)).Hint("name its directory with -C")
+	case 1:
+		return filepath.Join(dir, found[0]), nil
+	}
+	return "", diag.Errorf(diag.Pos{}, "", "%s are all in %s: only one may be", diag.Some(found), shown(dir))
+}
+
+// shown returns a directory as messages show it.
+func shown(dir string) string {
+	if dir == "" {
+		return "the current directory"
+	}
+	return dir
+}
