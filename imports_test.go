@@ -69,16 +69,18 @@ var imports = map[string][]string{
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
+	"internal/localize":             {"diag", "edit", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/program":              {},
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
 	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
 	"internal/spool":                {},
+	"internal/stdout":               {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/locking", "internal/program", "internal/progress",
-		"internal/publish", "internal/settings", "internal/sink", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/program", "internal/progress",
+		"internal/publish", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

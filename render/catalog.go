@@ -28,7 +28,7 @@ func (s Sources) ReadCatalog(ctx context.Context, ref catalog.Ref) (*catalog.Cat
 
 func (s Sources) catalogFile(ctx context.Context, ref catalog.Ref) (*yaml.Source, krm.Digest, error) {
 	if ref.Remote() {
-		fetch, end := s.fetching(ctx)
+		fetch, end := s.Fetching(ctx)
 		defer end()
 		return loaders.NewLocal(ctx, loaders.Config{Unrestricted: true, Fetch: fetch}).FetchCatalog(ref.Address(), catalog.MaxSize)
 	}

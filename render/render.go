@@ -151,7 +151,7 @@ func (o *Options) prepare(ctx context.Context) (end func()) {
 	if o.Plan.Fetch != nil || o.Sources == nil {
 		return func() {}
 	}
-	o.Plan.Fetch, end = o.Sources.fetching(ctx)
+	o.Plan.Fetch, end = o.Sources.Fetching(ctx)
 	return end
 }
 

@@ -45,8 +45,8 @@ type Sources struct {
 	Moved  func(name string, subjects []string, err error)
 }
 
-// fetching lets the planner fetch. Sessions are made when something is fetched; end releases what they hold.
-func (s Sources) fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
+// Fetching returns what fetches, as a [planner.Options] wants it. Sessions are made when something is fetched; end releases what they hold.
+func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
 	ordinary, endOrdinary := lazily(s.ordinary)
 	vendored, endVendored := lazily(s.vendored)
 	fetch = func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {

@@ -37,7 +37,7 @@ func TestVendoredIsNotTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Lock.Set(lock.Entry{Name: url, Kind: lock.Content, Digest: krm.DigestOf(evil)})
-	fetch, end := s.fetching(t.Context())
+	fetch, end := s.Fetching(t.Context())
 	defer end()
 	for _, use := range []reference.Use{reference.Any, reference.File} {
 		if content, err := fetch(url, use, remote.FromUser); err != nil {
@@ -72,7 +72,7 @@ func TestLockChoosesNoCatalog(t *testing.T) {
 	url := server.URL + "/catalog.yaml"
 	s := Sources{Lock: &lock.File{}, Options: remote.Options{Cache: c, Transport: server.Client().Transport.(*http.Transport)}}
 	s.Lock.Set(lock.Entry{Name: url, Kind: lock.Content, Digest: d})
-	fetch, end := s.fetching(t.Context())
+	fetch, end := s.Fetching(t.Context())
 	defer end()
 	_, err = fetch(url, reference.Catalog, remote.FromUser)
 	if !errors.Is(err, remote.ErrVerification) || !strings.Contains(err.Error(), krm.DigestOf([]byte("kind: Good\n")).String()) {

@@ -33,7 +33,7 @@ functions are those of build; kustomize gets those that it has, too.`,
 				if err != nil {
 					return err
 				}
-				defer a.exits.add(func() { removeAll(dir) })()
+				defer a.exits.Add(func() { removeAll(dir) })()
 				o.Keep = dir
 			}
 			o.Dirs, o.Together, o.Log = args, a.recursive, a.stderr

@@ -6,6 +6,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/output"
@@ -27,7 +28,7 @@ same, so that krmflow build can take its place in scripts.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			if dest == devStdout {
+			if dest == stdout.Dev {
 				dest = ""
 			}
 			plan, err := a.plan(cmd, []string{dir})
@@ -90,5 +91,5 @@ func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root 
 
 		Executor: func(runtime function.Runtime) (scheduler.Executor, error) { return pool.Get(runtime) },
 	}
-	return o, a.exits.add(pool.Close)
+	return o, a.exits.Add(pool.Close)
 }

@@ -120,5 +120,6 @@ func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		ReorderSet:     cmd.Flags().Changed("reorder"),
 		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",
 		Functions:      functions,
+		Fetch:          a.fetch,
 	}
 }

@@ -3,15 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/watchdog"
 )
 
 // signalError is the cause of a context that a signal has ended.
@@ -70,10 +69,10 @@ func (a *app) await(ctx context.Context, done <-chan int, end console.Reporter) 
 		return code
 	case <-late:
 	}
-	within(cleanupTime, a.exits.run)
+	watchdog.Within(cleanupTime, a.exits.Run)
 	cause := context.Cause(ctx)
 	err := a.steps.Stopped(cause)
-	within(cleanupTime, func() { report(end, err) }) // the reader of stderr may have stopped
+	watchdog.Within(cleanupTime, func() { report(end, err) }) // the reader of stderr may have stopped
 	return exitCode(cause)
 }
 
@@ -83,70 +82,4 @@ func graceFor(cause error) time.Duration {
 		return 0
 	}
 	return grace
-}
-
-// within calls f and returns when it has, or after a time.
-func within(limit time.Duration, f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	select {
-	case <-done:
-	case <-time.After(limit):
-	}
-}
-
-// exits are the functions that remove what a command has made outside of this process.
-type exits struct {
-	mu   sync.Mutex
-	list []func()
-}
-
-// add returns f as a function that can be called any number of times, and calls it once. The command calls it when it ends;
-// if it cannot, run does.
-func (e *exits) add(f func()) func() {
-	f = sync.OnceFunc(f)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = append(e.list, f)
-	return f
-}
-
-func (e *exits) run() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, f := range e.list {
-		f()
-	}
-}
-
-// devStdout is a name of stdout. To open it by that name would hide that it is closed.
-const devStdout = "/dev/stdout"
-
-// stdoutWriter writes to w until ctx ends or something is lost, and remembers that: the parser of the command line does not say
-// so when it prints a help text.
-type stdoutWriter struct {
-	ctx context.Context
-	w   io.Writer
-	err error
-}
-
-func (s *stdoutWriter) Write(p []byte) (n int, err error) {
-	switch {
-	case s.err != nil:
-	case s.ctx.Err() != nil:
-		s.err = context.Cause(s.ctx)
-	default:
-		n, s.err = s.w.Write(p)
-	}
-	return n, s.err
-}
-
-// closedWriter stands for a stdout that is closed.
-type closedWriter struct{}
-
-func (closedWriter) Write([]byte) (int, error) {
-	return 0, errors.New("it was closed when krmflow started")
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
@@ -35,23 +37,19 @@ func seeUsage(cmd *cobra.Command, err error) error {
 }
 
 func main() {
-	var stdout io.Writer = os.Stdout
-	if stdoutClosed() {
-		stdout = closedWriter{}
-	}
 	name := program.CalledAs(os.Args[0])
-	os.Exit(name.ExitStatus(run(name, os.Args[1:], os.Stdin, stdout, os.Stderr)))
+	os.Exit(name.ExitStatus(run(name, os.Args[1:], os.Stdin, stdout.Open(), os.Stderr)))
 }
 
 // run runs one command line and returns the exit code.
-func run(name program.Name, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func run(name program.Name, args []string, stdin io.Reader, product, stderr io.Writer) int {
 	watchdog.CollectSeldom()
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
 	status := progress.NewStatusWriter(stderr)
 	human := diag.SanitisingWriter(status)
 	end := console.Reporter{W: human, JSON: wantsJSON(args)}
-	out := &stdoutWriter{ctx: ctx, w: stdout}
+	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
 	a := &app{name: name, stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel, moreEdits: more}
 	done := make(chan int, 1)
@@ -66,8 +64,8 @@ func run(name program.Name, args []string, stdin io.Reader, stdout, stderr io.Wr
 		cmd.SetOut(out)
 		cmd.SetErr(human)
 		used, err := cmd.ExecuteContextC(ctx)
-		if out.err != nil {
-			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", out.err)}
+		if lost := out.Err(); lost != nil {
+			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.log.End()
 		done <- report(end, seeUsage(used, err))
@@ -84,14 +82,15 @@ type app struct {
 	flags
 	functionFlags
 	rootFlags
-	log  *console.Logger
-	opts render.Options // of the plan
-	seen locking.Seen   // while planning
+	log   *console.Logger
+	opts  render.Options // of the plan
+	seen  locking.Seen   // while planning
+	fetch loaders.Fetch  // what fetches for a plan, nil for one of its own
 
 	moreEdits [][]string // of `edit`, behind the first one
 
 	stop   context.CancelCauseFunc // ends the context of the command
-	exits  exits
+	exits  watchdog.Exits
 	used   watchdog.Usage
 	steps  watchdog.Steps
 	serves atomic.Bool // the command ends when somebody else says so, and not soon after its context
@@ -120,7 +119,7 @@ whole build as a graph first, prints that plan on request, and runs it in parall
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a), viewCommand(a),
-		trustCommand(a), lintCommand(a), catalogCommand(a), createCommand(a), editCommand(a), lockCommand(a), fetchCommand(a), vendorCommand(a))
+		trustCommand(a), lintCommand(a), catalogCommand(a), createCommand(a), localizeCommand(a), editCommand(a), lockCommand(a), fetchCommand(a), vendorCommand(a))
 	root.SetOut(a.stdout) // which the next command takes over now
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

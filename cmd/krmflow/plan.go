@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdoutWriter].
+// print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdout.Writer].
 func (a *app) print(s string) error {
 	_, err := io.WriteString(a.stdout, s)
 	return err

@@ -71,7 +71,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer c.exits.add(to.Abort)()
+	defer c.exits.Add(to.Abort)()
 	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/sink"
+	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -16,7 +17,7 @@ import (
 
 // sink opens the output. What must not be written to is refused here, before anything is rendered.
 func (c *applyRender) sink(ctx context.Context, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
-	if c.output == "-" || c.output == devStdout {
+	if c.output == "-" || c.output == stdout.Dev {
 		if c.check {
 			return nil, usageError(errors.New("--check needs -o with a folder or file"))
 		}

@@ -51,6 +51,8 @@ var allListed = []listed{
 	{what: "empty texts of replacements", holds: func(t tree, p pair) bool {
 		return nullScalar.MatchString(p.kustomize.stderr) && strings.Contains(t.String(), "ValueAddTransformer")
 	}},
+	{what: "a text <<", kustomizeSays: `invalid value type expect a string`, holds: func(t tree, _ pair) bool { return strings.Contains(t.String(), "<<") }},
+	{what: "targets of a replacement within its source", holds: func(t tree, _ pair) bool { return copiesItself(t.String()) }},
 	{what: "validators that write what is there", holds: func(_ tree, p pair) bool {
 		_, nodes, found := strings.Cut(p.kustomize.stderr, "validator shouldn't modify the resource map: nodes unequal: \n -- ")
 		before, rest, _ := strings.Cut(nodes, ",\n -- ")
@@ -76,12 +78,13 @@ var allListed = []listed{
 var (
 	longNumber      = regexp.MustCompile(`-?[0-9]{7,}|-?[0-9](\.[0-9]+)?e\+[0-9]+`)
 	nameHash        = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
-	lastText        = regexp.MustCompile(`(?m)[^ ]+$`)
-	idleTag         = regexp.MustCompile(`!!float [0-9]+\b[^.]|!!str "`)
+	lastText        = regexp.MustCompile(`(?m)[^ \n]+$`)
+	idleTag         = regexp.MustCompile(`(?m)!!float [0-9]+([^0-9.]|$)|!!str "`)
 	noContainer     = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: (?:visit traversal on path: \[[^]]*\]: )?expected sequence or mapping node`)
 	nullSource      = regexp.MustCompile(`sourceValue: ["']?([Nn]ull|NULL|~)?["']?\s`)
 	nullScalar      = regexp.MustCompile(`expected MappingNode but got ScalarNode: node contents:\n(~|null|Null|NULL)?\n`)
 	setsAnnotations = regexp.MustCompile(`path: metadata/annotations\b`)
+	sourceField     = regexp.MustCompile(`fieldPath: (\S+)`)
 	noVersion       = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)
 	copiesMetadata  = regexp.MustCompile(`fieldPath: metadata(\.annotations)?\n`)
 	testsMetadata   = regexp.MustCompile(`path: "?/metadata(/annotations)?"?[\s,}]`)
@@ -101,6 +104,18 @@ func plainNumbers(s string) string {
 		}
 		return text
 	})
+}
+
+// copiesItself reports whether a replacement has a target with several places within its source.
+func copiesItself(text string) bool {
+	for _, source := range sourceField.FindAllStringSubmatch(text, -1) {
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, source[1]+".") && strings.Contains(line, ".*") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // knownAs returns which listed difference p is, "" if it is none; t is nil if the tree is not reduced.

@@ -1,4 +1,4 @@
-package main
+package stdout
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 var shells = map[string]bool{"ash": true, "bash": true, "busybox": true, "dash": true, "fish": true, "ksh": true, "ksh93": true, "mksh": true,
 	"sh": true, "yash": true, "zsh": true}
 
-// stdoutClosed reports whether stdout was closed when krmflow started, as far as that can be known. By now it is /dev/null, open
+// wasClosed reports whether stdout was closed when krmflow started, as far as that can be known. By now it is /dev/null, open
 // for reading and writing: Go's runtime fills the gap before main. Programs that discard what others print may pass on just that,
 // but a shell opens /dev/null for writing only. So it was closed if a shell started krmflow that has no such file either.
-func stdoutClosed() bool {
+func wasClosed() bool {
 	flags, err := unix.FcntlInt(1, unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_ACCMODE != unix.O_RDWR {
 		return false

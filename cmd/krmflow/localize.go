@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/localize"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/cobra"
+)
+
+func localizeCommand(a *app) *cobra.Command {
+	var o localize.Options
+	var unverified bool
+	cmd := &cobra.Command{
+		Use:   "localize [DIR [DEST]]",
+		Short: "Copy a directory with all that it refers to, so that nothing in the copy is remote",
+		Long: `Copy a directory and everything that it refers to into a new directory, in which references to what is remote are references to copies.
+Nothing else in the files changes. What is local must be in the scope, the directory itself if there is no --scope; what is remote
+must have a ref or a digest. Then both are built: the copy must render the same bytes.`,
+		Example: "  krmflow localize overlays/prod --scope .\n  krmflow localize 'https://github.com/org/repo//overlays/prod?ref=v1' copy",
+		Args:    atMost(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Target = "."
+			if len(args) > 0 {
+				o.Target = args[0]
+			}
+			if len(args) > 1 {
+				o.Dest = args[1]
+			}
+			return a.localize(cmd, o, unverified)
+		},
+	}
+	a.flags.register(cmd)
+	a.functionFlags.register(cmd)
+	cmd.Flags().StringVar(&o.Scope, "scope", "", "directory that holds all that is copied (default: the directory itself)")
+	cmd.Flags().BoolVar(&unverified, "no-verify", false, "do not build the directory and its copy to compare them")
+	return cmd
+}
+
+func (a *app) localize(cmd *cobra.Command, o localize.Options, unverified bool) error {
+	if err := a.validate(); err != nil {
+		return err
+	}
+	a.log = a.flags.logger(a.stderr)
+	sources, err := a.sources(cmd, []string{o.Target})
+	if err != nil {
+		return err
+	}
+	opts := a.plannerOptions(cmd, planner.Functions{})
+	var end func()
+	a.fetch, end = sources.Fetching(cmd.Context()) // also for the builds: they see what was copied
+	defer end()
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: opts.Cwd, Roots: []string{o.Target}, Budget: opts.Input, Fetch: a.fetch})
+	dest, root, err := localize.Run(files, o)
+	if err == nil && !unverified {
+		err = a.sameRender(cmd, o.Target, root)
+	}
+	if err != nil {
+		return err
+	}
+	return a.print(fmt.Sprintf("localized %s to %s\n", diag.Redact(o.Target), dest))
+}
+
+// sameRender renders a directory and its copy and returns an error if the results differ.
+func (a *app) sameRender(cmd *cobra.Command, dir, copied string) error {
+	plan, err := a.plan(cmd, []string{dir, copied})
+	if err == nil {
+		err = a.mayRun(plan)
+	}
+	if err != nil {
+		return err
+	}
+	var results [2]bytes.Buffer
+	o, end := a.runOptions(cmd.Context(), nil, func(r graph.Root, list *krm.List) error {
+		i := 0
+		if r.Dir == copied {
+			i = 1
+		}
+		return list.WriteYAML(&results[i])
+	})
+	defer end()
+	if err := render.Run(cmd.Context(), plan, o); err != nil {
+		return err
+	}
+	if !bytes.Equal(results[0].Bytes(), results[1].Bytes()) {
+		return diag.Errorf(diag.Pos{}, "", "%s renders something else than %s", copied, diag.Redact(dir)).Hint("'diff' of both builds shows what; --no-verify does not compare them")
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package localize
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/edit"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
+)
+
+// localized returns what is to stand in the place of a text in a kustomization file, and copies what it names.
+type localized func(text string) (string, error)
+
+// kustomization returns a Kustomization or Component whose references are to the copies.
+func (l *layer) kustomization(v yaml.Value) yaml.Value {
+	v = l.fields(v, nil,
+		at{"openapi.path", l.file},
+		at{"bases", l.root},
+		at{"resources", l.resource},
+		at{"components", l.root},
+		at{"configurations", l.file},
+		at{"crds", l.file},
+		at{"catalogs", l.catalog},
+		at{"configMapGenerator.env", l.file}, at{"configMapGenerator.envs", l.file}, at{"configMapGenerator.files", l.fileSource},
+		at{"secretGenerator.env", l.file}, at{"secretGenerator.envs", l.file}, at{"secretGenerator.files", l.fileSource},
+		at{"helmChartInflationGenerator.values", l.file},
+		at{"helmCharts.valuesFile", l.file}, at{"helmCharts.additionalValuesFiles", l.file},
+		at{"patches.path", l.file}, at{"patchesJson6902.path", l.file}, at{"patchesStrategicMerge", l.patch},
+		at{"replacements.path", l.file},
+	)
+	for _, field := range []string{"generators", "transformers", "validators"} {
+		v = l.plugins(v, field)
+	}
+	return l.chartHomes(v)
+}
+
+// at names a field, through lists, and what is to be done with the text in it or the texts in a list.
+type at struct {
+	field string
+	do    localized
+}
+
+// fields returns v with what the fields have become. path is where v stands in the file.
+func (l *layer) fields(v yaml.Value, path []any, fields ...at) yaml.Value {
+	for _, f := range fields {
+		v = l.field(v, path, strings.Split(f.field, "."), f.do)
+	}
+	return v
+}
+
+func (l *layer) field(v yaml.Value, path []any, names []string, do localized) yaml.Value {
+	switch {
+	case v.Type() == yaml.Seq:
+		items := slices.Clone(v.Items())
+		for i, item := range items {
+			items[i] = l.field(item, append(slices.Clip(path), i), names, do)
+		}
+		return v.WithItems(items...)
+	case len(names) > 0:
+		x := v.Get(names[0])
+		if !x.Exists() {
+			return v
+		}
+		return v.With(names[0], l.field(x, append(slices.Clip(path), names[0]), names[1:], do))
+	case v.Type() != yaml.String:
+		return v // a build says that it is no text
+	}
+	text, err := do(v.Text())
+	if err != nil {
+		l.fail(err, path...)
+	}
+	if err != nil || text == v.Text() {
+		return v
+	}
+	return yaml.Str(text)
+}
+
+// catalog copies a catalog of this machine. One that is remote stays where it is: what it lists is trusted, or not, by its address.
+func (l *layer) catalog(text string) (string, error) {
+	if loaders.IsRemote(text) {
+		return text, nil
+	}
+	return l.file(text)
+}
+
+// chartHomes copies the directories in which a Kustomization looks for charts.
+func (l *layer) chartHomes(v yaml.Value) yaml.Value {
+	v = l.fields(v, nil, at{"helmChartInflationGenerator.chartHome", l.charts}, at{"helmGlobals.chartHome", l.charts})
+	charts := v.Get("helmCharts").Len() > 0 || slices.ContainsFunc(v.Get("helmChartInflationGenerator").Items(), noHome)
+	if charts && noHome(v.Get("helmGlobals")) {
+		if _, err := l.charts(""); err != nil {
+			l.fail(err, "helmCharts")
+		}
+	}
+	return v
+}
+
+func noHome(v yaml.Value) bool { return v.Get("chartHome").Text() == "" }
+
+// plugins localizes the configurations of generators, transformers or validators.
+func (l *layer) plugins(v yaml.Value, field string) yaml.Value {
+	list := v.Get(field)
+	if list.Type() != yaml.Seq {
+		return v
+	}
+	items := slices.Clone(list.Items())
+	for i, item := range items {
+		path := []any{field, i}
+		switch {
+		case item.Type() == yaml.Map:
+			items[i] = l.builtin(item, path)
+		case item.Type() != yaml.String:
+		case layerfile.PatchPath(item.Text()) == "":
+			items[i] = l.inline(item, path)
+		default:
+			text, err := l.configuration(item.Text(), path)
+			if err != nil {
+				l.fail(err, path...)
+			} else if text != item.Text() {
+				items[i] = yaml.Str(text)
+			}
+		}
+	}
+	return v.With(field, list.WithItems(items...))
+}
+
+// inline localizes configurations that stand in the kustomization file as a text.
+func (l *layer) inline(text yaml.Value, path []any) yaml.Value {
+	src := &yaml.Source{File: l.src.File, Data: []byte(text.Text())}
+	data, err := l.documents(src, path)
+	if err != nil {
+		l.fail(err, path...)
+	}
+	if err != nil || string(data) == text.Text() {
+		return text
+	}
+	return yaml.Str(string(data))
+}
+
+// configuration copies the file, or the layer, of configurations that an entry names.
+func (l *layer) configuration(text string, path []any) (string, error) {
+	if loaders.IsRemote(text) || l.files.IsDir(l.dir, text) {
+		return l.resource(text)
+	}
+	src, err := l.files.Read(l.dir, text)
+	if err != nil {
+		return "", err
+	}
+	data, err := l.documents(src, path)
+	if err != nil {
+		return "", err
+	}
+	return l.localFile(text, data)
+}
+
+// documents returns the text of a file of configurations, localized. Of a single one nothing else changes.
+func (l *layer) documents(src *yaml.Source, path []any) ([]byte, error) {
+	docs, err := src.Configs()
+	if err != nil {
+		return nil, err
+	}
+	if len(docs) == 1 {
+		doc, err := edit.Parse(src.File, src.Data, nil)
+		if err != nil {
+			return nil, err
+		}
+		if doc, err = doc.With(l.builtin(doc.Value(), path)); err != nil {
+			return nil, err
+		}
+		return doc.Text(), nil
+	}
+	changed := false
+	var anew []byte
+	for i, d := range docs {
+		v := l.builtin(d.Value, path)
+		changed = changed || !v.Equal(d.Value)
+		if i > 0 {
+			anew = append(anew, "---\n"...)
+		}
+		anew = yaml.AppendYAML(anew, v)
+	}
+	if !changed {
+		return src.Data, nil
+	}
+	return anew, nil
+}
+
+// builtin localizes the configuration of a built-in. Others have no fields that are known to name files.
+func (l *layer) builtin(v yaml.Value, path []any) yaml.Value {
+	if v.Get("apiVersion").Text() != "builtin" {
+		return v
+	}
+	switch v.Get("kind").Text() {
+	case "ConfigMapGenerator", "SecretGenerator":
+		return l.fields(v, path, at{"env", l.file}, at{"envs", l.file}, at{"files", l.fileSource})
+	case "PatchTransformer", "PatchJson6902Transformer":
+		return l.fields(v, path, at{"path", l.file})
+	case "PatchStrategicMergeTransformer":
+		return l.fields(v, path, at{"paths", l.patch})
+	case "ReplacementTransformer":
+		return l.fields(v, path, at{"replacements.path", l.file})
+	case "HelmChartInflationGenerator":
+		v = l.fields(v, path, at{"valuesFile", l.file}, at{"additionalValuesFiles", l.file}, at{"chartHome", l.charts})
+		if noHome(v) {
+			if _, err := l.charts(""); err != nil {
+				l.fail(err, path...)
+			}
+		}
+	}
+	return v
+}
