@@ -33,6 +33,16 @@ func Sanitise(s string) string {
 	return b.String()
 }
 
+// ShellWord returns s as one word of a command line, in quotes if it needs some: what people copy from a message does what it shows, whoever
+// has chosen s.
+func ShellWord(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,#?"
+	if s != "" && s[0] != '#' && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 // firstUnsafe returns the index of the first rune of s that must be shown escaped, -1 if there is none.
 func firstUnsafe(s string) int {
 	for i := 0; i < len(s); {

@@ -64,3 +64,18 @@ func FuzzSanitise(f *testing.F) {
 		}
 	})
 }
+
+func TestShellWord(t *testing.T) {
+	for in, want := range map[string]string{
+		"--flag=https://h:1/a_b/c.yaml?ref=v1.0#sha256=00": "--flag=https://h:1/a_b/c.yaml?ref=v1.0#sha256=00",
+		"--flag=https://h/$(id)":                           "'--flag=https://h/$(id)'",
+		"https://h/';id;'x":                                `'https://h/'\'';id;'\''x'`,
+		"a b":                                              "'a b'",
+		"#":                                                "'#'",
+		"":                                                 "''",
+	} {
+		if got := ShellWord(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

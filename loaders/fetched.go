@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -32,6 +33,11 @@ type Fetched struct {
 // fetchedRoot is what the paths of fetched directories begin with. No file of a machine can have such a name: these paths can be joined
 // and compared like all others, and whoever takes one for a path of this machine finds nothing.
 var fetchedRoot = fetchedVolume() + string(filepath.Separator) + "\x00" + string(filepath.Separator)
+
+// fetchedPath returns the path of what was fetched from a location. No two locations have the same.
+func fetchedPath(location string, v reference.Version) string {
+	return fetchedRoot + url.PathEscape(location) + "@" + v.String()
+}
 
 func fetchedVolume() string {
 	if runtime.GOOS == "windows" {
@@ -208,7 +214,7 @@ func newTree(text string, use reference.Use, c *remote.Content) *fetchedTree {
 		shown = rest
 	}
 	shown = strings.Trim(diag.Redact(shown), "/") + "@" + cmp.Or(asked.Ref, c.Version.String()[:min(12, len(c.Version.String()))])
-	t := &fetchedTree{files: c.Tree, root: fetchedRoot + strings.NewReplacer("/", "_", `\`, "_").Replace(location+"@"+asked.Ref) + "@" + c.Version.String(), name: shown}
+	t := &fetchedTree{files: c.Tree, root: fetchedPath(location+"@"+asked.Ref, c.Version), name: shown}
 	if c.Reference.Scheme == reference.Git {
 		t.repo, t.ref = diag.Redact(location), asked.Ref
 	}
@@ -292,7 +298,7 @@ func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	abs := fetchedRoot + strings.NewReplacer("/", "_", `\`, "_").Replace(c.Reference.Location) + "@" + c.Version.String()
+	abs := fetchedPath(c.Reference.Location, c.Version)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.files[abs]; known.src != nil {

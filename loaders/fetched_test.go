@@ -1,6 +1,7 @@
 package loaders
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,36 +12,57 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// Files are read ahead while other trees are fetched, also those that are refused. The race detector looks.
-func TestReadAheadWhileFetching(t *testing.T) {
-	const many = 100
+// fetchingLocal returns a Local for which every repository is at one commit, with what write has put into a tree.
+func fetchingLocal(t *testing.T, write func(*cache.TreeWriter) error) *Local {
+	t.Helper()
 	c, err := cache.Temporary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { c.Close() })
 	w, err := c.NewTree(cache.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Discard()
-	if err := w.File("outside.yaml", false, 1, strings.NewReader("o")); err != nil {
+	if err := write(w); err != nil {
 		t.Fatal(err)
-	}
-	for i := range many {
-		if err := w.Link(fmt.Sprintf("base/%d.yaml", i), "../outside.yaml"); err != nil {
-			t.Fatal(err)
-		}
 	}
 	files, err := w.Commit()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer files.Close()
-	l := NewLocal(t.Context(), Config{Cwd: t.TempDir(), Roots: []string{"."}, Fetch: func(text string, use reference.Use, _ remote.Origin) (*remote.Content, error) {
+	t.Cleanup(func() { files.Close() })
+	return NewLocal(t.Context(), Config{Cwd: t.TempDir(), Roots: []string{"."}, Fetch: func(text string, use reference.Use, _ remote.Origin) (*remote.Content, error) {
 		r, err := reference.Parse(text, use)
 		return &remote.Content{Reference: r, Version: reference.Version{Scheme: reference.Git, Commit: fmt.Sprintf("%040d", 1)}, Tree: files}, err
 	}})
+}
+
+// Repositories with the same files are different ones, however alike their addresses are.
+func TestFetchedFromElsewhere(t *testing.T) {
+	l := fetchingLocal(t, func(w *cache.TreeWriter) error { return w.File("a", false, 1, strings.NewReader("a")) })
+	for _, repo := range []string{"https://example.com/org/repo_a", "https://example.com/org_repo/a", "https://example.com/org/repo/a"} {
+		d, err := l.FetchDir(nil, "git::"+repo+"//.?ref=v")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := d.Repo(); got != repo {
+			t.Errorf("%s comes from %s", repo, got)
+		}
+	}
+}
+
+// Files are read ahead while other trees are fetched, also those that are refused. The race detector looks.
+func TestReadAheadWhileFetching(t *testing.T) {
+	const many = 100
+	l := fetchingLocal(t, func(w *cache.TreeWriter) error {
+		err := w.File("outside.yaml", false, 1, strings.NewReader("o"))
+		for i := range many {
+			err = errors.Join(err, w.Link(fmt.Sprintf("base/%d.yaml", i), "../outside.yaml"))
+		}
+		return err
+	})
 	d, err := l.FetchDir(nil, "https://example.com/org/repo//base?ref=v")
 	if err != nil {
 		t.Fatal(err)

@@ -56,6 +56,9 @@ func (r Reference) checkLocation() error {
 	case u.User != nil && strings.HasPrefix(u.User.Username(), "-"):
 		return errors.New("the user must not begin with a dash")
 	}
+	if _, ok := u.User.Password(); ok && u.Scheme == "ssh" {
+		return errors.New("it has a password, which ssh does not take from an address")
+	}
 	return nil
 }
 

@@ -238,6 +238,9 @@ func parseOCI(rest string) (r Reference, err error) {
 	if r.Path, ok = cleanPath(inside); !ok {
 		return r, errors.New("the path leads out of the artifact")
 	}
+	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") {
+		return r, errors.New("it has credentials: a registry gets those of podman login and docker login")
+	}
 	rest, pin, pinned := strings.Cut(rest, "@")
 	if pinned {
 		if r.Pin, err = krm.ParseDigest(pin); err != nil {

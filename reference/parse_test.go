@@ -134,7 +134,7 @@ func TestParseRefuses(t *testing.T) {
 func TestStringHidesCredentials(t *testing.T) {
 	for _, text := range []string{
 		"https://user:canary@host/x.yaml", "https://host/x.yaml?token=canary", "https://user:canary@host/r.git//a?ref=v1", "https://canary@host/r.git",
-		"ssh://git:canary@host/r.git", "https://host/x.yaml?X-Amz-Signature=canary&checksum=" + digest.String(),
+		"https://host/x.yaml?X-Amz-Signature=canary&checksum=" + digest.String(),
 	} {
 		for _, use := range []Use{Any, Dir, File, Catalog} {
 			r, err := Parse(text, use)
@@ -143,7 +143,7 @@ func TestStringHidesCredentials(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"https://canary@ho st/x.yaml", "https://user:canary@host/r.git?ref=-x", "oci://user:canary@host/x"} {
+	for _, text := range []string{"https://canary@ho st/x.yaml", "https://user:canary@host/r.git?ref=-x", "oci://user:canary@host/x", "oci://user:x@canary@host/x", "ssh://git:canary@host/r.git"} {
 		if _, err := Parse(text, Any); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", text, err)
 		}

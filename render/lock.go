@@ -163,5 +163,5 @@ func differs(e lock.Entry, how string) error {
 
 func withUpdate(text string, e lock.Entry, cause error) error {
 	err := &diag.Error{Msg: text, Err: cause}
-	return err.Hint("%s says what it must be; if the change is meant: krmflow lock --update='%s'", e.Pos, e.Name)
+	return err.Hint("%s says what it must be; if the change is meant: krmflow lock %s", e.Pos, diag.ShellWord("--update="+e.Name))
 }

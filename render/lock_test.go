@@ -83,7 +83,7 @@ func TestLockedFile(t *testing.T) {
 	s.text = strings.Replace(configMap, "name: a", "name: b", 1)
 	is := krm.DigestOf([]byte(s.text))
 	_, err = s.render(t, url, render.Sources{Lock: file})
-	checkRefused(t, err, was.String(), is.String(), "krmflow.lock.yaml:5 says", "krmflow lock --update='"+url+"'")
+	checkRefused(t, err, was.String(), is.String(), "krmflow.lock.yaml:5 says", "krmflow lock --update="+url+"")
 
 	pinned := url + "#sha256=" + strings.TrimPrefix(is.String(), "sha256:")
 	s.requests = 0

@@ -43,7 +43,7 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 		return nil, nil
 	}
 	pinned := FlagTrust + "=" + r.Ref.Pinned(r.Digest)
-	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s", pinned)
+	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s", diag.ShellWord(pinned))
 	if deny {
 		return nil, &Denial{Reason: Untrusted, Err: err, Allow: []string{pinned}}
 	}

@@ -51,9 +51,18 @@ func (x *decider) deny(reason Reason, allow []string, format string, args ...any
 	err := x.errorf(format, args)
 	x.d.Denials = append(x.d.Denials, Denial{Reason: reason, Err: err, Allow: allow})
 	if len(allow) > 0 {
-		err.Hint("to allow it add %s", strings.Join(allow, " "))
+		err.Hint("to allow it add %s", words(allow))
 	}
 	return err
+}
+
+// words returns flags as they stand on a command line.
+func words(flags []string) string {
+	list := make([]string, len(flags))
+	for i, flag := range flags {
+		list[i] = diag.ShellWord(flag)
+	}
+	return strings.Join(list, " ")
 }
 
 // errorf returns an error about the function. What it shows of names and paths stays on its line.
@@ -177,7 +186,7 @@ func (x *decider) unknown() {
 	err.Hint("it is needed by %s", x.r.Node)
 	last := &x.d.Denials[len(x.d.Denials)-1]
 	for _, n := range x.r.Named {
-		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, n.flag())
+		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, diag.ShellWord(n.flag()))
 		last.Allow = append(last.Allow, n.flag())
 	}
 	if len(x.r.Named) == 0 {

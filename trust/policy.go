@@ -169,7 +169,7 @@ func (n Named) flag() string {
 
 // Warning returns the notice that the layer names a catalog that is not trusted.
 func (n Named) Warning() *diag.Error {
-	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", n.flag())
+	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", diag.ShellWord(n.flag()))
 }
 
 // Facts are what the caller found out about this machine.

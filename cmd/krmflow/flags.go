@@ -38,7 +38,7 @@ func (f *flags) registerReading(cmd *cobra.Command) {
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
 		"'LoadRestrictionsNone' lets layers read files outside their own directory")
 	fs.Int64Var(&f.maxInput, "max-input", 1<<30, "bytes of files that a run may read")
-	f.sourceFlags.register(cmd)
+	f.sourceFlags.registerLayers(cmd)
 	fs.BoolVar(&f.strict, "strict", false, "treat every warning as an error")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no warnings")
 	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")

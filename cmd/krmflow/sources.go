@@ -36,6 +36,7 @@ type sourceFlags struct {
 	again                     func(lock.Entry) bool
 }
 
+// register adds those of the flags to a command that concern how something is fetched.
 func (f *sourceFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.offline, "offline", false, "fetch nothing: what is remote comes from the cache, or is an error")
@@ -44,6 +45,12 @@ func (f *sourceFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.allowHTTP, "allow-http", false, "fetch over http what is not named by a digest or a commit, too")
 	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of what was fetched (default: $KRMFLOW_CACHE_DIR, or krmflow in the user's cache folder)")
 	fs.BoolVar(&f.noCache, "no-cache", false, "keep nothing of what is fetched, and use nothing that was kept")
+}
+
+// registerLayers adds all of the flags to a command that plans layers.
+func (f *sourceFlags) registerLayers(cmd *cobra.Command) {
+	f.register(cmd)
+	fs := cmd.Flags()
 	fs.StringVar(&f.lockFile, "lock-file", lock.Name, "file with the commits and digests that remote references must have: see krmflow lock")
 	fs.StringVar(&f.vendor, "vendor", vendorName, "folder that krmflow vendor wrote: what layers refer to comes from there alone; empty for none")
 	fs.BoolVar(&f.locked, "locked", false, "fetch nothing that has neither a digest of its own nor one in the lock file (default: true with CI=true and a lock file)")
@@ -66,7 +73,10 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 	s := a.fetching()
 	s.Found = a.seen.Add
 	fs := cmd.Flags()
-	if !a.refetches {
+	switch {
+	case a.refetches && a.vendor != "" && fs.Changed("vendor"):
+		return s, usageError(fmt.Errorf("%s takes nothing from a vendor folder: leave --vendor out", cmd.CommandPath()))
+	case !a.refetches:
 		s.Vendor = a.beside("vendor", a.vendor, fs.Changed("vendor"), dirs)
 	}
 	if _, err := os.Stat(s.Vendor); s.Vendor != "" && err != nil {

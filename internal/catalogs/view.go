@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -39,7 +40,7 @@ func (v View) Text() string {
 		fmt.Fprintf(&b, "finding  %v\n", f)
 	}
 	if v.By != trust.ByBuiltIn {
-		fmt.Fprintf(&b, "to trust it as it is now add %s\n", v.flag())
+		fmt.Fprintf(&b, "to trust it as it is now add %s\n", diag.ShellWord(v.flag()))
 	}
 	return b.String()
 }

@@ -84,25 +84,28 @@ func readConfig() (*yaml.Source, error) {
 }
 
 // EditConfig adds an entry to the user's configuration in place of another for the same catalog, or removes that. It reports whether there
-// was one. The file changes in one step.
+// was one. The file changes in one step, also where its name is a symbolic link to it, and several that edit it lose nothing.
 func EditConfig(entry string, remove bool) (found bool, err error) {
 	path := ConfigPath()
 	if path == "" {
 		return false, errors.New("there is no place for the configuration: HOME is not set")
 	}
 	src, err := readConfig()
-	if err != nil {
+	if err != nil || src == nil && remove {
 		return false, err
 	}
-	if src == nil {
-		src = &yaml.Source{File: path}
-	}
-	data, found, err := trust.EditConfig(src, entry, remove)
-	if err != nil || string(data) == string(src.Data) {
-		return found, err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return found, err
+		return false, err
 	}
-	return found, output.WriteFileAtomic(path, data, 0o600)
+	real := path
+	if src != nil {
+		if real, err = filepath.EvalSymlinks(path); err != nil {
+			return false, err
+		}
+	}
+	err = output.EditFile(real, 0o600, func(old []byte) (data []byte, err error) {
+		data, found, err = trust.EditConfig(&yaml.Source{File: path, Data: old}, entry, remove)
+		return data, err
+	})
+	return found, err
 }

@@ -39,7 +39,7 @@ func unpack(c *cache.Cache, limits cache.Limits, data []byte) (*cache.Tree, erro
 		return nil, err
 	}
 	defer w.Discard()
-	a := &archive{w: w, seen: map[string]string{}, left: 2*limits.Files + 1000}
+	a := &archive{w: w, seen: map[string]string{}, left: 2*limits.Files + 1000, most: limits.Bytes + maxHeaders}
 	if bytes.HasPrefix(data, []byte("PK")) {
 		err = a.zip(data)
 	} else {
@@ -59,6 +59,25 @@ type archive struct {
 	w    *cache.TreeWriter
 	seen map[string]string // names in lower case, with those that they have
 	left int               // entries that may come, of any kind
+	most int64             // bytes of files and headers together
+}
+
+// maxHeaders bounds what is in an archive besides files, in bytes: for each of them that is far more than anybody needs.
+const maxHeaders = 64 << 20
+
+// A boundedReader ends with an error of the kind diag.ErrLimit when there is more than left bytes.
+type boundedReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, diag.Limitf("the archive unpacks to too much")
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // name returns the clean name of an entry, empty for the root.
@@ -99,7 +118,7 @@ func (a *archive) tar(data []byte) error {
 		if err != nil {
 			return err
 		}
-		in = unzipped
+		in = &boundedReader{unzipped, a.most}
 	}
 	r := tar.NewReader(bufio.NewReaderSize(in, 64<<10))
 	for {

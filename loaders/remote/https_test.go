@@ -406,14 +406,27 @@ func TestArchives(t *testing.T) {
 	if err := errors.Join(tw.Close(), gz.Close()); err != nil {
 		t.Fatal(err)
 	}
+	// What is no file counts, too.
+	headers := bytes.Buffer{}
+	gz = gzip.NewWriter(&headers)
+	tw = tar.NewWriter(gz)
+	for range 80 {
+		tw.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": strings.Repeat("x", 1<<20-100)}})
+	}
+	tw.WriteHeader(&tar.Header{Name: "x", Mode: 0o644})
+	if err := errors.Join(tw.Close(), gz.Close()); err != nil {
+		t.Fatal(err)
+	}
 	many := append([]byte("PK"), bytes.Repeat([]byte("PK\x01\x02"), 100_000)...)
 	if _, err := unpack(session(t, Options{}).opt.Cache, archiveLimits, many); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}
 	limits := archiveLimits
 	limits.Bytes = 1 << 20
-	if _, err := unpack(session(t, Options{}).opt.Cache, limits, bomb.Bytes()); !errors.Is(err, diag.ErrLimit) {
-		t.Error(err)
+	for name, data := range map[string][]byte{"a file": bomb.Bytes(), "headers": headers.Bytes()} {
+		if _, err := unpack(session(t, Options{}).opt.Cache, limits, data); !errors.Is(err, diag.ErrLimit) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -121,7 +121,7 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 }
 
 // place returns where the catalog is that a layer lists, none if it is not valid. If the user trusts all that is below some place, it is
-// one of the trusted catalogs from now on.
+// one of the trusted catalogs from now on, unless the layer was fetched: others do not choose what is trusted.
 func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 	ref, err := catalog.ParseRef(l.Text)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 		}
 	}
 	known := slices.ContainsFunc(c.list, func(t trust.Trusted) bool { return t.Ref.Same(ref) })
-	if by := c.covers(ref); by != "" && !known {
+	if by := c.covers(ref); by != "" && !known && !c.Files.IsFetched(l.Source) {
 		c.list = append(c.list, trust.Trusted{Ref: ref.Shown(ref.Location), Path: path, By: by, Named: true})
 		if c.read {
 			c.load(&c.list[len(c.list)-1])
