@@ -23,7 +23,7 @@ import (
 
 // resolveGit asks which commit a branch or a tag is at.
 func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Origin) (reference.Version, error) {
-	g, err := newGit(ctx, r, from)
+	g, err := s.git(ctx, r, from)
 	if err != nil {
 		return reference.Version{}, err
 	}
@@ -32,7 +32,7 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 	for _, name := range names {
 		args = append(args, name, name+"^{}")
 	}
-	out, err := g.run(ctx, args...)
+	out, err := g.network(ctx, args...)
 	if err != nil {
 		return reference.Version{}, explainGit(wrap(r, err))
 	}
@@ -120,7 +120,7 @@ func (s *Session) fetchGit(ctx context.Context, r reference.Reference, v referen
 			return err
 		}
 		defer os.RemoveAll(dir)
-		g, err := newGit(ctx, r, from)
+		g, err := s.git(ctx, r, from)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string
 	go g.watch(ctx, limits, cancel)
 	get := func(name string) error {
 		args := slices.Concat([]string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"}, options, []string{"--", g.url, name})
-		_, err := g.run(ctx, args...)
+		_, err := g.network(ctx, args...)
 		return err
 	}
 	err := get(commit)

@@ -28,6 +28,7 @@ type gitRun struct {
 	url     string // without credentials: other users see the arguments of a program
 	env     []string
 	dir     string // of the repository; empty if there is none
+	retried func(attempt int, wait time.Duration)
 }
 
 // settings hold for every call. Whatever a repository or the user's configuration say, git starts no program for them.
@@ -37,7 +38,16 @@ var settings = []string{
 	"-c", "fetch.writeCommitGraph=false", "-c", "advice.detachedHead=false",
 }
 
-// newGit returns what runs git for a reference.
+// git returns what runs git for a reference.
+func (s *Session) git(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
+	g, err := newGit(ctx, r, from)
+	if err == nil {
+		g.retried = s.retried(r)
+	}
+	return g, err
+}
+
+// newGit returns what runs git once: nobody is told about retries.
 func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *Session) fetchHistory(ctx context.Context, r reference.Reference, old, 
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	g, err := newGit(ctx, r, from)
+	g, err := s.git(ctx, r, from)
 	if err != nil {
 		return nil, err
 	}
