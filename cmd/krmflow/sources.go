@@ -96,7 +96,7 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 // fetching returns what the flags say about fetching, without lock file and vendor folder: these are for what layers refer to.
 func (a *app) fetching() render.Sources {
 	return render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Options: remote.Options{
-		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.Fetch,
+		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.Fetch,
 	}}
 }
 

@@ -156,8 +156,17 @@ func (g *gitRun) init(dir, commit string) error {
 // fetch gets one commit, and of its history what the options say: by its own name, or, if the server gives none but what has a name, by that.
 func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string, limits cache.Limits, options ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go g.watch(ctx, limits, cancel)
+	watched := make(chan error, 1)
+	go func() { watched <- g.watch(ctx, limits, cancel) }()
+	err := g.fetchUnwatched(ctx, r, commit, options)
+	cancel(nil)
+	if over := <-watched; err == nil {
+		err = over
+	}
+	return err
+}
+
+func (g *gitRun) fetchUnwatched(ctx context.Context, r reference.Reference, commit string, options []string) error {
 	get := func(name string) error {
 		args := slices.Concat([]string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"}, options, []string{"--", g.url, name})
 		_, err := g.network(ctx, args...)
@@ -184,8 +193,9 @@ func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string
 	return nil
 }
 
-// watch ends a fetch that brings more than a tree may have.
-func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.CancelCauseFunc) {
+// watch ends a fetch that brings more than a tree may have, or more than a run may bring. It returns when ctx has ended, and then counts once
+// more: a fetch may have taken less time than there is between two looks.
+func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.CancelCauseFunc) error {
 	limit := limits.Bytes
 	if limit == 0 {
 		limit = cache.DefaultBytes
@@ -193,24 +203,32 @@ func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return g.count()
 		case <-time.After(200 * time.Millisecond):
 		}
-		var size int64
-		filepath.WalkDir(g.dir, func(_ string, e fs.DirEntry, err error) error {
-			if err != nil {
-				return nil // it may go away at any time
-			}
-			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-				size += info.Size()
-			}
-			return nil
-		})
-		if size > limit {
+		if err := g.count(); err != nil {
+			cancel(err)
+		} else if g.taken > limit {
 			cancel(diag.Limitf("the repository has more than %s", diag.Size(limit)))
-			return
 		}
 	}
+}
+
+// count counts what the repository has got.
+func (g *gitRun) count() error {
+	var size int64
+	filepath.WalkDir(g.dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it may go away at any time
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		return nil
+	})
+	more := max(0, size-g.taken)
+	g.taken += more
+	return g.take(more)
 }
 
 // gitFile is a line of git's list of a commit's files.

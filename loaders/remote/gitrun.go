@@ -29,6 +29,8 @@ type gitRun struct {
 	env     []string
 	dir     string // of the repository; empty if there is none
 	retried func(attempt int, wait time.Duration)
+	take    func(int64) error // counts what comes
+	taken   int64             // of the repository
 }
 
 // settings hold for every call. Whatever a repository or the user's configuration say, git starts no program for them.
@@ -42,7 +44,7 @@ var settings = []string{
 func (s *Session) git(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
 	g, err := newGit(ctx, r, from)
 	if err == nil {
-		g.retried = s.retried(r)
+		g.retried, g.take = s.retried(r), s.take
 	}
 	return g, err
 }

@@ -83,6 +83,7 @@ type courier struct {
 	// everywhere allows all hosts: a registry of the user's may have its tokens and blobs elsewhere in the user's network.
 	everywhere bool
 	retried    func(attempt int, wait time.Duration)
+	take       func(int64) error // counts what comes
 }
 
 // A statusError is an answer that is no success.
@@ -105,6 +106,9 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", "krmflow")
 	for attempt := 1; ; attempt++ {
 		resp, err := t.RoundTrip(req)
+		if resp != nil {
+			resp.Body = countedBody{resp.Body, c.take}
+		}
 		if attempt > maxRetries || !mayPass(resp, err) || !rewind(req) {
 			return resp, err
 		}
@@ -197,7 +201,7 @@ func (s *Session) retried(r reference.Reference) func(int, time.Duration) {
 
 // client returns what sends the requests of one fetch.
 func (s *Session) client(r reference.Reference, from Origin) *http.Client {
-	c := &courier{clients: s.clients(), from: from, host: r.Host(), retried: s.retried(r)}
+	c := &courier{clients: s.clients(), from: from, host: r.Host(), retried: s.retried(r), take: s.take}
 	return &http.Client{Transport: c, CheckRedirect: checkRedirect(!r.Pin.IsZero())}
 }
 
