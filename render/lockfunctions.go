@@ -151,7 +151,7 @@ func (l *functionLock) image(text string, pin krm.Digest) {
 	case runs && !l.dec.Digest.IsZero():
 		e.Digest = l.dec.Digest
 	case l.Sources.Learns && l.dec.Allowed:
-		if e.Digest, err = l.Sources.imageDigest(l.ctx, m); err != nil {
+		if e.Digest, err = l.sources().imageDigest(l.ctx, m); err != nil {
 			l.deny(trust.Invalid, err)
 			return
 		}

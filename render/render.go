@@ -130,8 +130,17 @@ func (o *Options) prepare(ctx context.Context) (end func()) {
 	if o.Plan.Fetch != nil {
 		return func() {}
 	}
-	o.Plan.Fetch, end = o.Sources.fetching(ctx)
+	o.Plan.Fetch, end = o.sources().fetching(ctx)
 	return end
+}
+
+// sources returns the sources of what is rendered.
+func (o *Options) sources() Sources {
+	s := o.Sources
+	if s.Rendered == nil {
+		s.Rendered = o.Dirs
+	}
+	return s
 }
 
 // Consolidate returns the Composition of a directory as one list, and what was read for it: see [planner.Consolidate].
@@ -146,7 +155,7 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) error {
 	if err := Denied(plan); err != nil {
 		return err
 	}
-	programs, end := o.Sources.programs()
+	programs, end := o.sources().programs()
 	defer end()
 	o.Run.Executor = func(runtime function.Runtime) (scheduler.Executor, error) {
 		x, err := o.executor(runtime)

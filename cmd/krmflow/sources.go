@@ -64,7 +64,7 @@ func (f *sourceFlags) validate() error {
 // sources returns what the flags mean for a run that renders dirs. What is fetched is told while that happens.
 func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error) {
 	s := a.fetching()
-	s.Found = a.seen.Add
+	s.Found, s.Rendered = a.seen.Add, dirs
 	fs := cmd.Flags()
 	if !a.refetches {
 		s.Vendor = a.beside("vendor", a.vendor, fs.Changed("vendor"), dirs)
