@@ -34,7 +34,7 @@ type functionLock struct {
 
 // lockFunctions compares what the functions of a plan need with the lock, the programs of all platforms, and tells Found about it.
 func (o *Options) lockFunctions(ctx context.Context, plan *planner.Plan) {
-	if s := o.Sources; s.Lock == nil && !s.Locked && s.Found == nil {
+	if s := o.Sources; len(plan.Decisions) == 0 || s.Lock == nil && !s.Locked && s.Found == nil {
 		return
 	}
 	l := functionLock{Options: o, ctx: ctx, plan: plan}
