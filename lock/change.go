@@ -43,7 +43,14 @@ func (f *File) Learn(found []Entry, how Learning) []Change {
 	for _, e := range found {
 		seen[e.Name] = true
 		old, ok := f.Get(e.Name)
-		if !ok || !old.same(e) && (old.Version() == e.Version() || how.Update != nil && how.Update(old)) {
+		switch {
+		case !ok:
+			f.Set(e)
+		case old.Version() == e.Version():
+			if old.Kind != Catalog { // whose serial is known
+				f.Set(e)
+			}
+		case how.Update != nil && how.Update(old):
 			f.Set(e)
 		}
 	}

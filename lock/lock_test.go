@@ -109,3 +109,32 @@ func TestLearn(t *testing.T) {
 		}
 	}
 }
+
+// What is a catalog stays one, with its serial, although a run only knows that a file was fetched. An older edition is told apart from a newer one.
+func TestCatalogs(t *testing.T) {
+	other := krm.DigestOf([]byte("y"))
+	all := func(Entry) bool { return true }
+	for _, c := range []struct {
+		was, is    Entry
+		want       string
+		rolledBack bool
+	}{
+		{Entry{Kind: Content, Digest: digest}, Entry{Kind: Catalog, Digest: digest, Serial: 7}, "changed  c  " + digest.String(), false},
+		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Content, Digest: digest}, "", false},
+		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other, Serial: 8}, fmt.Sprintf("moved    c  %s -> %s", digest, other), false},
+		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other, Serial: 6}, fmt.Sprintf("moved    c  %s -> %s", digest, other), true},
+		{Entry{Kind: Catalog, Digest: digest, Serial: 7}, Entry{Kind: Catalog, Digest: other}, fmt.Sprintf("moved    c  %s -> %s", digest, other), true},
+		{Entry{Kind: Catalog, Digest: digest}, Entry{Kind: Catalog, Digest: other}, fmt.Sprintf("moved    c  %s -> %s", digest, other), false},
+	} {
+		c.was.Name, c.is.Name = "c", "c"
+		f := &File{}
+		f.Set(c.was)
+		got, rolledBack := "", false
+		for _, change := range f.Learn([]Entry{c.is}, Learning{Update: all}) {
+			got, rolledBack = change.String(), change.RolledBack()
+		}
+		if got != c.want || rolledBack != c.rolledBack {
+			t.Errorf("%+v, %+v: %q, %t", c.was, c.is, got, rolledBack)
+		}
+	}
+}

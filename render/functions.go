@@ -75,7 +75,7 @@ func (o *Options) execute() (end func()) {
 	var fetched *programs
 	end = func() {}
 	if o.Sources != nil {
-		fetched, end = o.Sources.programs()
+		fetched, end = o.sources().programs()
 	}
 	o.Run.Executor = func(runtime function.Runtime) (scheduler.Executor, error) {
 		if executor == nil {

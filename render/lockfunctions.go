@@ -35,7 +35,7 @@ type functionLock struct {
 // lockFunctions compares what the functions of a plan need with the lock, the programs of all platforms, and tells Found about it. Without
 // Sources there is nothing to compare.
 func (o *Options) lockFunctions(ctx context.Context, plan *planner.Plan) {
-	if s := o.Sources; s == nil || s.Lock == nil && !s.Locked && s.Found == nil {
+	if s := o.Sources; s == nil || len(plan.Decisions) == 0 || s.Lock == nil && !s.Locked && s.Found == nil {
 		return
 	}
 	l := functionLock{Options: o, ctx: ctx, plan: plan}
@@ -152,7 +152,7 @@ func (l *functionLock) image(text string, pin krm.Digest) {
 	case runs && !l.dec.Digest.IsZero():
 		e.Digest = l.dec.Digest
 	case l.Sources.Learns && l.dec.Allowed:
-		if e.Digest, err = l.Sources.imageDigest(l.ctx, m); err != nil {
+		if e.Digest, err = l.sources().imageDigest(l.ctx, m); err != nil {
 			l.deny(trust.Invalid, err)
 			return
 		}

@@ -151,8 +151,17 @@ func (o *Options) prepare(ctx context.Context) (end func()) {
 	if o.Plan.Fetch != nil || o.Sources == nil {
 		return func() {}
 	}
-	o.Plan.Fetch, end = o.Sources.Fetching(ctx)
+	o.Plan.Fetch, end = o.sources().Fetching(ctx)
 	return end
+}
+
+// sources returns o.Sources, which must not be nil, with the directories that are rendered.
+func (o *Options) sources() *Sources {
+	s := *o.Sources
+	if s.Rendered == nil {
+		s.Rendered = o.Dirs
+	}
+	return &s
 }
 
 // Consolidate returns the Composition of a directory as one list, and what was read for it: see [planner.Consolidate].

@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -23,6 +24,8 @@ type Sources struct {
 	// neither CacheDir nor the environment names one and the user has no place for it.
 	CacheDir string
 	NoCache  bool
+	// Rendered are the directories that the cache must not be in: what is there would be part of them. [Options.Dirs] are, if it is nil.
+	Rendered []string
 
 	// Vendor is a copy of a cache, see [cache.Cache.CopyUsed], that holds what layers refer to: nothing else is taken for that then. Whoever
 	// wrote the folder says what is in a repository, as if it was part of the tree; so catalogs and programs never come from there. Empty
@@ -135,6 +138,9 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 		dir, err = filepath.Abs(dir) // git runs elsewhere
 	}
 	if err == nil {
+		err = s.checkPlace(dir)
+	}
+	if err == nil {
 		var c *cache.Cache
 		if c, err = cache.Open(dir); err == nil {
 			return c, nil
@@ -144,4 +150,31 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 		return cache.Temporary() // nobody has asked for one, and there is no place for it, as in a container without a home
 	}
 	return nil, diag.AsError(err).Hint("--cache-dir names another folder for the cache, --no-cache does without one")
+}
+
+// checkPlace refuses a folder for the cache in a directory that is rendered.
+func (s Sources) checkPlace(dir string) error {
+	real := realPlace(dir)
+	for _, root := range s.Rendered {
+		abs, err := filepath.Abs(root)
+		if err != nil || loaders.IsRemote(root) {
+			continue
+		}
+		if root, err := loaders.Real(abs); err == nil && diag.Within(real, root) {
+			return fmt.Errorf("the cache folder %q is inside of %q, which is rendered", dir, root)
+		}
+	}
+	return nil
+}
+
+// realPlace returns an absolute path without symbolic links, as far as it exists.
+func realPlace(path string) string {
+	if real, err := loaders.Real(path); err == nil {
+		return real
+	}
+	up := filepath.Dir(path)
+	if up == path {
+		return path
+	}
+	return filepath.Join(realPlace(up), filepath.Base(path))
 }

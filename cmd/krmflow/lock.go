@@ -33,9 +33,13 @@ func (a *app) warnUnknown(plan *planner.Plan) {
 	}
 }
 
-// mismatches returns the error for what is not what it was said to be, nil if all is: a lock must not be made of it.
-func mismatches(plan *planner.Plan) error {
-	wrong := slices.DeleteFunc(slices.Clone(plan.Denied), func(d planner.Denial) bool { return d.Reason != trust.Mismatch })
+// unlockable returns the error for what no lock can be made of, nil if there is none: what is not what it was said to be, and what functions
+// need that may run here, but cannot be had.
+func unlockable(plan *planner.Plan) error {
+	wrong := slices.DeleteFunc(slices.Clone(plan.Denied), func(d planner.Denial) bool {
+		dec := plan.Decisions[d.Node]
+		return d.Reason != trust.Mismatch && (dec == nil || !dec.Allowed)
+	})
 	return render.Denied(&planner.Plan{Denied: wrong})
 }
 
@@ -94,7 +98,7 @@ func (a *app) lock(cmd *cobra.Command, args []string, u locking.Update, check bo
 	plan, err := a.plan(cmd, roots.Dirs())
 	if err == nil {
 		a.warnUnknown(plan)
-		err = errors.Join(plan.Err(), a.seen.Ambiguous(), mismatches(plan), a.strictError())
+		err = errors.Join(plan.Err(), a.seen.Ambiguous(), unlockable(plan), a.strictError())
 	}
 	if err != nil {
 		return err

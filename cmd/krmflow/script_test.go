@@ -37,6 +37,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Values[serversKey{}] = map[string]*scriptServer{}
 			env.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
+			env.Setenv("UNSHARE", unshareFlag())
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // for a PATH with krmflow and nothing else
 			return nil
 		},
@@ -50,18 +51,37 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// condition knows [sandbox], this machine isolates programs in every way that krmflow knows, [podman], and [root], the user may
-// mount file systems and become another user.
+// condition knows [sandbox], this machine isolates programs in every way that krmflow knows, [podman], [netns], unshare makes a network namespace
+// with the flag $UNSHARE, and [root], the user may mount file systems and become another user.
 func condition(name string) (bool, error) {
 	switch name {
 	case "sandbox":
 		return hasSandbox(execfn.Probe())
 	case "podman":
 		return hasPodman()
+	case "netns":
+		return hasNetNS()
 	case "root":
 		return os.Geteuid() == 0 && exec.Command("unshare", "-m", "true").Run() == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %s", name)
+}
+
+// unshareFlag returns the flag of unshare that makes a network namespace: others than root need one for users, too.
+func unshareFlag() string {
+	if os.Geteuid() == 0 {
+		return "-n"
+	}
+	return "-rn"
+}
+
+// hasNetNS reports whether there can be a network namespace without any network. Where that must not be skipped, in CI, it is an error if not.
+func hasNetNS() (bool, error) {
+	err := exec.Command("unshare", unshareFlag(), "true").Run()
+	if err != nil && executortest.MustTest() {
+		return false, fmt.Errorf("unshare %s: %w: runs without a network must be tested here", unshareFlag(), err)
+	}
+	return err == nil, nil
 }
 
 // hasSandbox reports whether programs are isolated in every way that krmflow knows. Where that must not be skipped, in CI, what is

@@ -71,7 +71,7 @@ func (f *sourceFlags) validate() error {
 // sources returns what the flags mean for a run that renders dirs. What is fetched is told while that happens.
 func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error) {
 	s := a.fetching()
-	s.Found = a.seen.Add
+	s.Found, s.Rendered = a.seen.Add, dirs
 	fs := cmd.Flags()
 	switch {
 	case a.refetches && a.vendor != "" && fs.Changed("vendor"):
@@ -106,7 +106,7 @@ func (a *app) sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 // fetching returns what the flags say about fetching, without lock file and vendor folder: these are for what layers refer to.
 func (a *app) fetching() render.Sources {
 	return render.Sources{CacheDir: a.cacheDir, NoCache: a.noCache, Options: remote.Options{
-		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.Fetch,
+		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.maxFetch, Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.log.Fetch,
 	}}
 }
 

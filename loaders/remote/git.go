@@ -23,7 +23,7 @@ import (
 
 // resolveGit asks which commit a branch or a tag is at.
 func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Origin) (reference.Version, error) {
-	g, err := newGit(ctx, r, from)
+	g, err := s.git(ctx, r, from)
 	if err != nil {
 		return reference.Version{}, err
 	}
@@ -32,7 +32,7 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 	for _, name := range names {
 		args = append(args, name, name+"^{}")
 	}
-	out, err := g.run(ctx, args...)
+	out, err := g.network(ctx, args...)
 	if err != nil {
 		return reference.Version{}, explainGit(wrap(r, err))
 	}
@@ -123,7 +123,7 @@ func (s *Session) fetchGit(ctx context.Context, r reference.Reference, v referen
 			return err
 		}
 		defer os.RemoveAll(dir)
-		g, err := newGit(ctx, r, from)
+		g, err := s.git(ctx, r, from)
 		if err != nil {
 			return err
 		}
@@ -159,11 +159,20 @@ func (g *gitRun) init(dir, commit string) error {
 // fetch gets one commit, and of its history what the options say: by its own name, or, if the server gives none but what has a name, by that.
 func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string, limits cache.Limits, options ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go g.watch(ctx, limits, cancel)
+	watched := make(chan error, 1)
+	go func() { watched <- g.watch(ctx, limits, cancel) }()
+	err := g.fetchUnwatched(ctx, r, commit, options)
+	cancel(nil)
+	if over := <-watched; err == nil {
+		err = over
+	}
+	return err
+}
+
+func (g *gitRun) fetchUnwatched(ctx context.Context, r reference.Reference, commit string, options []string) error {
 	get := func(name string) error {
 		args := slices.Concat([]string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"}, options, []string{"--", g.url, name})
-		_, err := g.run(ctx, args...)
+		_, err := g.network(ctx, args...)
 		return err
 	}
 	err := get(commit)
@@ -187,8 +196,9 @@ func (g *gitRun) fetch(ctx context.Context, r reference.Reference, commit string
 	return nil
 }
 
-// watch ends a fetch that brings more than a tree may have.
-func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.CancelCauseFunc) {
+// watch ends a fetch that brings more than a tree may have, or more than a run may bring. It returns when ctx has ended, and then counts once
+// more: a fetch may have taken less time than there is between two looks.
+func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.CancelCauseFunc) error {
 	limit := limits.Bytes
 	if limit == 0 {
 		limit = cache.DefaultBytes
@@ -196,24 +206,32 @@ func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return g.count()
 		case <-time.After(200 * time.Millisecond):
 		}
-		var size int64
-		filepath.WalkDir(g.dir, func(_ string, e fs.DirEntry, err error) error {
-			if err != nil {
-				return nil // it may go away at any time
-			}
-			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-				size += info.Size()
-			}
-			return nil
-		})
-		if size > limit {
+		if err := g.count(); err != nil {
+			cancel(err)
+		} else if g.taken > limit {
 			cancel(diag.Limitf("the repository has more than %s", diag.Size(limit)))
-			return
 		}
 	}
+}
+
+// count counts what the repository has got.
+func (g *gitRun) count() error {
+	var size int64
+	filepath.WalkDir(g.dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it may go away at any time
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		return nil
+	})
+	more := max(0, size-g.taken)
+	g.taken += more
+	return g.take(more)
 }
 
 // gitFile is a line of git's list of a commit's files.

@@ -29,6 +29,9 @@ type gitRun struct {
 	url     string // without credentials: other users see the arguments of a program
 	env     []string
 	dir     string // of the repository; empty if there is none
+	retried func(attempt int, wait time.Duration)
+	take    func(int64) error // counts what comes
+	taken   int64             // of the repository
 }
 
 // settings hold for every call. Whatever a repository or the user's configuration say, git starts no program for them.
@@ -38,7 +41,16 @@ var settings = []string{
 	"-c", "fetch.writeCommitGraph=false", "-c", "advice.detachedHead=false",
 }
 
-// newGit returns what runs git for a reference.
+// git returns what runs git for a reference.
+func (s *Session) git(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
+	g, err := newGit(ctx, r, from)
+	if err == nil {
+		g.retried, g.take = s.retried(r), s.take
+	}
+	return g, err
+}
+
+// newGit returns what runs git once: nobody is told about retries.
 func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {

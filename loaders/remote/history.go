@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -38,14 +39,15 @@ func (s *Session) fetchHistory(ctx context.Context, r reference.Reference, old, 
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	g, err := newGit(ctx, r, from)
+	g, err := s.git(ctx, r, from)
 	if err != nil {
 		return nil, err
 	}
 	if err := g.init(dir, now); err != nil {
 		return nil, err
 	}
-	if err := g.fetch(ctx, r, now, s.opt.MaxTree, fmt.Sprintf("--depth=%d", maxHistory), "--filter=tree:0"); err != nil {
+	limits := cache.Limits{Bytes: s.opt.MaxBytes} // commits are small; from a server that sends all, little is taken
+	if err := g.fetch(ctx, r, now, limits, fmt.Sprintf("--depth=%d", maxHistory), "--filter=tree:0"); err != nil {
 		return nil, err
 	}
 	all, err := g.run(ctx, "rev-list", now)

@@ -86,13 +86,8 @@ type courier struct {
 	// may have them on this machine.
 	networks bool
 	retried  func(attempt int, wait time.Duration)
+	take     func(int64) error // counts what comes
 }
-
-// The limits of retries.
-const (
-	maxRetries = 3
-	maxWait    = 10 * time.Second
-)
 
 // A statusError is an answer that is no success.
 type statusError struct{ code int }
@@ -126,22 +121,45 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", "krmflow")
 	for attempt := 1; ; attempt++ {
 		resp, err := t.RoundTrip(req)
-		if err != nil || attempt > maxRetries || !isTransient(resp.StatusCode) || req.Body != nil && req.Body != http.NoBody {
+		if resp != nil {
+			resp.Body = countedBody{resp.Body, c.take}
+		}
+		if attempt > maxRetries || !mayPass(resp, err) || !rewind(req) {
 			return resp, err
 		}
-		wait := min(retryAfter(resp.Header, attempt), maxWait)
-		if end, ok := req.Context().Deadline(); ok && time.Until(end) <= wait {
-			return resp, nil
+		wait := backoff(attempt)
+		if resp != nil {
+			wait = min(retryAfter(resp.Header, attempt), maxWait)
+			io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
 		}
-		io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
-		resp.Body.Close()
-		c.retried(attempt, wait)
-		select {
-		case <-time.After(wait):
-		case <-req.Context().Done():
-			return nil, context.Cause(req.Context())
+		if !pause(req.Context(), attempt, wait, c.retried) {
+			return resp, err
+		}
+		if resp != nil {
+			resp.Body.Close()
 		}
 	}
+}
+
+// mayPass reports whether what was sent can be sent again with another outcome: whatever is sent twice is there once.
+func mayPass(resp *http.Response, err error) bool {
+	if err != nil {
+		return isReset(err)
+	}
+	return isTransient(resp.StatusCode)
+}
+
+// rewind prepares a request to be sent once more.
+func rewind(req *http.Request) bool {
+	if req.Body == nil || req.Body == http.NoBody {
+		return true
+	}
+	if req.GetBody == nil {
+		return false
+	}
+	body, err := req.GetBody()
+	req.Body = body
+	return err == nil
 }
 
 func isTransient(code int) bool {
@@ -152,7 +170,7 @@ func isTransient(code int) bool {
 	return false
 }
 
-// retryAfter returns how long to wait before the next attempt: what the server says, else 0.2 s, twice as long each time.
+// retryAfter returns how long to wait before the next attempt: what the server says, else what [backoff] does.
 func retryAfter(h http.Header, attempt int) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n < 1<<20 {
@@ -161,7 +179,7 @@ func retryAfter(h http.Header, attempt int) time.Duration {
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, time.Until(at))
 	}
-	return 100 * time.Millisecond << attempt
+	return backoff(attempt)
 }
 
 // maxRedirects is how many redirections are followed.
@@ -189,12 +207,16 @@ func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 	}
 }
 
-// client returns what sends the requests of one fetch.
-func (s *Session) client(r reference.Reference, from Origin) *http.Client {
-	c := &courier{clients: s.clients(), from: from, host: r.Host()}
-	c.retried = func(attempt int, wait time.Duration) {
+// retried returns what tells that something is tried again.
+func (s *Session) retried(r reference.Reference) func(int, time.Duration) {
+	return func(attempt int, wait time.Duration) {
 		s.tell(Event{Reference: r.String(), State: Retrying, Attempt: attempt, Wait: wait})
 	}
+}
+
+// client returns what sends the requests of one fetch.
+func (s *Session) client(r reference.Reference, from Origin) *http.Client {
+	c := &courier{clients: s.clients(), from: from, host: r.Host(), retried: s.retried(r), take: s.take}
 	return &http.Client{Transport: c, CheckRedirect: checkRedirect(!r.Pin.IsZero())}
 }
 

@@ -123,7 +123,7 @@ func TestHTTPSBadServers(t *testing.T) {
 		answer http.HandlerFunc
 		kind   error
 		says   string
-		tries  int64
+		tries  int64 // 0 for as many as there is time for
 	}{
 		"truncated": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "2000")
@@ -151,7 +151,7 @@ func TestHTTPSBadServers(t *testing.T) {
 		"to file":       {redirect("file:///etc/passwd"), ErrRetrieval, "from https to file", 1},
 		"to another":    {redirect("https://example.com/x"), ErrRetrieval, "to example.com", 1},
 		"to itself":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }, ErrRetrieval, "more than 3 times", 4},
-		"hangs up":      {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, ErrRetrieval, "", 1},
+		"hangs up":      {func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, ErrRetrieval, "", 0},
 		"many headers":  {func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X", strings.Repeat("x", 100_000)) }, ErrRetrieval, "header", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestHTTPSBadServers(t *testing.T) {
 			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "canary.yaml") {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
-			if n := srv.requests.Load(); n != test.tries {
+			if n := srv.requests.Load(); n != test.tries && test.tries > 0 {
 				t.Errorf("%d requests", n)
 			}
 			if took := time.Since(start); took > 3*time.Second {

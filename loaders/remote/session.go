@@ -46,6 +46,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBytes bounds a file, an archive or an artifact as it is sent. The default is 64 MiB.
 	MaxBytes int64
+	// Total counts for several sessions, which bring 64 times as much as MaxBytes together at most. Without it, a session counts by itself.
+	Total *Total
 	// MaxTree bounds a repository or an archive when it is unpacked.
 	MaxTree cache.Limits
 	// Parallel is how many fetches there are at the same time. The default is 8.
@@ -102,6 +104,7 @@ func NewSession(opt Options) *Session {
 	opt.Timeout = cmp.Or(opt.Timeout, 30*time.Second)
 	opt.MaxBytes = cmp.Or(opt.MaxBytes, 64<<20)
 	opt.Parallel = cmp.Or(opt.Parallel, 8)
+	opt.Total = cmp.Or(opt.Total, &Total{})
 	s := &Session{opt: opt, slots: make(chan struct{}, opt.Parallel)}
 	s.clients = sync.OnceValue(func() clients { return newClients(opt.Transport) })
 	return s
@@ -249,6 +252,9 @@ func (s *Session) bounded(ctx context.Context, r reference.Reference, begin Stat
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+	if err := s.take(0); err != nil {
+		return wrap(r, err)
 	}
 	limit := cmp.Or(r.Timeout, s.opt.Timeout)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
