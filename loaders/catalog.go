@@ -63,3 +63,15 @@ func (l *Local) FetchFile(address string, limit int64) ([]byte, error) {
 	}
 	return src.Data, nil
 }
+
+// A Signature is one that a registry holds.
+type Signature = remote.Signature
+
+// FetchSignatures returns the signatures that a registry holds of the artifact that the user names by an address with its digest.
+func (l *Local) FetchSignatures(address string) ([]Signature, error) {
+	c, err := l.fetch(address, reference.Signatures, remote.FromUser)
+	if err != nil {
+		return nil, err
+	}
+	return c.Signatures, nil
+}

@@ -353,3 +353,19 @@ func (l *Local) fetchedName(abs string) string {
 	}
 	return strings.TrimPrefix(abs, fetchedRoot)
 }
+
+// Address returns the address of a path in a repository that was fetched, without credentials. It is empty for every other path.
+func (l *Local) Address(abs string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.trees {
+		if rel, ok := t.path(abs); ok && t.repo != "" {
+			address := "git::" + t.repo + "//" + rel
+			if t.ref != "" {
+				address += "?ref=" + t.ref
+			}
+			return address
+		}
+	}
+	return ""
+}

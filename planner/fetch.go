@@ -12,7 +12,7 @@ import (
 
 // withFetches returns g with a node for each image and program that its functions need, before the first of them. Functions that are
 // denied need none, and nothing is pulled of what exists on this machine alone.
-func withFetches(g *graph.Graph) *graph.Graph {
+func withFetches(g *graph.Graph, name func(path string) string) *graph.Graph {
 	type fetched struct {
 		place, program string
 		digest         krm.Digest
@@ -31,10 +31,10 @@ func withFetches(g *graph.Graph) *graph.Graph {
 		}
 		if needsFetch(n) {
 			f := n.Op.(graph.Call).Function
-			key := fetched{f.Image + f.URI, f.Program, f.Digest}
+			key := fetched{f.Image + f.URI + f.Archive, f.Program, f.Digest}
 			id, ok := fetches[key]
 			if !ok {
-				id = out.Add(fetch(n, f))
+				id = out.Add(fetch(n, f, name))
 				fetches[key] = id
 			}
 			copied.After = []graph.NodeID{id}
@@ -50,26 +50,29 @@ func withFetches(g *graph.Graph) *graph.Graph {
 // needsFetch reports whether n calls a function whose image can be pulled or whose program is fetched.
 func needsFetch(n *graph.Node) bool {
 	call, ok := n.Op.(graph.Call)
-	return ok && (call.Function.URI != "" || call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/"))
+	return ok && (call.Function.URI != "" || call.Function.Archive != "" || call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/"))
 }
 
 // fetch returns the node that obtains the image or the program of f, which n is the first to call.
-func fetch(n *graph.Node, f function.Function) *graph.Node {
+func fetch(n *graph.Node, f function.Function, name func(path string) string) *graph.Node {
 	id, summary := f.Image, "pulled unless it is on this machine"
-	if f.URI != "" {
+	switch {
+	case f.URI != "":
 		id, summary = diag.Redact(f.URI), "fetched unless it is in the cache"
+	case f.Archive != "":
+		id, summary = name(f.Archive), "unpacked"
 	}
-	if f.Program != "" && f.URI != "" {
+	if f.Program != "" && f.Image == "" {
 		summary = f.Program + " in it, " + summary
 	}
 	if !f.Digest.IsZero() && !strings.HasSuffix(id, f.Digest.String()) {
 		id += "@" + f.Digest.String()
 	}
 	what := function.Function{
-		Name: f.Name, Node: id, Runtime: f.Runtime, Digest: f.Digest, Unverified: f.Unverified, Image: f.Image, URI: f.URI, Program: f.Program, Bin: f.Bin,
+		Name: f.Name, Node: id, Runtime: f.Runtime, Digest: f.Digest, Unverified: f.Unverified, Image: f.Image, URI: f.URI, Archive: f.Archive, Program: f.Program, Bin: f.Bin,
 		Unsandboxed: f.Unsandboxed, Limits: f.Limits,
 	}
-	if f.URI == "" {
+	if f.Image != "" {
 		what.Program, what.Bin, what.Unsandboxed = "", "", false
 	}
 	return &graph.Node{ID: id, Op: graph.Fetch{Function: what}, Summary: summary, Origin: n.Origin, Layer: n.Layer, Item: n.Item}

@@ -158,7 +158,7 @@ func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 		// Nodes that only a failed root needs must not run.
 		c.plan.Graph = c.draft.g.Only(func(graph.Root) bool { return true })
 	}
-	c.plan.Graph = withFetches(c.plan.Graph)
+	c.plan.Graph = withFetches(c.plan.Graph, c.files.Name)
 	c.trusted.Decide()
 	if c.plan.foundAll() {
 		c.trusted.Unread()

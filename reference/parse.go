@@ -18,11 +18,12 @@ type Use int
 
 // The uses.
 const (
-	Any     Use = iota // an entry of resources: a file, or a layer
-	Dir                // a layer
-	File               // a patch, a schema, data: without a scheme it is a path, except in the form repo.git/path@ref
-	Catalog            // a catalog: a file in any form
-	Blob               // a program: what is sent, also if it is an archive
+	Any        Use = iota // an entry of resources: a file, or a layer
+	Dir                   // a layer
+	File                  // a patch, a schema, data: without a scheme it is a path, except in the form repo.git/path@ref
+	Catalog               // a catalog: a file in any form
+	Blob                  // a program: what is sent, also if it is an archive
+	Signatures            // the signatures of an artifact, which has a digest
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.

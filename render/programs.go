@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/reference"
 	"github.com/krmflow/krmflow/scheduler"
@@ -31,8 +32,8 @@ type programs struct {
 
 // A programKey says which program it is, and what it is called.
 type programKey struct {
-	uri, member, name string
-	digest            krm.Digest
+	uri, archive, member, name string
+	digest                     krm.Digest
 }
 
 // A local program is one that was fetched.
@@ -61,16 +62,16 @@ func (s Sources) programs() (p *programs, end func()) {
 	}
 }
 
-// local returns f with a program of this machine in place of the one that is fetched.
+// local returns f with a program of its own in place of one that is fetched or in an archive.
 func (p *programs) local(ctx context.Context, f function.Function) (function.Function, error) {
-	if f.URI == "" {
+	if f.URI == "" && f.Archive == "" {
 		return f, nil
 	}
 	if p == nil {
 		return f, fmt.Errorf("%s: %q is remote, and nothing is fetched here", f.Name, diag.Redact(f.URI))
 	}
 	address, _, _ := strings.Cut(f.URI, "?")
-	key := programKey{f.URI, f.Program, cmp.Or(f.Bin, path.Base(address)), f.Digest}
+	key := programKey{f.URI, f.Archive, f.Program, cmp.Or(f.Bin, path.Base(address)), f.Digest}
 	p.mu.Lock()
 	get := p.known[key]
 	if get == nil {
@@ -82,7 +83,8 @@ func (p *programs) local(ctx context.Context, f function.Function) (function.Fun
 	if err != nil {
 		return f, diag.Errorf(diag.Pos{}, "", "%s: %w", f.Name, err)
 	}
-	f.URI, f.Program, f.Root, f.Digest = "", found.path, filepath.Dir(found.path), found.digest
+	f.URI, f.Archive = "", ""
+	f.Program, f.Root, f.Digest = found.path, filepath.Dir(found.path), found.digest
 	return f, nil
 }
 
@@ -91,14 +93,10 @@ func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := reference.Parse(key.uri, reference.Blob)
-	if err != nil {
-		return nil, err
-	}
 	if key.digest.IsZero() {
 		return nil, errors.New("nothing says which program it is") // trust demands it
 	}
-	program, err := in.Program(ctx, r, key.member, key.digest, remote.FromUser)
+	program, err := in.program(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +114,26 @@ func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
 	}
 	l := &local{filepath.Join(dir, name), krm.DigestOf(program.Data)}
 	return l, os.WriteFile(l.path, program.Data, 0o500)
+}
+
+// program returns the program of a key, verified.
+func (in opened) program(ctx context.Context, key programKey) (*remote.Program, error) {
+	if key.archive != "" {
+		data, err := loaders.ReadFile(key.archive, loaders.MaxProgram)
+		if err != nil {
+			return nil, err
+		}
+		p, err := in.Extract(data, key.member, key.digest)
+		if errors.Is(err, remote.ErrVerification) {
+			err = fmt.Errorf("the archive %s does not match the trusted catalog: %w", diag.OneLine(key.archive), err)
+		}
+		return p, err
+	}
+	r, err := reference.Parse(key.uri, reference.Blob)
+	if err != nil {
+		return nil, err
+	}
+	return in.Program(ctx, r, key.member, key.digest, remote.FromUser)
 }
 
 // A fetchingExecutor is an executor for functions whose programs may have to be fetched.

@@ -57,13 +57,17 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		if err != nil {
 			return nil, err
 		}
-		session, fromVendor := ordinary, s.Vendor != "" && use != reference.Catalog && use != reference.Blob
+		session, fromVendor := ordinary, s.Vendor != "" && use != reference.Catalog && use != reference.Blob && use != reference.Signatures
 		if fromVendor {
 			session = vendored
 		}
 		in, err := session()
 		if err != nil {
 			return nil, err
+		}
+		if use == reference.Signatures { // they are verified, which no lock can do better
+			list, err := in.Signatures(ctx, r, from)
+			return &remote.Content{Reference: r, Signatures: list}, err
 		}
 		c, err := s.locked(text, use, r, func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) })
 		if err == nil && s.Moved != nil {

@@ -1,8 +1,6 @@
 package trust
 
 import (
-	"io/fs"
-	"path"
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
@@ -13,7 +11,6 @@ import (
 func (x *decider) remoteProgram(e *catalog.Entry, p catalog.Platform) {
 	ref, err := catalog.ParseRef(p.URI)
 	isRemote := e.Catalog.Ref.Remote()
-	member := path.Clean(strings.ReplaceAll(p.Bin, `\`, "/"))
 	archive := err == nil && isArchive(strings.SplitN(ref.Location, "?", 2)[0])
 	switch pin := p.Pin.Err(); {
 	case isRemote && (strings.HasPrefix(p.URI, "file:") || err == nil && ref.OfMachine()):
@@ -28,11 +25,9 @@ func (x *decider) remoteProgram(e *catalog.Entry, p catalog.Platform) {
 	case ref.Scheme != catalog.OCI && p.Pin.Given && !ref.Pin.IsZero() && ref.Pin != p.Pin.Digest:
 		x.deny(Mismatch, nil, "%s cannot be verified: the address says %s and sha256 beside it says %s", e, ref.Pin, p.Pin.Digest)
 		return
-	case archive && p.Bin == "":
-		x.deny(Invalid, nil, "the program %s of %s is in an archive, and bin does not say which file it is", x.d.Source, e)
-		return
-	case p.Bin != "" && (!fs.ValidPath(member) || member == "."):
-		x.deny(Invalid, nil, "bin %q of %s is no path in an archive", p.Bin, e)
+	}
+	member, ok := x.member(e, p, archive || p.Bin != "")
+	if !ok {
 		return
 	}
 	x.d.Digest = programPin(ref, p)

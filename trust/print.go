@@ -22,7 +22,7 @@ func (d *Decision) Line() string {
 	switch {
 	case d.Function.Unverified:
 		add("UNVERIFIED")
-	case d.Allowed && d.Entry != nil && (d.Runtime == function.RuntimeContainer || d.Function.URI != ""):
+	case d.Allowed && d.Entry != nil && (d.Runtime == function.RuntimeContainer || d.Function.URI != "" || d.Function.Archive != ""):
 		add("pinned") // the executor verifies it, before any function runs
 	case d.Allowed && d.Entry != nil:
 		add("verified")

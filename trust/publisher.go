@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/catalog/signature"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -30,8 +31,6 @@ func publisher(item yaml.Cursor) (p Publisher) {
 		e, ok := configured(c, text)
 		switch {
 		case !ok:
-		case e.Ref.Scheme == catalog.OCI:
-			c.Errorf("signatures of artifacts are not verified").Hint("trust them by their digest: list them under trustedCatalogs, with @sha256:…")
 		case !e.Ref.Pin.IsZero():
 			c.Errorf("what a publisher signs has no pin").Hint("list what has one under trustedCatalogs")
 		default:
@@ -45,6 +44,10 @@ func publisher(item yaml.Cursor) (p Publisher) {
 			continue
 		}
 		p.Keys = append(p.Keys, key)
+	}
+	artifact := func(e Configured) bool { return e.Ref.Scheme == catalog.OCI }
+	if len(p.Keys) > 0 && slices.ContainsFunc(p.Places, artifact) && !slices.ContainsFunc(p.Keys, signature.Key.SignsArtifacts) {
+		item.Field("keys").Errorf("none of them can sign what is in a registry").Hint("cosign does that; its public keys are in PEM")
 	}
 	return p
 }
@@ -87,6 +90,23 @@ func (p *Publisher) Verify(end string, data, sig []byte) error {
 			return nil
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", key.Kind, err))
+	}
+	return errors.Join(errs...)
+}
+
+// VerifyArtifact returns nil if what a registry holds as a signature says that one of the publisher's keys has signed the artifact with a digest:
+// see [signature.Key.VerifyArtifact].
+func (p *Publisher) VerifyArtifact(digest krm.Digest, data []byte, text string) error {
+	var errs []error
+	for _, key := range p.Keys {
+		if !key.SignsArtifacts() {
+			continue
+		}
+		err := key.VerifyArtifact(digest.String(), data, text)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -165,7 +165,8 @@ func TestDecide(t *testing.T) {
 		{"a remote program with two digests", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn#sha256=" + hexB + "', sha256: " + hexA + "}}"}, 4, []string{hexA, hexB}},
 		{"a remote archive without bin", Policy{}, "", []string{"{exec: {path: 'https://e.co/fn.tgz', sha256: " + hexA + "}}"}, 1, []string{"bin does not say which file"}},
 		{"a scheme that nobody knows", Policy{}, "", []string{"{exec: {path: 's3://e.co/fn', sha256: " + hexA + "}}"}, 1, []string{"s3 is not supported"}},
-		{"an archive", Policy{}, "", []string{"{exec: {path: fn.tar.gz, sha256: " + hexA + "}}"}, 1, []string{"not supported yet"}},
+		{"an archive without bin", Policy{}, "", []string{"{exec: {path: fn.tar.gz, sha256: " + hexA + "}}"}, 1, []string{"bin does not say which file"}},
+		{"a path out of an archive", Policy{}, "", []string{"{exec: {path: fn.tar.gz, bin: ../sh, sha256: " + hexA + "}}"}, 1, []string{"no path in an archive"}},
 
 		// The grid of the flags for uncatalogued functions.
 		{"inline exec, no flags", Policy{}, "{exec: {path: fn.sh}}", nil, 3, []string{"exec fn.sh is in no trusted catalog", "allow --enable-alpha-plugins --enable-exec"}},

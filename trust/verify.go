@@ -99,8 +99,8 @@ func below(path, dir string) bool {
 	return path != dir && diag.Within(path, dir) && filepath.Clean(path) == path
 }
 
-// found returns the program at path, which root must contain, and what is wrong with it.
-func (x *decider) found(root, path string) (Program, bool) {
+// found returns the program at path, which root must contain, and what is wrong with it. If data is true it is no program itself.
+func (x *decider) found(root, path string, data bool) (Program, bool) {
 	shown := diag.Redact(path)
 	switch {
 	case filepath.IsAbs(path):
@@ -128,7 +128,7 @@ func (x *decider) found(root, path string) (Program, bool) {
 		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", shown, p.Real, root)
 	case p.Digest.IsZero():
 		x.deny(Mismatch, nil, "the program %s was not hashed", shown)
-	case x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0: // what other runtimes take may be data
+	case !data && x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0: // what other runtimes take may be data
 		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real, p.Mode.Perm()).Hint("chmod +x makes it so")
 	default:
 		return p, true
@@ -147,11 +147,13 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	case dir == "":
 		x.deny(Untrusted, nil, "%s cannot name a path on this machine: %s", e, x.d.Source)
 		return
-	case isArchive(p.URI):
-		x.deny(Invalid, nil, "the program %s of %s is in an archive, which is not supported yet", x.d.Source, e)
+	}
+	archive := isArchive(p.URI)
+	member, named := x.member(e, p, archive)
+	if !named {
 		return
 	}
-	found, ok := x.found(dir, p.URI)
+	found, ok := x.found(dir, p.URI, archive)
 	x.d.Digest = found.Digest
 	if pin := p.Pin.Err(); pin != nil {
 		x.deny(Mismatch, nil, "%s cannot be verified: sha256: %v", e, pin)
@@ -162,12 +164,31 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	}
 	x.fn.Program, x.fn.Root, x.fn.Digest, x.fn.Bin = found.Real, dir, found.Digest, binName(p.Bin)
 	x.arguments(e)
+	if archive {
+		x.fn.Program, x.fn.Archive = member, found.Real
+	}
 	switch {
 	case !p.Pin.Given:
 		x.unverified(e, found.Digest)
+	case archive: // it may be that of the file in it, which only unpacking tells
+		x.d.Digest, x.fn.Digest = p.Pin.Digest, p.Pin.Digest
 	case p.Pin.Digest != found.Digest:
 		x.mismatch(e, x.d.Source, p.Pin.Digest, found.Digest)
 	}
+}
+
+// member returns the path in an archive that an entry names, and whether it is one. What is not in an archive needs none.
+func (x *decider) member(e *catalog.Entry, p catalog.Platform, archive bool) (string, bool) {
+	member := path.Clean(strings.ReplaceAll(p.Bin, `\`, "/"))
+	switch {
+	case archive && p.Bin == "":
+		x.deny(Invalid, nil, "the program %s of %s is in an archive, and bin does not say which file it is", x.d.Source, e)
+		return "", false
+	case archive && (!fs.ValidPath(member) || member == "."):
+		x.deny(Invalid, nil, "bin %q of %s is no path in an archive", p.Bin, e)
+		return "", false
+	}
+	return member, true
 }
 
 // arguments gives the program of an entry the arguments that the configuration says.
@@ -243,7 +264,7 @@ func (x *decider) image(e *catalog.Entry) {
 func (x *decider) inlineProgram() {
 	in := x.r.Inline.Exec
 	x.d.Source = diag.Redact(in.Path)
-	found, ok := x.found(x.r.Dir, in.Path)
+	found, ok := x.found(x.r.Dir, in.Path, false)
 	if !ok {
 		return
 	}

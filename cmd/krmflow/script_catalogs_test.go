@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
@@ -106,36 +107,60 @@ func artifact(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: artifact HOST/NAME:TAG VARIABLE MEDIATYPE=FILE...")
 	}
-	host, rest, _ := strings.Cut(args[0], "/")
-	name, tag, _ := strings.Cut(rest, ":")
-	base := "http://" + host + "/v2/" + name
-	send := func(method, url, mediaType, body string) *http.Response {
-		req, err := http.NewRequest(method, url, strings.NewReader(body))
-		ts.Check(err)
-		req.Header.Set("Content-Type", mediaType)
-		resp, err := http.DefaultClient.Do(req)
-		ts.Check(err)
-		resp.Body.Close()
-		if resp.StatusCode >= 300 {
-			ts.Fatalf("%s %s: %s", method, url, resp.Status)
-		}
-		return resp
+	place, tag := args[0], "latest"
+	if i := strings.LastIndexByte(place, ':'); i > strings.LastIndexByte(place, '/') {
+		place, tag = place[:i], place[i+1:]
 	}
-	upload := func(mediaType, title, data string) map[string]any {
-		sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(data)))
-		to := send("POST", base+"/blobs/uploads/", "", "").Header.Get("Location")
-		send("PUT", to+"&digest="+sum, "application/octet-stream", data)
-		return map[string]any{"mediaType": mediaType, "digest": sum, "size": len(data), "annotations": map[string]string{"org.opencontainers.image.title": title}}
-	}
+	repo := newRepository(ts, place)
 	var layers []any
 	for _, arg := range args[2:] {
 		mediaType, file, _ := strings.Cut(arg, "=")
-		layers = append(layers, upload(mediaType, filepath.Base(file), ts.ReadFile(file)))
+		layers = append(layers, repo.upload(mediaType, ts.ReadFile(file), map[string]string{"org.opencontainers.image.title": filepath.Base(file)}))
 	}
-	const manifestType = "application/vnd.oci.image.manifest.v1+json"
-	text, err := json.Marshal(map[string]any{
-		"schemaVersion": 2, "mediaType": manifestType, "config": upload("application/vnd.oci.empty.v1+json", "", "{}"), "layers": layers,
-	})
-	ts.Check(err)
-	ts.Setenv(args[1], send("PUT", base+"/manifests/"+tag, manifestType, string(text)).Header.Get("Docker-Content-Digest"))
+	ts.Setenv(args[1], repo.manifest(tag, "application/vnd.oci.image.manifest.v1+json", map[string]any{
+		"config": repo.upload("application/vnd.oci.empty.v1+json", "{}", nil), "layers": layers,
+	})["digest"].(string))
+}
+
+// A repository is one of a registry on this machine.
+type repository struct {
+	ts   *testscript.TestScript
+	base string
+}
+
+// newRepository returns the repository HOST/NAME.
+func newRepository(ts *testscript.TestScript, place string) repository {
+	host, name, _ := strings.Cut(place, "/")
+	return repository{ts, "http://" + host + "/v2/" + name}
+}
+
+func (r repository) send(method, url, mediaType, body string) *http.Response {
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	r.ts.Check(err)
+	req.Header.Set("Content-Type", mediaType)
+	resp, err := http.DefaultClient.Do(req)
+	r.ts.Check(err)
+	resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		r.ts.Fatalf("%s %s: %s", method, url, resp.Status)
+	}
+	return resp
+}
+
+// upload stores data and returns what a manifest says about it.
+func (r repository) upload(mediaType, data string, annotations map[string]string) map[string]any {
+	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(data)))
+	to := r.send("POST", r.base+"/blobs/uploads/", "", "").Header.Get("Location")
+	r.send("PUT", to+"&digest="+sum, "application/octet-stream", data)
+	return map[string]any{"mediaType": mediaType, "digest": sum, "size": len(data), "annotations": annotations}
+}
+
+// manifest stores one under a tag, or under its digest if tag is empty, and returns what an index says about it.
+func (r repository) manifest(tag, mediaType string, m map[string]any) map[string]any {
+	m["schemaVersion"], m["mediaType"] = 2, mediaType
+	text, err := json.Marshal(m)
+	r.ts.Check(err)
+	sum := fmt.Sprintf("sha256:%x", sha256.Sum256(text))
+	r.send("PUT", r.base+"/manifests/"+cmp.Or(tag, sum), mediaType, string(text))
+	return map[string]any{"mediaType": mediaType, "digest": sum, "size": len(text)}
 }

@@ -50,7 +50,7 @@ func (a *app) refuseInput(dest string, plan *planner.Plan, others ...string) err
 		others = append(others, src.File)
 	}
 	for call := range plan.Graph.Calls() {
-		others = append(others, call.Function.Program)
+		others = append(others, call.Function.Program, call.Function.Archive)
 	}
 	for _, p := range a.thirdParty {
 		others = append(others, p.Path)

@@ -1,5 +1,5 @@
-// Package catalogs is about catalogs as documents, for those who write or judge them: what krmflow view catalog shows of one, and what
-// krmflow edit generate-catalog writes.
+// Package catalogs is about catalogs as documents, for those who write or judge them: what krmflow view catalog shows of one, what
+// krmflow edit generate-catalog writes, and what it takes out of configurations then.
 package catalogs
 
 import (

@@ -43,6 +43,8 @@ type Function struct {
 	// Digest that of the program, of the archive, or of the artifact. Executors do not get it: who runs a plan fetches the program, verifies
 	// it, and says where it is.
 	URI string
+	// Archive is the real path of an archive of this machine, in the same way: Program is then a path in it, and Digest that of one of them.
+	Archive string
 	// Program and Root are for all runtimes but RuntimeContainer: the real path of the file and the directory that it must not leave. Args
 	// follow the program's name; Dir is the working directory, Root if it is empty.
 	Program, Root string

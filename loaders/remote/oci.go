@@ -168,6 +168,8 @@ func (s *Session) fetchLayer(ctx context.Context, reg *registry, layer descripto
 // A digestError says that a registry sends other content than it names.
 type digestError struct{ want, got krm.Digest }
 
+func (e *digestError) Unwrap() error { return ErrVerification }
+
 func (e *digestError) Error() string { return fmt.Sprintf("it must be %s, and is %s", e.want, e.got) }
 
 // parseManifest reads the manifest of an artifact.

@@ -35,16 +35,12 @@ func (s *Session) Program(ctx context.Context, r reference.Reference, member str
 			return nil, err
 		}
 	}
-	p := &Program{Data: data, Sent: krm.DigestOf(data)}
-	verified := want.IsZero() || p.Sent == want
-	if member != "" && isArchive(data) {
-		if p.Data, err = s.member(data, member); err != nil {
-			return nil, wrap(r, err)
-		}
-		verified = verified || krm.DigestOf(p.Data) == want
-	}
-	if !verified {
-		return nil, mismatch(r, want, p.Sent)
+	p, err := s.Extract(data, member, want)
+	var wrong *digestError
+	if errors.As(err, &wrong) {
+		return nil, mismatch(r, wrong.want, wrong.got)
+	} else if err != nil {
+		return nil, wrap(r, err)
 	}
 	if !want.IsZero() {
 		keep := data
@@ -54,6 +50,24 @@ func (s *Session) Program(ctx context.Context, r reference.Reference, member str
 		_, err = s.opt.Cache.Put(keep) // for the next run, which finds it by its digest
 	}
 	return p, err
+}
+
+// Extract returns the program member of data, which nobody needs to have verified. It is data itself if that is no archive, or member is empty. Want is the
+// digest of data or of the program, or zero. What has another one is an error that wraps [ErrVerification].
+func (s *Session) Extract(data []byte, member string, want krm.Digest) (*Program, error) {
+	p := &Program{Data: data, Sent: krm.DigestOf(data)}
+	verified := want.IsZero() || p.Sent == want
+	if member != "" && isArchive(data) {
+		var err error
+		if p.Data, err = s.member(data, member); err != nil {
+			return nil, err
+		}
+		verified = verified || krm.DigestOf(p.Data) == want
+	}
+	if !verified {
+		return nil, &digestError{want: want, got: p.Sent}
+	}
+	return p, nil
 }
 
 // blob returns what is sent for a reference, as it is sent.

@@ -132,6 +132,8 @@ type Content struct {
 	Tree *cache.Tree
 	// MediaType is that of a single file, as a registry tells.
 	MediaType string
+	// Signatures are all that there is of a reference of the use [reference.Signatures].
+	Signatures []Signature
 
 	data []byte
 }

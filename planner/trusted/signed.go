@@ -26,6 +26,9 @@ func (c *Catalogs) verify(t *trust.Trusted, data []byte) bool {
 	if p == nil || t.Content != nil || !t.Ref.Pin.IsZero() && !t.Named {
 		return true
 	}
+	if t.Ref.Scheme == catalog.OCI {
+		return c.verifyArtifact(t, p)
+	}
 	var why []string
 	for _, end := range p.Ends() {
 		sig, err := c.beside(t.Ref, end)
@@ -38,6 +41,31 @@ func (c *Catalogs) verify(t *trust.Trusted, data []byte) bool {
 		}
 		text, _ := diag.Parts(err)
 		why = append(why, diag.OneLine(t.Ref.Sibling(end).Show()+": "+text))
+	}
+	c.refuse(t, trust.Unsigned(t.Ref, p.Name, why), nil)
+	return false
+}
+
+// verifyArtifact reports whether a registry has a signature of the artifact that a catalog is.
+func (c *Catalogs) verifyArtifact(t *trust.Trusted, p *trust.Publisher) bool {
+	at := t.Ref
+	at.Pin = t.Digest
+	signatures, err := c.Files.FetchSignatures(at.Address())
+	var why []string
+	switch {
+	case err != nil:
+		text, _ := diag.Parts(err)
+		why = []string{diag.OneLine(text)}
+	case len(signatures) == 0:
+		why = []string{"the registry has no signature of " + t.Digest.String()}
+	}
+	for _, sig := range signatures {
+		err := p.VerifyArtifact(t.Digest, sig.Data, sig.Text)
+		if err == nil {
+			t.Signed = p.Name
+			return true
+		}
+		why = append(why, diag.OneLine(err.Error()))
 	}
 	c.refuse(t, trust.Unsigned(t.Ref, p.Name, why), nil)
 	return false

@@ -128,6 +128,10 @@ func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 		return catalog.Ref{}
 	}
 	ref = ref.In(l.Dir)
+	if beside, err := catalog.ParseRef(c.Files.Address(ref.Location)); err == nil { // a layer of a repository that was fetched
+		beside.Pin = ref.Pin
+		ref = beside
+	}
 	path := ref.Location
 	if !ref.Remote() {
 		if real, err := loaders.Real(path); err == nil {

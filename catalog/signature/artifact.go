@@ -1,0 +1,88 @@
+package signature
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// SignsArtifacts reports whether there can be signatures by the key in registries.
+func (k Key) SignsArtifacts() bool { return k.Kind == "cosign" }
+
+// VerifyArtifact returns nil if data, which cosign has stored beside the artifact of a registry with the digest sha256:HEX, says that the key
+// has signed this artifact: text is the signature of data in base64, or empty if data is a bundle of Sigstore. The errors are those of
+// [Key.Verify]; only keys of cosign have such signatures.
+func (k Key) VerifyArtifact(digest string, data []byte, text string) error {
+	if !k.SignsArtifacts() {
+		return errors.New("signatures of artifacts are by keys of cosign")
+	}
+	if text == "" {
+		return k.verifyBundle(digest, data)
+	}
+	if err := k.verify(data, []byte(text)); err != nil {
+		return err
+	}
+	var signed struct {
+		Critical struct {
+			Image struct {
+				Digest string `json:"docker-manifest-digest"`
+			} `json:"image"`
+			Type string `json:"type"`
+		} `json:"critical"`
+	}
+	if err := json.Unmarshal(data, &signed); err != nil {
+		return errors.New("what is signed is not about an artifact")
+	}
+	if t := signed.Critical.Type; t != "cosign container image signature" && t != signPredicate {
+		return fmt.Errorf("what is signed is of the type %q", t)
+	}
+	return sameArtifact(digest, signed.Critical.Image.Digest)
+}
+
+// signPredicate is the type of a statement that means nothing but that an artifact is signed. Others say what is in it, or how it was made.
+const signPredicate = "https://sigstore.dev/cosign/sign/v1"
+
+const inToto = "application/vnd.in-toto+json"
+
+// verifyBundle verifies a statement in an envelope of DSSE, as newer versions of cosign store it.
+func (k Key) verifyBundle(digest string, data []byte) error {
+	var bundle struct {
+		Envelope struct {
+			Payload     []byte `json:"payload"`
+			PayloadType string `json:"payloadType"`
+			Signatures  []struct {
+				Sig []byte `json:"sig"`
+			} `json:"signatures"`
+		} `json:"dsseEnvelope"`
+	}
+	e := &bundle.Envelope
+	if err := json.Unmarshal(data, &bundle); err != nil || len(e.Signatures) != 1 || e.PayloadType != inToto {
+		return errors.New("the bundle has no signed statement")
+	}
+	signed := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload)
+	if err := k.verify(signed, []byte(base64.StdEncoding.EncodeToString(e.Signatures[0].Sig))); err != nil {
+		return err
+	}
+	var statement struct {
+		PredicateType string `json:"predicateType"`
+		Subject       []struct {
+			Digest map[string]string `json:"digest"`
+		} `json:"subject"`
+	}
+	if err := json.Unmarshal(e.Payload, &statement); err != nil || len(statement.Subject) != 1 {
+		return errors.New("what is signed is not about one artifact")
+	}
+	if statement.PredicateType != signPredicate {
+		return fmt.Errorf("what is signed is a statement of the type %q", statement.PredicateType)
+	}
+	return sameArtifact(digest, "sha256:"+statement.Subject[0].Digest["sha256"])
+}
+
+func sameArtifact(want, got string) error {
+	if !strings.HasPrefix(want, "sha256:") || len(want) != len("sha256:")+64 || got != want {
+		return fmt.Errorf("the signature is one of the artifact %q", got)
+	}
+	return nil
+}

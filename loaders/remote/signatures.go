@@ -1,0 +1,200 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// A Signature is what a registry holds as a signature of an artifact. Nobody has verified it.
+type Signature struct {
+	// Data is what was signed, or a bundle of Sigstore with that and the signature.
+	Data []byte
+	// Text is the signature of Data in base64, empty if Data is a bundle.
+	Text string
+}
+
+// The forms in which cosign stores signatures.
+const (
+	signedLayer         = "application/vnd.dev.cosign.simplesigning.v1+json"
+	signedArtifact      = "application/vnd.dev.cosign.artifact.sig.v1+json"
+	bundlePrefix        = "application/vnd.dev.sigstore.bundle"
+	signatureAnnotation = "dev.cosignproject.cosign/signature"
+)
+
+// What a registry may hold as signatures of one artifact: manifests, layers of each, and bytes of a layer. No more is looked at.
+const (
+	maxSignatures = 64
+	maxSignature  = 1 << 20
+)
+
+// Signatures returns the signatures of the artifact that r names by its digest: those under the tag that cosign derives of it, and those
+// that refer to it. Others may be added at any time, so the registry is asked each time; with [Options].Offline they are those that were
+// there when it was asked last. The errors are those of [Session.Open].
+func (s *Session) Signatures(ctx context.Context, r reference.Reference, from Origin) ([]Signature, error) {
+	if err := s.allow(r, from); err != nil {
+		return nil, err
+	}
+	if r.Scheme != reference.OCI || r.Pin.IsZero() {
+		return nil, errors.New("only artifacts of a registry have signatures there")
+	}
+	key := r.Location + " " + r.Pin.String()
+	if s.opt.Offline {
+		return s.storedSignatures(r, key)
+	}
+	var list []Signature
+	err := s.fetch(ctx, r, func(ctx context.Context) error {
+		return s.registry(r, from, func(reg *registry) (err error) {
+			list, err = reg.signatures(ctx, r.Pin)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.opt.Cache.Put(data)
+	if err != nil {
+		return nil, err
+	}
+	return list, s.opt.Cache.Record("signatures", key, d)
+}
+
+func (s *Session) storedSignatures(r reference.Reference, key string) (list []Signature, err error) {
+	d, ok := s.opt.Cache.Lookup("signatures", key)
+	if !ok {
+		return nil, &OfflineError{Reference: "the signatures of " + r.String()}
+	}
+	data, err := s.opt.Cache.Get(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &OfflineError{Reference: "the signatures of " + r.String()}
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &list)
+	}
+	return list, err
+}
+
+// signatures returns those of the artifact with a digest.
+func (reg *registry) signatures(ctx context.Context, of krm.Digest) (list []Signature, err error) {
+	manifests, err := reg.signatureManifests(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	for _, data := range manifests {
+		var m manifest
+		if json.Unmarshal(data, &m) != nil {
+			continue // it is none
+		}
+		for _, layer := range m.Layers {
+			text := layer.Annotations[signatureAnnotation]
+			isBundle := strings.HasPrefix(layer.MediaType, bundlePrefix)
+			if !isBundle && (layer.MediaType != signedLayer || text == "") {
+				continue
+			}
+			if len(list) == maxSignatures {
+				return nil, diag.Limitf("the artifact has more than %s", diag.Count(maxSignatures, "signature"))
+			}
+			if isBundle {
+				text = ""
+			}
+			data, err := reg.signedData(ctx, layer)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, Signature{data, text})
+		}
+	}
+	return list, nil
+}
+
+// signatureManifests returns the manifest with the tag that cosign gives to signatures, and those that refer to the artifact: by the
+// interface of OCI 1.1 or, where a registry has none, by its tag for that.
+func (reg *registry) signatureManifests(ctx context.Context, of krm.Digest) (list [][]byte, err error) {
+	tag := strings.Replace(of.String(), ":", "-", 1)
+	tagged, err := reg.find(ctx, "manifests/"+tag+".sig")
+	if err != nil {
+		return nil, err
+	}
+	index, err := reg.find(ctx, "referrers/"+of.String())
+	if err == nil && index == nil {
+		index, err = reg.find(ctx, "manifests/"+tag)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if tagged != nil {
+		list = append(list, tagged)
+	}
+	var referrers struct {
+		Manifests []struct {
+			descriptor
+			ArtifactType string `json:"artifactType"`
+		} `json:"manifests"`
+	}
+	if index == nil || json.Unmarshal(index, &referrers) != nil {
+		return list, nil
+	}
+	for _, desc := range referrers.Manifests {
+		if desc.ArtifactType != signedArtifact && !strings.HasPrefix(desc.ArtifactType, bundlePrefix) {
+			continue
+		}
+		if len(list) > maxSignatures {
+			return nil, diag.Limitf("more than %s refer to the artifact", diag.Count(maxSignatures, "signature"))
+		}
+		d, err := desc.digest()
+		if err != nil {
+			return nil, err
+		}
+		data, err := reg.manifest(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, data)
+	}
+	return list, nil
+}
+
+// find returns what is below the repository, nil if the registry has no such thing.
+func (reg *registry) find(ctx context.Context, path string) ([]byte, error) {
+	resp, err := reg.do(ctx, http.MethodGet, path)
+	if status := (*statusError)(nil); errors.As(err, &status) {
+		switch status.code {
+		case http.StatusNotFound, http.StatusBadRequest, http.StatusMethodNotAllowed:
+			return nil, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return readUpTo(maxManifest, resp.ContentLength, resp.Body)
+}
+
+// signedData returns the content of a layer.
+func (reg *registry) signedData(ctx context.Context, layer descriptor) ([]byte, error) {
+	d, err := layer.digest()
+	if err != nil {
+		return nil, err
+	}
+	body, err := reg.blob(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	data, err := readUpTo(maxSignature, layer.Size, body)
+	if got := krm.DigestOf(data); err == nil && got != d {
+		err = &digestError{want: d, got: got}
+	}
+	return data, err
+}
