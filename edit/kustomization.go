@@ -41,13 +41,18 @@ type Kustomization struct {
 	File    string
 	value   yaml.Value
 	renamed [][2]string // fields that got another name, in order
+	refused error       // what a Composition cannot do
 }
 
 // Apply returns what edits make of a file, all of them or, after an error, none.
 func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) {
 	k := &Kustomization{Env: env, File: file, value: d.Value()}
 	for _, edit := range edits {
-		if err := edit(k); err != nil {
+		err := edit(k)
+		if k.refused != nil { // the first cause
+			err = k.refused
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -58,7 +63,12 @@ func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) 
 }
 
 // field returns a top-level field.
-func (k *Kustomization) field(name string) yaml.Value { return get(k.value, name) }
+func (k *Kustomization) field(name string) yaml.Value {
+	if k.isComposition() {
+		return k.compositionField(name)
+	}
+	return get(k.value, name)
+}
 
 // items returns the items of a top-level list.
 func (k *Kustomization) items(name string) []yaml.Value { return k.field(name).Items() }
@@ -71,8 +81,12 @@ func (k *Kustomization) set(name string, v yaml.Value) {
 	if v.IsEmpty() || v.Type() == yaml.String && v.Text() == "" {
 		v = yaml.Value{}
 	}
-	if !v.Exists() && k.field(name).IsEmpty() && k.field(name).Type() != yaml.String {
-		return // what is empty may stay
+	switch {
+	case !v.Exists() && k.field(name).IsEmpty() && k.field(name).Type() != yaml.String: // what is empty may stay
+		return
+	case k.isComposition():
+		k.setInComposition(name, v)
+		return
 	}
 	k.value = put(k.value, name, v)
 }

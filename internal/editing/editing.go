@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit"
@@ -170,8 +171,15 @@ func write(path string, apply func([]byte) ([]byte, error)) error {
 	return nil
 }
 
-// parse parses a kustomization file and checks that it is one.
+// parse parses a file and checks that it is a Kustomization, a Component or a Composition.
 func parse(name string, data []byte) (*edit.Document, error) {
+	src := &yaml.Source{File: name, Data: data}
+	if slices.Contains(layerfile.CompositionNames, filepath.Base(name)) {
+		if !layerfile.IsComposition(src) {
+			return nil, diag.Errorf(diag.Pos{File: name}, "", "holds no Composition")
+		}
+		return edit.Parse(name, data, edit.CompositionFields)
+	}
 	d, err := edit.Parse(name, data, edit.Fields)
 	if err != nil {
 		return nil, err
@@ -180,7 +188,6 @@ func parse(name string, data []byte) (*edit.Document, error) {
 		return d, nil
 	}
 	var mistakes diag.Mistakes
-	src := &yaml.Source{File: name, Data: data}
 	if v, err := src.Value(); err == nil {
 		for _, m := range yaml.Decode(v, &layerfile.Kustomization{}) {
 			mistakes.Add(m.In(src))
@@ -189,10 +196,13 @@ func parse(name string, data []byte) (*edit.Document, error) {
 	return d, errors.Join(mistakes.Errors()...)
 }
 
-// find returns the one kustomization file of a directory.
+// find returns the one file of a directory that is to be edited.
 func find(dir string) (string, error) {
 	var found []string
-	for _, name := range layerfile.Names {
+	for _, name := range slices.Concat(layerfile.Names, layerfile.CompositionNames) {
+		if len(found) > 0 && slices.Contains(layerfile.CompositionNames, name) && slices.Contains(layerfile.Names, found[0]) {
+			break // it is the file of another tool, or else rendering refuses it
+		}
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			found = append(found, name)
 		}
@@ -203,7 +213,7 @@ func find(dir string) (string, error) {
 	case 1:
 		return filepath.Join(dir, found[0]), nil
 	}
-	return "", diag.Errorf(diag.Pos{}, "", "%s are all in %s: only one may be", diag.Some(found), shown(dir))
+	return "", diag.Errorf(diag.Pos{}, "", "only one of %s may be in %s", diag.Some(found), shown(dir))
 }
 
 // shown returns a directory as messages show it.
