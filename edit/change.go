@@ -31,9 +31,6 @@ func (c *change) splice(start, end int, with string) {
 func (c *change) lines(at int, lines []string, column int) {
 	all := strings.Join(indented(lines, column), c.eol)
 	if at > 0 && at == len(c.data) && !bytes.HasSuffix(c.data, []byte("\n")) && !bytes.Equal(c.data, bom) {
-		if lines[len(lines)-1] == "" {
-			all += c.eol // a blank line that a text keeps
-		}
 		c.splice(at, at, c.eol+all) // the last line has no break, and shall have none
 		return
 	}

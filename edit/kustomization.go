@@ -18,6 +18,9 @@ type Env struct {
 	Exists func(path string) bool
 	// IsFile reports whether there is a file, which may be outside the directory.
 	IsFile func(path string) bool
+	// ReadFile reads a file, which may be outside the directory, and WriteFile gives it another content when all edits have succeeded.
+	ReadFile  func(path string) ([]byte, error)
+	WriteFile func(path string, data []byte) error
 	// Check checks that an object of a kind can be generated from an entry of its generator.
 	Check func(kind string, entry yaml.Value) error
 	// IsRemote reports whether a reference names something remote, which is not looked at.

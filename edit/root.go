@@ -85,10 +85,15 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 	if !c.isRest(after.end) {
 		return errOpaque
 	}
-	if c.isAiry(entries) {
+	at := c.behind(after)
+	switch above := c.lineOf(at) - 1; {
+	case !c.isAiry(entries):
+	case above < 0 || len(bytes.TrimSpace(c.line(above))) > 0:
 		lines = append([]string{""}, lines...)
+	case at < len(c.data):
+		lines = append(lines, "")
 	}
-	c.lines(c.behind(after), lines, d.root.Column-1)
+	c.lines(at, lines, d.root.Column-1)
 	return nil
 }
 

@@ -3,6 +3,7 @@
 package editing
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -52,8 +53,8 @@ type Session struct {
 	dir    string
 	dryRun bool
 	nested bool // an edit of More is being read
-	done   bool // the edits are to be run
 	edits  []edit.Edit
+	others []other // files that are changed, too
 }
 
 // Commands returns the commands. cmd gets their common flags.
@@ -81,9 +82,9 @@ func (s *Session) command(use, short, example string, edit func(args []string) (
 	}
 }
 
-// add adds an edit. The first one of the command line reads those that follow, and runs all.
-func (s *Session) add(e edit.Edit) error {
-	s.edits = append(s.edits, e)
+// add adds edits. The first one of the command line reads those that follow, and runs all.
+func (s *Session) add(edits ...edit.Edit) error {
+	s.edits = append(s.edits, edits...)
 	if s.nested {
 		return nil
 	}
@@ -135,7 +136,21 @@ func (s *Session) run() error {
 	if s.dryRun {
 		return s.preview(path, apply)
 	}
-	return write(path, apply)
+	if err := write(path, apply); err != nil {
+		return err
+	}
+	for _, o := range s.others {
+		err := write(o.path, func(old []byte) ([]byte, error) {
+			if !bytes.Equal(old, o.old) {
+				return nil, fmt.Errorf("%s was changed in the meantime", o.path)
+			}
+			return o.new, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // preview prints what would change.
@@ -148,8 +163,12 @@ func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error
 	if err != nil {
 		return err
 	}
-	_, err = s.Stdout.Write(diff.Diff(path, old, path, text))
-	return err
+	for _, o := range append([]other{{path, old, text}}, s.others...) {
+		if _, err := s.Stdout.Write(diff.Diff(o.path, o.old, o.path, o.new)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write replaces the file in one step. A link is followed, and the file keeps its permissions.
