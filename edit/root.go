@@ -46,7 +46,7 @@ func (c *change) root(d *Document, field string, want yaml.Value, anew bool) err
 	case !is.Exists():
 		return c.cut(n, entries, gone, false)
 	case anew || c.value(entries[at], was, is, false) != nil:
-		return c.anew(entries[at], is, n.Column-1, false)
+		return c.anew(entries[at], is, columnOf(n), false)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 	}
 	lines := c.style.field(field, v)
 	if best < 0 && slices.Index(d.order, field) < 2 { // what the file is comes first
-		c.lines(c.before(entries[0]), lines, d.root.Column-1)
+		c.lines(c.before(entries[0]), lines, columnOf(d.root))
 		return nil
 	}
 	if !c.isRest(after.end) {
@@ -93,7 +93,7 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 	case at < len(c.data):
 		lines = append(lines, "")
 	}
-	c.lines(at, lines, d.root.Column-1)
+	c.lines(at, lines, columnOf(d.root))
 	return nil
 }
 
