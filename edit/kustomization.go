@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -56,7 +57,9 @@ func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) 
 			err = k.refused
 		}
 		if err != nil {
-			return nil, err
+			e := *diag.AsError(err)
+			e.Pos.File = d.name
+			return nil, &e
 		}
 	}
 	for _, names := range k.renamed {

@@ -30,7 +30,7 @@ func (s *Session) env() edit.Env {
 		Check:     s.check,
 		IsRemote:  loaders.IsRemote,
 		Warn: func(format string, args ...any) {
-			fmt.Fprintf(s.Stderr, "warning: %s\n", fmt.Sprintf(format, args...))
+			fmt.Fprintf(s.Stderr, "Warning: %s\n", fmt.Sprintf(format, args...))
 		},
 	}
 }
