@@ -61,7 +61,7 @@ func (c *change) endLast() {
 	c.last = nil
 }
 
-// apply returns the text with all splices. Those at one place keep their order.
+// apply returns the text with all splices. Those at one place keep their order. A text whose last line has no break keeps having none.
 func (c *change) apply() []byte {
 	slices.SortStableFunc(c.splices, func(a, b splice) int { return a.start - b.start })
 	var out []byte
@@ -71,7 +71,11 @@ func (c *change) apply() []byte {
 		out = append(out, s.with...)
 		at = max(at, s.end)
 	}
-	return append(out, c.data[at:]...)
+	out = append(out, c.data[at:]...)
+	if len(bytes.TrimPrefix(c.data, bom)) > 0 && !bytes.HasSuffix(c.data, []byte("\n")) && !c.newline {
+		out = bytes.TrimSuffix(out, []byte(c.eol))
+	}
+	return out
 }
 
 // value changes the value of an entry from old to v, within the entry. If that fails nothing was changed.

@@ -68,6 +68,37 @@ func (s *Session) flags(set *pflag.FlagSet) {
 	set.BoolVar(&s.dryRun, "dry-run", s.dryRun, "print what would change as a diff, and write nothing")
 }
 
+// Refuse returns an error if a command got one of the common flags that does not know them.
+func (s *Session) Refuse(cmd *cobra.Command, _ []string) error {
+	for _, name := range []string{"directory", "dry-run"} {
+		if cmd.Flags().Changed(name) {
+			return s.Usage(fmt.Errorf("%s has no --%s", cmd.Name(), name))
+		}
+	}
+	return nil
+}
+
+// group returns a command that has others below it.
+func (s *Session) group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: s.noSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// noSuchCommand refuses a first argument that is no command.
+func (s *Session) noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
+	e.Hints = diag.DidYouMean(args[0], names)
+	return s.Usage(e)
+}
+
 // command returns a command that makes one edit of its arguments.
 func (s *Session) command(use, short, example string, edit func(args []string) (edit.Edit, error)) *cobra.Command {
 	return &cobra.Command{
@@ -100,7 +131,8 @@ func (s *Session) add(edits ...edit.Edit) error {
 // read reads one more edit.
 func (s *Session) read(args []string) error {
 	n := len(s.edits)
-	cmd := &cobra.Command{Use: "edit", SilenceErrors: true, SilenceUsage: true}
+	cmd := s.group("edit", "")
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return s.FlagError(err) })
 	cmd.SetOut(s.Stdout)
 	cmd.SetErr(s.Stderr)
