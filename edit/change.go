@@ -14,6 +14,8 @@ type change struct {
 	*text
 	style   style
 	eol     string
+	last    *yaml3.Node // the root, or nil if what ends it was looked at
+	newline bool        // lines at the end of a text whose last line has no break get one: the last text of a block scalar may need it
 	splices []splice
 }
 
@@ -31,13 +33,35 @@ func (c *change) splice(start, end int, with string) {
 func (c *change) lines(at int, lines []string, column int) {
 	all := strings.Join(indented(lines, column), c.eol)
 	if at > 0 && at == len(c.data) && !bytes.HasSuffix(c.data, []byte("\n")) && !bytes.Equal(c.data, bom) {
-		c.splice(at, at, c.eol+all) // the last line has no break, and shall have none
+		if c.newline {
+			all += c.eol
+		}
+		c.endLast()
+		c.splice(at, at, c.eol+all)
 		return
 	}
 	c.splice(at, at, all+c.eol)
 }
 
-// apply returns the text with all splices. Those at one place keep their order.
+// endLast keeps a block scalar that ends the text without a line break from getting one.
+func (c *change) endLast() {
+	n := c.last
+	for n != nil && len(n.Content) > 0 && n.Style&yaml3.FlowStyle == 0 {
+		n = n.Content[len(n.Content)-1]
+	}
+	if n == nil || n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) == 0 || c.end(n) < len(c.data) {
+		return
+	}
+	header := c.content(n) + 1
+	if i := bytes.IndexByte(c.data[header:header+2], '+'); i >= 0 {
+		c.splice(header+i, header+i+1, "-")
+	} else if !bytes.Contains(c.data[header:header+2], []byte("-")) {
+		c.splice(header, header, "-")
+	}
+	c.last = nil
+}
+
+// apply returns the text with all splices. Those at one place keep their order. A text whose last line has no break keeps having none.
 func (c *change) apply() []byte {
 	slices.SortStableFunc(c.splices, func(a, b splice) int { return a.start - b.start })
 	var out []byte
@@ -47,7 +71,11 @@ func (c *change) apply() []byte {
 		out = append(out, s.with...)
 		at = max(at, s.end)
 	}
-	return append(out, c.data[at:]...)
+	out = append(out, c.data[at:]...)
+	if len(bytes.TrimPrefix(c.data, bom)) > 0 && !bytes.HasSuffix(c.data, []byte("\n")) && !c.newline {
+		out = bytes.TrimSuffix(out, []byte(c.eol))
+	}
+	return out
 }
 
 // value changes the value of an entry from old to v, within the entry. If that fails nothing was changed.
@@ -124,14 +152,15 @@ func (c *change) mapping(n *yaml3.Node, old, v yaml.Value, flow bool) error {
 		key := e.key.Value
 		was, is := old.Get(key), v.Get(key)
 		switch {
-		case e.key.Kind != yaml3.ScalarNode || !was.Exists():
-			return errOpaque // an alias, << or a key that is no string
+		case e.key.Tag == "!!merge": // what it brings is looked at in the end
+		case !was.Exists():
+			return errOpaque // an alias, or a key that is no string
 		case !is.Exists():
 			gone = append(gone, i)
 			continue
 		case slices.ContainsFunc(entries[i+1:], func(o entry) bool { return o.key.Value == key }): // the last one counts
 		case c.value(e, was, is, flow) != nil:
-			if err := c.anew(e, is, n.Column-1, flow); err != nil {
+			if err := c.anew(e, is, columnOf(n), flow); err != nil {
 				return err
 			}
 		}
@@ -161,7 +190,7 @@ func (c *change) addFields(n *yaml3.Node, after entry, added []yaml.Field, flow 
 		case !c.isRest(after.end):
 			return errOpaque
 		default:
-			c.lines(c.lineEnd(after.end), c.style.field(f.Key, f.Value), n.Column-1)
+			c.lines(c.lineEnd(after.end), c.style.field(f.Key, f.Value), columnOf(n))
 		}
 	}
 	return nil

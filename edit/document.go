@@ -103,20 +103,35 @@ func withName(v yaml.Value, from, to string) yaml.Value {
 	return yaml.MapOf(fields...)
 }
 
-// withField returns a Document that holds want, which differs in one field.
+// withField returns a Document that holds want, which differs in one field. The first way of writing it that has this meaning is taken: the smallest
+// change, the same after what aliases in other fields stand for was written out, or the whole field anew.
 func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Document, error) {
-	for _, anew := range []bool{false, true} {
-		c := &change{text: d.text, style: d.style, eol: d.eol}
+	if next := d.written(field, want, moved, false); next != nil {
+		return next, nil
+	}
+	if alone := d.expandAliases(field); alone != nil {
+		return alone.withField(field, want, moved)
+	}
+	if next := d.written(field, want, moved, true); next != nil {
+		return next, nil
+	}
+	return nil, diag.Errorf(diag.Pos{File: d.name}, field, "cannot be edited without changing what else the file says").Hint("edit it by hand")
+}
+
+// written returns a Document in which a field is changed in place, or written anew. It returns nil if that does not hold want.
+func (d *Document) written(field string, want yaml.Value, moved []moved, anew bool) *Document {
+	for _, newline := range []bool{false, true} {
+		c := &change{text: d.text, style: d.style, eol: d.eol, last: d.root, newline: newline}
 		c.style.moved = slices.Clone(moved)
 		if err := c.root(d, field, want, anew); err != nil {
-			continue
+			return nil
 		}
 		next, err := Parse(d.name, c.apply(), d.order)
 		if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) {
-			return next, nil
+			return next
 		}
 	}
-	return nil, diag.Errorf(diag.Pos{File: d.name}, field, "cannot be edited without changing what else the file says").Hint("edit it by hand")
+	return nil
 }
 
 // changedFields returns the fields that differ, in the order in which they are to be written. Those that go are the last: new ones are put beside

@@ -118,10 +118,11 @@ func indented(lines []string, by int) []string {
 // isBlock reports whether v is a list or mapping that has something in it.
 func isBlock(v yaml.Value) bool { return len(v.Items()) > 0 || len(v.Fields()) > 0 }
 
-// isLiteral reports whether v is a text of several lines that a literal block scalar can hold.
+// isLiteral reports whether v is a text of several lines that a literal block scalar can hold, wherever it stands: one that ends with blank lines
+// would also have those behind it.
 func isLiteral(v yaml.Value) bool {
 	s := v.Text()
-	if v.Type() != yaml.String || !strings.Contains(s, "\n") || strings.HasPrefix(s, " ") || strings.HasPrefix(s, "\n") || strings.HasPrefix(s, "\t") {
+	if v.Type() != yaml.String || !strings.Contains(s, "\n") || strings.ContainsAny(s[:1], " \n\t") || strings.HasSuffix(s, "\n\n") {
 		return false
 	}
 	for line := range strings.SplitSeq(s, "\n") {
@@ -143,17 +144,10 @@ func isPrintable(s string) bool {
 
 // literal returns the lines of a literal block scalar, whose header is the first one.
 func literal(s string) []string {
-	head := "|"
-	text := strings.TrimRight(s, "\n")
-	switch len(s) - len(text) {
-	case 0:
-		head = "|-"
-	case 1:
-	default:
-		head = "|+"
-		text = s[:len(s)-1]
+	if text, ok := strings.CutSuffix(s, "\n"); ok {
+		return append([]string{"|"}, strings.Split(text, "\n")...)
 	}
-	return append([]string{head}, strings.Split(text, "\n")...)
+	return append([]string{"|-"}, strings.Split(s, "\n")...)
 }
 
 // inline returns a value on one line: lists and mappings are in brackets. flow is whether it stands in brackets itself.

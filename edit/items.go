@@ -63,3 +63,6 @@ func (t *text) ownLines(e entry) bool {
 	before := t.data[t.lineStart(e.dash):e.dash]
 	return len(bytes.TrimLeft(before, " ")) == 0 && t.isRest(e.end)
 }
+
+// columnOf returns the column of the keys of a mapping that has some.
+func columnOf(n *yaml3.Node) int { return n.Content[0].Column - 1 }

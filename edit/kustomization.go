@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -18,6 +19,9 @@ type Env struct {
 	Exists func(path string) bool
 	// IsFile reports whether there is a file, which may be outside the directory.
 	IsFile func(path string) bool
+	// ReadFile reads a file, which may be outside the directory, and WriteFile gives it another content when all edits have succeeded.
+	ReadFile  func(path string) ([]byte, error)
+	WriteFile func(path string, data []byte) error
 	// Check checks that an object of a kind can be generated from an entry of its generator.
 	Check func(kind string, entry yaml.Value) error
 	// IsRemote reports whether a reference names something remote, which is not looked at.
@@ -41,14 +45,21 @@ type Kustomization struct {
 	File    string
 	value   yaml.Value
 	renamed [][2]string // fields that got another name, in order
+	refused error       // what a Composition cannot do
 }
 
 // Apply returns what edits make of a file, all of them or, after an error, none.
 func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) {
 	k := &Kustomization{Env: env, File: file, value: d.Value()}
 	for _, edit := range edits {
-		if err := edit(k); err != nil {
-			return nil, err
+		err := edit(k)
+		if k.refused != nil { // the first cause
+			err = k.refused
+		}
+		if err != nil {
+			e := *diag.AsError(err)
+			e.Pos.File = d.name
+			return nil, &e
 		}
 	}
 	for _, names := range k.renamed {
@@ -58,7 +69,12 @@ func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) 
 }
 
 // field returns a top-level field.
-func (k *Kustomization) field(name string) yaml.Value { return get(k.value, name) }
+func (k *Kustomization) field(name string) yaml.Value {
+	if k.isComposition() {
+		return k.compositionField(name)
+	}
+	return get(k.value, name)
+}
 
 // items returns the items of a top-level list.
 func (k *Kustomization) items(name string) []yaml.Value { return k.field(name).Items() }
@@ -71,8 +87,12 @@ func (k *Kustomization) set(name string, v yaml.Value) {
 	if v.IsEmpty() || v.Type() == yaml.String && v.Text() == "" {
 		v = yaml.Value{}
 	}
-	if !v.Exists() && k.field(name).IsEmpty() && k.field(name).Type() != yaml.String {
-		return // what is empty may stay
+	switch {
+	case !v.Exists() && k.field(name).IsEmpty() && k.field(name).Type() != yaml.String: // what is empty may stay
+		return
+	case k.isComposition():
+		k.setInComposition(name, v)
+		return
 	}
 	k.value = put(k.value, name, v)
 }

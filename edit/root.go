@@ -46,7 +46,7 @@ func (c *change) root(d *Document, field string, want yaml.Value, anew bool) err
 	case !is.Exists():
 		return c.cut(n, entries, gone, false)
 	case anew || c.value(entries[at], was, is, false) != nil:
-		return c.anew(entries[at], is, n.Column-1, false)
+		return c.anew(entries[at], is, columnOf(n), false)
 	}
 	return nil
 }
@@ -79,16 +79,21 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 	}
 	lines := c.style.field(field, v)
 	if best < 0 && slices.Index(d.order, field) < 2 { // what the file is comes first
-		c.lines(c.before(entries[0]), lines, d.root.Column-1)
+		c.lines(c.before(entries[0]), lines, columnOf(d.root))
 		return nil
 	}
 	if !c.isRest(after.end) {
 		return errOpaque
 	}
-	if c.isAiry(entries) {
+	at := c.behind(after)
+	switch above := c.lineOf(at) - 1; {
+	case !c.isAiry(entries):
+	case above < 0 || len(bytes.TrimSpace(c.line(above))) > 0:
 		lines = append([]string{""}, lines...)
+	case at < len(c.data):
+		lines = append(lines, "")
 	}
-	c.lines(c.behind(after), lines, d.root.Column-1)
+	c.lines(at, lines, columnOf(d.root))
 	return nil
 }
 

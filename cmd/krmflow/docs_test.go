@@ -181,3 +181,23 @@ func documented(t *testing.T, dir, block string, exit int) {
 }
 
 var progressLine = regexp.MustCompile(`(?m)^\d+ of \d+ roots done, .*\n`)
+
+// TestDocumentedEdits does the edits that docs/edit.md shows, on the file that it shows.
+func TestDocumentedEdits(t *testing.T) {
+	text, err := os.ReadFile("../../docs/edit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	commands := 0
+	for _, b := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		if b[1] == "console" {
+			commands += documentedBlock(t, dir, b[2])
+		} else if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(b[2]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if commands < 4 {
+		t.Errorf("%d commands", commands)
+	}
+}

@@ -21,7 +21,9 @@ func editCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "edit", Short: "Change files that a render reads"}
 	session := &editing.Session{Stdout: a.stdout, Stderr: a.stderr, More: a.moreEdits, Usage: usageError, FlagError: flagError}
 	cmd.AddCommand(session.Commands(cmd)...)
-	cmd.AddCommand(generateCatalogCommand(a))
+	generate := generateCatalogCommand(a)
+	generate.PreRunE = session.Refuse
+	cmd.AddCommand(generate)
 	return cmd
 }
 

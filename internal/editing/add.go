@@ -6,8 +6,7 @@ import (
 )
 
 func (s *Session) addCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "add", Short: "Add entries to a kustomization file"}
-	cmd.AddCommand(
+	return s.group("add", "Add entries to a kustomization file",
 		s.addAnnotationCommand(),
 		s.command("base DIR[,DIR...]", "Add folders to resources", "  krmflow edit add base ../base,../extra", edit.AddBases),
 		s.command("buildmetadata OPTION[,OPTION...]", "Add options to buildMetadata", "  krmflow edit add buildmetadata originAnnotations",
@@ -22,7 +21,6 @@ func (s *Session) addCommand() *cobra.Command {
 		s.addGeneratorCommand("secret", edit.Secrets),
 		s.filesCommand("transformer", "transformers"),
 	)
-	return cmd
 }
 
 func (s *Session) addAnnotationCommand() *cobra.Command {

@@ -3,11 +3,13 @@
 package editing
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit"
@@ -51,8 +53,8 @@ type Session struct {
 	dir    string
 	dryRun bool
 	nested bool // an edit of More is being read
-	done   bool // the edits are to be run
 	edits  []edit.Edit
+	others []other // files that are changed, too
 }
 
 // Commands returns the commands. cmd gets their common flags.
@@ -64,6 +66,37 @@ func (s *Session) Commands(cmd *cobra.Command) []*cobra.Command {
 func (s *Session) flags(set *pflag.FlagSet) {
 	set.StringVarP(&s.dir, "directory", "C", s.dir, "edit the file in this `directory`, to which also paths in arguments are relative (default: the current one)")
 	set.BoolVar(&s.dryRun, "dry-run", s.dryRun, "print what would change as a diff, and write nothing")
+}
+
+// Refuse returns an error if a command got one of the common flags that does not know them.
+func (s *Session) Refuse(cmd *cobra.Command, _ []string) error {
+	for _, name := range []string{"directory", "dry-run"} {
+		if cmd.Flags().Changed(name) {
+			return s.Usage(fmt.Errorf("%s has no --%s", cmd.Name(), name))
+		}
+	}
+	return nil
+}
+
+// group returns a command that has others below it.
+func (s *Session) group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: s.noSuchCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// noSuchCommand refuses a first argument that is no command.
+func (s *Session) noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
+	e.Hints = diag.DidYouMean(args[0], names)
+	return s.Usage(e)
 }
 
 // command returns a command that makes one edit of its arguments.
@@ -80,9 +113,9 @@ func (s *Session) command(use, short, example string, edit func(args []string) (
 	}
 }
 
-// add adds an edit. The first one of the command line reads those that follow, and runs all.
-func (s *Session) add(e edit.Edit) error {
-	s.edits = append(s.edits, e)
+// add adds edits. The first one of the command line reads those that follow, and runs all.
+func (s *Session) add(edits ...edit.Edit) error {
+	s.edits = append(s.edits, edits...)
 	if s.nested {
 		return nil
 	}
@@ -98,7 +131,8 @@ func (s *Session) add(e edit.Edit) error {
 // read reads one more edit.
 func (s *Session) read(args []string) error {
 	n := len(s.edits)
-	cmd := &cobra.Command{Use: "edit", SilenceErrors: true, SilenceUsage: true}
+	cmd := s.group("edit", "")
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return s.FlagError(err) })
 	cmd.SetOut(s.Stdout)
 	cmd.SetErr(s.Stderr)
@@ -134,7 +168,21 @@ func (s *Session) run() error {
 	if s.dryRun {
 		return s.preview(path, apply)
 	}
-	return write(path, apply)
+	if err := write(path, apply); err != nil {
+		return err
+	}
+	for _, o := range s.others {
+		err := write(o.path, func(old []byte) ([]byte, error) {
+			if !bytes.Equal(old, o.old) {
+				return nil, fmt.Errorf("%s was changed in the meantime", o.path)
+			}
+			return o.new, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // preview prints what would change.
@@ -147,8 +195,12 @@ func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error
 	if err != nil {
 		return err
 	}
-	_, err = s.Stdout.Write(diff.Diff(path, old, path, text))
-	return err
+	for _, o := range append([]other{{path, old, text}}, s.others...) {
+		if _, err := s.Stdout.Write(diff.Diff(o.path, o.old, o.path, o.new)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write replaces the file in one step. A link is followed, and the file keeps its permissions.
@@ -170,8 +222,15 @@ func write(path string, apply func([]byte) ([]byte, error)) error {
 	return nil
 }
 
-// parse parses a kustomization file and checks that it is one.
+// parse parses a file and checks that it is a Kustomization, a Component or a Composition.
 func parse(name string, data []byte) (*edit.Document, error) {
+	src := &yaml.Source{File: name, Data: data}
+	if slices.Contains(layerfile.CompositionNames, filepath.Base(name)) {
+		if !layerfile.IsComposition(src) {
+			return nil, diag.Errorf(diag.Pos{File: name}, "", "holds no Composition")
+		}
+		return edit.Parse(name, data, edit.CompositionFields)
+	}
 	d, err := edit.Parse(name, data, edit.Fields)
 	if err != nil {
 		return nil, err
@@ -180,7 +239,6 @@ func parse(name string, data []byte) (*edit.Document, error) {
 		return d, nil
 	}
 	var mistakes diag.Mistakes
-	src := &yaml.Source{File: name, Data: data}
 	if v, err := src.Value(); err == nil {
 		for _, m := range yaml.Decode(v, &layerfile.Kustomization{}) {
 			mistakes.Add(m.In(src))
@@ -189,10 +247,13 @@ func parse(name string, data []byte) (*edit.Document, error) {
 	return d, errors.Join(mistakes.Errors()...)
 }
 
-// find returns the one kustomization file of a directory.
+// find returns the one file of a directory that is to be edited.
 func find(dir string) (string, error) {
 	var found []string
-	for _, name := range layerfile.Names {
+	for _, name := range slices.Concat(layerfile.Names, layerfile.CompositionNames) {
+		if len(found) > 0 && slices.Contains(layerfile.CompositionNames, name) && slices.Contains(layerfile.Names, found[0]) {
+			break // it is the file of another tool, or else rendering refuses it
+		}
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			found = append(found, name)
 		}
@@ -203,7 +264,7 @@ func find(dir string) (string, error) {
 	case 1:
 		return filepath.Join(dir, found[0]), nil
 	}
-	return "", diag.Errorf(diag.Pos{}, "", "%s are all in %s: only one may be", diag.Some(found), shown(dir))
+	return "", diag.Errorf(diag.Pos{}, "", "only one of %s may be in %s", diag.Some(found), shown(dir))
 }
 
 // shown returns a directory as messages show it.

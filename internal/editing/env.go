@@ -1,6 +1,7 @@
 package editing
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -24,10 +25,12 @@ func (s *Session) env() edit.Env {
 			info, err := os.Stat(s.in(path))
 			return err == nil && info.Mode().IsRegular()
 		},
-		Check:    s.check,
-		IsRemote: loaders.IsRemote,
+		ReadFile:  s.readAny,
+		WriteFile: s.writeLater,
+		Check:     s.check,
+		IsRemote:  loaders.IsRemote,
 		Warn: func(format string, args ...any) {
-			fmt.Fprintf(s.Stderr, "warning: %s\n", fmt.Sprintf(format, args...))
+			fmt.Fprintf(s.Stderr, "Warning: %s\n", fmt.Sprintf(format, args...))
 		},
 	}
 }
@@ -57,6 +60,34 @@ func (s *Session) check(kind string, entry yaml.Value) error {
 		return mistakes[0]
 	}
 	return generator.Configure(builtins.Env{Read: s.readSource})
+}
+
+// An other is another file that an edit changes.
+type other struct {
+	path     string
+	old, new []byte
+}
+
+// readAny reads a regular file.
+func (s *Session) readAny(path string) ([]byte, error) {
+	f, err := os.Open(s.in(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return io.ReadAll(io.LimitReader(f, maxSource))
+}
+
+// writeLater notes what another file is to hold.
+func (s *Session) writeLater(path string, data []byte) error {
+	old, err := s.readAny(path)
+	if err == nil && !bytes.Equal(old, data) {
+		s.others = append(s.others, other{s.in(path), old, data})
+	}
+	return err
 }
 
 // readSource reads a file that a generator names, unless it is remote: nothing is known of that.
@@ -90,15 +121,7 @@ func (s *Session) readFile(path string) ([]byte, error) {
 	if !diag.Within(real, root) {
 		return nil, fmt.Errorf("%s is outside the directory", path)
 	}
-	f, err := os.Open(real)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	return io.ReadAll(io.LimitReader(f, maxSource))
+	return s.readAny(real)
 }
 
 // glob returns the paths that fit a pattern, in the form and order that kustomize gives them. Hidden files are found only by a pattern that

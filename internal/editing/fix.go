@@ -8,15 +8,28 @@ import (
 )
 
 func (s *Session) fixCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "fix",
-		Short:   "Replace deprecated fields",
+	var vars bool
+	cmd := &cobra.Command{
+		Use:   "fix",
+		Short: "Replace deprecated fields",
+		Long: `Replace deprecated fields: bases, imageTags, patchesJson6902, patchesStrategicMerge, commonLabels, env of generators and
+helmChartInflationGenerator. What is built stays the same. --vars replaces vars, too, in the files of resources and patches as well:
+what is built then may be something else, so compare.`,
 		Example: "  krmflow edit fix --dry-run",
-		RunE: func(*cobra.Command, []string) error {
-			return s.add(edit.Fix(func(from, to string) { fmt.Fprintf(s.Stderr, "%s -> %s\n", from, to) }))
+		RunE: func(_ *cobra.Command, args []string) error {
+			edits := []edit.Edit{edit.Fix(s.told)}
+			if vars {
+				edits = append(edits, edit.ReplaceVars())
+			}
+			return s.add(edits...)
 		},
 	}
+	cmd.Flags().BoolVar(&vars, "vars", false, "turn vars into replacements")
+	return cmd
 }
+
+// told tells of a deprecated field.
+func (s *Session) told(from, to string) { fmt.Fprintf(s.Stderr, "%s -> %s\n", from, to) }
 
 // builtinPlugins are the generators and transformers that kustomize lists, generators first.
 var builtinPlugins = []string{

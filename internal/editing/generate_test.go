@@ -21,7 +21,7 @@ func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 // files are what a directory has beside its kustomization file.
 var files = map[string]string{
 	"a.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n",
-	"b.yaml":         "apiVersion: v1\nkind: Service\nmetadata:\n  name: b\n",
+	"b.yaml":         "apiVersion: v1\nkind: Service\nmetadata:\n  name: b\n  annotations: {x: $(V), a.b/c: 'x-$(V)-y'}\nspec:\n- a\n- http://$(V) # c\n",
 	"c d.yaml":       "apiVersion: v1\nkind: Service\nmetadata:\n  name: c\n",
 	".hidden.yaml":   "apiVersion: v1\nkind: Service\nmetadata:\n  name: h\n",
 	"patch.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: w\n",
@@ -254,7 +254,8 @@ func (w *writer) field(name string) string {
 		v = w.mapping("disableNameSuffixHash", w.maybe(50, node{text: "true"}), "labels", w.maybe(50, w.pairs()), "annotations", w.maybe(30, w.pairs()))
 	case "vars":
 		v = w.list(some, func() node {
-			return w.mapping("name", w.scalar("V"), "objref", w.mapping("kind", w.scalar("Service"), "name", w.scalar("b"), "apiVersion", w.scalar("v1")))
+			return w.mapping("name", w.scalar("V"), "objref", w.mapping("kind", w.scalar("Service"), "name", w.scalar("b"), "apiVersion", w.maybe(70, w.scalar("v1"))),
+				"fieldref", w.maybe(30, w.mapping("fieldPath", w.scalar("metadata.name"))))
 		})
 	case "images", "imageTags":
 		v = w.list(some, func() node {

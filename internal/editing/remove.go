@@ -6,8 +6,7 @@ import (
 )
 
 func (s *Session) removeCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "remove", Short: "Remove entries from a kustomization file"}
-	cmd.AddCommand(
+	return s.group("remove", "Remove entries from a kustomization file",
 		s.removePairsCommand("annotation", "commonAnnotations"),
 		s.command("buildmetadata OPTION[,OPTION...]", "Remove options from buildMetadata", "  krmflow edit remove buildmetadata originAnnotations",
 			func(args []string) (edit.Edit, error) { return edit.BuildMetadata("remove", args) }),
@@ -20,7 +19,6 @@ func (s *Session) removeCommand() *cobra.Command {
 		s.removeGeneratorCommand("secret", edit.Secrets),
 		s.removeMatchingCommand("transformer", "transformers", "'transformers/*.yaml'"),
 	)
-	return cmd
 }
 
 func (s *Session) removePairsCommand(name, field string) *cobra.Command {

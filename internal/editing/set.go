@@ -6,8 +6,7 @@ import (
 )
 
 func (s *Session) setCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "set", Short: "Set fields of a kustomization file"}
-	cmd.AddCommand(
+	return s.group("set", "Set fields of a kustomization file",
 		s.command("annotation KEY:VALUE...", "Set commonAnnotations", "  krmflow edit set annotation team:web owner:me", edit.SetAnnotations),
 		s.command("buildmetadata OPTION[,OPTION...]", "Set buildMetadata",
 			"  krmflow edit set buildmetadata originAnnotations,managedByLabel",
@@ -23,7 +22,6 @@ func (s *Session) setCommand() *cobra.Command {
 		s.command("replicas NAME=COUNT...", "Set numbers of replicas", "  krmflow edit set replicas web=3 worker=1", edit.SetReplicas),
 		s.setGeneratorCommand("secret", edit.Secrets),
 	)
-	return cmd
 }
 
 func (s *Session) textCommand(use, field, example string) *cobra.Command {
