@@ -93,7 +93,15 @@ func adapted(ctx context.Context, fSys filesys.FileSystem, path string) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	return m.AsYaml()
+	yaml, err := m.AsYaml()
+	if err != nil {
+		return nil, err
+	}
+	// A copy knows nothing of how it was rendered.
+	if again, err := m.DeepCopy().AsYaml(); err != nil || !bytes.Equal(again, yaml) {
+		return nil, fmt.Errorf("the resources have other bytes than their text: %w", err)
+	}
+	return yaml, nil
 }
 
 // A way is one to render a root.

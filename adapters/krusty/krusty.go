@@ -84,7 +84,7 @@ func (k *Kustomizer) RunContext(ctx context.Context, fSys filesys.FileSystem, pa
 			k.Warn(w)
 		}
 	}
-	return resMap(result.Lists[0])
+	return makeResMap(result.Lists[0])
 }
 
 // planOptions returns what o means for krmflow.

@@ -69,7 +69,7 @@ func TestSameAsKustomize(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := want.ErrorIfNotEqualLists(got); err != nil {
+		if err := got.ErrorIfNotEqualLists(want); err != nil {
 			t.Errorf("%s in memory, order %q: %v", r.dir, o.Reorder, err)
 		}
 		if !slices.Equal(want.AllIds(), got.AllIds()) {
@@ -91,6 +91,32 @@ func write(t testing.TB, fSys filesys.FileSystem, files map[string]string) files
 const managedBy = "app.kubernetes.io/managed-by"
 
 const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: web\n"
+
+// The ResMap that Run returns can be changed like any other.
+func TestChanged(t *testing.T) {
+	files := write(t, filesys.MakeFsInMemory(), map[string]string{
+		"/k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "/k/a.yaml": account, "/k/b.yaml": strings.Replace(account, "web", "other", 1),
+	})
+	m, err := krusty.MakeKustomizer(nil).Run(files, "/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := m.Resources()[0], m.Resources()[1]
+	first.SetName("changed")
+	want := strings.Replace(account, "web", "changed", 1) + "---\n" + strings.Replace(account, "web", "other", 1)
+	if yaml, err := m.AsYaml(); err != nil || string(yaml) != want {
+		t.Errorf("%v\n%s", err, yaml)
+	}
+	if err := m.Remove(second.CurId()); err != nil {
+		t.Error(err)
+	}
+	if err := m.Append(second.DeepCopy()); err != nil {
+		t.Error(err)
+	}
+	if yaml, err := m.AsYaml(); err != nil || string(yaml) != want {
+		t.Errorf("%v\n%s", err, yaml)
+	}
+}
 
 // Each option that krmflow cannot honour is an error, the others mean what they mean in kustomize.
 func TestOptions(t *testing.T) {
