@@ -1,0 +1,170 @@
+package krusty_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/adapters/krusty"
+	"github.com/krmflow/krmflow/bench"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	kustomize "sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// Benchmark200Overlays renders 200 overlays of 57 resources over 20 bases in one process, as a controller does: each for itself, to the
+// bytes of its YAML. Besides time and allocations it reports the peak of the heap.
+//
+//	go test -run '^$' -bench 200Overlays -benchtime 1x
+func Benchmark200Overlays(b *testing.B) {
+	tree := bench.Overlays(200, 20)
+	dir := b.TempDir()
+	if err := bench.Write(b.Context(), dir, tree, 1); err != nil {
+		b.Fatal(err)
+	}
+	var first [][]byte // what each overlay is, as the first way has it
+	for _, way := range []struct {
+		name string
+		run  func(b *testing.B, put func(i int, yaml []byte))
+	}{
+		{"kustomize", func(b *testing.B, put func(int, []byte)) {
+			for i, root := range tree.Roots {
+				m, err := kustomize.MakeKustomizer(options()).Run(filesys.MakeFsOnDisk(), filepath.Join(dir, root))
+				put(i, asYaml(b, m, err))
+			}
+		}},
+		{"adapter", func(b *testing.B, put func(int, []byte)) {
+			for i, root := range tree.Roots {
+				m, err := krusty.MakeKustomizer(options()).Run(filesys.MakeFsOnDisk(), filepath.Join(dir, root))
+				put(i, asYaml(b, m, err))
+			}
+		}},
+		{"adapter-parallel", func(b *testing.B, put func(int, []byte)) {
+			k := krusty.MakeKustomizer(options())
+			each(tree.Roots, func(i int, root string) {
+				m, err := k.Run(filesys.MakeFsOnDisk(), filepath.Join(dir, root))
+				put(i, asYaml(b, m, err))
+			})
+		}},
+		{"render", func(b *testing.B, put func(int, []byte)) {
+			for i, root := range tree.Roots {
+				result, err := render.Render(b.Context(), render.Options{Dirs: []string{root}, Plan: planner.Options{Cwd: dir}})
+				put(i, yaml(b, result, err))
+			}
+		}},
+		{"render-parallel", func(b *testing.B, put func(int, []byte)) {
+			each(tree.Roots, func(i int, root string) {
+				result, err := render.Render(b.Context(), render.Options{Dirs: []string{root}, Plan: planner.Options{Cwd: dir}})
+				put(i, yaml(b, result, err))
+			})
+		}},
+		{"render-at-once", func(b *testing.B, put func(int, []byte)) {
+			o := render.Options{Dirs: tree.Roots, Plan: planner.Options{Cwd: dir, Jobs: runtime.GOMAXPROCS(0)}}
+			o.Run.Jobs = o.Plan.Jobs
+			result, err := render.Render(b.Context(), o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i, list := range result.Lists {
+				put(i, list.AppendYAML(nil))
+			}
+		}},
+	} {
+		b.Run(way.name, func(b *testing.B) {
+			b.ReportAllocs()
+			made := make([][]byte, len(tree.Roots))
+			peak := watchHeap()
+			for b.Loop() {
+				way.run(b, func(i int, yaml []byte) { made[i] = yaml })
+			}
+			b.ReportMetric(float64(peak())/(1<<20), "peak-MiB")
+			if first == nil {
+				first = made
+			}
+			for i, yaml := range made {
+				if !bytes.Equal(yaml, first[i]) {
+					b.Fatalf("%s is not what the first way has made", tree.Roots[i])
+				}
+			}
+		})
+	}
+}
+
+// options are those of kustomize build.
+func options() *krusty.Options {
+	o := krusty.MakeDefaultOptions()
+	o.Reorder = krusty.ReorderOptionUnspecified
+	return o
+}
+
+func asYaml(b *testing.B, m resmap.ResMap, err error) []byte {
+	if err == nil {
+		var text []byte
+		if text, err = m.AsYaml(); err == nil {
+			return text
+		}
+	}
+	b.Error(err)
+	return nil
+}
+
+func yaml(b *testing.B, result *render.Result, err error) []byte {
+	if err != nil {
+		b.Error(err)
+		return nil
+	}
+	var text bytes.Buffer
+	if err := result.WriteYAML(&text); err != nil {
+		b.Error(err)
+	}
+	return text.Bytes()
+}
+
+// each calls do with each root, on all cores.
+func each(roots []string, do func(i int, root string)) {
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				do(i, roots[i])
+			}
+		})
+	}
+	for i := range roots {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+}
+
+// watchHeap returns what ends the watch and returns the most bytes that the heap has had.
+func watchHeap() (peak func() uint64) {
+	runtime.GC()
+	stop, most := make(chan bool), make(chan uint64)
+	go func() {
+		max := uint64(0)
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			if m.HeapAlloc > max {
+				max = m.HeapAlloc
+			}
+			select {
+			case <-stop:
+				most <- max
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	return func() uint64 {
+		close(stop)
+		return <-most
+	}
+}

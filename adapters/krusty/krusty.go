@@ -1,0 +1,123 @@
+// Package krusty has the shape of sigs.k8s.io/kustomize/api/krusty and renders with krmflow: a program that links kustomize's library
+// switches by changing that import.
+//
+// Resources and bytes are those of kustomize v5.8.2. What differs: nothing of a run is kept in the process, so that Kustomizers, and
+// several runs of one, may work at the same time, also with different schemas (openapi); errors have krmflow's words; and
+// options that ask for functions, helm or plugins are errors, because package render runs functions that the caller trusts.
+package krusty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// Options are kustomize's own.
+type Options = krusty.Options
+
+// A ReorderOption is kustomize's own.
+type ReorderOption = krusty.ReorderOption
+
+// The values of [Options.Reorder]. Any other value means none, as in kustomize.
+const (
+	ReorderOptionLegacy      = krusty.ReorderOptionLegacy
+	ReorderOptionNone        = krusty.ReorderOptionNone
+	ReorderOptionUnspecified = krusty.ReorderOptionUnspecified
+)
+
+// MakeDefaultOptions returns kustomize's defaults: the order of the input, and no files from outside of the directory of a layer.
+func MakeDefaultOptions() *Options { return krusty.MakeDefaultOptions() }
+
+// GetBuiltinPluginNames returns the names of kustomize's generators and transformers. krmflow has all of them but that for helm charts.
+func GetBuiltinPluginNames() []string { return krusty.GetBuiltinPluginNames() }
+
+// A Kustomizer renders directories. It keeps nothing between its runs, which may take place at the same time as long as nobody changes it.
+type Kustomizer struct {
+	options *Options
+
+	// Sources say how what is remote is fetched. [MakeKustomizer] sets those that fetch as the command does; nil makes what is
+	// remote an error.
+	Sources *render.Sources
+	// Warn is called with each warning of a run that ends well. It may be nil.
+	Warn func(planner.Warning)
+}
+
+// MakeKustomizer returns a Kustomizer; nil stands for the default options.
+func MakeKustomizer(o *Options) *Kustomizer {
+	if o == nil {
+		o = MakeDefaultOptions()
+	}
+	return &Kustomizer{options: o, Sources: &render.Sources{}}
+}
+
+// Run renders the directory at path in fSys, or what path names that is remote. A file system other than [filesys.MakeFsOnDisk] must
+// stay as it is meanwhile. The error says all that is wrong with the input, or which option krmflow cannot honour.
+func (k *Kustomizer) Run(fSys filesys.FileSystem, path string) (resmap.ResMap, error) {
+	return k.RunContext(context.Background(), fSys, path)
+}
+
+// RunContext is Run that ends soon after ctx, with its cause.
+func (k *Kustomizer) RunContext(ctx context.Context, fSys filesys.FileSystem, path string) (resmap.ResMap, error) {
+	plan, err := planOptions(k.options)
+	if err != nil {
+		return nil, err
+	}
+	if !isOnDisk(fSys) {
+		plan.FS = view{fSys}
+		if dir, file, err := fSys.CleanedAbs(path); err == nil && file == "" {
+			path = dir.String()
+		}
+	}
+	result, err := render.Render(ctx, render.Options{Dirs: []string{path}, Plan: plan, Sources: k.Sources})
+	if err != nil {
+		return nil, err
+	}
+	if k.Warn != nil {
+		for _, w := range result.Warnings {
+			k.Warn(w)
+		}
+	}
+	return makeResMap(result.Lists[0])
+}
+
+// planOptions returns what o means for krmflow.
+func planOptions(o *Options) (p planner.Options, err error) {
+	p.ManagedByLabel = o.AddManagedbyLabel
+	p.Unrestricted = o.LoadRestrictions != types.LoadRestrictionsRootOnly
+	if o.Reorder != ReorderOptionUnspecified {
+		p.ReorderSet = true
+		p.Reorder = string(ReorderOptionNone)
+	}
+	if o.Reorder == ReorderOptionLegacy {
+		p.Reorder = string(ReorderOptionLegacy)
+	}
+	c := o.PluginConfig
+	switch {
+	case c == nil:
+	case c.HelmConfig.Enabled:
+		err = errors.New("PluginConfig.HelmConfig.Enabled: helm charts are not supported")
+	case c.PluginRestrictions == types.PluginRestrictionsNone:
+		err = fmt.Errorf("PluginConfig.PluginRestrictions: %s is not supported: package render runs functions, those of catalogs that are trusted", c.PluginRestrictions)
+	case c.BpLoadingOptions == types.BploLoadFromFileSys:
+		err = errors.New("PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported: built-ins are compiled in")
+	}
+	return p, err
+}
+
+// isOnDisk reports whether fSys is nothing but the file system of this machine, which krmflow reads itself.
+func isOnDisk(fSys filesys.FileSystem) bool {
+	switch f := fSys.(type) {
+	case filesys.FileSystemOrOnDisk:
+		return f.FileSystem == nil || isOnDisk(f.FileSystem)
+	case *filesys.FileSystemOrOnDisk:
+		return f.FileSystem == nil || isOnDisk(f.FileSystem)
+	}
+	return fSys == filesys.MakeFsOnDisk()
+}

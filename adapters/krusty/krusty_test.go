@@ -1,0 +1,240 @@
+package krusty_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/krmflow/krmflow/adapters/krusty"
+	"github.com/krmflow/krmflow/planner"
+	kustomize "sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+)
+
+// inMemory copies a directory to a file system in memory, below /in.
+func inMemory(t testing.TB, dir string) filesys.FileSystem {
+	files := filesys.MakeFsInMemory()
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = files.WriteFile("/in/"+name, data)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// What Run returns is what kustomize's library returns for the same options, file system and path: resource by resource, with the same
+// identities. Each root has another order. What kustomize keeps of one root for the next is thrown away.
+func TestSameAsKustomize(t *testing.T) {
+	memories := map[string]filesys.FileSystem{}
+	orders := []krusty.ReorderOption{krusty.ReorderOptionLegacy, krusty.ReorderOptionNone, krusty.ReorderOptionUnspecified, ""}
+	for i, r := range golden(t) {
+		files := memories[r.base]
+		if files == nil {
+			files = inMemory(t, r.base)
+			memories[r.base] = files
+		}
+		o := krusty.MakeDefaultOptions()
+		o.Reorder = orders[i%len(orders)]
+		openapi.ResetOpenAPI()
+		want, wantErr := kustomize.MakeKustomizer(o).Run(files, "/in/"+r.dir)
+		got, err := krusty.MakeKustomizer(o).Run(files, "in/"+r.dir)
+		if err != nil || wantErr != nil {
+			t.Errorf("%s in memory: %v, kustomize: %v", r.dir, err, wantErr)
+			continue
+		}
+		for _, r := range want.Resources() {
+			labels := r.GetLabels()
+			if labels[managedBy] == "" {
+				continue
+			}
+			labels[managedBy] = "kustomize-" + planner.KustomizeVersion // a library does not know which release it is
+			if err := r.SetLabels(labels); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := got.ErrorIfNotEqualLists(want); err != nil {
+			t.Errorf("%s in memory, order %q: %v", r.dir, o.Reorder, err)
+		}
+		if !slices.Equal(want.AllIds(), got.AllIds()) {
+			t.Errorf("%s in memory: the ids are %v, want %v", r.dir, got.AllIds(), want.AllIds())
+		}
+	}
+}
+
+// write writes files to a file system.
+func write(t testing.TB, fSys filesys.FileSystem, files map[string]string) filesys.FileSystem {
+	for name, text := range files {
+		if err := errors.Join(fSys.MkdirAll(filepath.Dir(name)), fSys.WriteFile(name, []byte(text))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fSys
+}
+
+const managedBy = "app.kubernetes.io/managed-by"
+
+const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: web\n"
+
+// The ResMap that Run returns can be changed like any other.
+func TestChanged(t *testing.T) {
+	files := write(t, filesys.MakeFsInMemory(), map[string]string{
+		"/k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "/k/a.yaml": account, "/k/b.yaml": strings.Replace(account, "web", "other", 1),
+	})
+	m, err := krusty.MakeKustomizer(nil).Run(files, "/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := m.Resources()[0], m.Resources()[1]
+	first.SetName("changed")
+	want := strings.Replace(account, "web", "changed", 1) + "---\n" + strings.Replace(account, "web", "other", 1)
+	if yaml, err := m.AsYaml(); err != nil || string(yaml) != want {
+		t.Errorf("%v\n%s", err, yaml)
+	}
+	if err := m.Remove(second.CurId()); err != nil {
+		t.Error(err)
+	}
+	if err := m.Append(second.DeepCopy()); err != nil {
+		t.Error(err)
+	}
+	if yaml, err := m.AsYaml(); err != nil || string(yaml) != want {
+		t.Errorf("%v\n%s", err, yaml)
+	}
+}
+
+// Each option that krmflow cannot honour is an error, the others mean what they mean in kustomize.
+func TestOptions(t *testing.T) {
+	files := write(t, filesys.MakeFsInMemory(), map[string]string{
+		"/k/kustomization.yaml": "resources: [../account.yaml]\n", "/account.yaml": account,
+	})
+	for _, c := range []struct {
+		change func(*krusty.Options)
+		err    string
+	}{
+		{func(o *krusty.Options) {}, `k/kustomization.yaml:1: resources[0]: "../account.yaml" is outside the directory "k"`},
+		{func(o *krusty.Options) { o.LoadRestrictions = types.LoadRestrictionsNone }, ""},
+		{func(o *krusty.Options) { o.LoadRestrictions, o.PluginConfig = types.LoadRestrictionsUnknown, nil }, ""},
+		{func(o *krusty.Options) { o.PluginConfig.HelmConfig.Enabled = true }, "PluginConfig.HelmConfig.Enabled: helm charts are not supported"},
+		{func(o *krusty.Options) { o.PluginConfig.PluginRestrictions = types.PluginRestrictionsNone }, "PluginConfig.PluginRestrictions: PluginRestrictionsNone is not supported"},
+		{func(o *krusty.Options) { o.PluginConfig.BpLoadingOptions = types.BploLoadFromFileSys }, "PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported"},
+	} {
+		o := krusty.MakeDefaultOptions()
+		c.change(o)
+		m, err := krusty.MakeKustomizer(o).Run(files, "/k")
+		if c.err == "" && (err != nil || m.Size() != 1) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%v, want %q", err, c.err)
+		}
+	}
+	o := krusty.MakeDefaultOptions()
+	o.LoadRestrictions, o.AddManagedbyLabel = types.LoadRestrictionsNone, true
+	m, err := krusty.MakeKustomizer(o).Run(files, "k")
+	if err != nil || m.Resources()[0].GetLabels()[managedBy] != "kustomize-"+planner.KustomizeVersion {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
+// A run tells its warnings, ends with its context and fetches nothing without sources. Path may be anything but a directory.
+func TestRuns(t *testing.T) {
+	files := write(t, filesys.MakeFsInMemory(), map[string]string{
+		"/k/kustomization.yaml": "resources: [account.yaml]\nimages: [{name: web, newTag: v2}]\n", "/k/account.yaml": account,
+		"/remote/kustomization.yaml": "resources: ['https://example.invalid/a.yaml']\n",
+		"/wrong/kustomization.yaml":  "resources: [acount.yaml]\n", "/wrong/account.yaml": "",
+	})
+	k := krusty.MakeKustomizer(nil)
+	k.Sources = nil
+	var warnings []string
+	k.Warn = func(w planner.Warning) { warnings = append(warnings, w.String()) }
+	if _, err := k.Run(files, "/k"); err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "k/kustomization.yaml:2: images[0]: ") {
+		t.Errorf("%q, %v", warnings, err)
+	}
+	for path, want := range map[string]string{
+		"/remote": "is remote, and nothing is fetched here", "/wrong": `did you mean "account.yaml"?`, "/none": `"/none" does not exist`, "": "must not be empty",
+		"/k/account.yaml": "is not a directory",
+	} {
+		if _, err := k.Run(files, path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if _, err := k.RunContext(ctx, files, "/k"); !errors.Is(err, why) {
+		t.Errorf("%v, want %v", err, why)
+	}
+}
+
+// Links of any file system on disk are followed, and count as what they lead to.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filesys.MakeFsOnDisk(), map[string]string{
+		dir + "/base/kustomization.yaml": "resources: [deep/link.yaml]\n", dir + "/base/deep/account.yaml": account, dir + "/outside.yaml": account,
+		dir + "/bad/kustomization.yaml": "resources: [link.yaml]\n",
+	})
+	for link, target := range map[string]string{"base/deep/link.yaml": "account.yaml", "other": "base", "bad/link.yaml": "../outside.yaml"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, fSys := range []filesys.FileSystem{
+		filesys.MakeFsOnDisk(), filesys.FileSystemOrOnDisk{}, &filesys.FileSystemOrOnDisk{}, onDisk{filesys.MakeFsOnDisk()},
+	} {
+		k := krusty.MakeKustomizer(nil)
+		if m, err := k.Run(fSys, dir+"/other"); err != nil || m.Size() != 1 {
+			t.Errorf("%T: %v", fSys, err)
+		}
+		if _, err := k.Run(fSys, dir+"/bad"); err == nil || !strings.Contains(err.Error(), `"link.yaml" is a symbolic link to`) {
+			t.Errorf("%T: %v, want that a link leads out of the directory", fSys, err)
+		}
+	}
+}
+
+// Two roots with different schemas for one kind do not disturb each other. What each gives was made by kustomize, one at a time.
+func TestSchemasAtTheSameTime(t *testing.T) {
+	base, err := filepath.Abs("../../testdata/kustomize/schemas")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := krusty.MakeKustomizer(nil)
+	memory := inMemory(t, base)
+	var all sync.WaitGroup
+	for i := range 16 {
+		root := []string{"byname", "byid"}[i%2]
+		run := func() (resmap.ResMap, error) { return k.Run(filesys.MakeFsOnDisk(), filepath.Join(base, root)) }
+		if i%4 > 1 {
+			run = func() (resmap.ResMap, error) { return k.Run(memory, "/in/"+root) }
+		}
+		want, err := os.ReadFile(filepath.Join(base, "golden", root+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for range 10 {
+				m, err := run()
+				if err != nil {
+					t.Errorf("%s: %v", root, err)
+					return
+				}
+				if yaml, err := m.AsYaml(); err != nil || string(yaml) != string(want) {
+					t.Errorf("%s: %v\n%s", root, err, yaml)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
