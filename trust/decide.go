@@ -186,8 +186,10 @@ func (x *decider) unknown() {
 	err.Hint("it is needed by %s", x.r.Node)
 	last := &x.d.Denials[len(x.d.Denials)-1]
 	for _, n := range x.r.Named {
-		err.Hint("%s names catalog %s, which is not trusted; to trust it add %s", n.Pos, n.Ref, diag.ShellWord(n.flag()))
-		last.Allow = append(last.Allow, n.flag())
+		err.Hint("%s names catalog %s, which is not trusted; %s", n.Pos, n.Ref, n.hint())
+		if !n.Fetched {
+			last.Allow = append(last.Allow, n.flag())
+		}
 	}
 	if len(x.r.Named) == 0 {
 		flag := FlagTrust + "=CATALOG"

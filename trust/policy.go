@@ -157,6 +157,16 @@ type Named struct {
 	Pos diag.Pos
 	// Flag is the value to give to the trust flag, from the user's directory; the reference if empty.
 	Flag string
+	// Fetched says that something fetched names a path: no flag can name that file.
+	Fetched bool
+}
+
+// hint says what to do to trust the catalog.
+func (n Named) hint() string {
+	if n.Fetched {
+		return "something fetched names it by a path: look at it there, and trust a copy of your own"
+	}
+	return "to trust it add " + diag.ShellWord(n.flag())
 }
 
 func (n Named) flag() string {
@@ -169,7 +179,7 @@ func (n Named) flag() string {
 
 // Warning returns the notice that the layer names a catalog that is not trusted.
 func (n Named) Warning() *diag.Error {
-	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("to trust it add %s", diag.ShellWord(n.flag()))
+	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("%s", n.hint())
 }
 
 // Facts are what the caller found out about this machine.

@@ -80,10 +80,7 @@ func refNames(ref string) []string {
 
 // openGit returns all files of a repository at a commit.
 func (s *Session) openGit(ctx context.Context, r reference.Reference, v reference.Version, from Origin) (*Content, error) {
-	kind, key := "git", gitKey(r, v.Commit)
-	if from == FromFetched {
-		kind = "git-anonymous" // what only the user may read is none of it
-	}
+	kind, key := gitEntry(r, v.Commit, from)
 	tree, err := s.tree(kind, key)
 	if err != nil {
 		if tree, err = s.fetchGit(ctx, r, v, from); err != nil {
@@ -98,10 +95,13 @@ func (s *Session) openGit(ctx context.Context, r reference.Reference, v referenc
 	return &Content{Version: v, Tree: tree}, nil
 }
 
-// gitKey names a commit of a repository in the cache.
-func gitKey(r reference.Reference, commit string) string {
+// gitEntry names a commit of a repository in the cache.
+func gitEntry(r reference.Reference, commit string, from Origin) (kind, key string) {
 	location, _, _ := cutCredentials(location(r))
-	return location + "\n" + commit
+	if kind = "git"; from == FromFetched {
+		kind = "git-anonymous" // what only the user may read is none of it
+	}
+	return kind, location + "\n" + commit
 }
 
 // tree returns a tree that was recorded in the cache.

@@ -25,6 +25,9 @@ func (s *Session) openHTTPS(ctx context.Context, r reference.Reference, from Ori
 			return &Content{Version: reference.Version{Scheme: reference.HTTPS, Digest: r.Pin}, data: data}, nil
 		}
 	}
+	if r.Either && s.hasCommit(r, from) {
+		return s.openRepository(ctx, r, from, nil)
+	}
 	data, err := s.fetchFile(ctx, r, from)
 	if err == nil && isWebPage(data) {
 		err = notFetched(r, errWebPage, "%s", errWebPage)
@@ -51,6 +54,16 @@ func isWebPage(data []byte) bool {
 	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
 }
 
+// hasCommit reports whether a URL has turned out to be that of a repository before, and names a commit that is in the cache.
+func (s *Session) hasCommit(r reference.Reference, from Origin) bool {
+	repo, err := r.Repository()
+	if err != nil || !reference.IsCommit(repo.Ref) {
+		return false
+	}
+	_, ok := s.opt.Cache.Lookup(gitEntry(repo, repo.Ref, from))
+	return ok
+}
+
 // openRepository takes a URL that names no file for that of a repository, as kustomize does.
 func (s *Session) openRepository(ctx context.Context, r reference.Reference, from Origin, errFile error) (*Content, error) {
 	repo, err := r.Repository()
@@ -59,7 +72,10 @@ func (s *Session) openRepository(ctx context.Context, r reference.Reference, fro
 	}
 	c, err := s.Open(ctx, repo, from)
 	if err != nil {
-		return nil, diag.AsError(err).Hint("as a file it is not there either: %s", cause(errFile))
+		if errFile != nil {
+			err = diag.AsError(err).Hint("as a file it is not there either: %s", cause(errFile))
+		}
+		return nil, err
 	}
 	return &Content{Version: c.Version, Tree: c.Tree}, nil
 }

@@ -311,6 +311,16 @@ func TestEither(t *testing.T) {
 		}
 		there.Store(true)
 	}
+	// Once it is known to be a repository, a commit of it needs no network.
+	there.Store(false)
+	s := session(t, Options{Transport: g.Client().Transport.(*http.Transport)})
+	text := g.URL + "/org/r/d?ref=" + ids[0]
+	if _, err := s.Open(t.Context(), parse(t, text), FromUser); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(t, session(t, Options{Cache: s.opt.Cache, Offline: true}), text[:strings.Index(text, "?")]+"/x?ref="+ids[0]); got != "1" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
 }
 
 func archives(t *testing.T, files ...tar.Header) map[string][]byte {

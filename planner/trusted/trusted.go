@@ -109,7 +109,10 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 			}
 		}
 		if !found {
-			named = append(named, trust.Named{Ref: ref.Shown(l.Text), Pos: l.Source.Locate(0, l.Path...), Flag: ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String()})
+			named = append(named, trust.Named{
+				Ref: ref.Shown(l.Text), Pos: l.Source.Locate(0, l.Path...), Flag: ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String(),
+				Fetched: !ref.Remote() && c.Files.IsFetched(l.Source),
+			})
 		}
 	}
 	for j, t := range trusted {
