@@ -40,8 +40,10 @@ var imports = map[string][]string{
 		"trust"),
 	"bench": {},
 
-	"catalog/signature": {},
-	"loaders/remote":    plus(values, "cache", "reference"),
+	"catalog/signature":          {},
+	"cache/archive":              {"cache", "diag"},
+	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/credentials", "reference"),
+	"loaders/remote/credentials": {},
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/report"),

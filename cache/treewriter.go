@@ -16,6 +16,9 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
+// MaxTarget is the length of the longest target of a symbolic link, in bytes.
+const MaxTarget = 4096
+
 // Limits bound a tree. The zero value of a field stands for the default.
 type Limits struct {
 	Files int   // number of files, default [DefaultFiles]

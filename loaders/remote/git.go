@@ -304,11 +304,8 @@ func storeFiles(w *cache.TreeWriter, files []gitFile, r *bufio.Reader) error {
 	return nil
 }
 
-// maxTarget is the length of the longest target of a symbolic link, in bytes.
-const maxTarget = 4096
-
 func storeLink(w *cache.TreeWriter, name string, size int64, r io.Reader) error {
-	if size > maxTarget {
+	if size > cache.MaxTarget {
 		return fmt.Errorf("%q is a symbolic link with a target of %s", name, diag.Size(size))
 	}
 	target := make([]byte, size)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -376,7 +377,7 @@ func TestArchives(t *testing.T) {
 		}
 		for n := range len(data) / 50 {
 			cut := data[:n*50]
-			if _, err := unpack(s.opt.Cache, archiveLimits, cut); err == nil {
+			if _, err := archive.Unpack(s.opt.Cache, archive.Limits, cut); err == nil {
 				t.Errorf("%s: %d of %d bytes are an archive", suffix, len(cut), len(data))
 			}
 		}
@@ -397,15 +398,15 @@ func TestArchives(t *testing.T) {
 		"dos":      {{Name: `..\x`}},
 	} {
 		for suffix, data := range archives(t, h...) {
-			limits := archiveLimits
+			limits := archive.Limits
 			limits.Files = 3
-			if _, err := unpack(session(t, Options{}).opt.Cache, limits, data); err == nil {
+			if _, err := archive.Unpack(session(t, Options{}).opt.Cache, limits, data); err == nil {
 				t.Errorf("%s%s is unpacked", name, suffix)
 			}
 		}
 	}
 	hard := archives(t, tar.Header{Name: "x"}, tar.Header{Name: "y", Typeflag: tar.TypeLink, Linkname: "x"})[".tar.gz"]
-	if _, err := unpack(session(t, Options{}).opt.Cache, archiveLimits, hard); err == nil {
+	if _, err := archive.Unpack(session(t, Options{}).opt.Cache, archive.Limits, hard); err == nil {
 		t.Error("a hard link is unpacked")
 	}
 	bomb := bytes.Buffer{}
@@ -428,13 +429,13 @@ func TestArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	many := append([]byte("PK"), bytes.Repeat([]byte("PK\x01\x02"), 100_000)...)
-	if _, err := unpack(session(t, Options{}).opt.Cache, archiveLimits, many); !errors.Is(err, diag.ErrLimit) {
+	if _, err := archive.Unpack(session(t, Options{}).opt.Cache, archive.Limits, many); !errors.Is(err, diag.ErrLimit) {
 		t.Error(err)
 	}
-	limits := archiveLimits
+	limits := archive.Limits
 	limits.Bytes = 1 << 20
 	for name, data := range map[string][]byte{"a file": bomb.Bytes(), "headers": headers.Bytes()} {
-		if _, err := unpack(session(t, Options{}).opt.Cache, limits, data); !errors.Is(err, diag.ErrLimit) {
+		if _, err := archive.Unpack(session(t, Options{}).opt.Cache, limits, data); !errors.Is(err, diag.ErrLimit) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -450,7 +451,7 @@ func FuzzUnpack(f *testing.F) {
 	}
 	f.Cleanup(func() { c.Close() })
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tree, err := unpack(c, cache.Limits{Files: 20, Bytes: 1 << 20}, data)
+		tree, err := archive.Unpack(c, cache.Limits{Files: 20, Bytes: 1 << 20}, data)
 		if err != nil {
 			return
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/credentials"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -171,10 +172,10 @@ func (reg *registry) send(ctx context.Context, method, address, mediaType string
 
 // authorize answers a challenge of the registry: with name and password, or with a token of the server that it names.
 func (reg *registry) authorize(ctx context.Context, challenges []string) (string, error) {
-	var c credential
+	var c credentials.Credential
 	if reg.from == FromUser {
 		var err error
-		if c, err = storedCredential(ctx, reg.host, reg.repository); err != nil {
+		if c, err = credentials.Stored(ctx, reg.host, reg.repository); err != nil {
 			return "", err
 		}
 	}
@@ -182,7 +183,7 @@ func (reg *registry) authorize(ctx context.Context, challenges []string) (string
 		scheme, rest, _ := strings.Cut(challenge, " ")
 		switch strings.ToLower(scheme) {
 		case "basic":
-			return c.basic(), nil
+			return c.Basic(), nil
 		case "bearer":
 			return reg.token(ctx, challengeParameters(rest), c)
 		}
@@ -214,7 +215,7 @@ func challengeParameters(text string) map[string]string {
 const maxToken = 1 << 20
 
 // token asks the server that a registry names for a token, as who the user is there or as nobody.
-func (reg *registry) token(ctx context.Context, challenge map[string]string, c credential) (string, error) {
+func (reg *registry) token(ctx context.Context, challenge map[string]string, c credentials.Credential) (string, error) {
 	realm, err := reg.realm(challenge["realm"])
 	if err != nil {
 		return "", err
@@ -223,7 +224,7 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 	if reg.push {
 		scope += ",push"
 	}
-	req, err := c.tokenRequest(ctx, realm, url.Values{"service": {challenge["service"]}, "scope": {scope}})
+	req, err := tokenRequest(ctx, c, realm, url.Values{"service": {challenge["service"]}, "scope": {scope}})
 	if err != nil {
 		return "", err
 	}
@@ -252,11 +253,11 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 }
 
 // tokenRequest returns the request for a token: a form if the user has a token that others are given for, else a query.
-func (c credential) tokenRequest(ctx context.Context, realm *url.URL, form url.Values) (*http.Request, error) {
-	if c.identity != "" {
+func tokenRequest(ctx context.Context, c credentials.Credential, realm *url.URL, form url.Values) (*http.Request, error) {
+	if c.Identity != "" {
 		form.Set("grant_type", "refresh_token")
 		form.Set("client_id", "krmflow")
-		form.Set("refresh_token", c.identity)
+		form.Set("refresh_token", c.Identity)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
 		if err == nil {
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -269,7 +270,7 @@ func (c credential) tokenRequest(ctx context.Context, realm *url.URL, form url.V
 	}
 	realm.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
-	if basic := c.basic(); err == nil && basic != "" {
+	if basic := c.Basic(); err == nil && basic != "" {
 		req.Header.Set("Authorization", basic)
 	}
 	return req, err

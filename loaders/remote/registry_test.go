@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/credentials"
 )
 
 // A registry that wants tokens is asked with one of the server that it names, which gets what the user has stored.
@@ -120,7 +121,7 @@ func TestStoredCredential(t *testing.T) {
 		"docker.io/library/x": "hub", "host/a": "host", "host/org/a": "org", "host/org/special": "special", "host/organ": "host", "host2/a": "", "host:5000/a": "",
 	} {
 		host, repository, _ := strings.Cut(ref, "/")
-		if c, err := storedCredential(t.Context(), host, repository); c.name != want || err != nil {
+		if c, err := credentials.Stored(t.Context(), host, repository); c.Name != want || err != nil {
 			t.Errorf("%s: %+v, %v", ref, c, err)
 		}
 	}

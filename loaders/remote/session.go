@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -353,4 +354,9 @@ func (f *flights[T]) lead(ctx context.Context, key string, one *flight[T], run f
 	}()
 	one.value, one.err = run()
 	one.gone = ctx.Err() != nil && one.err != nil
+}
+
+// Unpack returns the files of an archive: see [archive.Unpack]. The limits are [Options].MaxTree.
+func (s *Session) Unpack(data []byte) (*cache.Tree, error) {
+	return archive.Unpack(s.opt.Cache, s.opt.MaxTree, data)
 }

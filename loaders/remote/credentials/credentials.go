@@ -1,4 +1,5 @@
-package remote
+// Package credentials finds what docker and podman have stored for a registry.
+package credentials
 
 import (
 	"bytes"
@@ -14,17 +15,17 @@ import (
 	"time"
 )
 
-// A credential is what the user has stored for a registry: a name and a password, or a token that others are given for.
-type credential struct {
-	name, password, identity string
+// A Credential is what the user has stored for a registry: a name and a password, or an identity, which is a token that others are given for.
+type Credential struct {
+	Name, Password, Identity string
 }
 
-// basic returns the header of name and password, empty if there are none.
-func (c credential) basic() string {
-	if c.name == "" && c.password == "" {
+// Basic returns the header of name and password, empty if there are none.
+func (c Credential) Basic() string {
+	if c.Name == "" && c.Password == "" {
 		return ""
 	}
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.name+":"+c.password))
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.Name+":"+c.Password))
 }
 
 // A credentialFile is what docker and podman store.
@@ -37,9 +38,9 @@ type credentialFile struct {
 	Store   string            `json:"credsStore"`
 }
 
-// storedCredential returns the credential for a repository from the files of podman and docker, in the order in which podman reads
+// Stored returns the credential for a repository from the files of podman and docker, in the order in which podman reads
 // them. There may be none.
-func storedCredential(ctx context.Context, host, repository string) (credential, error) {
+func Stored(ctx context.Context, host, repository string) (Credential, error) {
 	for _, path := range credentialPaths() {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -47,13 +48,13 @@ func storedCredential(ctx context.Context, host, repository string) (credential,
 		}
 		var file credentialFile
 		if err := json.Unmarshal(data, &file); err != nil {
-			return credential{}, fmt.Errorf("%s cannot be read: it is no valid JSON", path)
+			return Credential{}, fmt.Errorf("%s cannot be read: it is no valid JSON", path)
 		}
 		if c, ok, err := file.find(ctx, host, repository); ok || err != nil {
 			return c, err
 		}
 	}
-	return credential{}, nil
+	return Credential{}, nil
 }
 
 func credentialPaths() (paths []string) {
@@ -81,7 +82,7 @@ func credentialPaths() (paths []string) {
 }
 
 // find looks for the most special entry: of the repository, of what it is in, of the host.
-func (f credentialFile) find(ctx context.Context, host, repository string) (credential, bool, error) {
+func (f credentialFile) find(ctx context.Context, host, repository string) (Credential, bool, error) {
 	if helper := cmp.Or(f.Helpers[host], f.Store); helper != "" {
 		if c, ok, err := askHelper(ctx, helper, serverName(host)); ok || err != nil {
 			return c, ok, err
@@ -99,12 +100,12 @@ func (f credentialFile) find(ctx context.Context, host, repository string) (cred
 		entry := f.Auths[key]
 		text, err := base64.StdEncoding.DecodeString(entry.Auth)
 		if err != nil {
-			return credential{}, false, fmt.Errorf("what is stored for %s is no valid credential", name)
+			return Credential{}, false, fmt.Errorf("what is stored for %s is no valid credential", name)
 		}
 		user, password, _ := strings.Cut(strings.TrimRight(string(text), "\x00"), ":")
-		return credential{name: user, password: password, identity: entry.IdentityToken}, true, nil
+		return Credential{Name: user, Password: password, Identity: entry.IdentityToken}, true, nil
 	}
-	return credential{}, false, nil
+	return Credential{}, false, nil
 }
 
 // dockerHub is the name of docker's own registry in these files.
@@ -132,7 +133,7 @@ func entryName(key string) string {
 }
 
 // askHelper asks the program docker-credential-NAME of the user, which keeps credentials elsewhere.
-func askHelper(ctx context.Context, name, server string) (c credential, ok bool, err error) {
+func askHelper(ctx context.Context, name, server string) (c Credential, ok bool, err error) {
 	if strings.ContainsAny(name, `/\`) {
 		return c, false, fmt.Errorf("%q is no name of a credential helper", name)
 	}
@@ -153,7 +154,7 @@ func askHelper(ctx context.Context, name, server string) (c credential, ok bool,
 		return c, false, fmt.Errorf("docker-credential-%s answers no valid JSON", name)
 	}
 	if answer.Username == "<token>" {
-		return credential{identity: answer.Secret}, true, nil
+		return Credential{Identity: answer.Secret}, true, nil
 	}
-	return credential{name: answer.Username, password: answer.Secret}, true, nil
+	return Credential{Name: answer.Username, Password: answer.Secret}, true, nil
 }

@@ -1,10 +1,12 @@
-package remote
+// Package archive unpacks archives into a cache.
+package archive
 
 import (
 	"archive/tar"
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -17,23 +19,15 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// archiveLimits bound an archive more than a repository: what it unpacks to cannot be told from its size.
-var archiveLimits = cache.Limits{Files: 10_000, Bytes: 1 << 30}
+// Limits bound an archive more than a repository: what it unpacks to cannot be told from its size.
+var Limits = cache.Limits{Files: 10_000, Bytes: 1 << 30}
 
-// Unpack returns the files of an archive: zip, tar, or tar in gzip. It refuses one with anything else than files, directories and
-// links within it, with two entries of one name, whatever their case, and one that is larger than [Options].MaxTree says, or 10,000
-// files. So it can be given data that nobody has verified.
-func (s *Session) Unpack(data []byte) (*cache.Tree, error) {
-	return unpack(s.opt.Cache, s.opt.MaxTree, data)
-}
-
-func unpack(c *cache.Cache, limits cache.Limits, data []byte) (*cache.Tree, error) {
-	if limits.Files == 0 {
-		limits.Files = archiveLimits.Files
-	}
-	if limits.Bytes == 0 {
-		limits.Bytes = archiveLimits.Bytes
-	}
+// Unpack returns the files of an archive: zip, tar, or tar in gzip. It refuses one with anything else than files, directories and links
+// within it, with two entries of one name, whatever their case, and one that is larger than limits say, or [Limits] where they say nothing.
+// So it can be given data that nobody has verified.
+func Unpack(c *cache.Cache, limits cache.Limits, data []byte) (*cache.Tree, error) {
+	limits.Files = cmp.Or(limits.Files, Limits.Files)
+	limits.Bytes = cmp.Or(limits.Bytes, Limits.Bytes)
 	w, err := c.NewTree(limits)
 	if err != nil {
 		return nil, err
@@ -105,7 +99,7 @@ func (a *archive) name(name string, dir bool) (string, error) {
 
 // link adds a symbolic link, which must not lead out of the archive.
 func (a *archive) link(name, target string) error {
-	if joined := path.Join(path.Dir(name), target); path.IsAbs(target) || joined == ".." || strings.HasPrefix(joined, "../") || len(target) > maxTarget {
+	if joined := path.Join(path.Dir(name), target); path.IsAbs(target) || joined == ".." || strings.HasPrefix(joined, "../") || len(target) > cache.MaxTarget {
 		return &cache.EscapeError{Link: name, Target: target}
 	}
 	return a.w.Link(name, target)
@@ -196,7 +190,7 @@ func (a *archive) zipped(f *zip.File, name string) error {
 		_, err := io.Copy(io.Discard, io.LimitReader(r, 1)) // the checksum is known at the end
 		return err
 	}
-	target, err := io.ReadAll(io.LimitReader(r, maxTarget+1))
+	target, err := io.ReadAll(io.LimitReader(r, cache.MaxTarget+1))
 	if err != nil {
 		return err
 	}
