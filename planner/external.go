@@ -265,6 +265,9 @@ func (s *steps) entry(d document, role function.Role) *entry {
 		}
 		return e
 	}
+	if id.Kind == composition.HelmKind && (role == function.GeneratorRole || d.item != nil) {
+		return s.chartDocument(d, e)
+	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
 		s.Fail(s.unknownBuiltin(d))
 		return nil
@@ -338,9 +341,6 @@ func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 // unknownBuiltin says that there is no built-in of a document's kind.
 func (s *steps) unknownBuiltin(d document) error {
 	kind, kinds := d.r.ID().Kind, builtins.Kinds()
-	if kind == composition.HelmKind {
-		return d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: "krmflow does not support helm charts yet"})
-	}
 	if d.item != nil {
 		kinds = composition.BuiltinKinds()
 	}

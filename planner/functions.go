@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -32,6 +33,8 @@ type Functions struct {
 	// Isolation returns what isolates a program on this machine, empty for nothing, and why nothing does. It is asked when the
 	// first function is met; nil means nothing.
 	Isolation func() (isolation, missing string)
+	// Helm says how charts are rendered, if Policy allows that.
+	Helm helm.Options
 	// PluginHome is where kustomize's legacy plugins lie. They are not run, only recognised.
 	PluginHome string
 	// Image returns what is known about an image, as [trust.Needs] means it, without starting it. It is asked once for each; nil

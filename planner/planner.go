@@ -155,7 +155,7 @@ func Compile(dirs []string, o Options) *Plan {
 		// Nodes that only a failed root needs must not run.
 		c.plan.Graph = c.draft.g.Only(func(graph.Root) bool { return true })
 	}
-	c.plan.Graph = withFetches(c.plan.Graph)
+	c.plan.Graph = c.plan.Graph.WithFetches()
 	c.trusted.Decide()
 	if c.plan.foundAll() {
 		c.trusted.Unread()
@@ -185,6 +185,7 @@ type compiler struct {
 	compositions *composition.Set
 	trusted      *trusted.Catalogs
 	images       map[string]trust.Image
+	helm         func() trust.Program
 	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
@@ -217,6 +218,7 @@ func newCompiler(dirs []string, o Options) *compiler {
 		legacyPlaces:  map[string]bool{},
 		schemaChecked: map[*catalog.Entry]bool{},
 	}
+	c.helm = sync.OnceValue(c.findHelm)
 	c.trusted = trusted.New(trusted.Config{
 		Sources: o.Functions.Trusted, Publishers: o.Functions.Publishers, Cwd: o.Cwd, Policy: o.Functions.Policy, Files: files, Rendered: c.rendered, Warnings: &c.warnings,
 		Deny: func(err error, why trust.Reason) { c.deny(Denial{"", err, why}) },
@@ -277,6 +279,7 @@ type build struct {
 	c *compiler
 	*report.Reporter
 	schemaState
+	charts charts
 	// fetchedFiles counts the files that were read by name and fetched.
 	fetchedFiles int
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.

@@ -23,6 +23,7 @@ const (
 	File               // a patch, a schema, data: without a scheme it is a path, except in the form repo.git/path@ref
 	Catalog            // a catalog: a file in any form
 	Blob               // a program: what is sent, also if it is an archive
+	Chart              // a helm chart, in a form of its own: REPOSITORY//NAME?version=VERSION
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.
@@ -55,6 +56,9 @@ func Parse(text string, use Use) (Reference, error) {
 }
 
 func parse(text string, use Use) (Reference, error) {
+	if use == Chart {
+		return parseChart(text)
+	}
 	if forced, rest, ok := strings.Cut(text, "::"); ok && !strings.ContainsAny(forced, ":/@?") {
 		if !strings.EqualFold(forced, "git") {
 			return Reference{}, fmt.Errorf("what begins with %q is not known: only files, https, git and oci are", forced+"::")
