@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/helm"
+	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -55,7 +56,9 @@ func (s *steps) chartDocument(d document, e *entry) *entry {
 	}
 	fail := func(m *helm.FieldError) {
 		text, hints := diag.Parts(m.Err)
-		s.Fail(d.mistake(&yaml.DecodeError{Path: m.Path, Msg: text, Hints: hints}))
+		e := d.mistake(&yaml.DecodeError{Path: m.Path, Msg: text, Hints: append(hints, report.Hints(m.Err)...)})
+		e.Err = m.Err
+		s.Fail(e)
 	}
 	if len(wrong) > 0 || !s.chart(&g, e, fail) {
 		return nil
@@ -72,6 +75,9 @@ func (s *steps) chart(g *helm.Generator, e *entry, fail func(*helm.FieldError)) 
 	dec := s.c.o.Functions.Policy.DecideChart(r)
 	s.Warnings.Add(dec.Warnings...)
 	for _, denial := range dec.Denials {
+		if e.pos.File == s.k.Source.File {
+			denial.Err.Field = s.k.Source.Field(e.path)
+		}
 		s.c.deny(Denial{r.Node, denial.Err, denial.Reason})
 	}
 	c := &chart.Chart{Name: g.Name, Version: g.Version, Source: diag.Redact(g.Repo)}

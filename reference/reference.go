@@ -64,8 +64,7 @@ func (r Reference) String() string {
 		}
 		return b.String()
 	case Helm:
-		b.WriteString(diag.Redact(r.Location) + "//" + r.Path + "?version=" + url.QueryEscape(r.Ref))
-		return b.String()
+		return diag.Redact(r.Location) + "//" + r.Path + "?version=" + url.QueryEscape(r.Ref)
 	case Git:
 		b.WriteString(diag.Redact(r.Location))
 		if r.Path != "" {

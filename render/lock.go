@@ -63,7 +63,9 @@ func (s Sources) entry(r reference.Reference) (lock.Entry, bool) {
 
 // lockName returns the name of the entry for a reference.
 func lockName(r reference.Reference) string {
-	r.Path = ""
+	if r.Scheme != reference.Helm {
+		r.Path = ""
+	}
 	if u, err := url.Parse(r.Location); err == nil && u.User != nil && u.Scheme != "ssh" {
 		u.User = nil
 		r.Location = u.String()
@@ -79,6 +81,8 @@ func entryOf(r reference.Reference, v reference.Version) lock.Entry {
 		e.Kind = lock.Git
 	case reference.OCI:
 		e.Kind = lock.Artifact
+	case reference.Helm:
+		e.Kind = lock.Chart
 	}
 	return e
 }

@@ -140,7 +140,8 @@ func (g *Generator) reference() string {
 	if version == "" && g.Devel {
 		version = reference.AnyVersion
 	}
-	return strings.TrimSuffix(g.Repo, "/") + "//" + g.Name + "?version=" + url.QueryEscape(version)
+	dir, name := path.Split(g.Name) // what is below a registry may have folders
+	return strings.TrimSuffix(strings.TrimSuffix(g.Repo, "/")+"/"+dir, "/") + "//" + name + "?version=" + url.QueryEscape(version)
 }
 
 // checkVersion reads what the chart says that it is, and compares that with what the layer asks for: a folder may hold what somebody has put
