@@ -48,7 +48,11 @@ func (s *steps) helmCharts() {
 }
 
 // chartDocument makes e the call of helm that a document stands for, nil if it is wrong.
-func (s *steps) chartDocument(d document, e *entry) *entry {
+func (s *steps) chartDocument(d document, role function.Role, e *entry) *entry {
+	if role != function.GeneratorRole && d.item == nil {
+		s.Fail(e.errorf("%s is a generator: list it under generators", e.kind))
+		return nil
+	}
 	g := s.c.o.Functions.Helm.Generator()
 	wrong := builtins.Decoding(d.r.ID().Kind).Decode(d.r.Value(), &g)
 	for _, m := range wrong {

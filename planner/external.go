@@ -265,8 +265,8 @@ func (s *steps) entry(d document, role function.Role) *entry {
 		}
 		return e
 	}
-	if id.Kind == composition.HelmKind && (role == function.GeneratorRole || d.item != nil) {
-		return s.chartDocument(d, e)
+	if id.Kind == composition.HelmKind {
+		return s.chartDocument(d, role, e)
 	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
 		s.Fail(s.unknownBuiltin(d))

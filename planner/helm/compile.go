@@ -170,13 +170,13 @@ func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
 func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, error) {
 	inline := g.ValuesInline.Len() > 0
 	if inline && g.ValuesMerge == replaceValues {
-		return yaml.AppendYAML(nil, g.ValuesInline), nil
+		return yaml.AppendJSON(nil, g.ValuesInline), nil
 	}
 	src, err := g.valuesFile(files, c, folder)
 	if err != nil || !inline {
 		return dataOf(src), err
 	}
-	own, err := src.Value()
+	own, err := src.Content()
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, 
 	if err != nil {
 		return nil, inField(err, "valuesInline")
 	}
-	return yaml.AppendYAML(nil, merged), nil
+	return yaml.AppendJSON(nil, merged), nil
 }
 
 func dataOf(src *yaml.Source) []byte {
