@@ -45,11 +45,11 @@ var imports = map[string][]string{
 	"loaders/remote":    plus(values, "cache", "reference"),
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
-	"planner/helm":        plus(values, "builtins", "krm/chart", "reference"),
+	"planner/helm":        plus(values, "krm/function", "builtins", "graph", "krm/chart", "loaders", "reference", "trust"),
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/helm", "planner/report"),
 	"planner/plandoc":     plus(values, "graph", "planner", "trust"),
 	"planner/report":      {"diag", "krm/yaml"},
-	"planner/trusted":     plus(values, "catalog", "loaders", "planner/report", "trust"),
+	"planner/trusted":     plus(values, "catalog", "graph", "loaders", "planner/report", "trust"),
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
 	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
@@ -168,8 +168,8 @@ func TestNoStarlark(t *testing.T) {
 
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
-	for _, pkg := range []string{"planner", "planner/composition", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
-		"trust", "catalog", "eval", "graph", "builtins", "lock", "krm", "krm/yaml", "krm/schema", "krm/function"} {
+	for _, pkg := range []string{"planner", "planner/composition", "planner/helm", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
+		"trust", "catalog", "eval", "graph", "builtins", "lock", "krm", "krm/chart", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pkg, len(files), err)

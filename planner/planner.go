@@ -23,6 +23,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/composition"
+	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/planner/trusted"
 	"github.com/krmflow/krmflow/trust"
@@ -160,7 +161,7 @@ func Compile(dirs []string, o Options) *Plan {
 	if c.plan.foundAll() {
 		c.trusted.Unread()
 	}
-	c.unusedConfigs()
+	c.trusted.Unused(c.plan.Graph)
 	c.plan.warn(&c.warnings)
 	c.plan.Catalogs = c.trusted.Loaded()
 	return c.plan
@@ -185,7 +186,7 @@ type compiler struct {
 	compositions *composition.Set
 	trusted      *trusted.Catalogs
 	images       map[string]trust.Image
-	helm         func() trust.Program
+	helm         helm.Program
 	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
@@ -213,12 +214,12 @@ func newCompiler(dirs []string, o Options) *compiler {
 		schemaNames:  map[*schema.Schema]string{},
 		kusts:        map[string]*kustomizationFile{},
 		images:       map[string]trust.Image{},
+		helm:         o.Functions.Helm.Find(files),
 		labels:       map[labelsKey]*builtins.FieldSpecs{},
 
 		legacyPlaces:  map[string]bool{},
 		schemaChecked: map[*catalog.Entry]bool{},
 	}
-	c.helm = sync.OnceValue(c.findHelm)
 	c.trusted = trusted.New(trusted.Config{
 		Sources: o.Functions.Trusted, Publishers: o.Functions.Publishers, Cwd: o.Cwd, Policy: o.Functions.Policy, Files: files, Rendered: c.rendered, Warnings: &c.warnings,
 		Deny: func(err error, why trust.Reason) { c.deny(Denial{"", err, why}) },

@@ -10,7 +10,6 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/internal/dirs"
-	"github.com/krmflow/krmflow/krm/chart"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -34,7 +33,7 @@ func (x Executor) Execute(ctx context.Context, f function.Function, packed yaml.
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return executors.Output{}, err
 	}
-	if err := chart.Unpack(packed, dir); err != nil {
+	if err := unpack(packed, dir); err != nil {
 		return executors.Output{}, err
 	}
 	f.Dir, f.Mounts = dir, []function.Mount{{Type: "bind", Source: dir, Dest: dir}}

@@ -7,10 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path"
-	"path/filepath"
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -75,7 +72,7 @@ func (c *Chart) File(name string) (data []byte, ok bool) {
 	return nil, false
 }
 
-// Pack returns the chart and its values as an archive, which [Unpack] reads. Their bytes are not copied.
+// Pack returns the chart and its values as an archive, a tar. Their bytes are not copied.
 func (c *Chart) Pack() (yaml.Chunks, error) {
 	var p packer
 	for _, f := range c.Files {
@@ -104,42 +101,4 @@ func (p *packer) add(name string, data []byte) {
 	if len(data) > 0 {
 		p.out = append(p.out, data, make([]byte, -len(data)&(block-1)))
 	}
-}
-
-// Unpack writes what [Chart.Pack] has packed to an empty folder.
-func Unpack(archive yaml.Chunks, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	var parts []io.Reader
-	for _, c := range archive {
-		parts = append(parts, bytes.NewReader(c))
-	}
-	r := tar.NewReader(io.MultiReader(parts...))
-	for {
-		h, err := r.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := unpackFile(root, filepath.FromSlash(h.Name), r); err != nil {
-			return err
-		}
-	}
-}
-
-func unpackFile(root *os.Root, name string, r io.Reader) error {
-	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, r)
-	return errors.Join(err, f.Close())
 }

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/krmflow/krmflow/cache"
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/reference"
@@ -101,9 +99,9 @@ func (s *Session) fetchChartHTTP(ctx context.Context, r reference.Reference, fro
 	if err != nil {
 		return krm.Digest{}, wrap(r, err)
 	}
-	archive, err := inIndex(r, v)
+	archive, err := r.InIndex(v)
 	if err != nil {
-		return krm.Digest{}, err
+		return krm.Digest{}, wrap(r, err)
 	}
 	if err := s.allow(archive, from); err != nil {
 		return krm.Digest{}, err
@@ -116,51 +114,6 @@ func (s *Session) fetchChartHTTP(ctx context.Context, r reference.Reference, fro
 		return krm.Digest{}, err
 	}
 	return s.opt.Cache.Put(data)
-}
-
-// inIndex returns where a chart is, as the index of its repository says.
-func inIndex(r reference.Reference, index yaml.Value) (archive reference.Reference, err error) {
-	entries := index.At("entries", r.Path).Items()
-	var versions []string
-	for _, e := range entries {
-		versions = append(versions, e.Get("version").Text())
-	}
-	version, ok := reference.LastVersion(versions, r.Ref)
-	if !ok {
-		return archive, noSuchChart(r, versions)
-	}
-	for i, e := range entries {
-		urls := e.Get("urls").Items()
-		if versions[i] != version || len(urls) == 0 {
-			continue
-		}
-		base, err := url.Parse(r.Location + "/")
-		if err != nil {
-			return archive, wrap(r, err)
-		}
-		at, err := base.Parse(urls[0].Text())
-		if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
-			return archive, notFetched(r, err, "its repository says that it is at %q, which is no address", diag.Redact(urls[0].Text()))
-		}
-		at.Fragment = ""
-		archive = reference.Reference{Scheme: reference.HTTPS, Location: at.String()}
-		if digest := strings.TrimPrefix(e.Get("digest").Text(), "sha256:"); digest != "" {
-			if archive.Pin, err = krm.ParseDigest("sha256:" + digest); err != nil {
-				return archive, notFetched(r, err, "its repository says that it has the digest %q, which is none", digest)
-			}
-		}
-		return archive, nil
-	}
-	return archive, notFetched(r, nil, "its repository does not say where it is")
-}
-
-// noSuchChart says that a repository has no version of a chart that is wanted.
-func noSuchChart(r reference.Reference, versions []string) error {
-	if len(versions) == 0 {
-		return notFetched(r, nil, "there is no chart %q in the repository", r.Path)
-	}
-	last, _ := reference.LastVersion(versions, reference.AnyVersion)
-	return notFetched(r, nil, "there is no version %q of the chart in the repository", r.Ref).Hint("the last of %d versions is %q", len(versions), last)
 }
 
 // fetchChartOCI takes a chart from a registry, in which its version is a tag.
@@ -217,11 +170,8 @@ func (s *Session) lastTag(ctx context.Context, r, artifact reference.Reference, 
 			if err != nil {
 				return err
 			}
-			var ok bool
-			if version, ok = reference.LastVersion(tags, r.Ref); !ok {
-				return noSuchChart(r, tags)
-			}
-			return nil
+			version, err = r.ChartVersion(tags)
+			return err
 		})
 	})
 	return version, err

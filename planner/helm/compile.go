@@ -13,18 +13,16 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/chart"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/reference"
 )
 
-// Files are where charts and values come from.
-type Files interface {
-	// Read returns the file that the layer names by path.
-	Read(path string) (*yaml.Source, error)
-	// Folder returns the files of the folder that the layer names by path, and how messages show it. The error is one of fs.ErrNotExist
-	// if there is no such folder.
-	Folder(path string) (files []chart.File, shown string, err error)
-	// Fetch returns the files of the chart that a reference names.
-	Fetch(text string) ([]chart.File, error)
+// Files are where charts and values of a layer come from.
+type Files struct {
+	Local *loaders.Local
+	// Dir is the directory of the layer, and Read returns a file that the layer names by its path.
+	Dir  *loaders.Dir
+	Read func(path string) (*yaml.Source, error)
 }
 
 const (
@@ -106,7 +104,7 @@ func valuesName(i int) string {
 // chart, empty for one that was fetched.
 func (g *Generator) find(files Files) (c *chart.Chart, folder string, err error) {
 	folder = g.folder()
-	list, shown, err := files.Folder(folder)
+	list, shown, err := files.Local.ReadChart(files.Dir, folder)
 	switch {
 	case err != nil && g.Repo == "":
 		return nil, "", inField(diag.AsError(err).Hint("without the field repo, the chart must be there"), "name")
@@ -115,7 +113,7 @@ func (g *Generator) find(files Files) (c *chart.Chart, folder string, err error)
 	case !isMissing(err):
 		return nil, "", inField(err, "name")
 	}
-	list, err = files.Fetch(g.reference())
+	list, err = files.Local.FetchChart(files.Dir, g.reference())
 	if err != nil {
 		return nil, "", inField(err, "repo")
 	}
