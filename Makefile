@@ -1,5 +1,6 @@
 GO ?= go
 KUSTOMIZE_VERSION = v5.8.2
+HELM_VERSION = v3.19.5
 TOOLS = $(CURDIR)/.tools
 FUZZTIME ?= 1m
 DIFFTREES ?= 500
@@ -9,7 +10,7 @@ SEED ?= 1
 OUT ?= bin/krmflow
 SETTINGSPKG = github.com/krmflow/krmflow/internal/settings
 
-.PHONY: build krmflow test check vulncheck bench profile fuzz difftest edittest kustomize golden generate
+.PHONY: build krmflow test check vulncheck bench profile fuzz difftest edittest kustomize helm golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -53,6 +54,11 @@ vulncheck:
 # The oracle: a tool for golden files and benchmarks, never a dependency of the binary.
 kustomize:
 	GOBIN=$(TOOLS) $(GO) install sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
+
+# What renders charts, for the tests about them. It takes minutes to compile, once for each version.
+helm:
+	test -e $(TOOLS)/helm-$(HELM_VERSION) || GOBIN=$(TOOLS) $(GO) install -p 2 helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+	touch $(TOOLS)/helm-$(HELM_VERSION)
 
 bench: build kustomize
 	$(GO) build -o $(TOOLS)/kyaml-function ./testdata/functions/kyaml

@@ -24,16 +24,18 @@ var imports = map[string][]string{
 	"output":       values,
 
 	"edit":      {"diag", "krm/yaml"},
-	"graph":     plus(values, "krm/function"),
+	"krm/chart": values,
+
+	"graph":     plus(values, "krm/function", "krm/chart"),
 	"builtins":  plus(values, "krm/function"),
 	"cache":     values,
-	"loaders":   plus(values, "cache", "loaders/remote", "reference"),
+	"loaders":   plus(values, "cache", "krm/chart", "loaders/remote", "reference"),
 	"reference": values,
 	"catalog":   plus(values, "krm/function"),
 	"trust":     plus(values, "krm/function", "catalog", "catalog/signature"),
 	"eval":      plus(values, "graph", "builtins"),
 	"lock":      {"diag", "krm", "krm/yaml"},
-	"planner": plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/layerfile", "planner/report",
+	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
 		"planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
 	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "executors", "executors/container", "executors/exec", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
@@ -46,14 +48,16 @@ var imports = map[string][]string{
 	"loaders/remote/credentials": {},
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
-	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/report"),
+	"planner/helm":        plus(values, "krm/function", "builtins", "graph", "krm/chart", "loaders", "reference", "trust"),
+	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/helm", "planner/report"),
 	"planner/plandoc":     plus(values, "graph", "planner", "trust"),
 	"planner/report":      {"diag", "krm/yaml"},
-	"planner/trusted":     plus(values, "catalog", "loaders", "planner/report", "trust"),
+	"planner/trusted":     plus(values, "catalog", "graph", "loaders", "planner/report", "trust"),
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
 	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
 		"executors/internal/sealed", "executors/internal/sources"),
+	"executors/helm":      plus(values, "krm/chart", "krm/function", "executors", "executors/exec", "executors/internal/dirs"),
 	"executors/container": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sources"),
 
 	"executors/executortest":     plus(values, "krm/function", "executors"),
@@ -81,8 +85,8 @@ var imports = map[string][]string{
 	"internal/stdout":               {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/program", "internal/progress",
-		"internal/publish", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/program", "internal/progress",
+		"internal/publish", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "loaders", "lock", "planner", "planner/helm", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.
@@ -171,8 +175,8 @@ func TestNoStarlark(t *testing.T) {
 
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
-	for _, pkg := range []string{"planner", "planner/composition", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
-		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "krm", "krm/yaml", "krm/schema", "krm/function"} {
+	for _, pkg := range []string{"planner", "planner/composition", "planner/helm", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
+		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "krm", "krm/chart", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pkg, len(files), err)

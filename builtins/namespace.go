@@ -54,6 +54,11 @@ func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
 // helmGenerated marks what Helm made, which has its namespace from Helm.
 const helmGenerated = "internal.config.kubernetes.io/helm-generated"
 
+// MarkHelm marks a resource as one that helm made.
+func MarkHelm(r *krm.Resource) {
+	r.SetValue(r.Value().WithAt(yaml.Str("true"), "metadata", "annotations", helmGenerated))
+}
+
 func (t *NamespaceTransformer) setter() *namespaceSetter {
 	return &namespaceSetter{
 		namespace: yaml.Str(t.Metadata.Namespace),

@@ -3,6 +3,7 @@ package graph
 import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/chart"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -82,6 +83,8 @@ type Call struct {
 	Version string
 	// Origin is recorded on what the function makes or, for a transformer, as a transformation.
 	Origin *krm.Origin
+	// Chart is what helm renders, nil for a function. Helm is a generator that gets no ResourceList and answers with resources.
+	Chart *chart.Chart
 }
 
 // Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.

@@ -16,6 +16,7 @@ import (
 
 // files are the files of a tree that is none of this machine. Names are those of [fs.FS].
 type files interface {
+	fs.FS
 	// Real returns the name without symbolic links of an existing file or directory. A link that leaves the tree is an error.
 	Real(name string) (string, error)
 	Stat(name string) (fs.FileInfo, error)

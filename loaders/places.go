@@ -33,7 +33,7 @@ func (l *Local) Place(d *Dir, path string) (string, error) {
 func (l *Local) Files(d *Dir) ([]string, error) {
 	tree, top := os.DirFS(d.Real), "."
 	if d.tree != nil {
-		tree, _ = d.tree.files.(fs.FS) // what was fetched is one
+		tree = d.tree
 		top, _ = d.tree.path(d.Real)
 	}
 	var files []string

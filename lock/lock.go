@@ -34,9 +34,10 @@ const (
 	Image    Kind = "image"    // that containers are made of
 	Program  Kind = "program"  // of a function, each platform's by itself
 	Catalog  Kind = "catalog"  // of functions
+	Chart    Kind = "chart"    // that helm renders
 )
 
-var kinds = []Kind{Git, Content, Artifact, Image, Program, Catalog}
+var kinds = []Kind{Git, Content, Artifact, Image, Program, Catalog, Chart}
 
 // An Entry says which content one reference stands for.
 type Entry struct {

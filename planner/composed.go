@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +23,8 @@ func (s *steps) composition() {
 	s.catalogs = c.Catalogs
 	s.checkCatalogs()
 	s.mergeConfig(nil, builtins.DefaultConfig())
+	defer func(outer charts) { s.build.charts = outer }(s.build.charts)
+	s.build.charts = charts{}    // its items may be shared
 	if s.hasList || s.tracking { // what goes on top of a list, or says where it comes from, is each user's own
 		for i := range c.Items {
 			s.composed(composition.Place{Layer: s.prefix, Of: c, At: i, Catalogs: c.Catalogs})
@@ -57,8 +58,6 @@ func (s *steps) composed(p composition.Place) {
 		x.accumulate(it)
 	case it.ID.IsKustomization():
 		x.inlineKustomization(it)
-	case it.ID.APIVersion == "builtin" && it.ID.Kind == composition.HelmKind:
-		x.ErrorAt(it.Source, nil, fmt.Errorf("krmflow does not support helm charts yet")) // BT-08
 	case it.ID.Misplaced() != nil:
 		x.ErrorAt(it.Source, []any{"kind"}, it.ID.Misplaced())
 	default:

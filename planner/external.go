@@ -265,31 +265,16 @@ func (s *steps) entry(d document, role function.Role) *entry {
 		}
 		return e
 	}
+	if id.Kind == composition.HelmKind {
+		return s.chartDocument(d, role, e)
+	}
 	if e.builtin = builtins.New(id.Kind); e.builtin == nil {
 		s.Fail(s.unknownBuiltin(d))
 		return nil
 	}
-	s.configWarnings(d)
-	s.unusedFunction(d)
 	s.unusedEnv(d, e)
 	before := s.Errs.Len()
-	if id.Name == "" {
-		s.Fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", id.Kind)}))
-	}
-	ignored := func(de *yaml.DecodeError) {
-		if !isObjectField(de.Path[0]) {
-			s.Warnings.Add(d.mistake(de))
-		}
-	}
-	decoding := builtins.Decoding(id.Kind)
-	decoding.Ignored = ignored
-	errs := decoding.Decode(d.r.Value(), e.builtin)
-	for _, de := range errs {
-		if s.Errs.Full() && de.More == 0 {
-			de = &yaml.DecodeError{More: 1}
-		}
-		s.Fail(d.mistake(de))
-	}
+	errs := s.decodeBuiltin(d, e.builtin)
 	if d.item != nil {
 		composition.UseDefaultFields(e.builtin, d.r.Value())
 	}
@@ -302,6 +287,30 @@ func (s *steps) entry(d document, role function.Role) *entry {
 		return nil
 	}
 	return e
+}
+
+// decodeBuiltin decodes the document of a built-in, and records what is wrong with it.
+func (s *steps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
+	s.configWarnings(d)
+	s.unusedFunction(d)
+	kind := d.r.ID().Kind
+	if d.r.ID().Name == "" {
+		s.Fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", kind)}))
+	}
+	decoding := builtins.Decoding(kind)
+	decoding.Ignored = func(de *yaml.DecodeError) {
+		if !isObjectField(de.Path[0]) {
+			s.Warnings.Add(d.mistake(de))
+		}
+	}
+	errs := decoding.Decode(d.r.Value(), into)
+	for _, de := range errs {
+		if s.Errs.Full() && de.More == 0 {
+			de = &yaml.DecodeError{More: 1}
+		}
+		s.Fail(d.mistake(de))
+	}
+	return errs
 }
 
 // configWarnings adds what the text of a built-in's configuration has that is accepted, but probably not meant.
@@ -338,9 +347,6 @@ func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 // unknownBuiltin says that there is no built-in of a document's kind.
 func (s *steps) unknownBuiltin(d document) error {
 	kind, kinds := d.r.ID().Kind, builtins.Kinds()
-	if kind == composition.HelmKind {
-		return d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: "krmflow does not support helm charts yet"})
-	}
 	if d.item != nil {
 		kinds = composition.BuiltinKinds()
 	}

@@ -7,16 +7,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
-	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -32,6 +30,8 @@ type Functions struct {
 	// Isolation returns what isolates a program on this machine, empty for nothing, and why nothing does. It is asked when the
 	// first function is met; nil means nothing.
 	Isolation func() (isolation, missing string)
+	// Helm says how charts are rendered, if Policy allows that.
+	Helm helm.Options
 	// PluginHome is where kustomize's legacy plugins lie. They are not run, only recognised.
 	PluginHome string
 	// Image returns what is known about an image, as [trust.Needs] means it, without starting it. It is asked once for each; nil
@@ -72,39 +72,6 @@ func (p *Plan) foundAll() bool {
 func (c *compiler) deny(d Denial) {
 	if !slices.ContainsFunc(c.plan.Denied, func(known Denial) bool { return known.Err == d.Err }) {
 		c.plan.Denied = append(c.plan.Denied, d)
-	}
-}
-
-// unusedConfigs warns about resources that a trusted catalog defines as configurations of functions: in resources they are
-// not run, as in kustomize.
-func (c *compiler) unusedConfigs() {
-	if len(c.o.Functions.Trusted) == 0 {
-		return
-	}
-	catalogs := sync.OnceValue(c.trusted.Readable)
-	for _, n := range c.plan.Graph.Nodes {
-		load, ok := n.Op.(graph.Load)
-		if !ok {
-			continue
-		}
-		kinds, err := krm.Kinds(load.Source)
-		if err != nil {
-			continue // its node says so
-		}
-		i := 0
-		for kind := range kinds {
-			if !schema.KnowsScope(schema.Kind(kind)) { // Kubernetes' own kinds are no functions
-				c.unusedConfig(kind, load.Source.Locate(i), catalogs())
-			}
-			i++
-		}
-	}
-}
-
-func (c *compiler) unusedConfig(kind krm.GVK, pos diag.Pos, catalogs []*catalog.Catalog) {
-	if m := catalog.Search(kind, catalogs); m.Entry != nil {
-		w := diag.Errorf(pos, "", "%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry)
-		c.warnings.Add(w.Hint("list it under generators, transformers or validators to run the function"))
 	}
 }
 

@@ -22,7 +22,8 @@ type layerKey struct {
 	loaded   bool // what build.loaded was before, if the layer brings a schema
 	set      bool // whether a schema was chosen: decides if the layer's own openapi counts
 	tracking bool
-	origin   place // if origins are tracked
+	origin   place  // if origins are tracked
+	charts   string // what the namespace around the layer decides about, if charts in it have that one
 }
 
 // layer is a compiled Kustomization or Composition, or a Component or Composition on top of the list of the layer that uses it.
@@ -35,6 +36,7 @@ type layer struct {
 	failed bool
 	errs   diag.Mistakes
 	after  schemaState
+	charts charts
 }
 
 // layerState is what a component works on: the list, configuration and vars of the layer that uses it.
@@ -72,12 +74,16 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 		return nil
 	}
 	b.c.plan.Compiled++
-	before, loaded := b.Errs.Len(), b.loaded
+	before, loaded, outer := b.Errs.Len(), b.loaded, b.charts
+	b.charts.inherit = false
 	l := b.compile(dir, k, key, parent)
+	l.charts = b.charts
+	b.charts.inherit = b.charts.inherit || outer.inherit
 	l.failed = b.Errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.Failed
 	l.after = b.schemaState
 	if parent == nil {
 		key.loaded = loaded && l.after.set && !key.set
+		key.charts = l.charts.key()
 		b.c.draft.layers[key] = l
 		l.errs = k.errs.Since(0)
 		l.errs.AddOnce(b.Errs.Since(before))
@@ -87,6 +93,10 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 
 // nested compiles a layer that this one uses. What this one has opened is closed before: layers may be deep.
 func (s *steps) nested(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
+	if ns := s.k.Namespace; ns != "" {
+		defer func(outer charts) { s.build.charts = outer }(s.build.charts)
+		s.build.charts.namespace = ns
+	}
 	s.dir.Close()
 	for _, root := range s.roots {
 		root.Close()
@@ -115,17 +125,27 @@ func (b *build) count(k *kustomizationFile) bool {
 
 // reuse returns the layer that was compiled for key, nil if there is none.
 func (b *build) reuse(key layerKey) *layer {
+	l := b.known(key)
+	if l == nil && b.c.o.Functions.Policy.Helm {
+		key.charts = charts{b.charts.namespace, true}.key()
+		l = b.known(key)
+	}
+	if l == nil {
+		return nil
+	}
+	b.charts.inherit = b.charts.inherit || l.charts.inherit
+	b.c.plan.Shared++
+	b.Errs.AddOnce(l.errs)
+	b.schema, b.set, b.loaded = l.after.schema, l.after.set, b.loaded || l.after.loaded
+	return l
+}
+
+func (b *build) known(key layerKey) *layer {
 	l := b.c.draft.layers[key]
 	if b.loaded && (l == nil || l.after.set && !key.set) {
 		key.loaded = true
 		l = b.c.draft.layers[key]
 	}
-	if l == nil {
-		return nil
-	}
-	b.c.plan.Shared++
-	b.Errs.AddOnce(l.errs)
-	b.schema, b.set, b.loaded = l.after.schema, l.after.set, b.loaded || l.after.loaded
 	return l
 }
 

@@ -26,6 +26,7 @@ func (s *steps) generators() {
 		g := s.k.SecretGenerator[i].Generator(s.k.GeneratorOptions)
 		s.generate([]any{"secretGenerator", i}, g, g.Name)
 	}
+	s.helmCharts()
 	for _, e := range s.external("generators", s.k.Generators, function.GeneratorRole) {
 		if e.composition != "" {
 			s.addComposition(e)

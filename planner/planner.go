@@ -25,6 +25,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/composition"
+	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/planner/trusted"
 	"github.com/krmflow/krmflow/trust"
@@ -158,12 +159,12 @@ func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 		// Nodes that only a failed root needs must not run.
 		c.plan.Graph = c.draft.g.Only(func(graph.Root) bool { return true })
 	}
-	c.plan.Graph = withFetches(c.plan.Graph, c.files.Name)
+	c.plan.Graph = c.plan.Graph.WithFetches(c.files.Name)
 	c.trusted.Decide()
 	if c.plan.foundAll() {
 		c.trusted.Unread()
 	}
-	c.unusedConfigs()
+	c.trusted.Unused(c.plan.Graph)
 	c.plan.warn(&c.warnings)
 	c.plan.Catalogs = c.trusted.Loaded()
 	return c.plan
@@ -189,6 +190,7 @@ type compiler struct {
 	compositions *composition.Set
 	trusted      *trusted.Catalogs
 	images       map[string]trust.Image
+	helm         helm.Program
 	// legacyPlaces and schemaChecked are what there was a warning about, if one was due.
 	legacyPlaces  map[string]bool
 	schemaChecked map[*catalog.Entry]bool
@@ -215,6 +217,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
 		kusts:        map[string]*kustomizationFile{},
 		images:       map[string]trust.Image{},
+		helm:         o.Functions.Helm.Find(files),
 		labels:       map[labelsKey]*builtins.FieldSpecs{},
 		legacyPlaces: map[string]bool{}, schemaChecked: map[*catalog.Entry]bool{},
 	}
@@ -278,6 +281,7 @@ type build struct {
 	c *compiler
 	*report.Reporter
 	schemaState
+	charts charts
 	// fetchedFiles counts the files that were read by name and fetched.
 	fetchedFiles int
 	// tracking is true if the root's buildMetadata asks for anything: kustomize then records origins.

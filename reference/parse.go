@@ -24,6 +24,7 @@ const (
 	Catalog               // a catalog: a file in any form
 	Blob                  // a program: what is sent, also if it is an archive
 	Signatures            // the signatures of an artifact, which has a digest
+	Chart                 // a helm chart, in a form of its own: REPOSITORY//NAME?version=VERSION
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.
@@ -56,6 +57,9 @@ func Parse(text string, use Use) (Reference, error) {
 }
 
 func parse(text string, use Use) (Reference, error) {
+	if use == Chart {
+		return parseChart(text)
+	}
 	if forced, rest, ok := strings.Cut(text, "::"); ok && !strings.ContainsAny(forced, ":/@?") {
 		if !strings.EqualFold(forced, "git") {
 			return Reference{}, fmt.Errorf("what begins with %q is not known: only files, https, git and oci are", forced+"::")

@@ -22,6 +22,7 @@ const (
 	HTTPS Scheme = "https" // a file, or an archive with a checksum; also http where that is allowed
 	Git   Scheme = "git"   // a repository at a commit: over https, ssh or from this machine
 	OCI   Scheme = "oci"   // an artifact of a registry
+	Helm  Scheme = "helm"  // a chart, of a repository with an index or of a registry
 )
 
 // A Reference names something remote, and perhaps which content of it. It is made by [Parse] and can be compared.
@@ -31,7 +32,7 @@ type Reference struct {
 	Location string
 	// Path is the directory or file that is meant in a repository, archive or artifact; empty for all of it.
 	Path string
-	// Ref is git's branch, tag or commit, empty for HEAD, or the tag of an artifact.
+	// Ref is git's branch, tag or commit, empty for HEAD, the tag of an artifact, or the version of a chart, empty for the last stable one.
 	Ref string
 	// Pin is the SHA-256 digest that the file, archive or manifest must have; zero if any will do.
 	Pin krm.Digest
@@ -62,6 +63,8 @@ func (r Reference) String() string {
 			b.WriteString("//" + r.Path)
 		}
 		return b.String()
+	case Helm:
+		return diag.Redact(r.Location) + "//" + r.Path + "?version=" + url.QueryEscape(r.Ref)
 	case Git:
 		b.WriteString(diag.Redact(r.Location))
 		if r.Path != "" {
@@ -159,7 +162,10 @@ func (r Reference) Protocol() string {
 		return "ssh"
 	}
 	scheme, _, _ := strings.Cut(r.Location, "://")
-	return strings.ToLower(scheme)
+	if scheme = strings.ToLower(scheme); r.Scheme == Helm && scheme == "oci" {
+		return "https"
+	}
+	return scheme
 }
 
 // IsCommit reports whether ref is the whole name of a commit.

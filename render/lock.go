@@ -81,7 +81,9 @@ func (s Sources) entry(r reference.Reference) (lock.Entry, bool) {
 
 // lockName returns the name of the entry for a reference: all that share a fetch have one.
 func lockName(r reference.Reference) string {
-	r.Path = ""
+	if r.Scheme != reference.Helm {
+		r.Path = ""
+	}
 	return nameWithPath(r)
 }
 
@@ -102,6 +104,8 @@ func entryOf(r reference.Reference, v reference.Version) lock.Entry {
 		e.Kind = lock.Git
 	case reference.OCI:
 		e.Kind = lock.Artifact
+	case reference.Helm:
+		e.Kind = lock.Chart
 	}
 	return e
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A ResultsError says that a function reported an error among its results although it ended well.
@@ -130,7 +131,10 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	}
 	wire := function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: op.ConfigPos, Schema: op.Schema, Seed: sha256.Sum256([]byte(n.ID)),
 		Output: op.Function.Limits.Output}
-	encoded := function.EncodeResourceList(in, op.Config, wire)
+	encoded, err := encode(op, in, wire)
+	if err != nil {
+		return nil, err
+	}
 	var out function.Output
 	wait(func() { out, err = ex.Execute(ctx, op.Function, encoded) })
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
@@ -142,10 +146,10 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	}
 	report := CallReport{Node: n, Stderr: out.Stderr}
 	var reply *function.Reply
-	if err != nil {
+	if err != nil && op.Chart == nil {
 		report.Results = function.ParseResults(out.List)
-	} else {
-		reply, err = function.DecodeResourceList(out.List, in, wire)
+	} else if err == nil {
+		reply, err = decode(op, out.List, in, wire)
 		if err != nil {
 			code := function.Failed
 			if diag.IsTooLarge(err) {
@@ -171,6 +175,22 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 		return nil, &ResultsError{op.Function.Name}
 	}
 	return apply(op, list, reply)
+}
+
+// encode returns what the executor gets: the list for a function, or the chart for helm.
+func encode(op graph.Call, in *krm.List, wire function.WireOptions) (yaml.Chunks, error) {
+	if op.Chart != nil {
+		return op.Chart.Pack()
+	}
+	return function.EncodeResourceList(in, op.Config, wire), nil
+}
+
+// decode reads what a function or helm has answered.
+func decode(op graph.Call, answer yaml.Chunks, in *krm.List, wire function.WireOptions) (*function.Reply, error) {
+	if op.Chart != nil {
+		return readChart(op, answer)
+	}
+	return function.DecodeResourceList(answer, in, wire)
 }
 
 // apply makes the list after a call from the one before it and the function's answer.

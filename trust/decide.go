@@ -27,12 +27,17 @@ func (p Policy) Decide(r Request) Decision {
 	x := decider{Policy: p, r: r}
 	x.fn = function.Function{Name: functionName(r.ID), Node: r.Node, Limits: p.Limits, Dir: r.Dir}
 	x.decide()
+	return x.decision()
+}
+
+// decision returns what was decided.
+func (x *decider) decision() Decision {
 	if len(x.d.Denials) == 0 {
 		x.d.Allowed, x.d.Function = true, x.fn
 	} else {
 		x.d.Warnings = nil // they say why it runs all the same
 	}
-	x.d.Executor, x.d.Inline = p.Executors[x.d.Runtime], r.Inline
+	x.d.Executor, x.d.Inline = x.Executors[x.d.Runtime], x.r.Inline
 	for _, denial := range x.d.Denials {
 		x.d.Worst = max(x.d.Worst, denial.Reason)
 	}

@@ -29,6 +29,8 @@ const (
 	FlagUnverified  = "--allow-unverified"
 	FlagUnsandboxed = "--allow-unsandboxed"
 	FlagOwnUser     = "--as-current-user"
+	FlagHelm        = "--enable-helm"
+	FlagHelmCommand = "--helm-command"
 )
 
 // A Reason says what kind of reason a [Denial] has. Where several apply, the highest counts.
@@ -70,6 +72,8 @@ type Policy struct {
 	AllowUnsandboxed bool
 	// Strict turns warnings about trust into denials, and RequireChecksums the one about a remote catalog that can change.
 	Strict, RequireChecksums bool
+	// Helm lets the user's helm render charts (--enable-helm).
+	Helm bool
 	// Executors are programs of third parties that run the functions of a runtime in place of krmflow's own executors, as
 	// messages show them. What isolates a function is up to them.
 	Executors map[function.Runtime]string

@@ -32,6 +32,8 @@ func (d *Decision) Line() string {
 		add("%s (%s)", d.Entry, d.By)
 	case d.Entry != nil:
 		add("%s", d.Entry)
+	case d.By != "":
+		add("allowed by %s", d.By)
 	case d.Runtime != "":
 		add("uncatalogued")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/executors/helm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/spf13/cobra"
 )
@@ -49,6 +50,16 @@ func executorCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
+	charts := &cobra.Command{
+		Use: "helm", Hidden: true, Args: atMost(0),
+		RunE: func(*cobra.Command, []string) error {
+			a.serves.Store(true)
+			x := helm.New()
+			defer x.Close()
+			executors.Serve("helm", x)
+			return nil
+		},
+	}
 	containers := &cobra.Command{
 		Use: "container", Hidden: true, Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
@@ -70,6 +81,6 @@ func executorCommand(a *app) *cobra.Command {
 			return container.Reap(a.stdin, args)
 		},
 	}
-	cmd.AddCommand(list, serve, containers, reaper)
+	cmd.AddCommand(list, serve, charts, containers, reaper)
 	return cmd
 }

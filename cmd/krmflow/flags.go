@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/spf13/cobra"
 )
 
@@ -25,11 +26,9 @@ type flags struct {
 	logLevel  string
 	logFormat string
 
-	// Parsed for compatibility; they concern helm charts, which are not supported yet.
-	enableHelm, helmDebug        bool
-	helmCommand, helmKubeVersion string
-	helmAPIVersions              []string
-	stackTrace                   bool
+	enableHelm bool
+	helm       helm.Options
+	stackTrace bool // parsed for compatibility
 }
 
 // registerReading adds those of the flags to a command that concern what it reads and what it says.
@@ -53,20 +52,17 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
 	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them")
 
-	const helm = " (helm charts are not supported yet)"
-	fs.BoolVar(&f.enableHelm, "enable-helm", false, "enable the helm chart generator"+helm)
-	fs.StringVar(&f.helmCommand, "helm-command", "helm", "helm program"+helm)
-	fs.Var((*repeated)(&f.helmAPIVersions), "helm-api-versions", "Kubernetes API versions for helm"+helm)
-	fs.StringVar(&f.helmKubeVersion, "helm-kube-version", "", "Kubernetes version for helm"+helm)
-	fs.BoolVar(&f.helmDebug, "helm-debug", false, "debug output of helm"+helm)
+	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
+	fs.StringVar(&f.helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
+	fs.Var((*repeated)(&f.helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
+	fs.StringVar(&f.helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
+	fs.BoolVar(&f.helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
 	fs.BoolVar(&f.stackTrace, "stack-trace", false, "accepted for compatibility; errors say where they are")
 	if cmd.Name() == "build" {
 		return
 	}
-	// Other commands take the flags of kustomize build as well, but nobody needs to read about those that do nothing.
-	for _, name := range []string{"enable-helm", "helm-command", "helm-api-versions", "helm-kube-version", "helm-debug", "stack-trace"} {
-		_ = fs.MarkHidden(name) // fails for flags that do not exist
-	}
+	// Other commands take the flags of kustomize build as well, but nobody needs to read about one that does nothing.
+	_ = fs.MarkHidden("stack-trace") // fails for flags that do not exist
 }
 
 // repeated is the value of a flag that may be given several times. That of pflag writes each default as CSV, for which it makes
@@ -107,6 +103,7 @@ func (f *flags) validate() error {
 
 // plannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
+	functions.Policy.Helm, functions.Helm = a.enableHelm, a.helm
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.used.Input = &loaders.Budget{Max: a.maxInput}
 	a.used.Watch(a.stop)

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -148,11 +149,18 @@ func serveArtifact(w http.ResponseWriter, r *http.Request, dir string) {
 		data, _ := os.ReadFile(file)
 		digest := krm.DigestOf(data).String()
 		blobs[digest] = data
-		layers = append(layers, layer{"text/plain", digest, len(data), map[string]string{"org.opencontainers.image.title": filepath.Base(file)}})
+		mediaType := "text/plain"
+		if strings.HasSuffix(file, ".tgz") {
+			mediaType = remote.ChartLayer
+		}
+		layers = append(layers, layer{mediaType, digest, len(data), map[string]string{"org.opencontainers.image.title": filepath.Base(file)}})
 	}
 	const media = "application/vnd.oci.image.manifest.v1+json"
 	manifest, _ := json.Marshal(map[string]any{"schemaVersion": 2, "mediaType": media, "artifactType": "text/plain", "config": empty, "layers": layers})
 	data, ok := blobs[r.PathValue("ref")]
+	if r.PathValue("kind") == "tags" {
+		data, ok = []byte(`{"tags": ["latest", "1.2.3"]}`), true
+	}
 	if r.PathValue("kind") == "manifests" {
 		data, ok = manifest, true
 		w.Header().Set("Content-Type", media)

@@ -16,6 +16,8 @@ type Runtime string
 const (
 	RuntimeExec      Runtime = "exec"
 	RuntimeContainer Runtime = "container"
+	// RuntimeHelm is for helm, which renders charts. No configuration of a function can name it.
+	RuntimeHelm Runtime = "helm"
 )
 
 // Valid reports whether r may be the name of a runtime: lower-case letters, digits and dashes, the first a letter.

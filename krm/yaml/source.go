@@ -67,6 +67,11 @@ type Source struct {
 	encoded     string
 }
 
+// NewAnswer returns a Source of what a program answered: messages show nothing of it but its name, and it must not take too much memory.
+func NewAnswer(name string, data []byte) *Source {
+	return &Source{File: name, Data: data, answer: true}
+}
+
 // As returns s under another name: what has several names is read and parsed once.
 func (s *Source) As(name string) *Source {
 	return &Source{File: name, Data: s.Data, same: s.original()}

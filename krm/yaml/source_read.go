@@ -420,6 +420,19 @@ func (s *Source) readValue() (Value, error) {
 	return s.parseSlow(p, pc)
 }
 
+// Content returns the file as one value, as kustomize reads data that is merged: the keys of mappings are strings, also y, and only the first
+// document counts. It parses at each call. The error is an [*diag.Error] with the line.
+func (s *Source) Content() (Value, error) {
+	text, err := s.readText()
+	if err != nil || text == "" {
+		return Value{}, err
+	}
+	p := newParser()
+	defer p.release()
+	p.first, p.anyKeys = true, true
+	return s.parsePiece(p, piece{text: text, line: 1})
+}
+
 // warnSecond warns if text has another document from i on.
 func (s *Source) warnSecond(text string, i int) {
 	line := 1 + strings.Count(text[:i], "\n")

@@ -175,7 +175,7 @@ func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origi
 	if r.Scheme == reference.Git && reference.IsCommit(r.Ref) {
 		return reference.Version{Scheme: reference.Git, Commit: r.Ref}, nil
 	}
-	if r.Scheme == reference.HTTPS {
+	if r.Scheme == reference.HTTPS || r.Scheme == reference.Helm {
 		c, err := s.Open(ctx, r, from)
 		if err != nil {
 			return reference.Version{}, err
@@ -208,7 +208,7 @@ func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) 
 	}
 	key := key(r, from)
 	var v reference.Version
-	if r.Scheme != reference.HTTPS {
+	if r.Scheme == reference.Git || r.Scheme == reference.OCI {
 		var err error
 		if v, err = s.Resolve(ctx, r, from); err != nil {
 			return nil, err
@@ -221,6 +221,8 @@ func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) 
 			return s.openGit(ctx, r, v, from)
 		case reference.OCI:
 			return s.openOCI(ctx, r, v, from)
+		case reference.Helm:
+			return s.openChart(ctx, r, from)
 		}
 		return s.openHTTPS(ctx, r, from)
 	})
@@ -240,6 +242,9 @@ func location(r reference.Reference) string {
 
 // key names what is fetched, whatever path in it is meant.
 func key(r reference.Reference, from Origin) string {
+	if r.Scheme == reference.Helm {
+		return fmt.Sprintf("%d %q %q %q %s", from, r.Location, r.Path, r.Ref, r.Pin)
+	}
 	return fmt.Sprintf("%d %s %s %s %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Either)
 }
 

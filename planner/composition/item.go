@@ -104,7 +104,7 @@ func builtinKind(kind string) bool {
 
 // BuiltinKinds returns the kinds of built-ins that an item may have, sorted.
 func BuiltinKinds() []string {
-	kinds := append(builtins.Kinds(), accumulatorKind, generatorKind)
+	kinds := append(builtins.Kinds(), accumulatorKind, generatorKind, HelmKind)
 	slices.Sort(kinds)
 	return kinds
 }

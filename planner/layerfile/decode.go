@@ -1,12 +1,12 @@
 package layerfile
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/planner/report"
 )
 
@@ -16,9 +16,9 @@ type File struct {
 	Source *yaml.Source
 	// unread are the fields, or entries of lists, that could not be read as they are written.
 	unread map[string]bool
-	// ResourcePaths and ImagePaths are the fields that each entry of Resources and Images was written in: deprecated
-	// fields are merged into them.
-	ResourcePaths, ImagePaths [][]any
+	// ResourcePaths, ImagePaths and HelmPaths are the fields that each entry of Resources, Images and HelmCharts was written in:
+	// deprecated fields are merged into them.
+	ResourcePaths, ImagePaths, HelmPaths [][]any
 }
 
 // Decode decodes a kustomization file, reports deprecated fields, applies kustomize's fixes and checks what makes it one. early is what
@@ -97,7 +97,18 @@ func (k *File) fix() {
 	k.Resources = append(k.Resources, k.Bases...)
 	k.ImagePaths = paths(paths(nil, "images", len(k.Images)), "imageTags", len(k.ImageTags))
 	k.Images = append(k.Images, k.ImageTags...)
-	k.HelmCharts = append(k.HelmCharts, k.HelmChartInflationGenerator...)
+	if len(k.HelmCharts)+len(k.HelmChartInflationGenerator) > 0 {
+		k.fixHelm()
+	}
+}
+
+// fixHelm does that for charts.
+func (k *File) fixHelm() {
+	k.HelmPaths = paths(paths(nil, "helmCharts", len(k.HelmCharts)), "helmChartInflationGenerator", len(k.HelmChartInflationGenerator))
+	charts, globals := helm.Renew(k.HelmChartInflationGenerator)
+	if k.HelmCharts = append(k.HelmCharts, charts...); k.HelmGlobals == nil {
+		k.HelmGlobals = &globals
+	}
 }
 
 func paths(to [][]any, field string, n int) [][]any {
@@ -139,9 +150,6 @@ func check(r *report.Reporter, k *File, v yaml.Value) {
 			w.Hints = diag.DidYouMean(m, known)
 			r.Warnings.Add(w)
 		}
-	}
-	if len(k.HelmCharts) > 0 {
-		r.ErrorAt(k.Source, []any{"helmCharts"}, errors.New("krmflow does not support helm charts yet"))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/helm"
 )
 
 // A Kustomization is a Kustomization or Component as it is written. Field names are kustomize's.
@@ -41,9 +42,9 @@ type Kustomization struct {
 	SecretGenerator    []builtins.SecretArgs      `json:"secretGenerator"`
 	GeneratorOptions   *builtins.GeneratorOptions `json:"generatorOptions"`
 
-	HelmGlobals                 yaml.Value   `json:"helmGlobals"`
-	HelmCharts                  []yaml.Value `json:"helmCharts"`
-	HelmChartInflationGenerator []yaml.Value `json:"helmChartInflationGenerator"`
+	HelmGlobals                 *helm.Globals `json:"helmGlobals"`
+	HelmCharts                  []helm.Chart  `json:"helmCharts"`
+	HelmChartInflationGenerator []helm.Old    `json:"helmChartInflationGenerator"`
 
 	// Other than in kustomize, what these three lists hold may be mappings (KX-10).
 	Generators   []yaml.TextOrMap `json:"generators"`

@@ -64,6 +64,13 @@ type (
 		// Function is the decision about the function of a call.
 		Function *functionDoc `json:"function,omitempty"`
 	}
+	// chartDoc is the chart that helm renders in a call.
+	chartDoc struct {
+		Name    string `json:"name"`
+		Version string `json:"version,omitempty"`
+		Source  string `json:"source,omitempty"`
+		Digest  string `json:"digest,omitempty"`
+	}
 	// itemDoc is the item of a Composition that a node is made from.
 	itemDoc struct {
 		Kind    string      `json:"kind"`
@@ -88,6 +95,7 @@ type (
 		Isolation     string     `json:"isolation,omitempty"`
 		ListVersion   string     `json:"listVersion,omitempty"`
 		Cacheable     bool       `json:"cacheable"`
+		Chart         *chartDoc  `json:"chart,omitempty"`
 		Config        string     `json:"config,omitempty"`
 		ConfigFile    string     `json:"configFile"`
 		ConfigLine    int        `json:"configLine,omitempty"`
@@ -215,7 +223,12 @@ func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
 		Executor: dec.Executor, Isolation: dec.Isolation, ListVersion: call.Version, Cacheable: dec.Cacheable,
 		Reason: reasonDoc(dec.Worst),
 	}
-	if !secretConfig(call) {
+	if c := call.Chart; c != nil {
+		d.Chart = &chartDoc{Name: c.Name, Version: c.Version, Source: c.Source}
+		if !c.Digest.IsZero() {
+			d.Chart.Digest = c.Digest.String()
+		}
+	} else if !secretConfig(call) {
 		d.Config = krm.DigestOf(call.Function.Config).String()
 	}
 	d.ConfigFile, d.ConfigLine = call.ConfigPos.File, call.ConfigPos.Line

@@ -1,18 +1,17 @@
-package planner
+package graph
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 )
 
-// withFetches returns g with a node for each image and program that its functions need, before the first of them. Functions that are
-// denied need none, and nothing is pulled of what exists on this machine alone.
-func withFetches(g *graph.Graph, name func(path string) string) *graph.Graph {
+// WithFetches returns g with a node for each image and program that its functions need, before the first of them. Functions that are
+// denied need none, and nothing is pulled of what exists on this machine alone. name shows the path of an archive.
+func (g *Graph) WithFetches(name func(path string) string) *Graph {
 	type fetched struct {
 		place, program string
 		digest         krm.Digest
@@ -20,9 +19,9 @@ func withFetches(g *graph.Graph, name func(path string) string) *graph.Graph {
 	if !slices.ContainsFunc(g.Nodes, needsFetch) {
 		return g
 	}
-	fetches := map[fetched]graph.NodeID{}
-	moved := make([]graph.NodeID, len(g.Nodes))
-	out := &graph.Graph{}
+	fetches := map[fetched]NodeID{}
+	moved := make([]NodeID, len(g.Nodes))
+	out := &Graph{}
 	for i, n := range g.Nodes {
 		copied := *n
 		copied.Inputs = nil
@@ -30,31 +29,31 @@ func withFetches(g *graph.Graph, name func(path string) string) *graph.Graph {
 			copied.Inputs = append(copied.Inputs, moved[in])
 		}
 		if needsFetch(n) {
-			f := n.Op.(graph.Call).Function
+			f := n.Op.(Call).Function
 			key := fetched{f.Image + f.URI + f.Archive, f.Program, f.Digest}
 			id, ok := fetches[key]
 			if !ok {
 				id = out.Add(fetch(n, f, name))
 				fetches[key] = id
 			}
-			copied.After = []graph.NodeID{id}
+			copied.After = []NodeID{id}
 		}
 		moved[i] = out.Add(&copied)
 	}
 	for _, r := range g.Roots {
-		out.Roots = append(out.Roots, graph.Root{Dir: r.Dir, Node: moved[r.Node]})
+		out.Roots = append(out.Roots, Root{Dir: r.Dir, Node: moved[r.Node]})
 	}
 	return out
 }
 
 // needsFetch reports whether n calls a function whose image can be pulled or whose program is fetched.
-func needsFetch(n *graph.Node) bool {
-	call, ok := n.Op.(graph.Call)
+func needsFetch(n *Node) bool {
+	call, ok := n.Op.(Call)
 	return ok && (call.Function.URI != "" || call.Function.Archive != "" || call.Function.Image != "" && !strings.HasPrefix(call.Function.Image, "localhost/"))
 }
 
 // fetch returns the node that obtains the image or the program of f, which n is the first to call.
-func fetch(n *graph.Node, f function.Function, name func(path string) string) *graph.Node {
+func fetch(n *Node, f function.Function, name func(path string) string) *Node {
 	id, summary := f.Image, "pulled unless it is on this machine"
 	switch {
 	case f.URI != "":
@@ -75,5 +74,5 @@ func fetch(n *graph.Node, f function.Function, name func(path string) string) *g
 	if f.Image != "" {
 		what.Program, what.Bin, what.Unsandboxed = "", "", false
 	}
-	return &graph.Node{ID: id, Op: graph.Fetch{Function: what}, Summary: summary, Origin: n.Origin, Layer: n.Layer, Item: n.Item}
+	return &Node{ID: id, Op: Fetch{Function: what}, Summary: summary, Origin: n.Origin, Layer: n.Layer, Item: n.Item}
 }

@@ -1,0 +1,161 @@
+package loaders
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/chart"
+	"github.com/krmflow/krmflow/reference"
+)
+
+const (
+	// maxChartFiles is how many files a chart may have, and maxChartDepth how deep its folders may be.
+	maxChartFiles = 10_000
+	maxChartDepth = 50
+)
+
+// ReadChart returns the files of the folder of a chart that the layer in d names by path, and how messages show it. As with kustomize, it
+// may be anywhere on this machine, unless the layer was fetched; but no link in it leads out of it, unless layers may read all files. The error
+// is one of fs.ErrNotExist if there is no such folder.
+func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown string, err error) {
+	abs := absolute(d, folder)
+	if d.tree != nil {
+		if filepath.IsAbs(folder) {
+			return nil, "", errOutside(d.tree, folder)
+		}
+		in, err := l.treeDir(d.tree, abs, folder)
+		if err != nil {
+			return nil, "", err
+		}
+		place, _ := d.tree.path(in.Real)
+		sub, err := fs.Sub(d.tree, place)
+		if err == nil {
+			files, err = l.readFolder(sub)
+		}
+		return files, in.Name, err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return nil, "", pathError(err, folder, abs)
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, "", pathError(err, folder, abs)
+	}
+	defer root.Close()
+	from := root.FS()
+	if l.unrestricted {
+		from = os.DirFS(real)
+	}
+	files, err = l.readFolder(from)
+	if err != nil {
+		err = diag.Errorf(diag.Pos{}, "", "the chart in %s: %w", l.name(real), err)
+	}
+	return files, l.name(real), err
+}
+
+// FetchChart returns the files of the chart that the layer in d names by a reference.
+func (l *Local) FetchChart(d *Dir, text string) ([]chart.File, error) {
+	dir, _, err := l.obtain(d, text, reference.Chart)
+	if err != nil {
+		return nil, err
+	}
+	place, _ := dir.tree.path(dir.Real)
+	sub, err := fs.Sub(dir.tree, place)
+	if err != nil {
+		return nil, err
+	}
+	return l.readFolder(sub)
+}
+
+// readFolder returns all files in a file system. Links are followed.
+func (l *Local) readFolder(from fs.FS) ([]chart.File, error) {
+	r := folderReader{l: l, from: from}
+	err := r.read(".", 0)
+	return r.files, err
+}
+
+type folderReader struct {
+	l     *Local
+	from  fs.FS
+	files []chart.File
+}
+
+func (r *folderReader) read(dir string, depth int) error {
+	if depth > maxChartDepth {
+		return diag.Limitf("%q is deeper than %d folders", dir, maxChartDepth)
+	}
+	entries, err := fs.ReadDir(r.from, dir)
+	if err != nil {
+		return linkError(err, dir)
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		info, err := fs.Stat(r.from, name)
+		switch {
+		case err != nil:
+			err = linkError(err, name)
+		case info.IsDir():
+			err = r.read(name, depth+1)
+		default:
+			err = r.file(name, info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *folderReader) file(name string, info fs.FileInfo) error {
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%q is not a regular file", name)
+	case len(r.files) == maxChartFiles:
+		return diag.Limitf("it has more than %s", diag.Count(maxChartFiles, "file"))
+	}
+	if err := r.l.budget.take(info.Size()); err != nil {
+		return err
+	}
+	data, err := fs.ReadFile(r.from, name)
+	if err != nil {
+		return linkError(err, name)
+	}
+	r.files = append(r.files, chart.File{Name: name, Data: data})
+	return nil
+}
+
+// linkError says what is wrong with a file of a folder.
+func linkError(err error, name string) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("cannot read %q: %w", name, err)
+}
+
+// Command returns a program that the user names by a path, or by a name that is looked for on PATH.
+func (l *Local) Command(name string) (Program, error) {
+	found, err := exec.LookPath(name)
+	if err != nil {
+		var e *exec.Error
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return Program{}, fmt.Errorf("%q: %w", diag.Redact(name), err)
+	}
+	if !filepath.IsAbs(found) {
+		found = filepath.Join(l.cwd, found)
+	}
+	real, err := filepath.EvalSymlinks(found)
+	if err != nil {
+		return Program{}, pathError(err, name, found)
+	}
+	return l.Program(real, filepath.Dir(real))
+}

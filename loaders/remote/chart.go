@@ -1,0 +1,201 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// ChartLayer is the media type of the layer that is a chart.
+const ChartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+
+// openChart returns the files of a chart. Its version is the digest of its archive.
+func (s *Session) openChart(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
+	d, err := s.chartDigest(ctx, r, from)
+	if err != nil {
+		return nil, err
+	}
+	unpacked := func(ctx context.Context) (*cache.Tree, error) {
+		data, err := s.opt.Cache.Get(d)
+		if err != nil {
+			if _, err = s.fetchChart(ctx, r, from); err == nil {
+				data, err = s.opt.Cache.Get(d)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		tree, err := s.Unpack(data)
+		if err != nil {
+			return nil, wrap(r, err)
+		}
+		return tree, s.opt.Cache.Record("archive", d.String(), tree.Digest)
+	}
+	tree, err := s.tree("archive", d.String())
+	if err != nil {
+		if tree, err = unpacked(ctx); err != nil {
+			return nil, err
+		}
+	}
+	later := context.WithoutCancel(ctx)
+	tree.Restore = func() error { _, err := unpacked(later); return err }
+	return &Content{Version: reference.Version{Scheme: reference.Helm, Digest: d}, Tree: tree}, nil
+}
+
+// chartDigest returns the digest of the archive that a chart stands for, which is in the cache then. One with an exact version is not
+// expected to change: offline, it is what it was before.
+func (s *Session) chartDigest(ctx context.Context, r reference.Reference, from Origin) (krm.Digest, error) {
+	name := r
+	name.Pin = krm.Digest{}
+	d := r.Pin
+	if d.IsZero() && s.opt.Offline && reference.IsExactVersion(r.Ref) {
+		d, _ = s.opt.Cache.Lookup("chart", name.Location+"\n"+name.String())
+	}
+	if !d.IsZero() {
+		if _, err := s.opt.Cache.Get(d); err == nil {
+			return d, nil
+		}
+	}
+	if s.opt.Offline {
+		return d, &OfflineError{Reference: r.String()}
+	}
+	d, err := s.fetchChart(ctx, r, from)
+	if err != nil {
+		return d, err
+	}
+	return d, s.opt.Cache.Record("chart", name.Location+"\n"+name.String(), d)
+}
+
+// fetchChart puts the archive of a chart into the cache.
+func (s *Session) fetchChart(ctx context.Context, r reference.Reference, from Origin) (d krm.Digest, err error) {
+	if strings.HasPrefix(r.Location, "oci://") {
+		d, err = s.fetchChartOCI(ctx, r, from)
+	} else {
+		d, err = s.fetchChartHTTP(ctx, r, from)
+	}
+	if err == nil && !r.Pin.IsZero() && d != r.Pin {
+		err = mismatch(r, r.Pin, d)
+	}
+	return d, err
+}
+
+// fetchChartHTTP takes a chart from a repository that has an index.
+func (s *Session) fetchChartHTTP(ctx context.Context, r reference.Reference, from Origin) (krm.Digest, error) {
+	index := reference.Reference{Scheme: reference.HTTPS, Location: r.Location + "/index.yaml"}
+	c, err := s.Open(ctx, index, from)
+	if err != nil {
+		return krm.Digest{}, err
+	}
+	src := &yaml.Source{File: index.String(), Data: c.data}
+	v, err := src.Value()
+	if err != nil {
+		return krm.Digest{}, wrap(r, err)
+	}
+	archive, err := r.InIndex(v)
+	if err != nil {
+		return krm.Digest{}, wrap(r, err)
+	}
+	if err := s.allow(archive, from); err != nil {
+		return krm.Digest{}, err
+	}
+	if _, err := s.opt.Cache.Get(archive.Pin); err == nil && !archive.Pin.IsZero() {
+		return archive.Pin, nil
+	}
+	data, err := s.fetchFile(ctx, archive, from)
+	if err != nil {
+		return krm.Digest{}, err
+	}
+	return s.opt.Cache.Put(data)
+}
+
+// fetchChartOCI takes a chart from a registry, in which its version is a tag.
+func (s *Session) fetchChartOCI(ctx context.Context, r reference.Reference, from Origin) (d krm.Digest, err error) {
+	artifact := reference.Reference{Scheme: reference.OCI, Location: strings.TrimPrefix(r.Location, "oci://") + "/" + r.Path, Timeout: r.Timeout}
+	version := r.Ref
+	if !reference.IsExactVersion(version) {
+		if version, err = s.lastTag(ctx, r, artifact, from); err != nil {
+			return d, err
+		}
+	}
+	artifact.Ref = strings.ReplaceAll(version, "+", "_") // no tag has a plus
+	v, err := s.Resolve(ctx, artifact, from)
+	if err != nil {
+		return d, err
+	}
+	layer, err := s.chartLayer(v.Digest)
+	if err != nil {
+		if err := s.fetchOCI(ctx, artifact, v, from); err != nil {
+			return d, err
+		}
+		layer, err = s.chartLayer(v.Digest)
+	}
+	return layer, wrap(r, err)
+}
+
+// chartLayer returns the digest of the layer that is the chart, which is in the cache with its manifest.
+func (s *Session) chartLayer(manifest krm.Digest) (krm.Digest, error) {
+	data, err := s.opt.Cache.Get(manifest)
+	if err != nil {
+		return krm.Digest{}, err
+	}
+	m, err := parseManifest(data)
+	if err != nil {
+		return krm.Digest{}, err
+	}
+	for _, layer := range m.Layers {
+		if layer.MediaType == ChartLayer {
+			_, err := s.layer(layer)
+			if err != nil {
+				return krm.Digest{}, err
+			}
+			return layer.digest()
+		}
+	}
+	return krm.Digest{}, errors.New("the artifact is no chart: none of its layers is " + ChartLayer)
+}
+
+// lastTag returns the last version of a chart in a registry that is in the range of r.
+func (s *Session) lastTag(ctx context.Context, r, artifact reference.Reference, from Origin) (version string, err error) {
+	err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
+		return s.registry(artifact, from, func(reg *registry) error {
+			tags, err := reg.tags(ctx)
+			if err != nil {
+				return err
+			}
+			version, err = r.ChartVersion(tags)
+			return err
+		})
+	})
+	return version, err
+}
+
+// tags returns the versions that the tags of a repository are names of.
+func (reg *registry) tags(ctx context.Context) ([]string, error) {
+	resp, err := reg.do(ctx, http.MethodGet, "tags/list")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := readUpTo(maxManifest, resp.ContentLength, resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Tags []string `json:"tags"`
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("the list of tags cannot be read: %w", err)
+	}
+	for i, tag := range list.Tags {
+		list.Tags[i] = strings.ReplaceAll(tag, "_", "+")
+	}
+	return list.Tags, nil
+}

@@ -1,0 +1,85 @@
+package planner
+
+import (
+	"cmp"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/composition"
+	"github.com/krmflow/krmflow/planner/helm"
+	"github.com/krmflow/krmflow/planner/report"
+)
+
+// charts is what the layers around a layer decide about its charts, as in kustomize: they have the namespace of the next layer that sets one.
+type charts struct {
+	namespace string
+	inherit   bool // a chart of the layer, or of one below it, has it
+}
+
+// key tells apart the builds of a layer that have different charts.
+func (c charts) key() string {
+	if !c.inherit {
+		return ""
+	}
+	return "in " + c.namespace
+}
+
+// helmCharts appends a call of helm for each entry of helmCharts.
+func (s *steps) helmCharts() {
+	for i, c := range s.k.HelmCharts {
+		path := s.k.HelmPaths[i]
+		s.c.o.Functions.Helm.Apply(&c)
+		if c.Namespace == "" && s.k.Namespace == "" {
+			s.build.charts.inherit = true
+		}
+		c.Namespace = cmp.Or(c.Namespace, s.k.Namespace, s.build.charts.namespace)
+		e := &entry{path: path, pos: s.k.Source.Locate(0, path...), origin: s.builtinOrigin(composition.HelmKind)}
+		fail := func(m *helm.FieldError) { s.ErrorAt(s.k.Source, append(path[:2:2], m.Path...), m.Err) }
+		if s.chart(&helm.Generator{Globals: *s.k.HelmGlobals, Chart: c}, e, fail) {
+			s.call(e)
+		}
+	}
+}
+
+// chartDocument makes e the call of helm that a document stands for, nil if it is wrong.
+func (s *steps) chartDocument(d document, role function.Role, e *entry) *entry {
+	if role != function.GeneratorRole && d.item == nil {
+		s.Fail(e.errorf("%s is a generator: list it under generators", e.kind))
+		return nil
+	}
+	g := s.c.o.Functions.Helm.Generator()
+	before := s.Errs.Len()
+	s.decodeBuiltin(d, &g)
+	fail := func(m *helm.FieldError) {
+		text, hints := diag.Parts(m.Err)
+		e := d.mistake(&yaml.DecodeError{Path: m.Path, Msg: text, Hints: append(hints, report.Hints(m.Err)...)})
+		e.Err = m.Err
+		s.Fail(e)
+	}
+	if s.Errs.Len() > before || !s.chart(&g, e, fail) {
+		return nil
+	}
+	return e
+}
+
+// chart makes e the call of helm for a chart and reports whether that can be planned.
+func (s *steps) chart(g *helm.Generator, e *entry, fail func(*helm.FieldError)) bool {
+	f := s.c.o.Functions
+	call, dec, err := g.Plan(helm.Request{Policy: f.Policy, Program: s.c.helm, Isolation: f.Isolation, Node: s.id(e.path), Pos: e.pos,
+		Files: helm.Files{Local: s.c.files, Dir: s.dir, Read: s.read}})
+	s.Warnings.Add(dec.Warnings...)
+	for _, denial := range dec.Denials {
+		if e.pos.File == s.k.Source.File {
+			denial.Err.Field = s.k.Source.Field(e.path)
+		}
+		s.c.deny(Denial{s.id(e.path), denial.Err, denial.Reason})
+	}
+	if err != nil {
+		fail(err)
+		return false
+	}
+	call.Schema, call.Origin = s.schema, e.origin
+	e.call, e.decision, e.summary = call, dec, call.Chart.String()+"  "+dec.Line()
+	return true
+}

@@ -1,0 +1,262 @@
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/chart"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// Files are where charts and values of a layer come from.
+type Files struct {
+	Local *loaders.Local
+	// Dir is the directory of the layer, and Read returns a file that the layer names by its path.
+	Dir  *loaders.Dir
+	Read func(path string) (*yaml.Source, error)
+}
+
+const (
+	mergeValues    = "merge"
+	overrideValues = "override"
+	replaceValues  = "replace"
+)
+
+// Check says what is wrong with the fields themselves. The error is that of the field which comes first.
+func (c *Chart) Check() error {
+	switch {
+	case c.Name == "":
+		return field("name", "the chart has no name")
+	case strings.HasPrefix(c.Name, "-"), !filepath.IsLocal(path.Base(c.Name)):
+		return field("name", "%q is no name of a chart", c.Name)
+	case strings.HasPrefix(c.ReleaseName, "-"):
+		return field("releaseName", "must not begin with a dash, as %q does", c.ReleaseName)
+	case c.ValuesInline.Exists() && !c.ValuesInline.IsNull() && c.ValuesInline.Type() != yaml.Map:
+		return field("valuesInline", "must be a mapping")
+	}
+	switch c.ValuesMerge {
+	case "", mergeValues, overrideValues, replaceValues:
+		return nil
+	}
+	return field("valuesMerge", "must be merge, override or replace, not %q", c.ValuesMerge)
+}
+
+// A FieldError is what is wrong with a field of a chart.
+type FieldError struct {
+	// Path leads to the field from the chart.
+	Path []any
+	Err  error
+}
+
+func (e *FieldError) Error() string { return diag.FieldPath(e.Path) + ": " + e.Err.Error() }
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// field returns a mistake in a field.
+func field(name, format string, args ...any) error {
+	return &FieldError{[]any{name}, diag.Errorf(diag.Pos{}, "", format, args...)}
+}
+
+// Compile returns the chart that g names, with its values. It calls Check first.
+func (g *Generator) Compile(files Files) (*chart.Chart, error) {
+	if err := g.Check(); err != nil {
+		return nil, err
+	}
+	c, folder, err := g.find(files)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.checkVersion(c, folder); err != nil {
+		return nil, err
+	}
+	values, err := g.values(files, c, folder)
+	if err != nil {
+		return nil, err
+	}
+	c.Values = append(c.Values, chart.File{Name: valuesName(0), Data: values})
+	for i, name := range g.AdditionalValuesFiles {
+		src, err := files.Read(name)
+		if err != nil {
+			return nil, inField(err, "additionalValuesFiles", i)
+		}
+		c.Values = append(c.Values, chart.File{Name: valuesName(i + 1), Data: src.Data})
+	}
+	return c, nil
+}
+
+// valuesName returns what the file with values i is called when helm runs.
+func valuesName(i int) string {
+	if i == 0 {
+		return "values.yaml"
+	}
+	return fmt.Sprintf("values-%d.yaml", i)
+}
+
+// find returns the chart without its values: from the folder of charts or, if it is not there, from the repository. folder is that of the
+// chart, empty for one that was fetched.
+func (g *Generator) find(files Files) (c *chart.Chart, folder string, err error) {
+	folder = g.folder()
+	list, shown, err := files.Local.ReadChart(files.Dir, folder)
+	switch {
+	case err != nil && g.Repo == "":
+		return nil, "", inField(diag.AsError(err).Hint("without the field repo, the chart must be there"), "name")
+	case err == nil:
+		return &chart.Chart{Source: shown, Files: list}, folder, nil
+	case !isMissing(err):
+		return nil, "", inField(err, "name")
+	}
+	list, err = files.Local.FetchChart(files.Dir, g.reference())
+	if err != nil {
+		return nil, "", inField(err, "repo")
+	}
+	return &chart.Chart{Source: diag.Redact(g.Repo), Files: list}, "", nil
+}
+
+// folder returns the path of the chart's folder, from that of the layer. That of a chart with a repository and a version has both in its name.
+func (g *Generator) folder() string {
+	home := g.ChartHome
+	if home == "" {
+		home = chart.Dir
+	}
+	if g.Version != "" && g.Repo != "" {
+		home = filepath.Join(home, g.Name+"-"+g.Version)
+	}
+	return filepath.Join(home, g.Name)
+}
+
+// reference returns the text that names the chart in its repository.
+func (g *Generator) reference() string {
+	version := g.Version
+	if version == "" && g.Devel {
+		version = reference.AnyVersion
+	}
+	dir, name := path.Split(g.Name) // what is below a registry may have folders
+	return strings.TrimSuffix(strings.TrimSuffix(g.Repo, "/")+"/"+dir, "/") + "//" + name + "?version=" + url.QueryEscape(version)
+}
+
+// checkVersion reads what the chart says that it is, and compares that with what the layer asks for: a folder may hold what somebody has put
+// there long ago.
+func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
+	c.Folder = path.Base(filepath.ToSlash(g.Name))
+	c.Digest = chart.DigestOf(c.Files)
+	data, ok := c.File("Chart.yaml")
+	if !ok {
+		return field("name", "%s has no Chart.yaml, so it is no chart", c.Source)
+	}
+	v, err := (&yaml.Source{File: path.Join(c.Source, "Chart.yaml"), Data: data}).Value()
+	if err != nil {
+		return err
+	}
+	c.Name, c.Version = v.Get("name").Text(), v.Get("version").Text()
+	if g.Version == "" || folder == "" || reference.IsVersion(c.Version, g.Version) {
+		return nil
+	}
+	err = diag.Errorf(diag.Pos{}, "", "the chart in %s has the version %q, not %q", c.Source, c.Version, g.Version).
+		Hint("a chart that is there is used as it is: put the right one there, or remove the folder if the field repo says where it comes from")
+	return inField(err, "version")
+}
+
+// values returns the file with values that takes the place of the chart's own.
+func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, error) {
+	inline := g.ValuesInline.Len() > 0
+	if inline && g.ValuesMerge == replaceValues {
+		return yaml.AppendJSON(nil, g.ValuesInline), nil
+	}
+	src, err := g.valuesFile(files, c, folder)
+	if err != nil || !inline {
+		return dataOf(src), err
+	}
+	own, err := src.Content()
+	if err != nil {
+		return nil, err
+	}
+	if own.IsNull() {
+		own = yaml.MapOf()
+	}
+	if own.Type() != yaml.Map {
+		return nil, diag.Errorf(src.Locate(0), "", "values must be a mapping")
+	}
+	over, under := g.ValuesInline, own
+	if g.ValuesMerge == mergeValues {
+		over, under = own, g.ValuesInline
+	}
+	merged, _, err := builtins.MergePatch(nil, under, over)
+	if err != nil {
+		return nil, inField(err, "valuesInline")
+	}
+	return yaml.AppendJSON(nil, merged), nil
+}
+
+func dataOf(src *yaml.Source) []byte {
+	if src == nil {
+		return nil
+	}
+	return src.Data
+}
+
+// valuesFile returns the values that the layer names, or those of the chart.
+func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yaml.Source, error) {
+	const name = "values.yaml"
+	switch {
+	case g.ValuesFile != "":
+		src, err := files.Read(g.ValuesFile)
+		if err != nil {
+			err = inField(err, "valuesFile")
+		}
+		return src, err
+	case folder != "":
+		return files.Read(filepath.Join(folder, name))
+	}
+	data, ok := c.File(name)
+	if !ok {
+		return nil, fmt.Errorf("the chart has no %s", name)
+	}
+	return &yaml.Source{File: path.Join(c.Source, c.Folder, name), Data: data}, nil
+}
+
+// Args returns the arguments of helm for a compiled chart, in kustomize's order. Paths start at the folder that the chart is unpacked to.
+func (g *Generator) Args(c *chart.Chart) []string {
+	args := []string{"template"}
+	if g.ReleaseName != "" {
+		args = append(args, g.ReleaseName)
+	} else {
+		args = append(args, "--generate-name")
+	}
+	args = append(args, path.Join(chart.Dir, c.Folder))
+	option := func(name, value string) {
+		if value != "" {
+			args = append(args, name, value)
+		}
+	}
+	option("--namespace", g.Namespace)
+	option("--name-template", g.NameTemplate)
+	for _, f := range c.Values {
+		option("-f", f.Name)
+	}
+	for _, v := range g.APIVersions {
+		args = append(args, "--api-versions", v)
+	}
+	option("--kube-version", g.KubeVersion)
+	for _, flag := range []struct {
+		on   bool
+		name string
+	}{{g.IncludeCRDs, "--include-crds"}, {g.SkipTests, "--skip-tests"}, {g.SkipHooks, "--no-hooks"}, {g.Debug, "--debug"}, {g.Devel, "--devel"}} {
+		if flag.on {
+			args = append(args, flag.name)
+		}
+	}
+	return args
+}
+
+// inField returns err as one about a field of the chart.
+func inField(err error, path ...any) error { return &FieldError{path, err} }
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,67 @@
+package helm
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm/chart"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// A Request is what planning a chart takes.
+type Request struct {
+	Policy trust.Policy
+	// Program is helm's. Isolation says what isolates it on this machine; it is called only if charts are allowed, and may be nil.
+	Program   Program
+	Isolation func() (isolation, missing string)
+	Files     Files
+	// Node is the id of the node, and Pos where the chart is configured.
+	Node string
+	Pos  diag.Pos
+}
+
+// A Program is helm's, as the user names it. It is looked for when the first chart needs it.
+type Program struct {
+	Command string
+	find    func() trust.Program
+}
+
+// Find returns the program that a command names.
+func (o Options) Find(files *loaders.Local) Program {
+	return Program{o.Command, sync.OnceValue(func() trust.Program {
+		p, err := files.Command(o.Command)
+		return trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
+	})}
+}
+
+// Plan returns the call of helm that renders the chart, and the decision about it. Of a chart that is denied nothing is read.
+func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) {
+	t := trust.ChartRequest{Name: "chart " + g.Name, Pos: r.Pos, Node: r.Node, Command: r.Program.Command, Helm: r.Program.find}
+	if r.Policy.Helm && r.Isolation != nil {
+		t.Facts.Isolation, t.Facts.NotIsolated = r.Isolation()
+	}
+	dec := r.Policy.DecideChart(t)
+	c := &chart.Chart{Name: g.Name, Version: g.Version, Source: diag.Redact(g.Repo)}
+	if dec.Allowed {
+		var err error
+		if c, err = g.Compile(r.Files); err != nil {
+			return nil, &dec, fieldError(err)
+		}
+		dec.Args = g.Args(c)
+		dec.Function.Args = dec.Args
+	}
+	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c}, &dec, nil
+}
+
+// fieldError returns err as one about a field, or about the whole chart.
+func fieldError(err error) *FieldError {
+	var e *FieldError
+	if !errors.As(err, &e) {
+		e = &FieldError{Err: err}
+	}
+	return e
+}

@@ -1,0 +1,44 @@
+package trusted
+
+import (
+	"sync"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
+)
+
+// Unused warns about resources of a plan that a trusted catalog defines as configurations of functions: in resources they are not run, as in
+// kustomize.
+func (c *Catalogs) Unused(g *graph.Graph) {
+	if len(c.Sources) == 0 {
+		return
+	}
+	catalogs := sync.OnceValue(c.Readable)
+	for _, n := range g.Nodes {
+		load, ok := n.Op.(graph.Load)
+		if !ok {
+			continue
+		}
+		kinds, err := krm.Kinds(load.Source)
+		if err != nil {
+			continue // its node says so
+		}
+		i := 0
+		for kind := range kinds {
+			if !schema.KnowsScope(schema.Kind(kind)) { // Kubernetes' own kinds are no functions
+				c.unused(kind, load.Source.Locate(i), catalogs())
+			}
+			i++
+		}
+	}
+}
+
+func (c *Catalogs) unused(kind krm.GVK, pos diag.Pos, catalogs []*catalog.Catalog) {
+	if m := catalog.Search(kind, catalogs); m.Entry != nil {
+		w := diag.Errorf(pos, "", "%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry)
+		c.Warnings.Add(w.Hint("list it under generators, transformers or validators to run the function"))
+	}
+}
