@@ -115,7 +115,12 @@ func (l *List) addIDs(r *Resource, pos int) {
 // Find returns the positions of the resources whose current identity is id, in order.
 func (l *List) Find(id ID) []int {
 	id = id.Key()
-	return l.buildCur().find(hashID(id), func(i int) bool { return l.items[i].id.Key() == id })
+	return l.find(id, hashID(id))
+}
+
+// find is Find for a key whose hash is known.
+func (l *List) find(key ID, hash uint64) []int {
+	return l.buildCur().find(hash, func(i int) bool { return l.items[i].id.Key() == key })
 }
 
 // FindAny returns the positions of the resources that have id as their current or a previous identity, in order of
@@ -141,13 +146,15 @@ func (e *DuplicateError) Error() string {
 
 // Append adds r at the end; a resource of the same current identity is a [DuplicateError].
 func (l *List) Append(r *Resource) error {
-	if same := l.Find(r.id); len(same) > 0 {
+	key := r.id.Key()
+	hash := hashID(key)
+	if same := l.find(key, hash); len(same) > 0 {
 		return &DuplicateError{r.id, l.items[same[0]].Pos, r.Pos}
 	}
 	at := len(l.items)
 	l.items = append(l.items, r)
 	l.countSize(0, r)
-	l.cur.add(hashID(r.id.Key()), at)
+	l.cur.add(hash, at)
 	if l.any != nil {
 		l.addIDs(r, at)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,34 @@ func write(t *testing.T, path, data string) {
 	}
 	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The files of a long list are written on several cores. That shows in nothing.
+func TestPutLongList(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	l := krm.NewList()
+	for i := range 1500 {
+		l.Append(configMap(fmt.Sprint("c", i), fmt.Sprint(i)))
+	}
+	four, one := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
+	if c := writeOut(t, four, Options{}, map[string]*krm.List{"a": l}); len(c.Added) != l.Len() {
+		t.Errorf("first run: %d files added", len(c.Added))
+	}
+	l.Set(700, configMap("c700", "changed"))
+	c := writeOut(t, four, Options{}, map[string]*krm.List{"a": l})
+	if len(c.Added)+len(c.Removed) > 0 || len(c.Changed) != 1 || c.Unchanged != l.Len()-1 {
+		t.Errorf("second run: %d files added, %d removed, %d changed, %d unchanged", len(c.Added), len(c.Removed), len(c.Changed), c.Unchanged)
+	}
+	runtime.GOMAXPROCS(1)
+	writeOut(t, one, Options{}, map[string]*krm.List{"a": l})
+	if !maps.Equal(tree(t, one), tree(t, four)) {
+		t.Error("on one core the files are others")
+	}
+	text, err := os.ReadFile(filepath.Join(one, manifestName))
+	other, otherErr := os.ReadFile(filepath.Join(four, manifestName))
+	if err != nil || otherErr != nil || string(text) != string(other) || !strings.Contains(string(text), "files 1500") {
+		t.Error("on one core the manifest is another one", err, otherErr)
 	}
 }
 

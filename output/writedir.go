@@ -142,7 +142,7 @@ func (o *Dir) fail(err error) {
 	}
 }
 
-// A rootWriter puts the files of one root.
+// A rootWriter puts files of one root.
 type rootWriter struct {
 	o        *Dir
 	root     string
@@ -153,27 +153,58 @@ type rootWriter struct {
 // buffers holds rootWriters without their folders, so that roots share buffers.
 var buffers sync.Pool
 
+// A putFile is what is known about the file of a resource that was put.
+type putFile struct {
+	record
+	had, same bool // whether the output has the file, and this content
+}
+
+// put puts the files of a root: those of a long list on several cores.
 func (o *Dir) put(root string, st *rootState, l *krm.List) error {
 	names, err := FileNames(l)
 	if err != nil {
 		return &RefusedError{Path: path.Join(o.dir, root), Reason: err.Error()}
 	}
-	w, _ := buffers.Get().(*rootWriter)
-	if w == nil {
-		w = &rootWriter{}
+	files := make([]putFile, len(names))
+	err = l.Parts(func(part *krm.List) error {
+		w, _ := buffers.Get().(*rootWriter)
+		if w == nil {
+			w = &rootWriter{}
+		}
+		w.o, w.root = o, root
+		defer w.close()
+		for i, r := range part.All() {
+			if ctx := o.opts.Context; ctx != nil && ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			var err error
+			at := part.From() + i
+			if files[at], err = w.put(names[at], r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		st.note(names, files)
 	}
-	w.o, w.root = o, root
-	defer w.close()
+	return err
+}
+
+// note makes the state of a root that of the files that were put.
+func (st *rootState) note(names []string, files []putFile) {
 	st.files = make(map[string]record, len(names))
-	for i, r := range l.All() {
-		if ctx := o.opts.Context; ctx != nil && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := w.put(st, names[i], r); err != nil {
-			return err
+	for i, name := range names {
+		st.files[name] = files[i].record
+		switch {
+		case files[i].same:
+			st.same = append(st.same, name)
+		case files[i].had:
+			st.changed = append(st.changed, name)
+		default:
+			st.added = append(st.added, name)
 		}
 	}
-	return nil
 }
 
 func (w *rootWriter) close() {
@@ -184,25 +215,17 @@ func (w *rootWriter) close() {
 	}
 }
 
-func (w *rootWriter) put(st *rootState, name string, r *krm.Resource) error {
+func (w *rootWriter) put(name string, r *krm.Resource) (putFile, error) {
 	w.buf = yaml.AppendFile(w.buf[:0], r.Value())
 	perm := filePerm(r)
-	rec := recordOf(path.Join(w.root, name), w.buf, perm == secretPerm)
-	st.files[name] = rec
-	was, had := w.o.old[w.root][name]
-	switch {
-	case had && was == rec && w.onDisk(name, perm):
-		st.same = append(st.same, name)
-		return nil
-	case had:
-		st.changed = append(st.changed, name)
-	default:
-		st.added = append(st.added, name)
+	f := putFile{record: recordOf(path.Join(w.root, name), w.buf, perm == secretPerm)}
+	var was record
+	was, f.had = w.o.old[w.root][name]
+	f.same = f.had && was == f.record && w.onDisk(name, perm)
+	if f.same || w.o.opts.Check {
+		return f, nil
 	}
-	if w.o.opts.Check {
-		return nil
-	}
-	return writeError(path.Join(w.o.dir, w.root, name), w.write(name, perm))
+	return f, writeError(path.Join(w.o.dir, w.root, name), w.write(name, perm))
 }
 
 // secretPerm are the permissions of files with Secrets: they are for their owner alone.

@@ -93,7 +93,8 @@ func (w *walk) layer(dir *loaders.Dir, depth int) {
 	if k == nil {
 		return
 	}
-	// The compiler begins with the resources. To go the other way round and meet it is faster than to be just in front of it.
+	// The compiler begins with the resources. To go the other way round and meet it is faster than to be just in front of it. It is met
+	// in each part of a long list: if the end of one is as much as is read ahead, there is nothing to do until the compiler comes there.
 	for _, p := range k.Patches {
 		w.read(dir, p.Path, readDocuments)
 	}
@@ -104,11 +105,16 @@ func (w *walk) layer(dir *loaders.Dir, depth int) {
 		w.read(dir, text, readValue)
 	}
 	for _, list := range [][]string{k.Components, k.Bases, k.Resources} {
-		for _, text := range slices.Backward(list) {
-			w.resource(dir, text, depth)
+		for part := range slices.Chunk(list, partLen) {
+			for _, text := range slices.Backward(part) {
+				w.resource(dir, text, depth)
+			}
 		}
 	}
 }
+
+// partLen is how many entries of a list are much less than may be read ahead, and so many that to meet the compiler is rare.
+const partLen = 512
 
 // resource reads ahead what an entry of resources or components names.
 func (w *walk) resource(dir *loaders.Dir, text string, depth int) {

@@ -1,6 +1,10 @@
 package planner
 
-import "github.com/krmflow/krmflow/graph"
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/graph"
+)
 
 // draft is a graph that is being made, with what finds its nodes again.
 type draft struct {
@@ -10,15 +14,27 @@ type draft struct {
 	ids      map[string]int // how many nodes were to be called so
 }
 
-func newDraft() *draft {
-	return &draft{&graph.Graph{}, map[layerKey]*layer{}, map[prefixKey]*prefix{}, map[string]int{}}
+// nodesPerRoot is how many nodes a root has, more or less: the ids of many roots then are not moved each time that there are twice as many.
+const nodesPerRoot = 16
+
+func newDraft(roots int) *draft {
+	return &draft{&graph.Graph{}, map[layerKey]*layer{}, map[prefixKey]*prefix{}, make(map[string]int, roots*nodesPerRoot)}
+}
+
+// add appends a node and makes its id unique.
+func (d *draft) add(n *graph.Node) graph.NodeID {
+	before := len(d.ids)
+	if d.ids[n.ID]++; len(d.ids) == before {
+		n.ID = fmt.Sprintf("%s~%d", n.ID, d.ids[n.ID])
+	}
+	return d.g.Add(n)
 }
 
 // aside compiles into a graph of its own.
 func (c *compiler) aside(compile func()) *graph.Graph {
 	outer := c.draft
 	defer func() { c.draft = outer }()
-	c.draft = newDraft()
+	c.draft = newDraft(1)
 	compile()
 	return c.draft.g
 }

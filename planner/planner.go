@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -212,7 +211,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
 		files:        files,
 		ahead:        &ahead{},
-		draft:        newDraft(),
+		draft:        newDraft(len(dirs)),
 		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
 		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
 		kusts:        map[string]*kustomizationFile{},
@@ -378,10 +377,5 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 		b.ErrorAt(n.Origin.Source, n.Origin.Path, diag.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
 			diag.Count(maxNodes, "step"), maxIDs>>20))
 	}
-	k := b.c.draft.ids[n.ID] + 1
-	b.c.draft.ids[n.ID] = k
-	if k > 1 {
-		n.ID = fmt.Sprintf("%s~%d", n.ID, k)
-	}
-	return b.c.draft.g.Add(n)
+	return b.c.draft.add(n)
 }
