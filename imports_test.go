@@ -12,9 +12,10 @@ import (
 
 const module = "github.com/krmflow/krmflow/"
 
-// imports is the architecture: which package may import which others of this module. Three promises rest on it: a plan
+// imports is the architecture: which package may import which others of this module. Four promises rest on it: a plan
 // prints before anything executes, because planner cannot reach the executors or the scheduler; trust is decided without
-// side effects, because it cannot reach the loaders; and built-ins do no I/O of their own, for the same reason.
+// side effects, because it cannot reach the loaders; built-ins do no I/O of their own, for the same reason; and a program that uses
+// package render runs no function unless it brings what does, because render cannot reach the executors.
 var imports = map[string][]string{
 	"diag":         {},
 	"krm/yaml":     {"diag"},
@@ -35,7 +36,7 @@ var imports = map[string][]string{
 	"planner": plus(values, "krm/function", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/layerfile", "planner/report",
 		"planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "executors", "executors/container", "executors/exec", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
+	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
 
@@ -52,6 +53,8 @@ var imports = map[string][]string{
 	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
 		"executors/internal/sealed", "executors/internal/sources"),
 	"executors/container": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sources"),
+
+	"executors/probe": plus(values, "krm/function", "executors/container", "executors/exec", "trust"),
 
 	"executors/executortest":     plus(values, "krm/function", "executors"),
 	"executors/internal/bounded": {},
@@ -74,7 +77,7 @@ var imports = map[string][]string{
 	"internal/spool":                {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "graph", "internal/catalogs", "internal/console", "internal/locking", "internal/program", "internal/progress",
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "executors/probe", "graph", "internal/catalogs", "internal/console", "internal/locking", "internal/program", "internal/progress",
 		"internal/publish", "internal/settings", "internal/sink", "internal/watchdog", "loaders", "lock", "planner", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
