@@ -12,9 +12,10 @@ import (
 
 const module = "github.com/krmflow/krmflow/"
 
-// imports is the architecture: which package may import which others of this module. Three promises rest on it: a plan
+// imports is the architecture: which package may import which others of this module. Four promises rest on it: a plan
 // prints before anything executes, because planner cannot reach the executors or the scheduler; trust is decided without
-// side effects, because it cannot reach the loaders; and built-ins do no I/O of their own, for the same reason.
+// side effects, because it cannot reach the loaders; built-ins do no I/O of their own, for the same reason; and a program that uses
+// package render runs no function unless it brings what does, because render cannot reach the executors.
 var imports = map[string][]string{
 	"diag":         {},
 	"krm/yaml":     {"diag"},
@@ -38,7 +39,7 @@ var imports = map[string][]string{
 	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
 		"planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "executors", "executors/container", "executors/exec", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
+	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
 
@@ -59,6 +60,8 @@ var imports = map[string][]string{
 		"executors/internal/sealed", "executors/internal/sources"),
 	"executors/helm":      plus(values, "krm/chart", "krm/function", "executors", "executors/exec", "executors/internal/dirs"),
 	"executors/container": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sources"),
+
+	"executors/probe": plus(values, "krm/function", "executors/container", "executors/exec", "trust"),
 
 	"executors/executortest":     plus(values, "krm/function", "executors"),
 	"executors/internal/bounded": {},
@@ -85,7 +88,7 @@ var imports = map[string][]string{
 	"internal/stdout":               {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/program", "internal/progress",
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "executors/helm", "executors/probe", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/program", "internal/progress",
 		"internal/publish", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "loaders", "lock", "planner", "planner/helm", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 

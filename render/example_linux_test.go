@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/executors/probe"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -28,6 +29,7 @@ func Example_function() {
 	fmt.Println(err) // nothing is trusted
 
 	o.Plan.Functions.Trusted = []trust.Source{{Ref: catalog + "#sha256=fa510d9b10a3b4112067472f401d52c9101f3cdaccf6c0baa75a2bec746dc7d3"}}
+	o.Plan.Functions.Isolation = probe.Isolation
 	o.Run.Executor = func(function.Runtime) (scheduler.Executor, error) { return programs, nil }
 	result, err := render.Render(context.Background(), o)
 	if err != nil {

@@ -2,14 +2,19 @@ package render_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing/fstest"
+	"time"
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
@@ -26,9 +31,10 @@ func tree(name string) string {
 
 // A directory of this machine is rendered as kustomize build does it.
 func Example() {
+	checkout := tree("hello")
 	result, err := render.Render(context.Background(), render.Options{
 		Dirs: []string{"overlays/dev"},
-		Plan: planner.Options{Cwd: tree("hello")},
+		Plan: planner.Options{Cwd: checkout},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -68,6 +74,64 @@ func Example_fileSystem() {
 	// metadata:
 	//   name: web
 	//   namespace: prod
+}
+
+// objects returns what a directory of a checkout comes to, in the form that Kubernetes' client libraries take.
+func objects(ctx context.Context, checkout, path string) ([]map[string]any, error) {
+	root, err := os.OpenRoot(checkout) // of an artifact that the controller has fetched
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	result, err := render.Render(ctx, render.Options{
+		Dirs: []string{path},
+		Plan: planner.Options{FS: root.FS(), Input: &loaders.Budget{Max: 64 << 20}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var objects []map[string]any // for instance the Object of an unstructured.Unstructured
+	for _, resource := range result.Lists[0].All() {
+		var object map[string]any
+		if err := json.Unmarshal(yaml.AppendJSON(nil, resource.Value()), &object); err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// A controller renders what somebody else has written. No link leads out of an [os.Root], and the input is bounded.
+func Example_controller() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	list, err := objects(ctx, tree("hello"), "overlays/dev")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, o := range list {
+		fmt.Println(o["kind"], o["metadata"].(map[string]any)["name"])
+	}
+	// Output:
+	// ConfigMap dev-hello-config-gt6fcc52gg
+	// Service dev-hello
+	// Deployment dev-hello
+}
+
+// What is remote is fetched once per call, and kept in a cache that calls share.
+func Example_remote() {
+	cacheDir := "/var/cache/controller"
+	o := render.Options{Dirs: []string{"https://github.com/org/config//overlays/prod?ref=v1.2.0"}}
+	o.Sources = &render.Sources{CacheDir: cacheDir, Options: remote.Options{Timeout: 20 * time.Second, MaxBytes: 16 << 20}}
+	result, err := render.Render(context.Background(), o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range result.Plan.Fetched() {
+		fmt.Println(f.Reference, "is", f.Version)
+	}
 }
 
 // Mistakes come all at once, each with its place and what helps. Warnings are what somebody probably did not mean.

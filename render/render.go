@@ -7,8 +7,8 @@
 // and package output writes folders. Its functions may be called at the same time, also for the same directories. A bug of
 // krmflow is an error of the type [*diag.PanicError].
 //
-// Steps run in this process, functions never do. No function runs, no process is started and nothing is fetched unless the options
-// say so: [planner.Functions], [scheduler.Options.Executor] and [Options.Sources].
+// Steps run in this process, functions never do: what runs them is no part of this package, but given to it, see
+// [scheduler.Options.Executor]. Nothing is fetched unless [Options.Sources] say how.
 package render
 
 import (
@@ -32,12 +32,9 @@ type Options struct {
 	// Dirs are the directories to render: paths of this machine, names in Plan.FS if that is set, or references to something remote.
 	Dirs []string
 	// Plan says how they are compiled. The zero value means what kustomize build means without flags; an empty Cwd is the working
-	// directory. Functions are denied unless Plan.Functions trusts them. Where any is trusted and Plan.Functions does not say what
-	// isolates programs and which images there are, this machine is asked.
+	// directory. Functions are denied unless Plan.Functions trusts them; package executors/probe asks this machine what isolates
+	// programs, and which images there are.
 	Plan planner.Options
-	// ContainerRuntime is the program that has the images: podman, docker or the path of one of them. If it is empty, the first of
-	// them on PATH is.
-	ContainerRuntime string
 	// Sources say how what is remote is fetched, unless Plan.Fetch says so. If they are nil, what is remote is an error.
 	Sources *Sources
 	// Run says how the plan is run. Without an Executor, a plan that has functions cannot run.
@@ -131,7 +128,6 @@ func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
 			plan, err = nil, diag.Panicked("the planner", p)
 		}
 	}()
-	o.probe(ctx)
 	defer o.prepare(ctx)()
 	plan = planner.Compile(ctx, o.Dirs, o.Plan)
 	if ctx.Err() == nil {
@@ -147,6 +143,9 @@ func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
 func (o *Options) prepare(ctx context.Context) (end func()) {
 	if o.Plan.Cwd == "" {
 		o.Plan.Cwd, _ = os.Getwd() // without one, only absolute paths can be rendered
+	}
+	if o.Plan.Functions.Isolation == nil {
+		o.Plan.Functions.Isolation = func() (string, string) { return "", "the options do not say what does" }
 	}
 	if o.Plan.Fetch != nil || o.Sources == nil {
 		return func() {}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/executors/probe"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/helm"
@@ -104,6 +105,7 @@ func (f *flags) validate() error {
 // plannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
 	functions.Policy.Helm, functions.Helm = a.enableHelm, a.helm
+	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.used.Input = &loaders.Budget{Max: a.maxInput}
 	a.used.Watch(a.stop)

@@ -114,7 +114,7 @@ func (f *functionFlags) functions() (planner.Functions, error) {
 		}
 		policy.Env = append(policy.Env, text)
 	}
-	return planner.Functions{Trusted: sources, Publishers: publishers, Policy: policy, PluginHome: pluginHome(), ListVersion: version, Isolation: render.Isolation}, nil
+	return planner.Functions{Trusted: sources, Publishers: publishers, Policy: policy, PluginHome: pluginHome(), ListVersion: version}, nil
 }
 
 // pluginHome returns where kustomize looks for legacy plugins.

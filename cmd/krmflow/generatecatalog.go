@@ -101,7 +101,7 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir string, o generateOptions)
 	if err != nil {
 		return err
 	}
-	plan, err := render.Compile(cmd.Context(), render.Options{Dirs: []string{dir}, Plan: a.plannerOptions(cmd, functions), ContainerRuntime: a.runtime, Sources: &sources})
+	plan, err := render.Compile(cmd.Context(), render.Options{Dirs: []string{dir}, Plan: a.plannerOptions(cmd, functions), Sources: &sources})
 	if err != nil {
 		return err
 	}

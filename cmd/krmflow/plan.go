@@ -37,7 +37,7 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.opts = render.Options{Dirs: dirs, Plan: a.plannerOptions(cmd, functions), ContainerRuntime: a.runtime, Sources: &sources}
+	a.opts = render.Options{Dirs: dirs, Plan: a.plannerOptions(cmd, functions), Sources: &sources}
 	plan, err := render.Compile(cmd.Context(), a.opts)
 	if err != nil {
 		return nil, err
