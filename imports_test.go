@@ -80,6 +80,7 @@ var imports = map[string][]string{
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
 	"internal/localize":             {"diag", "edit", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
+	"internal/options":              plus(values, "krm/function", "catalog", "executors", "executors/container", "executors/exec", "internal/settings", "loaders", "planner", "trust"),
 	"internal/program":              {},
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
@@ -88,7 +89,7 @@ var imports = map[string][]string{
 	"internal/stdout":               {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "executors/helm", "executors/probe", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/program", "internal/progress",
+	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "executors/helm", "executors/probe", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/options", "internal/program", "internal/progress",
 		"internal/publish", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "loaders", "lock", "planner", "planner/helm", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/bench"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -55,12 +56,12 @@ functions are those of build; kustomize gets those that it has, too.`,
 			return err
 		},
 	}
-	a.functionFlags.register(cmd)
+	a.Functions.Register(cmd)
 	fs := cmd.Flags()
 	fs.BoolVarP(&a.recursive, "recursive", "R", false, "measure every Kustomization and Composition at or below the directories together")
 	fs.StringVar(&o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH)")
 	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
-	fs.Var((*repeated)(&o.Trees), "tree", "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
+	fs.Var((*options.Repeated)(&o.Trees), "tree", "generated tree to measure; may be options.Repeated (default: all, and the growth of flat trees)")
 	fs.StringVar(&o.Function, "function", "", "program that copies a ResourceList, to measure one more tree with calls of it")
 	fs.IntVarP(&o.Runs, "runs", "n", 5, "how often each program builds a tree, after a first time whose output is compared")
 	fs.DurationVar(&o.Budget, "budget", 0, "how long kustomize may take for a tree, all runs together (default 1m)")
@@ -73,16 +74,16 @@ functions are those of build; kustomize gets those that it has, too.`,
 // buildFlags returns the flags about functions that cmd was given as both programs take them, and as krmflow alone does.
 func buildFlags(cmd *cobra.Command) (both, ours []string) {
 	build := &cobra.Command{}
-	new(functionFlags).register(build)
+	new(options.Functions).Register(build)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if build.Flags().Lookup(f.Name) == nil {
 			return
 		}
 		values := []string{f.Value.String()}
 		switch list := f.Value.(type) {
-		case *repeated:
+		case *options.Repeated:
 			values = *list
-		case *catalogList:
+		case *options.Catalogs:
 			values = *list
 		}
 		for _, value := range values {

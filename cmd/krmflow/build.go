@@ -59,7 +59,7 @@ same, so that krmflow build can take its place in scripts.`,
 		},
 	}
 	a.flags.register(cmd)
-	a.functionFlags.register(cmd)
+	a.Functions.Register(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd
 }
@@ -68,7 +68,7 @@ same, so that krmflow build can take its place in scripts.`,
 // each root's list. The caller calls end when the run has ended.
 func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (o render.Options, end func()) {
 	o = a.opts
-	pool := executors.NewPool(ctx, a.program)
+	pool := executors.NewPool(ctx, a.Program)
 	o.Run = scheduler.Options{
 		Jobs:      a.jobs,
 		KeepGoing: a.keepGoing,
@@ -87,7 +87,7 @@ func (a *app) runOptions(ctx context.Context, event func(scheduler.Event), root 
 		},
 		Call: a.log.Call,
 
-		AllowErrorResults: a.allowErrorResults,
+		AllowErrorResults: a.AllowErrorResults,
 
 		Executor: func(runtime function.Runtime) (scheduler.Executor, error) { return pool.Get(runtime) },
 	}

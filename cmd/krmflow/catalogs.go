@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/catalogs"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
@@ -16,7 +17,7 @@ import (
 
 // readCatalog reads the catalog that text names, a path or an address, and checks its pin. It trusts nothing.
 func (a *app) readCatalog(ctx context.Context, text string) (catalogs.View, error) {
-	ref, err := parseRefFlag("catalog", text)
+	ref, err := options.ParseRef("catalog", text)
 	if err != nil {
 		return catalogs.View{}, err
 	}

@@ -2,44 +2,27 @@ package main
 
 import (
 	"os"
-	"time"
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/helm"
-	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 )
-
-// runtimeVariable tells the executor of containers which runtime the user wants.
-const runtimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
-
-// program returns the executor that runs the functions of a runtime: krmflow itself, unless the user names another one.
-func (f *functionFlags) program(runtime function.Runtime) executors.Program {
-	p, ok := f.thirdParty[runtime]
-	if !ok {
-		p.Kind = string(runtime)
-	}
-	if runtime == function.RuntimeContainer {
-		p.Env = append(container.Environment(os.Environ()), runtimeVariable+"="+f.runtime)
-		p.Linger = 5 * time.Second
-	}
-	return p
-}
 
 func executorCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions"}
 	list := &cobra.Command{
 		Use: "list", Short: "List the executors and what isolates functions on this machine", Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.parseExecutors(); err != nil {
+			if err := a.ParseExecutors(); err != nil {
 				return err
 			}
-			return a.print(a.executorList())
+			return a.print(a.ExecutorList())
 		},
 	}
-	registerExecutors(list, &a.functionFlags)
+	options.RegisterExecutors(list, &a.Functions)
 	serve := &cobra.Command{
 		Use: "exec", Hidden: true, Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
@@ -64,7 +47,7 @@ func executorCommand(a *app) *cobra.Command {
 		Use: "container", Hidden: true, Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.serves.Store(true)
-			engine, err := container.Detect(os.Getenv(runtimeVariable))
+			engine, err := container.Detect(os.Getenv(options.RuntimeVariable))
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/krm/function"
@@ -87,7 +88,7 @@ func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() []error { return []error{e.err} }
 
 // usageError is a mistake in the command line.
-func usageError(err error) error { return &exitError{exitUsage, err} }
+func usageError(err error) error { return options.UsageError(err) }
 
 // exitCode returns the exit code that err stands for, if it is no bug. Errors of several kinds have the highest one.
 func exitCode(err error) int { return max(exitOfRun(err), exitOfSource(err)) }
@@ -109,6 +110,7 @@ func exitOfSource(err error) int {
 func exitOfRun(err error) int {
 	var sig signalError
 	var ee *exitError
+	var line *options.Error
 	var locked *output.LockedError
 	var refused *output.RefusedError
 	var written *output.WriteError
@@ -119,6 +121,8 @@ func exitOfRun(err error) int {
 	switch {
 	case errors.As(err, &sig):
 		return exitSignal + int(sig.sig)
+	case errors.As(err, &line):
+		return map[options.Kind]int{options.Usage: exitUsage, options.Untrusted: exitTrust, options.Mismatch: exitVerified}[line.Kind]
 	case errors.As(err, &ee):
 		return ee.code
 	case errors.Is(err, sink.ErrChanged):

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/executors/probe"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/helm"
@@ -55,7 +56,7 @@ func (f *flags) register(cmd *cobra.Command) {
 
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
 	fs.StringVar(&f.helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
-	fs.Var((*repeated)(&f.helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
+	fs.Var((*options.Repeated)(&f.helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
 	fs.StringVar(&f.helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
 	fs.BoolVar(&f.helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
 	fs.BoolVar(&f.stackTrace, "stack-trace", false, "accepted for compatibility; errors say where they are")
@@ -65,18 +66,6 @@ func (f *flags) register(cmd *cobra.Command) {
 	// Other commands take the flags of kustomize build as well, but nobody needs to read about one that does nothing.
 	_ = fs.MarkHidden("stack-trace") // fails for flags that do not exist
 }
-
-// repeated is the value of a flag that may be given several times. That of pflag writes each default as CSV, for which it makes
-// a buffer: more than all other flags take at the start.
-type repeated []string
-
-func (r *repeated) Set(text string) error {
-	*r = append(*r, text)
-	return nil
-}
-
-func (r *repeated) String() string { return strings.Join(*r, " ") }
-func (r *repeated) Type() string   { return "stringArray" }
 
 // validate checks the values that the parser cannot check.
 func (f *flags) validate() error {
@@ -105,7 +94,7 @@ func (f *flags) validate() error {
 // plannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
 	functions.Policy.Helm, functions.Helm = a.enableHelm, a.helm
-	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.runtime)
+	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.used.Input = &loaders.Budget{Max: a.maxInput}
 	a.used.Watch(a.stop)

@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -19,7 +20,7 @@ import (
 
 func editCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "edit", Short: "Change files that a render reads"}
-	session := &editing.Session{Stdout: a.stdout, Stderr: a.stderr, More: a.moreEdits, Usage: usageError, FlagError: flagError}
+	session := &editing.Session{Stdout: a.stdout, Stderr: a.stderr, More: a.moreEdits, Usage: usageError, FlagError: options.FlagError}
 	cmd.AddCommand(session.Commands(cmd)...)
 	generate := generateCatalogCommand(a)
 	generate.PreRunE = session.Refuse
@@ -59,8 +60,8 @@ these catalogs then. An entry without a digest, or two for one kind, are errors.
 		},
 	}
 	a.flags.registerReading(cmd)
-	a.functionFlags.trusted.register(cmd)
-	cmd.Flags().StringVar(&a.runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
+	a.Trusted.Register(cmd)
+	cmd.Flags().StringVar(&a.Runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
 	cmd.Flags().StringVarP(&o.dest, "output", "o", "", "file to write (default: catalog.yaml in the directory)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace a file that exists")
 	cmd.Flags().BoolVar(&o.strip, "strip-providers", false, "take the names of the functions that the catalog lists out of the configurations")
@@ -88,13 +89,13 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir string, o generateOptions)
 	if err != nil {
 		return err
 	}
-	trusted, publishers, err := a.trustedCatalogs()
+	trusted, publishers, err := a.TrustedCatalogs()
 	if err != nil {
 		return err
 	}
 	// Nothing runs: the policy only lets the planner find out what there is.
 	functions := planner.Functions{
-		Trusted: trusted, Publishers: publishers, PluginHome: pluginHome(),
+		Trusted: trusted, Publishers: publishers, PluginHome: options.PluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
 	sources, err := a.sources(cmd, []string{dir})

@@ -37,7 +37,7 @@ must have a ref or a digest. Then both are built: the copy must render the same 
 		},
 	}
 	a.flags.register(cmd)
-	a.functionFlags.register(cmd)
+	a.Functions.Register(cmd)
 	cmd.Flags().StringVar(&o.Scope, "scope", "", "directory that holds all that is copied (default: the directory itself)")
 	cmd.Flags().BoolVar(&unverified, "no-verify", false, "do not build the directory and its copy to compare them")
 	return cmd

@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/locking"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -65,7 +66,7 @@ use them. Nothing is executed.`,
 	}
 	a.registerRendering(cmd)
 	fs := cmd.Flags()
-	fs.Var((*repeated)(&u.Names), "update", "ask again what this reference stands for (with or without ?ref=), or all that the directories use; may be repeated")
+	fs.Var((*options.Repeated)(&u.Names), "update", "ask again what this reference stands for (with or without ?ref=), or all that the directories use; may be options.Repeated")
 	fs.Lookup("update").NoOptDefVal = everything
 	fs.BoolVar(&u.Prune, "prune", false, "remove entries that the directories do not use")
 	fs.BoolVar(&check, "check", false, "write nothing, exit with 10 if the lock file would change")

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/locking"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/stdout"
@@ -25,14 +26,14 @@ import (
 
 // seeUsage adds to a mistake in the command line where the usage of the command stands.
 func seeUsage(cmd *cobra.Command, err error) error {
-	var usage *exitError
-	if !errors.As(err, &usage) || usage.code != exitUsage {
+	var usage *options.Error
+	if !errors.As(err, &usage) || usage.Kind != options.Usage {
 		return err
 	}
 	if cmd.Name() == "help" {
 		cmd = cmd.Root()
 	}
-	e := *diag.AsError(usage.err)
+	e := *diag.AsError(usage.Err)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
@@ -80,7 +81,7 @@ type app struct {
 	stdout, stderr io.Writer
 	status         *progress.StatusWriter // below stderr
 	flags
-	functionFlags
+	options.Functions
 	rootFlags
 	log   *console.Logger
 	opts  render.Options // of the plan
@@ -117,7 +118,7 @@ whole build as a graph first, prints that plan on request, and runs it in parall
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a), viewCommand(a),
 		trustCommand(a), lintCommand(a), catalogCommand(a), createCommand(a), localizeCommand(a), editCommand(a), lockCommand(a), fetchCommand(a), vendorCommand(a))
 	root.SetOut(a.stdout) // which the next command takes over now

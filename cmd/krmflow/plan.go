@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
 	"github.com/krmflow/krmflow/render"
@@ -26,10 +27,10 @@ func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.log = a.flags.logger(a.stderr)
-	for _, w := range outdatedFlags(cmd) {
+	for _, w := range options.Outdated(cmd) {
 		a.log.Warn(w)
 	}
-	functions, err := a.functions()
+	functions, err := a.Planner()
 	if err != nil {
 		return nil, err
 	}

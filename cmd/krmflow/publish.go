@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/publish"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/trust"
@@ -37,7 +38,7 @@ func (a *app) publishCatalog(cmd *cobra.Command, file, place string) error {
 	if err := a.sourceFlags.validate(); err != nil {
 		return err
 	}
-	to, err := parseRefFlag("place", place)
+	to, err := options.ParseRef("place", place)
 	switch {
 	case err != nil:
 		return err

@@ -18,7 +18,7 @@ type rootFlags struct {
 // registerRendering adds the flags of the commands that plan or render several roots.
 func (a *app) registerRendering(cmd *cobra.Command) {
 	a.flags.register(cmd)
-	a.functionFlags.register(cmd)
+	a.Functions.Register(cmd)
 	cmd.Flags().BoolVarP(&a.recursive, "recursive", "R", false, "every Kustomization and Composition at or below the directories (Components are no roots)")
 	cmd.Flags().BoolVar(&a.keepGoing, "keep-going", false, "go on with the other roots when one fails")
 }

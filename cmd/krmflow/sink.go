@@ -52,7 +52,7 @@ func (a *app) refuseInput(dest string, plan *planner.Plan, others ...string) err
 	for call := range plan.Graph.Calls() {
 		others = append(others, call.Function.Program, call.Function.Archive)
 	}
-	for _, p := range a.thirdParty {
+	for _, p := range a.ThirdParty {
 		others = append(others, p.Path)
 	}
 	for _, file := range others {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
@@ -93,7 +94,7 @@ func (a *app) stateOf(ctx context.Context, e trust.Configured) string {
 
 func (a *app) trustAdd(ctx context.Context, text string) error {
 	if settings.Locked() {
-		return errLocked()
+		return options.ErrLocked()
 	}
 	if err := a.sourceFlags.validate(); err != nil {
 		return err
@@ -133,7 +134,7 @@ func (a *app) trustRemove(text string) error {
 // absoluteRef returns a reference in which a path is absolute.
 func absoluteRef(text string) (string, error) {
 	place, below := strings.CutSuffix(text, "/*")
-	parse := parseRefFlag
+	parse := options.ParseRef
 	if below {
 		parse = func(_, text string) (catalog.Ref, error) { return catalog.ParsePlace(text) }
 	}

@@ -1,4 +1,4 @@
-package main
+package options
 
 import (
 	"errors"
@@ -16,11 +16,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// catalogList is the value of the flag --trusted-plugin-catalog in all its spellings. They add up in the order in which they
+// Catalogs is the value of the flag --trusted-plugin-catalog in all its spellings. They add up in the order in which they
 // stand on the command line, which is the order of the search.
-type catalogList []string
+type Catalogs []string
 
-func (l *catalogList) Set(text string) error {
+// Set adds a catalog.
+func (l *Catalogs) Set(text string) error {
 	if text == "" {
 		return errors.New("the catalog must not be empty")
 	}
@@ -28,12 +29,16 @@ func (l *catalogList) Set(text string) error {
 	return nil
 }
 
-func (l *catalogList) String() string { return strings.Join(*l, " ") }
-func (l *catalogList) Type() string   { return "CATALOG" }
+// String returns all catalogs.
+func (l *Catalogs) String() string { return strings.Join(*l, " ") }
 
-func (l *catalogList) register(cmd *cobra.Command) {
+// Type says in help what a value is.
+func (l *Catalogs) Type() string { return "CATALOG" }
+
+// Register adds the flags to a command.
+func (l *Catalogs) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.Var(l, "trusted-plugin-catalog", "catalog whose functions may run; may be repeated, the first match wins")
+	fs.Var(l, "trusted-plugin-catalog", "catalog whose functions may run; may be Repeated, the first match wins")
 	fs.Var(l, "trusted-catalog", "the same as --trusted-plugin-catalog")
 	fs.Var(l, "alpha-trusted-plugin-catalog", "the same as --trusted-plugin-catalog")
 	fs.Bool("enable-star", false, "")
@@ -42,19 +47,19 @@ func (l *catalogList) register(cmd *cobra.Command) {
 	}
 }
 
-// trustedCatalogs returns the catalogs that are trusted, in the order of the search: those that are compiled in, those of flags, those of the
+// TrustedCatalogs returns the catalogs that are trusted, in the order of the search: those that are compiled in, those of flags, those of the
 // user's configuration.
-func (f *functionFlags) trustedCatalogs() ([]trust.Source, []trust.Publisher, error) {
+func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error) {
 	list := settings.BuiltIn()
-	for _, text := range f.trusted {
-		if _, err := parseRefFlag(trust.FlagTrust, text); err != nil {
+	for _, text := range f.Trusted {
+		if _, err := ParseRef(trust.FlagTrust, text); err != nil {
 			return nil, nil, err
 		}
 		list = append(list, trust.Source{Ref: text, By: trust.ByFlag})
 	}
 	if settings.Locked() {
-		if len(f.trusted) > 0 || f.alphaPlugins {
-			return nil, nil, errLocked()
+		if len(f.Trusted) > 0 || f.alphaPlugins {
+			return nil, nil, ErrLocked()
 		}
 		return list, nil, nil
 	}
@@ -72,28 +77,28 @@ func (f *functionFlags) trustedCatalogs() ([]trust.Source, []trust.Publisher, er
 	return list, config.Publishers, nil
 }
 
-// errLocked says that nobody can add to what a distribution of krmflow trusts (TR-29).
-func errLocked() error {
+// ErrLocked says that nobody can add to what a distribution of krmflow trusts (TR-29).
+func ErrLocked() error {
 	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it")
-	return &exitError{exitTrust, err.Hint("'krmflow trust list' prints them")}
+	return &Error{Untrusted, err.Hint("'krmflow trust list' prints them")}
 }
 
-// parseRefFlag reads the value of a flag that names a file and its digest. A digest that cannot be one is as bad as a wrong one.
-func parseRefFlag(flag, text string) (catalog.Ref, error) {
+// ParseRef reads the value of a flag that names a file and its digest. A digest that cannot be one is as bad as a wrong one.
+func ParseRef(flag, text string) (catalog.Ref, error) {
 	ref, err := catalog.ParseRefIn("", text, loaders.Exists)
 	var bad *catalog.RefError
 	switch {
 	case errors.As(err, &bad) && bad.Pin:
-		return ref, &exitError{exitVerified, fmt.Errorf("%s: %w", flag, err)}
+		return ref, &Error{Mismatch, fmt.Errorf("%s: %w", flag, err)}
 	case err != nil:
-		return ref, usageError(fmt.Errorf("%s: %w", flag, err))
+		return ref, UsageError(fmt.Errorf("%s: %w", flag, err))
 	}
 	return ref, nil
 }
 
-// outdatedFlags returns a warning for each flag that is set and has a newer spelling or no effect any more. The notices that
+// Outdated returns a warning for each flag that is set and has a newer spelling or no effect any more. The notices that
 // cobra has for that would go to stdout, into the output.
-func outdatedFlags(cmd *cobra.Command) []planner.Warning {
+func Outdated(cmd *cobra.Command) []planner.Warning {
 	var list []planner.Warning
 	if cmd.Flags().Changed("alpha-trusted-plugin-catalog") {
 		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated", Hints: []string{"write --trusted-plugin-catalog"}})
@@ -120,8 +125,8 @@ func trustHint(name string) string {
 	return ""
 }
 
-// flagError makes a mistake in the flags a usage error, with a hint if there is another flag for what was meant.
-func flagError(err error) error {
+// FlagError makes a mistake in the flags a usage error, with a hint if there is another flag for what was meant.
+func FlagError(err error) error {
 	var unknown interface {
 		GetSpecifiedName() string
 		GetSpecifiedShortnames() string
@@ -139,7 +144,7 @@ func flagError(err error) error {
 	if errors.As(err, &value) {
 		err = badValue(value)
 	}
-	return usageError(err)
+	return UsageError(err)
 }
 
 // badValue says what a value of a flag is not. What the parsers say is about Go's types.

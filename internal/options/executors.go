@@ -1,0 +1,105 @@
+package options
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/container"
+	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/spf13/cobra"
+)
+
+// RegisterExecutors adds the flag by which a program of a third party takes the place of one of krmflow's executors.
+func RegisterExecutors(cmd *cobra.Command, f *Functions) {
+	cmd.Flags().Var((*Repeated)(&f.executors), "executor",
+		"NAME=PATH@sha256:HEX: the program that runs the functions of the runtime NAME: exec or container, in place of krmflow's own executor, or another one")
+}
+
+// ParseExecutors reads the values of --executor and verifies the programs: none that is not what the user said gets any
+// further.
+func (f *Functions) ParseExecutors() error {
+	f.ThirdParty = map[function.Runtime]executors.Program{}
+	for _, text := range f.executors {
+		name, place, ok := strings.Cut(text, "=")
+		runtime := function.Runtime(name)
+		switch _, twice := f.ThirdParty[runtime]; {
+		case !ok:
+			return UsageError(fmt.Errorf("--executor %s: expected NAME=PATH@sha256:HEX", diag.Redact(text)))
+		case !runtime.Valid(), name == "starlark", name == "builtin":
+			return UsageError(fmt.Errorf("--executor %s: no function has the runtime %q; expected exec, container or a name in lower-case letters", diag.Redact(text), diag.Redact(name)))
+		case twice:
+			return UsageError(fmt.Errorf("--executor %s: there is another executor for %s", text, name))
+		}
+		ref, err := ParseRef("--executor "+name, place)
+		var bad *catalog.RefError
+		switch {
+		case errors.As(err, &bad) && !bad.Pin:
+			return UsageError(fmt.Errorf("--executor %s: %s; expected NAME=PATH@sha256:HEX", name, bad.Msg))
+		case err != nil:
+			return err
+		case ref.Remote():
+			return UsageError(fmt.Errorf("--executor %s: %s is not the path of a program", name, ref.Show()))
+		}
+		program := executors.Program{Kind: name, Path: ref.Location, Digest: ref.Pin}
+		if err := program.Verify(); err != nil {
+			return err
+		}
+		f.ThirdParty[runtime] = program
+	}
+	return nil
+}
+
+// ExecutorList returns what executor list prints.
+func (f *Functions) ExecutorList() string {
+	iso := exec.Probe()
+	how := "isolation " + iso.String()
+	if !iso.Enough() {
+		how += ": --allow-unsandboxed is needed"
+	}
+	engine := "none: install podman or docker"
+	if e, err := container.Detect(""); err == nil {
+		engine = e.Name + " " + e.Path
+	}
+	var b strings.Builder
+	for _, x := range []struct {
+		runtime function.Runtime
+		runs    string
+		how     string
+	}{{function.RuntimeExec, "programs", how}, {function.RuntimeContainer, "images", "runtime " + engine}} {
+		if p, ok := f.ThirdParty[x.runtime]; ok {
+			x.how = "executor " + p.Path + " " + p.Digest.String()
+		}
+		fmt.Fprintf(&b, "%-10s %-11s %s\n", x.runtime, x.runs, x.how)
+	}
+	for _, r := range slices.Sorted(maps.Keys(f.ThirdParty)) {
+		if p := f.ThirdParty[r]; r != function.RuntimeExec && r != function.RuntimeContainer {
+			fmt.Fprintf(&b, "%-10s %-11s executor %s %s\n", r, "programs", p.Path, p.Digest)
+		}
+	}
+	return b.String()
+}
+
+// RuntimeVariable tells the executor of containers which runtime the user wants.
+const RuntimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
+
+// Program returns the executor that runs the functions of a runtime: krmflow itself, unless the user names another one.
+func (f *Functions) Program(runtime function.Runtime) executors.Program {
+	p, ok := f.ThirdParty[runtime]
+	if !ok {
+		p.Kind = string(runtime)
+	}
+	if runtime == function.RuntimeContainer {
+		p.Env = append(container.Environment(os.Environ()), RuntimeVariable+"="+f.Runtime)
+		p.Linger = 5 * time.Second
+	}
+	return p
+}

@@ -1,0 +1,151 @@
+// Package options are the flags of krmflow about trust and functions, and what they mean.
+package options
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/trust"
+	"github.com/spf13/cobra"
+)
+
+// Functions say which functions may run, and how.
+type Functions struct {
+	Trusted                              Catalogs
+	alphaPlugins, enableExec             bool
+	network, asCurrentUser               bool
+	networkName                          string
+	mounts, env                          []string
+	strictTrust, unverified, unsandboxed bool
+	checksums                            bool
+	preferExec                           bool
+	AllowErrorResults                    bool
+	timeout                              time.Duration
+	memory, output                       int64
+	procs                                int
+	Runtime, listVersion                 string
+	executors                            []string
+	ThirdParty                           map[function.Runtime]executors.Program // what executors says
+}
+
+// Register adds the flags to a command.
+func (f *Functions) Register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	f.Trusted.Register(cmd)
+	fs.BoolVar(&f.alphaPlugins, "enable-alpha-plugins", false, "allow functions that no trusted catalog lists")
+	fs.BoolVar(&f.enableExec, "enable-exec", false, "with --enable-alpha-plugins, also if they are programs")
+	fs.BoolVar(&f.network, "network", false, "let uncatalogued functions that declare it use the network")
+	fs.StringVar(&f.networkName, "network-name", trust.DefaultNetwork, "network of containers that may use one")
+	fs.Var((*Repeated)(&f.mounts), "mount", "storage for uncatalogued containers: type=bind,src=DIR,dst=DIR[,rw=true]")
+	fs.VarP((*Repeated)(&f.env), "env", "e", "environment variables of uncatalogued functions: NAME or NAME=VALUE")
+	fs.BoolVar(&f.asCurrentUser, "as-current-user", false, "run containers with the user's own ids")
+	fs.BoolVar(&f.strictTrust, "strict-trust", false, "deny what is otherwise a warning about trust")
+	fs.BoolVar(&f.checksums, "require-catalog-checksums", false, "deny remote catalogs that have neither a checksum nor a commit")
+	fs.BoolVar(&f.unverified, "allow-unverified", false, "allow catalog entries without a digest")
+	fs.BoolVar(&f.unsandboxed, "allow-unsandboxed", false, "run programs without a sandbox")
+	fs.BoolVar(&f.AllowErrorResults, "allow-error-results", false, "accept results of severity error from functions that exit 0")
+	fs.BoolVar(&f.preferExec, "prefer-exec", false, "run the program of a catalog entry that has a container as well")
+	fs.StringVar(&f.Runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
+	RegisterExecutors(cmd, f)
+	fs.StringVar(&f.listVersion, "resource-list-version", "v1", "version of the ResourceList that functions get: v1, v1beta1 or v1alpha1")
+	fs.DurationVar(&f.timeout, "fn-timeout", 5*time.Minute, "how long one call of a function may take")
+	fs.Int64Var(&f.memory, "fn-memory", 2<<30, "bytes of memory that a function may use")
+	fs.Int64Var(&f.output, "max-fn-output", 256<<20, "bytes that a function may write to stdout")
+	fs.IntVar(&f.procs, "fn-max-procs", 256, "processes that a function may have")
+}
+
+// Planner returns what the flags mean for the planner.
+func (f *Functions) Planner() (planner.Functions, error) {
+	version, ok := map[string]string{"v1": "", "v1beta1": function.ResourceListV1beta1, "v1alpha1": function.ResourceListV1alpha1}[f.listVersion]
+	if !ok {
+		return planner.Functions{}, UsageError(fmt.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
+	}
+	for _, l := range []struct {
+		flag string
+		ok   bool
+	}{
+		{"fn-timeout", f.timeout > 0}, {"fn-memory", f.memory > 0}, {"max-fn-output", f.output > 0}, {"fn-max-procs", f.procs > 0},
+	} {
+		if !l.ok {
+			return planner.Functions{}, UsageError(fmt.Errorf("--%s must be more than 0", l.flag))
+		}
+	}
+	sources, publishers, err := f.TrustedCatalogs()
+	if err != nil {
+		return planner.Functions{}, err
+	}
+	policy := trust.Policy{
+		AllowUncatalogued: f.alphaPlugins, AllowExec: f.enableExec, Network: f.network, NetworkName: f.networkName,
+		AsCurrentUser: f.asCurrentUser, AllowUnverified: f.unverified, AllowUnsandboxed: f.unsandboxed, Strict: f.strictTrust, RequireChecksums: f.checksums,
+		Limits: function.Limits{Timeout: f.timeout, Memory: f.memory, Output: f.output, Procs: f.procs},
+	}
+	if f.preferExec {
+		policy.Prefer = function.RuntimeExec
+	}
+	if err := f.ParseExecutors(); err != nil {
+		return planner.Functions{}, err
+	}
+	policy.Executors = map[function.Runtime]string{}
+	for r, p := range f.ThirdParty {
+		policy.Executors[r] = p.Path + " " + p.Digest.String()
+	}
+	for _, text := range f.mounts {
+		m, err := mount(text)
+		if err != nil {
+			return planner.Functions{}, UsageError(err)
+		}
+		policy.Mounts = append(policy.Mounts, m)
+	}
+	for _, text := range f.env {
+		if text == "" || text[0] == '=' {
+			return planner.Functions{}, UsageError(errors.New("--env: the name is missing; expected NAME or NAME=VALUE"))
+		}
+		if !strings.Contains(text, "=") {
+			text += "=" + os.Getenv(text)
+		}
+		policy.Env = append(policy.Env, text)
+	}
+	return planner.Functions{Trusted: sources, Publishers: publishers, Policy: policy, PluginHome: PluginHome(), ListVersion: version}, nil
+}
+
+// PluginHome returns where kustomize looks for legacy plugins.
+func PluginHome() string {
+	config := cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(os.Getenv("HOME"), ".config"))
+	return cmp.Or(os.Getenv("KUSTOMIZE_PLUGIN_HOME"), filepath.Join(config, "kustomize", "plugin"))
+}
+
+// mount reads a value of --mount. A relative source of a bind is in the working directory.
+func mount(text string) (function.Mount, error) {
+	m, err := function.ParseMount(text)
+	if err == nil && m.Type == "bind" {
+		m.Source, err = filepath.Abs(m.Source)
+	}
+	if err != nil {
+		return m, fmt.Errorf("--mount %s: %w", text, err)
+	}
+	return m, nil
+}
+
+// Repeated is the value of a flag that may be given several times. That of pflag writes each default as CSV, for which it makes
+// a buffer: more than all other flags take at the start.
+type Repeated []string
+
+// Set adds a value.
+func (r *Repeated) Set(text string) error {
+	*r = append(*r, text)
+	return nil
+}
+
+// String returns all values.
+func (r *Repeated) String() string { return strings.Join(*r, " ") }
+
+// Type says in help what a value is.
+func (r *Repeated) Type() string { return "stringArray" }
