@@ -45,7 +45,8 @@ var imports = map[string][]string{
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
-	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/credentials", "reference"),
+	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/address", "loaders/remote/credentials", "reference"),
+	"loaders/remote/address":     {},
 	"loaders/remote/credentials": {},
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/loaders/remote/address"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -138,7 +139,7 @@ func publicWay(ctx context.Context, r reference.Reference, proxy func(*http.Requ
 		return nil, wrap(r, err)
 	}
 	for _, addr := range addrs {
-		if err := checkPublic(addr); err != nil {
+		if err := address.CheckPublic(addr); err != nil {
 			return nil, refused(r, "%s", err)
 		}
 	}

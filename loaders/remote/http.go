@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/loaders/remote/address"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -49,11 +50,11 @@ func newClients(base *http.Transport) clients {
 	any.TLSClientConfig.MinVersion = tls.VersionTLS12
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	any.DialContext = dialer.DialContext
-	return clients{any: any, routed: checked(any, checkRouted), public: checked(any, checkPublic)}
+	return clients{any: any, routed: checked(any, address.CheckRouted), public: checked(any, address.CheckPublic)}
 }
 
 // checked returns a transport that connects to no address that check refuses, whatever name stands for it. Behind a proxy it is the proxy
-// that looks names up: then only the name itself is checked, see isPublicName and isLocalName.
+// that looks names up: then only the name itself is checked, see [address.IsPublicName] and [address.IsLocalName].
 func checked(base *http.Transport, check func(address string) error) *http.Transport {
 	t := base.Clone()
 	var proxies sync.Map // addresses that the user has chosen
@@ -99,14 +100,14 @@ func (e *statusError) Error() string {
 // way returns what connects to a host.
 func (c *courier) way(host string) (*http.Transport, error) {
 	switch {
-	case c.from == FromUser && (strings.EqualFold(host, c.host) || c.networks && isLoopbackName(c.host)):
+	case c.from == FromUser && (strings.EqualFold(host, c.host) || c.networks && address.IsLoopbackName(c.host)):
 		return c.any, nil
-	case c.from == FromUser && c.networks && isLocalName(host):
-		return nil, errLocal
+	case c.from == FromUser && c.networks && address.IsLocalName(host):
+		return nil, address.ErrLocal
 	case c.from == FromUser && c.networks:
 		return c.routed, nil
-	case !isPublicName(host):
-		return nil, errNotPublic
+	case !address.IsPublicName(host):
+		return nil, address.ErrNotPublic
 	}
 	return c.public, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/address"
 )
 
 // A fileServer answers over TLS and counts requests.
@@ -246,7 +247,7 @@ func TestHTTPSRedirects(t *testing.T) {
 	}
 	// Another host must be public, whoever refers to it.
 	_, err := read(t, s, with+"/other.yaml?checksum="+krm.DigestOf([]byte("other")).String())
-	if !errors.Is(err, errNotPublic) || strings.Contains(err.Error(), "canary") {
+	if !errors.Is(err, address.ErrNotPublic) || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
 	if other.requests.Load() > 0 {

@@ -1,12 +1,7 @@
 package remote
 
 import (
-	"errors"
-	"fmt"
-	"net"
-	"net/netip"
-	"strings"
-
+	"github.com/krmflow/krmflow/loaders/remote/address"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -18,92 +13,11 @@ func (s *Session) allow(r reference.Reference, from Origin) error {
 		return refused(r, "what was fetched must not refer to files of this machine")
 	case from == FromFetched:
 		return refused(r, "what was fetched may refer to others over https only")
-	case protocol == "http" && !s.opt.AllowHTTP && r.Mutable() && !isLoopbackName(r.Host()):
+	case protocol == "http" && !s.opt.AllowHTTP && r.Mutable() && !address.IsLoopbackName(r.Host()):
 		return refused(r, "over http anybody on the way can change it").Hint("use https, or name a digest or a commit")
 	}
-	if from == FromFetched && !isPublicName(r.Host()) {
+	if from == FromFetched && !address.IsPublicName(r.Host()) {
 		return refused(r, "what was fetched must not refer to addresses of this machine or its networks")
 	}
 	return nil
-}
-
-// isLoopbackName reports whether a host, with or without a port, is this machine.
-func isLoopbackName(host string) bool {
-	name := hostname(host)
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.IsLoopback()
-}
-
-// isLocalName reports whether a host is this machine, or an address that no router passes on.
-func isLocalName(host string) bool {
-	return isLoopbackName(host) || errors.Is(checkRouted(host), errLocal)
-}
-
-// isPublicName reports whether a host can be one of the Internet, as far as its name tells.
-func isPublicName(host string) bool {
-	name := strings.ToLower(strings.TrimSuffix(hostname(host), "."))
-	if addr, err := netip.ParseAddr(name); err == nil {
-		return isPublic(addr)
-	}
-	// A number, and anything that ends in one, is an address in a form that resolvers still know.
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	if last == "" || last[0] >= '0' && last[0] <= '9' {
-		return false
-	}
-	return last != "localhost" && last != "local" && last != "internal"
-}
-
-// hostname cuts off the port and the brackets of an address.
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return strings.Trim(host, "[]")
-}
-
-// private are the networks that are none of the Internet, beyond those that package netip knows.
-var private = []string{
-	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-	"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2002::/16", "fec0::/10",
-}
-
-// isPublic reports whether addr is one of the Internet.
-func isPublic(addr netip.Addr) bool {
-	addr = addr.Unmap().WithZone("")
-	if !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() {
-		return false
-	}
-	for _, text := range private {
-		if netip.MustParsePrefix(text).Contains(addr) {
-			return false
-		}
-	}
-	return true
-}
-
-// errNotPublic says that a name leads to an address which must not be reached.
-var errNotPublic = errors.New("it leads to an address of this machine or its networks")
-
-// checkPublic refuses an address that is none of the Internet.
-func checkPublic(address string) error {
-	addr, err := netip.ParseAddr(hostname(address))
-	if err != nil || !isPublic(addr) {
-		return fmt.Errorf("%s: %w", address, errNotPublic)
-	}
-	return nil
-}
-
-// errLocal says that a name leads to an address which only the user may name.
-var errLocal = errors.New("it leads to this machine, or to an address that no router passes on")
-
-// checkRouted refuses an address of this machine, and one that no router passes on.
-func checkRouted(address string) error {
-	addr, err := netip.ParseAddr(hostname(address))
-	if addr = addr.Unmap(); err == nil && (addr.IsLoopback() || addr.IsLinkLocalUnicast() || addr.IsUnspecified()) {
-		return fmt.Errorf("%s: %w", address, errLocal)
-	}
-	return err
 }

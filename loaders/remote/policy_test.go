@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/krmflow/krmflow/loaders/remote/address"
 )
 
 func TestIsPublic(t *testing.T) {
@@ -17,7 +19,7 @@ func TestIsPublic(t *testing.T) {
 		"100.64.0.1": false, "255.255.255.255": false, "224.0.0.1": false, "::1": false, "::": false, "fe80::1": false, "fe80::1%eth0": false, "fd00::1": false, "::ffff:127.0.0.1": false,
 		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "ff02::1": false,
 	} {
-		if got := isPublic(netip.MustParseAddr(text)); got != want {
+		if got := address.IsPublic(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
@@ -25,7 +27,7 @@ func TestIsPublic(t *testing.T) {
 		"example.com": true, "example.com:8443": true, "localhost": false, "LOCALHOST:1": false, "x.localhost": false, "localhost.": false, "printer.local": false, "127.1": false,
 		"0x7f000001": false, "2130706433": false, "[::1]:443": false, "1.2.3.4": true, "metadata.google.internal": false, "": false,
 	} {
-		if got := isPublicName(text); got != want {
+		if got := address.IsPublicName(text); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
@@ -35,9 +37,9 @@ func TestIsPublic(t *testing.T) {
 func TestPublicOnly(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	defer srv.Close()
-	address := strings.TrimPrefix(srv.URL, "http://")
+	at := strings.TrimPrefix(srv.URL, "http://")
 	c := newClients(nil)
-	if _, err := c.public.DialContext(t.Context(), "tcp", address); !errors.Is(err, errNotPublic) {
+	if _, err := c.public.DialContext(t.Context(), "tcp", at); !errors.Is(err, address.ErrNotPublic) {
 		t.Error(err)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://example.com/", nil)
@@ -57,13 +59,13 @@ func TestPublicOnly(t *testing.T) {
 func TestRegistrySendsElsewhere(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	defer srv.Close()
-	address := strings.TrimPrefix(srv.URL, "http://")
+	at := strings.TrimPrefix(srv.URL, "http://")
 	c := newClients(nil)
-	if _, err := c.routed.DialContext(t.Context(), "tcp", address); !errors.Is(err, errLocal) {
+	if _, err := c.routed.DialContext(t.Context(), "tcp", at); !errors.Is(err, address.ErrLocal) {
 		t.Error(err)
 	}
-	get := func(c *courier, address string) error {
-		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/", nil)
+	get := func(c *courier, host string) error {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+host+"/", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,12 +75,12 @@ func TestRegistrySendsElsewhere(t *testing.T) {
 		}
 		return err
 	}
-	for _, to := range []string{address, "localhost:1", "169.254.169.254", "[fe80::1]:1", "0.0.0.0", "[::ffff:127.0.0.1]:1"} {
-		if err := get(&courier{clients: c, networks: true, host: "registry.example"}, to); !errors.Is(err, errLocal) {
+	for _, to := range []string{at, "localhost:1", "169.254.169.254", "[fe80::1]:1", "0.0.0.0", "[::ffff:127.0.0.1]:1"} {
+		if err := get(&courier{clients: c, networks: true, host: "registry.example"}, to); !errors.Is(err, address.ErrLocal) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	if err := get(&courier{clients: c, networks: true, host: "127.0.0.1:1"}, address); err != nil {
+	if err := get(&courier{clients: c, networks: true, host: "127.0.0.1:1"}, at); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/address"
 	"github.com/krmflow/krmflow/loaders/remote/credentials"
 	"github.com/krmflow/krmflow/reference"
 )
@@ -48,7 +49,7 @@ func (s *Session) registry(r reference.Reference, from Origin, use func(*registr
 		}
 	}
 	err := use(reg)
-	if err != nil && from == FromUser && isLoopbackName(reg.host) && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
+	if err != nil && from == FromUser && address.IsLoopbackName(reg.host) && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		reg.base = "http://" + reg.host
 		err = use(reg)
 	}
@@ -185,30 +186,10 @@ func (reg *registry) authorize(ctx context.Context, challenges []string) (string
 		case "basic":
 			return c.Basic(), nil
 		case "bearer":
-			return reg.token(ctx, challengeParameters(rest), c)
+			return reg.token(ctx, credentials.Challenge(rest), c)
 		}
 	}
 	return "", nil
-}
-
-// challengeParameters reads name="value" pairs.
-func challengeParameters(text string) map[string]string {
-	m := map[string]string{}
-	for text != "" {
-		name, rest, ok := strings.Cut(text, "=")
-		if !ok {
-			break
-		}
-		value := ""
-		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
-			value, rest, _ = strings.Cut(quoted, `"`)
-			_, rest, _ = strings.Cut(rest, ",")
-		} else {
-			value, rest, _ = strings.Cut(rest, ",")
-		}
-		m[strings.ToLower(strings.Trim(name, " ,"))], text = value, rest
-	}
-	return m
 }
 
 // maxToken bounds the answer of a server of tokens, in bytes.
@@ -224,7 +205,7 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 	if reg.push {
 		scope += ",push"
 	}
-	req, err := tokenRequest(ctx, c, realm, url.Values{"service": {challenge["service"]}, "scope": {scope}})
+	req, err := c.TokenRequest(ctx, realm, url.Values{"service": {challenge["service"]}, "scope": {scope}})
 	if err != nil {
 		return "", err
 	}
@@ -252,30 +233,6 @@ func (reg *registry) token(ctx context.Context, challenge map[string]string, c c
 	return "Bearer " + cmp.Or(answer.Token, answer.AccessToken), nil
 }
 
-// tokenRequest returns the request for a token: a form if the user has a token that others are given for, else a query.
-func tokenRequest(ctx context.Context, c credentials.Credential, realm *url.URL, form url.Values) (*http.Request, error) {
-	if c.Identity != "" {
-		form.Set("grant_type", "refresh_token")
-		form.Set("client_id", "krmflow")
-		form.Set("refresh_token", c.Identity)
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
-		if err == nil {
-			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		}
-		return req, err
-	}
-	query := realm.Query()
-	for name := range form {
-		query.Set(name, form.Get(name))
-	}
-	realm.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
-	if basic := c.Basic(); err == nil && basic != "" {
-		req.Header.Set("Authorization", basic)
-	}
-	return req, err
-}
-
 // realm returns the address of the server of tokens. Credentials go there: it is no less protected than the registry, and no address
 // that only this machine can reach, unless the registry is one.
 func (reg *registry) realm(text string) (*url.URL, error) {
@@ -286,8 +243,8 @@ func (reg *registry) realm(text string) (*url.URL, error) {
 	if secure := strings.HasPrefix(reg.base, "https:"); u.Scheme != "https" && (secure || u.Scheme != "http") {
 		return nil, fmt.Errorf("the registry wants its tokens to come over %s", diag.Sanitise(u.Scheme))
 	}
-	if isLocalName(u.Host) && !isLoopbackName(reg.host) {
-		return nil, fmt.Errorf("the registry wants its tokens to come from %s: %w", u.Host, errLocal)
+	if address.IsLocalName(u.Host) && !address.IsLoopbackName(reg.host) {
+		return nil, fmt.Errorf("the registry wants its tokens to come from %s: %w", u.Host, address.ErrLocal)
 	}
 	return u, nil
 }

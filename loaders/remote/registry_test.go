@@ -128,7 +128,7 @@ func TestStoredCredential(t *testing.T) {
 }
 
 func TestChallengeParameters(t *testing.T) {
-	got := challengeParameters(`realm="https://x/t?a=b,c",service=plain, Scope="a b" , odd`)
+	got := credentials.Challenge(`realm="https://x/t?a=b,c",service=plain, Scope="a b" , odd`)
 	if len(got) != 3 || got["realm"] != "https://x/t?a=b,c" || got["service"] != "plain" || got["scope"] != "a b" {
 		t.Errorf("%q", got)
 	}

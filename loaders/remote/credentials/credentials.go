@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -157,4 +159,48 @@ func askHelper(ctx context.Context, name, server string) (c Credential, ok bool,
 		return Credential{Identity: answer.Secret}, true, nil
 	}
 	return Credential{Name: answer.Username, Password: answer.Secret}, true, nil
+}
+
+// Challenge reads the name="value" pairs of the challenge of a registry.
+func Challenge(text string) map[string]string {
+	m := map[string]string{}
+	for text != "" {
+		name, rest, ok := strings.Cut(text, "=")
+		if !ok {
+			break
+		}
+		value := ""
+		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
+			value, rest, _ = strings.Cut(quoted, `"`)
+			_, rest, _ = strings.Cut(rest, ",")
+		} else {
+			value, rest, _ = strings.Cut(rest, ",")
+		}
+		m[strings.ToLower(strings.Trim(name, " ,"))], text = value, rest
+	}
+	return m
+}
+
+// TokenRequest returns the request for a token: a form if the user has a token that others are given for, else a query.
+func (c Credential) TokenRequest(ctx context.Context, realm *url.URL, form url.Values) (*http.Request, error) {
+	if c.Identity != "" {
+		form.Set("grant_type", "refresh_token")
+		form.Set("client_id", "krmflow")
+		form.Set("refresh_token", c.Identity)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(form.Encode()))
+		if err == nil {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		return req, err
+	}
+	query := realm.Query()
+	for name := range form {
+		query.Set(name, form.Get(name))
+	}
+	realm.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
+	if basic := c.Basic(); err == nil && basic != "" {
+		req.Header.Set("Authorization", basic)
+	}
+	return req, err
 }
