@@ -166,7 +166,7 @@ func (o *Dir) put(root string, st *rootState, l *krm.List) error {
 		return &RefusedError{Path: path.Join(o.dir, root), Reason: err.Error()}
 	}
 	files := make([]putFile, len(names))
-	err = l.Parts(func(part *krm.List) error {
+	err = l.Clone().Parts(func(part *krm.List) error { // l itself may be put for another root meanwhile
 		w, _ := buffers.Get().(*rootWriter)
 		if w == nil {
 			w = &rootWriter{}
