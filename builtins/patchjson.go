@@ -180,7 +180,7 @@ func rewrittenIn(v, done yaml.Value, brackets bool) yaml.Value {
 	case yaml.Map:
 		var fields []yaml.Field
 		for i, f := range v.Fields() {
-			if y := rewrittenIn(f.Value, valueOf(done, i), brackets); !y.Same(f.Value) {
+			if y := rewrittenIn(f.Value, fieldIn(done, i, f.Key), brackets); !y.Same(f.Value) {
 				if fields == nil {
 					fields = slices.Clone(v.Fields())
 				}
@@ -203,12 +203,12 @@ func itemAt(v yaml.Value, i int) yaml.Value {
 	return yaml.Value{}
 }
 
-// valueOf returns the value of field i of a mapping, None if there is none.
-func valueOf(v yaml.Value, i int) yaml.Value {
-	if fields := v.Fields(); i < len(fields) {
+// fieldIn returns the value of a field of a mapping, which is at i if no field in front of it came or went; None if there is none.
+func fieldIn(v yaml.Value, i int, key string) yaml.Value {
+	if fields := v.Fields(); i < len(fields) && fields[i].Key == key {
 		return fields[i].Value
 	}
-	return yaml.Value{}
+	return v.Get(key)
 }
 
 // needsQuotes reports whether kyaml writes a string in quotes or as a block.
