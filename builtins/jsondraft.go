@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -12,7 +13,8 @@ import (
 // it once, not n times. The value that it was made from stays as it is.
 type draft struct {
 	from    yaml.Value
-	parts   []draftPart    // of a mapping or list, once somebody has looked into it
+	opened  bool           // somebody has looked into it
+	parts   []draftPart    // of a mapping or list that is opened
 	index   map[string]int // where the fields of a large mapping are
 	changed bool           // the parts are others than those of from
 	entered bool           // some parts are drafts
@@ -25,7 +27,23 @@ type draftPart struct {
 	draft *draft // what becomes of value, nil as long as nobody changes it
 }
 
-func newDraft(v yaml.Value) draft { return draft{from: v} }
+// drafts are those that nobody uses any more, with room for parts: a patch often meets many objects that are alike.
+var drafts = sync.Pool{New: func() any { return new(draft) }}
+
+func newDraft(v yaml.Value) *draft {
+	d := drafts.Get().(*draft)
+	d.from = v
+	return d
+}
+
+// finish returns what the draft has come to. It must not be used any more.
+func (d *draft) finish() yaml.Value {
+	v := d.value()
+	clear(d.parts)
+	*d = draft{parts: d.parts[:0]}
+	drafts.Put(d)
+	return v
+}
 
 // value returns what the draft has come to: what it was made from if nothing has changed.
 func (d *draft) value() yaml.Value {
@@ -58,7 +76,7 @@ func (d *draft) value() yaml.Value {
 func (d *draft) settle() {
 	for i := range d.parts {
 		if p := &d.parts[i]; p.draft != nil {
-			v := p.draft.value()
+			v := p.draft.finish()
 			d.changed = d.changed || !v.Same(p.value)
 			p.value, p.draft = v, nil
 		}
@@ -79,7 +97,7 @@ func (d *draft) edit(path []string, change func(in *draft, key string) error) er
 		return errNoPath
 	}
 	if p.draft == nil {
-		p.draft, d.entered = &draft{from: p.value}, true
+		p.draft, d.entered = newDraft(p.value), true
 	}
 	return p.draft.edit(path[1:], change)
 }
@@ -102,10 +120,11 @@ func (d *draft) part(token string) (*draftPart, error) {
 
 // open makes the parts. Those in brackets are what they are read as there: once the patch changes something they are in none.
 func (d *draft) open() {
-	if d.parts != nil {
+	if d.opened {
 		return
 	}
-	d.parts = make([]draftPart, 0, d.from.Len()+1)
+	d.opened = true
+	d.parts = slices.Grow(d.parts, d.from.Len()+1)
 	for _, x := range d.from.Items() {
 		d.parts = append(d.parts, draftPart{value: x})
 	}

@@ -116,7 +116,7 @@ func fromJSON(x any) yaml.Value {
 func (p jsonPatch) apply(doc yaml.Value, room int) (yaml.Value, error) {
 	d := newDraft(doc)
 	for i := range p {
-		added, err := p[i].apply(&d)
+		added, err := p[i].apply(d)
 		if room -= added; room < 0 && err == nil {
 			err = errTooLarge()
 		}
@@ -124,7 +124,7 @@ func (p jsonPatch) apply(doc yaml.Value, room int) (yaml.Value, error) {
 			return yaml.Value{}, fmt.Errorf("operation %d (%s): %w", i+1, p[i].describe(), err)
 		}
 	}
-	return d.value(), nil
+	return d.finish(), nil
 }
 
 func (o *jsonOp) describe() string {
@@ -165,7 +165,7 @@ func replaceDocument(doc *draft, value yaml.Value) error {
 	if value.Type() != yaml.Map {
 		return errors.New("the whole object can only be replaced by a mapping")
 	}
-	*doc = newDraft(value)
+	*doc = draft{from: value}
 	return nil
 }
 
