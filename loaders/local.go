@@ -272,14 +272,8 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 		_, err := l.treeDir(d.tree, abs, path)
 		return err == nil || errors.Is(err, cache.ErrAbsent)
 	}
-	l.mu.Lock()
-	_, known := l.dirs[abs]
-	l.mu.Unlock()
-	if known {
-		return true
-	}
-	info, err := os.Stat(abs)
-	return err == nil && info.IsDir()
+	_, err := l.dir(abs, path)
+	return err == nil
 }
 
 // Read returns the file that the layer in d refers to as path, or by a reference to something remote. The same file is read only once per run, also if it has several
