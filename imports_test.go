@@ -23,7 +23,7 @@ var imports = map[string][]string{
 	"krm/function": values,
 	"output":       values,
 
-	"edit":      {"diag", "krm/yaml"},
+	"edit":      {"diag", "edit/inplace", "krm/yaml"},
 	"graph":     plus(values, "krm/function"),
 	"builtins":  plus(values, "krm/function"),
 	"cache":     values,
@@ -63,10 +63,12 @@ var imports = map[string][]string{
 	"executors/internal/sources": {},
 	"executors/internal/wire":    {},
 
+	"edit/inplace": {"diag", "krm/yaml"},
+
 	"internal/catalogs":             plus(values, "catalog", "graph", "internal/settings", "krm/function", "loaders", "trust"),
 	"internal/console":              plus(values, "graph", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/difftest":             {},
-	"internal/editing":              {"builtins", "diag", "edit", "krm/yaml", "loaders", "output", "planner/layerfile"},
+	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/progress":             {"graph"},
@@ -166,7 +168,7 @@ func TestNoStarlark(t *testing.T) {
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
 	for _, pkg := range []string{"planner", "planner/composition", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
-		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "krm", "krm/yaml", "krm/schema", "krm/function"} {
+		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "edit/inplace", "krm", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pkg, len(files), err)

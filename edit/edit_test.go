@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/krmflow/krmflow/edit/inplace"
 )
 
 // must returns an edit whose arguments are right.
@@ -120,7 +122,7 @@ func TestRefused(t *testing.T) {
 }
 
 func apply(before string, edits ...Edit) (string, error) {
-	d, err := Parse("kustomization.yaml", []byte(before), Fields)
+	d, err := inplace.Parse("kustomization.yaml", []byte(before), Fields)
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +144,7 @@ func FuzzEdit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		d, err := Parse("kustomization.yaml", []byte(got), Fields)
+		d, err := inplace.Parse("kustomization.yaml", []byte(got), Fields)
 		if err != nil {
 			t.Fatalf("%v\n%q", err, got)
 		}

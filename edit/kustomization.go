@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -49,7 +50,7 @@ type Kustomization struct {
 }
 
 // Apply returns what edits make of a file, all of them or, after an error, none.
-func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) {
+func Apply(d *inplace.Document, file string, env Env, edits ...Edit) (*inplace.Document, error) {
 	k := &Kustomization{Env: env, File: file, value: d.Value()}
 	for _, edit := range edits {
 		err := edit(k)
@@ -58,12 +59,12 @@ func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) 
 		}
 		if err != nil {
 			e := *diag.AsError(err)
-			e.Pos.File = d.name
+			e.Pos.File = d.Name()
 			return nil, &e
 		}
 	}
 	for _, names := range k.renamed {
-		d = d.renamed(names[0], names[1])
+		d = d.Renamed(names[0], names[1])
 	}
 	return d.With(k.value)
 }
@@ -108,7 +109,7 @@ func (k *Kustomization) absorb(deprecated, name string) {
 	case !k.field(name).Exists():
 		names := [2]string{keyOf(k.value, deprecated), name}
 		k.renamed = append(k.renamed, names)
-		k.value = withName(k.value, names[0], name)
+		k.value = inplace.WithName(k.value, names[0], name)
 	default:
 		k.setItems(name, slices.Concat(k.items(name), items))
 		k.value = put(k.value, deprecated, yaml.Value{})
@@ -132,7 +133,15 @@ func keyOf(v yaml.Value, key string) string {
 func get(v yaml.Value, key string) yaml.Value { return v.Get(keyOf(v, key)) }
 
 // put returns a mapping with a field, or without it if x is None.
-func put(v yaml.Value, key string, x yaml.Value) yaml.Value { return withField(v, keyOf(v, key), x) }
+func put(v yaml.Value, key string, x yaml.Value) yaml.Value {
+	switch key = keyOf(v, key); {
+	case !x.Exists():
+		return v.Without(key)
+	case !v.Exists():
+		return yaml.MapOf(yaml.Field{Key: key, Value: x})
+	}
+	return v.With(key, x)
+}
 
 // texts returns the items of a list of strings.
 func texts(v yaml.Value) []string {

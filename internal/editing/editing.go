@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner/layerfile"
@@ -223,15 +224,15 @@ func write(path string, apply func([]byte) ([]byte, error)) error {
 }
 
 // parse parses a file and checks that it is a Kustomization, a Component or a Composition.
-func parse(name string, data []byte) (*edit.Document, error) {
+func parse(name string, data []byte) (*inplace.Document, error) {
 	src := &yaml.Source{File: name, Data: data}
 	if slices.Contains(layerfile.CompositionNames, filepath.Base(name)) {
 		if !layerfile.IsComposition(src) {
 			return nil, diag.Errorf(diag.Pos{File: name}, "", "holds no Composition")
 		}
-		return edit.Parse(name, data, edit.CompositionFields)
+		return inplace.Parse(name, data, edit.CompositionFields)
 	}
-	d, err := edit.Parse(name, data, edit.Fields)
+	d, err := inplace.Parse(name, data, edit.Fields)
 	if err != nil {
 		return nil, err
 	}

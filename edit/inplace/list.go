@@ -1,4 +1,4 @@
-package edit
+package inplace
 
 import (
 	"bytes"
@@ -188,6 +188,6 @@ func anyEqual(a, b []yaml.Value) bool {
 
 // isSame reports whether two items are about the same thing: they have the same name.
 func isSame(a, b yaml.Value) bool {
-	name := get(a, "name")
-	return name.Exists() && name.Equal(get(b, "name")) && get(a, "namespace").Equal(get(b, "namespace"))
+	name := a.Get("name")
+	return name.Exists() && name.Equal(b.Get("name")) && a.Get("namespace").Equal(b.Get("namespace"))
 }

@@ -1,4 +1,4 @@
-package edit
+package inplace
 
 import (
 	"bytes"
@@ -54,6 +54,9 @@ func Parse(name string, data []byte, order []string) (*Document, error) {
 // Value returns what the file holds: a mapping, or None if it holds nothing.
 func (d *Document) Value() yaml.Value { return d.value }
 
+// Name returns what messages call the file.
+func (d *Document) Name() string { return d.name }
+
 // Text returns the file.
 func (d *Document) Text() []byte { return d.text.data }
 
@@ -64,7 +67,12 @@ var errOpaque = errors.New("cannot be changed in place")
 func (d *Document) With(v yaml.Value) (*Document, error) {
 	moved := d.removed(v)
 	for _, field := range changedFields(d.value, v, d.order) {
-		want := withField(d.value, field, v.Get(field))
+		want := d.value.Without(field)
+		if is := v.Get(field); is.Exists() && d.value.Exists() {
+			want = d.value.With(field, is)
+		} else if is.Exists() {
+			want = yaml.MapOf(yaml.Field{Key: field, Value: is})
+		}
 		next, err := d.withField(field, want, moved)
 		if err != nil {
 			return nil, err
@@ -74,8 +82,8 @@ func (d *Document) With(v yaml.Value) (*Document, error) {
 	return d, nil
 }
 
-// renamed returns a Document in which a field has another name, and d itself if that cannot be written.
-func (d *Document) renamed(from, to string) *Document {
+// Renamed returns a Document in which a field has another name, and d itself if that cannot be written.
+func (d *Document) Renamed(from, to string) *Document {
 	if d.root == nil || d.root.Kind != yaml3.MappingNode {
 		return d
 	}
@@ -86,14 +94,14 @@ func (d *Document) renamed(from, to string) *Document {
 		}
 	}
 	next, err := Parse(d.name, c.apply(), d.order)
-	if err != nil || !next.value.Equal(withName(d.value, from, to)) {
+	if err != nil || !next.value.Equal(WithName(d.value, from, to)) {
 		return d
 	}
 	return next
 }
 
-// withName returns a mapping in which a field has another name.
-func withName(v yaml.Value, from, to string) yaml.Value {
+// WithName returns a mapping in which a field has another name.
+func WithName(v yaml.Value, from, to string) yaml.Value {
 	fields := slices.Clone(v.Fields())
 	for i := range fields {
 		if fields[i].Key == from {
@@ -153,25 +161,6 @@ func changedFields(old, v yaml.Value, order []string) []string {
 	}
 	slices.SortStableFunc(added, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	return slices.Concat(changed, added, gone)
-}
-
-// withField returns a mapping with a field, or without it if x is None.
-func withField(v yaml.Value, key string, x yaml.Value) yaml.Value {
-	var fields []yaml.Field
-	found := false
-	for _, f := range v.Fields() {
-		if f.Key == key {
-			found = true
-			f.Value = x
-		}
-		if f.Value.Exists() {
-			fields = append(fields, f)
-		}
-	}
-	if !found && x.Exists() {
-		fields = append(fields, yaml.Field{Key: key, Value: x})
-	}
-	return yaml.MapOf(fields...)
 }
 
 // removed returns the lists and mappings, and items of lists, that the fields of the file have which v does not have: they may have moved.
