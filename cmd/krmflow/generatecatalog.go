@@ -19,11 +19,13 @@ import (
 
 func editCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "edit", Short: "Change files that a render reads"}
-	session := &editing.Session{Stdout: a.stdout, Stderr: a.stderr, More: a.moreEdits, Usage: usageError, FlagError: flagError}
-	cmd.AddCommand(session.Commands(cmd)...)
 	generate := generateCatalogCommand(a)
-	generate.PreRunE = session.Refuse
 	cmd.AddCommand(generate)
+	if a.edits {
+		session := &editing.Session{Stdout: a.stdout, Stderr: a.stderr, More: a.moreEdits, Usage: usageError, FlagError: flagError}
+		cmd.AddCommand(session.Commands(cmd)...)
+		generate.PreRunE = session.Refuse
+	}
 	return cmd
 }
 

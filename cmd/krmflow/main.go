@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
@@ -51,7 +52,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	end := console.Reporter{W: human, JSON: wantsJSON(args)}
 	out := &stdoutWriter{ctx: ctx, w: stdout}
 	args, more := editing.Split(args)
-	a := &app{stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel, moreEdits: more}
+	a := &app{stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel, edits: slices.Contains(args, "edit"), moreEdits: more}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -85,7 +86,8 @@ type app struct {
 	opts render.Options // of the plan
 	seen locking.Seen   // while planning
 
-	moreEdits [][]string // of `edit`, behind the first one
+	edits     bool       // the command line is about edit, whose many commands are not made for others: that takes time
+	moreEdits [][]string // of edit, behind the first one
 
 	stop   context.CancelCauseFunc // ends the context of the command
 	exits  exits
