@@ -2,132 +2,117 @@ package inplace
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm/yaml"
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
+// A listChange changes the items of one list.
+type listChange struct {
+	*change
+	node    *yaml3.Node
+	entries []entry
+	was, is []yaml.Value
+	of      []int // for each of is the index of what it was, or -1
+	flow    bool
+}
+
 // list changes the items of a list that has some. At least one of them stays.
 func (c *change) list(n *yaml3.Node, old, v yaml.Value, flow bool) error {
-	items, err := c.items(n)
-	if err != nil {
-		return err
-	}
-	if len(items) != old.Len() {
+	entries, err := c.items(n)
+	if err != nil || len(entries) != old.Len() {
 		return errOpaque
 	}
-	was, is := old.Items(), v.Items()
-	of := match(was, is)
-	stays := make([]bool, len(was))
-	last := -1
-	var added []int
-	for j, i := range of {
-		if i < 0 {
-			added = append(added, j)
-			continue
-		}
-		stays[i] = true
-		if c.value(items[i], was[i], is[j], flow) != nil {
-			if err := c.itemAnew(n, items[i], is[j], flow); err != nil {
-				return err
-			}
-		}
-		last = i
-	}
-	if last < 0 {
-		return errOpaque
-	}
-	for _, j := range added {
-		if err := c.addItem(n, items, was, is, of, j, flow); err != nil {
-			return err
-		}
-	}
+	l := &listChange{c, n, entries, old.Items(), v.Items(), match(old.Items(), v.Items()), flow}
 	var gone []int
-	for i := range was {
-		if !stays[i] {
+	for i := range l.was {
+		if !slices.Contains(l.of, i) {
 			gone = append(gone, i)
 		}
 	}
-	return c.cut(n, items, gone, flow)
-}
-
-// itemAnew writes an item anew.
-func (c *change) itemAnew(n *yaml3.Node, e entry, v yaml.Value, flow bool) error {
-	if flow {
-		c.splice(e.dash, e.end, inline(v, true))
-		return nil
-	}
-	if !c.isRest(e.end) {
+	if len(gone) == len(l.was) {
 		return errOpaque
 	}
-	lines := indented(c.like(e).item(v), c.column(e))
-	c.splice(e.dash, e.end, strings.Join(lines, c.eol)[c.column(e):])
+	for j, i := range l.of {
+		switch {
+		case i < 0:
+			err = l.add(j)
+		case c.value(entries[i], l.was[i], l.is[j], flow) != nil:
+			err = l.anew(i, l.is[j])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.cut(n, entries, gone, flow)
+}
+
+// anew writes item i anew.
+func (l *listChange) anew(i int, v yaml.Value) error {
+	e := l.entries[i]
+	if l.flow {
+		l.splice(e.dash, e.end, inline(v, true))
+		return nil
+	}
+	if !l.isRest(e.end) {
+		return errOpaque
+	}
+	lines := indented(l.like(e).item(v), l.column(e))
+	l.splice(e.dash, e.end, strings.Join(lines, l.eol)[l.column(e):])
 	return nil
 }
 
-// addItem adds item j of is behind the item before it that stays, or before the first one that stays.
-func (c *change) addItem(n *yaml3.Node, items []entry, was, is []yaml.Value, of []int, j int, flow bool) error {
-	before, first := -1, -1
-	for k, i := range of {
-		if i >= 0 && k < j {
-			before = i
-		}
-		if i >= 0 && first < 0 {
-			first = i
+// add adds item j behind the item before it that stays, or before the first one that stays.
+func (l *listChange) add(j int) error {
+	near, before := -1, false
+	for k, i := range l.of {
+		if i >= 0 && (k < j || near < 0) {
+			near, before = i, k < j
 		}
 	}
-	if flow {
-		if before < 0 {
-			c.splice(items[first].dash, items[first].dash, inline(is[j], true)+", ")
-		} else {
-			c.splice(items[before].end, items[before].end, c.between(n)+inline(is[j], true))
-		}
+	e := l.entries[near]
+	switch {
+	case l.flow && before:
+		l.splice(e.end, e.end, l.between(l.node)+inline(l.is[j], true))
 		return nil
-	}
-	near := items[max(before, 0)]
-	if before < 0 {
-		near = items[first]
-	}
-	if !c.isRest(near.end) || before < 0 && !c.ownLines(near) {
+	case l.flow:
+		l.splice(e.dash, e.dash, inline(l.is[j], true)+", ")
+		return nil
+	case !l.isRest(e.end) || !before && !l.ownLines(e):
 		return errOpaque
 	}
-	at := c.lineEnd(near.end)
-	if before < 0 {
-		at = c.commentsOf(items, first)
+	at := l.lineEnd(e.end)
+	if !before {
+		at = l.commentsOf(near)
 	}
-	if text := c.movedText(items, was, of, is[j]); text != "" {
-		c.splice(at, at, text)
+	if text := l.moved(l.is[j]); text != "" {
+		l.splice(at, at, text)
 		return nil
 	}
-	c.lines(at, c.like(near).item(is[j]), c.column(near))
+	l.lines(at, l.like(e).item(l.is[j]), l.column(e))
 	return nil
 }
 
-// movedText returns the lines of the item of the list that is equal to v and does not stay where it is, "" if there is none.
-func (c *change) movedText(items []entry, was []yaml.Value, of []int, v yaml.Value) string {
-	for i, w := range was {
-		if !w.Equal(v) || !c.ownLines(items[i]) || !bytes.HasSuffix(c.data[:c.lineEnd(items[i].end)], []byte("\n")) {
-			continue
-		}
-		stays := false
-		for _, k := range of {
-			stays = stays || k == i
-		}
-		if !stays {
-			return string(c.data[c.commentsOf(items, i):c.lineEnd(items[i].end)])
+// moved returns the lines of the item of the list that is equal to v and does not stay where it is, "" if there is none.
+func (l *listChange) moved(v yaml.Value) string {
+	for i, e := range l.entries {
+		end := l.lineEnd(e.end)
+		if l.was[i].Equal(v) && !slices.Contains(l.of, i) && l.ownLines(e) && bytes.HasSuffix(l.data[:end], []byte("\n")) {
+			return string(l.data[l.commentsOf(i):end])
 		}
 	}
 	return ""
 }
 
-// commentsOf returns where the comments of an item begin, or the item if it has none.
-func (c *change) commentsOf(items []entry, i int) int {
+// commentsOf returns where the comments of item i begin, or the item if it has none.
+func (l *listChange) commentsOf(i int) int {
 	from := 0
 	if i > 0 {
-		from = c.lineEnd(items[i-1].end)
+		from = l.lineEnd(l.entries[i-1].end)
 	}
-	return c.comments(c.lineOf(items[i].dash), from)
+	return l.comments(l.lineOf(l.entries[i].dash), from)
 }
 
 // column returns the column of the dash of an item.

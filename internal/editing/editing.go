@@ -188,7 +188,7 @@ func (s *Session) run() error {
 
 // preview prints what would change.
 func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error {
-	old, err := os.ReadFile(path)
+	old, err := readRegular(path)
 	if err != nil {
 		return err
 	}
@@ -225,6 +225,9 @@ func write(path string, apply func([]byte) ([]byte, error)) error {
 
 // parse parses a file and checks that it is a Kustomization, a Component or a Composition.
 func parse(name string, data []byte) (*inplace.Document, error) {
+	if len(data) > layerfile.MaxSize {
+		return nil, diag.TooLargef(diag.Pos{File: name}, "", "is larger than %s", diag.Size(layerfile.MaxSize))
+	}
 	src := &yaml.Source{File: name, Data: data}
 	if slices.Contains(layerfile.CompositionNames, filepath.Base(name)) {
 		if !layerfile.IsComposition(src) {
