@@ -59,7 +59,8 @@ func Apply(d *inplace.Document, file string, env Env, edits ...Edit) (*inplace.D
 		}
 		if err != nil {
 			e := *diag.AsError(err)
-			e.Pos.File = d.Name()
+			top, _, _ := strings.Cut(e.Field, "[")
+			e.Pos = diag.Pos{File: d.Name(), Line: d.Line(keyOf(d.Value(), top))}
 			return nil, &e
 		}
 	}
@@ -67,6 +68,11 @@ func Apply(d *inplace.Document, file string, env Env, edits ...Edit) (*inplace.D
 		d = d.Renamed(names[0], names[1])
 	}
 	return d.With(k.value)
+}
+
+// mistake returns an error about a field.
+func mistake(field, format string, args ...any) *diag.Error {
+	return diag.Errorf(diag.Pos{}, field, format, args...)
 }
 
 // field returns a top-level field.

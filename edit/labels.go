@@ -106,7 +106,7 @@ func withPairs(v yaml.Value, field string, pairs []yaml.Field, force bool) (yaml
 	for _, f := range pairs {
 		old := v.Get(f.Key)
 		if old.Exists() && !force {
-			return v, diag.Errorf(diag.Pos{}, "", "%s has %s already", field, f.Key).Hint("add --force to replace its value")
+			return v, mistake(field, "has %s already", f.Key).Hint("add --force to replace its value")
 		}
 		if !old.Equal(f.Value) {
 			v = v.With(f.Key, f.Value)
@@ -155,7 +155,7 @@ func RemovePairs(field string, args []string, ignore bool) (Edit, error) {
 		v := k.field(field)
 		for _, key := range keys {
 			if !v.Get(key).Exists() && !ignore {
-				return fmt.Errorf("%s has no %s", field, key)
+				return mistake(field, "has no %s", key)
 			}
 			v = v.Without(key)
 		}

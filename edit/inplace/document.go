@@ -57,6 +57,18 @@ func (d *Document) Value() yaml.Value { return d.value }
 // Name returns what messages call the file.
 func (d *Document) Name() string { return d.name }
 
+// Line returns the line of a top-level field, 0 if there is none.
+func (d *Document) Line(field string) int {
+	if d.root != nil && d.root.Kind == yaml3.MappingNode {
+		for i := 0; i < len(d.root.Content); i += 2 {
+			if key := d.root.Content[i]; key.Value == field {
+				return key.Line
+			}
+		}
+	}
+	return 0
+}
+
 // Text returns the file.
 func (d *Document) Text() []byte { return d.text.data }
 
