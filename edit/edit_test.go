@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -149,7 +148,7 @@ func FuzzEdit(f *testing.F) {
 			t.Fatalf("%v\n%q", err, got)
 		}
 		if ns := get(d.Value(), "namespace").Text(); ns != "n" {
-			t.Error(fmt.Sprintf("namespace is %q in %q", ns, got))
+			t.Errorf("namespace is %q in %q", ns, got)
 		}
 	})
 }

@@ -170,14 +170,6 @@ func (c comparison) meaning(text []byte) (string, error) {
 	for i := range k.SecretGenerator {
 		c.normalise(&k.SecretGenerator[i].GeneratorArgs, k.GeneratorOptions)
 	}
-	for i, p := range k.PatchesStrategicMerge {
-		k.PatchesStrategicMerge[i] = types.PatchStrategicMerge(absorbed.ReplaceAllString(string(p), ""))
-	}
-	for _, patches := range [][]types.Patch{k.Patches, k.PatchesJson6902} {
-		for i := range patches {
-			patches[i].Patch = absorbed.ReplaceAllString(patches[i].Patch, "")
-		}
-	}
 	if c.args[0] == "set" && !chained(k.Images) {
 		slices.SortFunc(k.Images, func(a, b types.Image) int { return strings.Compare(a.Name, b.Name) })
 	}
@@ -185,11 +177,11 @@ func (c comparison) meaning(text []byte) (string, error) {
 		slices.SortFunc(k.Replicas, func(a, b types.Replica) int { return strings.Compare(a.Name, b.Name) })
 	}
 	b, err := json.MarshalIndent(k, "", " ")
-	return string(b), err
+	return absorbed.ReplaceAllString(string(b), `"`), err
 }
 
-// absorbed is what kustomize moves into a text that keeps the blank lines at its end: those and comments that stand elsewhere in the file.
-var absorbed = regexp.MustCompile(`(\n *(# (comment|behind) \d+|# c)?)+$`)
+// absorbed is, in JSON, what kustomize moves into a text that keeps the blank lines at its end: those and comments that stand elsewhere in the file.
+var absorbed = regexp.MustCompile(`(\\n *(# (comment|behind) \d+|# c)?)+"`)
 
 func (c comparison) normalise(args *types.GeneratorArgs, options *types.GeneratorOptions) {
 	args.Options = types.MergeGlobalOptionsIntoLocal(args.Options, options)
