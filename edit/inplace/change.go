@@ -52,11 +52,12 @@ func (c *change) endLast() {
 	if n == nil || n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) == 0 || c.end(n) < len(c.data) {
 		return
 	}
-	header := c.content(n) + 1
-	if i := bytes.IndexByte(c.data[header:header+2], '+'); i >= 0 {
-		c.splice(header+i, header+i+1, "-")
-	} else if !bytes.Contains(c.data[header:header+2], []byte("-")) {
-		c.splice(header, header, "-")
+	at := c.content(n) + 1
+	header := c.data[at:min(at+2, len(c.data))] // a digit and how its end is treated, in any order
+	if i := bytes.IndexByte(header, '+'); i >= 0 {
+		c.splice(at+i, at+i+1, "-")
+	} else if !bytes.Contains(header, []byte("-")) {
+		c.splice(at, at, "-")
 	}
 	c.last = nil
 }

@@ -219,7 +219,7 @@ func (d *Document) movedItems(n *yaml3.Node, values []yaml.Value) []moved {
 		}
 		by := e.content - e.dash
 		lines := d.linesOf(e.dash, e.end)
-		if strings.Contains(lines[0]+strings.Join(lines, "\n"), "+") { // a scalar may keep blank lines, which linesOf drops
+		if strings.Contains(strings.Join(lines, "\n"), "+") { // a scalar may keep blank lines, which linesOf drops
 			continue
 		}
 		m.lines = append([]string{lines[0][by:]}, indented(lines[1:], 1-n.Column-by)...)
