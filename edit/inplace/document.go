@@ -20,6 +20,7 @@ type Document struct {
 	value yaml.Value  // a mapping; None if the file holds nothing
 	style style
 	eol   string
+	added []byte // the break that the last line got; see withBreak
 }
 
 // Parse parses a file. name is what messages call it; order are its top-level fields in the order in which kustomize writes them, by which the
@@ -140,18 +141,54 @@ func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Doc
 
 // written returns a Document in which a field is changed in place, or written anew. It returns nil if that does not hold want.
 func (d *Document) written(field string, want yaml.Value, moved []moved, anew bool) *Document {
-	for _, newline := range []bool{false, true} {
-		c := &change{text: d.text, style: d.style, eol: d.eol, last: d.root, newline: newline}
+	for _, base := range d.withBreak() {
+		c := &change{text: base.text, style: d.style, eol: d.eol}
 		c.style.moved = slices.Clone(moved)
-		if err := c.root(d, field, want, anew); err != nil {
-			return nil
+		if err := c.root(base, field, want, anew); err != nil {
+			continue
 		}
-		next, err := Parse(d.name, c.apply(), d.order)
-		if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) {
-			return next
+		text := c.apply()
+		for _, text := range [][]byte{bytes.TrimSuffix(text, base.added), text} {
+			next, err := Parse(d.name, text, d.order)
+			if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) {
+				return next
+			}
 		}
 	}
 	return nil
+}
+
+// withBreak returns d if its last line has a break, and otherwise forms of it that have one, to which lines can be added. In the second one a block
+// scalar at the end keeps what it holds.
+func (d *Document) withBreak() []*Document {
+	data := d.text.data
+	if len(bytes.TrimPrefix(data, bom)) == 0 || bytes.HasSuffix(data, []byte("\n")) {
+		return []*Document{d}
+	}
+	var list []*Document
+	for _, text := range [][]byte{data, d.lastStripped()} {
+		b, err := Parse(d.name, slices.Concat(text, []byte(d.eol)), d.order)
+		if err == nil {
+			b.value, b.added = d.value, []byte(d.eol)
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// lastStripped returns the text in which a block scalar at its end ends without a line break, whether there is one or not.
+func (d *Document) lastStripped() []byte {
+	n := d.root
+	for n != nil && len(n.Content) > 0 && n.Style&yaml3.FlowStyle == 0 {
+		n = n.Content[len(n.Content)-1]
+	}
+	data := d.text.data
+	if n == nil || n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) == 0 || d.text.end(n) < len(data) {
+		return data
+	}
+	at := d.text.content(n) + 1
+	rest := data[at:]
+	return slices.Concat(data[:at], []byte("-"), bytes.TrimLeft(rest[:min(2, len(rest))], "+-"), rest[min(2, len(rest)):])
 }
 
 // changedFields returns the fields that differ, in the order in which they are to be written. Those that go are the last: new ones are put beside

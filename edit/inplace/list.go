@@ -1,7 +1,6 @@
 package inplace
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -98,9 +97,8 @@ func (l *listChange) add(j int) error {
 // moved returns the lines of the item of the list that is equal to v and does not stay where it is, "" if there is none.
 func (l *listChange) moved(v yaml.Value) string {
 	for i, e := range l.entries {
-		end := l.lineEnd(e.end)
-		if l.was[i].Equal(v) && !slices.Contains(l.of, i) && l.ownLines(e) && bytes.HasSuffix(l.data[:end], []byte("\n")) {
-			return string(l.data[l.commentsOf(i):end])
+		if l.was[i].Equal(v) && !slices.Contains(l.of, i) && l.ownLines(e) {
+			return string(l.data[l.commentsOf(i):l.lineEnd(e.end)])
 		}
 	}
 	return ""

@@ -264,7 +264,7 @@ func (c comparison) checkLines(got string) error {
 	if c.args[0] != "remove" && c.args[1] != "buildmetadata" && c.args[len(c.args)-1] != "" {
 		var kept strings.Builder // fields that do not move
 		for i, line := range slices.Collect(strings.Lines(c.text)) {
-			if !strings.EqualFold(names[i], "bases") && !strings.EqualFold(names[i], "imageTags") && c.args[1] != "image" {
+			if !strings.EqualFold(names[i], "bases") && !strings.EqualFold(names[i], "imageTags") && c.args[1] != "image" && c.args[1] != "replicas" { // of several entries of a name one stays
 				kept.WriteString(line)
 			}
 		}
