@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"krm/function": values,
 	"output":       values,
 
-	"edit":      {"diag", "krm/yaml"},
+	"edit":      {"diag", "edit/inplace", "krm/yaml"},
 	"krm/chart": values,
 
 	"graph":     plus(values, "krm/function", "krm/chart"),
@@ -73,13 +73,15 @@ var imports = map[string][]string{
 	"executors/internal/sources": {},
 	"executors/internal/wire":    {},
 
+	"edit/inplace": {"diag", "krm/yaml"},
+
 	"internal/catalogs":             plus(values, "catalog", "graph", "internal/settings", "krm/function", "loaders", "output", "trust"),
 	"internal/console":              plus(values, "graph", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/difftest":             {},
-	"internal/editing":              {"builtins", "diag", "edit", "krm/yaml", "loaders", "output", "planner/layerfile"},
+	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
-	"internal/localize":             {"diag", "edit", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
+	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/options":              plus(values, "krm/function", "catalog", "executors", "executors/container", "executors/exec", "internal/settings", "loaders", "planner", "trust"),
 	"internal/program":              {},
@@ -181,7 +183,7 @@ func TestNoStarlark(t *testing.T) {
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
 	for _, pkg := range []string{"planner", "planner/composition", "planner/helm", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
-		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "krm", "krm/chart", "krm/yaml", "krm/schema", "krm/function"} {
+		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "edit/inplace", "krm", "krm/chart", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pkg, len(files), err)

@@ -1,13 +1,5 @@
-// Package edit changes kustomization files as `kustomize edit` does, and leaves every byte alone that a change is not about: comments, order,
-// quotes, blank lines, indentation, line ends.
-//
-// An [Edit] works on values: it gets what a file holds and says what the file shall hold. A [Document] then finds the least change of the text
-// that has this meaning. It knows where each value stands, from the nodes of go.yaml.in/yaml/v3, and cuts and inserts text there. What comes
-// out is parsed again: only a text that holds exactly what was wanted is returned. Where the smallest change has another meaning, because of
-// an alias for instance, the block of that field is written anew; where that does not help the edit is refused.
-//
-// The nodes of kyaml keep comments, too, but write the whole file anew, and kustomize's packages cost at the start of each process: they are
-// not used.
+// Package edit changes kustomization files as `kustomize edit` does. An [Edit] works on values: it gets what a file holds and says what the file
+// shall hold. Package inplace then changes the text, and leaves all alone that the edit is not about.
 //
 // Nothing here reads files: what an edit must know of the directory it asks an [Env]. Nothing is safe for concurrent use, and nothing is shared.
 package edit

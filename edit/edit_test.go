@@ -1,9 +1,10 @@
 package edit
 
 import (
-	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/krmflow/krmflow/edit/inplace"
 )
 
 // must returns an edit whose arguments are right.
@@ -120,7 +121,7 @@ func TestRefused(t *testing.T) {
 }
 
 func apply(before string, edits ...Edit) (string, error) {
-	d, err := Parse("kustomization.yaml", []byte(before), Fields)
+	d, err := inplace.Parse("kustomization.yaml", []byte(before), Fields)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +135,8 @@ func apply(before string, edits ...Edit) (string, error) {
 // No text makes an edit panic, and what comes out holds what it shall, and all else as before.
 func FuzzEdit(f *testing.F) {
 	for _, s := range []string{"", "{}", "resources: [a]\n", "images:\n- name: a\n  newTag: b # c\n", "? a\n: b\n", "a: |+\n  x\n\n", "\ufeff%YAML 1.2\n---\na: 'b\n  c'\n",
-		"commonLabels: &a {b: c}\nx: *a\n", "resources:\r\n- a\r\n# c\r\n", "images: [{name: a, newTag: b}, c]\n", "- a", "resources: !!seq\n- a\n", "a: \"\\\n  b\"\n"} {
+		"commonLabels: &a {b: c}\nx: *a\n", "resources:\r\n- a\r\n# c\r\n", "images: [{name: a, newTag: b}, c]\n", "- a", "resources: !!seq\n- a\n", "a: \"\\\n  b\"\n", "metadata: |", "namespace: |+", "resources:\n- >", "images: [\n  {name: a}\n]",
+		"images:\n- - a\n", "bases: [a]\nresources: [b]", "commonLabels: &l\n  a: b\nlabels:\n- pairs: *l\n", "imageTags:\n- name: a\n", "commonLabels:\n  ? a\n  : b\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, before string) {
@@ -142,12 +144,12 @@ func FuzzEdit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		d, err := Parse("kustomization.yaml", []byte(got), Fields)
+		d, err := inplace.Parse("kustomization.yaml", []byte(got), Fields)
 		if err != nil {
 			t.Fatalf("%v\n%q", err, got)
 		}
 		if ns := get(d.Value(), "namespace").Text(); ns != "n" {
-			t.Error(fmt.Sprintf("namespace is %q in %q", ns, got))
+			t.Errorf("namespace is %q in %q", ns, got)
 		}
 	})
 }

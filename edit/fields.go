@@ -48,7 +48,7 @@ func BuildMetadata(verb string, args []string) (Edit, error) {
 		default:
 			for _, o := range options {
 				if slices.Contains(there, o) {
-					return fmt.Errorf("buildMetadata has %s already", o)
+					return mistake("buildMetadata", "has %s already", o)
 				}
 				there = append(there, o)
 			}

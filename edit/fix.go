@@ -1,7 +1,6 @@
 package edit
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -132,7 +131,7 @@ func (f *fix) labels() error {
 	for _, entry := range f.items("labels") {
 		for _, pair := range get(entry, "pairs").Fields() {
 			if common.Get(pair.Key).Exists() {
-				return fmt.Errorf("label %s is in both commonLabels and labels: remove it from one of them", pair.Key)
+				return mistake("labels", "label %s is also in commonLabels: remove it from one of them", pair.Key)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (g Generator) Add(args []string, s Sources) (Edit, error) {
 		}
 		entries[i] = withSources(entries[i], s, files)
 		k.setItems(g.Field, entries)
-		return k.check(g, entries[i])
+		return k.check(g, i, entries[i])
 	}, nil
 }
 
@@ -98,7 +98,7 @@ func (g Generator) Set(args []string, s Sources) (Edit, error) {
 			entries[i] = put(entries[i], "namespace", yaml.Str(s.NewNamespace))
 		}
 		k.setItems(g.Field, entries)
-		return k.check(g, entries[i])
+		return k.check(g, i, entries[i])
 	}, nil
 }
 
@@ -139,15 +139,15 @@ func (g Generator) missing(name string, entries []yaml.Value) error {
 	for _, e := range entries {
 		names = append(names, nameOf(e))
 	}
-	err := diag.Errorf(diag.Pos{}, "", "%s has no entry %s in this namespace", g.Field, name)
+	err := mistake(g.Field, "has no entry %s in this namespace", name)
 	err.Hints = diag.DidYouMean(name, names)
 	return err
 }
 
 // check checks that the object can be generated, as kustomize does: its files are there, and no key occurs twice.
-func (k *Kustomization) check(g Generator, entry yaml.Value) error {
+func (k *Kustomization) check(g Generator, i int, entry yaml.Value) error {
 	if err := k.Check(g.Kind, entry); err != nil {
-		return fmt.Errorf("%s %s: %w", g.Field, nameOf(entry), err)
+		return mistake(fmt.Sprintf("%s[%d]", g.Field, i), "%w", err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -49,7 +50,7 @@ type Kustomization struct {
 }
 
 // Apply returns what edits make of a file, all of them or, after an error, none.
-func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) {
+func Apply(d *inplace.Document, file string, env Env, edits ...Edit) (*inplace.Document, error) {
 	k := &Kustomization{Env: env, File: file, value: d.Value()}
 	for _, edit := range edits {
 		err := edit(k)
@@ -58,14 +59,20 @@ func Apply(d *Document, file string, env Env, edits ...Edit) (*Document, error) 
 		}
 		if err != nil {
 			e := *diag.AsError(err)
-			e.Pos.File = d.name
+			top, _, _ := strings.Cut(e.Field, "[")
+			e.Pos = diag.Pos{File: d.Name(), Line: d.Line(keyOf(d.Value(), top))}
 			return nil, &e
 		}
 	}
 	for _, names := range k.renamed {
-		d = d.renamed(names[0], names[1])
+		d = d.Renamed(names[0], names[1])
 	}
 	return d.With(k.value)
+}
+
+// mistake returns an error about a field.
+func mistake(field, format string, args ...any) *diag.Error {
+	return diag.Errorf(diag.Pos{}, field, format, args...)
 }
 
 // field returns a top-level field.
@@ -108,7 +115,7 @@ func (k *Kustomization) absorb(deprecated, name string) {
 	case !k.field(name).Exists():
 		names := [2]string{keyOf(k.value, deprecated), name}
 		k.renamed = append(k.renamed, names)
-		k.value = withName(k.value, names[0], name)
+		k.value = inplace.WithName(k.value, names[0], name)
 	default:
 		k.setItems(name, slices.Concat(k.items(name), items))
 		k.value = put(k.value, deprecated, yaml.Value{})
@@ -132,7 +139,15 @@ func keyOf(v yaml.Value, key string) string {
 func get(v yaml.Value, key string) yaml.Value { return v.Get(keyOf(v, key)) }
 
 // put returns a mapping with a field, or without it if x is None.
-func put(v yaml.Value, key string, x yaml.Value) yaml.Value { return withField(v, keyOf(v, key), x) }
+func put(v yaml.Value, key string, x yaml.Value) yaml.Value {
+	switch key = keyOf(v, key); {
+	case !x.Exists():
+		return v.Without(key)
+	case !v.Exists():
+		return yaml.MapOf(yaml.Field{Key: key, Value: x})
+	}
+	return v.With(key, x)
+}
 
 // texts returns the items of a list of strings.
 func texts(v yaml.Value) []string {

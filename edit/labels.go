@@ -100,13 +100,16 @@ func (k *Kustomization) addPairs(field string, pairs []yaml.Field, force bool) e
 
 // withPairs returns a mapping with pairs. The keys of such mappings are those of labels: their case counts.
 func withPairs(v yaml.Value, field string, pairs []yaml.Field, force bool) (yaml.Value, error) {
+	if v.Type() != yaml.Map {
+		v = yaml.MapOf()
+	}
 	for _, f := range pairs {
 		old := v.Get(f.Key)
 		if old.Exists() && !force {
-			return v, diag.Errorf(diag.Pos{}, "", "%s has %s already", field, f.Key).Hint("add --force to replace its value")
+			return v, mistake(field, "has %s already", f.Key).Hint("add --force to replace its value")
 		}
 		if !old.Equal(f.Value) {
-			v = withField(v, f.Key, f.Value)
+			v = v.With(f.Key, f.Value)
 		}
 	}
 	return v, nil
@@ -152,9 +155,9 @@ func RemovePairs(field string, args []string, ignore bool) (Edit, error) {
 		v := k.field(field)
 		for _, key := range keys {
 			if !v.Get(key).Exists() && !ignore {
-				return fmt.Errorf("%s has no %s", field, key)
+				return mistake(field, "has no %s", key)
 			}
-			v = withField(v, key, yaml.Value{})
+			v = v.Without(key)
 		}
 		k.set(field, v)
 		return nil

@@ -124,7 +124,7 @@ func AddBases(args []string) (Edit, error) {
 				return fmt.Errorf("%q does not exist", path)
 			}
 			if slices.Contains(there, path) {
-				return fmt.Errorf("resources has %s already", path)
+				return mistake("resources", "has %s already", path)
 			}
 			there = append(there, path)
 		}

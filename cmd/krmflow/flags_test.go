@@ -11,7 +11,7 @@ import (
 // which directories are meant. Only the output differs.
 func TestSameFlags(t *testing.T) {
 	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "force": true, "check": true, "plan": true}
-	root := newCommand(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
+	root := newCommand(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}, nil)
 	build, _, err := root.Find([]string{"build"})
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +41,28 @@ func TestSameFlags(t *testing.T) {
 		})
 		if n < 30 {
 			t.Errorf("%s: only %d flags were compared", name, n)
+		}
+	}
+}
+
+// A command that is made because the command line names it is the one of that name, and like the one among all.
+func TestCommandsByName(t *testing.T) {
+	all := newCommand(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}, nil)
+	for _, c := range commands {
+		root := newCommand(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}, []string{c.name})
+		alone, _, err := root.Find([]string{c.name})
+		if err != nil || alone.Name() != c.name {
+			t.Errorf("%s: %q, %v", c.name, alone.Name(), err)
+			continue
+		}
+		among, _, err := all.Find([]string{c.name})
+		if err != nil || alone.UsageString() != among.UsageString() || alone.Long != among.Long {
+			t.Errorf("%s alone: %s\namong all: %s, %v", c.name, alone.UsageString(), among.UsageString(), err)
+		}
+		for _, flag := range []string{"jobs", "max-input", "fetch-timeout", "log-format", "resource-list-version", "fn-timeout"} {
+			if c.complete && alone.Flags().Lookup(flag) == nil {
+				t.Errorf("%s is no complete command: it has no --%s", c.name, flag)
+			}
 		}
 	}
 }

@@ -60,7 +60,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 				done <- report(end, diag.Panicked("krmflow", p))
 			}
 		}()
-		cmd := newCommand(a)
+		cmd := newCommand(a, args)
 		cmd.SetArgs(args)
 		cmd.SetOut(out)
 		cmd.SetErr(human)
@@ -88,7 +88,7 @@ type app struct {
 	seen  locking.Seen   // while planning
 	fetch loaders.Fetch  // what fetches for a plan, nil for one of its own
 
-	moreEdits [][]string // of `edit`, behind the first one
+	moreEdits [][]string // of edit, behind the first one
 
 	stop   context.CancelCauseFunc // ends the context of the command
 	exits  watchdog.Exits
@@ -97,33 +97,51 @@ type app struct {
 	serves atomic.Bool // the command ends when somebody else says so, and not soon after its context
 }
 
-func newCommand(a *app) *cobra.Command {
-	var version bool
-	root := &cobra.Command{
-		Use:   "krmflow",
-		Short: "Render Kubernetes configuration as a planned, parallel build",
-		Long: `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
-whole build as a graph first, prints that plan on request, and runs it in parallel.
+// commands are all commands by their names. Those that have all flags of rendering are complete: the others, which read a tree or fetch
+// something as well, take the defaults of the flags that they do not have from those.
+var commands = []struct {
+	name     string
+	make     func(*app) *cobra.Command
+	complete bool
+}{
+	{"build", buildCommand, true},
+	{"plan", planCommand, true},
+	{"apply-render", renderCommand, true},
+	{"graph", graphCommand, true},
+	{"lock", lockCommand, true},
+	{"fetch", fetchCommand, true},
+	{"vendor", vendorCommand, true},
+	{"localize", localizeCommand, true},
+	{"version", versionCommand, false},
+	{"bench", benchCommand, false},
+	{"executor", executorCommand, false},
+	{"view", viewCommand, false},
+	{"trust", trustCommand, false},
+	{"lint", lintCommand, false},
+	{"catalog", catalogCommand, false},
+	{"create", createCommand, false},
+	{"edit", editCommand, false},
+}
 
-` + a.name.ExitHelp(exitHelp(120)),
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.name.String()},
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if version {
-				return a.print("krmflow " + program.Version() + "\n")
-			}
-			return cmd.Help()
-		},
-	}
-	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
-	root.AddCommand(buildCommand(a), planCommand(a), renderCommand(a), graphCommand(a), versionCommand(a), benchCommand(a), executorCommand(a), viewCommand(a),
-		trustCommand(a), lintCommand(a), catalogCommand(a), createCommand(a), localizeCommand(a), editCommand(a), lockCommand(a), fetchCommand(a), vendorCommand(a))
+// newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
+// all and their help texts are a tenth of the smallest render.
+func newCommand(a *app, args []string) *cobra.Command {
+	root := rootCommand(a)
 	root.SetOut(a.stdout) // which the next command takes over now
-	root.InitDefaultCompletionCmd()
-	root.InitDefaultHelpCmd()
+	for _, c := range commands {
+		if c.complete && len(args) > 0 && args[0] == c.name {
+			root.AddCommand(c.make(a))
+			root.CompletionOptions.DisableDefaultCmd = true
+		}
+	}
+	if !root.HasSubCommands() {
+		root.Long = about + a.name.ExitHelp(exitHelp(120))
+		for _, c := range commands {
+			root.AddCommand(c.make(a))
+		}
+		root.InitDefaultCompletionCmd()
+		root.InitDefaultHelpCmd()
+	}
 	for _, c := range root.Commands() {
 		switch {
 		case c.Name() == "help":
@@ -138,6 +156,32 @@ whole build as a graph first, prints that plan on request, and runs it in parall
 			}
 		}
 	}
+	return root
+}
+
+const about = `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
+whole build as a graph first, prints that plan on request, and runs it in parallel.
+
+`
+
+func rootCommand(a *app) *cobra.Command {
+	var version bool
+	root := &cobra.Command{
+		Use:           "krmflow",
+		Short:         "Render Kubernetes configuration as a planned, parallel build",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.name.String()},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.print("krmflow " + program.Version() + "\n")
+			}
+			return cmd.Help()
+		},
+	}
+	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	return root
 }
 

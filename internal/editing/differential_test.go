@@ -32,14 +32,10 @@ var (
 // changed no line that the edit is not about. `make edittest` tries many more.
 func TestLikeKustomize(t *testing.T) {
 	kustomize, err := filepath.Abs("../../.tools/kustomize")
-	if err == nil {
-		_, err = os.Stat(kustomize)
-	}
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("make kustomize has to come first")
+	if _, missing := os.Stat(kustomize); err != nil || missing != nil {
+		if kustomize, err = exec.LookPath("kustomize"); err != nil {
+			t.Skip("there is no kustomize to compare with: run make kustomize")
 		}
-		t.Skip("there is no .tools/kustomize: run make kustomize")
 	}
 	found := kustomizationFiles(t, *trees)
 	var succeeded, failed, known int
@@ -174,14 +170,6 @@ func (c comparison) meaning(text []byte) (string, error) {
 	for i := range k.SecretGenerator {
 		c.normalise(&k.SecretGenerator[i].GeneratorArgs, k.GeneratorOptions)
 	}
-	for i, p := range k.PatchesStrategicMerge {
-		k.PatchesStrategicMerge[i] = types.PatchStrategicMerge(absorbed.ReplaceAllString(string(p), ""))
-	}
-	for _, patches := range [][]types.Patch{k.Patches, k.PatchesJson6902} {
-		for i := range patches {
-			patches[i].Patch = absorbed.ReplaceAllString(patches[i].Patch, "")
-		}
-	}
 	if c.args[0] == "set" && !chained(k.Images) {
 		slices.SortFunc(k.Images, func(a, b types.Image) int { return strings.Compare(a.Name, b.Name) })
 	}
@@ -189,11 +177,11 @@ func (c comparison) meaning(text []byte) (string, error) {
 		slices.SortFunc(k.Replicas, func(a, b types.Replica) int { return strings.Compare(a.Name, b.Name) })
 	}
 	b, err := json.MarshalIndent(k, "", " ")
-	return string(b), err
+	return absorbed.ReplaceAllString(string(b), `"`), err
 }
 
-// absorbed is what kustomize moves into a text that keeps the blank lines at its end: those and comments that stand elsewhere in the file.
-var absorbed = regexp.MustCompile(`(\n *(# (comment|behind) \d+|# c)?)+$`)
+// absorbed is, in JSON, what kustomize moves into a text that keeps the blank lines at its end: those and comments that stand elsewhere in the file.
+var absorbed = regexp.MustCompile(`(\\n *(# (comment|behind) \d+|# c)?)+"`)
 
 func (c comparison) normalise(args *types.GeneratorArgs, options *types.GeneratorOptions) {
 	args.Options = types.MergeGlobalOptionsIntoLocal(args.Options, options)
@@ -265,8 +253,10 @@ func (c comparison) checkLines(got string) error {
 		trimmed := strings.TrimSpace(line[1:])
 		switch {
 		case line[0] != '-' || at == 0 || trimmed == "" || trimmed == "{}" || strings.HasPrefix(trimmed, "null"):
+		case strings.Contains(trimmed, "*l"): // what the alias stands for is written out
 		case strings.HasPrefix(trimmed, "#") && c.args[0] == "remove": // the comment above the field
 		case !strings.HasSuffix(c.text, "\n") && (at == len(names) || strings.HasSuffix(strings.TrimSuffix(trimmed, "+"), "|")): // it has got a break
+		case strings.Count(got, line[1:]) >= strings.Count(c.text, line[1:]): // the diff takes it for one that has moved
 		case !slices.ContainsFunc(fields, func(f string) bool { return strings.EqualFold(f, names[at-1]) }):
 			return fmt.Errorf("line %d, %q of field %s, is gone", at, trimmed, names[at-1])
 		}
@@ -274,7 +264,7 @@ func (c comparison) checkLines(got string) error {
 	if c.args[0] != "remove" && c.args[1] != "buildmetadata" && c.args[len(c.args)-1] != "" {
 		var kept strings.Builder // fields that do not move
 		for i, line := range slices.Collect(strings.Lines(c.text)) {
-			if !strings.EqualFold(names[i], "bases") && !strings.EqualFold(names[i], "imageTags") && c.args[1] != "image" {
+			if !strings.EqualFold(names[i], "bases") && !strings.EqualFold(names[i], "imageTags") && c.args[1] != "image" && c.args[1] != "replicas" { // of several entries of a name one stays
 				kept.WriteString(line)
 			}
 		}

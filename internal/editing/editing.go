@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner/layerfile"
@@ -187,7 +188,7 @@ func (s *Session) run() error {
 
 // preview prints what would change.
 func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error {
-	old, err := os.ReadFile(path)
+	old, err := readRegular(path)
 	if err != nil {
 		return err
 	}
@@ -223,15 +224,18 @@ func write(path string, apply func([]byte) ([]byte, error)) error {
 }
 
 // parse parses a file and checks that it is a Kustomization, a Component or a Composition.
-func parse(name string, data []byte) (*edit.Document, error) {
+func parse(name string, data []byte) (*inplace.Document, error) {
+	if len(data) > layerfile.MaxSize {
+		return nil, diag.TooLargef(diag.Pos{File: name}, "", "is larger than %s", diag.Size(layerfile.MaxSize))
+	}
 	src := &yaml.Source{File: name, Data: data}
 	if slices.Contains(layerfile.CompositionNames, filepath.Base(name)) {
 		if !layerfile.IsComposition(src) {
 			return nil, diag.Errorf(diag.Pos{File: name}, "", "holds no Composition")
 		}
-		return edit.Parse(name, data, edit.CompositionFields)
+		return inplace.Parse(name, data, edit.CompositionFields)
 	}
-	d, err := edit.Parse(name, data, edit.Fields)
+	d, err := inplace.Parse(name, data, edit.Fields)
 	if err != nil {
 		return nil, err
 	}

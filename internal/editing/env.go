@@ -25,7 +25,7 @@ func (s *Session) env() edit.Env {
 			info, err := os.Stat(s.in(path))
 			return err == nil && info.Mode().IsRegular()
 		},
-		ReadFile:  s.readAny,
+		ReadFile:  func(path string) ([]byte, error) { return readRegular(s.in(path)) },
 		WriteFile: s.writeLater,
 		Check:     s.check,
 		IsRemote:  loaders.IsRemote,
@@ -68,22 +68,26 @@ type other struct {
 	old, new []byte
 }
 
-// readAny reads a regular file.
-func (s *Session) readAny(path string) ([]byte, error) {
-	f, err := os.Open(s.in(path))
+// readRegular reads a regular file. Opening anything else could wait for ever.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
 	return io.ReadAll(io.LimitReader(f, maxSource))
 }
 
 // writeLater notes what another file is to hold.
 func (s *Session) writeLater(path string, data []byte) error {
-	old, err := s.readAny(path)
+	old, err := readRegular(s.in(path))
 	if err == nil && !bytes.Equal(old, data) {
 		s.others = append(s.others, other{s.in(path), old, data})
 	}
@@ -121,7 +125,7 @@ func (s *Session) readFile(path string) ([]byte, error) {
 	if !diag.Within(real, root) {
 		return nil, fmt.Errorf("%s is outside the directory", path)
 	}
-	return s.readAny(real)
+	return readRegular(real)
 }
 
 // glob returns the paths that fit a pattern, in the form and order that kustomize gives them. Hidden files are found only by a pattern that

@@ -87,6 +87,13 @@ func (w *writer) file() string {
 		w.comment(&b, "", 25)
 		b.WriteString(w.field(fieldsOf[i]))
 	}
+	if text := strings.ToLower(b.String()); w.chance(8) && !strings.Contains(text, "commonlabels") && !strings.Contains(text, "commonannotations") {
+		b.WriteString("commonLabels: &l" + pick(w.Rand, "\n  app: web # behind 1\n  x: 'y'\n", " {app: web, tier: \"1\"}\n"))
+		b.WriteString("commonAnnotations:" + pick(w.Rand, " *l # behind 2\n", "\n  <<: *l\n  owner: me\n", "\n  owner: me\n  <<: *l\n"))
+	}
+	if w.chance(4) {
+		b.WriteString(w.field(pick(w.Rand, fieldsOf[2:]...))) // it may be there already
+	}
 	w.comment(&b, "", 15)
 	if w.chance(5) {
 		b.WriteString("...\n")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmflow/krmflow/edit"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/layerfile"
@@ -162,7 +162,7 @@ func (l *layer) documents(src *yaml.Source, path []any) ([]byte, error) {
 		return nil, err
 	}
 	if len(docs) == 1 {
-		doc, err := edit.Parse(src.File, src.Data, nil)
+		doc, err := inplace.Parse(src.File, src.Data, nil)
 		if err != nil {
 			return nil, err
 		}

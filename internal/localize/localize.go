@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/layerfile"
@@ -163,7 +164,7 @@ func (c *copier) layer(d *loaders.Dir, place string) error {
 	case composition:
 		return diag.Errorf(diag.Pos{File: src.File, Line: 1}, "", "a Composition cannot be localized").Hint("'krmflow vendor' copies what it refers to elsewhere")
 	}
-	doc, err := edit.Parse(src.File, src.Data, edit.Fields)
+	doc, err := inplace.Parse(src.File, src.Data, edit.Fields)
 	if err != nil {
 		return err
 	}

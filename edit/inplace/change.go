@@ -1,4 +1,4 @@
-package edit
+package inplace
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ type change struct {
 	*text
 	style   style
 	eol     string
-	last    *yaml3.Node // the root, or nil if what ends it was looked at
-	newline bool        // lines at the end of a text whose last line has no break get one: the last text of a block scalar may need it
 	splices []splice
 }
 
@@ -31,37 +29,10 @@ func (c *change) splice(start, end int, with string) {
 
 // lines puts lines, each indented by column, before the line that begins at an offset, which may be the end of the text.
 func (c *change) lines(at int, lines []string, column int) {
-	all := strings.Join(indented(lines, column), c.eol)
-	if at > 0 && at == len(c.data) && !bytes.HasSuffix(c.data, []byte("\n")) && !bytes.Equal(c.data, bom) {
-		if c.newline {
-			all += c.eol
-		}
-		c.endLast()
-		c.splice(at, at, c.eol+all)
-		return
-	}
-	c.splice(at, at, all+c.eol)
+	c.splice(at, at, strings.Join(indented(lines, column), c.eol)+c.eol)
 }
 
-// endLast keeps a block scalar that ends the text without a line break from getting one.
-func (c *change) endLast() {
-	n := c.last
-	for n != nil && len(n.Content) > 0 && n.Style&yaml3.FlowStyle == 0 {
-		n = n.Content[len(n.Content)-1]
-	}
-	if n == nil || n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) == 0 || c.end(n) < len(c.data) {
-		return
-	}
-	header := c.content(n) + 1
-	if i := bytes.IndexByte(c.data[header:header+2], '+'); i >= 0 {
-		c.splice(header+i, header+i+1, "-")
-	} else if !bytes.Contains(c.data[header:header+2], []byte("-")) {
-		c.splice(header, header, "-")
-	}
-	c.last = nil
-}
-
-// apply returns the text with all splices. Those at one place keep their order. A text whose last line has no break keeps having none.
+// apply returns the text with all splices. Those at one place keep their order.
 func (c *change) apply() []byte {
 	slices.SortStableFunc(c.splices, func(a, b splice) int { return a.start - b.start })
 	var out []byte
@@ -71,11 +42,7 @@ func (c *change) apply() []byte {
 		out = append(out, s.with...)
 		at = max(at, s.end)
 	}
-	out = append(out, c.data[at:]...)
-	if len(bytes.TrimPrefix(c.data, bom)) > 0 && !bytes.HasSuffix(c.data, []byte("\n")) && !c.newline {
-		out = bytes.TrimSuffix(out, []byte(c.eol))
-	}
-	return out
+	return append(out, c.data[at:]...)
 }
 
 // value changes the value of an entry from old to v, within the entry. If that fails nothing was changed.
@@ -128,12 +95,7 @@ func (c *change) anew(e entry, v yaml.Value, column int, flow bool) error {
 		if c.isRest(colon) { // the comment behind the key stays
 			head += string(bytes.TrimRight(c.data[colon:c.lineEnd(colon)], "\r\n"))
 		}
-		end := c.lineEnd(e.end)
-		last := c.eol
-		if end == len(c.data) && !bytes.HasSuffix(c.data, []byte("\n")) {
-			last = ""
-		}
-		c.splice(colon, end, strings.Join(append([]string{head}, indented(lines[1:], column)...), c.eol)+last)
+		c.splice(colon, c.lineEnd(e.end), strings.Join(append([]string{head}, indented(lines[1:], column)...), c.eol)+c.eol)
 	default:
 		return errOpaque
 	}

@@ -1,4 +1,4 @@
-package edit
+package inplace
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ type Document struct {
 	value yaml.Value  // a mapping; None if the file holds nothing
 	style style
 	eol   string
+	added []byte // the break that the last line got; see withBreak
 }
 
 // Parse parses a file. name is what messages call it; order are its top-level fields in the order in which kustomize writes them, by which the
@@ -54,6 +55,21 @@ func Parse(name string, data []byte, order []string) (*Document, error) {
 // Value returns what the file holds: a mapping, or None if it holds nothing.
 func (d *Document) Value() yaml.Value { return d.value }
 
+// Name returns what messages call the file.
+func (d *Document) Name() string { return d.name }
+
+// Line returns the line of a top-level field, 0 if there is none.
+func (d *Document) Line(field string) int {
+	if d.root != nil && d.root.Kind == yaml3.MappingNode {
+		for i := 0; i < len(d.root.Content); i += 2 {
+			if key := d.root.Content[i]; key.Value == field {
+				return key.Line
+			}
+		}
+	}
+	return 0
+}
+
 // Text returns the file.
 func (d *Document) Text() []byte { return d.text.data }
 
@@ -64,7 +80,12 @@ var errOpaque = errors.New("cannot be changed in place")
 func (d *Document) With(v yaml.Value) (*Document, error) {
 	moved := d.removed(v)
 	for _, field := range changedFields(d.value, v, d.order) {
-		want := withField(d.value, field, v.Get(field))
+		want := d.value.Without(field)
+		if is := v.Get(field); is.Exists() && d.value.Exists() {
+			want = d.value.With(field, is)
+		} else if is.Exists() {
+			want = yaml.MapOf(yaml.Field{Key: field, Value: is})
+		}
 		next, err := d.withField(field, want, moved)
 		if err != nil {
 			return nil, err
@@ -74,8 +95,8 @@ func (d *Document) With(v yaml.Value) (*Document, error) {
 	return d, nil
 }
 
-// renamed returns a Document in which a field has another name, and d itself if that cannot be written.
-func (d *Document) renamed(from, to string) *Document {
+// Renamed returns a Document in which a field has another name, and d itself if that cannot be written.
+func (d *Document) Renamed(from, to string) *Document {
 	if d.root == nil || d.root.Kind != yaml3.MappingNode {
 		return d
 	}
@@ -86,14 +107,14 @@ func (d *Document) renamed(from, to string) *Document {
 		}
 	}
 	next, err := Parse(d.name, c.apply(), d.order)
-	if err != nil || !next.value.Equal(withName(d.value, from, to)) {
+	if err != nil || !next.value.Equal(WithName(d.value, from, to)) {
 		return d
 	}
 	return next
 }
 
-// withName returns a mapping in which a field has another name.
-func withName(v yaml.Value, from, to string) yaml.Value {
+// WithName returns a mapping in which a field has another name.
+func WithName(v yaml.Value, from, to string) yaml.Value {
 	fields := slices.Clone(v.Fields())
 	for i := range fields {
 		if fields[i].Key == from {
@@ -120,18 +141,54 @@ func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Doc
 
 // written returns a Document in which a field is changed in place, or written anew. It returns nil if that does not hold want.
 func (d *Document) written(field string, want yaml.Value, moved []moved, anew bool) *Document {
-	for _, newline := range []bool{false, true} {
-		c := &change{text: d.text, style: d.style, eol: d.eol, last: d.root, newline: newline}
+	for _, base := range d.withBreak() {
+		c := &change{text: base.text, style: d.style, eol: d.eol}
 		c.style.moved = slices.Clone(moved)
-		if err := c.root(d, field, want, anew); err != nil {
-			return nil
+		if err := c.root(base, field, want, anew); err != nil {
+			continue
 		}
-		next, err := Parse(d.name, c.apply(), d.order)
-		if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) {
-			return next
+		text := c.apply()
+		for _, text := range [][]byte{bytes.TrimSuffix(text, base.added), text} {
+			next, err := Parse(d.name, text, d.order)
+			if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) {
+				return next
+			}
 		}
 	}
 	return nil
+}
+
+// withBreak returns d if its last line has a break, and otherwise forms of it that have one, to which lines can be added. In the second one a block
+// scalar at the end keeps what it holds.
+func (d *Document) withBreak() []*Document {
+	data := d.text.data
+	if len(bytes.TrimPrefix(data, bom)) == 0 || bytes.HasSuffix(data, []byte("\n")) {
+		return []*Document{d}
+	}
+	var list []*Document
+	for _, text := range [][]byte{data, d.lastStripped()} {
+		b, err := Parse(d.name, slices.Concat(text, []byte(d.eol)), d.order)
+		if err == nil {
+			b.value, b.added = d.value, []byte(d.eol)
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// lastStripped returns the text in which a block scalar at its end ends without a line break, whether there is one or not.
+func (d *Document) lastStripped() []byte {
+	n := d.root
+	for n != nil && len(n.Content) > 0 && n.Style&yaml3.FlowStyle == 0 {
+		n = n.Content[len(n.Content)-1]
+	}
+	data := d.text.data
+	if n == nil || n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) == 0 || d.text.end(n) < len(data) {
+		return data
+	}
+	at := d.text.content(n) + 1
+	rest := data[at:]
+	return slices.Concat(data[:at], []byte("-"), bytes.TrimLeft(rest[:min(2, len(rest))], "+-"), rest[min(2, len(rest)):])
 }
 
 // changedFields returns the fields that differ, in the order in which they are to be written. Those that go are the last: new ones are put beside
@@ -153,25 +210,6 @@ func changedFields(old, v yaml.Value, order []string) []string {
 	}
 	slices.SortStableFunc(added, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	return slices.Concat(changed, added, gone)
-}
-
-// withField returns a mapping with a field, or without it if x is None.
-func withField(v yaml.Value, key string, x yaml.Value) yaml.Value {
-	var fields []yaml.Field
-	found := false
-	for _, f := range v.Fields() {
-		if f.Key == key {
-			found = true
-			f.Value = x
-		}
-		if f.Value.Exists() {
-			fields = append(fields, f)
-		}
-	}
-	if !found && x.Exists() {
-		fields = append(fields, yaml.Field{Key: key, Value: x})
-	}
-	return yaml.MapOf(fields...)
 }
 
 // removed returns the lists and mappings, and items of lists, that the fields of the file have which v does not have: they may have moved.
@@ -218,7 +256,7 @@ func (d *Document) movedItems(n *yaml3.Node, values []yaml.Value) []moved {
 		}
 		by := e.content - e.dash
 		lines := d.linesOf(e.dash, e.end)
-		if strings.Contains(lines[0]+strings.Join(lines, "\n"), "+") { // a scalar may keep blank lines, which linesOf drops
+		if strings.Contains(strings.Join(lines, "\n"), "+") { // a scalar may keep blank lines, which linesOf drops
 			continue
 		}
 		m.lines = append([]string{lines[0][by:]}, indented(lines[1:], 1-n.Column-by)...)

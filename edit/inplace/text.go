@@ -1,4 +1,4 @@
-package edit
+package inplace
 
 import (
 	"bytes"
@@ -10,7 +10,8 @@ import (
 // A text knows where lines begin, and where the nodes of its YAML begin and end.
 type text struct {
 	data  []byte
-	lines []int // the offset of each line
+	lines []int  // the offset of each line
+	wide  []bool // whether a line has characters of several bytes
 }
 
 var bom = []byte("\xef\xbb\xbf")
@@ -21,11 +22,13 @@ func newText(data []byte) *text {
 	if bytes.HasPrefix(data, bom) {
 		start = len(bom)
 	}
-	t.lines = append(t.lines, start)
+	t.lines, t.wide = append(t.lines, start), append(t.wide, false)
 	for i := start; i < len(data); {
 		n := breakAt(data[i:])
 		if n > 0 {
-			t.lines = append(t.lines, i+n)
+			t.lines, t.wide = append(t.lines, i+n), append(t.wide, false)
+		} else if data[i] >= utf8.RuneSelf {
+			t.wide[len(t.wide)-1] = true
 		}
 		i += max(n, 1)
 	}
@@ -85,6 +88,9 @@ func (t *text) start(n *yaml3.Node) int {
 		return len(t.data)
 	}
 	at := t.lines[n.Line-1]
+	if !t.wide[n.Line-1] {
+		return min(at+n.Column-1, len(t.data))
+	}
 	for range n.Column - 1 {
 		if at >= len(t.data) {
 			break

@@ -1,0 +1,176 @@
+package inplace
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// A listChange changes the items of one list.
+type listChange struct {
+	*change
+	node    *yaml3.Node
+	entries []entry
+	was, is []yaml.Value
+	of      []int // for each of is the index of what it was, or -1
+	flow    bool
+}
+
+// list changes the items of a list that has some. At least one of them stays.
+func (c *change) list(n *yaml3.Node, old, v yaml.Value, flow bool) error {
+	entries, err := c.items(n)
+	if err != nil || len(entries) != old.Len() {
+		return errOpaque
+	}
+	l := &listChange{c, n, entries, old.Items(), v.Items(), match(old.Items(), v.Items()), flow}
+	var gone []int
+	for i := range l.was {
+		if !slices.Contains(l.of, i) {
+			gone = append(gone, i)
+		}
+	}
+	if len(gone) == len(l.was) {
+		return errOpaque
+	}
+	for j, i := range l.of {
+		switch {
+		case i < 0:
+			err = l.add(j)
+		case c.value(entries[i], l.was[i], l.is[j], flow) != nil:
+			err = l.anew(i, l.is[j])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.cut(n, entries, gone, flow)
+}
+
+// anew writes item i anew.
+func (l *listChange) anew(i int, v yaml.Value) error {
+	e := l.entries[i]
+	if l.flow {
+		l.splice(e.dash, e.end, inline(v, true))
+		return nil
+	}
+	if !l.isRest(e.end) {
+		return errOpaque
+	}
+	lines := indented(l.like(e).item(v), l.column(e))
+	l.splice(e.dash, e.end, strings.Join(lines, l.eol)[l.column(e):])
+	return nil
+}
+
+// add adds item j behind the item before it that stays, or before the first one that stays.
+func (l *listChange) add(j int) error {
+	near, before := -1, false
+	for k, i := range l.of {
+		if i >= 0 && (k < j || near < 0) {
+			near, before = i, k < j
+		}
+	}
+	e := l.entries[near]
+	switch {
+	case l.flow && before:
+		l.splice(e.end, e.end, l.between(l.node)+inline(l.is[j], true))
+		return nil
+	case l.flow:
+		l.splice(e.dash, e.dash, inline(l.is[j], true)+", ")
+		return nil
+	case !l.isRest(e.end) || !before && !l.ownLines(e):
+		return errOpaque
+	}
+	at := l.lineEnd(e.end)
+	if !before {
+		at = l.commentsOf(near)
+	}
+	if text := l.moved(l.is[j]); text != "" {
+		l.splice(at, at, text)
+		return nil
+	}
+	l.lines(at, l.like(e).item(l.is[j]), l.column(e))
+	return nil
+}
+
+// moved returns the lines of the item of the list that is equal to v and does not stay where it is, "" if there is none.
+func (l *listChange) moved(v yaml.Value) string {
+	for i, e := range l.entries {
+		if l.was[i].Equal(v) && !slices.Contains(l.of, i) && l.ownLines(e) {
+			return string(l.data[l.commentsOf(i):l.lineEnd(e.end)])
+		}
+	}
+	return ""
+}
+
+// commentsOf returns where the comments of item i begin, or the item if it has none.
+func (l *listChange) commentsOf(i int) int {
+	from := 0
+	if i > 0 {
+		from = l.lineEnd(l.entries[i-1].end)
+	}
+	return l.comments(l.lineOf(l.entries[i].dash), from)
+}
+
+// column returns the column of the dash of an item.
+func (c *change) column(e entry) int { return e.dash - c.lineStart(e.dash) }
+
+// like returns the style of an item.
+func (c *change) like(e entry) *style {
+	s := c.style
+	if gap := string(c.data[e.dash+1 : e.content]); len(gap) > 0 && strings.Trim(gap, " ") == "" {
+		s.gap = gap
+	}
+	return &s
+}
+
+// match returns for each of the new items which old one it is, or -1: an equal one, or else one that was changed. Their order is the same.
+func match(was, is []yaml.Value) []int {
+	of := make([]int, len(is))
+	head := 0
+	for head < len(was) && head < len(is) && was[head].Equal(is[head]) {
+		of[head] = head
+		head++
+	}
+	tail := 0
+	for tail < len(was)-head && tail < len(is)-head && was[len(was)-1-tail].Equal(is[len(is)-1-tail]) {
+		tail++
+		of[len(is)-tail] = len(was) - tail
+	}
+	a, b := was[head:len(was)-tail], is[head:len(is)-tail]
+	next := 0 // of a
+	for j := range b {
+		of[head+j] = -1
+		if len(a) == len(b) && !anyEqual(a, b) { // each was changed
+			of[head+j] = head + j
+			continue
+		}
+		for i := next; i < len(a); i++ {
+			if a[i].Equal(b[j]) || isSame(a[i], b[j]) {
+				of[head+j] = head + i
+				next = i + 1
+				break
+			}
+		}
+	}
+	return of
+}
+
+// anyEqual reports whether an item of one list is also in the other, or is the same thing with other contents.
+func anyEqual(a, b []yaml.Value) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Equal(y) || isSame(x, y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isSame reports whether two items are about the same thing: they have the same name.
+func isSame(a, b yaml.Value) bool {
+	name := a.Get("name")
+	return name.Exists() && name.Equal(b.Get("name")) && a.Get("namespace").Equal(b.Get("namespace"))
+}
