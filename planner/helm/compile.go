@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/chart"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -24,12 +23,6 @@ type Files struct {
 	Dir  *loaders.Dir
 	Read func(path string) (*yaml.Source, error)
 }
-
-const (
-	mergeValues    = "merge"
-	overrideValues = "override"
-	replaceValues  = "replace"
-)
 
 // Check says what is wrong with the fields themselves. The error is that of the field which comes first.
 func (c *Chart) Check() error {
@@ -162,64 +155,6 @@ func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
 	err = diag.Errorf(diag.Pos{}, "", "the chart in %s has the version %q, not %q", c.Source, c.Version, g.Version).
 		Hint("a chart that is there is used as it is: put the right one there, or remove the folder if the field repo says where it comes from")
 	return inField(err, "version")
-}
-
-// values returns the file with values that takes the place of the chart's own.
-func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, error) {
-	inline := g.ValuesInline.Len() > 0
-	if inline && g.ValuesMerge == replaceValues {
-		return yaml.AppendJSON(nil, g.ValuesInline), nil
-	}
-	src, err := g.valuesFile(files, c, folder)
-	if err != nil || !inline {
-		return dataOf(src), err
-	}
-	own, err := src.Content()
-	if err != nil {
-		return nil, err
-	}
-	if own.IsNull() {
-		own = yaml.MapOf()
-	}
-	if own.Type() != yaml.Map {
-		return nil, diag.Errorf(src.Locate(0), "", "values must be a mapping")
-	}
-	over, under := g.ValuesInline, own
-	if g.ValuesMerge == mergeValues {
-		over, under = own, g.ValuesInline
-	}
-	merged, _, err := builtins.MergePatch(nil, under, over)
-	if err != nil {
-		return nil, inField(err, "valuesInline")
-	}
-	return yaml.AppendJSON(nil, merged), nil
-}
-
-func dataOf(src *yaml.Source) []byte {
-	if src == nil {
-		return nil
-	}
-	return src.Data
-}
-
-// valuesFile returns the values that the layer names, or those of the chart.
-func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yaml.Source, error) {
-	const name = "values.yaml"
-	switch {
-	case g.ValuesFile != "":
-		src, err := files.Read(g.ValuesFile)
-		if err != nil {
-			err = inField(err, "valuesFile")
-		}
-		return src, err
-	case folder != "":
-		return files.Read(filepath.Join(folder, name))
-	}
-	data, ok := c.File(name)
-	if !ok {
-		return nil, fmt.Errorf("the chart has no %s", name)
-	}
-	return &yaml.Source{File: path.Join(c.Source, c.Folder, name), Data: data}, nil
 }
 
 // Args returns the arguments of helm for a compiled chart, in kustomize's order. Paths start at the folder that the chart is unpacked to.
