@@ -146,7 +146,7 @@ func (p *Plan) Err() error {
 func Compile(dirs []string, o Options) *Plan {
 	c := newCompiler(dirs, o)
 	c.dirs = dirs
-	c.ahead = goAhead(c.files, dirs, o.Jobs)
+	c.ahead = goAhead(c.files, dirs, o.Jobs, o.Functions.Policy.Helm)
 	defer c.ahead.end()
 	for _, dir := range dirs {
 		c.root(dir)

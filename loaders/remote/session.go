@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -92,6 +93,8 @@ type Session struct {
 	slots    chan struct{}
 	versions flights[reference.Version]
 	contents flights[*Content]
+	charts   flights[krm.Digest] // of registries
+	tags     flights[[]string]
 	report   sync.Mutex
 	clients  func() clients
 }

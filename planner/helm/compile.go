@@ -113,6 +113,25 @@ func (g *Generator) find(files Files) (c *chart.Chart, folder string, err error)
 	return &chart.Chart{Source: diag.Redact(g.Repo), Files: list}, "", nil
 }
 
+// FetchAhead fetches the charts of the layer in dir that are not in its folder of charts, each in a goroutine that run starts. What is wrong
+// with them is told when they are compiled.
+func FetchAhead(files *loaders.Local, dir *loaders.Dir, globals *Globals, charts []Chart, run func(func())) {
+	for _, c := range charts {
+		g := Generator{Chart: c}
+		if globals != nil {
+			g.Globals = *globals
+		}
+		if g.Repo == "" || g.Check() != nil || files.IsDir(dir, g.folder()) {
+			continue
+		}
+		from := *dir
+		run(func() {
+			defer func() { _ = recover() }()
+			files.FetchChartDir(&from, g.reference())
+		})
+	}
+}
+
 // folder returns the path of the chart's folder, from that of the layer. That of a chart with a repository and a version has both in its name.
 func (g *Generator) folder() string {
 	home := g.ChartHome
