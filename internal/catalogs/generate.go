@@ -33,7 +33,7 @@ type generated struct {
 
 // add makes an entry of a call, unless a trusted catalog has one.
 func (g *generated) add(call graph.Call, dec *trust.Decision) {
-	if dec.Entry != nil {
+	if dec.Entry != nil || call.Chart != nil {
 		return
 	}
 	e, err := g.entry(call.Function, dec)

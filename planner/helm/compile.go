@@ -80,6 +80,7 @@ func (g *Generator) Compile(files Files) (*chart.Chart, error) {
 		if err != nil {
 			return nil, inField(err, "additionalValuesFiles", i)
 		}
+		src.HoldSecret()
 		c.Values = append(c.Values, chart.File{Name: valuesName(i + 1), Data: src.Data})
 	}
 	return c, nil

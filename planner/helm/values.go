@@ -65,9 +65,10 @@ func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yam
 	case g.ValuesFile != "":
 		src, err := files.Read(g.ValuesFile)
 		if err != nil {
-			err = inField(err, "valuesFile")
+			return nil, inField(err, "valuesFile")
 		}
-		return src, err
+		src.HoldSecret()
+		return src, nil
 	case folder != "":
 		return files.Read(filepath.Join(folder, name))
 	}
