@@ -62,7 +62,7 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 
 // FetchChart returns the files of the chart that the layer in d names by a reference.
 func (l *Local) FetchChart(d *Dir, text string) ([]chart.File, error) {
-	dir, _, err := l.obtain(d, text, reference.Chart)
+	dir, err := l.FetchChartDir(d, text)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +72,15 @@ func (l *Local) FetchChart(d *Dir, text string) ([]chart.File, error) {
 		return nil, err
 	}
 	return l.readFolder(sub)
+}
+
+// FetchChartDir fetches the chart that the layer in d names by a reference. No file of it is read.
+func (l *Local) FetchChartDir(d *Dir, text string) (*Dir, error) {
+	dir, _, err := l.obtain(d, text, reference.Chart)
+	if err == nil && dir == nil {
+		err = errors.New("the chart is a file, not a directory")
+	}
+	return dir, err
 }
 
 // readFolder returns all files in a file system. Links are followed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
@@ -19,6 +20,7 @@ import (
 type ahead struct {
 	files *loaders.Local
 	roots []string
+	helm  bool         // charts are rendered
 	next  atomic.Int64 // index of the next root
 	ended atomic.Bool
 	done  sync.WaitGroup
@@ -28,8 +30,8 @@ type ahead struct {
 }
 
 // goAhead starts walkers for all of the jobs but that of the compiler.
-func goAhead(files *loaders.Local, roots []string, jobs int) *ahead {
-	a := &ahead{files: files, roots: roots}
+func goAhead(files *loaders.Local, roots []string, jobs int, charts bool) *ahead {
+	a := &ahead{files: files, roots: roots, helm: charts}
 	if jobs > 1 {
 		files.WhileWaiting(func(over func() bool) {
 			a.walk(func() bool { return over() || files.IsFull() })
@@ -92,6 +94,9 @@ func (w *walk) layer(dir *loaders.Dir, depth int) {
 	}
 	if k == nil {
 		return
+	}
+	if w.helm && len(k.HelmCharts) > 0 {
+		helm.FetchAhead(w.files, dir, k.HelmGlobals, k.HelmCharts, w.done.Go)
 	}
 	// The compiler begins with the resources. To go the other way round and meet it is faster than to be just in front of it. It is met
 	// in each part of a long list: if the end of one is as much as is read ahead, there is nothing to do until the compiler comes there.

@@ -57,6 +57,9 @@ func (s *steps) chartDocument(d document, role function.Role, e *entry) *entry {
 		e.Err = m.Err
 		s.Fail(e)
 	}
+	if d.src != nil && g.ValuesInline.Len() > 0 {
+		d.src.HoldSecret()
+	}
 	if s.Errs.Len() > before || !s.chart(&g, e, fail) {
 		return nil
 	}
@@ -65,6 +68,9 @@ func (s *steps) chartDocument(d document, role function.Role, e *entry) *entry {
 
 // chart makes e the call of helm for a chart and reports whether that can be planned.
 func (s *steps) chart(g *helm.Generator, e *entry, fail func(*helm.FieldError)) bool {
+	if g.ValuesInline.Len() > 0 {
+		s.k.Source.HoldSecret()
+	}
 	f := s.c.o.Functions
 	call, dec, err := g.Plan(helm.Request{Policy: f.Policy, Program: s.c.helm, Isolation: f.Isolation, Node: s.id(e.path), Pos: e.pos,
 		Files: helm.Files{Local: s.c.files, Dir: s.dir, Read: s.read}})

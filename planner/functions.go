@@ -61,7 +61,7 @@ func (c *compiler) rendered() []string {
 // foundAll reports whether each function of the plan was found in a catalog.
 func (p *Plan) foundAll() bool {
 	for _, d := range p.Decisions {
-		if d.Entry == nil {
+		if d.Entry == nil && d.Runtime != function.RuntimeHelm {
 			return false
 		}
 	}

@@ -148,7 +148,8 @@ func (p *Plan) Err() error {
 // others from being planned. When ctx has ended, the rest of the plan is a mistake.
 func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 	c := newCompiler(ctx, dirs, o)
-	c.ahead = goAhead(c.files, dirs, o.Jobs)
+	c.dirs = dirs
+	c.ahead = goAhead(c.files, dirs, o.Jobs, o.Functions.Policy.Helm)
 	defer c.ahead.end()
 	for _, dir := range dirs {
 		c.root(dir)

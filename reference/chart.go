@@ -41,7 +41,7 @@ func (r Reference) ChartVersion(versions []string) (string, error) {
 	}
 	last, _ := LastVersion(versions, AnyVersion)
 	return "", diag.Errorf(diag.Pos{}, "", "there is no version %q of the chart in the repository", r.Ref).
-		Hint("the last of %s is %q", diag.Count(len(versions), "version"), last)
+		Hint("the last one is %q", last)
 }
 
 // InIndex returns the reference of a chart's archive, as the index of the repository says.

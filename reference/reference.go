@@ -64,7 +64,11 @@ func (r Reference) String() string {
 		}
 		return b.String()
 	case Helm:
-		return diag.Redact(r.Location) + "//" + r.Path + "?version=" + url.QueryEscape(r.Ref)
+		text := diag.Redact(r.Location) + "//" + r.Path
+		if r.Ref != "" {
+			text += "?version=" + url.QueryEscape(r.Ref)
+		}
+		return text
 	case Git:
 		b.WriteString(diag.Redact(r.Location))
 		if r.Path != "" {

@@ -24,11 +24,12 @@ type ChartRequest struct {
 func (p Policy) DecideChart(r ChartRequest) Decision {
 	x := decider{Policy: p, r: Request{Pos: r.Pos, Node: r.Node, Facts: r.Facts}}
 	x.fn = function.Function{Name: r.Name, Node: r.Node, Runtime: function.RuntimeHelm, Limits: p.Limits}
+	x.d.Runtime, x.d.Source = function.RuntimeHelm, r.Command
 	if !p.Helm {
 		x.deny(Untrusted, []string{FlagHelm}, "charts are not rendered unless the user says so: must specify %s", FlagHelm)
 		return x.decision()
 	}
-	x.d.Runtime, x.d.By, x.d.Source = function.RuntimeHelm, FlagHelm, r.Command
+	x.d.By = FlagHelm
 	helm := r.Helm()
 	if helm.Err != nil {
 		why, hints := diag.Parts(helm.Err)

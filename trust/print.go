@@ -34,7 +34,7 @@ func (d *Decision) Line() string {
 		add("%s", d.Entry)
 	case d.By != "":
 		add("allowed by %s", d.By)
-	case d.Runtime != "":
+	case d.Runtime != "" && d.Runtime != function.RuntimeHelm:
 		add("uncatalogued")
 	}
 	add("caps %s", d.caps())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,6 +129,41 @@ func TestCompositionExample(t *testing.T) {
 		commands += documentedBlock(t, dir, b[1])
 	}
 	if commands < 5 {
+		t.Errorf("%d commands", commands)
+	}
+}
+
+// TestDocumentedChart tries what docs/helm.md tells, with a chart that is made for it.
+func TestDocumentedChart(t *testing.T) {
+	if _, err := exec.LookPath("helm"); err != nil {
+		executortest.Missing(t, "no helm: make helm")
+	}
+	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
+		executortest.Missing(t, "charts are rendered in a sandbox")
+	}
+	text, err := os.ReadFile("../../docs/helm.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"Chart.yaml": "{apiVersion: v2, name: web, version: 1.2.3}", "values.yaml": "replicas: 1",
+		"templates/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }} }\ndata: {replicas: {{ .Values.replicas | quote }} }\n",
+	} {
+		file := filepath.Join(dir, "shop/charts/web", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(data), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	layer := regexp.MustCompile("(?ms)^```yaml\n# (\\S+)\n(.*?)^```$").FindSubmatch(text)
+	if err := os.WriteFile(filepath.Join(dir, string(layer[1])), layer[2], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, b := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllSubmatch(text, -1) {
+		commands += documentedBlock(t, dir, string(b[1]))
+	}
+	if commands < 2 {
 		t.Errorf("%d commands", commands)
 	}
 }

@@ -37,7 +37,10 @@ type generated struct {
 
 // add makes an entry of a call, unless a trusted catalog has one.
 func (g *generated) add(call graph.Call, dec *trust.Decision) {
-	if dec.Entry != nil {
+	switch {
+	case call.Chart != nil:
+		return
+	case dec.Entry != nil:
 		if err := g.take(dec.Entry, call.ConfigPos); err != nil {
 			g.errs = append(g.errs, err)
 		}

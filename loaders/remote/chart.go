@@ -103,17 +103,10 @@ func (s *Session) fetchChartHTTP(ctx context.Context, r reference.Reference, fro
 	if err != nil {
 		return krm.Digest{}, wrap(r, err)
 	}
-	if err := s.allow(archive, from); err != nil {
+	if c, err = s.Open(ctx, archive, from); err != nil {
 		return krm.Digest{}, err
 	}
-	if _, err := s.opt.Cache.Get(archive.Pin); err == nil && !archive.Pin.IsZero() {
-		return archive.Pin, nil
-	}
-	data, err := s.fetchFile(ctx, archive, from)
-	if err != nil {
-		return krm.Digest{}, err
-	}
-	return s.opt.Cache.Put(data)
+	return c.Version.Digest, nil
 }
 
 // fetchChartOCI takes a chart from a registry, in which its version is a tag.
@@ -130,14 +123,16 @@ func (s *Session) fetchChartOCI(ctx context.Context, r reference.Reference, from
 	if err != nil {
 		return d, err
 	}
-	layer, err := s.chartLayer(v.Digest)
-	if err != nil {
-		if err := s.fetchOCI(ctx, artifact, v, from); err != nil {
-			return d, err
+	return s.charts.do(ctx, fmt.Sprintf("%d %s %s", from, artifact.Location, v), func() (krm.Digest, error) {
+		layer, err := s.chartLayer(v.Digest)
+		if err != nil {
+			if err := s.fetchOCI(ctx, artifact, v, from); err != nil {
+				return d, err
+			}
+			layer, err = s.chartLayer(v.Digest)
 		}
-		layer, err = s.chartLayer(v.Digest)
-	}
-	return layer, wrap(r, err)
+		return layer, wrap(r, err)
+	})
 }
 
 // chartLayer returns the digest of the layer that is the chart, which is in the cache with its manifest.
@@ -163,18 +158,21 @@ func (s *Session) chartLayer(manifest krm.Digest) (krm.Digest, error) {
 }
 
 // lastTag returns the last version of a chart in a registry that is in the range of r.
-func (s *Session) lastTag(ctx context.Context, r, artifact reference.Reference, from Origin) (version string, err error) {
-	err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
-		return s.registry(artifact, from, func(reg *registry) error {
-			tags, err := reg.tags(ctx)
-			if err != nil {
+func (s *Session) lastTag(ctx context.Context, r, artifact reference.Reference, from Origin) (string, error) {
+	tags, err := s.tags.do(ctx, fmt.Sprintf("%d %s", from, artifact.Location), func() (tags []string, err error) {
+		err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
+			return s.registry(artifact, from, func(reg *registry) error {
+				tags, err = reg.tags(ctx)
 				return err
-			}
-			version, err = r.ChartVersion(tags)
-			return err
+			})
 		})
+		return tags, err
 	})
-	return version, err
+	if err != nil {
+		return "", err
+	}
+	version, err := r.ChartVersion(tags)
+	return version, wrap(r, err)
 }
 
 // tags returns the versions that the tags of a repository are names of.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/cache/archive"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -95,6 +96,8 @@ type Session struct {
 	slots     chan struct{}
 	versions  flights[reference.Version]
 	contents  flights[*Content]
+	charts    flights[krm.Digest] // of registries
+	tags      flights[[]string]
 	histories flights[[]string]
 	report    sync.Mutex
 	clients   func() clients

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/chart"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -24,12 +23,6 @@ type Files struct {
 	Dir  *loaders.Dir
 	Read func(path string) (*yaml.Source, error)
 }
-
-const (
-	mergeValues    = "merge"
-	overrideValues = "override"
-	replaceValues  = "replace"
-)
 
 // Check says what is wrong with the fields themselves. The error is that of the field which comes first.
 func (c *Chart) Check() error {
@@ -87,6 +80,7 @@ func (g *Generator) Compile(files Files) (*chart.Chart, error) {
 		if err != nil {
 			return nil, inField(err, "additionalValuesFiles", i)
 		}
+		src.HoldSecret()
 		c.Values = append(c.Values, chart.File{Name: valuesName(i + 1), Data: src.Data})
 	}
 	return c, nil
@@ -118,6 +112,25 @@ func (g *Generator) find(files Files) (c *chart.Chart, folder string, err error)
 		return nil, "", inField(err, "repo")
 	}
 	return &chart.Chart{Source: diag.Redact(g.Repo), Files: list}, "", nil
+}
+
+// FetchAhead fetches the charts of the layer in dir that are not in its folder of charts, each in a goroutine that run starts. What is wrong
+// with them is told when they are compiled.
+func FetchAhead(files *loaders.Local, dir *loaders.Dir, globals *Globals, charts []Chart, run func(func())) {
+	for _, c := range charts {
+		g := Generator{Chart: c}
+		if globals != nil {
+			g.Globals = *globals
+		}
+		if g.Repo == "" || g.Check() != nil || files.IsDir(dir, g.folder()) {
+			continue
+		}
+		from := *dir
+		run(func() {
+			defer func() { _ = recover() }()
+			files.FetchChartDir(&from, g.reference())
+		})
+	}
 }
 
 // folder returns the path of the chart's folder, from that of the layer. That of a chart with a repository and a version has both in its name.
@@ -162,64 +175,6 @@ func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
 	err = diag.Errorf(diag.Pos{}, "", "the chart in %s has the version %q, not %q", c.Source, c.Version, g.Version).
 		Hint("a chart that is there is used as it is: put the right one there, or remove the folder if the field repo says where it comes from")
 	return inField(err, "version")
-}
-
-// values returns the file with values that takes the place of the chart's own.
-func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, error) {
-	inline := g.ValuesInline.Len() > 0
-	if inline && g.ValuesMerge == replaceValues {
-		return yaml.AppendJSON(nil, g.ValuesInline), nil
-	}
-	src, err := g.valuesFile(files, c, folder)
-	if err != nil || !inline {
-		return dataOf(src), err
-	}
-	own, err := src.Content()
-	if err != nil {
-		return nil, err
-	}
-	if own.IsNull() {
-		own = yaml.MapOf()
-	}
-	if own.Type() != yaml.Map {
-		return nil, diag.Errorf(src.Locate(0), "", "values must be a mapping")
-	}
-	over, under := g.ValuesInline, own
-	if g.ValuesMerge == mergeValues {
-		over, under = own, g.ValuesInline
-	}
-	merged, _, err := builtins.MergePatch(nil, under, over)
-	if err != nil {
-		return nil, inField(err, "valuesInline")
-	}
-	return yaml.AppendJSON(nil, merged), nil
-}
-
-func dataOf(src *yaml.Source) []byte {
-	if src == nil {
-		return nil
-	}
-	return src.Data
-}
-
-// valuesFile returns the values that the layer names, or those of the chart.
-func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yaml.Source, error) {
-	const name = "values.yaml"
-	switch {
-	case g.ValuesFile != "":
-		src, err := files.Read(g.ValuesFile)
-		if err != nil {
-			err = inField(err, "valuesFile")
-		}
-		return src, err
-	case folder != "":
-		return files.Read(filepath.Join(folder, name))
-	}
-	data, ok := c.File(name)
-	if !ok {
-		return nil, fmt.Errorf("the chart has no %s", name)
-	}
-	return &yaml.Source{File: path.Join(c.Source, c.Folder, name), Data: data}, nil
 }
 
 // Args returns the arguments of helm for a compiled chart, in kustomize's order. Paths start at the folder that the chart is unpacked to.

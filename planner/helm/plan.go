@@ -40,7 +40,7 @@ func (o Options) Find(files *loaders.Local) Program {
 
 // Plan returns the call of helm that renders the chart, and the decision about it. Of a chart that is denied nothing is read.
 func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) {
-	t := trust.ChartRequest{Name: "chart " + g.Name, Pos: r.Pos, Node: r.Node, Command: r.Program.Command, Helm: r.Program.find}
+	t := trust.ChartRequest{Name: diag.OneLine("chart " + g.Name), Pos: r.Pos, Node: r.Node, Command: r.Program.Command, Helm: r.Program.find}
 	if r.Policy.Helm && r.Isolation != nil {
 		t.Facts.Isolation, t.Facts.NotIsolated = r.Isolation()
 	}
@@ -50,6 +50,10 @@ func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) 
 		var err error
 		if c, err = g.Compile(r.Files); err != nil {
 			return nil, &dec, fieldError(err)
+		}
+		if g.ReleaseName == "" && g.NameTemplate == "" {
+			w := diag.Errorf(r.Pos, "", "chart %s has no releaseName: helm makes one of the time, so that each render is another one", diag.OneLine(g.Name))
+			dec.Warnings = append(dec.Warnings, w)
 		}
 		dec.Args = g.Args(c)
 		dec.Function.Args = dec.Args

@@ -1,0 +1,123 @@
+package helm
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/chart"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// The ways in which valuesInline and the file with values become one.
+const (
+	mergeValues    = "merge"    // the file counts more
+	overrideValues = "override" // valuesInline counts more
+	replaceValues  = "replace"  // valuesInline takes the place of the file
+)
+
+// values returns the file with values that takes the place of the chart's own.
+func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, error) {
+	inline := asText(g.ValuesInline)
+	if inline.Len() > 0 && g.ValuesMerge == replaceValues {
+		return yaml.AppendJSON(nil, inline), nil
+	}
+	src, err := g.valuesFile(files, c, folder)
+	if err != nil || inline.Len() == 0 {
+		return dataOf(src), err
+	}
+	own, err := src.Content()
+	if err != nil {
+		return nil, err
+	}
+	if own.IsNull() {
+		own = yaml.MapOf()
+	}
+	if own.Type() != yaml.Map {
+		return nil, diag.Errorf(src.Locate(0), "", "values must be a mapping")
+	}
+	over, under := inline, own
+	if g.ValuesMerge == mergeValues {
+		over, under = own, inline
+	}
+	merged, _, err := builtins.MergePatch(nil, unquoted(under), unquoted(over))
+	if err != nil {
+		return nil, inField(err, "valuesInline")
+	}
+	return yaml.AppendJSON(nil, merged), nil
+}
+
+func dataOf(src *yaml.Source) []byte {
+	if src == nil {
+		return nil
+	}
+	return src.Data
+}
+
+// valuesFile returns the values that the layer names, or those of the chart.
+func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yaml.Source, error) {
+	const name = "values.yaml"
+	switch {
+	case g.ValuesFile != "":
+		src, err := files.Read(g.ValuesFile)
+		if err != nil {
+			return nil, inField(err, "valuesFile")
+		}
+		src.HoldSecret()
+		return src, nil
+	case folder != "":
+		return files.Read(filepath.Join(folder, name))
+	}
+	data, ok := c.File(name)
+	if !ok {
+		return nil, fmt.Errorf("the chart has no %s", name)
+	}
+	return &yaml.Source{File: path.Join(c.Source, c.Folder, name), Data: data}, nil
+}
+
+// textFields are the fields of a chart that are texts or lists of texts.
+var textFields = []string{"name", "version", "repo", "releaseName", "namespace", "valuesFile", "valuesMerge", "kubeVersion", "nameTemplate", "additionalValuesFiles", "apiVersions"}
+
+// asText makes texts of the numbers and booleans in valuesInline that have the name of such a field: kustomize takes them for one.
+func asText(inline yaml.Value) yaml.Value {
+	return inline.EditFields(func(f yaml.Field) yaml.Value {
+		if !slices.ContainsFunc(textFields, func(name string) bool { return strings.EqualFold(name, f.Key) }) {
+			return f.Value
+		}
+		isList := strings.HasSuffix(strings.ToLower(f.Key), "s") // of those fields
+		if f.Value.Type() == yaml.Seq && isList {
+			list, _ := f.Value.EditItems(func(v yaml.Value) (yaml.Value, error) { return scalarText(v), nil })
+			return list
+		}
+		if isList {
+			return f.Value
+		}
+		return scalarText(f.Value)
+	})
+}
+
+// scalarText returns a number or a boolean as a text.
+func scalarText(v yaml.Value) yaml.Value {
+	var text string
+	if !v.IsScalar() || len(yaml.Decoding{ScalarsAsText: true}.Decode(v, &text)) > 0 {
+		return v
+	}
+	return yaml.Str(text)
+}
+
+// unquoted returns v with strings that have lost their quotes: a merge would keep these, and make a string of a number in their place.
+func unquoted(v yaml.Value) yaml.Value {
+	switch v.Type() {
+	case yaml.Map:
+		return v.EditFields(func(f yaml.Field) yaml.Value { return unquoted(f.Value) })
+	case yaml.Seq:
+		v, _ = v.EditItems(func(item yaml.Value) (yaml.Value, error) { return unquoted(item), nil })
+	case yaml.String:
+		return yaml.Str(v.Text())
+	}
+	return v
+}
