@@ -142,11 +142,52 @@ func (o *Dir) fail(err error) {
 	}
 }
 
+// rootFolders are the folder of a root in the output and in the staging folder. They are safe for concurrent use.
+type rootFolders struct {
+	o    *Dir
+	root string
+	open chan struct{} // holds an item for each of the files that are open
+
+	mu       sync.Mutex
+	old, new *folder // nil until needed
+}
+
+// maxOpen is how many files of a root are read or written at the same time: systems make those of one folder one after the other, and a
+// process may have few open files.
+const maxOpen = 2
+
+// output returns the folder of what earlier runs wrote.
+func (f *rootFolders) output() (_ *folder, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.old == nil {
+		f.old, err = openFolder(f.o.out, f.root)
+	}
+	return f.old, err
+}
+
+// staging returns the folder of what this run writes, and makes it if need be.
+func (f *rootFolders) staging() (*folder, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.new != nil {
+		return f.new, nil
+	}
+	stage, err := f.o.staging()
+	if err == nil {
+		f.new, err = makeFolder(stage, f.root)
+	}
+	return f.new, err
+}
+
+func (f *rootFolders) close() {
+	f.old.close()
+	f.new.close()
+}
+
 // A rootWriter puts files of one root.
 type rootWriter struct {
-	o        *Dir
-	root     string
-	old, new *folder // the root's folder in the output and in the staging folder; nil until needed
+	*rootFolders
 	buf, cmp []byte
 }
 
@@ -165,14 +206,16 @@ func (o *Dir) put(root string, st *rootState, l *krm.List) error {
 	if err != nil {
 		return &RefusedError{Path: path.Join(o.dir, root), Reason: err.Error()}
 	}
+	folders := &rootFolders{o: o, root: root, open: make(chan struct{}, maxOpen)}
+	defer folders.close()
 	files := make([]putFile, len(names))
 	err = l.Clone().Parts(func(part *krm.List) error { // l itself may be put for another root meanwhile
 		w, _ := buffers.Get().(*rootWriter)
 		if w == nil {
 			w = &rootWriter{}
 		}
-		w.o, w.root = o, root
-		defer w.close()
+		w.rootFolders = folders
+		defer w.end()
 		for i, r := range part.All() {
 			if ctx := o.opts.Context; ctx != nil && ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -207,9 +250,8 @@ func (st *rootState) note(names []string, files []putFile) {
 	}
 }
 
-func (w *rootWriter) close() {
-	w.old.close()
-	w.new.close()
+// end keeps the buffers for other roots.
+func (w *rootWriter) end() {
 	if cap(w.buf) < 1<<20 {
 		buffers.Put(&rootWriter{buf: w.buf[:0], cmp: w.cmp})
 	}
@@ -219,6 +261,8 @@ func (w *rootWriter) put(name string, r *krm.Resource) (putFile, error) {
 	w.buf = yaml.AppendFile(w.buf[:0], r.Value())
 	perm := filePerm(r)
 	f := putFile{record: recordOf(path.Join(w.root, name), w.buf, perm == secretPerm)}
+	w.open <- struct{}{}
+	defer func() { <-w.open }()
 	var was record
 	was, f.had = w.o.old[w.root][name]
 	f.same = f.had && was == f.record && w.onDisk(name, perm)
@@ -241,17 +285,15 @@ func filePerm(r *krm.Resource) fs.FileMode {
 
 // onDisk reports whether the output has the content of w.buf under name; the manifest alone does not know of edits.
 func (w *rootWriter) onDisk(name string, perm fs.FileMode) bool {
-	if w.old == nil {
-		var err error
-		if w.old, err = openFolder(w.o.out, w.root); err != nil {
-			return false
-		}
+	old, err := w.output()
+	if err != nil {
+		return false
 	}
 	// One byte more than needed shows a longer file.
 	if need := len(w.buf) + 1; cap(w.cmp) < need {
 		w.cmp = make([]byte, need+need/4)
 	}
-	n, has, err := w.old.read(name, w.cmp[:len(w.buf)+1])
+	n, has, err := old.read(name, w.cmp[:len(w.buf)+1])
 	if perm == secretPerm && has&0o077 != 0 && runtime.GOOS != "windows" {
 		return false
 	}
@@ -259,14 +301,9 @@ func (w *rootWriter) onDisk(name string, perm fs.FileMode) bool {
 }
 
 func (w *rootWriter) write(name string, perm fs.FileMode) error {
-	if w.new == nil {
-		stage, err := w.o.staging()
-		if err != nil {
-			return err
-		}
-		if w.new, err = makeFolder(stage, w.root); err != nil {
-			return err
-		}
+	stage, err := w.staging()
+	if err != nil {
+		return err
 	}
-	return w.new.create(name, w.buf, perm)
+	return stage.create(name, w.buf, perm)
 }
