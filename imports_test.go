@@ -37,7 +37,7 @@ var imports = map[string][]string{
 	"eval":      plus(values, "graph", "builtins"),
 	"lock":      {"diag", "krm", "krm/yaml"},
 	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
-		"planner/trusted"),
+		"planner/summary", "planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
 	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
 		"trust"),
@@ -54,6 +54,7 @@ var imports = map[string][]string{
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/helm", "planner/report"),
 	"planner/plandoc":     plus(values, "graph", "planner", "trust"),
 	"planner/report":      {"diag", "krm/yaml"},
+	"planner/summary":     {"builtins", "diag"},
 	"planner/trusted":     plus(values, "catalog", "graph", "loaders", "planner/report", "trust"),
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),

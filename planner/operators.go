@@ -3,8 +3,6 @@ package planner
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -13,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/krmflow/krmflow/planner/summary"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -132,7 +131,7 @@ func (s *steps) transformers() {
 	s.labels()
 	if len(k.CommonAnnotations) > 0 {
 		t := &builtins.AnnotationsTransformer{Annotations: k.CommonAnnotations, FieldSpecs: s.config.CommonAnnotations}
-		s.transform([]any{"commonAnnotations"}, t, pairs(k.CommonAnnotations))
+		s.transform([]any{"commonAnnotations"}, t, summary.Pairs(k.CommonAnnotations))
 	}
 	for i, p := range k.PatchesJSON6902 {
 		t := &builtins.PatchJson6902Transformer{Target: p.Target, Path: p.Path, JsonOp: p.Patch}
@@ -185,11 +184,11 @@ func (s *steps) labels() {
 			s.ErrorAt(s.k.Source, path, err)
 			continue
 		}
-		s.transform(path, &builtins.LabelTransformer{Labels: l.Pairs, FieldSpecs: specs}, pairs(l.Pairs))
+		s.transform(path, &builtins.LabelTransformer{Labels: l.Pairs, FieldSpecs: specs}, summary.Pairs(l.Pairs))
 	}
 	if len(s.k.CommonLabels) > 0 {
 		t := &builtins.LabelTransformer{Labels: s.k.CommonLabels, FieldSpecs: s.config.CommonLabels}
-		s.transform([]any{"commonLabels"}, t, pairs(s.k.CommonLabels))
+		s.transform([]any{"commonLabels"}, t, summary.Pairs(s.k.CommonLabels))
 	} else if s.tracking && len(s.k.Labels) > 0 {
 		// kustomize runs the transformer of commonLabels whenever there are labels, and records it.
 		s.transform([]any{"commonLabels"}, &builtins.LabelTransformer{}, "")
@@ -274,47 +273,6 @@ func (s *steps) entryStep(e *entry, op graph.Op) {
 	if n := s.c.draft.g.Nodes[s.list]; len(e.changes) > 0 {
 		n.Changes = e.changes
 	}
-}
-
-func pairs(m map[string]string) string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, k+"="+m[k])
-	}
-	return brief(strings.Join(out, ","))
-}
-
-func finishSummary(f *builtins.Finish) string {
-	order := "as loaded"
-	if f.Sort != nil {
-		order = f.Sort.Order
-	}
-	out := "hashes, references, order " + order
-	if n := len(f.Vars); n > 0 {
-		out += ", " + diag.Plural(n, "var")
-	}
-	for _, m := range []struct {
-		on   bool
-		name string
-	}{{f.OriginAnnotations, "origin annotations"}, {f.TransformerAnnotations, "transformer annotations"}, {f.ManagedBy != "", "managed-by label"}} {
-		if m.on {
-			out += ", " + m.name
-		}
-	}
-	return out
-}
-
-// brief returns the first words of a text as one line.
-func brief(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= 60 {
-		return text
-	}
-	cut := 57
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return text[:cut] + "..."
 }
 
 // entry is one configuration document of generators, transformers or validators.

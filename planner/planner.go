@@ -26,6 +26,7 @@ import (
 	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/planner/report"
+	"github.com/krmflow/krmflow/planner/summary"
 	"github.com/krmflow/krmflow/planner/trusted"
 	"github.com/krmflow/krmflow/trust"
 )
@@ -337,7 +338,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 		ID:      l.name + "#finish",
 		Op:      graph.Finish{Transformer: fin},
 		Inputs:  []graph.NodeID{l.out},
-		Summary: finishSummary(fin),
+		Summary: summary.Finish(fin),
 		Origin:  graph.Origin{Source: l.k.Source},
 		Layer:   l.name,
 	})
