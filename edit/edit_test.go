@@ -88,6 +88,8 @@ func TestStyles(t *testing.T) {
 		{"an anchor stays", "commonLabels: &l\n  a: b\ncommonAnnotations: *l\n", setText("namespace", "x"), "commonLabels: &l\n  a: b\ncommonAnnotations: *l\nnamespace: x\n"},
 		{"an alias is written out", "commonAnnotations: &l\n  a: b\ncommonLabels: *l\n", label("c:d"), "commonAnnotations: &l\n  a: b\ncommonLabels:\n  a: b\n  c: d\n"},
 		{"an alias elsewhere is written out", "commonLabels: &l\n  a: 'b'\ncommonAnnotations: *l # c\n", label("c:d"), "commonLabels: &l\n  a: 'b'\n  c: d\ncommonAnnotations: {a: 'b'} # c\n"},
+		{"a key that << would merge, too", "commonLabels: &l\n  a: b\ncommonAnnotations:\n  c: e\n  <<: *l\n", label("c:d"),
+			"commonLabels: &l\n  a: b\n  c: d\ncommonAnnotations:\n  c: e\n  <<: {a: b}\n"},
 		{"an anchor goes", "namespace: &n a\nnamePrefix: *n\n", setText("namespace", ""), "namePrefix: a\n"},
 		{"merged keys stay", "commonAnnotations: &l {a: b}\ncommonLabels:\n  <<: *l # all\n  c: d\n", label("c:e", "f:g"),
 			"commonAnnotations: &l {a: b}\ncommonLabels:\n  <<: *l # all\n  c: e\n  f: g\n"},

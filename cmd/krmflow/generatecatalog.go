@@ -19,7 +19,13 @@ import (
 )
 
 func editCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "edit", Short: "Change files that a render reads"}
+	cmd := &cobra.Command{
+		Use:   "edit",
+		Short: "Change files that a render reads",
+		Long: `Change a kustomization file as 'kustomize edit' does, and leave all else in it byte for byte. Edits with --and between them are one:
+the file is written once, if all of them succeed.`,
+		Example: "  krmflow edit -C overlays/prod set image web:v2 --and set namespace prod --dry-run",
+	}
 	session := &editing.Session{Stdout: a.stdout, Stderr: a.stderr, More: a.moreEdits, Usage: usageError, FlagError: options.FlagError}
 	cmd.AddCommand(session.Commands(cmd)...)
 	generate := generateCatalogCommand(a)

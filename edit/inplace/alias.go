@@ -60,3 +60,34 @@ func (c *change) written(n *yaml3.Node) string {
 	}
 	return string(c.data[at:end])
 }
+
+// overrides reports whether a << in n merges a key into a mapping that has it above.
+func overrides(n *yaml3.Node) bool {
+	above := map[string]bool{}
+	for i, child := range n.Content {
+		if overrides(child) {
+			return true
+		}
+		if n.Kind != yaml3.MappingNode || i%2 == 1 {
+			continue
+		}
+		above[child.Value] = true
+		if child.Tag == "!!merge" && merges(n.Content[i+1], above) {
+			return true
+		}
+	}
+	return false
+}
+
+// merges reports whether what << stands before has one of the keys.
+func merges(n *yaml3.Node, keys map[string]bool) bool {
+	if n.Kind == yaml3.AliasNode {
+		n = n.Alias
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml3.SequenceNode && merges(child, keys) || n.Kind == yaml3.MappingNode && i%2 == 0 && keys[child.Value] {
+			return true
+		}
+	}
+	return false
+}

@@ -21,6 +21,9 @@ type Document struct {
 	style style
 	eol   string
 	added []byte // the break that the last line got; see withBreak
+
+	// overrides is whether a << merges a key into a mapping that has it above: readers disagree about which of the two counts.
+	overrides bool
 }
 
 // Parse parses a file. name is what messages call it; order are its top-level fields in the order in which kustomize writes them, by which the
@@ -44,6 +47,7 @@ func Parse(name string, data []byte, order []string) (*Document, error) {
 	}
 	if len(file.Content) > 0 {
 		d.root = file.Content[0]
+		d.overrides = overrides(d.root)
 	}
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		d.eol = "\r\n"
@@ -150,7 +154,7 @@ func (d *Document) written(field string, want yaml.Value, moved []moved, anew bo
 		text := c.apply()
 		for _, text := range [][]byte{bytes.TrimSuffix(text, base.added), text} {
 			next, err := Parse(d.name, text, d.order)
-			if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) {
+			if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) && (d.overrides || !next.overrides) {
 				return next
 			}
 		}
