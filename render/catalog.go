@@ -14,7 +14,8 @@ import (
 
 // ReadCatalog reads the catalog that ref names and verifies its pin. It trusts nothing. The digest is what a pin of it has: that of the
 // manifest of an artifact, else of the file. The error is one of fetching, or a [*DeniedError] if the pin is wrong.
-func (s Sources) ReadCatalog(ctx context.Context, ref catalog.Ref) (*catalog.Catalog, krm.Digest, error) {
+func (s Sources) ReadCatalog(ctx context.Context, ref catalog.Ref) (c *catalog.Catalog, digest krm.Digest, err error) {
+	defer recovered(&err)
 	src, digest, err := s.catalogFile(ctx, ref)
 	if err != nil {
 		return nil, digest, fmt.Errorf("catalog %s: %w", ref.Show(), err)
@@ -22,7 +23,7 @@ func (s Sources) ReadCatalog(ctx context.Context, ref catalog.Ref) (*catalog.Cat
 	if _, denial := (trust.Policy{}).DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: digest}); denial != nil {
 		return nil, digest, &DeniedError{[]planner.Denial{{Err: denial.Err, Reason: denial.Reason}}}
 	}
-	c, err := catalog.Parse(src, ref)
+	c, err = catalog.Parse(src, ref)
 	return c, digest, err
 }
 

@@ -123,11 +123,7 @@ func (r *Result) collect(o *Options) {
 // Compile plans the directories. Nothing runs. The mistakes in them are in the plan; the error says why ctx has ended, or is a
 // [*diag.PanicError] for a bug of krmflow.
 func Compile(ctx context.Context, o Options) (plan *planner.Plan, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			plan, err = nil, diag.Panicked("the planner", p)
-		}
-	}()
+	defer recovered(&err)
 	defer o.prepare(ctx)()
 	plan = planner.Compile(ctx, o.Dirs, o.Plan)
 	if ctx.Err() == nil {
@@ -163,10 +159,23 @@ func (o *Options) sources() *Sources {
 	return &s
 }
 
-// Consolidate returns the Composition of a directory as one list, and what was read for it: see [planner.Consolidate].
-func Consolidate(ctx context.Context, dir string, o Options) (yaml.Value, *planner.Plan) {
+// recovered makes a panic an error.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = diag.Panicked("the planner", p)
+	}
+}
+
+// Consolidate returns the Composition of a directory as one list, and what was read for it: see [planner.Consolidate]. The error is that
+// of [Compile].
+func Consolidate(ctx context.Context, dir string, o Options) (list yaml.Value, plan *planner.Plan, err error) {
+	defer recovered(&err)
 	defer o.prepare(ctx)()
-	return planner.Consolidate(ctx, dir, o.Plan)
+	list, plan = planner.Consolidate(ctx, dir, o.Plan)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return list, plan, err
 }
 
 // Run runs a plan. It returns all failures as one error: those of steps are of the type [*scheduler.NodeError]. If a function of the

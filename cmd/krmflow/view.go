@@ -39,7 +39,10 @@ composition.yaml, the output gives the same plan, but for the places (file and l
 			if err != nil {
 				return err
 			}
-			v, plan := render.Consolidate(cmd.Context(), dir, render.Options{Plan: a.plannerOptions(cmd, planner.Functions{}), Sources: &sources})
+			v, plan, err := render.Consolidate(cmd.Context(), dir, render.Options{Plan: a.plannerOptions(cmd, planner.Functions{}), Sources: &sources})
+			if err != nil {
+				return err
+			}
 			a.log.Planned(plan)
 			a.warnUnlocked(sources.Lock)
 			if err := plan.Err(); err != nil {
