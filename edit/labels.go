@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -52,7 +53,9 @@ func SetLabels(args []string) (Edit, error) {
 }
 
 // annotationKey is what `edit set annotation` takes for a key.
-var annotationKey = regexp.MustCompile(`^([a-zA-Z](([-a-zA-Z0-9.]{0,251})[a-zA-Z0-9])?\/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
+var annotationKey = sync.OnceValue(func() *regexp.Regexp { // large: it must not cost where nothing is edited
+	return regexp.MustCompile(`^([a-zA-Z](([-a-zA-Z0-9.]{0,251})[a-zA-Z0-9])?\/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
+})
 
 // SetAnnotations returns the edit that sets KEY:VALUE pairs in commonAnnotations.
 func SetAnnotations(args []string) (Edit, error) {
@@ -61,7 +64,7 @@ func SetAnnotations(args []string) (Edit, error) {
 		return nil, err
 	}
 	for _, f := range pairs {
-		if !annotationKey.MatchString(f.Key) {
+		if !annotationKey().MatchString(f.Key) {
 			return nil, diag.Errorf(diag.Pos{}, "", "%q is no key of an annotation", f.Key).
 				Hint("a key is a name of letters, digits, '-', '_' and '.', with a DNS name and a slash before it as wanted")
 		}

@@ -1,0 +1,36 @@
+package krmflow_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// What a package does before main it does in every run: a large regular expression in a variable is memory that each of them pays for.
+func TestPackagesStartCheaply(t *testing.T) {
+	const most = 64 << 10
+	program := filepath.Join(t.TempDir(), "krmflow")
+	if out, err := exec.Command("go", "build", "-o", program, "./cmd/krmflow").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(program, "version", "--short")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	found := initialised.FindAllSubmatch(out, -1)
+	if len(found) == 0 {
+		t.Fatalf("no package of this module in the trace:\n%s", out)
+	}
+	for _, m := range found {
+		if n, err := strconv.Atoi(string(m[2])); err != nil || n > most {
+			t.Errorf("package %s allocates %s bytes before main, more than %d: make what it has when it is needed", m[1], m[2], most)
+		}
+	}
+}
+
+var initialised = regexp.MustCompile(`(?m)^init (` + regexp.QuoteMeta(module) + `\S*) @.* (\d+) bytes`)
