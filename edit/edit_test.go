@@ -36,6 +36,8 @@ func TestStyles(t *testing.T) {
 		{"many lines", "namespace: a\n  b\nkind: Kustomization\n", setText("namespace", "c"), "namespace: c\nkind: Kustomization\n"},
 		{"a tag", "namespace: !!str a\n", setText("namespace", "c"), "namespace: c\n"},
 		{"a field goes", "kind: Kustomization\n\n# the namespace\nnamespace: a\n\nnamePrefix: p\n", setText("namespace", ""), "kind: Kustomization\n\nnamePrefix: p\n"},
+		{"the last field goes", "kind: Kustomization\n\nnamespace: a\n", setText("namespace", ""), "kind: Kustomization\n"},
+		{"the last field goes below a text that keeps blank lines", "metadata:\n  name: |+\n    a\n\nnamespace: a\n", setText("namespace", ""), "metadata:\n  name: |+\n    a\n\n"},
 		{"the only field goes", "# header\nnamespace: a\n", setText("namespace", ""), "# header\n"},
 
 		{"empty file", "", add("a"), "resources:\n- a\n"},

@@ -15,6 +15,8 @@ type change struct {
 	style   style
 	eol     string
 	splices []splice
+
+	keepBlanks bool // blank lines around what is cut stay: they may be a part of a text
 }
 
 // A splice replaces the text from start to end.
@@ -188,7 +190,7 @@ func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) erro
 				from = 0
 			}
 			start := c.comments(c.lineOf(e.dash), from)
-			c.splice(start, c.blankBehind(start, c.lineEnd(e.end)), "")
+			c.cutLines(start, c.lineEnd(e.end))
 		case i == 0 && len(entries) > 1 && c.isRest(e.end) && !slices.Contains(gone, 1): // it follows the dash of a list
 			c.splice(e.dash, entries[1].dash, "")
 		default:
@@ -198,13 +200,21 @@ func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) erro
 	return nil
 }
 
-// blankBehind returns the end of what is cut from start to end: if a blank line is before it, the one behind it is cut, too.
-func (c *change) blankBehind(start, end int) int {
-	i, j := c.lineOf(start)-1, c.lineOf(end)
-	if i >= 0 && end < len(c.data) && len(bytes.TrimSpace(c.line(i))) == 0 && len(bytes.TrimSpace(c.line(j))) == 0 {
-		return c.lineEnd(end)
+// cutLines removes the lines from start to end. Of the blank lines around them one stays, and none at the end of the file.
+func (c *change) cutLines(start, end int) {
+	isBlank := func(i int) bool { return i >= 0 && len(bytes.TrimSpace(c.line(i))) == 0 }
+	above := c.lineOf(start) - 1
+	switch {
+	case c.keepBlanks || !isBlank(above):
+	case end < len(c.data) && isBlank(c.lineOf(end)):
+		end = c.lineEnd(end)
+	case end == len(c.data):
+		for isBlank(above) {
+			start = c.text.lines[above]
+			above--
+		}
 	}
-	return end
+	c.splice(start, end, "")
 }
 
 // cutInline removes an entry in brackets and one comma: the one before it, if an entry before it stays.

@@ -146,7 +146,7 @@ func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Doc
 // written returns a Document in which a field is changed in place, or written anew. It returns nil if that does not hold want.
 func (d *Document) written(field string, want yaml.Value, moved []moved, anew bool) *Document {
 	for _, base := range d.withBreak() {
-		c := &change{text: base.text, style: d.style, eol: d.eol}
+		c := &change{text: base.text, style: d.style, eol: d.eol, keepBlanks: anew}
 		c.style.moved = slices.Clone(moved)
 		if err := c.root(base, field, want, anew); err != nil {
 			continue

@@ -256,7 +256,7 @@ func (c comparison) checkLines(got string) error {
 		case strings.Contains(trimmed, "*l"): // what the alias stands for is written out
 		case strings.HasPrefix(trimmed, "#") && c.args[0] == "remove": // the comment above the field
 		case !strings.HasSuffix(c.text, "\n") && (at == len(names) || strings.HasSuffix(strings.TrimSuffix(trimmed, "+"), "|")): // it has got a break
-		case strings.Count(got, line[1:]) >= strings.Count(c.text, line[1:]): // the diff takes it for one that has moved
+		case strings.Count(got, strings.TrimRight(line[1:], "\r\n")) >= strings.Count(c.text, strings.TrimRight(line[1:], "\r\n")): // the diff takes it for one that has moved
 		case !slices.ContainsFunc(fields, func(f string) bool { return strings.EqualFold(f, names[at-1]) }):
 			return fmt.Errorf("line %d, %q of field %s, is gone", at, trimmed, names[at-1])
 		}
