@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxChartFiles is how many files a chart may have, and maxChartDepth how deep its folders may be.
+	// maxChartFiles is how many files and folders a chart may have, and maxChartDepth how deep they may be.
 	maxChartFiles = 10_000
 	maxChartDepth = 50
 )
@@ -94,6 +94,7 @@ type folderReader struct {
 	l     *Local
 	from  fs.FS
 	files []chart.File
+	seen  int // files and folders: links may lead in circles
 }
 
 func (r *folderReader) read(dir string, depth int) error {
@@ -105,6 +106,9 @@ func (r *folderReader) read(dir string, depth int) error {
 		return linkError(err, dir)
 	}
 	for _, e := range entries {
+		if r.seen++; r.seen > maxChartFiles {
+			return diag.Limitf("it has more than %s", diag.Count(maxChartFiles, "file"))
+		}
 		name := path.Join(dir, e.Name())
 		info, err := fs.Stat(r.from, name)
 		switch {
@@ -123,11 +127,8 @@ func (r *folderReader) read(dir string, depth int) error {
 }
 
 func (r *folderReader) file(name string, info fs.FileInfo) error {
-	switch {
-	case !info.Mode().IsRegular():
+	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not a regular file", name)
-	case len(r.files) == maxChartFiles:
-		return diag.Limitf("it has more than %s", diag.Count(maxChartFiles, "file"))
 	}
 	if err := r.l.budget.take(info.Size()); err != nil {
 		return err
