@@ -149,10 +149,10 @@ func TestGivenDirFS(t *testing.T) {
 
 // When its context has ended nothing more is read.
 func TestEnded(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
 	why := errors.New("enough")
 	for _, c := range []Config{{FS: fstest.MapFS{"k/a": {}}}, {Cwd: tree(t, map[string]string{"k/a": ""})}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
 		l := NewLocal(ctx, c)
 		dir, err := l.Root(".")
 		if err != nil {
