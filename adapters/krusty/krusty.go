@@ -71,10 +71,13 @@ func (k *Kustomizer) RunContext(ctx context.Context, fSys filesys.FileSystem, pa
 		return nil, err
 	}
 	if !isOnDisk(fSys) {
-		plan.FS = view{fSys}
-		if dir, file, err := fSys.CleanedAbs(path); err == nil && file == "" {
+		dir, file, err := fSys.CleanedAbs(path)
+		if err == nil && file == "" {
 			path = dir.String()
+		} else {
+			dir = "" // it is something else, or remote
 		}
+		plan.FS = newView(fSys, dir)
 	}
 	result, err := render.Render(ctx, render.Options{Dirs: []string{path}, Plan: plan, Sources: k.Sources})
 	if err != nil {
