@@ -346,7 +346,10 @@ func (l *Local) fetchedName(abs string) string {
 			continue
 		}
 		rel := filepath.ToSlash(strings.TrimPrefix(abs, root))
-		if t.isGiven() {
+		switch {
+		case t.isGiven() && l.absolute:
+			return cmp.Or(rel, "/")
+		case t.isGiven():
 			return cmp.Or(strings.TrimPrefix(rel, "/"), ".")
 		}
 		return t.name + rel

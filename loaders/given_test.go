@@ -81,6 +81,9 @@ func TestGivenDirs(t *testing.T) {
 	if err != nil || up.Name != "." || !up.Contains(dir) {
 		t.Errorf("the root: %+v, %v", up, err)
 	}
+	if dir, err := NewLocal(t.Context(), Config{FS: files, Roots: []string{"/base"}}).Root("/base"); err != nil || dir.Name != "/base" {
+		t.Errorf("an absolute path is shown as %+v, %v", dir, err)
+	}
 	if _, err := l.Sub(dir, "../.."); err == nil {
 		t.Error("above the root there is something")
 	}

@@ -5,6 +5,7 @@ package krusty_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -58,6 +59,12 @@ func Benchmark200Overlays(b *testing.B) {
 		{"render", func(b *testing.B, put func(int, []byte)) {
 			for i, root := range tree.Roots {
 				result, err := render.Render(b.Context(), render.Options{Dirs: []string{root}, Plan: planner.Options{Cwd: dir}})
+				put(i, yaml(b, result, err))
+			}
+		}},
+		{"render-fs", func(b *testing.B, put func(int, []byte)) {
+			for i, root := range tree.Roots {
+				result, err := render.Render(b.Context(), render.Options{Dirs: []string{root}, Plan: planner.Options{FS: os.DirFS(dir)}})
 				put(i, yaml(b, result, err))
 			}
 		}},

@@ -3,7 +3,8 @@
 //
 // Resources and bytes are those of kustomize v5.8.2. What differs: nothing of a run is kept in the process, so that Kustomizers, and
 // several runs of one, may work at the same time, also with different schemas (openapi); errors have krmflow's words; and
-// options that ask for functions, helm or plugins are errors, because package render runs functions that the caller trusts.
+// options that ask for functions, helm or plugins are errors, because no programs are started here: package render does that for callers
+// who say what they trust.
 package krusty
 
 import (
@@ -35,7 +36,7 @@ const (
 // MakeDefaultOptions returns kustomize's defaults: the order of the input, and no files from outside of the directory of a layer.
 func MakeDefaultOptions() *Options { return krusty.MakeDefaultOptions() }
 
-// GetBuiltinPluginNames returns the names of kustomize's generators and transformers. krmflow has all of them but that for helm charts.
+// GetBuiltinPluginNames returns the names of kustomize's generators and transformers. A Kustomizer has all of them but that for helm charts.
 func GetBuiltinPluginNames() []string { return krusty.GetBuiltinPluginNames() }
 
 // A Kustomizer renders directories. It keeps nothing between its runs, which may take place at the same time as long as nobody changes it.
@@ -70,10 +71,13 @@ func (k *Kustomizer) RunContext(ctx context.Context, fSys filesys.FileSystem, pa
 		return nil, err
 	}
 	if !isOnDisk(fSys) {
-		plan.FS = view{fSys}
-		if dir, file, err := fSys.CleanedAbs(path); err == nil && file == "" {
+		dir, file, err := fSys.CleanedAbs(path)
+		if err == nil && file == "" {
 			path = dir.String()
+		} else {
+			dir = "" // it is something else, or remote
 		}
+		plan.FS = newView(fSys, dir)
 	}
 	result, err := render.Render(ctx, render.Options{Dirs: []string{path}, Plan: plan, Sources: k.Sources})
 	if err != nil {
@@ -102,9 +106,9 @@ func planOptions(o *Options) (p planner.Options, err error) {
 	switch {
 	case c == nil:
 	case c.HelmConfig.Enabled:
-		err = errors.New("PluginConfig.HelmConfig.Enabled: helm charts are not supported")
+		err = errors.New("PluginConfig.HelmConfig.Enabled is not supported: no programs are started here")
 	case c.PluginRestrictions == types.PluginRestrictionsNone:
-		err = fmt.Errorf("PluginConfig.PluginRestrictions: %s is not supported: package render runs functions, those of catalogs that are trusted", c.PluginRestrictions)
+		err = fmt.Errorf("PluginConfig.PluginRestrictions: %s is not supported: package render runs functions, those that are trusted", c.PluginRestrictions)
 	case c.BpLoadingOptions == types.BploLoadFromFileSys:
 		err = errors.New("PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported: built-ins are compiled in")
 	}

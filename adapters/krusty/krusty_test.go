@@ -127,10 +127,10 @@ func TestOptions(t *testing.T) {
 		change func(*krusty.Options)
 		err    string
 	}{
-		{func(o *krusty.Options) {}, `k/kustomization.yaml:1: resources[0]: "../account.yaml" is outside the directory "k"`},
+		{func(o *krusty.Options) {}, `/k/kustomization.yaml:1: resources[0]: "../account.yaml" is outside the directory "/k"`},
 		{func(o *krusty.Options) { o.LoadRestrictions = types.LoadRestrictionsNone }, ""},
 		{func(o *krusty.Options) { o.LoadRestrictions, o.PluginConfig = types.LoadRestrictionsUnknown, nil }, ""},
-		{func(o *krusty.Options) { o.PluginConfig.HelmConfig.Enabled = true }, "PluginConfig.HelmConfig.Enabled: helm charts are not supported"},
+		{func(o *krusty.Options) { o.PluginConfig.HelmConfig.Enabled = true }, "PluginConfig.HelmConfig.Enabled is not supported"},
 		{func(o *krusty.Options) { o.PluginConfig.PluginRestrictions = types.PluginRestrictionsNone }, "PluginConfig.PluginRestrictions: PluginRestrictionsNone is not supported"},
 		{func(o *krusty.Options) { o.PluginConfig.BpLoadingOptions = types.BploLoadFromFileSys }, "PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported"},
 	} {
@@ -160,7 +160,7 @@ func TestRuns(t *testing.T) {
 	k.Sources = nil
 	var warnings []string
 	k.Warn = func(w planner.Warning) { warnings = append(warnings, w.String()) }
-	if _, err := k.Run(files, "/k"); err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "k/kustomization.yaml:2: images[0]: ") {
+	if _, err := k.Run(files, "/k"); err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "/k/kustomization.yaml:2: images[0]: ") {
 		t.Errorf("%q, %v", warnings, err)
 	}
 	for path, want := range map[string]string{
@@ -200,6 +200,66 @@ func TestLinks(t *testing.T) {
 		}
 		if _, err := k.Run(fSys, dir+"/bad"); err == nil || !strings.Contains(err.Error(), `"link.yaml" is a symbolic link to`) {
 			t.Errorf("%T: %v, want that a link leads out of the directory", fSys, err)
+		}
+	}
+}
+
+// confined is a file system that shows nothing outside of one directory.
+type confined struct {
+	filesys.FileSystem
+	dir string
+}
+
+func (c confined) has(path string) bool { return path == c.dir || strings.HasPrefix(path, c.dir+"/") }
+
+func (c confined) IsDir(path string) bool  { return c.has(path) && c.FileSystem.IsDir(path) }
+func (c confined) Exists(path string) bool { return c.has(path) && c.FileSystem.Exists(path) }
+
+func (c confined) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
+	dir, file, err := c.FileSystem.CleanedAbs(path)
+	if err == nil && !c.has(dir.String()) {
+		err = fs.ErrPermission
+	}
+	return dir, file, err
+}
+
+func (c confined) ReadFile(path string) ([]byte, error) {
+	if !c.has(path) {
+		return nil, fs.ErrPermission
+	}
+	return c.FileSystem.ReadFile(path)
+}
+
+// What a file system does not show is not there, and the directories above what it shows need not be shown.
+func TestConfined(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filesys.MakeFsOnDisk(), map[string]string{
+		dir + "/in/base/kustomization.yaml":    "resources: [account.yaml]\n",
+		dir + "/in/base/account.yaml":          account,
+		dir + "/in/good/kustomization.yaml":    "resources: [../base]\n",
+		dir + "/in/bad/kustomization.yaml":     "resources: [../../out]\n",
+		dir + "/out/kustomization.yaml":        "namePrefix: x-\n",
+		dir + "/in/linked/kustomization.yaml":  "resources: [link]\n",
+		dir + "/in/nowhere/kustomization.yaml": "resources: [acount.yaml]\n",
+		dir + "/in/nowhere/account.yaml":       account,
+	})
+	if err := os.Symlink("../../out", dir+"/in/linked/link"); err != nil {
+		t.Fatal(err)
+	}
+	k := krusty.MakeKustomizer(nil)
+	files := confined{filesys.MakeFsOnDisk(), dir + "/in"}
+	if m, err := k.Run(files, dir+"/in/good"); err != nil || m.Size() != 1 {
+		t.Error(err)
+	}
+	for root, want := range map[string]string{
+		"in/bad":    `"../../out" is outside the directory "` + dir + `/in/bad"`,
+		"in/linked": `"link"`, "in/nowhere": `did you mean "account.yaml"?`, "out": "does not exist",
+	} {
+		if _, err := k.Run(files, filepath.Join(dir, root)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", root, err, want)
 		}
 	}
 }

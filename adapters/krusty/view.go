@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -14,7 +15,26 @@ import (
 
 // A view shows a file system of kustomize's as an [fs.ReadLinkFS], whose root is that of absolute paths. It opens no file of it: one in
 // memory can be opened only once.
-type view struct{ files filesys.FileSystem }
+type view struct {
+	files filesys.FileSystem
+	// base is the name of the directory that is rendered, without links; "." if it is not known. The directories above it are there,
+	// even if files denies it: some file systems show nothing outside of one directory.
+	base string
+}
+
+// newView returns the view of files in which the directory dir is rendered.
+func newView(files filesys.FileSystem, dir filesys.ConfirmedDir) view {
+	base, err := filepath.Rel(abs("."), dir.String())
+	if err != nil {
+		base = "."
+	}
+	return view{files, filepath.ToSlash(base)}
+}
+
+// isAbove reports whether name is the directory that is rendered, or one above it.
+func (v view) isAbove(name string) bool {
+	return name == "." || v.base == name || strings.HasPrefix(v.base, name+"/")
+}
 
 // abs returns the path of a name.
 func abs(name string) string {
@@ -44,7 +64,7 @@ func (v view) stat(op, name string) (info info, err error) {
 	switch {
 	case !fs.ValidPath(name):
 		err = fs.ErrInvalid
-	case v.files.IsDir(abs(name)):
+	case v.isAbove(name), v.files.IsDir(abs(name)):
 		info.dir = true
 	case !v.files.Exists(abs(name)):
 		err = fs.ErrNotExist
@@ -79,7 +99,7 @@ func (v view) ReadLink(name string) (string, error) {
 // target returns what name leads to, from its directory, or "" if it is no link. What kustomize's file systems tell of links is where
 // a path ends.
 func (v view) target(name string) (string, error) {
-	if name == "." {
+	if v.isAbove(name) {
 		return "", nil
 	}
 	from, _, err := v.files.CleanedAbs(abs(path.Dir(name)))
