@@ -59,7 +59,7 @@ kustomize:
 
 # What renders charts, for the tests about them. It takes minutes to compile, once for each version.
 helm:
-	test -e $(TOOLS)/helm-$(HELM_VERSION) || GOBIN=$(TOOLS) $(GO) install -p 2 helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+	test -e $(TOOLS)/helm-$(HELM_VERSION) || GOBIN=$(TOOLS) $(GO) install -p 2 -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 	touch $(TOOLS)/helm-$(HELM_VERSION)
 
 bench: build kustomize

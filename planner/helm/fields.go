@@ -73,7 +73,7 @@ func Renew(old []Old) (charts []Chart, globals Globals) {
 
 // Options are those of the command line. What a chart says itself has precedence.
 type Options struct {
-	// Command is the name or the path of helm's program.
+	// Command is the name or the path of helm's program, helm if it is empty.
 	Command     string
 	APIVersions []string
 	KubeVersion string

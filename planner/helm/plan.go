@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 
@@ -32,8 +33,9 @@ type Program struct {
 
 // Find returns the program that a command names.
 func (o Options) Find(files *loaders.Local) Program {
-	return Program{o.Command, sync.OnceValue(func() trust.Program {
-		p, err := files.Command(o.Command)
+	command := cmp.Or(o.Command, "helm")
+	return Program{command, sync.OnceValue(func() trust.Program {
+		p, err := files.Command(command)
 		return trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
 	})}
 }
