@@ -121,6 +121,7 @@ var commands = []struct {
 	{"catalog", catalogCommand, false},
 	{"create", createCommand, false},
 	{"edit", editCommand, false},
+	{"schema", schemaCommand, false},
 }
 
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
