@@ -84,9 +84,10 @@ type app struct {
 	options.Functions
 	rootFlags
 	log   *console.Logger
-	opts  render.Options // of the plan
-	seen  locking.Seen   // while planning
-	fetch loaders.Fetch  // what fetches for a plan, nil for one of its own
+	opts  render.Options    // of the plan
+	seen  locking.Seen      // while planning
+	fetch loaders.Fetch     // what fetches for a plan, nil for one of its own
+	put   map[string][]byte // files for the planner, by absolute path
 
 	moreEdits [][]string // of edit, behind the first one
 
@@ -105,6 +106,7 @@ var commands = []struct {
 	complete bool
 }{
 	{"build", buildCommand, true},
+	{"post-render", postRenderCommand, true},
 	{"plan", planCommand, true},
 	{"apply-render", renderCommand, true},
 	{"graph", graphCommand, true},
