@@ -88,13 +88,14 @@ var imports = map[string][]string{
 	"internal/program":              {},
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
+	"internal/schemas":              {"planner/plandoc"},
 	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
 	"internal/spool":                {},
 	"internal/stdout":               {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
 	"cmd/krmflow": plus(values, "krm/function", "cache", "loaders/remote", "output", "bench", "catalog", "executors", "executors/container", "executors/exec", "executors/helm", "executors/probe", "graph", "internal/catalogs", "internal/console", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/options", "internal/program", "internal/progress",
-		"internal/publish", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "loaders", "lock", "planner", "planner/helm", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
+		"internal/publish", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "loaders", "lock", "planner", "planner/helm", "planner/plandoc", "planner/report", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

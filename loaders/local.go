@@ -68,6 +68,9 @@ type Config struct {
 	Roots []string
 	// Unrestricted lets layers name files outside their own directory.
 	Unrestricted bool
+	// Put are files that are there as well, or in place of those that are, for layers in their directories: their content by absolute path
+	// without symbolic links.
+	Put map[string][]byte
 	// Budget bounds what is read; nil is no limit.
 	Budget *Budget
 	// Fetch fetches what is remote; without it, that is an error.
@@ -84,6 +87,10 @@ func NewLocal(ctx context.Context, c Config) *Local {
 		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, budget: c.Budget,
 		fetch: c.Fetch, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
 		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
+	}
+	for path, data := range c.Put {
+		l.early[path] = &early{dir: filepath.Dir(path), limit: yaml.MaxFile, content: content{data: data}}
+		l.untaken += int64(len(data))
 	}
 	if c.FS != nil {
 		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot}

@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
@@ -40,16 +41,8 @@ same, so that krmflow build can take its place in scripts.`,
 					return err
 				}
 			}
-			if err := a.mayRun(plan); err != nil {
-				return err
-			}
-			var result *krm.List
-			o, end := a.runOptions(cmd.Context(), nil, func(_ graph.Root, list *krm.List) error {
-				result = list
-				return nil
-			})
-			defer end()
-			if err := errors.Join(render.Run(cmd.Context(), plan, o), a.strictError()); err != nil {
+			result, err := a.runOne(cmd.Context(), plan)
+			if err != nil {
 				return err
 			}
 			if dest != "" {
@@ -62,6 +55,20 @@ same, so that krmflow build can take its place in scripts.`,
 	a.Functions.Register(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd
+}
+
+// runOne runs the plan of one root.
+func (a *app) runOne(ctx context.Context, plan *planner.Plan) (result *krm.List, err error) {
+	if err := a.mayRun(plan); err != nil {
+		return nil, err
+	}
+	o, end := a.runOptions(ctx, nil, func(_ graph.Root, list *krm.List) error {
+		result = list
+		return nil
+	})
+	defer end()
+	err = errors.Join(render.Run(ctx, plan, o), a.strictError())
+	return result, err
 }
 
 // runOptions returns how a plan is run. The log gets what happens; event, unless it is nil, is called after each node, and root with

@@ -100,6 +100,7 @@ func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 	a.used.Watch(a.stop)
 	return planner.Options{
 		Cwd:            cwd,
+		Put:            a.put,
 		Jobs:           a.jobs,
 		Input:          a.used.Input,
 		Progress:       a.steps.Plan,

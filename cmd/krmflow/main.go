@@ -84,9 +84,10 @@ type app struct {
 	options.Functions
 	rootFlags
 	log   *console.Logger
-	opts  render.Options // of the plan
-	seen  locking.Seen   // while planning
-	fetch loaders.Fetch  // what fetches for a plan, nil for one of its own
+	opts  render.Options    // of the plan
+	seen  locking.Seen      // while planning
+	fetch loaders.Fetch     // what fetches for a plan, nil for one of its own
+	put   map[string][]byte // files for the planner, by absolute path
 
 	moreEdits [][]string // of edit, behind the first one
 
@@ -105,6 +106,7 @@ var commands = []struct {
 	complete bool
 }{
 	{"build", buildCommand, true},
+	{"post-render", postRenderCommand, true},
 	{"plan", planCommand, true},
 	{"apply-render", renderCommand, true},
 	{"graph", graphCommand, true},
@@ -121,6 +123,7 @@ var commands = []struct {
 	{"catalog", catalogCommand, false},
 	{"create", createCommand, false},
 	{"edit", editCommand, false},
+	{"schema", schemaCommand, false},
 }
 
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of

@@ -5,6 +5,7 @@ package plandoc
 import (
 	"encoding/json"
 	"io"
+	"reflect"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -16,6 +17,9 @@ import (
 // Version is the apiVersion of the JSON form of a plan. A field may be added without a new version; nothing that has
 // a version is renamed or changes its meaning.
 const Version = "krmflow.dev/v1alpha1"
+
+// Form returns the type that encoding/json makes the JSON form of, for those who describe it.
+func Form() reflect.Type { return reflect.TypeFor[planDoc]() }
 
 // The JSON form of a plan, which docs/plan.md documents.
 type (

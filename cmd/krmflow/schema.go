@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/schemas"
+	"github.com/spf13/cobra"
+)
+
+func schemaCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema KIND",
+		Short: "Print the JSON Schema of a kind of krmflow's own: " + strings.Join(schemas.Kinds, ", "),
+		Long: `Print the JSON Schema (draft 2020-12) of Composition, Catalog, Plan or Lock. An editor with the YAML language server completes and
+checks a file that begins with the line
+
+  # yaml-language-server: $schema=composition.schema.json
+
+in which the path is relative to the file.`,
+		Example:   "  krmflow schema composition > composition.schema.json",
+		ValidArgs: schemas.Kinds,
+		Args:      exactly(1, "a kind: "+strings.Join(schemas.Kinds, ", ")),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, ok := schemas.Of(args[0])
+			if !ok {
+				e := diag.Errorf(diag.Pos{}, "", "there is no schema of %q, only of %s", args[0], strings.Join(schemas.Kinds, ", "))
+				e.Hints = diag.DidYouMean(args[0], schemas.Kinds)
+				return usageError(e)
+			}
+			return a.print(text)
+		},
+	}
+}
