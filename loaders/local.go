@@ -42,6 +42,7 @@ type Local struct {
 	early   map[string]*early // what was read ahead, by absolute path
 	// fetch fetches; nil if nothing is to be fetched. fetched is what was, trees those by their roots.
 	fetch        Fetch
+	instead      map[string][]byte // see [Config]
 	fetched      []Fetched
 	trees        map[string]*fetchedTree
 	fetchedFiles map[*yaml.Source]bool
@@ -72,6 +73,9 @@ type Config struct {
 	Budget *Budget
 	// Fetch fetches what is remote; without it, that is an error.
 	Fetch Fetch
+	// Instead has files of this machine, by their absolute paths without symbolic links, that are read as if they had other contents. One
+	// whose content is nil is read as if it did not exist.
+	Instead map[string][]byte
 }
 
 // NewLocal returns a Local for one run. When ctx has ended it reads nothing more, and says why.
@@ -82,7 +86,7 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	relative := slices.ContainsFunc(c.Roots, func(path string) bool { return !filepath.IsAbs(path) })
 	l := &Local{
 		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, budget: c.Budget,
-		fetch: c.Fetch, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
+		fetch: c.Fetch, instead: c.Instead, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
 		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
 	}
 	if c.FS != nil {
@@ -356,6 +360,12 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 			err = l.budget.take(int64(len(data)))
 		}
 		return content{data: data}, err
+	}
+	if text, ok := l.instead[abs]; ok {
+		if text == nil {
+			return content{}, pathError(fs.ErrNotExist, as, abs)
+		}
+		return content{data: text}, nil
 	}
 	if rel, err := relative(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
 		// The common case. A symbolic link that stays inside is followed.

@@ -47,6 +47,8 @@ type Options struct {
 	ReorderSet bool
 	// Jobs is how many cores planning may use; less than 2 means one. It changes no plan.
 	Jobs int
+	// Instead has files that are read with other contents; see [loaders.Config].
+	Instead map[string][]byte
 	// Input bounds what is read; nil means no limit.
 	Input *loaders.Budget
 	// Fetch fetches what is remote. Without it, that is an error.
@@ -206,7 +208,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Budget: o.Input, Fetch: o.Fetch})
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead})
 	reading := newReading()
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,

@@ -109,5 +109,6 @@ func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",
 		Functions:      functions,
 		Fetch:          a.fetch,
+		Instead:        a.instead,
 	}
 }

@@ -88,6 +88,8 @@ type app struct {
 	seen  locking.Seen   // while planning
 	fetch loaders.Fetch  // what fetches for a plan, nil for one of its own
 
+	instead map[string][]byte // files that a plan reads with other contents
+
 	moreEdits [][]string // of edit, behind the first one
 
 	stop   context.CancelCauseFunc // ends the context of the command
@@ -112,6 +114,7 @@ var commands = []struct {
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},
 	{"localize", localizeCommand, true},
+	{"convert", convertCommand, true},
 	{"version", versionCommand, false},
 	{"bench", benchCommand, false},
 	{"executor", executorCommand, false},
