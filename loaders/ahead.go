@@ -40,7 +40,7 @@ func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Sou
 	l.early[abs] = e
 	l.mu.Unlock()
 	// Errors are found anew by who asks. Nothing that others change is read here: neither the trees nor what names them.
-	e.content, e.err = (&Local{ctx: l.ctx, cwd: l.cwd, absolute: l.absolute, unrestricted: l.unrestricted}).read(d, abs, path, min(limit, maxUntaken))
+	e.content, e.err = (&Local{ctx: l.ctx, cwd: l.cwd, absolute: l.absolute, unrestricted: l.unrestricted, instead: l.instead}).read(d, abs, path, min(limit, maxUntaken))
 	if e.err != nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ func chartDir(t *testing.T, files map[string]string) (l *Local, d *Dir) {
 			t.Fatal(err)
 		}
 	}
-	l = NewLocal(root, []string{"."}, false, &Budget{Max: 1000}, nil)
+	l = NewLocal(t.Context(), Config{Cwd: root, Roots: []string{"."}, Budget: &Budget{Max: 1000}})
 	d, err := l.Root(".")
 	if err != nil {
 		t.Fatal(err)

@@ -42,6 +42,7 @@ type Local struct {
 	early   map[string]*early // what was read ahead, by absolute path
 	// fetch fetches; nil if nothing is to be fetched. fetched is what was, trees those by their roots.
 	fetch        Fetch
+	instead      map[string][]byte // see [Config]
 	fetched      []Fetched
 	trees        map[string]*fetchedTree
 	fetchedFiles map[*yaml.Source]bool
@@ -68,13 +69,13 @@ type Config struct {
 	Roots []string
 	// Unrestricted lets layers name files outside their own directory.
 	Unrestricted bool
-	// Put are files that are there as well, or in place of those that are, for layers in their directories: their content by absolute path
-	// without symbolic links.
-	Put map[string][]byte
 	// Budget bounds what is read; nil is no limit.
 	Budget *Budget
 	// Fetch fetches what is remote; without it, that is an error.
 	Fetch Fetch
+	// Instead has files of this machine, by their absolute paths without symbolic links, that are read as if they had other contents, also
+	// if they do not exist. One whose content is nil is read as if it did not.
+	Instead map[string][]byte
 }
 
 // NewLocal returns a Local for one run. When ctx has ended it reads nothing more, and says why.
@@ -85,12 +86,8 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	relative := slices.ContainsFunc(c.Roots, func(path string) bool { return !filepath.IsAbs(path) })
 	l := &Local{
 		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, budget: c.Budget,
-		fetch: c.Fetch, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
+		fetch: c.Fetch, instead: c.Instead, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
 		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
-	}
-	for path, data := range c.Put {
-		l.early[path] = &early{dir: filepath.Dir(path), limit: yaml.MaxFile, content: content{data: data}}
-		l.untaken += int64(len(data))
 	}
 	if c.FS != nil {
 		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot}
@@ -363,6 +360,12 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 			err = l.budget.take(int64(len(data)))
 		}
 		return content{data: data}, err
+	}
+	if text, ok := l.instead[abs]; ok {
+		if text == nil {
+			return content{}, pathError(fs.ErrNotExist, as, abs)
+		}
+		return content{data: text}, nil
 	}
 	if rel, err := relative(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
 		// The common case. A symbolic link that stays inside is followed.

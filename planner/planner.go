@@ -40,8 +40,6 @@ type Options struct {
 	Cwd string
 	// FS has the roots, and what layers name by a path; see [loaders.Config]. It must be safe for concurrent use if Jobs are several.
 	FS fs.FS
-	// Put are files that are there as well, or instead, by absolute path; see [loaders.Config].
-	Put map[string][]byte
 	// Unrestricted lets layers read files outside their directory (LoadRestrictionsNone).
 	Unrestricted bool
 	// Reorder is kustomize's --reorder: "legacy" or "none"; ReorderSet tells that the user gave it.
@@ -49,6 +47,8 @@ type Options struct {
 	ReorderSet bool
 	// Jobs is how many cores planning may use; less than 2 means one. It changes no plan.
 	Jobs int
+	// Instead has files that are read with other contents; see [loaders.Config].
+	Instead map[string][]byte
 	// Input bounds what is read; nil means no limit.
 	Input *loaders.Budget
 	// Fetch fetches what is remote. Without it, that is an error.
@@ -208,7 +208,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Put: o.Put, Roots: dirs, Unrestricted: o.Unrestricted, Budget: o.Input, Fetch: o.Fetch})
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead})
 	reading := newReading()
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,

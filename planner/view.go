@@ -31,12 +31,10 @@ func (b *build) consolidated(name string) yaml.Value {
 	k := b.load(dir, nil)
 	switch {
 	case k == nil:
-		return yaml.Value{}
 	case k.composed == nil:
 		b.Fail(diag.Errorf(diag.Pos{File: k.Source.File}, "", "is a %s, not a Composition", k.Kind))
-		return yaml.Value{}
-	case k.composed.Failed:
-		return yaml.Value{}
+	case !k.composed.Failed:
+		return k.composed.Value(dir)
 	}
-	return k.composed.Value(dir)
+	return yaml.Value{}
 }

@@ -100,7 +100,6 @@ func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 	a.used.Watch(a.stop)
 	return planner.Options{
 		Cwd:            cwd,
-		Put:            a.put,
 		Jobs:           a.jobs,
 		Input:          a.used.Input,
 		Progress:       a.steps.Plan,
@@ -110,5 +109,6 @@ func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",
 		Functions:      functions,
 		Fetch:          a.fetch,
+		Instead:        a.instead,
 	}
 }

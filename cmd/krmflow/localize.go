@@ -69,27 +69,32 @@ func (a *app) localize(cmd *cobra.Command, o localize.Options, unverified bool) 
 
 // sameRender renders a directory and its copy and returns an error if the results differ.
 func (a *app) sameRender(cmd *cobra.Command, dir, copied string) error {
-	plan, err := a.plan(cmd, []string{dir, copied})
+	_, results, err := a.rendered(cmd, dir, copied)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(results[diag.Redact(dir)].Bytes(), results[copied].Bytes()) {
+		return diag.Errorf(diag.Pos{}, "", "%s renders something else than %s", copied, diag.Redact(dir)).Hint("'diff' of both builds shows what; --no-verify does not compare them")
+	}
+	return nil
+}
+
+// rendered returns what directories render, by their names in the plan, and that plan.
+func (a *app) rendered(cmd *cobra.Command, dirs ...string) (*planner.Plan, map[string]*bytes.Buffer, error) {
+	plan, err := a.plan(cmd, dirs)
 	if err == nil {
 		err = a.mayRun(plan)
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	var results [2]bytes.Buffer
+	results := map[string]*bytes.Buffer{}
+	for _, dir := range dirs {
+		results[diag.Redact(dir)] = &bytes.Buffer{}
+	}
 	o, end := a.runOptions(cmd.Context(), nil, func(r graph.Root, list *krm.List) error {
-		i := 0
-		if r.Dir == copied {
-			i = 1
-		}
-		return list.WriteYAML(&results[i])
+		return list.WriteYAML(results[r.Dir])
 	})
 	defer end()
-	if err := render.Run(cmd.Context(), plan, o); err != nil {
-		return err
-	}
-	if !bytes.Equal(results[0].Bytes(), results[1].Bytes()) {
-		return diag.Errorf(diag.Pos{}, "", "%s renders something else than %s", copied, diag.Redact(dir)).Hint("'diff' of both builds shows what; --no-verify does not compare them")
-	}
-	return nil
+	return plan, results, render.Run(cmd.Context(), plan, o)
 }

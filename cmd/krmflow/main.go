@@ -84,10 +84,11 @@ type app struct {
 	options.Functions
 	rootFlags
 	log   *console.Logger
-	opts  render.Options    // of the plan
-	seen  locking.Seen      // while planning
-	fetch loaders.Fetch     // what fetches for a plan, nil for one of its own
-	put   map[string][]byte // files for the planner, by absolute path
+	opts  render.Options // of the plan
+	seen  locking.Seen   // while planning
+	fetch loaders.Fetch  // what fetches for a plan, nil for one of its own
+
+	instead map[string][]byte // files that a plan reads with other contents
 
 	moreEdits [][]string // of edit, behind the first one
 
@@ -114,6 +115,7 @@ var commands = []struct {
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},
 	{"localize", localizeCommand, true},
+	{"convert", convertCommand, true},
 	{"version", versionCommand, false},
 	{"bench", benchCommand, false},
 	{"executor", executorCommand, false},

@@ -35,7 +35,7 @@ That makes it a post-renderer of helm: helm writes its manifests there, and take
 			if err != nil {
 				return err
 			}
-			for _, data := range a.put {
+			for _, data := range a.instead {
 				if !slices.ContainsFunc(plan.Files(), func(f *yaml.Source) bool { return bytes.Equal(f.Data, data) }) {
 					return diag.Errorf(diag.Pos{}, "", "nothing in %q uses %s, which is what stdin has", dir, file).
 						Hint("name it under resources in its kustomization file, or another one with --file")
@@ -73,6 +73,6 @@ func (a *app) readStdin(dir, file string) error {
 	if real, err := filepath.EvalSymlinks(abs); err == nil { // else the planner says what is wrong with it
 		abs = real
 	}
-	a.put = map[string][]byte{filepath.Join(abs, file): data}
+	a.instead = map[string][]byte{filepath.Join(abs, file): data}
 	return nil
 }

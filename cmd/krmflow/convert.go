@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/convert"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+func convertCommand(a *app) *cobra.Command {
+	var dest string
+	var replace bool
+	cmd := &cobra.Command{
+		Use:   "composition [DIR]",
+		Short: "Write a Composition that renders what the Kustomization of a directory renders",
+		Long: `Write a Composition that renders what the Kustomization of a directory renders. Each of its fields becomes an item, in the order in which
+fields are applied. Both are rendered first: nothing is written unless the bytes are the same. A directory may hold only one of both files,
+so remove the kustomization file behind it, or let --replace do it.`,
+		Example: "  krmflow convert composition overlays/prod --replace",
+		Args:    atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			if dest != "" && replace {
+				return usageError(errors.New("--replace writes beside the kustomization file: leave out --output"))
+			}
+			return a.convert(cmd, dir, dest, replace)
+		},
+	}
+	a.flags.register(cmd)
+	a.Functions.Register(cmd)
+	cmd.Flags().StringVarP(&dest, "output", "o", "", "file to write, whose paths start at DIR all the same (default: composition.yaml in DIR)")
+	cmd.Flags().BoolVar(&replace, "replace", false, "remove the kustomization file")
+	parent := &cobra.Command{Use: "convert", Short: "Write files in another form that renders the same"}
+	parent.AddCommand(cmd)
+	return parent
+}
+
+func (a *app) convert(cmd *cobra.Command, dir, dest string, replace bool) error {
+	plan, before, err := a.rendered(cmd, dir)
+	if err != nil {
+		return err
+	}
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: a.opts.Plan.Cwd, Roots: []string{dir}, Unrestricted: a.opts.Plan.Unrestricted})
+	c, err := convert.Directory(files, dir, plan.Files())
+	if err != nil {
+		return err
+	}
+	for _, n := range c.Notes {
+		a.log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
+	}
+	a.instead = c.Instead()
+	_, after, err := a.rendered(cmd, dir)
+	if err != nil {
+		return fmt.Errorf("%s cannot be converted: its Composition does not render: %w", c.From, err)
+	}
+	if !bytes.Equal(before[plan.Graph.Roots[0].Dir].Bytes(), after[plan.Graph.Roots[0].Dir].Bytes()) {
+		return diag.Errorf(diag.Pos{File: c.From}, "", "cannot be converted: its Composition renders something else").
+			Hint("make it an item of kind Kustomization as a whole, or a path of a ResourceAccumulator")
+	}
+	if err := c.Write(dest, replace); err != nil {
+		return err
+	}
+	switch {
+	case dest != "":
+		return a.print("wrote " + dest + "\n")
+	case replace:
+		return a.print(fmt.Sprintf("wrote %s, removed %s\n", c.Dest, c.From))
+	}
+	return a.print(fmt.Sprintf("wrote %s; now remove %s: a directory holds only one of them\n", c.Dest, c.From))
+}

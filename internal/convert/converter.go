@@ -1,0 +1,183 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	kyaml "github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/layerfile"
+	"go.yaml.in/yaml/v3"
+)
+
+// A converter converts one kustomization file.
+type converter struct {
+	files *loaders.Local
+	dir   *loaders.Dir
+	src   *kyaml.Source
+	// configured is whether a layer configures what fields reach: these then stay fields, of items that are Kustomizations.
+	configured bool
+
+	fields map[string]field // by the name that kustomize writes
+	items  []*yaml.Node
+	names  map[string]bool // KIND/NAME of items
+	notes  []*diag.Error
+	errs   diag.Mistakes
+}
+
+// A field is a top-level field of the file that says something.
+type field struct {
+	name       string
+	key, value *yaml.Node
+}
+
+// order are the fields in the order in which kustomize applies them, with what makes items of each.
+var order = []step{
+	{"openapi", (*converter).asKustomization},
+	{"resources", (*converter).accumulator},
+	{"bases", (*converter).accumulator},
+	{"configurations", (*converter).asKustomization},
+	{"crds", (*converter).asKustomization},
+	{"configMapGenerator", (*converter).generator},
+	{"secretGenerator", (*converter).generator},
+	{"helmCharts", (*converter).charts},
+	{"helmChartInflationGenerator", (*converter).charts},
+	{"generators", (*converter).configs},
+	{"components", (*converter).asKustomization},
+	{"patchesStrategicMerge", (*converter).mergePatches},
+	{"patches", (*converter).patches},
+	{"namespace", (*converter).namespace},
+	{"namePrefix", (*converter).prefix},
+	{"nameSuffix", (*converter).suffix},
+	{"labels", (*converter).labels},
+	{"commonLabels", (*converter).commonLabels},
+	{"commonAnnotations", (*converter).commonAnnotations},
+	{"patchesJson6902", (*converter).jsonPatches},
+	{"replicas", (*converter).replicas},
+	{"images", (*converter).images},
+	{"imageTags", (*converter).images},
+	{"replacements", (*converter).replacements},
+	{"transformers", (*converter).configs},
+	{"validators", (*converter).asKustomization},
+	{"vars", (*converter).asKustomization},
+}
+
+// A step makes items of a field.
+type step struct {
+	name string
+	to   func(*converter, field)
+}
+
+// others are the fields that no item is made of: each is treated by itself.
+var others = []string{"apiVersion", "kind", "metadata", "catalogs", "generatorOptions", "helmGlobals", "sortOptions", "buildMetadata"}
+
+// canonical returns a field as kustomize writes it: it reads names in any case. It is the name itself if kustomize does not know it.
+func canonical(name string) string {
+	for _, f := range order {
+		if strings.EqualFold(f.name, name) {
+			return f.name
+		}
+	}
+	for _, known := range others {
+		if strings.EqualFold(known, name) {
+			return known
+		}
+	}
+	return name
+}
+
+// convert returns the text of the Composition.
+func (c *converter) convert() ([]byte, []*diag.Error, error) {
+	var file yaml.Node
+	if err := yaml.Unmarshal(c.src.Data, &file); err != nil || len(file.Content) == 0 || file.Content[0].Kind != yaml.MappingNode {
+		return nil, nil, diag.Errorf(diag.Pos{File: c.src.File}, "", "cannot be converted: it is no mapping that can be written anew")
+	}
+	root := expanded(file.Content[0])
+	c.fields, c.names = map[string]field{}, map[string]bool{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		name := canonical(root.Content[i].Value)
+		if f := (field{name, root.Content[i], root.Content[i+1]}); !isEmpty(f.value) {
+			c.fields[name] = f
+		}
+	}
+	c.refuse()
+	c.reserve()
+	for _, f := range order {
+		if have, ok := c.fields[f.name]; ok {
+			before := len(c.items)
+			f.to(c, have)
+			if len(c.items) > before {
+				first := c.items[before]
+				first.HeadComment = lines(have.key.HeadComment, first.HeadComment)
+				last := c.items[len(c.items)-1]
+				last.FootComment = lines(last.FootComment, have.key.FootComment)
+			}
+		}
+	}
+	if err := errors.Join(c.errs.Errors()...); err != nil {
+		return nil, nil, err
+	}
+	text, err := c.write(&file)
+	return text, c.notes, err
+}
+
+// refuse reports the fields that a Composition cannot say.
+func (c *converter) refuse() {
+	if kind, ok := c.fields["kind"]; ok && kind.value.Value != "Kustomization" {
+		c.refused(kind, "a %s cannot be converted: it works on the resources of who uses it", kind.value.Value)
+	}
+	for _, name := range []string{"buildMetadata", "sortOptions"} {
+		if f, ok := c.fields[name]; ok {
+			c.refused(f, "a Composition cannot say this: it is for the root of a build").
+				Hint("keep a Kustomization with this field and the converted directory among its resources")
+		}
+	}
+	if f, ok := c.fields["metadata"]; ok {
+		c.notes = append(c.notes, diag.Errorf(c.pos(f.key), "metadata", "a Composition has none: it is left out, and changes nothing"))
+	}
+	for name, f := range c.fields {
+		if !slices.Contains(others, name) && !slices.ContainsFunc(order, func(s step) bool { return s.name == name }) {
+			c.refused(f, "a Composition cannot say this")
+		}
+	}
+}
+
+func (c *converter) refused(f field, format string, args ...any) *diag.Error {
+	e := diag.Errorf(c.pos(f.key), f.key.Value, format, args...)
+	c.errs.Add(e)
+	return e
+}
+
+func (c *converter) pos(n *yaml.Node) diag.Pos { return diag.Pos{File: c.src.File, Line: n.Line} }
+
+// write returns the file with the items.
+func (c *converter) write(file *yaml.Node) ([]byte, error) {
+	m := mapping("apiVersion", text(layerfile.CompositionVersion), "kind", text(layerfile.CompositionKind), "catalogs", c.fields["catalogs"].value)
+	var head []string
+	for _, name := range []string{"apiVersion", "kind"} {
+		if f, ok := c.fields[name]; ok {
+			head = append(head, f.key.HeadComment)
+		}
+	}
+	m.Content[0].HeadComment = lines(head...)
+	if f, ok := c.fields["catalogs"]; ok {
+		m.Content[4].HeadComment = f.key.HeadComment
+	}
+	m.Content = append(m.Content, text("transformers"), list(c.items...))
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	e.CompactSeqIndent()
+	err := e.Encode(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{m}, HeadComment: file.HeadComment, FootComment: file.FootComment})
+	if err == nil {
+		err = e.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be converted: %w", c.src.File, err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,153 @@
+package convert
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// text returns a string as a node.
+func text(s string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	return n
+}
+
+// mapping returns a mapping of keys and nodes; nodes that are nil are left out.
+func mapping(fields ...any) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for i := 0; i < len(fields); i += 2 {
+		if v := fields[i+1].(*yaml.Node); v != nil {
+			m.Content = append(m.Content, text(fields[i].(string)), v)
+		}
+	}
+	return m
+}
+
+// inline returns a mapping in one line.
+func inline(fields ...any) *yaml.Node {
+	m := mapping(fields...)
+	m.Style = yaml.FlowStyle
+	return m
+}
+
+func list(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: items}
+}
+
+// isEmpty reports whether a field with this value says nothing.
+func isEmpty(n *yaml.Node) bool {
+	switch {
+	case n == nil:
+		return true
+	case n.Kind == yaml.ScalarNode:
+		return n.ShortTag() == "!!null" || n.Value == ""
+	}
+	return len(n.Content) == 0
+}
+
+// isTrue reports whether a switch is on.
+func isTrue(n *yaml.Node) bool {
+	var on bool
+	return n != nil && n.Decode(&on) == nil && on
+}
+
+// get returns a field of a mapping, whose name may be in any case; nil if there is none.
+func get(m *yaml.Node, key string) *yaml.Node {
+	if m == nil || m.Kind != yaml.MappingNode {
+		return nil
+	}
+	var found *yaml.Node
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return m.Content[i+1]
+		}
+		if strings.EqualFold(m.Content[i].Value, key) {
+			found = m.Content[i+1]
+		}
+	}
+	return found
+}
+
+// getText returns a scalar of a mapping.
+func getText(m *yaml.Node, key string) string {
+	if n := get(m, key); n != nil && n.Kind == yaml.ScalarNode && !isEmpty(n) {
+		return n.Value
+	}
+	return ""
+}
+
+// put sets a field of a mapping, and removes it if v is nil.
+func put(m *yaml.Node, key string, v *yaml.Node) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if strings.EqualFold(m.Content[i].Value, key) {
+			m.Content = append(m.Content[:i:i], m.Content[i+2:]...)
+			break
+		}
+	}
+	if v != nil {
+		m.Content = append(m.Content, text(key), v)
+	}
+}
+
+// without returns a mapping without some of its fields.
+func without(m *yaml.Node, keys ...string) *yaml.Node {
+	rest := *m
+	rest.Content = append([]*yaml.Node(nil), m.Content...)
+	for _, key := range keys {
+		put(&rest, key, nil)
+	}
+	return &rest
+}
+
+// expanded returns a copy of n in which aliases and merges are written out: parts of it come to stand where an anchor does not reach.
+func expanded(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	c := *n
+	c.Anchor, c.Content = "", nil
+	var merged []*yaml.Node
+	for i := 0; i < len(n.Content); i++ {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && n.Content[i].ShortTag() == "!!merge" {
+			merged = append(merged, expanded(n.Content[i+1]))
+			i++
+			continue
+		}
+		c.Content = append(c.Content, expanded(n.Content[i]))
+	}
+	for _, m := range merged {
+		merge(&c, m)
+	}
+	return &c
+}
+
+// merge adds to a mapping what it does not have of another one, or of each of a list.
+func merge(m, from *yaml.Node) {
+	if from.Kind == yaml.SequenceNode {
+		for _, one := range from.Content {
+			merge(m, one)
+		}
+		return
+	}
+	for i := 0; i+1 < len(from.Content); i += 2 {
+		known := false
+		for j := 0; j+1 < len(m.Content); j += 2 {
+			known = known || m.Content[j].Value == from.Content[i].Value
+		}
+		if !known {
+			m.Content = append(m.Content, from.Content[i], from.Content[i+1])
+		}
+	}
+}
+
+// lines joins comments.
+func lines(comments ...string) string {
+	var list []string
+	for _, c := range comments {
+		if c != "" {
+			list = append(list, c)
+		}
+	}
+	return strings.Join(list, "\n")
+}
