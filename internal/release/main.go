@@ -1,5 +1,5 @@
 // Release builds what a release has: for each platform an archive with the program, and a list of what it is made of; and the checksums of
-// all. The same source and the same Go make the same bytes, wherever and whenever.
+// all, and the manifest for krew. The same source and the same Go make the same bytes, wherever and whenever.
 //
 //	release -version v1.2.3 -out dist -platforms linux/amd64,… env CGO_ENABLED=0 go build -trimpath …
 package main
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"text/template"
 )
 
 func main() {
@@ -46,20 +48,54 @@ func release(version, out string, platforms, build []string) error {
 		return errors.Join(err, fmt.Errorf("%s is not empty", out))
 	}
 	var sums strings.Builder
+	var archives []archive
 	for _, p := range platforms {
 		files, err := forPlatform(version, out, p, build)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
-		for _, name := range files {
+		for i, name := range files {
 			data, err := os.ReadFile(filepath.Join(out, name))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), name)
+			sum := fmt.Sprintf("%x", sha256.Sum256(data))
+			fmt.Fprintf(&sums, "%s  %s\n", sum, name)
+			if i == 0 {
+				system, arch, _ := strings.Cut(p, "/")
+				archives = append(archives, archive{name, system, arch, sum, programName(system)})
+			}
 		}
 	}
+	if err := writeKrew(filepath.Join(out, "krew.yaml"), version, archives); err != nil {
+		return err
+	}
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o666)
+}
+
+// archive is what the manifest for krew says of an archive.
+type archive struct{ Name, OS, Arch, SHA256, Program string }
+
+// writeKrew writes the manifest with which krew installs the archives.
+func writeKrew(to, version string, archives []archive) error {
+	t, err := template.ParseFiles("deploy/krew/krmflow.yaml")
+	if err != nil {
+		return err
+	}
+	return create(to, func(w io.Writer) error {
+		return t.Execute(w, struct {
+			Version  string
+			Archives []archive
+		}{version, archives})
+	})
+}
+
+// programName returns the name of the program in an archive.
+func programName(system string) string {
+	if system == "windows" {
+		return "krmflow.exe"
+	}
+	return "krmflow"
 }
 
 // forPlatform writes the archive of one platform and the list of what is in its program, and returns their names.
@@ -71,10 +107,7 @@ func forPlatform(version, out, platform string, build []string) (names []string,
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "krmflow")
-	if system == "windows" {
-		program += ".exe"
-	}
+	program := filepath.Join(dir, programName(system))
 	if err := compile(version, system, arch, program, build); err != nil {
 		return nil, err
 	}

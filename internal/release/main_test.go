@@ -36,7 +36,7 @@ func TestRelease(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the archive is another one")
 	}
-	for _, name := range []string{archive, base + ".cdx.json", "SHA256SUMS"} {
+	for _, name := range []string{archive, base + ".cdx.json", "krew.yaml", "SHA256SUMS"} {
 		if !bytes.Equal(read(t, dirs[0], name), read(t, dirs[1], name)) {
 			t.Errorf("%s is another one the second time", name)
 		}
@@ -61,6 +61,9 @@ func TestRelease(t *testing.T) {
 	}
 	if sums, err := exec.Command("sh", "-c", `cd "$1" && sha256sum -c SHA256SUMS`, "sh", dirs[0]).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, sums)
+	}
+	if krew := string(read(t, dirs[0], "krew.yaml")); !strings.Contains(krew, "  version: v1.2.3\n") || !strings.Contains(krew, "/v1.2.3/"+archive+"\n    sha256: ") {
+		t.Errorf("for krew: %s", krew)
 	}
 	checkBill(t, read(t, dirs[0], base+".cdx.json"))
 	if err := release("v1.2.3", dirs[0], nil, []string{"go"}); err == nil || !strings.Contains(err.Error(), "not empty") {
