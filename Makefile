@@ -32,7 +32,7 @@ release:
 image:
 	@set -e; d=$$(mktemp -d); trap 'rm -rf $$d' EXIT; mkdir -p $$d/rootfs/usr/bin $$d/rootfs/etc/ssl/certs $$d/rootfs/tmp $$d/rootfs/work; chmod -R 755 $$d; chmod 1777 $$d/rootfs/tmp; \
 	cp $(CERTIFICATES) $$d/rootfs/etc/ssl/certs/ca-certificates.crt; chmod 644 $$d/rootfs/etc/ssl/certs/ca-certificates.crt; \
-	$(MAKE) build OUT=$$d/rootfs/usr/bin/krmflow SETTINGS='$(if $(VERSION),-X github.com/krmflow/krmflow/internal/program.release=$(VERSION))'; \
+	GOOS=linux $(MAKE) build OUT=$$d/rootfs/usr/bin/krmflow SETTINGS='$(if $(VERSION),-X github.com/krmflow/krmflow/internal/program.release=$(VERSION))'; \
 	ln -s krmflow $$d/rootfs/usr/bin/kustomize; \
 	$(ENGINE) build --timestamp 0 -f deploy/image/Containerfile -t $(IMAGE) $$d
 

@@ -514,6 +514,25 @@ func TestPreCommit(t *testing.T) {
 	}
 }
 
+// TestDocumentedSwitch runs the commands of docs/from-kustomize.md and docs/flux.md and compares what they print.
+func TestDocumentedSwitch(t *testing.T) {
+	for _, page := range []string{"from-kustomize", "flux"} {
+		tree := onPath(t)
+		text, err := os.ReadFile("docs/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindSubmatch(text)
+		for _, c := range strings.Split("\n"+string(block[1]), "\n$ ")[1:] {
+			command, want, _ := strings.Cut(strings.TrimSuffix(c, "\n"), "\n")
+			out, errs, err := run(t, tree, nil, "sh", "-c", command)
+			if err != nil || strings.TrimSuffix(out+errs, "\n") != want {
+				t.Errorf("%s: %v\n%s%s", command, err, out, errs)
+			}
+		}
+	}
+}
+
 // TestImage makes the image and renders a tree with it that is mounted read-only.
 func TestImage(t *testing.T) {
 	if _, err := exec.LookPath("podman"); err != nil {
