@@ -89,6 +89,7 @@ var imports = map[string][]string{
 	"internal/program":              {},
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
+	"internal/release":              {},
 	"internal/schemas":              {"planner/plandoc"},
 	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
 	"internal/spool":                {},

@@ -1,0 +1,145 @@
+// Release builds what a release has: for each platform an archive with the program, and a list of what it is made of; and the checksums of
+// all, and the manifest for krew. The same source and the same Go make the same bytes, wherever and whenever.
+//
+//	release -version v1.2.3 -out dist -platforms linux/amd64,… env CGO_ENABLED=0 go build -trimpath …
+package main
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"text/template"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("release: ")
+	version := flag.String("version", "", "such as v1.2.3")
+	out := flag.String("out", "dist", "a folder that does not exist, or is empty")
+	on := flag.String("platforms", runtime.GOOS+"/"+runtime.GOARCH, "os/arch, separated by commas")
+	flag.Parse()
+	if !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`).MatchString(*version) {
+		log.Fatalf("VERSION is %q, not one such as v1.2.3", *version)
+	}
+	if err := release(*version, *out, strings.Split(*on, ","), flag.Args()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// release fills the folder out. build is the command that builds a Go program.
+func release(version, out string, platforms, build []string) error {
+	if len(build) == 0 {
+		return errors.New("there is no command that builds")
+	}
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	if list, err := os.ReadDir(out); err != nil || len(list) > 0 {
+		return errors.Join(err, fmt.Errorf("%s is not empty", out))
+	}
+	var sums strings.Builder
+	var archives []archive
+	for _, p := range platforms {
+		files, err := forPlatform(version, out, p, build)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		for i, name := range files {
+			data, err := os.ReadFile(filepath.Join(out, name))
+			if err != nil {
+				return err
+			}
+			sum := fmt.Sprintf("%x", sha256.Sum256(data))
+			fmt.Fprintf(&sums, "%s  %s\n", sum, name)
+			if i == 0 {
+				system, arch, _ := strings.Cut(p, "/")
+				archives = append(archives, archive{name, system, arch, sum, programName(system)})
+			}
+		}
+	}
+	if err := writeKrew(filepath.Join(out, "krew.yaml"), version, archives); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o666)
+}
+
+// archive is what the manifest for krew says of an archive.
+type archive struct{ Name, OS, Arch, SHA256, Program string }
+
+// writeKrew writes the manifest with which krew installs the archives.
+func writeKrew(to, version string, archives []archive) error {
+	t, err := template.ParseFiles("deploy/krew/krmflow.yaml")
+	if err != nil {
+		return err
+	}
+	return create(to, func(w io.Writer) error {
+		return t.Execute(w, struct {
+			Version  string
+			Archives []archive
+		}{version, archives})
+	})
+}
+
+// programName returns the name of the program in an archive.
+func programName(system string) string {
+	if system == "windows" {
+		return "krmflow.exe"
+	}
+	return "krmflow"
+}
+
+// forPlatform writes the archive of one platform and the list of what is in its program, and returns their names.
+func forPlatform(version, out, platform string, build []string) (names []string, err error) {
+	system, arch, _ := strings.Cut(platform, "/")
+	base := fmt.Sprintf("krmflow_%s_%s_%s", version, system, arch)
+	dir, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, programName(system))
+	if err := compile(version, system, arch, program, build); err != nil {
+		return nil, err
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	licenses, err := licensesOf(info.Deps)
+	if err != nil {
+		return nil, err
+	}
+	third := filepath.Join(dir, "THIRD-PARTY-LICENSES")
+	if err := os.WriteFile(third, licenses, 0o666); err != nil {
+		return nil, err
+	}
+	archive, pack := base+".tar.gz", packTar
+	if system == "windows" {
+		archive, pack = base+".zip", packZip
+	}
+	if err := pack(filepath.Join(out, archive), []string{program, "LICENSE", "NOTICE", "README.md", third}); err != nil {
+		return nil, err
+	}
+	bill := base + ".cdx.json"
+	return []string{archive, bill}, os.WriteFile(filepath.Join(out, bill), billOf(version, info), 0o666)
+}
+
+// compile builds the program. What git knows of the source does not get into it: that is not known to all who have the source.
+func compile(version, system, arch, program string, build []string) error {
+	args := append(build[1:len(build):len(build)], "-buildvcs=false", "-ldflags",
+		"-s -w -X github.com/krmflow/krmflow/internal/program.release="+version, "-o", program, "./cmd/krmflow")
+	cmd := exec.Command(build[0], args...)
+	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0")
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	return cmd.Run()
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// made is the time of all files in archives: the first one that both forms know.
+var made = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// packTar writes the files, without their folders, into an archive of the name to.
+func packTar(to string, files []string) error {
+	return create(to, func(w io.Writer) error {
+		zw, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // which is a level
+		tw := tar.NewWriter(zw)
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			h := &tar.Header{Name: filepath.Base(name), Mode: int64(modeOf(name)), Size: int64(len(data)), ModTime: made, Format: tar.FormatUSTAR}
+			if err := tw.WriteHeader(h); err != nil {
+				return err
+			}
+			if _, err := tw.Write(data); err != nil {
+				return err
+			}
+		}
+		if err := tw.Close(); err != nil {
+			return err
+		}
+		return zw.Close()
+	})
+}
+
+// packZip is packTar for Windows.
+func packZip(to string, files []string) error {
+	return create(to, func(w io.Writer) error {
+		zw := zip.NewWriter(w)
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			h := &zip.FileHeader{Name: filepath.Base(name), Method: zip.Deflate, Modified: made}
+			h.SetMode(modeOf(name))
+			f, err := zw.CreateHeader(h)
+			if err != nil {
+				return err
+			}
+			if _, err := f.Write(data); err != nil {
+				return err
+			}
+		}
+		return zw.Close()
+	})
+}
+
+// modeOf returns the mode of a file in an archive.
+func modeOf(name string) os.FileMode {
+	if strings.HasPrefix(filepath.Base(name), "krmflow") {
+		return 0o755
+	}
+	return 0o644
+}
+
+func create(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := write(f); err != nil {
+		return err
+	}
+	return f.Close()
+}
