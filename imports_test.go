@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"krm/function": values,
 	"output":       values,
 
-	"edit":      {"diag", "edit/inplace", "krm/yaml"},
+	"edit":      {"diag", "edit/inplace", "krm/function", "krm/yaml"},
 	"krm/chart": values,
 
 	"graph":     plus(values, "krm/function", "krm/chart"),

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,4 +157,22 @@ func FuzzEdit(f *testing.F) {
 			t.Errorf("namespace is %q in %q", ns, got)
 		}
 	})
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                     nil,
+		" a  b\tc\n":           {"a", "b", "c"},
+		`a 'b "c' "d 'e" f\ g`: {"a", `b "c`, "d 'e", "f g"},
+		`a"b"'c' ""`:           {"abc", ""},
+		"a # b\nc d#e":         {"a", "c", "d#e"},
+		`"a\"b" '\'`:           {`a"b`, `\`},
+	} {
+		if got, err := words(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+	if _, err := words("a 'b"); err == nil {
+		t.Error("a quote may stay open")
+	}
 }

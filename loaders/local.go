@@ -361,11 +361,14 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 		}
 		return content{data: data}, err
 	}
-	if text, ok := l.instead[abs]; ok {
-		if text == nil {
+	if text, ok := l.instead[abs]; ok && (l.unrestricted || diag.Within(abs, d.Real)) {
+		switch {
+		case text == nil:
 			return content{}, pathError(fs.ErrNotExist, as, abs)
+		case int64(len(text)) > limit:
+			return content{}, errTooLarge(as, limit)
 		}
-		return content{data: text}, nil
+		return content{data: text}, l.budget.take(int64(len(text)))
 	}
 	if rel, err := relative(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
 		// The common case. A symbolic link that stays inside is followed.
@@ -489,9 +492,13 @@ func regularSize(f *os.File, as string, limit int64) (int64, error) {
 	case !info.Mode().IsRegular():
 		return 0, fmt.Errorf("%q is not a regular file", as)
 	case info.Size() > limit:
-		return 0, fmt.Errorf("%q is larger than %d MiB", as, limit>>20)
+		return 0, errTooLarge(as, limit)
 	}
 	return info.Size(), nil
+}
+
+func errTooLarge(as string, limit int64) error {
+	return fmt.Errorf("%q is larger than %d MiB", as, limit>>20)
 }
 
 // readUnsized reads a file that says it is empty, as all files in /proc do. Some of those never end.

@@ -85,6 +85,35 @@ func TestRead(t *testing.T) {
 }
 
 // What one layer may read is decided anew for the next: the file is in memory, but not for everybody.
+// What is read instead of files is read as these are: ahead as well, and by those alone who may read the files.
+func TestInstead(t *testing.T) {
+	cwd := tree(t, map[string]string{"a/old.yaml": "old", "a/gone.yaml": "gone", "b/x.yaml": ""})
+	a := filepath.Join(cwd, "a")
+	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}, Instead: map[string][]byte{
+		filepath.Join(a, "old.yaml"): []byte("new"), filepath.Join(a, "made.yaml"): []byte("made"), filepath.Join(a, "gone.yaml"): nil,
+	}})
+	dir, _ := l.Root("a")
+	other, _ := l.Root("b")
+	defer dir.Close()
+	defer other.Close()
+	l.ReadAhead(1000, dir, "old.yaml", nil)
+	for path, want := range map[string]string{"old.yaml": "new", "made.yaml": "made"} {
+		if src, err := l.ReadUpTo(1000, dir, path); err != nil || string(src.Data) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	var missing *NotFoundError
+	if _, err := l.Read(dir, "gone.yaml"); !errors.As(err, &missing) {
+		t.Errorf("gone.yaml: %v", err)
+	}
+	if _, err := l.Read(other, "../a/made.yaml"); err == nil {
+		t.Error("a file is read from outside of its directory")
+	}
+	if _, err := NewLocal(t.Context(), Config{Instead: map[string][]byte{filepath.Join(a, "old.yaml"): []byte("new")}}).ReadUpTo(2, dir, "old.yaml"); err == nil {
+		t.Error("more is read than is asked for")
+	}
+}
+
 func TestReadIsRestrictedPerLayer(t *testing.T) {
 	cwd := tree(t, map[string]string{"a/x.yaml": "x", "b/y.yaml": "y"})
 	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}})

@@ -101,6 +101,7 @@ func (c *converter) convert() ([]byte, []*diag.Error, error) {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		name := canonical(root.Content[i].Value)
 		if f := (field{name, root.Content[i], root.Content[i+1]}); !isEmpty(f.value) {
+			f.value = c.faithful(f)
 			c.fields[name] = f
 		}
 	}
@@ -123,6 +124,37 @@ func (c *converter) convert() ([]byte, []*diag.Error, error) {
 	}
 	text, err := c.write(&file)
 	return text, c.notes, err
+}
+
+// faithful returns the value of a field so that a Composition holds what the Kustomization does: there, a plain y is a boolean, and a folded text
+// may come to stand where it folds otherwise. What has to be written anew for that loses its comments.
+func (c *converter) faithful(f field) *yaml.Node {
+	file, err := c.src.Value()
+	if err != nil {
+		c.errs.Add(err)
+		return f.value
+	}
+	want := file.Get(f.key.Value)
+	written, err := yaml.Marshal(mapping("x", f.value))
+	if err == nil && held(written).Equal(want) {
+		return f.value
+	}
+	anew := kyaml.AppendFile(nil, kyaml.MapOf(kyaml.Field{Key: "x", Value: want}))
+	var n yaml.Node
+	if err := yaml.Unmarshal(anew, &n); err != nil || !held(anew).Equal(want) {
+		c.refused(f, "what it says cannot be written in a Composition")
+		return f.value
+	}
+	return n.Content[0].Content[1]
+}
+
+// held returns the value of the one field of a text, as it is read in a Composition.
+func held(text []byte) kyaml.Value {
+	doc, err := (&kyaml.Source{Data: text}).Strict()
+	if err != nil {
+		return kyaml.Value{}
+	}
+	return doc.Value.Get("x")
 }
 
 // refuse reports the fields that a Composition cannot say.

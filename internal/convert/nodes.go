@@ -107,6 +107,10 @@ func expanded(n *yaml.Node) *yaml.Node {
 	}
 	c := *n
 	c.Anchor, c.Content = "", nil
+	if c.ShortTag() == "!!timestamp" { // which fields of text take as it is written, and documents as a time
+		c.SetString(c.Value)
+		c.Style = yaml.DoubleQuotedStyle
+	}
 	var merged []*yaml.Node
 	for i := 0; i < len(n.Content); i++ {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && n.Content[i].ShortTag() == "!!merge" {

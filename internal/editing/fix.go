@@ -8,22 +8,30 @@ import (
 )
 
 func (s *Session) fixCommand() *cobra.Command {
-	var vars bool
+	var vars, functions bool
 	cmd := &cobra.Command{
 		Use:   "fix",
 		Short: "Replace deprecated fields",
 		Long: `Replace deprecated fields: bases, imageTags, patchesJson6902, patchesStrategicMerge, commonLabels, env of generators and
 helmChartInflationGenerator. What is built stays the same. --vars replaces vars, too, in the files of resources and patches as well:
-what is built then may be something else, so compare.`,
-		Example: "  krmflow edit fix --dry-run",
+what is built then may be something else, so compare.
+
+--functions makes configurations of functions name the function in the field runtime, where they name it in an annotation or in metadata: in the
+file, also if it is a Composition, and in the files that its generators, transformers and validators name. The arguments of legacy exec
+plugins become those of the program. 'krmflow edit generate-catalog --strip-providers' moves functions into a catalog.`,
+		Example: "  krmflow edit fix --dry-run\n  krmflow edit fix --functions",
 		RunE: func(_ *cobra.Command, args []string) error {
 			edits := []edit.Edit{edit.Fix(s.told)}
+			if functions {
+				edits[0] = edit.FixFunctions(s.told)
+			}
 			if vars {
 				edits = append(edits, edit.ReplaceVars())
 			}
 			return s.add(edits...)
 		},
 	}
+	cmd.Flags().BoolVar(&functions, "functions", false, "name functions in the field runtime")
 	cmd.Flags().BoolVar(&vars, "vars", false, "turn vars into replacements")
 	return cmd
 }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// TestConvertedRendersTheSame converts every Kustomization of the trees of testdata, and of those in the folders that KRMFLOW_TREES lists:
+// the Composition in its place renders the same bytes. Those that cannot be converted stay as they are.
+func TestConvertedRendersTheSame(t *testing.T) {
+	trees := append([]string{"../../testdata/kustomize"}, filepath.SplitList(os.Getenv("KRMFLOW_TREES"))...)
+	for _, tree := range trees {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(tree)); err != nil {
+			t.Fatal(err)
+		}
+		same, refused := 0, map[string]int{}
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !slices.Contains(layerfile.Names, d.Name()) {
+				return err
+			}
+			if why := convertAndCompare(t, path); why == "" {
+				same++
+			} else {
+				refused[why]++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d Kustomizations converted", tree, same)
+		for why, n := range refused {
+			t.Logf("%d times: %s", n, why)
+		}
+		if same < 50 {
+			t.Errorf("%s: only %d Kustomizations were converted", tree, same)
+		}
+	}
+}
+
+// TestRandomConverted does the same with random trees.
+func TestRandomConverted(t *testing.T) {
+	generator := filepath.Join(t.TempDir(), "difftest")
+	if out, err := exec.Command("go", "build", "-o", generator, "../../internal/difftest").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const trees = 300
+	same := 0
+	for i := range trees {
+		text, err := exec.Command(generator, "-print", "-first", fmt.Sprint(i)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		for _, f := range txtar.Parse(text).Files {
+			path := filepath.Join(dir, f.Name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		matches, _ := filepath.Glob(filepath.Join(dir, "[kK]ustomization*"))
+		if len(matches) != 1 {
+			continue
+		}
+		if why := convertAndCompare(t, matches[0]); why == "" {
+			same++
+		} else if why != doesNotBuild {
+			t.Log(i, why)
+		}
+	}
+	if t.Logf("%d of %d trees converted", same, trees); same < trees/4 {
+		t.Error("those are too few")
+	}
+}
+
+const doesNotBuild = "does not build"
+
+// convertAndCompare converts a Kustomization that builds, and puts it back. It returns why it does not build, or cannot be converted.
+func convertAndCompare(t *testing.T, file string) string {
+	t.Helper()
+	dir := filepath.Dir(file)
+	want, why := runQuietly(t, "build", dir)
+	if why != "" {
+		return doesNotBuild
+	}
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, why := runQuietly(t, "convert", "composition", dir, "--replace"); why != "" {
+		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, old) {
+			t.Errorf("%s is not what it was: %v", file, err)
+		}
+		if strings.Contains(why, "renders something else") || strings.Contains(why, "does not render") {
+			t.Errorf("%s\n%s", why, old)
+		}
+		line, _, _ := strings.Cut(why, "\n")
+		_, line, _ = strings.Cut(line, layerfile.Names[0]+":")
+		_, line, _ = strings.Cut(line, ": ")
+		return line
+	}
+	composition := filepath.Join(dir, layerfile.CompositionNames[0])
+	if got, why := runQuietly(t, "build", dir); why != "" || got != want {
+		t.Errorf("%s: %s\n%s", dir, why, firstDifference(got, want))
+	}
+	if err := os.WriteFile(file, old, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(composition); err != nil {
+		t.Fatal(err)
+	}
+	return ""
+}
+
+// runQuietly returns what a command line prints, and its errors if it fails.
+func runQuietly(t *testing.T, args ...string) (out, why string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command("krmflow", append(args, "-q")...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(os.Environ(), "KRMFLOW_CACHE_DIR="+t.TempDir())
+	if err := cmd.Run(); err != nil {
+		why = stderr.String()
+	}
+	return stdout.String(), why
+}

@@ -1,0 +1,182 @@
+package edit
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// FixFunctions returns the edit that makes the configurations of functions say which function that is in the field runtime, where they say it in
+// an annotation or in metadata. It edits generators, transformers and validators of the file, and the files that these name. What
+// [Fix] does it does as well; a Composition has nothing of that.
+func FixFunctions(told func(from, to string)) Edit {
+	return func(k *Kustomization) error {
+		if !k.isComposition() {
+			if err := Fix(told)(k); err != nil {
+				return err
+			}
+		}
+		m := &mover{k, told, map[string]bool{}}
+		for _, field := range []string{"generators", "transformers", "validators"} {
+			if err := m.list(field); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// A mover moves the functions of one layer.
+type mover struct {
+	*Kustomization
+	told func(from, to string)
+	done map[string]bool // files
+}
+
+// list moves those of a list of configurations.
+func (m *mover) list(name string) error {
+	old := get(m.value, name)
+	entries := slices.Clone(old.Items())
+	for i, e := range entries {
+		at := diag.FieldPath([]any{name, i})
+		var err error
+		switch {
+		case e.Type() == yaml.Map:
+			entries[i], err = m.config(e, at)
+		case strings.Contains(e.Text(), "\n"):
+			var text []byte
+			if text, err = m.documents(at, []byte(e.Text())); err == nil && string(text) != e.Text() {
+				entries[i] = yaml.Str(string(text))
+			}
+		case e.Text() != "":
+			err = m.file(e.Text())
+		}
+		if err != nil {
+			e := *diag.AsError(err)
+			e.Field = strings.TrimSuffix(at+": "+e.Field, ": ")
+			return &e
+		}
+	}
+	if is := yaml.SeqOf(entries...); len(entries) > 0 && !is.Equal(old) {
+		m.value = put(m.value, name, is)
+	}
+	return nil
+}
+
+// file moves those of a file, once. What is remote, a folder or no file of configurations stays as it is.
+func (m *mover) file(name string) error {
+	if m.IsRemote(name) || !m.IsFile(name) || m.done[path.Clean(name)] {
+		return nil
+	}
+	m.done[path.Clean(name)] = true
+	data, err := m.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	text, err := m.documents(name, data)
+	if err != nil {
+		e := *diag.AsError(err)
+		e.Msg = name + ": " + e.Msg
+		return &e
+	}
+	return m.WriteFile(name, text)
+}
+
+// documents moves those of all documents of a text.
+func (m *mover) documents(name string, text []byte) ([]byte, error) {
+	var all []byte
+	for _, part := range parts(text) {
+		d, err := inplace.Parse(name, part, []string{"apiVersion", "kind", "metadata", function.PlaceRuntime})
+		if err != nil || !d.Value().Exists() { // nothing that is a configuration
+			all = append(all, part...)
+			continue
+		}
+		v, err := m.config(d.Value(), name)
+		if err == nil && !v.Equal(d.Value()) {
+			d, err = d.With(v)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d.Text()...)
+	}
+	return all, nil
+}
+
+// parts splits a text behind each line that separates documents.
+func parts(text []byte) (list [][]byte) {
+	start, at := 0, 0
+	for line := range strings.Lines(string(text)) {
+		at += len(line)
+		rest, separates := strings.CutPrefix(line, "---")
+		if rest = strings.TrimSpace(rest); separates && (rest == "" || rest[0] == '#') {
+			list = append(list, text[start:at])
+			start = at
+		}
+	}
+	return append(list, text[start:])
+}
+
+// config returns a configuration with its function in runtime, and the arguments of a legacy program in that.
+func (m *mover) config(v yaml.Value, name string) (yaml.Value, error) {
+	if v.Get("apiVersion").Text() == "builtin" || v.Get("kind").Text() == "" {
+		return v, nil
+	}
+	in, err := function.ReadInline(v, nil)
+	switch {
+	case err != nil:
+		return v, err
+	case in == nil:
+		return m.legacy(v, name)
+	case in.Starlark != "" || len(in.Deprecated()) == 0:
+		return v, nil
+	}
+	runtime, err := named(v, in)
+	if err != nil {
+		return v, err
+	}
+	for _, place := range in.Deprecated() {
+		v = withoutPlace(v, place)
+		m.told(name+": "+place, function.PlaceRuntime)
+	}
+	if !v.Get(function.PlaceRuntime).Exists() && !v.Get(function.PlaceProvider).Exists() {
+		v = v.With(function.PlaceRuntime, runtime)
+	}
+	return v, nil
+}
+
+// named returns what a configuration says about its function in the strongest place, as it is written there.
+func named(v yaml.Value, in *function.Inline) (yaml.Value, error) {
+	switch place := in.Places[0]; place {
+	case function.PlaceAnnotation, function.PlaceAnnotation2:
+		doc, err := (&yaml.Source{File: place, Data: []byte(v.At("metadata", "annotations", place).Text())}).Strict()
+		if err != nil {
+			return yaml.Value{}, err
+		}
+		return doc.Value, nil
+	case function.PlaceConfigFn:
+		return v.At("metadata", "configFn"), nil
+	}
+	return in.Value(), nil
+}
+
+// withoutPlace removes the place in which a configuration names its function, and what is empty then.
+func withoutPlace(v yaml.Value, place string) yaml.Value {
+	meta := v.Get("metadata")
+	if place == function.PlaceConfigFn {
+		meta = meta.Without("configFn")
+	} else if rest := meta.Get("annotations").Without(place); rest.Len() > 0 {
+		meta = meta.With("annotations", rest)
+	} else {
+		meta = meta.Without("annotations")
+	}
+	if meta.Len() == 0 {
+		return v.Without("metadata")
+	}
+	return v.With("metadata", meta)
+}
