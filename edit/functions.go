@@ -48,7 +48,7 @@ func (m *mover) list(name string) error {
 		switch {
 		case e.Type() == yaml.Map:
 			entries[i], err = m.config(e, at)
-		case strings.Contains(e.Text(), "\n"):
+		case strings.Contains(e.Text(), "\n") || strings.HasPrefix(e.Text(), "{"): // what it holds, and no path
 			var text []byte
 			if text, err = m.documents(at, []byte(e.Text())); err == nil && string(text) != e.Text() {
 				entries[i] = yaml.Str(string(text))

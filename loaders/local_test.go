@@ -84,7 +84,6 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What one layer may read is decided anew for the next: the file is in memory, but not for everybody.
 // What is read instead of files is read as these are: ahead as well, and by those alone who may read the files.
 func TestInstead(t *testing.T) {
 	cwd := tree(t, map[string]string{"a/old.yaml": "old", "a/gone.yaml": "gone", "b/x.yaml": ""})
@@ -114,6 +113,7 @@ func TestInstead(t *testing.T) {
 	}
 }
 
+// What one layer may read is decided anew for the next: the file is in memory, but not for everybody.
 func TestReadIsRestrictedPerLayer(t *testing.T) {
 	cwd := tree(t, map[string]string{"a/x.yaml": "x", "b/y.yaml": "y"})
 	l := NewLocal(t.Context(), Config{Cwd: cwd, Roots: []string{"."}})

@@ -44,6 +44,9 @@ so remove the kustomization file behind it, or let --replace do it.`,
 }
 
 func (a *app) convert(cmd *cobra.Command, dir, dest string, replace bool) error {
+	if loaders.IsRemote(dir) && !loaders.Exists(dir) {
+		return usageError(fmt.Errorf("%s is remote: convert a directory of this machine", diag.Redact(dir)))
+	}
 	plan, before, err := a.rendered(cmd, dir)
 	if err != nil {
 		return err

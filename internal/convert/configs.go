@@ -30,7 +30,7 @@ func (c *converter) configs(f field) {
 				continue
 			}
 			item := *e
-			c.items = append(c.items, &item)
+			c.append(&item, &item)
 		}
 	}
 }

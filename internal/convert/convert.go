@@ -5,7 +5,6 @@ package convert
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -32,9 +31,6 @@ type Composition struct {
 // Directory converts the Kustomization of a directory of this machine. files reads what it names, and layers are all files that it is made
 // of: they tell whether one of them configures what fields do to which kinds. The error joins one for each field that cannot be converted.
 func Directory(files *loaders.Local, dir string, layers []*yaml.Source) (*Composition, error) {
-	if loaders.IsRemote(dir) && !loaders.Exists(dir) {
-		return nil, fmt.Errorf("%s is remote: convert a directory of this machine", diag.Redact(dir))
-	}
 	in, err := files.Root(dir)
 	if err != nil {
 		return nil, err

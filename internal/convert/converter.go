@@ -24,9 +24,11 @@ type converter struct {
 
 	fields map[string]field // by the name that kustomize writes
 	items  []*yaml.Node
-	names  map[string]bool // KIND/NAME of items
-	notes  []*diag.Error
-	errs   diag.Mistakes
+	// comment is what stands above the next item.
+	comment string
+	names   map[string]bool // KIND/NAME of items
+	notes   []*diag.Error
+	errs    diag.Mistakes
 }
 
 // A field is a top-level field of the file that says something.
@@ -109,14 +111,10 @@ func (c *converter) convert() ([]byte, []*diag.Error, error) {
 	c.reserve()
 	for _, f := range order {
 		if have, ok := c.fields[f.name]; ok {
-			before := len(c.items)
+			c.comment = lines(c.comment, have.key.HeadComment, have.key.LineComment, have.value.HeadComment)
+			have.value.HeadComment = ""
 			f.to(c, have)
-			if len(c.items) > before {
-				first := c.items[before]
-				first.HeadComment = lines(have.key.HeadComment, first.HeadComment)
-				last := c.items[len(c.items)-1]
-				last.FootComment = lines(last.FootComment, have.key.FootComment)
-			}
+			c.comment = lines(c.comment, have.key.FootComment)
 		}
 	}
 	if err := errors.Join(c.errs.Errors()...); err != nil {
@@ -204,7 +202,7 @@ func (c *converter) write(file *yaml.Node) ([]byte, error) {
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	e.CompactSeqIndent()
-	err := e.Encode(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{m}, HeadComment: file.HeadComment, FootComment: file.FootComment})
+	err := e.Encode(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{m}, HeadComment: file.HeadComment, FootComment: lines(c.comment, file.FootComment)})
 	if err == nil {
 		err = e.Close()
 	}

@@ -25,10 +25,17 @@ func (c *converter) add(apiVersion, kind, hint string, namespace, from *yaml.Nod
 		meta = inline("name", name, "namespace", namespace)
 	}
 	item := mapping(append([]any{"apiVersion", text(apiVersion), "kind", text(kind), "metadata", meta}, fields...)...)
-	if from != nil {
-		item.HeadComment, item.FootComment = from.HeadComment, from.FootComment
-		from.HeadComment, from.FootComment = "", ""
+	if from == nil {
+		from = item
 	}
+	c.append(item, from)
+}
+
+// append adds an item. The comments of the entry that it comes from stand above it, and what is below that one above the next item.
+func (c *converter) append(item, from *yaml.Node) {
+	above, below := lines(c.comment, from.HeadComment), from.FootComment
+	from.HeadComment, from.FootComment = "", ""
+	item.HeadComment, c.comment = above, below
 	c.items = append(c.items, item)
 }
 
@@ -229,7 +236,9 @@ func (c *converter) entries(f field, kind, key string) {
 		return
 	}
 	for _, e := range f.value.Content {
-		c.builtin(kind, path.Base(getText(e, "name")), e, key, e)
+		name, _, _ := strings.Cut(getText(e, "name"), "@")
+		name, _, _ = strings.Cut(path.Base(name), ":")
+		c.builtin(kind, name, e, key, e)
 	}
 }
 
