@@ -114,7 +114,6 @@ var commands = []struct {
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},
 	{"localize", localizeCommand, true},
-	{"convert", convertCommand, true},
 	{"version", versionCommand, false},
 	{"bench", benchCommand, false},
 	{"executor", executorCommand, false},
@@ -122,6 +121,7 @@ var commands = []struct {
 	{"trust", trustCommand, false},
 	{"lint", lintCommand, false},
 	{"catalog", catalogCommand, false},
+	{"convert", convertCommand, false},
 	{"create", createCommand, false},
 	{"edit", editCommand, false},
 }
