@@ -59,8 +59,8 @@ Nothing is executed.`,
 			}
 			a.refetches, a.copies, a.locked = true, true, true
 			defer func() {
-				if c := a.opts.Sources.Cache; c != nil {
-					err = errors.Join(err, c.Close())
+				if s := a.opts.Sources; s != nil && s.Cache != nil { // which are there when planning has begun
+					err = errors.Join(err, s.Cache.Close())
 				}
 			}()
 			if err := a.fetchAll(cmd, args); err != nil {
