@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
@@ -15,32 +16,38 @@ func fetchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch [DIR...]",
 		Short: "Fetch what is remote into the cache, and do nothing else",
-		Long: `Plan the directories, so that everything remote that they need is in the cache, and print what that is. With it there, and a lock file,
-later runs need no network. Nothing is executed.`,
+		Long: `Plan the directories, so that everything remote that they need is in the cache, also the programs of functions that may run, and print
+what that is. With it there, and a lock file, later runs need no network. Images of functions are left to podman or docker. Nothing is
+executed.`,
 		Example: "  krmflow fetch -R overlays\n  krmflow build overlays/prod --offline",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.noCache {
 				return usageError(errors.New("--no-cache keeps nothing, and krmflow fetch does nothing else"))
 			}
 			a.refetches = true
-			return a.fetchAll(cmd, args)
+			return a.fetchAll(cmd, args, true)
 		},
 	}
 	a.registerRendering(cmd)
 	return cmd
 }
 
-// fetchAll plans the directories and prints what was fetched for that.
-func (a *app) fetchAll(cmd *cobra.Command, args []string) error {
+// fetchAll plans the directories, fetches the programs of functions if they are wanted, and prints what was fetched.
+func (a *app) fetchAll(cmd *cobra.Command, args []string, programs bool) error {
 	_, plan, err := a.planRoots(cmd, args)
 	if err != nil {
 		return err
 	}
+	list := plan.Fetched()
+	if programs {
+		found, failed := render.Fetch(cmd.Context(), plan, a.opts)
+		list, err = append(list, found...), failed
+	}
 	var b strings.Builder
-	for _, f := range plan.Fetched() {
+	for _, f := range list {
 		fmt.Fprintf(&b, "fetched %s  %s\n", diag.OneLine(f.Reference), f.Version)
 	}
-	return errors.Join(a.print(diag.Sanitise(b.String())), plan.Err(), a.strictError())
+	return errors.Join(a.print(diag.Sanitise(b.String())), plan.Err(), err, a.strictError())
 }
 
 func vendorCommand(a *app) *cobra.Command {
@@ -63,7 +70,7 @@ Nothing is executed.`,
 					err = errors.Join(err, s.Cache.Close())
 				}
 			}()
-			if err := a.fetchAll(cmd, args); err != nil {
+			if err := a.fetchAll(cmd, args, false); err != nil {
 				return err
 			}
 			if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) && !a.seen.Any() {
