@@ -61,7 +61,7 @@ functions are those of build; kustomize gets those that it has, too.`,
 	fs.BoolVarP(&a.recursive, "recursive", "R", false, "measure every Kustomization and Composition at or below the directories together")
 	fs.StringVar(&o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH)")
 	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
-	fs.Var((*options.Repeated)(&o.Trees), "tree", "generated tree to measure; may be options.Repeated (default: all, and the growth of flat trees)")
+	fs.Var((*options.Repeated)(&o.Trees), "tree", "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
 	fs.StringVar(&o.Function, "function", "", "program that copies a ResourceList, to measure one more tree with calls of it")
 	fs.IntVarP(&o.Runs, "runs", "n", 5, "how often each program builds a tree, after a first time whose output is compared")
 	fs.DurationVar(&o.Budget, "budget", 0, "how long kustomize may take for a tree, all runs together (default 1m)")

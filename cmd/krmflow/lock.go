@@ -66,7 +66,7 @@ use them. Nothing is executed.`,
 	}
 	a.registerRendering(cmd)
 	fs := cmd.Flags()
-	fs.Var((*options.Repeated)(&u.Names), "update", "ask again what this reference stands for (with or without ?ref=), or all that the directories use; may be options.Repeated")
+	fs.Var((*options.Repeated)(&u.Names), "update", "ask again what this reference stands for (with or without ?ref=), or all that the directories use; may be repeated")
 	fs.Lookup("update").NoOptDefVal = everything
 	fs.BoolVar(&u.Prune, "prune", false, "remove entries that the directories do not use")
 	fs.BoolVar(&check, "check", false, "write nothing, exit with 10 if the lock file would change")
