@@ -66,7 +66,11 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.Log.End()
-		done <- report(end, seeUsage(used, err))
+		code := report(end, seeUsage(used, err))
+		if t := a.Tally; t.All > 0 {
+			end.Roots(t.What, t.Done, t.All)
+		}
+		done <- code
 	}()
 	return await(ctx, a, done, end)
 }

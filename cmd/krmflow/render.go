@@ -62,6 +62,9 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx := cmd.Context()
 	roots, plan, err := c.PlanRoots(cmd, args)
+	if len(roots) > 1 || c.Recursive {
+		c.Tally.All, c.Tally.What = len(roots), "rendered"
+	}
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,12 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
 	}
-	return r.finish(ctx, err, c.StrictError)
+	done := len(roots) - len(r.missing)
+	err = r.finish(ctx, err, c.StrictError)
+	if r.committed {
+		c.Tally.Done = done
+	}
+	return err
 }
 
 // drift compares the plan with the one in a file, if there is a file.
@@ -122,6 +130,8 @@ type rendering struct {
 	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
+
+	committed bool // what the run made is visible, or was compared
 }
 
 func (r *rendering) event(e scheduler.Event) {
@@ -158,6 +168,7 @@ func (r *rendering) finish(ctx context.Context, failed error, strict func() erro
 		return errors.Join(failed, err)
 	}
 	err := r.to.Commit()
+	r.committed = err == nil || errors.Is(err, sink.ErrChanged)
 	if failed != nil && errors.Is(err, sink.ErrChanged) {
 		e := *diag.AsError(err)
 		e.Err = nil // a root that failed counts more than an output that would change

@@ -44,6 +44,11 @@ type App struct {
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.
 	Instead map[string][]byte
+	// Tally is what the last line says, if All is not 0: of so many roots, these were done, and what that means.
+	Tally struct {
+		All, Done int
+		What      string
+	}
 	// MoreEdits are the command lines of edit behind the first one.
 	MoreEdits [][]string
 

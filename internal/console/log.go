@@ -83,14 +83,23 @@ func (l *Logger) print(w planner.Warning) {
 	}
 }
 
-// Planned prints the warnings of a plan.
+// Planned prints the warnings of a plan. Of more than a few that say the same of different places, people get one.
 func (l *Logger) Planned(plan *planner.Plan) {
-	for _, w := range plan.Warnings {
-		l.Warn(w)
+	all := make([]error, len(plan.Warnings))
+	for i, w := range plan.Warnings {
+		all[i] = &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}
+	}
+	told := all
+	if !l.json {
+		told = alike(all)
+	}
+	for _, err := range told {
+		e := diag.AsError(err)
+		l.Warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.warnings += plan.MoreWarnings
+	l.warnings += len(all) - len(told) + plan.MoreWarnings
 	l.hidden += plan.MoreWarnings
 }
 

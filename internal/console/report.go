@@ -19,13 +19,80 @@ type Reporter struct {
 	JSON bool
 }
 
-// PrintEach prints each of the errors that err joins. What is long is cut.
+// PrintEach prints each of the errors that err joins. What is long is cut. Of more than three errors that say the same of different
+// places, people get one message.
 func (r Reporter) PrintEach(err error) {
+	errs := flatten(nil, err)
+	if !r.JSON {
+		errs = alike(errs)
+	}
 	var list diag.Mistakes
-	list.Add(err)
+	list.Add(errors.Join(errs...))
 	for _, problem := range list.Errors() {
 		r.Print(short(problem))
 	}
+}
+
+// flatten appends the errors that err joins.
+func flatten(errs []error, err error) []error {
+	many, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return errs
+	case !ok:
+		return append(errs, err)
+	}
+	for _, e := range many.Unwrap() {
+		errs = flatten(errs, e)
+	}
+	return errs
+}
+
+// fewAlike is how many errors that are alike are told one by one.
+const fewAlike = 3
+
+// alike makes one of the errors that differ in their files alone, if they are many.
+func alike(errs []error) []error {
+	type cause struct{ field, msg string }
+	places := map[cause][]string{}
+	files := map[cause]map[string]bool{}
+	for _, err := range errs {
+		e := atPlace(err)
+		c := cause{e.Field, e.Msg}
+		if e.Pos.File == "" || files[c][e.Pos.File] {
+			continue
+		}
+		if files[c] == nil {
+			files[c] = map[string]bool{}
+		}
+		files[c][e.Pos.File] = true
+		places[c] = append(places[c], e.Pos.String())
+	}
+	var kept []error
+	told := map[cause]bool{}
+	for _, err := range errs {
+		e := *atPlace(err)
+		c := cause{e.Field, e.Msg}
+		switch {
+		case e.Pos.File == "" || len(places[c]) <= fewAlike:
+			kept = append(kept, err)
+		case !told[c]:
+			told[c] = true
+			e.Hints, e.Err = slices.Clip(e.Hints), err
+			kept = append(kept, e.Hint("and %d more like it, at %s", len(places[c])-1, diag.Some(places[c][1:])))
+		}
+	}
+	return kept
+}
+
+// Roots tells, as the last line of a run of several roots, how many of them are done.
+func (r Reporter) Roots(what string, done, all int) {
+	if r.JSON {
+		z := zerolog.New(r.W).With().Timestamp().Logger()
+		z.Info().Int("roots", all).Int(what, done).Msg("roots")
+		return
+	}
+	fmt.Fprintf(r.W, "%d of %s %s\n", done, diag.Plural(all, "root"), what)
 }
 
 // What a message may have: the text of the input in it may be long.
