@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
@@ -45,6 +47,7 @@ was changed since krmflow wrote it, unless you add --force.`,
 		RunE:    c.run,
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
@@ -63,7 +66,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	ctx := cmd.Context()
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if len(roots) > 1 || c.Recursive {
-		c.Tally.All, c.Tally.What = len(roots), "rendered"
+		c.Tally.All, c.Tally.What = roots.Dirs(), "rendered"
 	}
 	if err != nil {
 		return err
@@ -91,11 +94,8 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
 	}
-	done := len(roots) - len(r.missing)
 	err = r.finish(ctx, err, c.StrictError)
-	if r.committed {
-		c.Tally.Done = done
-	}
+	c.Tally.Made, c.Tally.Missing = r.committed, slices.Collect(maps.Keys(r.missing))
 	return err
 }
 

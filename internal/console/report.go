@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/reports"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/rs/zerolog"
 )
@@ -17,35 +18,32 @@ import (
 type Reporter struct {
 	W    io.Writer
 	JSON bool
+	// Found is called with each error, for reports; it may be nil.
+	Found func(reports.Finding)
 }
 
 // PrintEach prints each of the errors that err joins. What is long is cut. Of more than three errors that say the same of different
 // places, people get one message.
 func (r Reporter) PrintEach(err error) {
-	errs := flatten(nil, err)
+	errs := slices.Collect(diag.Each(err))
+	for _, err := range errs {
+		r.found(err)
+	}
 	if !r.JSON {
 		errs = alike(errs)
 	}
 	var list diag.Mistakes
 	list.Add(errors.Join(errs...))
 	for _, problem := range list.Errors() {
-		r.Print(short(problem))
+		r.print(short(problem))
 	}
 }
 
-// flatten appends the errors that err joins.
-func flatten(errs []error, err error) []error {
-	many, ok := err.(interface{ Unwrap() []error })
-	switch {
-	case err == nil:
-		return errs
-	case !ok:
-		return append(errs, err)
+func (r Reporter) found(err error) {
+	if r.Found != nil {
+		e := atPlace(short(err))
+		r.Found(reports.Finding{Level: reports.Error, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
 	}
-	for _, e := range many.Unwrap() {
-		errs = flatten(errs, e)
-	}
-	return errs
 }
 
 // fewAlike is how many errors that are alike are told one by one.
@@ -129,6 +127,11 @@ func truncate(line string) string {
 
 // Print prints err as one error.
 func (r Reporter) Print(err error) {
+	r.found(err)
+	r.print(err)
+}
+
+func (r Reporter) print(err error) {
 	if r.JSON {
 		z := zerolog.New(r.W).With().Timestamp().Logger()
 		ev := z.Error()
