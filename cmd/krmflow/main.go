@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
@@ -121,8 +123,12 @@ func newCommand(a *app.App, args []string) *cobra.Command {
 		for _, c := range commands {
 			root.AddCommand(c.make(a))
 		}
+		root.AddCommand(docsCommand(a))
 		root.InitDefaultCompletionCmd()
 		root.InitDefaultHelpCmd()
+		if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+			help.Complete(root)
+		}
 	}
 	for _, c := range root.Commands() {
 		switch {
@@ -163,6 +169,7 @@ func rootCommand(a *app.App) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.SetUsageFunc(help.Usage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	return root
 }
