@@ -204,7 +204,8 @@ func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error
 	return nil
 }
 
-// write replaces the file in one step. A link is followed, and the file keeps its permissions.
+// write replaces the file in one step. A link is followed. What the user may not write stays as it is, although the directory could get another file
+// of its name.
 func write(path string, apply func([]byte) ([]byte, error)) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -214,13 +215,14 @@ func write(path string, apply func([]byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	if err := output.EditFile(path, info.Mode().Perm(), apply); err != nil {
-		return err
+	if info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return diag.Errorf(diag.Pos{File: path}, "", "cannot be written: %w", errors.Unwrap(err))
+		}
+		f.Close()
 	}
-	if after, err := os.Stat(path); err == nil && after.Mode() != info.Mode() { // the umask took some
-		return os.Chmod(path, info.Mode().Perm())
-	}
-	return nil
+	return output.EditFile(path, info.Mode().Perm(), apply)
 }
 
 // parse parses a file and checks that it is a Kustomization, a Component or a Composition.

@@ -41,6 +41,11 @@ func (n Name) ExitStatus(code int) int {
 	return code
 }
 
+// Example returns lines of commands that begin with krmflow, in the words with which a user calls the program.
+func (n Name) Example(lines string) string {
+	return strings.ReplaceAll(lines, "  krmflow ", "  "+n.String()+" ")
+}
+
 // ExitHelp returns what help says of the exit status; codes is what it says of krmflow's.
 func (n Name) ExitHelp(codes string) string {
 	if n.kustomize {
