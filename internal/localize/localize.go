@@ -66,6 +66,9 @@ func Run(files *loaders.Local, o Options) (dest, root string, err error) {
 		return "", "", fmt.Errorf("%s exists: the copy needs a directory of its own", dest)
 	}
 	staging, err := os.MkdirTemp(filepath.Dir(dest), ".krmflow-localize-")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", diag.Errorf(diag.Pos{}, "", "%s cannot be made: there is no directory %s", dest, filepath.Dir(dest)).Hint("make that first")
+	}
 	if err != nil {
 		return "", "", err
 	}
