@@ -61,6 +61,7 @@ type Session struct {
 // Commands returns the commands. cmd gets their common flags.
 func (s *Session) Commands(cmd *cobra.Command) []*cobra.Command {
 	s.flags(cmd.PersistentFlags())
+	cmd.PersistentPreRunE = s.betweenEdits
 	return []*cobra.Command{s.addCommand(), s.setCommand(), s.removeCommand(), s.fixCommand(), s.listCommand()}
 }
 
@@ -77,6 +78,22 @@ func (s *Session) Refuse(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	return nil
+}
+
+// isEdit is the annotation of commands that make an edit.
+const isEdit = "edit"
+
+var errBetween = errors.New(Separator + " stands between two edits")
+
+// betweenEdits returns an error if a command stands beside [Separator] and makes no edit.
+func (s *Session) betweenEdits(cmd *cobra.Command, _ []string) error {
+	switch {
+	case len(s.More) == 0 || cmd.Annotations[isEdit] != "":
+		return nil
+	case cmd.HasSubCommands():
+		return s.Usage(errBetween)
+	}
+	return s.Usage(fmt.Errorf("%w: %s is none", errBetween, cmd.Name()))
 }
 
 // group returns a command that has others below it.
@@ -103,7 +120,7 @@ func (s *Session) noSuchCommand(cmd *cobra.Command, args []string) error {
 // command returns a command that makes one edit of its arguments.
 func (s *Session) command(use, short, example string, edit func(args []string) (edit.Edit, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Example: example,
+		Use: use, Short: short, Example: example, Annotations: map[string]string{isEdit: "true"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			e, err := edit(args)
 			if err != nil {
@@ -131,7 +148,7 @@ func (s *Session) add(edits ...edit.Edit) error {
 
 // read reads one more edit.
 func (s *Session) read(args []string) error {
-	n := len(s.edits)
+	n, dir := len(s.edits), s.dir
 	cmd := s.group("edit", "")
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return s.FlagError(err) })
@@ -142,8 +159,11 @@ func (s *Session) read(args []string) error {
 	if err := cmd.Execute(); err != nil {
 		return err
 	}
-	if len(s.edits) == n {
-		return s.Usage(fmt.Errorf("%s must be followed by an edit", Separator))
+	switch {
+	case len(s.edits) == n: // it has asked for help
+		return s.Usage(errBetween)
+	case dir != "" && dir != s.dir:
+		return s.Usage(fmt.Errorf("the edits of one command are of one directory, not %s and %s", dir, s.dir))
 	}
 	return nil
 }
