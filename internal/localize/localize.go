@@ -62,6 +62,7 @@ func Run(files *loaders.Local, o Options) (dest, root string, err error) {
 	if dest = o.Dest; dest == "" {
 		dest = name(o.Target, target)
 	}
+	dest = filepath.Clean(dest)
 	if _, err := os.Lstat(dest); err == nil {
 		return "", "", fmt.Errorf("%s exists: the copy needs a directory of its own", dest)
 	}
