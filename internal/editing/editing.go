@@ -189,7 +189,16 @@ func (s *Session) run() error {
 	if s.dryRun {
 		return s.preview(path, apply)
 	}
-	if err := write(path, apply); err != nil {
+	err = write(path, func(old []byte) ([]byte, error) {
+		text, err := apply(old)
+		for _, o := range s.others { // all are written, or none
+			if _, denied := replaceable(o.path); err == nil {
+				err = denied
+			}
+		}
+		return text, err
+	})
+	if err != nil {
 		return err
 	}
 	for _, o := range s.others {
@@ -224,25 +233,33 @@ func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error
 	return nil
 }
 
-// write replaces the file in one step. A link is followed. What the user may not write stays as it is, although the directory could get another file
-// of its name.
+// write replaces a file in one step. A link is followed.
 func write(path string, apply func([]byte) ([]byte, error)) error {
+	path, err := replaceable(path)
+	if err != nil {
+		return err
+	}
+	return output.EditFile(path, 0o666, apply)
+}
+
+// replaceable returns the path of a file without links. What the user may not write is not replaced, although its directory could get another file of
+// its name.
+func replaceable(path string) (string, error) {
 	path, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		err = output.CheckFile(path)
+	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	info, err := os.Stat(path)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // opening it could wait for ever
+		return path, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		return "", diag.Errorf(diag.Pos{File: path}, "", "cannot be written: %w", errors.Unwrap(err))
 	}
-	if info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return diag.Errorf(diag.Pos{File: path}, "", "cannot be written: %w", errors.Unwrap(err))
-		}
-		f.Close()
-	}
-	return output.EditFile(path, info.Mode().Perm(), apply)
+	return path, f.Close()
 }
 
 // parse parses a file and checks that it is a Kustomization, a Component or a Composition.

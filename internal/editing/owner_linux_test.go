@@ -71,3 +71,31 @@ func asNobody(do func() error) error {
 	}
 	return do()
 }
+
+// Where one of several files cannot be written, none is.
+func TestReadOnlyOther(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{
+		"kustomization.yaml": "transformers: [fn.yaml]\n",
+		"fn.yaml":            "apiVersion: a/v1\nkind: Fn\nmetadata:\n  name: x\n  configFn: {exec: {path: ./fn}}\n",
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, mode := range map[string]os.FileMode{filepath.Dir(dir): 0o777, dir: 0o777, filepath.Join(dir, "kustomization.yaml"): 0o666, filepath.Join(dir, "fn.yaml"): 0o444} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := asNobody(func() error { return runEdit(dir, []string{"fix", "--functions"}) })
+	if want := filepath.Join(dir, "fn.yaml") + ": cannot be written: permission denied"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	for name, text := range files {
+		if is, err := os.ReadFile(filepath.Join(dir, name)); string(is) != text {
+			t.Errorf("%s holds %q, %v", name, is, err)
+		}
+	}
+}
