@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"sigs.k8s.io/kustomize/api/hasher"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
@@ -66,7 +67,9 @@ metadata: {name: c}
 	rs[0].NeedsHash, rs[2].NeedsHash = true, true
 	list := krm.NewList(slices.Clone(rs)...)
 	var warnings []string
-	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	warn := func(_ diag.Code, format string, args ...any) {
+		warnings = append(warnings, fmt.Sprintf(format, args...))
+	}
 	if err := new(HashTransformer).Transform(list, warn); err != nil {
 		t.Fatal(err)
 	}

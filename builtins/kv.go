@@ -62,7 +62,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 			continue
 		}
 		if !ok || key == "" {
-			errs = append(errs, fmt.Errorf("literals[%d]: must be of the form key=value", i))
+			errs = append(errs, diag.BadLiteral.Errorf("literals[%d]: must be of the form key=value", i))
 			continue
 		}
 		all = append(all, keyValue{key: key, value: unquote(value), from: fmt.Sprintf("literals[%d]", i)})
@@ -88,10 +88,10 @@ func checkKeys(all []keyValue) (errs []error) {
 	seen := make(map[string]string, len(all))
 	for _, kv := range all {
 		if first, ok := seen[kv.key]; ok && kv.line {
-			errs = append(errs, fmt.Errorf("%s: its key is already given by %s", kv.from, first))
+			errs = append(errs, diag.DuplicateKey.Errorf("%s: its key is already given by %s", kv.from, first))
 			continue
 		} else if ok {
-			errs = append(errs, fmt.Errorf("%s: key %q is already given by %s", kv.from, kv.key, first))
+			errs = append(errs, diag.DuplicateKey.Errorf("%s: key %q is already given by %s", kv.from, kv.key, first))
 			continue
 		}
 		seen[kv.key] = kv.from
@@ -114,11 +114,11 @@ func parseFileSource(text string) (key, name string, err error) {
 	case !ok:
 		return path.Base(text), text, nil
 	case strings.Contains(name, "="):
-		return "", "", fmt.Errorf("must be of the form path or key=path, with no further '='")
+		return "", "", diag.BadFileArgument.Errorf("must be of the form path or key=path, with no further '='")
 	case key == "":
-		return "", "", fmt.Errorf("no key before '='")
+		return "", "", diag.BadFileArgument.Errorf("no key before '='")
 	case name == "":
-		return "", "", fmt.Errorf("no path after '='")
+		return "", "", diag.BadFileArgument.Errorf("no path after '='")
 	}
 	return key, name, nil
 }
@@ -144,10 +144,10 @@ func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 		pos := diag.Pos{File: src.File, Line: n}
 		switch {
 		case len(line) >= maxEnvLine:
-			return nil, diag.Errorf(pos, "", "line of more than %s", diag.Size(maxEnvLine)).
+			return nil, diag.Errorf(pos, "", "line of more than %s", diag.Size(maxEnvLine)).With(diag.BadEnvFile).
 				Hint("files takes longer values: KEY=PATH")
 		case !utf8.ValidString(line):
-			return nil, diag.Errorf(pos, "", "line is not valid UTF-8")
+			return nil, diag.Errorf(pos, "", "line is not valid UTF-8").With(diag.BadEnvFile)
 		}
 		line = strings.TrimLeftFunc(strings.TrimSuffix(line, "\r"), unicode.IsSpace)
 		key, value, _ := strings.Cut(line, "=")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -44,7 +45,7 @@ func (t *PatchTransformer) Configure(env Env) error {
 	case t.Patch == "" && t.Path == "":
 		return errors.Join(notGiven("one of path and patch must be given"), err)
 	case t.Patch != "" && t.Path != "":
-		return errors.Join(errors.New("path and patch cannot both be given"), err)
+		return errors.Join(diag.Exclusive.Errorf("path and patch cannot both be given"), err)
 	case t.Patch != "":
 		return errors.Join(t.configure(env, &yaml.Source{Data: []byte(t.Patch)}), err)
 	}
@@ -78,7 +79,7 @@ func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	}
 	env.parsed(src)
 	if t.Target != nil && len(docs) > 1 {
-		return errors.New("a patch with a target must be one document")
+		return diag.PatchForm.Errorf("a patch with a target must be one document")
 	}
 	var options PatchOptions
 	if t.Options != nil {
@@ -104,7 +105,7 @@ func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr err
 	}
 	env.parsed(src)
 	if t.Target == nil {
-		return errors.New("a JSON patch needs a target")
+		return diag.PatchForm.Errorf("a JSON patch needs a target")
 	}
 	return nil
 }
@@ -122,10 +123,10 @@ func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	found, err := t.Target.Select(list)
 	if err != nil {
-		return fmt.Errorf("target: %w", err)
+		return diag.BadSelector.Errorf("target: %w", err)
 	}
 	if len(found) == 0 {
-		warn("the target (%s) matches no resource%s", t.Target, t.Target.near(list))
+		warn(diag.TargetMatchesNothing, "the target (%s) matches no resource%s", t.Target, t.Target.near(list))
 	}
 	if err := applyToSet(t.kinds, t.merge[0], found, list, warn); err != nil {
 		return err
@@ -146,7 +147,7 @@ func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, w
 		anyChanged, anyDeleted = anyChanged || changed, anyDeleted || deleted
 	}
 	if len(found) > 0 && !anyChanged {
-		warn("the patch changes nothing")
+		warn(diag.PatchChangesNothing, "the patch changes nothing")
 	}
 	if anyDeleted {
 		sweep(list)
@@ -166,7 +167,7 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 			return err
 		}
 		if !changed {
-			warn("the patch for %s changes nothing", p.id)
+			warn(diag.PatchChangesNothing, "the patch for %s changes nothing", p.id)
 		}
 		if deleted {
 			sweep(list)
@@ -287,7 +288,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	case t.Path == "" && t.JsonOp == "":
 		return notGiven("one of path and jsonOp must be given")
 	case t.Path != "" && t.JsonOp != "":
-		return errors.New("path and jsonOp cannot both be given")
+		return diag.Exclusive.Errorf("path and jsonOp cannot both be given")
 	case t.Path != "":
 		if src, err = readPatch(env, t.Path, t.Target); err != nil {
 			return err
@@ -298,7 +299,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	}
 	env.parsed(src)
 	if len(t.patch) == 0 {
-		return errors.New("the patch is empty")
+		return diag.PatchForm.Errorf("the patch is empty")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -22,7 +23,9 @@ func transform(t *testing.T, step Transformer, text string) (*krm.List, []string
 	}
 	list := krm.NewList(rs...)
 	var warnings []string
-	err = step.Transform(list, func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
+	err = step.Transform(list, func(_ diag.Code, format string, args ...any) {
+		warnings = append(warnings, fmt.Sprintf(format, args...))
+	})
 	return list, warnings, err
 }
 
@@ -110,7 +113,7 @@ func TestPatchLeavesOtherListsAlone(t *testing.T) {
 		var after []string
 		for range 2 {
 			list := shared.Clone()
-			if err := step.Transform(list, func(string, ...any) {}); err != nil {
+			if err := step.Transform(list, func(diag.Code, string, ...any) {}); err != nil {
 				t.Fatal(err)
 			}
 			after = append(after, string(list.AppendYAML(nil)))

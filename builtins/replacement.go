@@ -109,7 +109,7 @@ func (t *ReplacementTransformer) Configure(env Env) error {
 			continue
 		}
 		if r.Source != nil || len(r.Targets) != 0 {
-			errs = append(errs, labelled(label, errors.New("path and an inline replacement exclude each other")))
+			errs = append(errs, labelled(label, diag.Exclusive.Errorf("path and an inline replacement exclude each other")))
 			continue
 		}
 		errs = append(errs, labelled(label, t.addFile(env, r.Path, paths)))
@@ -146,7 +146,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string, paths fieldPaths)
 		}
 		return errors.Join(errs...)
 	}
-	return diag.Errorf(diag.Pos{File: src.File}, "", "must hold a replacement or a list of them")
+	return diag.Errorf(diag.Pos{File: src.File}, "", "must hold a replacement or a list of them").With(diag.ReplacementForm)
 }
 
 // asErrors gives mistakes of the configuration in src their lines.
@@ -175,7 +175,7 @@ func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 	case r.Source == nil && r.SourceValue == nil:
 		errs = append(errs, notGiven("source is missing"))
 	case r.Source != nil && r.SourceValue != nil:
-		errs = append(errs, errors.New("source and sourceValue exclude each other"))
+		errs = append(errs, diag.Exclusive.Errorf("source and sourceValue exclude each other"))
 	case r.Source != nil:
 		c.source = r.Source
 		c.field = paths.of(orDefault(r.Source.FieldPath))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -30,7 +31,9 @@ func replace(t testing.TB, list *krm.List, config string, files map[string]strin
 	if err := tr.Configure(fileEnv(files)); err != nil {
 		return nil, err
 	}
-	err = tr.Transform(list, func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
+	err = tr.Transform(list, func(_ diag.Code, format string, args ...any) {
+		warnings = append(warnings, fmt.Sprintf(format, args...))
+	})
 	return warnings, err
 }
 
@@ -335,7 +338,7 @@ func BenchmarkReplacements(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := tr.Transform(list.Clone(), func(string, ...any) { b.Fatal("warning") }); err != nil {
+		if err := tr.Transform(list.Clone(), func(diag.Code, string, ...any) { b.Fatal("warning") }); err != nil {
 			b.Fatal(err)
 		}
 	}

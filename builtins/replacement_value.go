@@ -4,9 +4,9 @@ package builtins
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -26,11 +26,11 @@ func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 		return v, nil
 	}
 	if !v.IsScalar() {
-		return v, errors.New("options.delimiter needs a text, not a " + v.Type().String())
+		return v, diag.ReplacementOptions.Of(errors.New("options.delimiter needs a text, not a " + v.Type().String()))
 	}
 	parts := strings.Split(v.Text(), opts.Delimiter)
 	if opts.Index < 0 || opts.Index >= len(parts) {
-		return v, fmt.Errorf("options.index is %d, but the value has %d parts", opts.Index, len(parts))
+		return v, diag.ReplacementOptions.Errorf("options.index is %d, but the value has %d parts", opts.Index, len(parts))
 	}
 	text := parts[opts.Index]
 	if x, ok := withText(v.Value, text); ok {
@@ -87,9 +87,9 @@ func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost b
 	}
 	switch {
 	case err != nil:
-		return v, false, fmt.Errorf("%s %q: %w", problem, path.text, err)
+		return v, false, diag.ReplacementTargetField.Errorf("%s %q: %w", problem, path.text, err)
 	case count == 0:
-		return v, false, fmt.Errorf("%s %q", problem, path.text)
+		return v, false, diag.ReplacementTargetField.Errorf("%s %q", problem, path.text)
 	}
 	return edited, count == e.lost, nil
 }
@@ -169,7 +169,7 @@ func (c *copier) text(old string) string {
 	return strings.Join(parts, c.opts.Delimiter)
 }
 
-var errDelimiter = errors.New("options.delimiter needs a text in the field")
+var errDelimiter = diag.ReplacementOptions.Errorf("options.delimiter needs a text in the field")
 
 // valueTree edits values. A fresh scalar is None; its text is kept aside, since it is set before the next one is made.
 type valueTree struct {
@@ -252,7 +252,7 @@ func (t *valueTree) set(v yaml.Value) (yaml.Value, error) {
 	case t.asText:
 		return yaml.SetStr(text), nil
 	}
-	return v, fmt.Errorf("its type is %s, and the value has another one", v.Type())
+	return v, diag.ReplacementOptions.Errorf("its type is %s, and the value has another one", v.Type())
 }
 
 // withText returns a scalar of v's type with another text; ok is false if the text has another type. None takes the

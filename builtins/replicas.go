@@ -72,7 +72,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		return t.notFound(list)
 	}
 	if !set && warn != nil {
-		warn("replicas of %q: the resource has no such field", t.Replica.Name)
+		warn(diag.NoReplicas, "replicas of %q: the resource has no such field", t.Replica.Name)
 	}
 	return nil
 }

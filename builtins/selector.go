@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -54,10 +55,10 @@ func (s *Selector) Compile() error {
 		}
 	}
 	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
-		s.labelErr = fmt.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr)
+		s.labelErr = diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr)
 	}
 	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
-		s.annotationErr = fmt.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr)
+		s.annotationErr = diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr)
 	}
 	return errors.Join(errs...)
 }
@@ -201,7 +202,7 @@ func compilePattern(text string) (pattern, error) {
 
 // patternError says what is wrong with a regular expression.
 func patternError(err error) error {
-	return fmt.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	return diag.BadSelector.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 }
 
 func (p *pattern) match(text string) bool {

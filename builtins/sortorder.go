@@ -4,11 +4,10 @@ package builtins
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -46,9 +45,9 @@ func (o *SortOptions) Validate() error {
 	case o.Order == "":
 		return notGiven(`sortOptions.order must be legacy or fifo, not ""`)
 	case o.Order != "fifo":
-		return fmt.Errorf("sortOptions.order must be legacy or fifo, not %q", o.Order)
+		return diag.SortOrder.Errorf("sortOptions.order must be legacy or fifo, not %q", o.Order)
 	case o.LegacySortOptions != nil:
-		return errors.New("sortOptions.legacySortOptions is set, but sortOptions.order is fifo")
+		return diag.SortOrder.Errorf("sortOptions.legacySortOptions is set, but sortOptions.order is fifo")
 	}
 	return nil
 }

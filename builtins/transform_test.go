@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -57,7 +58,7 @@ func TestTransformers(t *testing.T) {
 			list := parsed(t, parts["in.yaml"])
 			tr, err := configured(t, parts["config.yaml"])
 			if err == nil {
-				err = tr.Transform(list, func(string, ...any) {})
+				err = tr.Transform(list, func(diag.Code, string, ...any) {})
 			}
 			if _, fails := parts["error"]; fails != (err != nil) {
 				t.Fatalf("error %v, but kustomize fails: %v", err, fails)
@@ -89,9 +90,9 @@ func TestSharedResourcesStay(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		_ = tr.Transform(base.Clone(), func(string, ...any) {})
+		_ = tr.Transform(base.Clone(), func(diag.Code, string, ...any) {})
 		again := base.Clone()
-		_ = tr.Transform(again, func(string, ...any) {})
+		_ = tr.Transform(again, func(diag.Code, string, ...any) {})
 		if after := string(base.AppendYAML(nil)); before != after {
 			t.Errorf("%s changed shared resources:\n%s", file, cmp.Diff(before, after))
 		}
@@ -120,7 +121,7 @@ func TestWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		warn := func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) }
+		warn := func(_ diag.Code, format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) }
 		if err := tr.Transform(parsed(t, []byte(in)), warn); err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +144,7 @@ func TestIdentitiesAreRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.Transform(list, func(string, ...any) {}); err != nil {
+		if err := tr.Transform(list, func(diag.Code, string, ...any) {}); err != nil {
 			t.Fatal(err)
 		}
 	}

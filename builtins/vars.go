@@ -5,7 +5,6 @@ package builtins
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -69,7 +68,7 @@ func (s VarSet) Merge(others []Var) (VarSet, error) {
 	var errs []error
 	for i := 1; i < len(merged); i++ {
 		if merged[i].Name == merged[i-1].Name {
-			errs = append(errs, fmt.Errorf("var %q is defined twice", merged[i].Name))
+			errs = append(errs, diag.VarTwice.Errorf("var %q is defined twice", merged[i].Name))
 		}
 	}
 	if len(errs) > 0 {
@@ -98,7 +97,7 @@ func RecordVars(list *krm.List, vars []Var) error {
 			r.RefVars = append(r.RefVars, v.Name)
 			list.Set(found[0], r)
 		default:
-			err := diag.Errorf(v.Pos, "", "var %q fits %d resources", v.Name, len(found))
+			err := diag.Errorf(v.Pos, "", "var %q fits %d resources", v.Name, len(found)).With(diag.VarSource)
 			for _, i := range found {
 				err.Hint("%s", list.At(i).ID())
 			}
@@ -151,7 +150,7 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 			err = errTooLarge()
 		}
 		if err != nil {
-			return diag.Errorf(r.Pos, "", "replacing vars in %s: %w", r.ID(), err)
+			return diag.Errorf(r.Pos, "", "replacing vars in %s: %w", r.ID(), err).With(diag.VarSource)
 		}
 		if !v.Same(r.Value()) {
 			r = r.Copy()
@@ -166,7 +165,7 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 		}
 	}
 	if len(unused) > 0 {
-		warn("well-defined vars that were never replaced: %s", strings.Join(unused, ","))
+		warn(diag.UnusedVar, "well-defined vars that were never replaced: %s", strings.Join(unused, ","))
 	}
 	return nil
 }
@@ -195,13 +194,13 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 	for _, v := range vars {
 		r := sources[v.Name]
 		if r == nil {
-			err := diag.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID())
+			err := diag.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID()).With(diag.VarSource)
 			err.Hints = diag.DidYouMean(v.ObjRef.Name, namesOf(v.ObjRef.Kind, list))
 			return err
 		}
 		value, err := newVarValue(r.Value(), v.FieldRef.path())
 		if err != nil {
-			return diag.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err)
+			return diag.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err).With(diag.VarSource)
 		}
 		e.values[v.Name] = value
 	}

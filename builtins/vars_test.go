@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"sigs.k8s.io/kustomize/api/filters/refvar"
@@ -158,7 +159,9 @@ spec:
 		t.Fatal(err)
 	}
 	var warnings []string
-	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	warn := func(_ diag.Code, format string, args ...any) {
+		warnings = append(warnings, fmt.Sprintf(format, args...))
+	}
 	specs := NewFieldSpecs(FieldSpec{Kind: "Pod", Path: "spec/containers/args"}, FieldSpec{Path: "spec/containers/env/value"})
 	if err := ResolveVars(list, vars, specs, warn); err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ const (
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
-		b.ErrorAt(k.Source, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
+		b.ErrorAt(k.Source, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers).With(diag.Limit))
 	}
 	return b.layers <= maxLayers && !b.crowded
 }
@@ -233,7 +233,7 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 		return nil
 	}
 	if filepath.IsAbs(text) {
-		s.ErrorAt(s.k.Source, path, fmt.Errorf("%q must not be an absolute path", text))
+		s.ErrorAt(s.k.Source, path, diag.AbsolutePath.Errorf("%q must not be an absolute path", text))
 		return nil
 	}
 	if len(s.stack) >= layerfile.MaxNested {
@@ -266,9 +266,9 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 		names = append(names, f.dir.Name)
 	}
 	if b.stack[i].dir.Real == dir.Real {
-		return fmt.Errorf("cycle: %s", strings.Join(append(names, dir.Name), " -> "))
+		return diag.Cycle.Errorf("cycle: %s", strings.Join(append(names, dir.Name), " -> "))
 	}
-	return fmt.Errorf("cycle: %s contains %s, which refers to it: %s", dir.Name, b.stack[i].dir.Name,
+	return diag.Cycle.Errorf("cycle: %s contains %s, which refers to it: %s", dir.Name, b.stack[i].dir.Name,
 		strings.Join(append(names, dir.Name), " -> "))
 }
 
@@ -276,7 +276,7 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 func ambiguousPath(path string) error {
 	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
 		if part != ".." && strings.Contains(part, "..") {
-			return fmt.Errorf("%q looks like two entries in one: check the indentation of the list", path)
+			return diag.InvalidYAML.Errorf("%q looks like two entries in one: check the indentation of the list", path)
 		}
 	}
 	return nil

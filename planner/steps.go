@@ -247,7 +247,7 @@ func (s *steps) warnText(path []any, w *diag.Error) {
 	case w.Pos.File != "":
 		s.Warnings.Add(w)
 	case !s.k.IsUnread(path):
-		s.Warn(s.k.Source, path, "%s", w.Msg)
+		s.Warn(w.Code, s.k.Source, path, "%s", w.Msg)
 	}
 }
 
@@ -268,7 +268,7 @@ func (s *steps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 	}
 	s.reader.use(s.k.Source.Field(path), l.k.Source.File)
 	if l.k.Kind == "Component" {
-		s.ErrorAt(s.k.Source, path, fmt.Errorf("%q is a Component, list it under components", text))
+		s.ErrorAt(s.k.Source, path, diag.Misplaced.Errorf("%q is a Component, list it under components", text))
 		return nil
 	}
 	return l
@@ -388,7 +388,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	} else if k.IsUnread([]any{"kind"}) || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
 		return // loading it has said so
 	} else if k.Kind != "Component" {
-		s.ErrorAt(s.k.Source, path, fmt.Errorf("%q is a %s, not a Component", text, k.Kind))
+		s.ErrorAt(s.k.Source, path, diag.Misplaced.Errorf("%q is a %s, not a Component", text, k.Kind))
 		return
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}

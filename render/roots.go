@@ -125,7 +125,7 @@ func FindRoots(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: no Kustomization or Composition at or below this directory", dir)
+		return nil, diag.NoRoots.Errorf("%s: no Kustomization or Composition at or below this directory", dir)
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil

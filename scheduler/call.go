@@ -25,6 +25,9 @@ func (e *ResultsError) Error() string {
 	return fmt.Sprintf("%s reported errors in its results", e.Name)
 }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *ResultsError) Kind() diag.Code { return diag.FunctionResults }
+
 // prepare obtains and verifies every function of the graph before the first one runs, so that a failure means that nothing
 // has run. It returns the failures in the order of the graph. Calls that come after the fetch of an image are looked at when all
 // images are there: they fail for other reasons alone.
@@ -115,7 +118,7 @@ func (r *run) prepareOne(ctx context.Context, n *graph.Node, f function.Function
 
 func (r *run) executor(runtime function.Runtime) (Executor, error) {
 	if r.o.Executor == nil {
-		return nil, fmt.Errorf("there is no executor for %s functions", runtime)
+		return nil, diag.NoEngine.Errorf("there is no executor for %s functions", runtime)
 	}
 	return r.o.Executor(runtime)
 }
@@ -164,11 +167,11 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 	} else if err == nil {
 		reply, err = decode(op, out.List, in, wire)
 		if err != nil {
-			code := function.Failed
 			if diag.IsTooLarge(err) {
-				code = function.LimitExceeded
+				err = function.Wrap(function.LimitExceeded, err).With(diag.FunctionLimit)
+			} else {
+				err = function.Wrap(function.Failed, err).With(diag.FunctionAnswer)
 			}
-			err = function.Wrap(code, err)
 		}
 		report.Results, report.Removed = reply.Results, reply.Removed
 		for _, w := range reply.Warnings {

@@ -38,7 +38,7 @@ type Options struct {
 	// Event is called after each node.
 	Event func(Event)
 	// Warn is called for what the user probably did not mean. The message is made when it is asked for.
-	Warn func(n *graph.Node, msg func() string)
+	Warn func(n *graph.Node, code diag.Code, msg func() string)
 	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
 	Executor func(function.Runtime) (Executor, error)
 	// Call is called with what each function reported.
@@ -178,9 +178,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 			err = list.CheckSize()
 		}
 	} else {
-		list, err = eval.Run(n.Op, r.take(n), func(format string, args ...any) {
+		list, err = eval.Run(n.Op, r.take(n), func(code diag.Code, format string, args ...any) {
 			if r.o.Warn != nil {
-				r.o.Warn(n, func() string { return fmt.Sprintf(format, args...) })
+				r.o.Warn(n, code, func() string { return fmt.Sprintf(format, args...) })
 			}
 		})
 	}

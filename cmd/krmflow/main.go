@@ -52,6 +52,9 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	args, more := editing.Split(args)
 	a := &app.App{Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
 	end := console.Reporter{W: human, JSON: wantsJSON(args), Found: a.Found}
+	if !name.Kustomize() {
+		end.Source = a.Source
+	}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -68,6 +71,10 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.Log.End()
+		end := end
+		if a.Quiet {
+			end.Source = nil
+		}
 		code := report(end, seeUsage(used, err))
 		code = max(code, report(end, a.WriteReports(err)))
 		if t := a.Tally; len(t.All) > 0 {
@@ -201,7 +208,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
+	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0]).With(diag.UnknownCommand)
 	e.Hints = diag.DidYouMean(args[0], names)
 	return usageError(e)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
@@ -140,7 +141,7 @@ func (a *App) PlanRoots(cmd *cobra.Command, args []string) (render.Roots, *plann
 // StrictError turns warnings into a failure if the user asked for it.
 func (a *App) StrictError() error {
 	if n := a.Log.Warnings(); a.Strict && n > 0 {
-		return fmt.Errorf("--strict: warnings are errors: %d", n)
+		return diag.StrictWarnings.Errorf("--strict: warnings are errors: %d", n)
 	}
 	return nil
 }
@@ -151,6 +152,6 @@ func (a *App) WarnUnlocked(file *lock.File) {
 		return
 	}
 	for _, c := range a.Seen.Unlocked(file) {
-		a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"krmflow lock adds it"}})
+		a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"krmflow lock adds it"}, Code: diag.Unlocked})
 	}
 }

@@ -47,9 +47,24 @@ func (a *App) Found(f reports.Finding) {
 	}
 }
 
+// Source returns a file that was read for the last plan, nil if there is none or its lines must not be shown: see
+// [yaml.Source.MayHoldSecrets].
+func (a *App) Source(file string) *yaml.Source {
+	if a.planned == nil {
+		return nil
+	}
+	all := a.planned.Files()
+	i := slices.IndexFunc(all, func(src *yaml.Source) bool { return src.File == file })
+	if i < 0 || all[i].MayHoldSecrets() {
+		return nil
+	}
+	return all[i]
+}
+
 // Logger returns what prints warnings and what a run does.
 func (a *App) Logger() *console.Logger {
 	o := console.Options{JSON: a.LogFormat == "json", Quiet: a.Quiet && !a.Strict, Level: a.logLevel}
+	o.Plain = a.Name.Kustomize()
 	if a.report != nil {
 		o.Found = a.Found
 	}

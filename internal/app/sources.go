@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders/remote"
@@ -84,7 +85,7 @@ func (a *App) Sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 		s.Vendor = a.beside("vendor", a.vendor, fs.Changed("vendor"), dirs)
 	}
 	if _, err := os.Stat(s.Vendor); s.Vendor != "" && err != nil {
-		return s, fmt.Errorf("--vendor: %q does not exist", s.Vendor)
+		return s, diag.NoSuchFile.Errorf("--vendor: %q does not exist", s.Vendor)
 	}
 	var err error
 	if path := a.beside("lock-file", a.LockFile, fs.Changed("lock-file"), dirs); path != "" {
@@ -125,6 +126,7 @@ func (a *App) beside(flag, path string, set bool, dirs []string) string {
 	}
 	if dir := locking.Outside(dirs); dir != "" {
 		w := planner.Warning{Msg: fmt.Sprintf("%s is not used, because %s is not below the working directory", path, dir)}
+		w.Code = diag.Unlocked
 		w.Hints = []string{fmt.Sprintf("to use it: --%s=%s", flag, path)}
 		a.Log.Warn(w)
 		return ""

@@ -26,6 +26,7 @@ type Logger struct {
 	w        io.Writer
 	json     bool
 	quiet    bool
+	plain    bool
 	found    func(reports.Finding)
 	z        zerolog.Logger
 	warnings int
@@ -41,6 +42,8 @@ type Options struct {
 	JSON bool
 	// Quiet leaves out warnings, fetches, and what a function that did not fail has said, unless JSON is true.
 	Quiet bool
+	// Plain leaves the codes of warnings out.
+	Plain bool
 	// Found is called with each warning and each result of a function, for reports, whatever is printed; it may be nil.
 	Found func(reports.Finding)
 	// Level is the least level to print: debug, info, warn or error. Without one it is info if JSON is true, else warn.
@@ -49,7 +52,7 @@ type Options struct {
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w io.Writer, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, found: o.Found, fetching: map[string]bool{}}
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel
@@ -68,14 +71,14 @@ func NewLogger(w io.Writer, o Options) *Logger {
 
 // Warn prints a warning and counts it. Of very many it prints no more than the first.
 func (l *Logger) Warn(w planner.Warning) {
-	l.report(reports.Warning, &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	l.report(reports.Warning, w.Message())
 	l.warn(w)
 }
 
 // report passes something on to the report, if there is one.
 func (l *Logger) report(level reports.Level, e *diag.Error) {
 	if l.found != nil {
-		l.found(reports.Finding{Level: level, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+		l.found(reports.Finding{Level: level, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: codeOf(e)})
 	}
 }
 
@@ -91,12 +94,16 @@ func (l *Logger) warn(w planner.Warning) {
 }
 
 func (l *Logger) print(w planner.Warning) {
-	e := short(&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	e := short(w.Message())
 	switch {
 	case l.json:
 		send(l.z.Warn(), diag.AsError(e))
-	case !l.quiet && l.z.GetLevel() <= zerolog.WarnLevel:
+	case l.quiet || l.z.GetLevel() > zerolog.WarnLevel:
+	case l.plain || w.Code == "":
 		fmt.Fprintln(l.w, "Warning:", e)
+	default:
+		first, hints, _ := strings.Cut(e.Error(), "\n")
+		fmt.Fprintf(l.w, "Warning: %s [%s]%s\n", first, w.Code, strings.TrimSuffix("\n"+hints, "\n"))
 	}
 }
 
@@ -104,7 +111,7 @@ func (l *Logger) print(w planner.Warning) {
 func (l *Logger) Planned(plan *planner.Plan) {
 	all := make([]error, len(plan.Warnings))
 	for i, w := range plan.Warnings {
-		e := &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}
+		e := w.Message()
 		l.report(reports.Warning, e)
 		all[i] = e
 	}
@@ -114,7 +121,7 @@ func (l *Logger) Planned(plan *planner.Plan) {
 	}
 	for _, err := range told {
 		e := diag.AsError(err)
-		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: e.Code})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,10 +130,10 @@ func (l *Logger) Planned(plan *planner.Plan) {
 }
 
 // WarnNode prints a warning of a running node at the place of its configuration.
-func (l *Logger) WarnNode(n *graph.Node, msg func() string) {
+func (l *Logger) WarnNode(n *graph.Node, code diag.Code, msg func() string) {
 	var w planner.Warning
 	if l.found != nil || l.hasRoom() {
-		w = planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg()}
+		w = planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg(), Code: code}
 	}
 	l.Warn(w)
 }
@@ -185,7 +192,7 @@ func (l *Logger) Call(r scheduler.CallReport) {
 		}
 		l.warnings += len(r.Warnings)
 		for _, w := range r.Warnings {
-			l.z.Warn().Str("node", name).Msg(w)
+			l.z.Warn().Str("code", string(diag.FunctionWarning)).Str("node", name).Msg(w)
 		}
 		for _, id := range r.Removed {
 			l.z.Info().Str("node", name).Str("resource", id.String()).Msg("removed")
@@ -220,8 +227,8 @@ func (l *Logger) reportCall(r scheduler.CallReport) {
 	if l.found == nil {
 		return
 	}
-	at := func(level reports.Level, msg string) {
-		l.report(level, &diag.Error{Pos: r.Node.Origin.Pos(), Field: r.Node.Origin.Field(), Msg: msg})
+	at := func(level reports.Level, code diag.Code, msg string) {
+		l.report(level, &diag.Error{Pos: r.Node.Origin.Pos(), Field: r.Node.Origin.Field(), Msg: msg, Code: code})
 	}
 	for _, x := range r.Results {
 		level := reports.Error
@@ -231,10 +238,10 @@ func (l *Logger) reportCall(r scheduler.CallReport) {
 		case "info":
 			level = reports.Note
 		}
-		at(level, x.String())
+		at(level, diag.FunctionResults, x.String())
 	}
 	for _, w := range r.Warnings {
-		at(reports.Warning, w)
+		at(reports.Warning, diag.FunctionWarning, w)
 	}
 }
 

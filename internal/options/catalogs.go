@@ -79,7 +79,7 @@ func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error)
 
 // ErrLocked says that nobody can add to what a distribution of krmflow trusts (TR-29).
 func ErrLocked() error {
-	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it")
+	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it").With(diag.UntrustedCatalog)
 	return &Error{Untrusted, err.Hint("'krmflow trust list' prints them")}
 }
 
@@ -152,13 +152,13 @@ func badValue(err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
 	switch kind := flag.Value.Type(); {
 	case errors.Is(err, strconv.ErrRange):
-		return fmt.Errorf("--%s: %q is too large", flag.Name, err.GetValue())
+		return diag.FlagValue.Errorf("--%s: %q is too large", flag.Name, err.GetValue())
 	case strings.HasPrefix(kind, "int"):
-		return fmt.Errorf("--%s: %q is no number", flag.Name, err.GetValue())
+		return diag.FlagValue.Errorf("--%s: %q is no number", flag.Name, err.GetValue())
 	case kind == "duration":
-		return fmt.Errorf("--%s: %q is no length of time such as 90s or 5m", flag.Name, err.GetValue())
+		return diag.FlagValue.Errorf("--%s: %q is no length of time such as 90s or 5m", flag.Name, err.GetValue())
 	case kind == "bool":
-		return fmt.Errorf("--%s: %q is neither true nor false", flag.Name, err.GetValue())
+		return diag.FlagValue.Errorf("--%s: %q is neither true nor false", flag.Name, err.GetValue())
 	}
 	return fmt.Errorf("--%s: %w", flag.Name, err.Unwrap())
 }

@@ -107,7 +107,7 @@ fields:
 				continue fields
 			}
 		}
-		err := c.Field(f.Key).Errorf("unknown field %q", f.Key)
+		err := c.Field(f.Key).Errorf("unknown field %q", f.Key).With(diag.UnknownField)
 		err.Hints = diag.DidYouMean(f.Key, keys)
 	}
 	return true
@@ -115,10 +115,10 @@ fields:
 
 func (c Cursor) mismatch(want string) {
 	if c.v.Type() == None {
-		c.Errorf("is missing")
+		c.Errorf("is missing").With(diag.MissingField)
 		return
 	}
-	err := c.Errorf("must be %s, not %s", want, c.v.typ.Article())
+	err := c.Errorf("must be %s, not %s", want, c.v.typ.Article()).With(diag.WrongType)
 	switch {
 	case want != "a string" || !c.v.IsScalar():
 	case mayBeSecret(err.Field):
@@ -145,7 +145,7 @@ func (c Cursor) Required() string {
 	}
 	s := c.Text()
 	if s == "" && c.v.Type() == String {
-		c.Errorf("must not be empty")
+		c.Errorf("must not be empty").With(diag.MissingField)
 	}
 	return s
 }
@@ -155,7 +155,7 @@ func (c Cursor) Required() string {
 func (c Cursor) Line() string {
 	s := c.Required()
 	if strings.ContainsFunc(s, unicode.IsControl) {
-		c.Errorf("%q contains a control character", s)
+		c.Errorf("%q contains a control character", s).With(diag.BadValue)
 	}
 	return s
 }
@@ -227,7 +227,7 @@ func (c Cursor) Either(keys ...string) Cursor {
 		case !found.Exists():
 			found = next
 		case !found.v.Equal(next.v):
-			next.Errorf("differs from %s, which means the same; remove one of them", diag.FieldPath(found.Path()))
+			next.Errorf("differs from %s, which means the same; remove one of them", diag.FieldPath(found.Path())).With(diag.Exclusive)
 		}
 	}
 	return found

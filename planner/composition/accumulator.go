@@ -13,12 +13,12 @@ func (it *Item) Accumulated(r *report.Reporter) (texts []string, field []any, ok
 		switch f.Key {
 		case "apiVersion", "kind", "metadata", "paths", "files":
 		default:
-			r.Warn(it.Source, []any{f.Key}, "unknown field %q is ignored", f.Key)
+			r.Warn(diag.UnknownField, it.Source, []any{f.Key}, "unknown field %q is ignored", f.Key)
 		}
 	}
 	list := c.Either("paths", "files")
 	if !list.Exists() {
-		c.Field("paths").Errorf("is missing").Hint("it lists files and directories, as resources of a Kustomization does")
+		c.Field("paths").Errorf("is missing").With(diag.MissingField).Hint("it lists files and directories, as resources of a Kustomization does")
 	}
 	for _, x := range list.Items() {
 		texts = append(texts, x.Required())

@@ -35,7 +35,9 @@ const MaxSize = 4 << 20
 const MaxNested = 1000
 
 // ErrNested returns the error about layers that are nested deeper than [MaxNested].
-func ErrNested() error { return diag.Limitf("layers are nested more than %d deep", MaxNested) }
+func ErrNested() error {
+	return diag.Limitf("layers are nested more than %d deep", MaxNested).With(diag.Limit)
+}
 
 // A Reader reads the files of directories, as [loaders.Local] does.
 type Reader interface {
@@ -56,7 +58,7 @@ func Find(r Reader, dir *loaders.Dir) (src *yaml.Source, composition bool, err e
 	case c == nil:
 		return src, false, err
 	case src != nil:
-		return nil, false, fmt.Errorf("%s and %s are both present: a directory holds a Kustomization or a Composition, not both", src.File, c.File)
+		return nil, false, diag.SeveralKustomizations.Errorf("%s and %s are both present: a directory holds a Kustomization or a Composition, not both", src.File, c.File)
 	}
 	return c, true, nil
 }
@@ -72,7 +74,7 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 		case err != nil:
 			return nil, &ReadError{name, err}
 		case found != nil:
-			return nil, fmt.Errorf("%s and %s are both present, only one may be", found.File, src.File)
+			return nil, diag.SeveralKustomizations.Errorf("%s and %s are both present, only one may be", found.File, src.File)
 		default:
 			found = src
 		}
@@ -89,6 +91,9 @@ type NoFileError struct{ dir string }
 func (e *NoFileError) Error() string {
 	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(Names, ", "), CompositionNames[0], diag.Redact(e.dir))
 }
+
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *NoFileError) Kind() diag.Code { return diag.NoKustomization }
 
 // A ReadError says why the file that makes a directory a layer cannot be read.
 type ReadError struct {
