@@ -32,6 +32,7 @@ same, so that krmflow build can take its place in scripts.`,
 			if dest == stdout.Dev {
 				dest = ""
 			}
+			a.helm.Hash = a.HoldHelm
 			plan, err := a.plan(cmd, []string{dir})
 			if err != nil {
 				return err

@@ -31,6 +31,7 @@ That makes it a post-renderer of helm: helm writes its manifests there, and take
 			if err := a.readStdin(dir, file); err != nil {
 				return err
 			}
+			a.helm.Hash = a.HoldHelm
 			plan, err := a.plan(cmd, []string{dir})
 			if err != nil {
 				return err

@@ -60,6 +60,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return usageError(errors.New("--plan must not be empty"))
 	}
 	ctx := cmd.Context()
+	c.helm.Hash = c.HoldHelm
 	roots, plan, err := c.planRoots(cmd, args)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/spf13/cobra"
 )
@@ -91,6 +92,14 @@ func (f *Functions) ExecutorList() string {
 // RuntimeVariable tells the executor of containers which runtime the user wants.
 const RuntimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
 
+// HoldHelm takes over helm's program for the executor that runs it, and returns its digest.
+func (f *Functions) HoldHelm(path string) (digest krm.Digest, err error) {
+	if f.helm, err = executors.Hold(path); err != nil {
+		return digest, err
+	}
+	return f.helm.Digest(), nil
+}
+
 // Program returns the executor that runs the functions of a runtime: krmflow itself, unless the user names another one.
 func (f *Functions) Program(runtime function.Runtime) executors.Program {
 	p, ok := f.ThirdParty[runtime]
@@ -100,6 +109,9 @@ func (f *Functions) Program(runtime function.Runtime) executors.Program {
 	if runtime == function.RuntimeContainer {
 		p.Env = append(container.Environment(os.Environ()), RuntimeVariable+"="+f.Runtime)
 		p.Linger = 5 * time.Second
+	}
+	if runtime == function.RuntimeHelm {
+		p.Env = f.helm.Env()
 	}
 	return p
 }
