@@ -37,7 +37,7 @@ func executorCommand(a *app) *cobra.Command {
 		Use: "helm", Hidden: true, Args: atMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.serves.Store(true)
-			x := helm.New(os.Getenv(executors.HeldVariable))
+			x := helm.NewHeld(os.Getenv(executors.HeldVariable))
 			defer x.Close()
 			executors.Serve("helm", x)
 			return nil

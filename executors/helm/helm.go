@@ -19,9 +19,11 @@ type Executor struct{ *exec.Executor }
 
 var _ executors.Executor = Executor{}
 
-// New returns an executor. Like that of package exec, there may be one in a process. held is the value of [executors.HeldVariable], empty if
-// nobody holds the program helm.
-func New(held string) Executor { return Executor{exec.NewHeld(held)} }
+// New returns an executor. Like that of package exec, there may be one in a process.
+func New() Executor { return Executor{exec.New()} }
+
+// NewHeld is New for a process that was started with the variable [executors.HeldVariable], which has this value.
+func NewHeld(variable string) Executor { return Executor{exec.NewHeld(variable)} }
 
 // Execute runs helm once. What it gets is no ResourceList but a chart, as [chart.Chart.Pack] packs it, and what it answers are the
 // resources that helm has made. The working directory is the folder of the chart; helm's own folders are below a home that is made for it.

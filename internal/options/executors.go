@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	osexec "os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -70,19 +71,23 @@ func (f *Functions) ExecutorList() string {
 	if e, err := container.Detect(""); err == nil {
 		engine = e.Name + " " + e.Path
 	}
+	charts := "program none: install helm, or name it with --helm-command"
+	if found, err := osexec.LookPath("helm"); err == nil {
+		charts = "program " + found + ", " + how
+	}
 	var b strings.Builder
 	for _, x := range []struct {
 		runtime function.Runtime
 		runs    string
 		how     string
-	}{{function.RuntimeExec, "programs", how}, {function.RuntimeContainer, "images", "runtime " + engine}} {
+	}{{function.RuntimeExec, "programs", how}, {function.RuntimeContainer, "images", "runtime " + engine}, {function.RuntimeHelm, "charts", charts}} {
 		if p, ok := f.ThirdParty[x.runtime]; ok {
 			x.how = "executor " + p.Path + " " + p.Digest.String()
 		}
 		fmt.Fprintf(&b, "%-10s %-11s %s\n", x.runtime, x.runs, x.how)
 	}
 	for _, r := range slices.Sorted(maps.Keys(f.ThirdParty)) {
-		if p := f.ThirdParty[r]; r != function.RuntimeExec && r != function.RuntimeContainer {
+		if p := f.ThirdParty[r]; !slices.Contains([]function.Runtime{function.RuntimeExec, function.RuntimeContainer, function.RuntimeHelm}, r) {
 			fmt.Fprintf(&b, "%-10s %-11s executor %s %s\n", r, "programs", p.Path, p.Digest)
 		}
 	}
