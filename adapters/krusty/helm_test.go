@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/executors/helm"
 	"github.com/krmflow/krmflow/executors/probe"
-	theirs "sigs.k8s.io/kustomize/api/krusty"
+	kustomize "sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
@@ -33,7 +33,7 @@ func TestHelm(t *testing.T) {
 	o := krusty.MakeDefaultOptions()
 	o.PluginConfig.HelmConfig.Enabled, o.PluginConfig.HelmConfig.Command, o.PluginConfig.HelmConfig.KubeVersion = true, command, "1.31.0"
 	onDisk := write(t, filesys.MakeFsOnDisk(), tree)
-	m, err := theirs.MakeKustomizer(o).Run(onDisk, dir)
+	m, err := kustomize.MakeKustomizer(o).Run(onDisk, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
