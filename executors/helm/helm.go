@@ -4,8 +4,10 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
@@ -40,5 +42,15 @@ func (x Executor) Execute(ctx context.Context, f function.Function, packed yaml.
 		return executors.Output{}, err
 	}
 	f.Dir, f.Mounts = dir, []function.Mount{{Type: "bind", Source: dir, Dest: dir}}
-	return x.Executor.Execute(ctx, f, nil)
+	out, err := x.Executor.Execute(ctx, f, nil)
+	var failed *executors.Error
+	if errors.As(err, &failed) && failed.Code == executors.Failed {
+		// What helm has printed all the same is what it says with --debug: manifests that it cannot read.
+		said := append(out.List.Join(), out.Stderr...)
+		out = executors.Output{Stderr: said[max(0, len(said)-executors.StderrTail):]}
+		if !slices.Contains(f.Args, "--debug") {
+			failed.Hint("--helm-debug lets helm say more, and shows what its templates make that is no YAML")
+		}
+	}
+	return out, err
 }
