@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
@@ -187,6 +188,12 @@ func rootCommand(a *app) *cobra.Command {
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { // examples are written with the name krmflow
+		words := strings.TrimPrefix(cmd.CommandPath(), a.name.String())
+		cmd.Example = strings.ReplaceAll(cmd.Example, root.Use+words, cmd.CommandPath())
+		help(cmd, args)
+	})
 	return root
 }
 
