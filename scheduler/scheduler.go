@@ -33,6 +33,8 @@ type Options struct {
 	Jobs int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
+	// Pure leaves out the functions and what needs them: nothing is fetched or started, and no executor is asked for.
+	Pure bool
 	// Begin is called before each node.
 	Begin func(*graph.Node)
 	// Event is called after each node.
@@ -116,8 +118,14 @@ func (e *RootError) Unwrap() error { return e.Err }
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
 		shared: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
-	for _, n := range g.Nodes {
+	if o.Pure {
+		r.out = g.BehindFunctions()
+	}
+	for i, n := range g.Nodes {
 		for _, in := range n.Inputs {
+			if r.out != nil && r.out[i] {
+				continue
+			}
 			r.users[in]++
 			r.shared[in] = r.users[in] > 1
 		}
@@ -125,8 +133,10 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	for _, root := range g.Roots {
 		r.roots[root.Node] = append(r.roots[root.Node], root)
 	}
-	if errs := r.prepare(ctx); len(errs) > 0 {
-		return r.groupByCause(errs)
+	if !o.Pure {
+		if errs := r.prepare(ctx); len(errs) > 0 {
+			return r.groupByCause(errs)
+		}
 	}
 	w := newWalk(ctx, g, o.Jobs, o.KeepGoing, r.visit)
 	w.work()
@@ -137,6 +147,7 @@ type run struct {
 	g     *graph.Graph
 	o     Options
 	roots map[graph.NodeID][]graph.Root
+	out   []bool        // nodes that are left out; nil if none are
 	calls chan struct{} // holds an item for each function that runs
 
 	mu     sync.Mutex
@@ -152,6 +163,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 			err = diag.Panicked(n.ID, p)
 		}
 	}()
+	if r.out != nil && r.out[id] {
+		return errStopped // and so is what needs it
+	}
 	if _, ok := n.Op.(graph.Fetch); ok {
 		return nil // it was done before the first node
 	}

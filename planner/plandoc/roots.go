@@ -1,0 +1,162 @@
+package plandoc
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// A root is what people want to know of a root.
+type root struct {
+	dir    string
+	file   string           // of its own layer, "" if it could not be planned
+	layers []*planner.Layer // that it is made of, sorted by file
+	// changes counts what changes resources, by the fields or kinds that configure it, and makes what generates some.
+	changes, makes map[string]int
+	calls          []*graph.Node
+	failed         []error
+	warnings       int
+	// out is what it yields, nil if that is not known.
+	out *Output
+}
+
+// denied counts the calls that may not run.
+func (r *root) denied(p *planner.Plan) (n int) {
+	for _, call := range r.calls {
+		if dec := p.Decisions[call.ID]; dec != nil && !dec.Allowed {
+			n++
+		}
+	}
+	return n
+}
+
+// charts counts the calls that render charts.
+func (r *root) charts() (n int) {
+	for _, call := range r.calls {
+		if call.Op.(graph.Call).Chart != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// files returns the paths of the files that the root is made of, sorted.
+func (r *root) files() []string {
+	var all []string
+	for _, l := range r.layers {
+		all = append(all, l.Files...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// roots returns the roots of a plan in its order, those that could not be planned at the end.
+func rootsOf(p *planner.Plan, made *Preview) []*root {
+	layers, warnings := layersOf(p)
+	s := &steps{p: p, made: made, seen: make([]int, len(p.Graph.Nodes))}
+	all := make([]*root, 0, len(p.Graph.Roots)+len(p.Failed))
+	for i, r := range p.Graph.Roots {
+		root := &root{dir: r.Dir, file: p.Graph.Nodes[r.Node].Origin.File(), layers: layers[r.Dir], changes: map[string]int{}, makes: map[string]int{}}
+		s.of(root, r.Node, i+1)
+		for _, l := range root.layers {
+			root.warnings += warnings[l.File]
+		}
+		if made != nil {
+			root.out = made.Roots[r.Dir]
+		}
+		all = append(all, root)
+	}
+	for _, f := range p.Failed {
+		all = append(all, &root{dir: f.Dir, failed: f.Errs})
+	}
+	return all
+}
+
+// layersOf returns the layers of each root, by its directory, and how many warnings there are about the files of a layer.
+func layersOf(p *planner.Plan) (layers map[string][]*planner.Layer, warnings map[string]int) {
+	layers, warnings = map[string][]*planner.Layer{}, map[string]int{}
+	about := map[string]int{}
+	for _, w := range p.Warnings {
+		about[w.Pos.File]++
+	}
+	for _, l := range p.Layers() {
+		for _, dir := range l.Roots {
+			layers[dir] = append(layers[dir], &l)
+		}
+		for _, file := range l.Files {
+			warnings[l.File] += about[file]
+		}
+	}
+	return layers, warnings
+}
+
+// steps finds the steps of roots.
+type steps struct {
+	p    *planner.Plan
+	made *Preview
+	seen []int // the last root that each node was counted for
+	next []graph.NodeID
+}
+
+// of counts the nodes that a root needs; mark is a number that no other root has.
+func (s *steps) of(r *root, top graph.NodeID, mark int) {
+	s.next = append(s.next[:0], top)
+	for len(s.next) > 0 {
+		id := s.next[len(s.next)-1]
+		s.next = s.next[:len(s.next)-1]
+		if s.seen[id] == mark {
+			continue
+		}
+		s.seen[id] = mark
+		n := s.p.Graph.Nodes[id]
+		s.next = append(s.next, n.Inputs...)
+		if s.made != nil && s.made.Failed[n] != nil {
+			r.failed = append(r.failed, s.made.Failed[n])
+		}
+		switch n.Op.(type) {
+		case graph.Call:
+			r.calls = append(r.calls, n)
+		case graph.Generate:
+			r.makes[word(n)]++
+		case graph.Transform, graph.Validate:
+			r.changes[word(n)]++
+		}
+	}
+	slices.Reverse(r.calls)
+}
+
+// word returns what configures a node, in the user's words: a field of a Kustomization, or the kind of an item of a Composition.
+func word(n *graph.Node) string {
+	if len(n.Origin.Path) > 0 {
+		if field, ok := n.Origin.Path[0].(string); ok {
+			switch field {
+			case "patchesStrategicMerge", "patchesJson6902":
+				return "patches"
+			}
+			return field
+		}
+	}
+	if n.Item != nil {
+		return n.Item.Kind
+	}
+	return n.Op.Verb()
+}
+
+// counts returns numbers of things in one line, most of all first: "Deployment ×5, Service ×5, Namespace".
+func counts(of map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		if of[a] != of[b] {
+			return of[b] - of[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, name := range names {
+		if n := of[name]; n > 1 {
+			names[i] = times(name, n)
+		}
+	}
+	return strings.Join(names, ", ")
+}
