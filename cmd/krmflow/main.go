@@ -3,24 +3,21 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/editing"
-	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
-	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
@@ -52,7 +49,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	end := console.Reporter{W: human, JSON: wantsJSON(args)}
 	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
-	a := &app{name: name, stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel, moreEdits: more}
+	a := &app.App{Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -68,42 +65,17 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		if lost := out.Err(); lost != nil {
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
-		a.log.End()
+		a.Log.End()
 		done <- report(end, seeUsage(used, err))
 	}()
-	return a.await(ctx, done, end)
-}
-
-// app is what the commands share: the streams and the flags.
-type app struct {
-	name           program.Name
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	status         *progress.StatusWriter // below stderr
-	flags
-	options.Functions
-	rootFlags
-	log   *console.Logger
-	opts  render.Options // of the plan
-	seen  locking.Seen   // while planning
-	fetch loaders.Fetch  // what fetches for a plan, nil for one of its own
-
-	instead map[string][]byte // files that a plan reads with other contents
-
-	moreEdits [][]string // of edit, behind the first one
-
-	stop   context.CancelCauseFunc // ends the context of the command
-	exits  watchdog.Exits
-	used   watchdog.Usage
-	steps  watchdog.Steps
-	serves atomic.Bool // the command ends when somebody else says so, and not soon after its context
+	return await(ctx, a, done, end)
 }
 
 // commands are all commands by their names. Those that have all flags of rendering are complete: the others, which read a tree or fetch
 // something as well, take the defaults of the flags that they do not have from those.
 var commands = []struct {
 	name     string
-	make     func(*app) *cobra.Command
+	make     func(*app.App) *cobra.Command
 	complete bool
 }{
 	{"build", buildCommand, true},
@@ -119,9 +91,9 @@ var commands = []struct {
 	{"bench", benchCommand, false},
 	{"executor", executorCommand, false},
 	{"view", viewCommand, false},
-	{"trust", trustCommand, false},
-	{"lint", lintCommand, false},
-	{"catalog", catalogCommand, false},
+	{"trust", catalogs.TrustCommand, false},
+	{"lint", catalogs.LintCommand, false},
+	{"catalog", catalogs.PublishCommand, false},
 	{"convert", convertCommand, false},
 	{"create", createCommand, false},
 	{"edit", editCommand, false},
@@ -130,9 +102,9 @@ var commands = []struct {
 
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
 // all and their help texts are a tenth of the smallest render.
-func newCommand(a *app, args []string) *cobra.Command {
+func newCommand(a *app.App, args []string) *cobra.Command {
 	root := rootCommand(a)
-	root.SetOut(a.stdout) // which the next command takes over now
+	root.SetOut(a.Stdout) // which the next command takes over now
 	for _, c := range commands {
 		if c.complete && len(args) > 0 && args[0] == c.name {
 			root.AddCommand(c.make(a))
@@ -140,7 +112,7 @@ func newCommand(a *app, args []string) *cobra.Command {
 		}
 	}
 	if !root.HasSubCommands() {
-		root.Long = about + a.name.ExitHelp(exitHelp(120))
+		root.Long = about + a.Name.ExitHelp(exitHelp(120))
 		for _, c := range commands {
 			root.AddCommand(c.make(a))
 		}
@@ -157,7 +129,7 @@ func newCommand(a *app, args []string) *cobra.Command {
 		}
 		for _, shell := range c.Commands() {
 			if c.Name() == "completion" {
-				shell.Args = atMost(0)
+				shell.Args = options.AtMost(0)
 			}
 		}
 	}
@@ -169,18 +141,18 @@ whole build as a graph first, prints that plan on request, and runs it in parall
 
 `
 
-func rootCommand(a *app) *cobra.Command {
+func rootCommand(a *app.App) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:           "krmflow",
 		Short:         "Render Kubernetes configuration as a planned, parallel build",
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.name.String()},
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Name.String()},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
-				return a.print("krmflow " + program.Version() + "\n")
+				return a.Print("krmflow " + program.Version() + "\n")
 			}
 			return cmd.Help()
 		},
@@ -213,27 +185,4 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
 	e.Hints = diag.DidYouMean(args[0], names)
 	return usageError(e)
-}
-
-// exactly returns an argument check whose failure is a usage error that says what is missing.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return usageError(fmt.Errorf("%s needs %s", cmd.CommandPath(), what))
-		}
-		return atMost(n)(cmd, args)
-	}
-}
-
-// atMost returns an argument check whose failure is a usage error.
-func atMost(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) <= n {
-			return nil
-		}
-		if n == 0 {
-			return usageError(fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0]))
-		}
-		return usageError(fmt.Errorf("%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]))
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/krm"
@@ -22,15 +23,15 @@ import (
 
 // applyRender is the command of that name, with the flags that are its alone.
 type applyRender struct {
-	*app
+	*app.App
 	output   string
 	force    bool
 	check    bool
 	planFile string
 }
 
-func renderCommand(a *app) *cobra.Command {
-	c := &applyRender{app: a}
+func renderCommand(a *app.App) *cobra.Command {
+	c := &applyRender{App: a}
 	cmd := &cobra.Command{
 		Use:   "apply-render [DIR...]",
 		Short: "Render directories to a folder, a file or stdout",
@@ -43,7 +44,7 @@ was changed since krmflow wrote it, unless you add --force.`,
 		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE:    c.run,
 	}
-	a.registerRendering(cmd)
+	a.RegisterRendering(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
@@ -60,34 +61,34 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return usageError(errors.New("--plan must not be empty"))
 	}
 	ctx := cmd.Context()
-	roots, plan, err := c.planRoots(cmd, args)
+	roots, plan, err := c.PlanRoots(cmd, args)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(drift(plan, c.planFile), c.mayRun(plan)); err != nil {
+	if err := errors.Join(drift(plan, c.planFile), c.MayRun(plan)); err != nil {
 		return err
 	}
 	to, err := c.sink(ctx, roots, plan)
 	if err != nil {
 		return err
 	}
-	defer c.exits.Add(to.Abort)()
+	defer c.Exits.Add(to.Abort)()
 	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
-	if !c.quiet && c.logFormat != "json" {
-		r.progress.Start(c.status, c.stderr)
+	if !c.Quiet && c.LogFormat != "json" {
+		r.progress.Start(c.Status, c.Stderr)
 	}
 	defer r.progress.Stop()
-	o, end := c.runOptions(ctx, r.event, r.root)
+	o, end := c.RunOptions(ctx, r.event, r.root)
 	defer end()
 	err = errors.Join(plan.Err(), render.Run(ctx, plan, o))
 	r.progress.Stop()
-	if err != nil && (!c.keepGoing || ctx.Err() != nil) {
+	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
 	}
-	return r.finish(ctx, err, c.strictError)
+	return r.finish(ctx, err, c.StrictError)
 }
 
 // drift compares the plan with the one in a file, if there is a file.

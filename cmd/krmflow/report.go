@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"strings"
 	"syscall"
 
@@ -10,11 +9,6 @@ import (
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/scheduler"
 )
-
-// logger returns what prints warnings and what a run does to w.
-func (f *flags) logger(w io.Writer) *console.Logger {
-	return console.NewLogger(w, console.Options{JSON: f.logFormat == "json", Quiet: f.quiet && !f.strict, Level: f.logLevel})
-}
 
 // wantsJSON reports whether args ask for logs in JSON. A command line that cannot be parsed is reported in that form, too.
 func wantsJSON(args []string) (json bool) {

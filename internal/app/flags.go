@@ -1,13 +1,15 @@
-package main
+package app
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/executors/probe"
+	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -15,44 +17,48 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flags are the flags of every command that plans or renders, with kustomize's names and meanings where it has them.
-type flags struct {
+// Flags are the flags of every command that plans or renders, with kustomize's names and meanings where it has them.
+type Flags struct {
 	loadRestrictor string
 	reorder        string
 	managedBy      bool
-	strict         bool
-	jobs           int
-	quiet          bool
-	maxInput       int64
-	sourceFlags
-	logLevel  string
-	logFormat string
+	// Strict takes every warning for an error.
+	Strict bool
+	// Jobs is how many nodes run at the same time.
+	Jobs int
+	// Quiet leaves out progress and warnings.
+	Quiet    bool
+	maxInput int64
+	SourceFlags
+	logLevel string
+	// LogFormat is text or json.
+	LogFormat string
 
 	enableHelm bool
 	helm       helm.Options
 	stackTrace bool // parsed for compatibility
 }
 
-// registerReading adds those of the flags to a command that concern what it reads and what it says.
-func (f *flags) registerReading(cmd *cobra.Command) {
+// RegisterReading adds those of the flags to a command that concern what it reads and what it says.
+func (f *Flags) RegisterReading(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
 		"'LoadRestrictionsNone' lets layers read files outside their own directory")
 	fs.Int64Var(&f.maxInput, "max-input", 1<<30, "bytes of files that a run may read")
-	f.sourceFlags.registerLayers(cmd)
-	fs.BoolVar(&f.strict, "strict", false, "treat every warning as an error")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no warnings")
+	f.SourceFlags.registerLayers(cmd)
+	fs.BoolVar(&f.Strict, "strict", false, "treat every warning as an error")
+	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "show no progress and no warnings")
 	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
-	fs.StringVar(&f.logFormat, "log-format", "text", "form of logs on stderr: text or json")
+	fs.StringVar(&f.LogFormat, "log-format", "text", "form of logs on stderr: text or json")
 }
 
-// register adds the flags to a command.
-func (f *flags) register(cmd *cobra.Command) {
-	f.registerReading(cmd)
+// Register adds the flags to a command.
+func (f *Flags) Register(cmd *cobra.Command) {
+	f.RegisterReading(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
-	fs.IntVarP(&f.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them")
+	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them")
 
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
 	fs.StringVar(&f.helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
@@ -67,8 +73,8 @@ func (f *flags) register(cmd *cobra.Command) {
 	_ = fs.MarkHidden("stack-trace") // fails for flags that do not exist
 }
 
-// validate checks the values that the parser cannot check.
-func (f *flags) validate() error {
+// Validate checks the values that the parser cannot check.
+func (f *Flags) Validate() error {
 	for _, c := range []struct {
 		name, value string
 		legal       []string
@@ -76,39 +82,44 @@ func (f *flags) validate() error {
 		{"load-restrictor", f.loadRestrictor, []string{"LoadRestrictionsRootOnly", "LoadRestrictionsNone"}},
 		{"reorder", f.reorder, []string{"legacy", "none"}},
 		{"log-level", f.logLevel, []string{"debug", "info", "warn", "error"}},
-		{"log-format", f.logFormat, []string{"text", "json"}},
+		{"log-format", f.LogFormat, []string{"text", "json"}},
 	} {
 		if c.value != "" && !slices.Contains(c.legal, c.value) {
-			return usageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
+			return options.UsageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
 		}
 	}
 	if f.maxInput < 1 {
-		return usageError(fmt.Errorf("--max-input must be more than 0"))
+		return options.UsageError(fmt.Errorf("--max-input must be more than 0"))
 	}
-	if f.jobs < 1 {
-		return usageError(fmt.Errorf("--jobs must be at least 1"))
+	if f.Jobs < 1 {
+		return options.UsageError(fmt.Errorf("--jobs must be at least 1"))
 	}
-	return f.sourceFlags.validate()
+	return f.SourceFlags.Validate()
 }
 
-// plannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
-func (a *app) plannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
+// PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
+func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
 	functions.Policy.Helm, functions.Helm = a.enableHelm, a.helm
 	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
-	a.used.Input = &loaders.Budget{Max: a.maxInput}
-	a.used.Watch(a.stop)
+	a.Used.Input = &loaders.Budget{Max: a.maxInput}
+	a.Used.Watch(a.Stop)
 	return planner.Options{
 		Cwd:            cwd,
-		Jobs:           a.jobs,
-		Input:          a.used.Input,
-		Progress:       a.steps.Plan,
+		Jobs:           a.Jobs,
+		Input:          a.Used.Input,
+		Progress:       a.Steps.Plan,
 		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
 		Reorder:        a.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),
 		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",
 		Functions:      functions,
-		Fetch:          a.fetch,
-		Instead:        a.instead,
+		Fetch:          a.Fetch,
+		Instead:        a.Instead,
 	}
+}
+
+// Logger returns what prints warnings and what a run does to w.
+func (f *Flags) Logger(w io.Writer) *console.Logger {
+	return console.NewLogger(w, console.Options{JSON: f.LogFormat == "json", Quiet: f.Quiet && !f.Strict, Level: f.logLevel})
 }
