@@ -24,6 +24,11 @@ func wantsJSON(args []string) (json bool) {
 	return json
 }
 
+// A toldError has been printed.
+type toldError struct{ error }
+
+func (e *toldError) Unwrap() error { return e.error }
+
 // report prints err and returns its exit code.
 func report(to console.Reporter, err error) int {
 	var bug *diag.PanicError
@@ -38,6 +43,7 @@ func report(to console.Reporter, err error) int {
 		to.Print(interrupted(sig, err))
 	case errors.Is(err, syscall.EPIPE):
 		return exitOutput // a reader that went away is nobody's mistake
+	case errors.As(err, new(*toldError)):
 	default:
 		to.PrintEach(err)
 	}

@@ -61,6 +61,7 @@ func useOf(call graph.Call, dec *trust.Decision) *use {
 	} else {
 		u.what = trusted(dec)
 	}
+	u.kind, u.what = clean(u.kind), clean(u.what)
 	if !dec.Allowed {
 		u.denied = fmt.Sprintf("denied: %s", dec.Worst)
 	}
@@ -91,16 +92,12 @@ func trusted(dec *trust.Decision) string {
 }
 
 // line returns a use as one line.
-func (u *use) line(t *text) string {
-	name := u.kind
-	if u.calls > 1 {
-		name = times(name, u.calls)
-	}
+func (u *use) line(t *Text) string {
 	state := t.paint(green, "allowed")
 	if u.denied != "" {
 		state = t.paint(red, u.denied)
 	}
-	line := name + "  " + state
+	line := times(u.kind, u.calls) + "  " + state
 	if u.what != "" {
 		line += "  " + u.what
 	}
@@ -108,12 +105,12 @@ func (u *use) line(t *text) string {
 }
 
 // functions writes the functions and charts of all roots.
-func (t *text) functions() {
+func (t *Text) functions() {
 	for _, u := range uses(t.p, t.roots) {
 		what := "function"
 		if u.chart {
 			what = "chart"
 		}
-		fmt.Fprintf(&t.b, "%s  %s  in %s\n", what, diag.OneLine(u.line(t)), diag.Plural(u.roots, "root"))
+		fmt.Fprintf(&t.b, "%s  %s  in %s\n", what, u.line(t), diag.Plural(u.roots, "root"))
 	}
 }

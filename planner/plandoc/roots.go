@@ -43,6 +43,15 @@ func (r *root) charts() (n int) {
 	return n
 }
 
+// steps counts the steps that make or change resources.
+func (r *root) steps() map[string]int {
+	all := maps.Clone(r.changes)
+	for name, n := range r.makes {
+		all[name] += n
+	}
+	return all
+}
+
 // files returns the paths of the files that the root is made of, sorted.
 func (r *root) files() []string {
 	var all []string
@@ -56,7 +65,7 @@ func (r *root) files() []string {
 // roots returns the roots of a plan in its order, those that could not be planned at the end.
 func rootsOf(p *planner.Plan, made *Preview) []*root {
 	layers, warnings := layersOf(p)
-	s := &steps{p: p, made: made, seen: make([]int, len(p.Graph.Nodes))}
+	s := &visitor{p: p, made: made, seen: make([]int, len(p.Graph.Nodes))}
 	all := make([]*root, 0, len(p.Graph.Roots)+len(p.Failed))
 	for i, r := range p.Graph.Roots {
 		root := &root{dir: r.Dir, file: p.Graph.Nodes[r.Node].Origin.File(), layers: layers[r.Dir], changes: map[string]int{}, makes: map[string]int{}}
@@ -93,8 +102,8 @@ func layersOf(p *planner.Plan) (layers map[string][]*planner.Layer, warnings map
 	return layers, warnings
 }
 
-// steps finds the steps of roots.
-type steps struct {
+// A visitor finds the steps of roots.
+type visitor struct {
 	p    *planner.Plan
 	made *Preview
 	seen []int // the last root that each node was counted for
@@ -102,7 +111,7 @@ type steps struct {
 }
 
 // of counts the nodes that a root needs; mark is a number that no other root has.
-func (s *steps) of(r *root, top graph.NodeID, mark int) {
+func (s *visitor) of(r *root, top graph.NodeID, mark int) {
 	s.next = append(s.next[:0], top)
 	for len(s.next) > 0 {
 		id := s.next[len(s.next)-1]
@@ -154,9 +163,7 @@ func counts(of map[string]int) string {
 		return strings.Compare(a, b)
 	})
 	for i, name := range names {
-		if n := of[name]; n > 1 {
-			names[i] = times(name, n)
-		}
+		names[i] = times(name, of[name])
 	}
 	return strings.Join(names, ", ")
 }

@@ -24,7 +24,7 @@ type row struct {
 	folder                                        Changes
 }
 
-func (t *text) rowOf(r *root) *row {
+func (t *Text) rowOf(r *root) *row {
 	x := &row{parent: path.Dir(r.dir), names: []string{path.Base(r.dir)}, roots: 1, minLayers: len(r.layers), maxLayer: len(r.layers),
 		changes: r.changes, denied: r.denied(t.p), charts: r.charts(), warnings: r.warnings, mistakes: len(r.failed)}
 	x.functions = len(r.calls) - x.charts
@@ -89,11 +89,11 @@ func (x *row) cells() []string {
 	if x.mistakes > 0 && x.maxLayer == 0 {
 		layers = "?"
 	}
-	return []string{diag.OneLine(x.name()), fmt.Sprint(x.roots), layers, resources}
+	return []string{clean(x.name()), fmt.Sprint(x.roots), layers, resources}
 }
 
 // notes returns what is not ordinary about a row.
-func (x *row) notes(t *text) string {
+func (x *row) notes(t *Text) string {
 	var notes []string
 	for _, c := range []struct {
 		n           int
@@ -110,13 +110,15 @@ func (x *row) notes(t *text) string {
 }
 
 // What a table may have, so that many roots fit a few screens: lines for ordinary roots, and for those that somebody has to look at.
+// The directories right below the one that holds all roots have lines of their own, if they are not very many.
 const (
 	maxRows        = 60
 	maxSpecialRows = 30
+	maxTop         = 150
 )
 
 // table writes a line for each root, for several that are alike or, if there are too many, for all that are below a directory.
-func (t *text) table() {
+func (t *Text) table() {
 	var ordinary, special []*row
 	for _, x := range t.alike() {
 		if x.special() {
@@ -130,7 +132,7 @@ func (t *text) table() {
 }
 
 // alike returns the rows of the roots. Roots of one directory for which the same would be written share one.
-func (t *text) alike() (rows []*row) {
+func (t *Text) alike() (rows []*row) {
 	like := map[string]*row{}
 	for _, r := range t.roots {
 		x := t.rowOf(r)
@@ -147,16 +149,23 @@ func (t *text) alike() (rows []*row) {
 }
 
 // rows writes rows in columns, and an empty line.
-func (t *text) rows(rows []*row) {
+func (t *Text) rows(rows []*row) {
 	if len(rows) == 0 {
 		return
 	}
-	const maxName = 64
+	maxName := 100
+	if t.style.Width > 0 {
+		maxName = t.width() / 2
+	}
 	cells := [][]string{{"", "roots", "layers", "resources"}}
 	for _, x := range rows {
-		cells = append(cells, x.cells())
+		c := x.cells()
+		if t.style.Width > 0 {
+			c[0] = cutMiddle(c[0], maxName)
+		}
+		cells = append(cells, c)
 	}
-	var width [4]int
+	width := make([]int, len(cells[0]))
 	for _, c := range cells {
 		for i, text := range c {
 			width[i] = max(width[i], runes(text))
@@ -179,9 +188,9 @@ func (t *text) rows(rows []*row) {
 }
 
 // last returns the end of a row's line: what changes its resources, as far as there is room, and notes.
-func (t *text) last(x *row, before int) string {
+func (t *Text) last(x *row, before int) string {
 	changes, notes := counts(x.changes), x.notes(t)
-	if notes != "" {
+	if notes != "" && changes != "" {
 		notes = "  " + notes
 	}
 	if room := t.style.Width - before - 2 - runes(colors.ReplaceAllString(notes, "")); t.style.Width > 0 && runes(changes) > room {
@@ -191,6 +200,16 @@ func (t *text) last(x *row, before int) string {
 		}
 	}
 	return "  " + changes + notes
+}
+
+// cutMiddle leaves out so much in the middle of s that it has no more than n characters.
+func cutMiddle(s string, n int) string {
+	all := []rune(s)
+	if len(all) <= n {
+		return s
+	}
+	head := n / 3
+	return string(all[:head]) + "…" + string(all[len(all)-(n-head-1):])
 }
 
 func pad(n int) string { return strings.Repeat(" ", max(0, n)) }
@@ -227,6 +246,9 @@ func fold(rows []*row, most int) []*row {
 		b.rows = append(b.rows, x)
 	}
 	top.count()
+	if n := top.spread(); n <= maxTop {
+		most = max(most, n)
+	}
 	lines, closed := 1, []*branch{top}
 	for len(closed) > 0 {
 		i := 0
@@ -263,6 +285,14 @@ func (b *branch) count() {
 		kid.count()
 		b.all += kid.all
 	}
+}
+
+// spread returns how many rows the first directory has that does not lead to a single other one.
+func (b *branch) spread() int {
+	for len(b.rows) == 0 && len(b.kids) == 1 {
+		b = b.kids[0]
+	}
+	return len(b.rows) + len(b.kids)
 }
 
 // lines appends the rows of an open branch, and one for each closed one.

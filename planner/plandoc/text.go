@@ -25,12 +25,24 @@ type Style struct {
 // blocks is how many roots have a block each. Of more there is a table.
 const blocks = 3
 
-// WriteText writes a plan for people: what each root is made of and yields, and after all roots their functions and the totals. It leaves
-// the last line, the result, to [Result], so that mistakes can be told before it. made is nil if nothing has run. No line depends on how
+// A Text is a plan for people: what each root is made of and yields, or a table of many, then functions and totals. No line depends on how
 // long anything took: the same tree gives the same text.
-func WriteText(w io.Writer, p *planner.Plan, made *Preview, style Style) error {
-	t := &text{p: p, made: made, style: style, roots: rootsOf(p, made)}
-	if style.EachRoot || len(t.roots) <= blocks {
+type Text struct {
+	b     strings.Builder
+	p     *planner.Plan
+	made  *Preview
+	style Style
+	roots []*root
+}
+
+// NewText returns the text of a plan. made is nil if nothing has run.
+func NewText(p *planner.Plan, made *Preview, style Style) *Text {
+	return &Text{p: p, made: made, style: style, roots: rootsOf(p, made)}
+}
+
+// WriteRoots writes what is to say of the roots.
+func (t *Text) WriteRoots(w io.Writer) error {
+	if t.style.EachRoot || len(t.roots) <= blocks {
 		for _, r := range t.roots {
 			t.block(r)
 		}
@@ -38,18 +50,20 @@ func WriteText(w io.Writer, p *planner.Plan, made *Preview, style Style) error {
 		t.table()
 		t.functions()
 	}
-	t.totals()
-	_, err := io.WriteString(w, t.b.String())
-	return err
+	return t.flush(w)
 }
 
-// text is a plan for people that is being written.
-type text struct {
-	b     strings.Builder
-	p     *planner.Plan
-	made  *Preview
-	style Style
-	roots []*root
+// WriteTotals writes what all roots come to. Its last line says how many of them can be rendered, and what keeps the others.
+func (t *Text) WriteTotals(w io.Writer) error {
+	t.totals()
+	t.result()
+	return t.flush(w)
+}
+
+func (t *Text) flush(w io.Writer) error {
+	_, err := io.WriteString(w, t.b.String())
+	t.b.Reset()
+	return err
 }
 
 const (
@@ -60,8 +74,11 @@ const (
 	faint  = "2"
 )
 
+// clean returns text of others as it may be shown on a line of a terminal. All that is not krmflow's own goes through it.
+func clean(s string) string { return diag.Sanitise(diag.OneLine(s)) }
+
 // paint returns s in a colour.
-func (t *text) paint(color, s string) string {
+func (t *Text) paint(color, s string) string {
 	if !t.style.Color || s == "" {
 		return s
 	}
@@ -72,8 +89,8 @@ func (t *text) paint(color, s string) string {
 var colors = regexp.MustCompile(`\x1b\[\d+m`)
 
 // block writes what is known of one root.
-func (t *text) block(r *root) {
-	fmt.Fprintln(&t.b, t.paint(bold, diag.OneLine(r.dir)))
+func (t *Text) block(r *root) {
+	fmt.Fprintln(&t.b, t.paint(bold, clean(r.dir)))
 	t.field("layers", t.layerLines(r)...)
 	t.resources(r)
 	t.wrapped("changes", counts(r.changes))
@@ -98,7 +115,7 @@ func (t *text) block(r *root) {
 }
 
 // resources says what a root yields, or why that is not known.
-func (t *text) resources(r *root) {
+func (t *Text) resources(r *root) {
 	switch {
 	case len(r.failed) > 0:
 		t.field("resources", t.paint(red, "none: "+diag.Plural(len(r.failed), "mistake")))
@@ -110,7 +127,7 @@ func (t *text) resources(r *root) {
 		}
 		t.wrapped("resources", fmt.Sprintf("%d: %s", n, counts(r.out.Kinds)))
 	case t.made != nil:
-		t.field("resources", "unknown until "+waitsFor(r)+" run")
+		t.field("resources", "unknown until "+waitsFor(r))
 	}
 }
 
@@ -124,31 +141,35 @@ func waitsFor(r *root) string {
 	if charts > 0 {
 		list = append(list, diag.Plural(charts, "chart"))
 	}
-	return strings.Join(list, " and ")
+	has := " has run"
+	if len(r.calls) > 1 {
+		has = " have run"
+	}
+	return strings.Join(list, " and ") + has
 }
 
 // indent is where the values of a block start.
 const indent = 13
 
 // field writes a field of a block; one without values is left out.
-func (t *text) field(name string, values ...string) {
+func (t *Text) field(name string, values ...string) {
 	for i, value := range values {
 		if i > 0 {
 			name = ""
 		}
-		fmt.Fprintf(&t.b, "  %s%s%s\n", t.paint(faint, name), strings.Repeat(" ", indent-2-len(name)), diag.OneLine(value))
+		fmt.Fprintf(&t.b, "  %s%s%s\n", t.paint(faint, name), pad(indent-2-len(name)), value)
 	}
 }
 
 // wrapped writes a field whose value is a list that may need several lines.
-func (t *text) wrapped(name, value string) {
+func (t *Text) wrapped(name, value string) {
 	if value != "" {
 		t.field(name, wrap(value, t.width()-indent)...)
 	}
 }
 
 // width is how long a line may be.
-func (t *text) width() int {
+func (t *Text) width() int {
 	if t.style.Width > 0 {
 		return max(40, t.style.Width)
 	}
@@ -170,14 +191,19 @@ func wrap(list string, width int) (lines []string) {
 
 func runes(s string) int { return utf8.RuneCountInString(s) }
 
-// times returns a number of things: "patches ×6".
-func times(thing string, n int) string { return fmt.Sprintf("%s ×%d", thing, n) }
+// times returns a number of things, which may be called by others: "patches ×6".
+func times(thing string, n int) string {
+	if n == 1 {
+		return clean(thing)
+	}
+	return fmt.Sprintf("%s ×%d", clean(thing), n)
+}
 
 // maxLayerLines is how many layers of a root are shown.
 const maxLayerLines = 12
 
 // layerLines returns the layers of a root as a tree of who uses whom: each once, with the number of files that it reads itself.
-func (t *text) layerLines(r *root) (lines []string) {
+func (t *Text) layerLines(r *root) (lines []string) {
 	byFile := map[string]*planner.Layer{}
 	for _, l := range r.layers {
 		byFile[l.File] = l
@@ -207,7 +233,7 @@ func (t *text) layerLines(r *root) (lines []string) {
 }
 
 func layerLine(l *planner.Layer) string {
-	line := path.Dir(l.File) + "  " + diag.Plural(len(l.Files), "file")
+	line := clean(path.Dir(l.File)) + "  " + diag.Plural(len(l.Files), "file")
 	if l.Kind != "Kustomization" {
 		line += ", " + l.Kind
 	}

@@ -5,20 +5,19 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/planner"
 )
 
 // totals writes what all roots come to.
-func (t *text) totals() {
+func (t *Text) totals() {
 	for _, f := range t.p.Fetched() {
-		fmt.Fprintf(&t.b, "fetched  %s  %s\n", diag.OneLine(f.Reference), f.Version)
+		fmt.Fprintf(&t.b, "fetched  %s  %s\n", clean(f.Reference), f.Version)
 	}
 	for _, c := range t.p.Catalogs {
 		by := c.By
 		if c.Signed != "" {
 			by += ", signed by " + c.Signed
 		}
-		fmt.Fprintf(&t.b, "catalog  %s  %s  (%s)\n", diag.OneLine(c.Ref.Show()), c.Catalog.Digest, diag.OneLine(by))
+		fmt.Fprintf(&t.b, "catalog  %s  %s  (%s)\n", clean(c.Ref.Show()), c.Catalog.Digest, clean(by))
 	}
 	resources, unknown := 0, 0
 	var changes Changes
@@ -33,7 +32,7 @@ func (t *text) totals() {
 		}
 	}
 	list := []string{diag.Count(len(t.roots), "root"), diag.Count(len(t.p.Layers()), "layer"), diag.Count(len(t.p.Files()), "file")}
-	if t.made != nil {
+	if unknown < len(t.roots) {
 		list = append(list, diag.Count(resources, "resource"))
 	}
 	if n := len(t.p.Warnings) + t.p.MoreWarnings; n > 0 {
@@ -46,8 +45,8 @@ func (t *text) totals() {
 }
 
 // against writes what would change in the folder that the output was compared with.
-func (t *text) against(changes Changes, unknown int) {
-	fmt.Fprintf(&t.b, "%s: %s", diag.OneLine(t.made.Against), changes.String())
+func (t *Text) against(changes Changes, unknown int) {
+	fmt.Fprintf(&t.b, "%s: %s", clean(t.made.Against), changes.String())
 	if n := len(t.made.Elsewhere.Removed); n > 0 {
 		fmt.Fprintf(&t.b, "; %s of other roots removed", diag.Plural(n, "file"))
 	}
@@ -57,32 +56,32 @@ func (t *text) against(changes Changes, unknown int) {
 	t.b.WriteByte('\n')
 }
 
-// Result returns the last line of a plan: how many of its roots can be rendered, and what keeps the others.
-func Result(p *planner.Plan, made *Preview) string {
-	roots := rootsOf(p, made)
+// result writes the last line.
+func (t *Text) result() {
 	var failed, denied, waiting int
-	for _, r := range roots {
+	for _, r := range t.roots {
 		switch {
 		case len(r.failed) > 0:
 			failed++
-		case r.denied(p) > 0:
+		case r.denied(t.p) > 0:
 			denied++
-		case made != nil && r.out == nil:
+		case t.made != nil && r.out == nil:
 			waiting++
 		}
 	}
 	verb := "can be rendered"
-	if made == nil {
-		verb = "can be planned; no step was tried"
+	if t.made == nil {
+		verb = "can be planned; nothing was evaluated"
 	}
-	line := fmt.Sprintf("%d of %s %s", len(roots)-failed-denied, diag.Count(len(roots), "root"), verb)
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{failed, "with mistakes"}, {denied, "with functions that may not run"}, {waiting, "not known to the end before its functions run"}} {
-		if x.n > 0 {
-			line += fmt.Sprintf("; %d %s", x.n, x.what)
-		}
+	fmt.Fprintf(&t.b, "%d of %d roots %s", len(t.roots)-failed-denied, len(t.roots), verb)
+	if failed > 0 {
+		t.b.WriteString("; " + t.paint(red, fmt.Sprintf("%d with mistakes", failed)))
 	}
-	return line
+	if denied > 0 {
+		t.b.WriteString("; " + t.paint(red, fmt.Sprintf("%d with functions that may not run", denied)))
+	}
+	if waiting > 0 {
+		fmt.Fprintf(&t.b, "; what %d of them come to is known when their functions have run", waiting)
+	}
+	t.b.WriteByte('\n')
 }
