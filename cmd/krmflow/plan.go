@@ -78,9 +78,8 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if err := c.validate(cmd); err != nil {
 		return err
 	}
-	if c.output != "dot" {
-		c.KeepGoing = true // the plan says which roots have mistakes
-	}
+	keepGoing := c.KeepGoing
+	c.KeepGoing = keepGoing || c.output != "dot" // the plan says which roots have mistakes
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if err != nil {
 		return err
@@ -89,7 +88,11 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(plan.Err(), errors.Join(mistakes...), c.Denied(plan), c.StrictError())
+	denied := c.Denied(plan)
+	if denied != nil && plan.Err() != nil && !keepGoing {
+		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: that of the mistakes counts
+	}
+	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied, c.StrictError())
 	switch {
 	case c.output == "json":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteJSON(w, plan, made) }), err)

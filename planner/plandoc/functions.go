@@ -85,8 +85,14 @@ func trusted(dec *trust.Decision) string {
 	default:
 		parts = append(parts, "in no catalog")
 	}
+	if dec.Function.Unverified {
+		parts = append(parts, "UNVERIFIED")
+	}
 	for _, g := range dec.Grants {
-		parts = append(parts, g.Capability)
+		parts = append(parts, "may use "+g.Capability)
+	}
+	if dec.Isolation != "" {
+		parts = append(parts, "isolation "+dec.Isolation)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -49,7 +49,7 @@ type (
 		Files     []string   `json:"files,omitempty"`
 		Steps     []countDoc `json:"steps,omitempty"`     // that change or generate resources, by what configures them
 		Resources []countDoc `json:"resources,omitempty"` // by kind
-		Known     bool       `json:"known"`               // Resources are all that it yields
+		Known     bool       `json:"known,omitempty"`     // Resources are all that it yields
 		Waits     []string   `json:"waits,omitempty"`     // nodes: what it yields is not known before these have run
 		Warnings  int        `json:"warnings,omitempty"`
 		Changes   *Changes   `json:"changes,omitempty"`

@@ -127,8 +127,7 @@ func (t *Text) table() {
 			ordinary = append(ordinary, x)
 		}
 	}
-	t.rows(fold(ordinary, maxRows))
-	t.rows(fold(special, maxSpecialRows))
+	t.rows(fold(ordinary, maxRows), fold(special, maxSpecialRows))
 }
 
 // alike returns the rows of the roots. Roots of one directory for which the same would be written share one.
@@ -148,43 +147,44 @@ func (t *Text) alike() (rows []*row) {
 	return rows
 }
 
-// rows writes rows in columns, and an empty line.
-func (t *Text) rows(rows []*row) {
-	if len(rows) == 0 {
-		return
-	}
+// rows writes rows in columns, with an empty line behind each group of them.
+func (t *Text) rows(groups ...[]*row) {
 	maxName := 100
 	if t.style.Width > 0 {
 		maxName = t.width() / 2
 	}
-	cells := [][]string{{"", "roots", "layers", "resources"}}
-	for _, x := range rows {
-		c := x.cells()
-		if t.style.Width > 0 {
-			c[0] = cutMiddle(c[0], maxName)
-		}
-		cells = append(cells, c)
-	}
-	width := make([]int, len(cells[0]))
-	for _, c := range cells {
-		for i, text := range c {
+	head := []string{"", "roots", "layers", "resources"}
+	width := make([]int, len(head))
+	measure := func(cells []string) {
+		for i, text := range cells {
 			width[i] = max(width[i], runes(text))
 		}
 	}
-	width[0] = min(width[0], maxName)
-	for i, c := range cells {
-		line := c[0] + pad(width[0]-runes(c[0]))
-		for k := 1; k < len(c); k++ {
-			line += "  " + pad(width[k]-runes(c[k])) + c[k]
-		}
-		if i == 0 {
-			fmt.Fprintln(&t.b, t.paint(faint, line+"  changes"))
-			continue
-		}
-		line += t.last(rows[i-1], runes(line))
-		fmt.Fprintln(&t.b, strings.TrimRight(line, " "))
+	measure(head)
+	for _, x := range slices.Concat(groups...) {
+		measure(x.cells())
 	}
-	t.b.WriteByte('\n')
+	width[0] = min(width[0], maxName)
+	line := func(cells []string) string {
+		if t.style.Width > 0 {
+			cells[0] = cutMiddle(cells[0], maxName)
+		}
+		line := cells[0] + pad(width[0]-runes(cells[0]))
+		for i := 1; i < len(cells); i++ {
+			line += "  " + pad(width[i]-runes(cells[i])) + cells[i]
+		}
+		return line
+	}
+	fmt.Fprintln(&t.b, t.paint(faint, line(head)+"  changes"))
+	for _, rows := range groups {
+		for _, x := range rows {
+			l := line(x.cells())
+			fmt.Fprintln(&t.b, strings.TrimRight(l+t.last(x, runes(l)), " "))
+		}
+		if len(rows) > 0 {
+			t.b.WriteByte('\n')
+		}
+	}
 }
 
 // last returns the end of a row's line: what changes its resources, as far as there is room, and notes.
@@ -193,7 +193,7 @@ func (t *Text) last(x *row, before int) string {
 	if notes != "" && changes != "" {
 		notes = "  " + notes
 	}
-	if room := t.style.Width - before - 2 - runes(colors.ReplaceAllString(notes, "")); t.style.Width > 0 && runes(changes) > room {
+	if room := t.style.Width - before - 2 - runes(x.notes(&Text{})) - 2; t.style.Width > 0 && runes(changes) > room {
 		changes = ""
 		if room > 1 {
 			changes = string([]rune(counts(x.changes))[:room-1]) + "…"
@@ -225,6 +225,9 @@ type branch struct {
 
 // fold returns rows, or if they are too many, one for each of some directories: it opens the largest ones as long as there is room.
 func fold(rows []*row, most int) []*row {
+	if len(rows) == 0 {
+		return nil
+	}
 	top := &branch{path: "."}
 	byPath := map[string]*branch{".": top}
 	var at func(p string) *branch
@@ -272,11 +275,10 @@ func fold(rows []*row, most int) []*row {
 
 // key is what rows are sorted by.
 func (x *row) key() []string {
-	key := strings.Split(x.parent, "/")
-	if len(x.names) > 0 {
-		key = append(key, x.names[0])
+	if len(x.names) == 0 {
+		return strings.Split(x.parent, "/")
 	}
-	return key
+	return strings.Split(path.Join(x.parent, x.names[0]), "/")
 }
 
 func (b *branch) count() {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -84,9 +83,6 @@ func (t *Text) paint(color, s string) string {
 	}
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
 }
-
-// colors matches what paint adds.
-var colors = regexp.MustCompile(`\x1b\[\d+m`)
 
 // block writes what is known of one root.
 func (t *Text) block(r *root) {

@@ -81,7 +81,7 @@ func (t *Text) result() {
 		t.b.WriteString("; " + t.paint(red, fmt.Sprintf("%d with functions that may not run", denied)))
 	}
 	if waiting > 0 {
-		fmt.Fprintf(&t.b, "; what %d of them come to is known when their functions have run", waiting)
+		fmt.Fprintf(&t.b, "; the output of %d is known when functions have run", waiting)
 	}
 	t.b.WriteByte('\n')
 }
