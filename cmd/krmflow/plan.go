@@ -129,11 +129,9 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 			o.Out[diag.Redact(r.Dir)] = r.Out
 		}
 	}
-	before := len(plan.Warnings)
+	before, more := len(plan.Warnings), plan.MoreWarnings
 	made, mistakes, err = preview.Run(ctx, plan, o)
-	for _, w := range plan.Warnings[before:] {
-		c.Log.Warn(w)
-	}
+	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
 	return made, mistakes, err
 }
 

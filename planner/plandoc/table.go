@@ -2,6 +2,7 @@ package plandoc
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -20,13 +21,17 @@ type row struct {
 	known               int // roots whose resources are counted
 	changes             map[string]int
 
-	functions, charts, denied, warnings, mistakes int
-	folder                                        Changes
+	functions, charts, denied, warnings int
+	mistakes                            map[string]bool // by their texts: those of a shared layer count once
+	folder                              Changes
 }
 
 func (t *Text) rowOf(r *root) *row {
 	x := &row{parent: path.Dir(r.dir), names: []string{path.Base(r.dir)}, roots: 1, minLayers: len(r.layers), maxLayer: len(r.layers),
-		changes: r.changes, denied: r.denied(t.p), charts: r.charts(), warnings: r.warnings, mistakes: len(r.failed)}
+		changes: r.changes, denied: r.denied(t.p), charts: r.charts(), warnings: r.warnings, mistakes: map[string]bool{}}
+	for _, err := range r.failed {
+		x.mistakes[err.Error()] = true
+	}
 	x.functions = len(r.calls) - x.charts
 	if r.out != nil {
 		x.known, x.resources = 1, r.out.resources()
@@ -39,26 +44,28 @@ func (t *Text) rowOf(r *root) *row {
 
 // add counts the roots of another row in this one.
 func (x *row) add(y *row) {
-	changes := map[string]int{}
+	changes, mistakes := map[string]int{}, map[string]bool{}
 	for _, m := range []map[string]int{x.changes, y.changes} {
 		for name, n := range m {
 			changes[name] += n
 		}
 	}
+	maps.Copy(mistakes, x.mistakes)
+	maps.Copy(mistakes, y.mistakes)
 	if x.roots == 0 {
 		x.minLayers = y.minLayers
 	}
-	x.changes = changes
+	x.changes, x.mistakes = changes, mistakes
 	x.roots += y.roots
 	x.minLayers, x.maxLayer = min(x.minLayers, y.minLayers), max(x.maxLayer, y.maxLayer)
 	x.resources, x.known = x.resources+y.resources, x.known+y.known
 	x.functions, x.charts, x.denied = x.functions+y.functions, x.charts+y.charts, x.denied+y.denied
-	x.warnings, x.mistakes = x.warnings+y.warnings, x.mistakes+y.mistakes
+	x.warnings += y.warnings
 	x.folder.add(&y.folder)
 }
 
 // special reports whether somebody has to look at the roots.
-func (x *row) special() bool { return x.functions+x.charts+x.mistakes > 0 }
+func (x *row) special() bool { return x.functions+x.charts+len(x.mistakes) > 0 }
 
 // maxNames is how many names of roots that are alike are shown.
 const maxNames = 5
@@ -86,7 +93,7 @@ func (x *row) cells() []string {
 	if x.known > 0 {
 		resources = fmt.Sprint(x.resources)
 	}
-	if x.mistakes > 0 && x.maxLayer == 0 {
+	if len(x.mistakes) > 0 && x.maxLayer == 0 {
 		layers = "?"
 	}
 	return []string{clean(x.name()), fmt.Sprint(x.roots), layers, resources}
@@ -98,7 +105,7 @@ func (x *row) notes(t *Text) string {
 	for _, c := range []struct {
 		n           int
 		what, color string
-	}{{x.mistakes, "mistake", red}, {x.denied, "denied function", red}, {x.functions - x.denied, "function", green}, {x.charts, "chart", green}, {x.warnings, "warning", yellow}} {
+	}{{len(x.mistakes), "mistake", red}, {x.denied, "denied function", red}, {x.functions - x.denied, "function", green}, {x.charts, "chart", green}, {x.warnings, "warning", yellow}} {
 		if c.n > 0 {
 			notes = append(notes, t.paint(c.color, diag.Plural(c.n, c.what)))
 		}

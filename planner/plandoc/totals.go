@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/planner"
 )
 
 // totals writes what all roots come to.
@@ -21,7 +22,11 @@ func (t *Text) totals() {
 	}
 	resources, unknown := 0, 0
 	var changes Changes
+	layers := map[*planner.Layer]bool{}
 	for _, r := range t.roots {
+		for _, l := range r.layers {
+			layers[l] = true
+		}
 		if r.out == nil {
 			unknown++
 			continue
@@ -31,7 +36,7 @@ func (t *Text) totals() {
 			changes.add(c)
 		}
 	}
-	list := []string{diag.Count(len(t.roots), "root"), diag.Count(len(t.p.Layers()), "layer"), diag.Count(len(t.p.Files()), "file")}
+	list := []string{diag.Count(len(t.roots), "root"), diag.Count(len(layers), "layer"), diag.Count(len(t.p.Files()), "file")}
 	if unknown < len(t.roots) {
 		list = append(list, diag.Count(resources, "resource"))
 	}
