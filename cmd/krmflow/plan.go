@@ -49,6 +49,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 		RunE:    c.run,
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json or dot")
 	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block for each root (roots)")
@@ -153,7 +154,7 @@ func (c *planning) text(plan *planner.Plan, made *plandoc.Preview, wrong error) 
 		return err
 	}
 	if wrong != nil && !errors.As(wrong, new(*diag.PanicError)) {
-		console.Reporter{W: c.Stderr, JSON: c.LogFormat == "json"}.PrintEach(wrong)
+		console.Reporter{W: c.Stderr, JSON: c.LogFormat == "json", Found: c.Found}.PrintEach(wrong)
 		wrong = &toldError{wrong}
 	}
 	return errors.Join(c.write(text.WriteTotals), wrong)

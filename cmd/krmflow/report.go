@@ -27,7 +27,8 @@ func wantsJSON(args []string) (json bool) {
 // A toldError has been printed.
 type toldError struct{ error }
 
-func (e *toldError) Unwrap() error { return e.error }
+// Unwrap returns the error as one of several, which [diag.Each] looks for.
+func (e *toldError) Unwrap() []error { return []error{e.error} }
 
 // report prints err and returns its exit code.
 func report(to console.Reporter, err error) int {
