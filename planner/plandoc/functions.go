@@ -117,6 +117,6 @@ func (t *Text) functions() {
 		if u.chart {
 			what = "chart"
 		}
-		fmt.Fprintf(&t.b, "%s  %s  in %s\n", what, u.line(t), diag.Plural(u.roots, "root"))
+		fmt.Fprintf(&t.b, "%s %s  in %s\n", what, u.line(t), diag.Plural(u.roots, "root"))
 	}
 }

@@ -37,6 +37,11 @@ type (
 		Files      []fileDoc    `json:"files"`
 		Secrets    string       `json:"secrets,omitempty"`
 		Warnings   []messageDoc `json:"warnings,omitempty"`
+		Against    *againstDoc  `json:"against,omitempty"`
+	}
+	againstDoc struct {
+		Folder string   `json:"folder"`
+		Others *Changes `json:"others,omitempty"` // to files that belong to no root of the plan
 	}
 	failedDoc struct {
 		Dir    string       `json:"dir"`
@@ -164,6 +169,12 @@ func WriteJSON(w io.Writer, p *planner.Plan, made *Preview) error {
 		doc.Catalogs = append(doc.Catalogs, catalogDoc{t.Ref.String(), t.Catalog.Digest.String(), t.By, t.Signed})
 	}
 	doc.addRoots(p, made)
+	if made != nil && made.Against != "" {
+		doc.Against = &againstDoc{Folder: made.Against}
+		if !made.Elsewhere.none() {
+			doc.Against.Others = &made.Elsewhere
+		}
+	}
 	for _, n := range p.Graph.Nodes {
 		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer, Origin: originDocOf(n.Origin)}
 		if d.Changes = originDocsOf(n.Changes); n.Item != nil {

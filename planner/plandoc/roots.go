@@ -62,16 +62,22 @@ func (r *root) files() []string {
 	return slices.Compact(all)
 }
 
-// roots returns the roots of a plan in its order, those that could not be planned at the end.
+// rootsOf returns the roots of a plan in its order, those that could not be planned at the end.
 func rootsOf(p *planner.Plan, made *Preview) []*root {
-	layers, warnings := layersOf(p)
+	layers := layersOf(p)
+	warnings := map[string]int{} // by the files that they are about
+	for _, w := range p.Warnings {
+		warnings[w.Pos.File]++
+	}
 	s := &visitor{p: p, made: made, seen: make([]int, len(p.Graph.Nodes))}
 	all := make([]*root, 0, len(p.Graph.Roots)+len(p.Failed))
 	for i, r := range p.Graph.Roots {
 		root := &root{dir: r.Dir, file: p.Graph.Nodes[r.Node].Origin.File(), layers: layers[r.Dir], changes: map[string]int{}, makes: map[string]int{}}
 		s.of(root, r.Node, i+1)
-		for _, l := range root.layers {
-			root.warnings += warnings[l.File]
+		if len(warnings) > 0 {
+			for _, file := range root.files() {
+				root.warnings += warnings[file]
+			}
 		}
 		if made != nil {
 			root.out = made.Roots[r.Dir]
@@ -84,22 +90,15 @@ func rootsOf(p *planner.Plan, made *Preview) []*root {
 	return all
 }
 
-// layersOf returns the layers of each root, by its directory, and how many warnings there are about the files of a layer.
-func layersOf(p *planner.Plan) (layers map[string][]*planner.Layer, warnings map[string]int) {
-	layers, warnings = map[string][]*planner.Layer{}, map[string]int{}
-	about := map[string]int{}
-	for _, w := range p.Warnings {
-		about[w.Pos.File]++
-	}
+// layersOf returns the layers of each root, by its directory.
+func layersOf(p *planner.Plan) map[string][]*planner.Layer {
+	layers := map[string][]*planner.Layer{}
 	for _, l := range p.Layers() {
 		for _, dir := range l.Roots {
 			layers[dir] = append(layers[dir], &l)
 		}
-		for _, file := range l.Files {
-			warnings[l.File] += about[file]
-		}
 	}
-	return layers, warnings
+	return layers
 }
 
 // A visitor finds the steps of roots.

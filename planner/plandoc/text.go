@@ -114,7 +114,7 @@ func (t *Text) block(r *root) {
 func (t *Text) resources(r *root) {
 	switch {
 	case len(r.failed) > 0:
-		t.field("resources", t.paint(red, "none: "+diag.Plural(len(r.failed), "mistake")))
+		t.field("resources", t.paint(red, "unknown because of "+diag.Plural(len(r.failed), "mistake")))
 	case r.out != nil:
 		n := r.out.resources()
 		if n == 0 {
@@ -213,7 +213,7 @@ func (t *Text) layerLines(r *root) (lines []string) {
 		}
 		seen[file] = true
 		if len(lines) < maxLayerLines {
-			lines = append(lines, strings.Repeat("  ", depth)+layerLine(l))
+			lines = append(lines, t.layerLine(l, depth))
 		} else {
 			more++
 		}
@@ -228,10 +228,13 @@ func (t *Text) layerLines(r *root) (lines []string) {
 	return lines
 }
 
-func layerLine(l *planner.Layer) string {
-	line := clean(path.Dir(l.File)) + "  " + diag.Plural(len(l.Files), "file")
+func (t *Text) layerLine(l *planner.Layer, depth int) string {
+	name, about := clean(path.Dir(l.File)), "  "+diag.Plural(len(l.Files), "file")
 	if l.Kind != "Kustomization" {
-		line += ", " + l.Kind
+		about += ", " + l.Kind
 	}
-	return line
+	if t.style.Width > 0 {
+		name = cutMiddle(name, max(20, t.width()-indent-2*depth-runes(about)))
+	}
+	return strings.Repeat("  ", depth) + name + about
 }

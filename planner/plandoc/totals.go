@@ -11,14 +11,14 @@ import (
 // totals writes what all roots come to.
 func (t *Text) totals() {
 	for _, f := range t.p.Fetched() {
-		fmt.Fprintf(&t.b, "fetched  %s  %s\n", clean(f.Reference), f.Version)
+		fmt.Fprintf(&t.b, "fetched %s  %s\n", clean(f.Reference), f.Version)
 	}
 	for _, c := range t.p.Catalogs {
 		by := c.By
 		if c.Signed != "" {
 			by += ", signed by " + c.Signed
 		}
-		fmt.Fprintf(&t.b, "catalog  %s  %s  (%s)\n", clean(c.Ref.Show()), c.Catalog.Digest, clean(by))
+		fmt.Fprintf(&t.b, "catalog %s  %s  (%s)\n", clean(c.Ref.Show()), c.Catalog.Digest, clean(by))
 	}
 	resources, unknown := 0, 0
 	var changes Changes
