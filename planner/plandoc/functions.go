@@ -91,10 +91,21 @@ func trusted(dec *trust.Decision) string {
 	for _, g := range dec.Grants {
 		parts = append(parts, "may use "+g.Capability)
 	}
-	if dec.Isolation != "" {
-		parts = append(parts, "isolation "+dec.Isolation)
+	if dec.Allowed && dec.Isolation != "" {
+		parts = append(parts, isolated(dec.Isolation))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// isolated says in a word what isolates a function.
+func isolated(by string) string {
+	switch {
+	case by == "container":
+		return "in a container"
+	case strings.HasPrefix(by, "none"):
+		return "NOT ISOLATED"
+	}
+	return "in a sandbox"
 }
 
 // line returns a use as one line.
@@ -112,7 +123,12 @@ func (u *use) line(t *Text) string {
 
 // functions writes the functions and charts of all roots.
 func (t *Text) functions() {
-	for _, u := range uses(t.p, t.roots) {
+	list := uses(t.p, t.roots)
+	if more := len(list) - maxSpecialRows; more > 0 {
+		fmt.Fprintf(&t.b, "… %d more functions and charts\n", more)
+		list = list[more:]
+	}
+	for _, u := range list {
 		what := "function"
 		if u.chart {
 			what = "chart"
