@@ -125,7 +125,7 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 			return nil, nil, err
 		}
 		defer c.Exits.Add(folder.Abort)()
-		o.Against, o.Name, o.Out = folder, c.against, map[string]string{}
+		o.Against, o.Name, o.Out = folder, diag.Redact(c.against), map[string]string{}
 		for _, r := range roots {
 			o.Out[diag.Redact(r.Dir)] = r.Out
 		}
