@@ -30,12 +30,12 @@ func needsNoList(op graph.Call) bool {
 	return op.Chart != nil || op.Role == function.GeneratorRole && f.Network == "" && len(f.Mounts) == 0 && !f.Unsandboxed
 }
 
-// callEarly begins to call functions; ctx is that of the visits.
+// callEarly begins to call functions, unless the run is without them; ctx is that of the visits.
 func (r *run) callEarly(ctx context.Context) *early {
 	e := &early{calls: map[graph.NodeID]*earlyCall{}, room: make(chan struct{}, 2*cap(r.calls))}
 	var order []*earlyCall
 	for i, n := range r.g.Nodes {
-		if op, ok := n.Op.(graph.Call); ok && needsNoList(op) {
+		if op, ok := n.Op.(graph.Call); ok && !r.o.Pure && needsNoList(op) {
 			c := &earlyCall{get: sync.OnceValue(func() (a *answer) {
 				defer func() {
 					if p := recover(); p != nil {

@@ -34,6 +34,8 @@ type Options struct {
 	Jobs int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
+	// Pure leaves out the functions and what needs them: nothing is fetched or started, and no executor is asked for.
+	Pure bool
 	// Begin is called before each node. The function of a generator may have begun already: see [Event.Duration].
 	Begin func(*graph.Node)
 	// Event is called after each node.
@@ -117,7 +119,10 @@ func (e *RootError) Unwrap() error { return e.Err }
 // graph, each a [NodeError], a [RootError] or the reason why ctx ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	r := newRun(g, o)
-	failed := r.prepare(ctx)
+	var failed []error
+	if !o.Pure {
+		failed = r.prepare(ctx)
+	}
 	if len(failed) > 0 {
 		able := g.Only(r.needsNone(failed))
 		failed = r.groupByCause(failed)
@@ -137,8 +142,14 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 func newRun(g *graph.Graph, o Options) *run {
 	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
 		shared: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
-	for _, n := range g.Nodes {
+	if o.Pure {
+		r.out = g.BehindFunctions()
+	}
+	for i, n := range g.Nodes {
 		for _, in := range n.Inputs {
+			if r.out != nil && r.out[i] {
+				continue
+			}
 			r.users[in]++
 			r.shared[in] = r.users[in] > 1
 		}
@@ -153,6 +164,7 @@ type run struct {
 	g     *graph.Graph
 	o     Options
 	roots map[graph.NodeID][]graph.Root
+	out   []bool        // nodes that are left out; nil if none are
 	calls chan struct{} // holds an item for each function that runs
 	early *early
 
@@ -169,6 +181,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 			err = diag.Panicked(n.ID, p)
 		}
 	}()
+	if r.out != nil && r.out[id] {
+		return errStopped // and so is what needs it
+	}
 	if _, ok := n.Op.(graph.Fetch); ok {
 		return nil // it was done before the first node
 	}
