@@ -56,6 +56,8 @@ type App struct {
 	Steps watchdog.Steps
 	// Serves is true if the command ends when somebody else says so, and not soon after its context.
 	Serves atomic.Bool
+
+	warnings []planner.Warning // from before there was a log
 }
 
 // Print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdout.Writer].
@@ -70,7 +72,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err := a.Validate(); err != nil {
 		return nil, err
 	}
-	a.Log = a.Flags.Logger(a.Stderr)
+	a.StartLog()
 	for _, w := range options.Outdated(cmd) {
 		a.Log.Warn(w)
 	}
@@ -100,7 +102,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 
 // PlanRoots plans the directories that the arguments stand for.
 func (a *App) PlanRoots(cmd *cobra.Command, args []string) (render.Roots, *planner.Plan, error) {
-	roots, err := a.Roots(cmd.Context(), args)
+	roots, err := a.Roots(cmd, args)
 	if err != nil {
 		return nil, nil, err
 	}
