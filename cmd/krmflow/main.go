@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
@@ -19,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // seeUsage adds to a mistake in the command line where the usage of the command stands.
@@ -27,10 +29,14 @@ func seeUsage(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &usage) || usage.Kind != options.Usage {
 		return err
 	}
+	if e := diag.AsError(usage.Err); e.Pos.File != "" {
+		return err // the user's file is wrong, and no help is about it
+	}
 	if cmd.Name() == "help" {
 		cmd = cmd.Root()
 	}
 	e := *diag.AsError(usage.Err)
+	e.Hints = append(slices.Clip(e.Hints), app.Origins(cmd, &e)...)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
@@ -66,6 +72,8 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.Log.End()
+		end := end
+		end.JSON = end.JSON || a.LogFormat == "json"
 		done <- report(end, seeUsage(used, err))
 	}()
 	return await(ctx, a, done, end)
@@ -91,6 +99,7 @@ var commands = []struct {
 	{"bench", benchCommand, false},
 	{"executor", executorCommand, false},
 	{"view", viewCommand, false},
+	{"config", configCommand, false},
 	{"trust", catalogs.TrustCommand, false},
 	{"lint", catalogs.LintCommand, false},
 	{"catalog", catalogs.PublishCommand, false},
@@ -103,6 +112,7 @@ var commands = []struct {
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
 // all and their help texts are a tenth of the smallest render.
 func newCommand(a *app.App, args []string) *cobra.Command {
+	a.AllFlags = settingFlags
 	root := rootCommand(a)
 	root.SetOut(a.Stdout) // which the next command takes over now
 	for _, c := range commands {
@@ -136,6 +146,17 @@ func newCommand(a *app.App, args []string) *cobra.Command {
 	return root
 }
 
+// settingFlags returns the flags of all complete commands, which the user's file and variables can set: see package settings.
+func settingFlags() *pflag.FlagSet {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, c := range commands {
+		if c.complete {
+			all.AddFlagSet(c.make(&app.App{Stdout: io.Discard, Stderr: io.Discard}).Flags())
+		}
+	}
+	return all
+}
+
 const about = `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
 whole build as a graph first, prints that plan on request, and runs it in parallel.
 
@@ -158,6 +179,7 @@ func rootCommand(a *app.App) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.ReadSettings(cmd) }
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	return root
 }

@@ -9,17 +9,20 @@ import (
 	"io"
 	"sync/atomic"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // An App is what the commands share: the streams, the flags, and what they come to in one run. One App runs one command.
@@ -44,6 +47,8 @@ type App struct {
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.
 	Instead map[string][]byte
+	// AllFlags returns the flags of all commands that read a tree: see [App.ReadSettings].
+	AllFlags func() *pflag.FlagSet
 	// MoreEdits are the command lines of edit behind the first one.
 	MoreEdits [][]string
 
@@ -58,6 +63,7 @@ type App struct {
 	Serves atomic.Bool
 
 	warnings []planner.Warning // from before there was a log
+	settings *settings.Settings
 }
 
 // Print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdout.Writer].
@@ -98,6 +104,22 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	return plan, nil
+}
+
+// WarnBefore keeps warnings for when there is a log.
+func (a *App) WarnBefore(list []*diag.Error) {
+	for _, w := range list {
+		a.warnings = append(a.warnings, planner.Warning{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	}
+}
+
+// StartLog makes the log, and prints what there was to warn about before.
+func (a *App) StartLog() {
+	a.Log = a.Flags.Logger(a.Stderr)
+	for _, w := range a.warnings {
+		a.Log.Warn(w)
+	}
+	a.warnings = nil
 }
 
 // PlanRoots plans the directories that the arguments stand for.

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/roots"
-	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
@@ -83,21 +81,6 @@ func (a *App) find(ctx context.Context, args []string) error {
 		return err
 	}
 	a.Found = found
-	for _, w := range found.Warnings {
-		a.warnings = append(a.warnings, warningOf(w))
-	}
+	a.WarnBefore(found.Warnings)
 	return nil
-}
-
-func warningOf(e *diag.Error) planner.Warning {
-	return planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints}
-}
-
-// StartLog makes the log, and prints what there was to warn about before.
-func (a *App) StartLog() {
-	a.Log = a.Flags.Logger(a.Stderr)
-	for _, w := range a.warnings {
-		a.Log.Warn(w)
-	}
-	a.warnings = nil
 }
