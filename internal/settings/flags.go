@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,6 +233,12 @@ func (s *Settings) Apply(flags *pflag.FlagSet, known func() *pflag.FlagSet) (war
 // set gives a flag the value.
 func (v value) set(f *pflag.Flag) error {
 	texts := v.texts
+	if v.flag == "cache-dir" && !v.list && !filepath.IsAbs(texts[0]) {
+		if v.pos.File != "" {
+			return v.errorf("%q must be an absolute path", texts[0])
+		}
+		texts = nil // who opens the cache reads the variable, and says so
+	}
 	switch isList := f.Value.Type() == "stringArray"; {
 	case isList && v.pos.File == "":
 		texts = strings.Split(v.texts[0], ",")
