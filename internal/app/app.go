@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/reports"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/loaders"
@@ -49,6 +50,12 @@ type App struct {
 	Instead map[string][]byte
 	// AllFlags returns the flags of all commands that read a tree: see [App.ReadSettings].
 	AllFlags func() *pflag.FlagSet
+	// Tally is what came of a run of several roots.
+	Tally   Tally
+	report  *reports.Report // nil if nobody wants one
+	targets []reports.Target
+	planned *planner.Plan // the last plan
+
 	// MoreEdits are the command lines of edit behind the first one.
 	MoreEdits [][]string
 
@@ -66,6 +73,24 @@ type App struct {
 	settings *settings.Settings
 }
 
+// A Tally is what came of a run of several roots. The zero Tally is that of a command which has none.
+type Tally struct {
+	// All are the roots, and What is said of those that are done, "rendered" for instance.
+	All  []string
+	What string
+	// Made tells that there is a result, and Missing which roots are not in it.
+	Made    bool
+	Missing []string
+}
+
+// Done returns how many roots are done.
+func (t Tally) Done() int {
+	if !t.Made {
+		return 0
+	}
+	return len(t.All) - len(t.Missing)
+}
+
 // Print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdout.Writer].
 func (a *App) Print(s string) error {
 	_, err := io.WriteString(a.Stdout, s)
@@ -76,6 +101,9 @@ func (a *App) Print(s string) error {
 // roots have none.
 func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err := a.Validate(); err != nil {
+		return nil, err
+	}
+	if err := a.openReport(cmd); err != nil {
 		return nil, err
 	}
 	a.StartLog()
@@ -95,6 +123,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.planned = plan
 	a.Log.Planned(plan)
 	a.WarnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.KeepGoing {
@@ -115,7 +144,7 @@ func (a *App) WarnBefore(list []*diag.Error) {
 
 // StartLog makes the log, and prints what there was to warn about before.
 func (a *App) StartLog() {
-	a.Log = a.Flags.Logger(a.Stderr)
+	a.Log = a.Logger()
 	for _, w := range a.warnings {
 		a.Log.Warn(w)
 	}

@@ -17,8 +17,8 @@ type RootFlags struct {
 	Recursive bool
 	// KeepGoing goes on with the other roots when one fails.
 	KeepGoing bool
-	// Found are the roots that were found below the directories, nil unless Recursive is set.
-	Found *roots.Found
+	// FoundRoots are the roots that were found below the directories, nil unless Recursive is set: its LeftOut is how many are not rendered.
+	FoundRoots *roots.Found
 
 	selection roots.Selection
 }
@@ -28,7 +28,7 @@ func (a *App) RegisterRendering(cmd *cobra.Command) {
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	a.RegisterRoots(cmd, "every Kustomization and Composition at or below the directories (Components are no roots)")
-	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "go on with the other roots when one fails")
+	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "go on with the other roots when one fails, or needs a function that is denied")
 }
 
 // RegisterRoots adds the flags about the directories to a command; recursive says what -R does.
@@ -66,7 +66,7 @@ func (a *App) Roots(cmd *cobra.Command, args []string) (render.Roots, error) {
 	if err := a.find(cmd.Context(), args); err != nil {
 		return nil, err
 	}
-	return render.Place(a.Found.Dirs, base)
+	return render.Place(a.FoundRoots.Dirs, base)
 }
 
 // find finds the roots below the directories.
@@ -80,7 +80,7 @@ func (a *App) find(ctx context.Context, args []string) error {
 	case err != nil:
 		return err
 	}
-	a.Found = found
+	a.FoundRoots = found
 	a.WarnBefore(found.Warnings)
 	return nil
 }
