@@ -33,9 +33,10 @@ their defaults. What is trusted is never taken from variables, and nothing is ta
 	}
 	show.Flags().StringVarP(&output, "output", "o", "text", "form of the list: text or json")
 	path := &cobra.Command{
-		Use:   "path",
-		Short: "Print where the user's file is, or would be",
-		Args:  options.AtMost(0),
+		Use:     "path",
+		Short:   "Print where the user's file is, or would be",
+		Example: "  ${EDITOR:-vi} \"$(krmflow config path)\"",
+		Args:    options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			path := settings.ConfigPath()
 			if path == "" {

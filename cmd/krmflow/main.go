@@ -8,12 +8,14 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
@@ -131,8 +133,12 @@ func newCommand(a *app.App, args []string) *cobra.Command {
 		for _, c := range commands {
 			root.AddCommand(c.make(a))
 		}
+		root.AddCommand(docsCommand(a))
 		root.InitDefaultCompletionCmd()
 		root.InitDefaultHelpCmd()
+		if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+			help.Complete(root)
+		}
 	}
 	for _, c := range root.Commands() {
 		switch {
@@ -185,6 +191,7 @@ func rootCommand(a *app.App) *cobra.Command {
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.ReadSettings(cmd) }
+	root.SetUsageFunc(help.Usage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	return root
 }

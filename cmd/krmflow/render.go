@@ -79,7 +79,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Exits.Add(to.Abort)()
-	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
+	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
