@@ -35,7 +35,7 @@ their defaults. What is trusted is never taken from variables, and nothing is ta
 	path := &cobra.Command{
 		Use:     "path",
 		Short:   "Print where the user's file is, or would be",
-		Example: "  ${EDITOR:-vi} \"$(krmflow config path)\"",
+		Example: "  krmflow config path",
 		Args:    options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			path := settings.ConfigPath()

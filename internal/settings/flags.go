@@ -35,6 +35,9 @@ var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "he
 // catalogFlags have a list of the file in their place, which has more to say.
 var catalogFlags = []string{"trusted-plugin-catalog", "trusted-catalog", "alpha-trusted-plugin-catalog"}
 
+// Trusted returns the flags that no variable can set.
+func Trusted() []string { return slices.Concat(trusted, catalogFlags) }
+
 // IsSetting reports whether the user's file can set a flag.
 func IsSetting(flag string) bool {
 	return !slices.Contains(ofOneRun, flag) && !slices.Contains(catalogFlags, flag)
