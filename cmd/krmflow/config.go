@@ -13,7 +13,6 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 func configCommand(a *app.App) *cobra.Command {
@@ -58,7 +57,7 @@ func showConfig(a *app.App, output string) error {
 	s, err := settings.Load()
 	if err == nil {
 		var warnings []*diag.Error
-		warnings, err = s.Apply(flags, func() *pflag.FlagSet { return flags })
+		warnings, err = s.Apply(flags, true, a.AllFlags)
 		a.WarnBefore(warnings)
 	}
 	config, wrong := settings.ReadConfig()

@@ -124,6 +124,7 @@ func newCommand(a *app.App, args []string) *cobra.Command {
 	root.SetOut(a.Stdout) // which the next command takes over now
 	for _, c := range commands {
 		if c.complete && len(args) > 0 && args[0] == c.name {
+			a.Complete = true
 			root.AddCommand(c.make(a))
 			root.CompletionOptions.DisableDefaultCmd = true
 		}

@@ -50,6 +50,8 @@ type App struct {
 	Instead map[string][]byte
 	// AllFlags returns the flags of all commands that read a tree: see [App.ReadSettings].
 	AllFlags func() *pflag.FlagSet
+	// Complete tells that the command is one of those.
+	Complete bool
 	// Tally is what came of a run of several roots.
 	Tally   Tally
 	report  *reports.Report // nil if nobody wants one

@@ -22,7 +22,7 @@ func (a *App) ReadSettings(cmd *cobra.Command) error {
 	if a.settings, err = settings.Load(); err != nil || a.settings == nil {
 		return WrongSetting(err)
 	}
-	warnings, err := a.settings.Apply(flags, a.AllFlags)
+	warnings, err := a.settings.Apply(flags, a.Complete, a.AllFlags)
 	a.WarnBefore(warnings)
 	return WrongSetting(err)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -82,9 +83,12 @@ type value struct {
 	pos  diag.Pos
 }
 
+// isVariable reports whether a variable says it, and not the file.
+func (v value) isVariable() bool { return v.pos.File == "" }
+
 // source says where a value comes from.
 func (v value) source() string {
-	if v.pos.File == "" {
+	if v.isVariable() {
 		return v.name
 	}
 	return v.pos.String()
@@ -204,30 +208,34 @@ func IsSet(flags *pflag.FlagSet, name string) bool {
 	return f != nil && (f.Changed || From(f) != "")
 }
 
-// Apply gives flags the values of s that the command line has not given them. known has the flags of all commands: what stands for none of
-// them is an error in the file, and a warning if it is a variable. A flag that gets a value this way does not count as changed.
-func (s *Settings) Apply(flags *pflag.FlagSet, known func() *pflag.FlagSet) (warnings []*diag.Error, err error) {
+// Apply gives flags the values of s that the command line has not given them. all returns the flags of all commands: what stands for none of
+// them is an error in the file, and a warning if it is a variable. complete says that flags are those of a command which has most of them, and
+// all that it has mean what they mean elsewhere: all is then called for others alone, which takes a while. A flag that gets a value this way
+// does not count as changed.
+func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.FlagSet) (warnings []*diag.Error, err error) {
 	if s == nil {
 		return nil, nil
 	}
 	mistakes := slices.Clip(s.mistakes)
-	all := known()
+	all = sync.OnceValue(all)
 	for _, v := range s.values {
-		g := all.Lookup(v.flag)
-		if g == nil || !IsSetting(v.flag) || v.pos.File == "" && IsTrusted(v.flag) {
-			if e := v.refused(g, all); v.pos.File == "" {
+		f := flags.Lookup(v.flag)
+		known := f
+		if f == nil || !complete {
+			known = all().Lookup(v.flag)
+		}
+		switch {
+		case known == nil || !IsSetting(v.flag) || v.isVariable() && IsTrusted(v.flag):
+			if e := v.refused(known, all()); v.isVariable() {
 				warnings = append(warnings, e)
 			} else {
 				mistakes = append(mistakes, e)
 			}
-			continue
-		}
-		f := flags.Lookup(v.flag)
-		if f == nil || f.Usage != g.Usage || f.Changed || From(f) != "" {
-			continue
-		}
-		if e := v.set(f); e != nil {
-			mistakes = append(mistakes, e)
+		case f == nil || f.Usage != known.Usage || f.Changed || From(f) != "":
+		default:
+			if e := v.set(f); e != nil {
+				mistakes = append(mistakes, e)
+			}
 		}
 	}
 	return warnings, errors.Join(mistakes...)
@@ -237,13 +245,13 @@ func (s *Settings) Apply(flags *pflag.FlagSet, known func() *pflag.FlagSet) (war
 func (v value) set(f *pflag.Flag) error {
 	texts := v.texts
 	if v.flag == "cache-dir" && !v.list && !filepath.IsAbs(texts[0]) {
-		if v.pos.File != "" {
+		if !v.isVariable() {
 			return v.errorf("%q must be an absolute path", texts[0])
 		}
 		texts = nil // who opens the cache reads the variable, and says so
 	}
 	switch isList := f.Value.Type() == "stringArray"; {
-	case isList && v.pos.File == "":
+	case isList && v.isVariable():
 		texts = strings.Split(v.texts[0], ",")
 	case !isList && v.list:
 		return v.errorf("must be one value, not a list")
@@ -261,7 +269,7 @@ func (v value) set(f *pflag.Flag) error {
 }
 
 func (v value) errorf(format string, args ...any) *diag.Error {
-	if v.pos.File == "" {
+	if v.isVariable() {
 		return diag.Errorf(diag.Pos{}, "", v.name+": "+format, args...)
 	}
 	return diag.Errorf(v.pos, v.name, format, args...)
@@ -269,7 +277,7 @@ func (v value) errorf(format string, args ...any) *diag.Error {
 
 // refused says why the value counts for nothing; f is the flag that it is called like, nil if there is none.
 func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
-	variable := v.pos.File == ""
+	variable := v.isVariable()
 	switch {
 	case f != nil && slices.Contains(catalogFlags, v.flag) && !variable:
 		return v.errorf("catalogs are trusted under trustedCatalogs").Hint("'krmflow trust add CATALOG' writes it")
