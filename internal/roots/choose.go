@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -78,7 +79,9 @@ func (s *search) choose(only, exclude []*pattern) (*Found, error) {
 	for _, p := range slices.Concat(only, exclude) {
 		if !p.matches {
 			w := diag.Errorf(diag.Pos{}, "", "%s %s matches none of %s", p.flag, p.text, diag.Count(len(rels), "root"))
-			w.Hints = diag.DidYouMean(p.text, rels)
+			if w.Hints = diag.DidYouMean(p.text, rels); len(w.Hints) == 0 {
+				w.Hints = s.startsAt(p.text)
+			}
 			f.Warnings = append(f.Warnings, w)
 		}
 	}
@@ -86,6 +89,16 @@ func (s *search) choose(only, exclude []*pattern) (*Found, error) {
 		return nil, errors.Join(append(warningErrors(f.Warnings), f.nothing())...)
 	}
 	return f, nil
+}
+
+// startsAt returns a hint if a pattern begins with a directory that is searched, and so was meant to start where that does.
+func (s *search) startsAt(text string) []string {
+	for _, t := range s.tops {
+		if rest, ok := strings.CutPrefix(path.Clean(text), filepath.ToSlash(filepath.Clean(t.dir))+"/"); ok {
+			return []string{fmt.Sprintf("patterns start at %s: write %q", t.dir, rest)}
+		}
+	}
+	return nil
 }
 
 func warningErrors(list []*diag.Error) (errs []error) {
