@@ -39,7 +39,7 @@ var imports = map[string][]string{
 	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
 		"planner/summary", "planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
+	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "internal/roots", "loaders", "lock", "planner", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
 
@@ -76,14 +76,16 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler"),
+	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler"),
 	"internal/catalogs":             plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
 	"internal/console":              plus(values, "graph", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
-	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
+	"internal/glob":                 {},
+	"internal/roots":                {"diag", "internal/glob", "krm/yaml", "loaders", "planner/composition", "planner/layerfile"},
+	"internal/settings":             plus(values, "krm/function", "catalog", "internal/glob", "loaders", "output", "trust"),
 	"internal/help":                 {},
 	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},

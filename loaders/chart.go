@@ -51,7 +51,7 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 	}
 	defer root.Close()
 	from := root.FS()
-	if l.unrestricted {
+	if l.isFree(d) {
 		from = os.DirFS(real)
 	}
 	files, err = l.readFolder(from)

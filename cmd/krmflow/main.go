@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -21,6 +22,7 @@ import (
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // seeUsage adds to a mistake in the command line where the usage of the command stands.
@@ -29,10 +31,14 @@ func seeUsage(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &usage) || usage.Kind != options.Usage {
 		return err
 	}
+	if e := diag.AsError(usage.Err); e.Pos.File != "" {
+		return err // the user's file is wrong, and no help is about it
+	}
 	if cmd.Name() == "help" {
 		cmd = cmd.Root()
 	}
 	e := *diag.AsError(usage.Err)
+	e.Hints = append(slices.Clip(e.Hints), app.Origins(cmd, &e)...)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
@@ -68,6 +74,8 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.Log.End()
+		end := end
+		end.JSON = end.JSON || a.LogFormat == "json"
 		code := report(end, seeUsage(used, err))
 		code = max(code, report(end, a.WriteReports(err)))
 		if t := a.Tally; len(t.All) > 0 {
@@ -98,6 +106,7 @@ var commands = []struct {
 	{"bench", benchCommand, false},
 	{"executor", executorCommand, false},
 	{"view", viewCommand, false},
+	{"config", configCommand, false},
 	{"trust", catalogs.TrustCommand, false},
 	{"lint", catalogs.LintCommand, false},
 	{"catalog", catalogs.PublishCommand, false},
@@ -110,10 +119,12 @@ var commands = []struct {
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
 // all and their help texts are a tenth of the smallest render.
 func newCommand(a *app.App, args []string) *cobra.Command {
+	a.AllFlags = settingFlags
 	root := rootCommand(a)
 	root.SetOut(a.Stdout) // which the next command takes over now
 	for _, c := range commands {
 		if c.complete && len(args) > 0 && args[0] == c.name {
+			a.Complete = true
 			root.AddCommand(c.make(a))
 			root.CompletionOptions.DisableDefaultCmd = true
 		}
@@ -147,6 +158,17 @@ func newCommand(a *app.App, args []string) *cobra.Command {
 	return root
 }
 
+// settingFlags returns the flags of all complete commands, which the user's file and variables can set: see package settings.
+func settingFlags() *pflag.FlagSet {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, c := range commands {
+		if c.complete {
+			all.AddFlagSet(c.make(&app.App{Stdout: io.Discard, Stderr: io.Discard}).Flags())
+		}
+	}
+	return all
+}
+
 const about = `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
 whole build as a graph first, prints that plan on request, and runs it in parallel.
 
@@ -169,6 +191,7 @@ func rootCommand(a *app.App) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.ReadSettings(cmd) }
 	root.PersistentFlags().Bool("stack-trace", false, "accepted for compatibility; errors say where they are")
 	_ = root.PersistentFlags().MarkHidden("stack-trace") // nobody needs to read about one that does nothing
 	show := root.HelpFunc()

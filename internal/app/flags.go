@@ -105,6 +105,7 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		Input:          a.Used.Input,
 		Progress:       a.Steps.Plan,
 		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
+		Free:           a.freeRoots(cmd),
 		Reorder:        a.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),
 		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",

@@ -145,6 +145,9 @@ func (r *Repeated) Set(text string) error {
 	return nil
 }
 
+// GetSlice returns the values.
+func (r *Repeated) GetSlice() []string { return *r }
+
 // String returns all values.
 func (r *Repeated) String() string { return strings.Join(*r, " ") }
 
