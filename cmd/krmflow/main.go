@@ -79,7 +79,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		code := report(end, seeUsage(used, err))
 		code = max(code, report(end, a.WriteReports(err)))
 		if t := a.Tally; len(t.All) > 0 {
-			end.Roots(t.What, t.Done(), len(t.All))
+			end.Roots(t.What, t.Done(), len(t.All), t.LeftOut)
 		}
 		done <- code
 	}()

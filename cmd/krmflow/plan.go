@@ -149,7 +149,7 @@ func (c *planning) write(form func(io.Writer) error) error {
 // text writes the plan for people. What is wrong is told before the totals, so that the result is the last line.
 func (c *planning) text(plan *planner.Plan, made *plandoc.Preview, wrong error) error {
 	text := plandoc.NewText(plan, made, plandoc.Style{
-		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots"})
+		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.LeftOut()})
 	if err := c.write(text.WriteRoots); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	c.Helm.Hash = c.HoldHelm
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if len(roots) > 1 || c.Recursive {
-		c.Tally.All, c.Tally.What = roots.Dirs(), "rendered"
+		c.Tally.All, c.Tally.What, c.Tally.LeftOut = roots.Dirs(), "rendered", c.LeftOut()
 	}
 	if err != nil {
 		return err

@@ -83,6 +83,8 @@ type Tally struct {
 	// Made tells that there is a result, and Missing which roots are not in it.
 	Made    bool
 	Missing []string
+	// LeftOut are how many roots were found and not meant.
+	LeftOut int
 }
 
 // Done returns how many roots are done.

@@ -41,6 +41,14 @@ func (f *RootFlags) RegisterRoots(cmd *cobra.Command, recursive string) {
 	fs.BoolVar(&f.selection.Hidden, "hidden", false, "let -R look into directories whose name starts with a dot, too, but for .git")
 }
 
+// LeftOut returns how many roots were found below the directories that are not meant.
+func (f *RootFlags) LeftOut() int {
+	if f.FoundRoots == nil {
+		return 0
+	}
+	return f.FoundRoots.LeftOut()
+}
+
 // Roots returns the directories that the arguments stand for, each once.
 func (a *App) Roots(cmd *cobra.Command, args []string) (render.Roots, error) {
 	if len(args) == 0 {

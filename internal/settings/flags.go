@@ -124,6 +124,9 @@ func variables(environ []string) (list []value) {
 			continue
 		}
 		flag := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if name == "LOG" {
+			flag = "log-level" // as other programs call it
+		}
 		list = append(list, value{flag: flag, texts: []string{set}, name: prefix + name})
 	}
 	return list

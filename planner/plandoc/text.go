@@ -19,6 +19,8 @@ type Style struct {
 	Color bool
 	// EachRoot writes a block for each root, however many there are.
 	EachRoot bool
+	// LeftOut is how many roots were found and are not planned.
+	LeftOut int
 }
 
 // blocks is how many roots have a block each. Of more there is a table.

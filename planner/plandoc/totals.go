@@ -88,5 +88,8 @@ func (t *Text) result() {
 	if waiting > 0 {
 		fmt.Fprintf(&t.b, "; the output of %d is known when functions have run", waiting)
 	}
+	if n := t.style.LeftOut; n > 0 {
+		fmt.Fprintf(&t.b, "; %d left out", n)
+	}
 	t.b.WriteByte('\n')
 }
