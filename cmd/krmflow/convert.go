@@ -53,7 +53,7 @@ func convertDir(a *app.App, cmd *cobra.Command, dir, dest string, replace bool) 
 	if err != nil {
 		return err
 	}
-	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: a.Opts.Plan.Cwd, Roots: []string{dir}, Unrestricted: a.Opts.Plan.Unrestricted})
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: a.Opts.Plan.Cwd, Roots: []string{dir}, Unrestricted: a.Opts.Plan.Unrestricted, Free: a.Opts.Plan.Free})
 	c, err := convert.Directory(files, dir, plan.Files())
 	if err != nil {
 		return err

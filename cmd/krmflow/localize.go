@@ -50,7 +50,7 @@ func localizeDir(a *app.App, cmd *cobra.Command, o localize.Options, unverified 
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	a.Log = a.Logger()
+	a.StartLog()
 	sources, err := a.Sources(cmd, []string{o.Target})
 	if err != nil {
 		return err

@@ -47,6 +47,16 @@ func (a *App) Found(f reports.Finding) {
 	}
 }
 
+// Reporter returns what prints errors, as lines for people or as JSON. Under kustomize's name, and quietly, they have neither lines of files
+// nor codes.
+func (a *App) Reporter(json bool) console.Reporter {
+	r := console.Reporter{W: a.Stderr, JSON: json, Found: a.Found}
+	if !a.Name.Kustomize() && !a.Quiet {
+		r.Source = a.Source
+	}
+	return r
+}
+
 // Source returns a file that was read for the last plan, nil if there is none or its lines must not be shown: see
 // [yaml.Source.MayHoldSecrets].
 func (a *App) Source(file string) *yaml.Source {

@@ -16,6 +16,7 @@ var values = map[string][]string{
 	"report":                {"sarif=", "junit=", "json=", "github\tannotations, on stderr"},
 	"resource-list-version": {"v1", "v1beta1", "v1alpha1"},
 	"container-runtime":     {"podman", "docker"},
+	"detail":                {"steps", "roots"},
 	"color":                 {"auto", "always", "never"},
 }
 

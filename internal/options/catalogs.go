@@ -3,7 +3,6 @@ package options
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
@@ -101,10 +100,10 @@ func ParseRef(flag, text string) (catalog.Ref, error) {
 func Outdated(cmd *cobra.Command) []planner.Warning {
 	var list []planner.Warning
 	if cmd.Flags().Changed("alpha-trusted-plugin-catalog") {
-		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated", Hints: []string{"write --trusted-plugin-catalog"}})
+		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated", Hints: []string{"write --trusted-plugin-catalog"}, Code: diag.Deprecated})
 	}
 	if cmd.Flags().Changed("enable-star") {
-		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported",
+		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported", Code: diag.Unsupported,
 			Hints: []string{"use a container that runs the script"}})
 	}
 	return list
@@ -147,18 +146,8 @@ func FlagError(err error) error {
 	return UsageError(err)
 }
 
-// badValue says what a value of a flag is not. What the parsers say is about Go's types.
+// badValue says what a value of a flag is not.
 func badValue(err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
-	switch kind := flag.Value.Type(); {
-	case errors.Is(err, strconv.ErrRange):
-		return diag.FlagValue.Errorf("--%s: %q is too large", flag.Name, err.GetValue())
-	case strings.HasPrefix(kind, "int"):
-		return diag.FlagValue.Errorf("--%s: %q is no number", flag.Name, err.GetValue())
-	case kind == "duration":
-		return diag.FlagValue.Errorf("--%s: %q is no length of time such as 90s or 5m", flag.Name, err.GetValue())
-	case kind == "bool":
-		return diag.FlagValue.Errorf("--%s: %q is neither true nor false", flag.Name, err.GetValue())
-	}
-	return fmt.Errorf("--%s: %w", flag.Name, err.Unwrap())
+	return diag.FlagValue.Errorf("--%s: %s", flag.Name, settings.WrongValue(flag.Value.Type(), err.GetValue(), err.Unwrap()))
 }
