@@ -95,7 +95,8 @@ var imports = map[string][]string{
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
 	"internal/release":              {},
-	"internal/reports":              {"diag"},
+	"internal/reports":              {"diag", "internal/messages"},
+	"internal/messages":             {"diag"},
 	"internal/schemas":              {"planner/plandoc"},
 	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
 	"internal/spool":                {},
@@ -103,7 +104,7 @@ var imports = map[string][]string{
 	"internal/terminal":             {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/watchdog", "krm", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/plandoc", "render", "scheduler", "trust"),
+	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/watchdog", "krm", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/plandoc", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

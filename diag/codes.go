@@ -12,7 +12,6 @@ const (
 	NotAFile              Code = "KF0106"
 	AbsolutePath          Code = "KF0107"
 	Cycle                 Code = "KF0108"
-	NoPath                Code = "KF0109"
 
 	// Fields of Kustomizations and other configuration.
 	UnknownField Code = "KF0110"

@@ -150,7 +150,7 @@ func (d *Dir) Contains(o *Dir) bool { return diag.Within(o.Real, d.Real) }
 // Root returns the directory that the user names on the command line.
 func (l *Local) Root(path string) (*Dir, error) {
 	if path == "" {
-		return nil, diag.NoPath.Errorf("the directory must not be empty")
+		return nil, diag.MissingField.Errorf("the directory must not be empty")
 	}
 	if l.fs != nil {
 		return l.treeDir(l.fs, givenPath(path), path)

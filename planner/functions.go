@@ -83,7 +83,7 @@ func (s *steps) ownCatalogs() (list []catalog.Listed) {
 	for i, text := range s.k.Catalogs {
 		if text == "" && i < len(entries) && entries[i].Type() != yaml.String {
 			if entries[i].IsNull() {
-				s.ErrorAt(s.k.Source, []any{"catalogs", i}, diag.NoPath.Errorf("must be a reference, not null"))
+				s.ErrorAt(s.k.Source, []any{"catalogs", i}, diag.MissingField.Errorf("must be a reference, not null"))
 			}
 			continue // anything else was reported as what it is
 		}

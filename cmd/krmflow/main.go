@@ -37,6 +37,7 @@ func seeUsage(cmd *cobra.Command, err error) error {
 		cmd = cmd.Root()
 	}
 	e := *diag.AsError(usage.Err)
+	e.With(diag.Usage)
 	e.Hints = append(slices.Clip(e.Hints), app.Origins(cmd, &e)...)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
@@ -112,6 +113,7 @@ var commands = []struct {
 	{"create", createCommand, false},
 	{"edit", editCommand, false},
 	{"schema", schemaCommand, false},
+	{"explain", explainCommand, false},
 }
 
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of

@@ -131,6 +131,7 @@ func FlagError(err error) error {
 		GetSpecifiedShortnames() string
 	}
 	if errors.As(err, &unknown) {
+		err = diag.UnknownFlag.Of(err)
 		name := unknown.GetSpecifiedName()
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
 			name, _, _ = strings.Cut(letters, "=")

@@ -154,7 +154,7 @@ func (c *converter) mapKey(k *yaml.Node, depth int) (string, error) {
 		if v.typ != Null {
 			c.source.badKey = true
 		}
-		return "", c.errorf(k.Line, "%s is %s, not a string; put it in quotes", c.called(k.Value, "%s"), v.typ.Article())
+		return "", diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + k.Line}, "", "%s is %s, not a string; put it in quotes", c.called(k.Value, "%s"), v.typ.Article()).With(diag.OddValue)
 	}
 	c.source.warn(diag.OddValue, c.line+k.Line, "", "%s is %s, not a string; put it in quotes", c.called(k.Value, "%s"), v.typ.Article())
 	switch {
