@@ -42,25 +42,12 @@ its configuration in one line and the file and field it comes from. Nothing is e
 			case "json":
 				return printPlan(a, cmd, args, func(plan *planner.Plan, w io.Writer) error { return plandoc.WriteJSON(w, plan) })
 			case "dot":
-				return printPlan(a, cmd, args, (*planner.Plan).WriteDOT)
+				return printPlan(a, cmd, args, drawDOT)
 			}
 			return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
 		},
 	}
 	a.RegisterRendering(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the plan: text, json or dot")
-	return cmd
-}
-
-func graphCommand(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "graph [DIR...]",
-		Short:   "Draw the plan in the DOT language",
-		Example: "  krmflow graph overlays/prod | dot -Tsvg > plan.svg",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return printPlan(a, cmd, args, (*planner.Plan).WriteDOT)
-		},
-	}
-	a.RegisterRendering(cmd)
 	return cmd
 }

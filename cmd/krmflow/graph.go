@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/drawing"
+	"github.com/spf13/cobra"
+)
+
+// drawDOT draws a plan in the DOT language as graph does without flags.
+func drawDOT(plan *planner.Plan, w io.Writer) error {
+	d, err := drawing.New(plan, drawing.Options{Fold: true, Legend: true})
+	if err != nil {
+		return err
+	}
+	return d.WriteDOT(w)
+}
+
+func graphCommand(a *app.App) *cobra.Command {
+	var o drawing.Options
+	var form, detail string
+	cmd := &cobra.Command{
+		Use:   "graph [DIR...]",
+		Short: "Draw the plan: the layers and what uses what, or every step",
+		Long: `Draw what rendering the directories would do. Without flags there is one box for each layer, with the number of its own resources,
+patches, transformers, generators and functions, and edges from what is used to what uses it. Where there are many boxes,
+roots that are made of the same layers are one box, and so are chains of layers. Nothing is executed and nothing is written.`,
+		Example: `  krmflow graph overlays/prod | dot -Tsvg > prod.svg       # by graphviz
+  krmflow graph -R . -o svg > all.svg                       # without it
+  krmflow graph overlays/prod --detail steps -o mermaid     # for a page in Markdown
+  krmflow graph -R . --from base/web.yaml -o svg > web.svg  # what a change of this file changes
+  krmflow graph -R . --to overlays/prod                     # what overlays/prod is made of`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			write, ok := drawingForms[form]
+			if !ok {
+				return usageError(fmt.Errorf("illegal value --output %s; legal values: dot, mermaid, svg", form))
+			}
+			if detail != "layers" && detail != "steps" {
+				return usageError(fmt.Errorf("illegal value --detail %s; legal values: layers, steps", detail))
+			}
+			o.Steps = detail == "steps"
+			return printPlan(a, cmd, args, func(plan *planner.Plan, w io.Writer) error {
+				d, err := drawing.New(plan, o)
+				if err != nil {
+					return usageError(err)
+				}
+				if err := write(d, w); err != nil {
+					return usageError(err)
+				}
+				return nil
+			})
+		},
+	}
+	a.RegisterRendering(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&form, "output", "o", "dot", "form of the drawing: dot (for graphviz), mermaid or svg")
+	fs.StringVar(&detail, "detail", "layers", "what is drawn: layers, or the steps of each")
+	fs.StringArrayVar(&o.Roots, "root", nil, "draw this root only; can be repeated")
+	fs.StringVar(&o.To, "to", "", "draw what leads to this layer or node: a directory, the file of a layer, or the id of a node")
+	fs.StringVar(&o.From, "from", "", "draw what this file leads to, or this directory of a layer")
+	fs.BoolVar(&o.Fold, "fold", true, "draw layers that are alike as one box, if there are many")
+	fs.BoolVar(&o.Legend, "legend", true, "explain the drawing in it")
+	return cmd
+}
+
+// drawingForms are the forms that drawings have.
+var drawingForms = map[string]func(*drawing.Drawing, io.Writer) error{
+	"dot":     (*drawing.Drawing).WriteDOT,
+	"mermaid": (*drawing.Drawing).WriteMermaid,
+	"svg":     (*drawing.Drawing).WriteSVG,
+}
