@@ -1,8 +1,6 @@
 package drawing
 
 import (
-	"cmp"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -290,16 +288,25 @@ func unknown(flag, name, what string, known []string) error {
 }
 
 // title says how much is drawn.
-func (c *choice) title(below string) string {
+func (c *choice) title(o Options, below string) string {
 	n := 0
 	for _, is := range c.layers {
 		if is {
 			n++
 		}
 	}
-	text := fmt.Sprintf("%s, %s", diag.Plural(len(c.roots), "root"), diag.Plural(n, "layer"))
+	text := diag.Plural(n, "layer")
+	if len(c.roots) > 0 {
+		text = diag.Plural(len(c.roots), "root") + ", " + text
+	}
+	if o.From != "" {
+		text += ", from " + clean(o.From)
+	}
+	if o.To != "" {
+		text += ", to " + clean(o.To)
+	}
 	if below != "" {
 		text += ", below " + clean(below)
 	}
-	return cmp.Or(text, "nothing")
+	return text
 }

@@ -10,7 +10,7 @@ import (
 // WriteDOT writes the drawing in the DOT language. Names of nodes are n0, n1, …, and all text is escaped.
 func (d *Drawing) WriteDOT(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "digraph krmflow {\n  graph [rankdir=LR, ranksep=0.6, nodesep=0.2, pack=24, packmode=\"graph\", fontname=\"sans-serif\", fontsize=11, labelloc=t, label=%s];\n", quoteDOT(d.title))
+	fmt.Fprintf(b, "digraph krmflow {\n  graph [rankdir=LR, ranksep=0.6, nodesep=0.2, pack=24, packmode=\"node\", fontname=\"sans-serif\", fontsize=11, labelloc=t, label=%s];\n", quoteDOT(d.title))
 	b.WriteString("  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10, margin=\"0.08,0.05\"];\n")
 	b.WriteString("  edge [color=\"#666666\", fontname=\"sans-serif\", fontsize=9, arrowsize=0.7];\n")
 	for i, x := range d.boxes {
@@ -89,7 +89,7 @@ func tableDOT(x box) string {
 func markDOT(c class) string { return `<font color="` + looks[c].stroke + `">■</font>&#160;` }
 
 func (d *Drawing) legendDOT(b *bufio.Writer) {
-	b.WriteString(`  legend [shape=plain, style="", label=<<table border="1" color="#999999" cellborder="0" cellspacing="2" cellpadding="1">`)
+	b.WriteString(`  legend [shape=plain, style="", label=<<table border="1" color="#999999" cellborder="0" cellspacing="2" cellpadding="2">`)
 	for _, k := range d.keys() {
 		switch {
 		case k.class != plain:

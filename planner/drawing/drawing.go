@@ -80,7 +80,7 @@ func New(p *planner.Plan, o Options) (*Drawing, error) {
 	}
 	d.edges = parts.edges
 	d.addFailed(c.failed)
-	d.title = c.title(below)
+	d.title = c.title(o, below)
 	d.stagger()
 	return d, nil
 }
@@ -103,7 +103,8 @@ func (d *Drawing) addFailed(failed []planner.RootError) {
 // columnHeight is how many boxes that lead nowhere, or that nothing leads to, stand in one column if there are not hundreds.
 const columnHeight = 12
 
-// stagger sets how many columns edges span, so that no column is crowded: what nothing uses is moved to the right, and what uses nothing to the left.
+// stagger sets how many columns edges span, so that no column is crowded: what nothing uses, with what it alone uses, is moved to the right,
+// and what uses nothing to the left.
 func (d *Drawing) stagger() {
 	in, out, rank := make([]int, len(d.boxes)), make([]int, len(d.boxes)), make([]int, len(d.boxes))
 	first := make([]int, len(d.boxes)) // the first column in which a box is used
@@ -121,8 +122,23 @@ func (d *Drawing) stagger() {
 			first[e.from] = rank[e.to]
 		}
 	}
-	last := crowd(d.boxes, func(i int) (int, bool) { return rank[i], in[i] > 0 && out[i] == 0 })
-	start := crowd(d.boxes, func(i int) (int, bool) { return first[i], in[i] == 0 && out[i] > 0 })
+	tail := make([]bool, len(d.boxes)) // only one way leads on from here, to the end
+	next := map[int]int{}
+	for _, e := range d.edges {
+		if out[e.from] == 1 && in[e.to] == 1 {
+			next[e.from] = e.to
+		}
+	}
+	inside := map[int]bool{} // a tail that begins before
+	for i := len(d.boxes) - 1; i >= 0; i-- {
+		to, ok := next[i]
+		tail[i] = out[i] == 0 || ok && tail[to]
+		if ok && tail[to] {
+			inside[to] = true
+		}
+	}
+	last := crowd(d.boxes, func(i int) (int, bool) { return rank[i], in[i] > 0 && tail[i] && !inside[i] })
+	start := crowd(d.boxes, func(i int) (int, bool) { return first[i], in[i] == 0 && out[i] > 0 && !tail[i] })
 	for i := range d.edges {
 		d.edges[i].len += last[d.edges[i].to] + start[d.edges[i].from]
 	}

@@ -7,52 +7,110 @@ import (
 )
 
 const (
-	// unfolded is how many boxes are drawn one by one: as many as can be looked at together.
+	// unfolded is how many boxes are drawn one by one: as many as can be looked at together. More than crowded are folded in any way.
 	unfolded = 24
+	crowded  = 100
 	// leastAlike is how many layers that are alike become one box, and longestChain how many that are used by one another.
 	leastAlike   = 3
 	longestChain = 4
 )
 
-// fold makes one part of those that nothing uses and that use the same in the same ways, and then of chains, if there are many.
+// fold makes one part of several, if there are many: first of those that nothing uses and that use the same in the same ways, then of
+// chains, and at last of all that have alike places.
 func (p parts) fold() parts {
 	if len(p.list) > unfolded {
-		p = p.joined(p.alike())
+		p = p.joined(p.alike(false))
 	}
 	if len(p.list) > unfolded {
 		p = p.joined(p.chains())
 	}
+	if len(p.list) > crowded {
+		p = p.joined(p.alike(true))
+	}
 	return p
 }
 
-// alike returns for each part the first one that it is like.
-func (p parts) alike() []int {
-	uses, used := make([][]string, len(p.list)), make([]bool, len(p.list))
+// alike returns for each part the first one that it is like: that does the same with the same for the same users. What is private to a
+// part, because it alone uses that, is the same if it is alike. Without deep only parts that nothing uses are compared, and nothing is private.
+func (p parts) alike(deep bool) []int {
+	in, out := make([][]edge, len(p.list)), make([][]edge, len(p.list))
 	for _, e := range p.edges {
-		uses[e.to] = append(uses[e.to], fmt.Sprint(e.from, e.ways))
-		used[e.from] = true
+		in[e.to], out[e.from] = append(in[e.to], e), append(out[e.from], e)
 	}
-	members := map[string][]int{}
-	for i, part := range p.list {
-		if used[i] {
-			continue
-		}
-		slices.Sort(uses[i])
-		key := fmt.Sprint(part.kind, part.roots, part.note, uses[i])
-		for _, s := range part.steps {
-			key += "\n" + s.like
-		}
-		members[key] = append(members[key], i)
-	}
+	does := p.does(in, func(i int) bool { return deep && len(out[i]) == 1 })
 	into := p.apart()
-	for _, list := range members {
-		if len(list) >= leastAlike {
-			for _, i := range list {
-				into[i] = list[0]
+	for _, level := range levels(out) {
+		members, keys := map[string][]int{}, []string{}
+		for _, i := range level {
+			var users []string
+			for _, e := range out[i] {
+				users = append(users, fmt.Sprint(into[e.to], e.ways))
 			}
+			slices.Sort(users)
+			key := fmt.Sprint(does[i], slices.Compact(users))
+			if members[key] == nil {
+				keys = append(keys, key)
+			}
+			members[key] = append(members[key], i)
+		}
+		for _, key := range keys {
+			if list := members[key]; len(list) >= leastAlike {
+				for _, i := range list {
+					into[i] = list[0]
+				}
+			}
+		}
+		if !deep {
+			break
 		}
 	}
 	return into
+}
+
+// does returns for each part a number that is the same for those that do the same with the same.
+func (p parts) does(in [][]edge, private func(int) bool) []int {
+	numbers, does := map[string]int{}, make([]int, len(p.list))
+	for i, part := range p.list {
+		var from []string
+		for _, e := range in[i] {
+			if private(e.from) {
+				from = append(from, fmt.Sprint("like ", does[e.from], e.ways))
+			} else {
+				from = append(from, fmt.Sprint(e.from, e.ways))
+			}
+		}
+		slices.Sort(from)
+		if len(part.names) > 1 {
+			from = append(from, part.names[0]) // it is folded already
+		}
+		key := fmt.Sprint(part.kind, part.roots, from)
+		for _, s := range part.steps {
+			key += "\n" + s.like
+		}
+		if _, ok := numbers[key]; !ok {
+			numbers[key] = len(numbers)
+		}
+		does[i] = numbers[key]
+	}
+	return does
+}
+
+// levels returns the parts by how far they are from those that nothing uses, these first.
+func levels(out [][]edge) (all [][]int) {
+	level := make([]int, len(out))
+	for i := len(out) - 1; i >= 0; i-- {
+		for _, e := range out[i] {
+			level[i] = max(level[i], level[e.to]+1)
+		}
+		for len(all) <= level[i] {
+			all = append(all, nil)
+		}
+		all[level[i]] = append(all[level[i]], i)
+	}
+	for _, l := range all {
+		slices.Sort(l)
+	}
+	return all
 }
 
 // chains returns for each layer the one that it is used by, at the end of a chain in which each has one user and uses one, as a resource.
@@ -97,7 +155,7 @@ func (p parts) joined(into []int) parts {
 	for i, part := range p.list {
 		if chain := p.list[into[i]].chain; number[into[i]] < 0 {
 			number[into[i]] = len(out.list)
-			part.chain = chain
+			part.chain, part.steps = chain, slices.Clone(part.steps)
 			out.list = append(out.list, part)
 			continue
 		}
@@ -108,6 +166,11 @@ func (p parts) joined(into []int) parts {
 			to.names, to.tips, to.tally = append(to.names, part.names...), append(to.tips, part.tips...), append(to.tally, part.tally...)
 		}
 		to.roots += part.roots
+		for j, s := range part.steps {
+			if first := &to.steps[j]; first.text != s.text {
+				first.text = cut(first.like, lineWidth-2) + " …"
+			}
+		}
 	}
 	for i := range into {
 		number[i] = number[into[i]]

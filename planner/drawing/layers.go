@@ -32,10 +32,11 @@ func (c *choice) layerParts() parts {
 	}
 	for _, i := range c.ordered() {
 		for _, u := range c.all[i].Uses {
-			p.edges = append(p.edges, edge{from: number[c.number[u.Layer]], to: number[i], ways: []string{wayOf(u.Field)}})
+			if from, drawn := number[c.number[u.Layer]]; drawn && from != number[i] {
+				p.edges = append(p.edges, edge{from: from, to: number[i], ways: []string{wayOf(u.Field)}})
+			}
 		}
 	}
-	p.edges = slices.DeleteFunc(p.edges, func(e edge) bool { return e.from == e.to })
 	p.edges = distinct(p.edges)
 	return p
 }
@@ -66,7 +67,7 @@ func (c *choice) ordered() (order []int) {
 type work struct {
 	tally
 	kinds map[string]int // of resources
-	notes []string       // about functions
+	notes []string       // about all others
 	seen  map[string]bool
 }
 
@@ -118,13 +119,18 @@ func (w *work) add(p *planner.Plan, n *graph.Node) {
 			w.tally[countTransformers]++
 		}
 	case graph.Call:
-		if why, no := denial(p, n); no {
-			w.tally[countDenied]++
-			w.notes = append(w.notes, "denied: "+why)
-		} else {
+		why, no := denial(p, n)
+		if !no {
 			w.tally[countAllowed]++
-			w.notes = append(w.notes, "allowed: "+clean(n.Origin.Pos().String()+": "+op.Function.Name))
+			break
 		}
+		w.tally[countDenied]++
+		w.notes = append(w.notes, why)
+	default:
+		return
+	}
+	if _, loads := n.Op.(graph.Load); !loads && len(w.notes) < maxTip {
+		w.notes = append(w.notes, stepTip(n, n.Origin.Field()))
 	}
 }
 
@@ -151,10 +157,10 @@ func (w *work) tip(l planner.Layer) []string {
 	if len(kinds) > 0 {
 		lines = append(lines, "loads "+strings.Join(kinds, ", "))
 	}
-	lines = append(lines, w.notes...)
 	for _, u := range l.Uses {
 		lines = append(lines, clean(u.Field+": "+u.Layer))
 	}
+	lines = append(lines, w.notes...)
 	for _, f := range l.Files {
 		if f != l.File {
 			lines = append(lines, "reads "+clean(f))

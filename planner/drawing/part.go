@@ -3,6 +3,7 @@ package drawing
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -80,7 +81,11 @@ func (p *part) box(below string) box {
 	default:
 		b.title = wrap(names[0])
 	}
-	if p.note != "" {
+	if b.many && same(names) {
+		b.title, b.lines = wrap(names[0]), nil // of components, which are there for each user
+		notes = append(notes, diag.Count(len(names), "time"))
+	}
+	if p.note != "" && !b.many {
 		notes = append(notes, p.note)
 	}
 	b.note = strings.Join(notes, ", ")
@@ -96,6 +101,11 @@ func (p *part) box(below string) box {
 	}
 	b.tip = strings.Join(tips, "\n")
 	return b
+}
+
+// same reports whether all names are the first one.
+func same(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return name != names[0] })
 }
 
 // maxSteps is how many steps of a run a box shows.

@@ -123,42 +123,57 @@ func (c *choice) runOf(n *graph.Node) part {
 
 // add adds a step to a run.
 func (p *part) add(c *choice, n *graph.Node) {
-	verb := n.Op.Verb()
-	s := line{verb: verbClass(verb)}
-	var words []string
-	if s.verb != transforms && s.verb != generates {
-		words = append(words, verb) // the fields of others say it
-	}
 	field := strings.TrimPrefix(strings.TrimPrefix(n.ID, n.Layer), "#")
-	s.like = verb + " " + field
-	switch _, loads := n.Op.(graph.Load); {
-	case loads:
-		words = append(words, filepath.Base(n.Summary))
-	case verb == "fetch" || field == verb || verb == "merge" && field == "resources":
-		words = append(words, n.Summary)
-	default:
-		words = append(words, field, n.Summary)
-	}
-	tip := verb + " " + field
 	if len(p.tips) < maxTip { // a line is looked up in the file
-		tip = n.Origin.Pos().String() + ": " + tip
+		p.tips = append(p.tips, stepTip(n, field))
+	} else {
+		p.tips = append(p.tips, "") // is only counted
+	}
+	why, no := denial(c.plan, n)
+	if no {
+		p.tips = append(p.tips, why)
+	}
+	p.steps = append(p.steps, stepLine(n, field, no))
+}
+
+// stepTip says where a step is configured, and all about it.
+func stepTip(n *graph.Node, field string) string {
+	tip := n.Origin.Pos().String() + ": " + n.Op.Verb()
+	if field != n.Op.Verb() {
+		tip += " " + field
 	}
 	if n.Summary != "" {
 		tip += ": " + n.Summary
 	}
-	p.tips = append(p.tips, clean(tip))
-	if why, no := denial(c.plan, n); no {
-		s.verb = denied
-		words[0] = "denied:"
-		p.tips = append(p.tips, why)
+	return clean(tip)
+}
+
+// stepLine returns what a box says about a step: its verb, if its field does not say that, the field and what it is given.
+func stepLine(n *graph.Node, field string, no bool) line {
+	l := line{verb: verbClass(n.Op.Verb())}
+	verb := n.Op.Verb() + " "
+	switch {
+	case no:
+		l.verb, verb = denied, "denied: "
+	case l.verb == transforms || l.verb == generates:
+		verb = ""
 	}
-	last := len(words) - 1
-	s.text = clean(strings.Join(words[:last], " "))
-	s.text = strings.TrimSpace(s.text + " " + short(clean(words[last]), max(lineWidth-utf8.RuneCountInString(s.text), 12)))
-	if s.verb == others {
-		s.text = cut(s.text, lineWidth)
+	l.like = clean(verb + field)
+	given := n.Summary
+	switch _, loads := n.Op.(graph.Load); {
+	case loads:
+		field, given = "", filepath.Base(given)
+	case l.verb == others && (field+" " == verb || field == "resources"):
+		field = ""
+	case n.Item != nil && strings.HasSuffix(field, "/"+n.Item.Name): // its summary says no more
+		given = ""
 	}
-	p.steps = append(p.steps, s)
+	l.text = strings.TrimSpace(verb + clean(field))
+	if given != "" {
+		l.text += " " + short(clean(given), max(lineWidth-utf8.RuneCountInString(l.text)-1, 12))
+	}
+	l.text = cut(l.text, lineWidth)
+	return l
 }
 
 // reordered returns the parts in an order in which each comes after those that lead to it. A run is where its first step is, which may

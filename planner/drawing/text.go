@@ -50,11 +50,16 @@ func some(lines []string, n int) []string {
 	return append(lines[:n:n], "and "+diag.Count(len(lines)-n, "other"))
 }
 
-// shortPath returns a path with … for directories behind its first one, if it is longer than max letters.
+// shortPath returns a path with … for directories in its middle, if it is longer than max letters: the first ones tell applications apart,
+// the last ones what they are.
 func shortPath(path string, max int) string {
 	parts := strings.Split(path, "/")
-	for i := 2; i < len(parts) && utf8.RuneCountInString(path) > max; i++ {
-		path = parts[0] + "/…/" + strings.Join(parts[i:], "/")
+	for head := 2; head > 0; head-- {
+		for i := head + 1; i < len(parts) && utf8.RuneCountInString(path) > max; i++ {
+			if cut := strings.Join(parts[:head], "/") + "/…/" + strings.Join(parts[i:], "/"); utf8.RuneCountInString(cut) <= max {
+				return cut
+			}
+		}
 	}
 	return short(path, max)
 }
