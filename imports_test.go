@@ -77,14 +77,15 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "planner", "planner/helm", "render", "scheduler"),
+	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler"),
 	"internal/catalogs":             plus(values, "catalog", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
-	"internal/console":              plus(values, "graph", "loaders/remote", "output", "planner", "scheduler"),
+	"internal/console":              plus(values, "graph", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "loaders", "output", "trust"),
+	"internal/help":                 {},
 	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/options":              {"catalog", "diag", "executors", "executors/container", "executors/exec", "internal/settings", "krm/function", "loaders", "planner", "trust"},
@@ -92,13 +93,14 @@ var imports = map[string][]string{
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
 	"internal/release":              {},
+	"internal/reports":              {"diag"},
 	"internal/schemas":              {"planner/plandoc"},
 	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
 	"internal/spool":                {},
 	"internal/stdout":               {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust"),
+	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

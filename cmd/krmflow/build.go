@@ -17,7 +17,8 @@ func buildCommand(a *app.App) *cobra.Command {
 		Short: "Render one directory as kustomize build does",
 		Long: `Render one directory to stdout, or with -o to a file or folder. The flags are those of kustomize build and mean the
 same, so that krmflow build can take its place in scripts.`,
-		Args: options.AtMost(1),
+		Example: "  krmflow build overlays/prod | kubectl apply -f-\n  krmflow build overlays/prod --trusted-plugin-catalog=catalog.yaml",
+		Args:    options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
@@ -47,6 +48,7 @@ same, so that krmflow build can take its place in scripts.`,
 	}
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
+	a.RegisterReport(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd
 }

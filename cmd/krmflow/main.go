@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
@@ -46,10 +48,10 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	defer cancel(nil)
 	status := progress.NewStatusWriter(stderr)
 	human := diag.SanitisingWriter(status)
-	end := console.Reporter{W: human, JSON: wantsJSON(args)}
 	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
 	a := &app.App{Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
+	end := console.Reporter{W: human, JSON: wantsJSON(args), Found: a.Found}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -66,7 +68,12 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.Log.End()
-		done <- report(end, seeUsage(used, err))
+		code := report(end, seeUsage(used, err))
+		code = max(code, report(end, a.WriteReports(err)))
+		if t := a.Tally; len(t.All) > 0 {
+			end.Roots(t.What, t.Done(), len(t.All))
+		}
+		done <- code
 	}()
 	return await(ctx, a, done, end)
 }
@@ -116,8 +123,12 @@ func newCommand(a *app.App, args []string) *cobra.Command {
 		for _, c := range commands {
 			root.AddCommand(c.make(a))
 		}
+		root.AddCommand(docsCommand(a))
 		root.InitDefaultCompletionCmd()
 		root.InitDefaultHelpCmd()
+		if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+			help.Complete(root)
+		}
 	}
 	for _, c := range root.Commands() {
 		switch {
@@ -158,6 +169,7 @@ func rootCommand(a *app.App) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.SetUsageFunc(help.Usage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	return root
 }

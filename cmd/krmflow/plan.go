@@ -48,6 +48,7 @@ its configuration in one line and the file and field it comes from. Nothing is e
 		},
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the plan: text, json or dot")
 	return cmd
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
@@ -45,6 +47,7 @@ was changed since krmflow wrote it, unless you add --force.`,
 		RunE:    c.run,
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
@@ -62,6 +65,9 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx := cmd.Context()
 	roots, plan, err := c.PlanRoots(cmd, args)
+	if len(roots) > 1 || c.Recursive {
+		c.Tally.All, c.Tally.What = roots.Dirs(), "rendered"
+	}
 	if err != nil {
 		return err
 	}
@@ -73,7 +79,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Exits.Add(to.Abort)()
-	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
+	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
@@ -88,7 +94,9 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
 	}
-	return r.finish(ctx, err, c.StrictError)
+	err = r.finish(ctx, err, c.StrictError)
+	c.Tally.Made, c.Tally.Missing = r.committed, slices.Collect(maps.Keys(r.missing))
+	return err
 }
 
 // drift compares the plan with the one in a file, if there is a file.
@@ -122,6 +130,8 @@ type rendering struct {
 	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
+
+	committed bool // what the run made is visible, or was compared
 }
 
 func (r *rendering) event(e scheduler.Event) {
@@ -158,6 +168,7 @@ func (r *rendering) finish(ctx context.Context, failed error, strict func() erro
 		return errors.Join(failed, err)
 	}
 	err := r.to.Commit()
+	r.committed = err == nil || errors.Is(err, sink.ErrChanged)
 	if failed != nil && errors.Is(err, sink.ErrChanged) {
 		e := *diag.AsError(err)
 		e.Err = nil // a root that failed counts more than an output that would change

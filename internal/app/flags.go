@@ -2,14 +2,12 @@ package app
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/executors/probe"
-	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -33,6 +31,8 @@ type Flags struct {
 	logLevel string
 	// LogFormat is text or json.
 	LogFormat string
+
+	reports []string // values of --report
 
 	enableHelm bool
 	helm       helm.Options
@@ -58,7 +58,8 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
-	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them")
+	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them (default: as many as there are cores)")
+	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
 
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
 	fs.StringVar(&f.helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
@@ -117,9 +118,4 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		Fetch:          a.Fetch,
 		Instead:        a.Instead,
 	}
-}
-
-// Logger returns what prints warnings and what a run does to w.
-func (f *Flags) Logger(w io.Writer) *console.Logger {
-	return console.NewLogger(w, console.Options{JSON: f.LogFormat == "json", Quiet: f.Quiet && !f.Strict, Level: f.logLevel})
 }

@@ -52,6 +52,7 @@ func (s *Session) listCommand() *cobra.Command {
 		Use:     "list-builtin-plugin",
 		Aliases: []string{"alpha-list-builtin-plugin"},
 		Short:   "List the built-in generators and transformers",
+		Example: "  krmflow edit list-builtin-plugin",
 		RunE: func(*cobra.Command, []string) error {
 			text := "Builtin plugins:\n\n"
 			for _, p := range builtinPlugins {

@@ -94,7 +94,8 @@ func (d *Drawing) addFailed(failed []planner.RootError) {
 	var tips []string
 	for _, f := range failed {
 		b.title = append(b.title, shortPath(clean(f.Dir), titleWidth))
-		tips = append(tips, clean(f.Dir)+": "+clean(diag.AsError(f.Errs[0]).Error()))
+		first, _, _ := strings.Cut(f.Errs[0].Error(), "\n")
+		tips = append(tips, clean(f.Dir)+": "+clean(first))
 	}
 	b.title, b.tip = some(b.title, 3), strings.Join(some(tips, maxTip), "\n")
 	d.boxes = append(d.boxes, b)
