@@ -59,7 +59,7 @@ func (c *choice) chooseRoots(names []string) error {
 	}
 	named := map[string]bool{}
 	for _, name := range names {
-		dir := name
+		dir := diag.Redact(name) // as the plan does
 		if !slices.Contains(known, dir) {
 			dir = filepath.Clean(name)
 		}
@@ -267,7 +267,7 @@ func (c *choice) names(nodes bool) (all []string) {
 
 // unknown is the error about a name that the plan does not have.
 func unknown(flag, name, what string, known []string) error {
-	e := diag.Errorf(diag.Pos{}, "", "%s %s: %s", flag, name, what)
+	e := diag.Errorf(diag.Pos{}, "", "%s %s: %s", flag, diag.Redact(name), what)
 	base := filepath.Base(name)
 	e.Hints = diag.DidYouMean(name, known)
 	if len(e.Hints) > 0 {
