@@ -28,8 +28,8 @@ func graphCommand(a *app.App) *cobra.Command {
 		Long: `Draw what rendering the directories would do. Without flags there is one box for each layer, with the number of its own resources,
 patches, transformers, generators and functions, and edges from what is used to what uses it. Where there are many boxes,
 roots that are made of the same layers are one box, and so are chains of layers. Nothing is executed and nothing is written.`,
-		Example: `  krmflow graph overlays/prod | dot -Tsvg > prod.svg       # by graphviz
-  krmflow graph -R . -o svg > all.svg                       # without it
+		Example: `  krmflow graph overlays/prod -o svg > prod.svg             # a picture
+  krmflow graph overlays/prod | dot -Tpng > prod.png        # one by graphviz
   krmflow graph overlays/prod --detail steps -o mermaid     # for a page in Markdown
   krmflow graph -R . --from base/web.yaml -o svg > web.svg  # what a change of this file changes
   krmflow graph -R . --to overlays/prod                     # what overlays/prod is made of`,
@@ -47,10 +47,7 @@ roots that are made of the same layers are one box, and so are chains of layers.
 				if err != nil {
 					return usageError(err)
 				}
-				if err := write(d, w); err != nil {
-					return usageError(err)
-				}
-				return nil
+				return write(d, w)
 			})
 		},
 	}
@@ -58,17 +55,25 @@ roots that are made of the same layers are one box, and so are chains of layers.
 	fs := cmd.Flags()
 	fs.StringVarP(&form, "output", "o", "dot", "form of the drawing: dot (for graphviz), mermaid or svg")
 	fs.StringVar(&detail, "detail", "layers", "what is drawn: layers, or the steps of each")
-	fs.StringArrayVar(&o.Roots, "root", nil, "draw this root only; can be repeated")
-	fs.StringVar(&o.To, "to", "", "draw what leads to this layer or node: a directory, the file of a layer, or the id of a node")
-	fs.StringVar(&o.From, "from", "", "draw what this file leads to, or this directory of a layer")
+	fs.StringArrayVar(&o.Roots, "root", nil, "draw this root `DIR` only; may be repeated")
+	fs.StringVar(&o.To, "to", "", "draw what leads to this `LAYER` or node: a directory, the file of a layer, or the id of a node")
+	fs.StringVar(&o.From, "from", "", "draw what this `FILE` leads to, or this directory of a layer")
 	fs.BoolVar(&o.Fold, "fold", true, "draw layers that are alike as one box, if there are many")
 	fs.BoolVar(&o.Legend, "legend", true, "explain the drawing in it")
 	return cmd
 }
 
+// drawMermaid refuses what Mermaid cannot draw: another command line can ask for less.
+func drawMermaid(d *drawing.Drawing, w io.Writer) error {
+	if err := d.WriteMermaid(w); err != nil {
+		return usageError(err)
+	}
+	return nil
+}
+
 // drawingForms are the forms that drawings have.
 var drawingForms = map[string]func(*drawing.Drawing, io.Writer) error{
 	"dot":     (*drawing.Drawing).WriteDOT,
-	"mermaid": (*drawing.Drawing).WriteMermaid,
+	"mermaid": drawMermaid,
 	"svg":     (*drawing.Drawing).WriteSVG,
 }

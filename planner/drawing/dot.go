@@ -105,12 +105,12 @@ func (d *Drawing) legendDOT(b *bufio.Writer) {
 
 // quoteDOT returns text as a quoted string. It is clean but for line ends.
 func quoteDOT(text string) string {
-	return `"` + strings.NewReplacer(`"`, `\"`, `\`, `\\`, "\n", `\n`).Replace(text) + `"`
+	return `"` + dotText.Replace(text) + `"`
 }
 
+var dotText = strings.NewReplacer(`"`, `\"`, `\`, `\\`, "\n", `\n`)
+
 // escapeXML returns clean text as it stands in XML, and in the labels of DOT that are like HTML.
-func escapeXML(text string) string {
-	return xmlText.Replace(text)
-}
+func escapeXML(text string) string { return xmlText.Replace(text) }
 
 var xmlText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;", "\n", "&#10;", "\ufffe", "�", "\uffff", "�")

@@ -43,7 +43,7 @@ type layout struct {
 	routes []route
 }
 
-// arrange finds a place for boxes of these sizes. gaps is how much more room the label of an edge needs.
+// arrange finds a place for boxes of these sizes. label returns how much room the label of an edge needs.
 func (d *Drawing) arrange(sizes []size, label func(edge) int) layout {
 	l := layout{boxes: make([]point, len(d.boxes)), routes: make([]route, len(d.edges))}
 	var done []*cluster

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
 )
@@ -18,36 +19,19 @@ const (
 // WriteMermaid writes the drawing as a flowchart. One that is larger than what is drawn without settings is an error.
 func (d *Drawing) WriteMermaid(w io.Writer) error {
 	var b bytes.Buffer
-	b.WriteString("flowchart LR\n")
-	fmt.Fprintf(&b, "  %%%% %s\n", strings.NewReplacer("{", "(", "}", ")").Replace(d.title))
+	fmt.Fprintf(&b, "flowchart LR\n  %%%% %s\n", strings.NewReplacer("{", "(", "}", ")").Replace(d.title))
 	used := map[string]bool{}
-	class := func(k class, root bool) string {
-		name := strings.ToLower(looks[k].name)
-		if root {
-			name += "Root"
-		}
+	for i, x := range d.boxes {
+		name, definition := classMermaid(x)
 		if !used[name] {
 			used[name] = true
-			width := 1
-			if root {
-				width = 3
-			}
-			dash := ""
-			if looks[k].border != "" {
-				dash = ",stroke-dasharray:" + looks[k].border
-			}
-			fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,stroke-width:%dpx,color:#000000%s\n", name, looks[k].fill, looks[k].stroke, width, dash)
+			fmt.Fprintf(&b, "  classDef %s %s\n", name, definition)
 		}
-		return name
-	}
-	for i, x := range d.boxes {
-		name := class(x.kind, x.root)
 		fmt.Fprintf(&b, "  n%d[\"%s\"]:::%s\n", i, textMermaid(x), name)
 	}
-	edges := d.edges
-	for _, e := range edges {
+	for _, e := range d.edges {
 		label := ""
-		if l := strings.Join(e.ways, ", "); l != "" && l != asResource {
+		if l := strings.Join(e.ways, ", "); l != asInput && l != asResource {
 			label = `|"` + escapeMermaid(l) + `"|`
 		}
 		fmt.Fprintf(&b, "  n%d %s%s n%d\n", e.from, e.stroke().mermaid, label, e.to)
@@ -55,13 +39,27 @@ func (d *Drawing) WriteMermaid(w io.Writer) error {
 	if d.legend {
 		d.legendMermaid(&b)
 	}
-	if len(edges) > mermaidEdges || b.Len() > mermaidText {
-		e := diag.Errorf(diag.Pos{}, "", "the drawing has %s and %s: Mermaid draws no more than %s and %s", diag.Count(len(edges), "edge"), diag.Count(b.Len(), "byte"),
-			diag.Count(mermaidEdges, "edge"), diag.Count(mermaidText, "byte"))
+	if letters := utf8.RuneCount(b.Bytes()); len(d.edges) > mermaidEdges || letters > mermaidText {
+		e := diag.Errorf(diag.Pos{}, "", "the drawing has %s and %s: Mermaid draws no more than %s and %s", diag.Count(len(d.edges), "edge"),
+			diag.Count(letters, "character"), diag.Count(mermaidEdges, "edge"), diag.Count(mermaidText, "character"))
 		return e.Hint("draw less with --root, --to or --from, or all of it with -o svg")
 	}
 	_, err := b.WriteTo(w)
 	return err
+}
+
+// classMermaid returns the name of the class of a box, and what it looks like.
+func classMermaid(x box) (name, definition string) {
+	look, width := looks[x.kind], 1
+	name = strings.ToLower(look.name)
+	if x.root {
+		name, width = name+"Root", 3
+	}
+	definition = fmt.Sprintf("fill:%s,stroke:%s,stroke-width:%dpx,color:#000000", look.fill, look.stroke, width)
+	if look.border != "" {
+		definition += ",stroke-dasharray:" + look.border
+	}
+	return name, definition
 }
 
 func textMermaid(x box) string {

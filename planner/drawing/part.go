@@ -64,52 +64,67 @@ func (p *part) box(below string) box {
 	if p.kind != kustomization {
 		notes = append(notes, looks[p.kind].name)
 	}
-	switch {
+	switch apart := slices.ContainsFunc(names, func(name string) bool { return name != names[0] }); {
 	case p.chain:
 		b.title = wrap(names[0])
 		for _, name := range names[1:] {
 			b.lines = append(b.lines, line{text: "on " + shortPath(name, lineWidth-3)})
 		}
-	case b.many:
-		b.title = []string{diag.Count(len(names), "layer")}
-		if p.roots == len(names) {
-			b.title[0] = diag.Count(len(names), "root")
-		}
-		for _, name := range some(names, 4) {
+	case apart:
+		b.title = []string{p.number()}
+		for _, name := range some(names, someNames) {
 			b.lines = append(b.lines, line{text: shortPath(name, lineWidth)})
 		}
+	case b.many: // a Component, which has steps for each of its users
+		b.title = wrap(names[0])
+		notes = append(notes, diag.Count(len(names), "time"))
 	default:
 		b.title = wrap(names[0])
-	}
-	if b.many && same(names) {
-		b.title, b.lines = wrap(names[0]), nil // of components, which are there for each user
-		notes = append(notes, diag.Count(len(names), "time"))
-	}
-	if p.note != "" && !b.many {
-		notes = append(notes, p.note)
+		if p.note != "" {
+			notes = append(notes, p.note)
+		}
 	}
 	b.note = strings.Join(notes, ", ")
-	b.lines = append(b.lines, p.counts()...)
-	if len(p.steps) > maxSteps {
-		b.lines = append(append(b.lines, p.steps[:maxSteps-1]...), line{text: "and " + diag.Count(len(p.steps)-maxSteps+1, "other step")})
-	} else {
-		b.lines = append(b.lines, p.steps...)
-	}
-	tips := some(p.tips, maxTip)
-	for i, tip := range tips {
-		tips[i] = cut(tip, maxTipWidth)
-	}
-	b.tip = strings.Join(tips, "\n")
+	b.lines = append(append(b.lines, p.counts()...), p.shown()...)
+	b.tip = p.tip(names)
 	return b
 }
 
-// same reports whether all names are the first one.
-func same(names []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return name != names[0] })
+const (
+	// someNames is how many names a box shows that stands for several layers, and maxSteps how many steps of a run.
+	someNames = 4
+	maxSteps  = 14
+)
+
+// number says how many layers a part stands for.
+func (p *part) number() string {
+	if p.roots == len(p.names) {
+		return diag.Count(p.roots, "root")
+	}
+	return diag.Count(len(p.names), "layer")
 }
 
-// maxSteps is how many steps of a run a box shows.
-const maxSteps = 14
+// shown returns the first steps of a run.
+func (p *part) shown() []line {
+	if len(p.steps) <= maxSteps {
+		return p.steps
+	}
+	more := diag.Count(len(p.steps)-maxSteps+1, "other step")
+	return append(p.steps[:maxSteps-1:maxSteps-1], line{text: "and " + more})
+}
+
+// tip returns what a box has no place for: the names of what is alike, or else all about it.
+func (p *part) tip(names []string) string {
+	lines := p.tips
+	if len(names) > 1 && !p.chain {
+		lines = names
+	}
+	lines = slices.Clone(some(lines, maxTip))
+	for i, text := range lines {
+		lines[i] = cut(text, maxTipWidth)
+	}
+	return strings.Join(lines, "\n")
+}
 
 // counts returns what the layers of a part do: those of a chain together, those of others each.
 func (p *part) counts() (lines []line) {

@@ -41,12 +41,12 @@ var looks = [...]look{
 	others:        {"merge, finish …", "#999999", "#999999", "#999999", ""},
 }
 
-// verbs are the classes of the verbs of nodes; others has none.
-var verbs = map[string]class{"load": loads, "generate": generates, "transform": transforms, "validate": validates, "call": calls}
-
+// verbClass returns the class of the verb of a node.
 func verbClass(verb string) class {
-	if c, ok := verbs[verb]; ok {
-		return c
+	for c := loads; c < denied; c++ {
+		if looks[c].name == verb {
+			return c
+		}
 	}
 	return others
 }
