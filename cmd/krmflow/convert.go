@@ -62,6 +62,7 @@ func convertDir(a *app.App, cmd *cobra.Command, dir, dest string, replace bool) 
 		a.Log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
 	}
 	a.Instead = c.Instead()
+	a.Quiet = true // what there is to warn about is the same
 	_, after, err := rendered(a, cmd, dir)
 	if err != nil {
 		return fmt.Errorf("%s cannot be converted: its Composition does not render: %w", c.From, err)

@@ -169,6 +169,13 @@ func rootCommand(a *app.App) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.PersistentFlags().Bool("stack-trace", false, "accepted for compatibility; errors say where they are")
+	_ = root.PersistentFlags().MarkHidden("stack-trace") // nobody needs to read about one that does nothing
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Example = a.Name.Example(cmd.Example)
+		show(cmd, args)
+	})
 	root.SetUsageFunc(help.Usage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	return root

@@ -36,7 +36,6 @@ type Flags struct {
 
 	enableHelm bool
 	helm       helm.Options
-	stackTrace bool // parsed for compatibility
 }
 
 // RegisterReading adds those of the flags to a command that concern what it reads and what it says.
@@ -66,12 +65,6 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.Var((*options.Repeated)(&f.helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
 	fs.StringVar(&f.helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
 	fs.BoolVar(&f.helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
-	fs.BoolVar(&f.stackTrace, "stack-trace", false, "accepted for compatibility; errors say where they are")
-	if cmd.Name() == "build" {
-		return
-	}
-	// Other commands take the flags of kustomize build as well, but nobody needs to read about one that does nothing.
-	_ = fs.MarkHidden("stack-trace") // fails for flags that do not exist
 }
 
 // Validate checks the values that the parser cannot check.
