@@ -161,14 +161,15 @@ func TestChains(t *testing.T) {
 // Many thousands of layers are drawn in a moment, whatever is connected with what.
 func TestManyBoxes(t *testing.T) {
 	const n = 6000
+	input := []string{asInput}
 	shapes := map[string]func(d *Drawing, i int){
 		"apart": func(*Drawing, int) {},
-		"star":  func(d *Drawing, i int) { d.edges = append(d.edges, edge{from: 0, to: i}) },
-		"chain": func(d *Drawing, i int) { d.edges = append(d.edges, edge{from: i - 1, to: i}) },
+		"star":  func(d *Drawing, i int) { d.edges = append(d.edges, edge{from: 0, to: i, ways: input}) },
+		"chain": func(d *Drawing, i int) { d.edges = append(d.edges, edge{from: i - 1, to: i, ways: input}) },
 		"chain and all on the first": func(d *Drawing, i int) {
-			d.edges = append(d.edges, edge{from: i - 1, to: i}, edge{from: 0, to: i})
+			d.edges = append(d.edges, edge{from: i - 1, to: i, ways: input}, edge{from: 0, to: i, ways: input})
 		},
-		"tree": func(d *Drawing, i int) { d.edges = append(d.edges, edge{from: (i - 1) / 2, to: i}) },
+		"tree": func(d *Drawing, i int) { d.edges = append(d.edges, edge{from: (i - 1) / 2, to: i, ways: input}) },
 	}
 	for name, shape := range shapes {
 		d := &Drawing{boxes: make([]box, n)}

@@ -224,7 +224,7 @@ func TestMermaid(t *testing.T) {
 	for i := range mermaidEdges + 2 {
 		many.boxes = append(many.boxes, box{title: []string{fmt.Sprint(i)}})
 		if i > 0 {
-			many.edges = append(many.edges, edge{from: i - 1, to: i})
+			many.edges = append(many.edges, edge{from: i - 1, to: i, ways: []string{asInput}})
 		}
 	}
 	var b bytes.Buffer

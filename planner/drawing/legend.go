@@ -28,13 +28,17 @@ func (d *Drawing) keys() (list []key) {
 			list = append(list, key{class: v, text: looks[v].name})
 		}
 	}
-	drawn := map[string]bool{}
+	drawn := map[stroke]string{}
 	for _, e := range d.edges {
-		drawn[e.stroke().name] = true
+		s := e.stroke()
+		drawn[s] = s.name
+		if e.ways[0] == asInput {
+			drawn[s] = "resources"
+		}
 	}
 	for _, s := range []stroke{solid, dashed, thick, dotted} {
-		if drawn[s.name] {
-			list = append(list, key{stroke: s, text: s.name})
+		if text := drawn[s]; text != "" {
+			list = append(list, key{stroke: s, text: text})
 		}
 	}
 	if root {

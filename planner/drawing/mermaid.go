@@ -80,7 +80,9 @@ func (d *Drawing) legendMermaid(b *bytes.Buffer) {
 	var lines []string
 	for _, k := range d.keys() {
 		switch {
-		case k.stroke.name != "":
+		case k.stroke == dashed, k.stroke == thick, k.stroke == dotted:
+			continue // these have names
+		case k.stroke == solid:
 			lines = append(lines, escapeMermaid(k.stroke.dot+" line: "+k.text))
 		case k.class >= loads:
 			continue // it has no marks for lines

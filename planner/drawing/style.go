@@ -73,7 +73,7 @@ var (
 // stroke returns how an edge is drawn: by its first way.
 func (e edge) stroke() stroke {
 	switch {
-	case len(e.ways) == 0 || e.ways[0] == asResource || e.ways[0] == asInput:
+	case e.ways[0] == asResource || e.ways[0] == asInput:
 		return solid
 	case e.ways[0] == asComponent:
 		return dashed

@@ -33,7 +33,7 @@ func (d *Drawing) WriteSVG(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n", width, top+l.h+margin, width, top+l.h+margin)
 	fmt.Fprintf(b, "<title>%s</title>\n<style>\n%s</style>\n", escapeXML(d.title), styleSheet())
-	b.WriteString(`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>` + "\n")
+	b.WriteString(`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>` + "\n")
 	b.WriteString("<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n")
 	fmt.Fprintf(b, "<text class=\"t\" x=\"%d\" y=\"%d\">%s</text>\n", margin, margin+titleSize, escapeXML(d.title))
 	fmt.Fprintf(b, "<g transform=\"translate(%d %d)\">\n%s</g>\n", margin, margin+headHeight-6, legend.text)
