@@ -88,7 +88,7 @@ var imports = map[string][]string{
 	"internal/help":                 {},
 	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
-	"internal/options":              {"catalog", "diag", "executors", "executors/container", "executors/exec", "internal/settings", "krm/function", "loaders", "planner", "trust"},
+	"internal/options":              {"catalog", "diag", "krm", "executors", "executors/container", "executors/exec", "internal/settings", "krm/function", "loaders", "planner", "trust"},
 	"internal/program":              {},
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),

@@ -22,8 +22,9 @@ type Event struct {
 	Node *graph.Node
 	// Resources is the length of the resulting list.
 	Resources int
-	Duration  time.Duration
-	Err       error
+	// Duration is how long the node took. That of a generator which began before its list was there counts from then.
+	Duration time.Duration
+	Err      error
 }
 
 // Options say how a graph is run. The functions are called from several goroutines at the same time; nil ones are not
@@ -33,7 +34,7 @@ type Options struct {
 	Jobs int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
-	// Begin is called before each node.
+	// Begin is called before each node. The function of a generator may have begun already: see [Event.Duration].
 	Begin func(*graph.Node)
 	// Event is called after each node.
 	Event func(Event)
@@ -126,8 +127,11 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 		r = newRun(able, o)
 	}
 	w := newWalk(ctx, r.g, o.Jobs, o.KeepGoing, r.visit)
+	r.early = r.callEarly(w.visits)
 	w.work()
-	return append(failed, r.groupByCause(w.end())...)
+	errs := w.end()
+	r.early.wait()
+	return append(failed, r.groupByCause(errs)...)
 }
 
 func newRun(g *graph.Graph, o Options) *run {
@@ -150,6 +154,7 @@ type run struct {
 	o     Options
 	roots map[graph.NodeID][]graph.Root
 	calls chan struct{} // holds an item for each function that runs
+	early *early
 
 	mu     sync.Mutex
 	lists  []*krm.List // results that somebody still needs
@@ -174,8 +179,12 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 	}
 	var list *krm.List
 	if op, ok := n.Op.(graph.Call); ok {
-		if list, err = r.call(ctx, n, op, r.take(n), wait); err == nil {
+		var began time.Time
+		if list, began, err = r.call(ctx, id, op, r.take(n), wait); err == nil {
 			err = list.CheckSize()
+		}
+		if began.Before(start) {
+			start = began
 		}
 	} else {
 		list, err = eval.Run(n.Op, r.take(n), func(format string, args ...any) {

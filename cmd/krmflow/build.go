@@ -27,6 +27,7 @@ same, so that krmflow build can take its place in scripts.`,
 			if dest == stdout.Dev {
 				dest = ""
 			}
+			a.Helm.Hash = a.HoldHelm
 			plan, err := a.Plan(cmd, []string{dir})
 			if err != nil {
 				return err

@@ -38,7 +38,7 @@ func executorCommand(a *app.App) *cobra.Command {
 		Use: "helm", Hidden: true, Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.Serves.Store(true)
-			x := helm.New()
+			x := helm.NewHeld(os.Getenv(executors.HeldVariable))
 			defer x.Close()
 			executors.Serve("helm", x)
 			return nil

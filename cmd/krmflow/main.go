@@ -173,7 +173,7 @@ func rootCommand(a *app.App) *cobra.Command {
 	_ = root.PersistentFlags().MarkHidden("stack-trace") // nobody needs to read about one that does nothing
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		cmd.Example = a.Name.Example(cmd.Example)
+		cmd.Example = a.Name.Example(cmd.Example, strings.TrimPrefix(cmd.CommandPath(), a.Name.String()))
 		show(cmd, args)
 	})
 	root.SetUsageFunc(help.Usage)

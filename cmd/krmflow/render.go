@@ -64,6 +64,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return usageError(errors.New("--plan must not be empty"))
 	}
 	ctx := cmd.Context()
+	c.Helm.Hash = c.HoldHelm
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if len(roots) > 1 || c.Recursive {
 		c.Tally.All, c.Tally.What = roots.Dirs(), "rendered"

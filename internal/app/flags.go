@@ -35,7 +35,8 @@ type Flags struct {
 	reports []string // values of --report
 
 	enableHelm bool
-	helm       helm.Options
+	// Helm says how charts are rendered.
+	Helm helm.Options
 }
 
 // RegisterReading adds those of the flags to a command that concern what it reads and what it says.
@@ -61,10 +62,10 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
 
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
-	fs.StringVar(&f.helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
-	fs.Var((*options.Repeated)(&f.helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
-	fs.StringVar(&f.helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
-	fs.BoolVar(&f.helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
+	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
+	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
+	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
+	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
 }
 
 // Validate checks the values that the parser cannot check.
@@ -93,7 +94,7 @@ func (f *Flags) Validate() error {
 
 // PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
-	functions.Policy.Helm, functions.Helm = a.enableHelm, a.helm
+	functions.Policy.Helm, functions.Helm = a.enableHelm, a.Helm
 	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}

@@ -34,6 +34,7 @@ type Functions struct {
 	Runtime, listVersion                 string
 	executors                            []string
 	ThirdParty                           map[function.Runtime]executors.Program // what executors says
+	helm                                 *executors.Held
 }
 
 // Register adds the flags to a command.

@@ -41,9 +41,10 @@ func (n Name) ExitStatus(code int) int {
 	return code
 }
 
-// Example returns lines of commands that begin with krmflow, in the words with which a user calls the program.
-func (n Name) Example(lines string) string {
-	return strings.ReplaceAll(lines, "  krmflow ", "  "+n.String()+" ")
+// Example returns examples of a command with the words with which a user calls the program; words are those of the command behind its
+// name.
+func (n Name) Example(lines, words string) string {
+	return strings.ReplaceAll(lines, "krmflow"+words, n.String()+words)
 }
 
 // ExitHelp returns what help says of the exit status; codes is what it says of krmflow's.
