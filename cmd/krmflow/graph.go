@@ -52,6 +52,7 @@ roots that are made of the same layers are one box, and so are chains of layers.
 		},
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&form, "output", "o", "dot", "form of the drawing: dot (for graphviz), mermaid or svg")
 	fs.StringVar(&detail, "detail", "layers", "what is drawn: layers, or the steps of each")
@@ -60,6 +61,8 @@ roots that are made of the same layers are one box, and so are chains of layers.
 	fs.StringVar(&o.From, "from", "", "draw what this `FILE` leads to, or this directory of a layer")
 	fs.BoolVar(&o.Fold, "fold", true, "draw layers that are alike as one box, if there are many")
 	fs.BoolVar(&o.Legend, "legend", true, "explain the drawing in it")
+	_ = cmd.RegisterFlagCompletionFunc("detail", cobra.FixedCompletions([]string{"layers", "steps"}, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that do not exist
+	_ = cmd.MarkFlagDirname("root")
 	return cmd
 }
 
