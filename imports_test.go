@@ -50,6 +50,7 @@ var imports = map[string][]string{
 	"loaders/remote/credentials": {},
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
+	"planner/drawing":     plus(values, "builtins", "graph", "planner"),
 	"planner/helm":        plus(values, "krm/function", "builtins", "graph", "krm/chart", "loaders", "reference", "trust"),
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/helm", "planner/report"),
 	"planner/plandoc":     plus(values, "graph", "planner", "trust"),
@@ -104,7 +105,7 @@ var imports = map[string][]string{
 	"internal/terminal":             {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/watchdog", "krm", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/plandoc", "render", "scheduler", "trust"),
+	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/messages", "krm"),
 }
 
 // values are the packages that most others stand on.
@@ -193,7 +194,7 @@ func TestNoStarlark(t *testing.T) {
 
 // What plans reaches files through package loaders alone, which bounds what is read and where.
 func TestFilesAreReadByLoaders(t *testing.T) {
-	for _, pkg := range []string{"planner", "planner/composition", "planner/helm", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
+	for _, pkg := range []string{"planner", "planner/composition", "planner/drawing", "planner/helm", "planner/layerfile", "planner/plandoc", "planner/report", "planner/trusted",
 		"trust", "catalog", "eval", "graph", "builtins", "lock", "edit", "edit/inplace", "krm", "krm/chart", "krm/yaml", "krm/schema", "krm/function"} {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil || len(files) == 0 {

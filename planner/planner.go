@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"slices"
 	"sync"
@@ -117,15 +116,6 @@ func (p *Plan) warn(list *report.Warnings) {
 
 // Files returns all files that were read, sorted by name.
 func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
-
-// WriteDOT draws the plan. Roots that cannot be planned are drawn by themselves.
-func (p *Plan) WriteDOT(w io.Writer) error {
-	var failed []string
-	for _, f := range p.Failed {
-		failed = append(failed, f.Dir)
-	}
-	return p.Graph.WriteDOT(w, failed...)
-}
 
 // A RootError holds the mistakes of one root.
 type RootError struct {

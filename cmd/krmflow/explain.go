@@ -14,8 +14,8 @@ func explainCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE]...",
 		Short: "Say more about messages, by their codes",
-		Long: `Print what messages mean, why they happen and what to do, with an example. Errors name their code below the message, as in
-'see krmflow explain KF0101', warnings at the end of it. Without a code, list them all.`,
+		Long: `Print what messages mean, why they happen and what to do, with an example. The first message of a kind names its code in a line
+below it, 'see krmflow explain KF0101' for instance. Without a code, list them all.`,
 		Example: "  krmflow explain KF0101\n  krmflow explain | grep patch",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return messages.Codes(), cobra.ShellCompDirectiveNoFileComp

@@ -97,7 +97,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	case c.output == "json":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteJSON(w, plan, made) }), err)
 	case c.output == "dot":
-		return errors.Join(c.write(plan.WriteDOT), err)
+		return errors.Join(c.write(func(w io.Writer) error { return drawDOT(plan, w) }), err)
 	case c.detail == "steps":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan) }), err)
 	}
@@ -157,22 +157,4 @@ func (c *planning) text(plan *planner.Plan, made *plandoc.Preview, wrong error) 
 		wrong = &toldError{wrong}
 	}
 	return errors.Join(c.write(text.WriteTotals), wrong)
-}
-
-func graphCommand(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "graph [DIR...]",
-		Short:   "Draw the plan in the DOT language",
-		Example: "  krmflow graph overlays/prod | dot -Tsvg > plan.svg",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c := &planning{App: a}
-			_, plan, err := a.PlanRoots(cmd, args)
-			if err != nil {
-				return err
-			}
-			return errors.Join(c.write(plan.WriteDOT), plan.Err(), a.Denied(plan), a.StrictError())
-		},
-	}
-	a.RegisterRendering(cmd)
-	return cmd
 }

@@ -30,8 +30,9 @@ type Logger struct {
 	found    func(reports.Finding)
 	z        zerolog.Logger
 	warnings int
-	hidden   int             // warnings that are not printed
-	fetching map[string]bool // references that there was a line about
+	hidden   int                // warnings that are not printed
+	told     map[diag.Code]bool // which were named
+	fetching map[string]bool    // references that there was a line about
 }
 
 // maxWarnings is how many warnings are printed.
@@ -52,7 +53,7 @@ type Options struct {
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w io.Writer, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, fetching: map[string]bool{}}
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel
@@ -99,11 +100,12 @@ func (l *Logger) print(w planner.Warning) {
 	case l.json:
 		send(l.z.Warn(), diag.AsError(e))
 	case l.quiet || l.z.GetLevel() > zerolog.WarnLevel:
-	case l.plain || w.Code == "":
-		fmt.Fprintln(l.w, "Warning:", e)
 	default:
-		first, hints, _ := strings.Cut(e.Error(), "\n")
-		fmt.Fprintf(l.w, "Warning: %s [%s]%s\n", first, w.Code, strings.TrimSuffix("\n"+hints, "\n"))
+		fmt.Fprintln(l.w, "Warning:", e)
+		if w.Code != "" && !l.plain && !l.told[w.Code] {
+			l.told[w.Code] = true
+			fmt.Fprintf(l.w, "  see krmflow explain %s\n", w.Code)
+		}
 	}
 }
 

@@ -33,9 +33,6 @@ func (e *OfflineError) Error() string {
 	return e.Reference + " is not in the cache, and nothing is fetched offline"
 }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
-func (e *OfflineError) Kind() diag.Code { return diag.Offline }
-
 // failure is the cause of an error: its kind, and what led to it.
 type failure struct{ kind, cause error }
 
