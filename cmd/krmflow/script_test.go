@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // TestScript runs the scripts in testdata/script against the real binary: one file per behaviour, named
 // <command>_<behaviour>.txtar.
 func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{ContinueOnError: true,
+	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,

@@ -57,6 +57,9 @@ func (a *App) Reporter(json bool) console.Reporter {
 	return r
 }
 
+// maxShown is how many bytes a file may have whose lines are shown: to look for secrets in a large one takes long.
+const maxShown = 1 << 20
+
 // Source returns a file that was read for the last plan, nil if there is none or its lines must not be shown: see
 // [yaml.Source.MayHoldSecrets].
 func (a *App) Source(file string) *yaml.Source {
@@ -65,7 +68,7 @@ func (a *App) Source(file string) *yaml.Source {
 	}
 	all := a.planned.Files()
 	i := slices.IndexFunc(all, func(src *yaml.Source) bool { return src.File == file })
-	if i < 0 || all[i].MayHoldSecrets() {
+	if i < 0 || len(all[i].Data) > maxShown || all[i].MayHoldSecrets() {
 		return nil
 	}
 	return all[i]

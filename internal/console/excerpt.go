@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,18 +13,29 @@ import (
 // maxExcerpt is how many characters of a line are shown.
 const maxExcerpt = 100
 
-// excerpt returns the line of text that an error is about and one that underlines what is wrong in it; nothing if there is no such line, or
-// the message has all of it.
-func excerpt(text string, e *diag.Error) []string {
+// excerpt returns the line of text that an error of a kind is about and one that underlines what is wrong in it; nothing if there is no such
+// line, the message has all of it, or it may have a password or a token.
+func excerpt(text string, e *diag.Error, code diag.Code) []string {
 	line, ok := lineOf(text, e.Pos.Line)
-	if trimmed := strings.TrimSpace(line); !ok || trimmed == "" || strings.Contains(e.Msg, `"`+trimmed+`"`) {
+	trimmed := strings.TrimSpace(line)
+	if !ok || trimmed == "" || strings.Contains(e.Msg, `"`+trimmed+`"`) || strings.Contains(line, "\x00") || hasCredentials(line) {
 		return nil
 	}
-	from, to := marked(line, e)
+	from, to, found := marked(line, e)
+	if !found && e.Field == "" && (code == diag.Nameless || !strings.HasPrefix(string(code), "KF012")) {
+		return nil // the error is about all that begins here, and not about this line
+	}
 	before, mark, after := window(line, from, to)
 	number := fmt.Sprintf("%5d | ", e.Pos.Line)
 	carets := strings.Repeat("^", max(1, utf8.RuneCountInString(mark)))
 	return []string{number + before + mark + after, strings.Repeat(" ", len(number)-2) + "| " + blank(before) + carets}
+}
+
+// hasCredentials reports whether messages must not show a word of line as it is.
+func hasCredentials(line string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\"'`,[]{}", r) }), func(word string) bool {
+		return diag.Redact(word) != word
+	})
 }
 
 // lineOf returns a line of text, counted from 1.
@@ -37,11 +49,12 @@ func lineOf(text string, n int) (line string, ok bool) {
 	return strings.TrimRight(line, "\r"), true
 }
 
-// marked returns which part of line an error is about: what its message quotes, else what its field names, else all but the blanks around.
-func marked(line string, e *diag.Error) (from, to int) {
+// marked returns which part of line an error is about: what its message quotes, else what its field names, else all but the blanks around; found is false
+// in that case.
+func marked(line string, e *diag.Error) (from, to int, found bool) {
 	for _, m := range quoted.FindAllStringSubmatch(e.Msg, -1) {
 		if i := indexWord(line, m[1]); i >= 0 {
-			return i, i + len(m[1])
+			return i, i + len(m[1]), true
 		}
 	}
 	from = len(line) - len(strings.TrimLeft(line, " \t"))
@@ -50,7 +63,7 @@ func marked(line string, e *diag.Error) (from, to int) {
 	}
 	if key := lastKey(e.Field); key != "" {
 		if i := indexWord(line, key+":"); i >= 0 {
-			from = i
+			from, found = i, true
 			if value := strings.TrimSpace(line[i+len(key)+1:]); value != "" && value[0] != '#' {
 				from = len(line) - len(strings.TrimLeft(line[i+len(key)+1:], " "))
 			}
@@ -59,7 +72,7 @@ func marked(line string, e *diag.Error) (from, to int) {
 	if value, _, ok := strings.Cut(line[from:], " #"); ok && !strings.ContainsAny(value, `"'`) {
 		line = line[:from+len(value)]
 	}
-	return from, max(from, len(strings.TrimRight(line, " \t")))
+	return from, max(from, len(strings.TrimRight(line, " \t"))), found
 }
 
 // quoted matches what a message quotes.

@@ -160,7 +160,7 @@ func (r Reporter) print(err error, told map[diag.Code]bool) {
 		}
 		fmt.Fprintln(r.W, line)
 		if i == 0 {
-			r.excerpt(atPlace(err))
+			r.excerpt(atPlace(err), codeOf(err))
 		}
 	}
 	if code := codeOf(err); r.Source != nil && !told[code] && explained(code) {
@@ -175,13 +175,14 @@ func explained(code diag.Code) bool {
 	return code != diag.General && code != diag.Bug && code != diag.Stopped && !strings.HasPrefix(string(code), "KF02")
 }
 
-// excerpt prints the line of the file that an error is about.
-func (r Reporter) excerpt(e *diag.Error) {
-	if r.Source == nil || e.Pos.Line == 0 {
+// excerpt prints the line of the file that an error is about, if what is wrong stands in it: it does not if a function may not run, or has
+// failed.
+func (r Reporter) excerpt(e *diag.Error, code diag.Code) {
+	if r.Source == nil || e.Pos.Line == 0 || !strings.HasPrefix(string(code), "KF01") || code == diag.General || code == diag.BadChart {
 		return
 	}
 	if src := r.Source(e.Pos.File); src != nil {
-		for _, line := range excerpt(src.Text(), e) {
+		for _, line := range excerpt(src.Text(), e, code) {
 			fmt.Fprintln(r.W, line)
 		}
 	}
