@@ -95,6 +95,9 @@ func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 
 // configureJSON reads a text that is no strategic merge patch because of mergeErr.
 func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr error) error {
+	if errors.Is(mergeErr, yaml.ErrConflict) {
+		return mergeErr
+	}
 	var err error
 	if t.json, err = parseJSONPatch(src); err != nil {
 		if text := strings.TrimSpace(string(src.Data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -132,12 +133,12 @@ func (s *Selector) Select(list *krm.List) ([]int, error) {
 	return found, nil
 }
 
-// near returns the end of a message about a selector that selects nothing: what the user may have meant.
-func (s *Selector) near(list *krm.List) hint {
-	return hint{func() string { return s.nearName(list) }}
+// near returns the hints of a message about a selector that selects nothing: what the user may have meant.
+func (s *Selector) near(list *krm.List) diag.Next {
+	return func() []string { return s.otherNames(list) }
 }
 
-func (s *Selector) nearName(list *krm.List) string {
+func (s *Selector) otherNames(list *krm.List) []string {
 	var kinds, names []string
 	rest := *s
 	rest.name = pattern{any: true}
@@ -150,10 +151,21 @@ func (s *Selector) nearName(list *krm.List) string {
 			kinds = append(kinds, id.Kind)
 		}
 	}
+	near := diag.DidYouMean(s.name.literal, names)
 	if names == nil {
-		return nearName(s.kind.literal, kinds)
+		near = diag.DidYouMean(s.kind.literal, kinds)
 	}
-	return nearName(s.name.literal, names)
+	switch {
+	case near != nil:
+		return near
+	case list.Len() == 0:
+		return []string{"there are no resources at this step"}
+	case names != nil && s.Name != "":
+		return []string{"it selects by the name that a resource has at this step, or had before: " + diag.Some(names)}
+	case s.Kind != "" && len(kinds) == len(kindsOf(list)):
+		return []string{"the kinds are: " + diag.Some(slices.Sorted(slices.Values(kinds)))}
+	}
+	return []string{"remove it, or change what it selects"}
 }
 
 // String returns the conditions as messages show them.

@@ -159,14 +159,11 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 			list.Set(i, r)
 		}
 	}
-	var unused []string
 	for _, v := range vars {
 		if !e.values[v.Name].used {
-			unused = append(unused, v.Name)
+			warn("%w", diag.Errorf(v.Pos, "", "var %q is used nowhere", v.Name).
+				Hint("write $(%s) where its value shall stand, in a field that varReference of a configuration lists, or remove the var", v.Name))
 		}
-	}
-	if len(unused) > 0 {
-		warn("well-defined vars that were never replaced: %s", strings.Join(unused, ","))
 	}
 	return nil
 }

@@ -31,11 +31,19 @@ type Error struct {
 	Err   error    // what caused it, for errors.Is and errors.As; its text is already in Msg
 }
 
+// Next is an operand of [Errorf] or [Warn] that adds hint lines and no text: with %s at the end of the format. It is called when the
+// message is made, so it may take long.
+type Next func() []string
+
+func (Next) String() string { return "" }
+
 // Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own.
 func Errorf(pos Pos, field, format string, args ...any) *Error {
 	e := &Error{Pos: pos, Field: field}
 	for i, arg := range args {
-		if err, ok := arg.(error); ok {
+		if next, ok := arg.(Next); ok {
+			e.Hints = append(e.Hints, next()...)
+		} else if err, ok := arg.(error); ok {
 			if text, hints := Parts(err); hints != nil {
 				args[i] = withoutHints{err, text}
 				e.Hints = append(e.Hints, hints...)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -205,65 +204,6 @@ func (l *Local) name(real string) string {
 		return real
 	}
 	return l.Name(real)
-}
-
-// A NotFoundError says that a path does not exist.
-type NotFoundError struct {
-	Path string
-	// abs is where it is, in fs if that is set. Empty means that nobody knows.
-	abs string
-	fs  fs.FS
-}
-
-func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", diag.Redact(e.Path)) }
-
-// Is makes it one of [fs.ErrNotExist].
-func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
-
-// Hints returns the line that suggests a similar name, if there is one.
-func (e *NotFoundError) Hints() []string {
-	if near := diag.Nearest(filepath.Base(e.abs), e.siblings()); near != "" {
-		return []string{fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(e.Path), near))}
-	}
-	return nil
-}
-
-// siblings returns the names in the directory that does not have it.
-func (e *NotFoundError) siblings() (names []string) {
-	if e.abs == "" {
-		return nil
-	}
-	if e.fs != nil {
-		list, _ := fs.ReadDir(e.fs, path.Dir(e.abs)) // what can be had
-		for _, d := range list {
-			names = append(names, d.Name())
-		}
-		return names
-	}
-	f, err := os.Open(filepath.Dir(e.abs))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	names, _ = f.Readdirnames(10_000)
-	return names
-}
-
-// A RestrictedError says that a file lies outside the directory that its layer may read.
-type RestrictedError struct {
-	Path, Target, Root string
-}
-
-func (e *RestrictedError) Error() string {
-	if e.Target != "" {
-		return fmt.Sprintf("%q is a symbolic link to %q, which is outside the directory %q", diag.Redact(e.Path), e.Target, e.Root)
-	}
-	return fmt.Sprintf("%q is outside the directory %q", diag.Redact(e.Path), e.Root)
-}
-
-// Hints returns the line that names the flag which lifts the restriction.
-func (e *RestrictedError) Hints() []string {
-	return []string{"a layer may only read files in or below its own directory; --load-restrictor LoadRestrictionsNone lifts this"}
 }
 
 // IsDir reports whether path, relative to d, exists and is a directory.

@@ -69,6 +69,9 @@ type Warning struct {
 	Hints []string
 }
 
+// WarningOf returns a message as a warning.
+func WarningOf(e *diag.Error) Warning { return Warning{e.Pos, e.Field, e.Msg, e.Hints} }
+
 func (w Warning) String() string {
 	return (&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}).Error()
 }

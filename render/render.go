@@ -108,14 +108,14 @@ func (r *Result) collect(o *Options) {
 		}
 		return nil
 	}
-	o.Run.Warn = func(n *graph.Node, msg func() string) {
+	o.Run.Warn = func(n *graph.Node, warning func() *diag.Error) {
 		if warn != nil {
-			warn(n, msg)
+			warn(n, warning)
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		if len(r.Warnings) < most {
-			r.Warnings = append(r.Warnings, planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg()})
+			r.Warnings = append(r.Warnings, planner.WarningOf(warning()))
 		}
 	}
 }

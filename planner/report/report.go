@@ -3,7 +3,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
@@ -58,7 +57,7 @@ func (r *Reporter) Warn(src *yaml.Source, path []any, format string, args ...any
 		r.Warnings.more++ // there is no use in finding out the line
 		return
 	}
-	r.Warnings.Add(&diag.Error{Pos: src.Locate(0, path...), Field: src.Field(path), Msg: fmt.Sprintf(format, args...)})
+	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...))
 }
 
 // maxWarnings is how many warnings are kept.
