@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -39,7 +40,7 @@ var errNoPath = errors.New("there is nothing at this path")
 
 // parseJSONPatch reads a patch in JSON, if text starts with a bracket, or YAML. Mistakes inside of operations show only
 // when the patch is applied: a patch that never meets a resource may have them.
-func parseJSONPatch(src *yaml.Source) (jsonPatch, error) {
+func parseJSONPatch(env Env, src *yaml.Source) (jsonPatch, error) {
 	var doc yaml.Value
 	var err error
 	if bytes.HasPrefix(src.Data, []byte("[")) {
@@ -65,6 +66,11 @@ func parseJSONPatch(src *yaml.Source) (jsonPatch, error) {
 		}
 		value := rewritten(op.Get("value"))
 		patch = append(patch, jsonOp{kind.Text(), pointer(op, "path"), pointer(op, "from"), value, value.Size(yaml.MaxResource + 1)})
+	}
+	if env.Warn != nil && errs == nil {
+		for _, w := range patch.doubts(src, doc) {
+			env.Warn(w)
+		}
 	}
 	return patch, errors.Join(errs...)
 }
@@ -113,15 +119,17 @@ func fromJSON(x any) yaml.Value {
 
 // apply returns doc changed by all operations, doc itself if that changes nothing. The error names the operation that failed. It
 // wraps [diag.ErrLimit] if they add more than room bytes.
-func (p jsonPatch) apply(doc yaml.Value, room int) (yaml.Value, error) {
+func (p jsonPatch) apply(doc yaml.Value, room int, warn Warn) (yaml.Value, error) {
 	d := newDraft(doc)
 	for i := range p {
-		added, err := p[i].apply(d)
+		added, err := p[i].apply(d, warn)
 		if room -= added; room < 0 && err == nil {
 			err = errTooLarge()
 		}
 		if err != nil {
-			return yaml.Value{}, fmt.Errorf("operation %d (%s): %w", i+1, p[i].describe(), err)
+			e := diag.Errorf(diag.Pos{}, "", "operation %d (%s): %w", i+1, p[i].describe(), err)
+			e.Hints = append(e.Hints, p[i].advice(d.value(), err)...)
+			return yaml.Value{}, e
 		}
 	}
 	return d.finish(), nil
@@ -135,7 +143,7 @@ func (o *jsonOp) describe() string {
 }
 
 // apply changes doc and returns the size of what is added.
-func (o *jsonOp) apply(doc *draft) (added int, err error) {
+func (o *jsonOp) apply(doc *draft, warn Warn) (added int, err error) {
 	if o.path.err != nil {
 		return 0, o.path.err
 	}
@@ -152,7 +160,15 @@ func (o *jsonOp) apply(doc *draft) (added int, err error) {
 		if o.path.text == "" {
 			return o.size, replaceDocument(doc, value)
 		}
-		return o.size, doc.edit(path, func(in *draft, key string) error { return in.replace(key, value) })
+		return o.size, doc.edit(path, func(in *draft, key string) error {
+			in.open()
+			n := len(in.parts)
+			err := in.replace(key, value)
+			if err == nil && len(in.parts) > n {
+				o.missed(in, key, warn)
+			}
+			return err
+		})
 	case "test":
 		return 0, o.test(doc, path, value)
 	case "move", "copy":

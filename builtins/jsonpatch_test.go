@@ -8,11 +8,11 @@ import (
 
 func applyJSONText(t *testing.T, doc yaml.Value, patch string) (yaml.Value, error) {
 	t.Helper()
-	p, err := parseJSONPatch(&yaml.Source{Data: []byte(patch)})
+	p, err := parseJSONPatch(Env{}, &yaml.Source{Data: []byte(patch)})
 	if err != nil {
 		return yaml.Value{}, err
 	}
-	return p.apply(doc, yaml.MaxResource)
+	return p.apply(doc, yaml.MaxResource, func(string, ...any) {})
 }
 
 func TestJSONPatchErrorsNameTheOperation(t *testing.T) {

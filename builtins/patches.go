@@ -84,11 +84,13 @@ func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	if t.Options != nil {
 		options = *t.Options
 	}
-	for _, r := range docs {
+	for i, r := range docs {
 		if err := checkMetadata(r); err != nil {
 			return err
 		}
-		t.merge = append(t.merge, newSMPatch(r, options, t.Target != nil))
+		p := newSMPatch(r, options, t.Target != nil)
+		p.src, p.doc = src, i
+		t.merge = append(t.merge, p)
 	}
 	return nil
 }
@@ -99,7 +101,7 @@ func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr err
 		return mergeErr
 	}
 	var err error
-	if t.json, err = parseJSONPatch(src); err != nil {
+	if t.json, err = parseJSONPatch(env, src); err != nil {
 		if text := strings.TrimSpace(string(src.Data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
 			mergeErr = err
 		}
@@ -138,6 +140,9 @@ func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 
 func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, warn Warn) error {
 	anyChanged, anyDeleted := false, false
+	if len(found) > 0 {
+		p.doubts(kinds, list.At(found[0]), warn) // nearly always alike for the others, which may be many
+	}
 	for _, i := range found {
 		changed, deleted, err := p.applyTo(kinds, list, i, true)
 		if err == nil {
@@ -164,6 +169,7 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 		if err != nil {
 			return err
 		}
+		p.doubts(kinds, list.At(i), warn)
 		changed, deleted, err := p.applyTo(kinds, list, i, toSet)
 		if err != nil {
 			return err
@@ -205,21 +211,21 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	}
 	var errs []error
 	for i, path := range t.Paths {
-		docs, err := readInline(env, path)
+		patches, err := readInline(env, path)
 		if err != nil && !strings.Contains(path, "\n") { // it is no patch, so it should be a file
-			docs, err = readDocuments(env, path)
+			patches, err = readPatches(env, path)
 		}
 		label := ""
 		if len(t.Paths) > 1 {
 			label = fmt.Sprintf("paths[%d]", i)
 		}
 		errs = append(errs, labelled(label, err))
-		t.add(docs)
+		t.merge = append(t.merge, patches...)
 	}
 	if t.Patches != "" {
-		docs, err := readInline(env, t.Patches)
+		patches, err := readInline(env, t.Patches)
 		errs = append(errs, labelled("patches", err))
-		t.add(docs)
+		t.merge = append(t.merge, patches...)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -230,33 +236,30 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	return nil
 }
 
-func readDocuments(env Env, path string) ([]*krm.Resource, error) {
+func readPatches(env Env, path string) ([]*smPatch, error) {
 	src, err := env.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	return documentsOf(env, src)
+	return patchesOf(env, src)
 }
 
-func readInline(env Env, text string) ([]*krm.Resource, error) {
-	return documentsOf(env, &yaml.Source{Data: []byte(text)})
+func readInline(env Env, text string) ([]*smPatch, error) {
+	return patchesOf(env, &yaml.Source{Data: []byte(text)})
 }
 
-func documentsOf(env Env, src *yaml.Source) ([]*krm.Resource, error) {
+func patchesOf(env Env, src *yaml.Source) (patches []*smPatch, _ error) {
 	docs, err := krm.Patches(src, env.Schema)
 	if err == nil {
 		env.parsed(src)
 	}
-	for _, r := range docs {
+	for i, r := range docs {
 		err = errors.Join(err, checkMetadata(r))
+		p := newSMPatch(r, PatchOptions{}, true)
+		p.src, p.doc = src, i
+		patches = append(patches, p)
 	}
-	return docs, err
-}
-
-func (t *PatchStrategicMergeTransformer) add(docs []*krm.Resource) {
-	for _, r := range docs {
-		t.merge = append(t.merge, newSMPatch(r, PatchOptions{}, true))
-	}
+	return patches, err
 }
 
 // Transform applies the patches. It is an error if one has no resource or several.
@@ -296,7 +299,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 			return err
 		}
 	}
-	if t.patch, err = parseJSONPatch(src); err != nil {
+	if t.patch, err = parseJSONPatch(env, src); err != nil {
 		return err
 	}
 	env.parsed(src)

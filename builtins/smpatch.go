@@ -15,6 +15,8 @@ import (
 type smPatch struct {
 	id         krm.ID
 	pos        diag.Pos
+	src        *yaml.Source // the text of the patch, which is document doc of it
+	doc        int
 	value      yaml.Value
 	allowName  bool // the patch may rename
 	allowKind  bool // the patch may change the kind

@@ -199,6 +199,12 @@ func Nearest(s string, candidates []string) string {
 	return best
 }
 
+// Near reports whether no more than most letters must be changed to make b of a; the case of letters does not count.
+func Near(a, b string, most int) bool {
+	d, _ := editDistance(strings.ToLower(a), strings.ToLower(b), most+1)
+	return d <= most
+}
+
 // DidYouMean returns a hint line for a near name, nil if there is none: append it to [Error.Hints].
 func DidYouMean(s string, candidates []string) []string {
 	if c := Nearest(s, candidates); c != "" {

@@ -247,7 +247,7 @@ func (s *steps) warnText(path []any, w *diag.Error) {
 	case w.Pos.File != "":
 		s.Warnings.Add(w)
 	case !s.k.IsUnread(path):
-		s.Warn(s.k.Source, path, "%s", w.Msg)
+		s.Warn(s.k.Source, path, "%w", w)
 	}
 }
 
