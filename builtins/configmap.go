@@ -164,7 +164,7 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base yam
 	}
 	pairs, err = a.load(env)
 	if name == "" {
-		err = errors.Join(notGiven("name is missing"), err)
+		err = errors.Join(advised(notGiven("name is missing"), "add name: with the name of what is made"), err)
 	}
 	return base, pairs, err
 }

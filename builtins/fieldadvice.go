@@ -78,6 +78,9 @@ func (p *fieldPath) otherItem(i int, v yaml.Value) []string {
 			values = append(values, text)
 		}
 	}
+	if part.key != "name" { // others may be secret
+		return []string{fmt.Sprintf("no item of %s has this %s", p.upTo(i), part.key)}
+	}
 	if near := diag.Nearest(part.value, values); near != "" {
 		return []string{fmt.Sprintf("did you mean %q?", p.with(i, "["+part.key+"="+near+"]"))}
 	}
@@ -105,7 +108,9 @@ func (p *fieldPath) with(i int, text string) string {
 func joinParts(parts []pathPart) string {
 	names := make([]string, len(parts))
 	for i := range parts {
-		names[i] = parts[i].text
+		if names[i] = parts[i].text; parts[i].kind != itemPart {
+			names[i] = strings.ReplaceAll(names[i], ".", `\.`)
+		}
 	}
 	return strings.Join(names, ".")
 }

@@ -45,6 +45,8 @@ func (p jsonPatch) doubts(src *yaml.Source, doc yaml.Value) []*diag.Error {
 // advice returns what to do about an operation that err says has failed on doc, which the operations before it have left.
 func (o *jsonOp) advice(doc yaml.Value, err error) []string {
 	switch {
+	case (o.op == "move" || o.op == "copy") && o.from.err != nil:
+		return []string{"write from: with the path of what is taken"}
 	case o.path.err != nil:
 		return []string{"write path: with a slash before each name, as /spec/replicas"}
 	case !slices.Contains(jsonOps, o.op):

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -42,9 +43,9 @@ func (t *PatchTransformer) Configure(env Env) error {
 	err := t.Target.compileAs("target")
 	switch {
 	case t.Patch == "" && t.Path == "":
-		return errors.Join(notGiven("one of path and patch must be given"), err)
+		return errors.Join(advised(notGiven("one of path and patch must be given"), "path names a file, patch holds the text of the patch"), err)
 	case t.Patch != "" && t.Path != "":
-		return errors.Join(errors.New("path and patch cannot both be given"), err)
+		return errors.Join(advised(errors.New("path and patch cannot both be given"), "remove one, or make two entries of them"), err)
 	case t.Patch != "":
 		return errors.Join(t.configure(env, &yaml.Source{Data: []byte(t.Patch)}), err)
 	}
@@ -78,7 +79,7 @@ func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	}
 	env.parsed(src)
 	if t.Target != nil && len(docs) > 1 {
-		return errors.New("a patch with a target must be one document")
+		return advised(errors.New("a patch with a target must be one document"), "make an entry of each document, or remove the target: then each applies to the resource that it names")
 	}
 	var options PatchOptions
 	if t.Options != nil {
@@ -109,7 +110,7 @@ func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr err
 	}
 	env.parsed(src)
 	if t.Target == nil {
-		return errors.New("a JSON patch needs a target")
+		return advised(errors.New("a JSON patch needs a target"), "add target: with kind and name of what it changes")
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, w
 		anyChanged, anyDeleted = anyChanged || changed, anyDeleted || deleted
 	}
 	if len(found) > 0 && !anyChanged {
-		warn("the patch changes nothing")
+		warn("the patch changes nothing%s", nothingChanged)
 	}
 	if anyDeleted {
 		sweep(list)
@@ -175,7 +176,7 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 			return err
 		}
 		if !changed {
-			warn("the patch for %s changes nothing", p.id)
+			warn("the patch for %s changes nothing%s", p.id, nothingChanged)
 		}
 		if deleted {
 			sweep(list)
@@ -187,6 +188,11 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 		}
 	}
 	return nil
+}
+
+// nothingChanged is what to do about a patch that changes nothing.
+var nothingChanged diag.Next = func() []string {
+	return []string{"what it says is there already: remove it, or what it should change is said elsewhere"}
 }
 
 // PatchStrategicMergeTransformer applies strategic merge patches (`patchesStrategicMerge:`).
@@ -282,7 +288,7 @@ type PatchJson6902Transformer struct {
 func (t *PatchJson6902Transformer) Configure(env Env) error {
 	err := t.Target.compileAs("target")
 	if t.Target == nil || t.Target.Name == "" {
-		err = errors.Join(notGiven("the target must have a name"), err)
+		err = errors.Join(advised(notGiven("the target must have a name"), "use patches, whose target may select by kind or labels alone"), err)
 	}
 	return errors.Join(err, t.read(env))
 }
@@ -291,9 +297,9 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	src := &yaml.Source{Data: []byte(t.JsonOp)}
 	switch {
 	case t.Path == "" && t.JsonOp == "":
-		return notGiven("one of path and jsonOp must be given")
+		return advised(notGiven("one of path and jsonOp must be given"), "path names a file, jsonOp holds the text of the patch")
 	case t.Path != "" && t.JsonOp != "":
-		return errors.New("path and jsonOp cannot both be given")
+		return advised(errors.New("path and jsonOp cannot both be given"), "remove one, or make two entries of them")
 	case t.Path != "":
 		if src, err = readPatch(env, t.Path, t.Target); err != nil {
 			return err
@@ -304,7 +310,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	}
 	env.parsed(src)
 	if len(t.patch) == 0 {
-		return errors.New("the patch is empty")
+		return advised(errors.New("the patch is empty"), "write operations, as - {op: add, path: /spec/x, value: 1}, or remove the entry")
 	}
 	return nil
 }

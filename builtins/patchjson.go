@@ -48,7 +48,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		}
 	}
 	if !anyChanged {
-		warn("the patch changes nothing")
+		warn("the patch changes nothing%s", nothingChanged)
 	}
 	return nil
 }

@@ -55,10 +55,10 @@ func (s *Selector) Compile() error {
 		}
 	}
 	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
-		s.labelErr = fmt.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr)
+		s.labelErr = advised(fmt.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm)
 	}
 	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
-		s.annotationErr = fmt.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr)
+		s.annotationErr = advised(fmt.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm)
 	}
 	return errors.Join(errs...)
 }
@@ -132,6 +132,8 @@ func (s *Selector) Select(list *krm.List) ([]int, error) {
 	}
 	return found, nil
 }
+
+const selectorForm = "it is written as key=value, key!=value, key in (a,b) or key, separated by commas"
 
 // near returns the hints of a message about a selector that selects nothing: what the user may have meant.
 func (s *Selector) near(list *krm.List) diag.Next {
@@ -213,7 +215,7 @@ func compilePattern(text string) (pattern, error) {
 
 // patternError says what is wrong with a regular expression.
 func patternError(err error) error {
-	return fmt.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	return advised(fmt.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "any text is .*, and a backslash makes a sign mean itself")
 }
 
 func (p *pattern) match(text string) bool {

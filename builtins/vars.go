@@ -5,7 +5,6 @@ package builtins
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -69,7 +68,7 @@ func (s VarSet) Merge(others []Var) (VarSet, error) {
 	var errs []error
 	for i := 1; i < len(merged); i++ {
 		if merged[i].Name == merged[i-1].Name {
-			errs = append(errs, fmt.Errorf("var %q is defined twice", merged[i].Name))
+			errs = append(errs, diag.Errorf(merged[i].Pos, "", "var %q is defined twice", merged[i].Name).Hint("the other one is at %s: rename or remove one", merged[i-1].Pos))
 		}
 	}
 	if len(errs) > 0 {
@@ -193,7 +192,9 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 		r := sources[v.Name]
 		if r == nil {
 			err := diag.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID())
-			err.Hints = diag.DidYouMean(v.ObjRef.Name, namesOf(v.ObjRef.Kind, list))
+			if err.Hints = diag.DidYouMean(v.ObjRef.Name, namesOf(v.ObjRef.Kind, list)); err.Hints == nil {
+				err.Hint("its objref must have apiVersion, kind and name of a resource as it is, or was, called")
+			}
 			return err
 		}
 		value, err := newVarValue(r.Value(), v.FieldRef.path())

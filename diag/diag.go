@@ -178,7 +178,7 @@ const (
 // Nearest returns the candidate that s is most likely a misspelling of, "" if none is near. It gives up when it has looked at
 // some thousand candidates that are alike.
 func Nearest(s string, candidates []string) string {
-	if len(s) > maxNearName {
+	if len(s) > maxNearName || len(s) == 1 {
 		return ""
 	}
 	best, bestDist := "", max(1, len(s)/3)+1

@@ -141,7 +141,7 @@ func (d *decoder) mismatch(want string, v Value) {
 		case want == "a string" && !v.IsScalar():
 			return []string{"write one text; what looks like key: value needs quotes"}
 		case want != "a string":
-			return []string{"write it without quotes and without anything else"}
+			return []string{"write " + want + ", without quotes"}
 		case v.Type() == Bool:
 			return []string{"put it in quotes: y, yes, on and their like are booleans here"}
 		case d.secret():

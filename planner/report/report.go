@@ -3,7 +3,6 @@ package report
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -116,9 +115,6 @@ func Placed(src *yaml.Source, path []any, err error) error {
 		return err
 	}
 	e := diag.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
-	if at != nil {
-		e.Msg, e.Hints = at.Msg, slices.Clip(at.Hints)
-	}
 	e.Hints = append(e.Hints, Hints(err)...)
 	return e
 }
