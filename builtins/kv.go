@@ -33,7 +33,7 @@ type keyValue struct {
 	key, value string
 	from       string
 	file       *yaml.Source // that value is all of, if it is
-	line       bool
+	pos        diag.Pos     // of the line of an env file that it stands on
 }
 
 // base64 returns the value as Secrets have it.
@@ -87,7 +87,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 func checkKeys(all []keyValue) (errs []error) {
 	seen := make(map[string]string, len(all))
 	for _, kv := range all {
-		if first, ok := seen[kv.key]; ok && kv.line {
+		if first, ok := seen[kv.key]; ok && kv.pos.Line > 0 {
 			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: its key is already given by %s", kv.from, first).Hint("remove one of them"))
 			continue
 		} else if ok {
@@ -154,7 +154,7 @@ func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 		if key == "" || key[0] == '#' {
 			continue
 		}
-		all = append(all, keyValue{key: key, value: value, from: pos.String(), line: true})
+		all = append(all, keyValue{key: key, value: value, from: pos.String(), pos: pos})
 	}
 	return all, nil
 }
