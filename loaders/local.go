@@ -164,7 +164,7 @@ func (l *Local) dir(abs, as string) (*Dir, error) {
 			return nil, pathError(err, as, abs)
 		}
 		if !info.IsDir() {
-			return nil, fmt.Errorf("%q is not a directory", diag.Redact(as))
+			return nil, notDir(as)
 		}
 		l.mu.Lock()
 		l.dirs[abs] = real

@@ -102,3 +102,7 @@ func (e *RestrictedError) Error() string {
 func (e *RestrictedError) Hints() []string {
 	return []string{"a layer may only read files in or below its own directory; --load-restrictor LoadRestrictionsNone lifts this"}
 }
+
+func notDir(path string) error {
+	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).Hint("name the directory that has the kustomization file")
+}

@@ -298,12 +298,18 @@ func (s *steps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
 		s.Fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", kind)}))
 	}
 	decoding := builtins.Decoding(kind)
+	var unknown []*yaml.DecodeError
 	decoding.Ignored = func(de *yaml.DecodeError) {
-		if !isObjectField(de.Path[0]) {
+		switch {
+		case isObjectField(de.Path[0]):
+		case d.item != nil: // Compositions are new: no tree depends on what does nothing
+			de.Msg = strings.TrimSuffix(de.Msg, " is ignored")
+			unknown = append(unknown, de)
+		default:
 			s.Warnings.Add(d.mistake(de))
 		}
 	}
-	errs := decoding.Decode(d.r.Value(), into)
+	errs := append(decoding.Decode(d.r.Value(), into), unknown...)
 	for _, de := range errs {
 		if s.Errs.Full() && de.More == 0 {
 			de = &yaml.DecodeError{More: 1}

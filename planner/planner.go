@@ -273,6 +273,9 @@ func distinct(errs []error) []error {
 }
 
 func rootError(name string, err error) error {
+	if at := diag.AsError(err); at.Pos.File != "" && at.Pos.Line > 0 {
+		return at
+	}
 	e := diag.Errorf(diag.Pos{File: cmp.Or(diag.Redact(name), ".")}, "", "%w", err)
 	if loaders.IsRemote(name) {
 		e.Pos.File = "" // the error has it

@@ -108,7 +108,9 @@ fields:
 			}
 		}
 		err := c.Field(f.Key).Errorf("unknown field %q", f.Key)
-		err.Hints = diag.DidYouMean(f.Key, keys)
+		if err.Hints = diag.DidYouMean(f.Key, keys); err.Hints == nil {
+			err.Hint("the fields are: %s", diag.Some(keys))
+		}
 	}
 	return true
 }

@@ -12,6 +12,7 @@ import (
 
 // A fieldTable lists the fields that a configuration struct has, embedded ones included.
 type fieldTable struct {
+	of     reflect.Type
 	names  []string // in the order of declaration, for messages
 	fields []tableField
 }
@@ -28,7 +29,7 @@ func fieldsOf(t reflect.Type) *fieldTable {
 	if x, ok := fieldTables.Load(t); ok {
 		return x.(*fieldTable)
 	}
-	x := &fieldTable{}
+	x := &fieldTable{of: t}
 	x.add(t, nil)
 	// A field hides those of the same name that are embedded more deeply.
 	slices.SortStableFunc(x.fields, func(a, b tableField) int { return len(a.index) - len(b.index) })
@@ -93,6 +94,15 @@ func synonym(key string) string {
 func (x *fieldTable) meant(key string) []string {
 	if near := diag.DidYouMean(key, x.names); near != nil {
 		return near
+	}
+	for i := range x.fields {
+		inner := x.of.FieldByIndex(x.fields[i].index).Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && slices.Contains(fieldsOf(inner).names, key) {
+			return []string{fmt.Sprintf("did you mean %q?", x.names[i]+"."+key)}
+		}
 	}
 	if other := synonym(key); slices.Contains(x.names, other) {
 		return []string{fmt.Sprintf("did you mean %q?", other)}
