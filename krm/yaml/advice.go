@@ -70,8 +70,17 @@ func adviceFor(reason string) string {
 			return a.hint
 		}
 	}
-	if strings.HasSuffix(reason, "has no metadata.name") {
+	switch {
+	case strings.HasSuffix(reason, "has no metadata.name"):
 		return "give it one: objects are told apart by apiVersion, kind, namespace and name"
+	case strings.HasSuffix(reason, "has no apiVersion"):
+		return "add apiVersion: v1, or GROUP/VERSION"
+	case strings.Contains(reason, " occurs twice in one mapping"):
+		return "remove one of them"
+	case strings.Contains(reason, " leaves as "):
+		return "put it in quotes if it is a text"
+	case strings.HasSuffix(reason, " holds no resource"):
+		return "remove it from the list, or write a resource into it"
 	}
 	return ""
 }
