@@ -8,12 +8,13 @@ import (
 
 	"github.com/krmflow/krmflow/bench"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-func benchCommand(a *app) *cobra.Command {
+func benchCommand(a *app.App) *cobra.Command {
 	var o bench.Options
 	cmd := &cobra.Command{
 		Use:   "bench [DIR...]",
@@ -34,19 +35,20 @@ functions are those of build; kustomize gets those that it has, too.`,
 				if err != nil {
 					return err
 				}
-				defer a.exits.Add(func() { removeAll(dir) })()
+				defer a.Exits.Add(func() { removeAll(dir) })()
 				o.Keep = dir
 			}
-			o.Dirs, o.Together, o.Log = args, a.recursive, a.stderr
+			o.Dirs, o.Together, o.Log = args, a.Recursive, a.Stderr
 			if len(args) > 0 {
-				roots, err := a.roots(cmd.Context(), args)
+				roots, err := a.Roots(cmd, args)
 				if err != nil {
 					return err
 				}
+				a.StartLog()
 				o.Dirs = roots.Dirs()
 				o.Flags, o.KrmflowFlags = buildFlags(cmd)
 			}
-			err := bench.Compare(cmd.Context(), a.stdout, o)
+			err := bench.Compare(cmd.Context(), a.Stdout, o)
 			var unknown *bench.TreeError
 			if errors.As(err, &unknown) {
 				e := *diag.AsError(err)
@@ -58,7 +60,7 @@ functions are those of build; kustomize gets those that it has, too.`,
 	}
 	a.Functions.Register(cmd)
 	fs := cmd.Flags()
-	fs.BoolVarP(&a.recursive, "recursive", "R", false, "measure every Kustomization and Composition at or below the directories together")
+	a.RegisterRoots(cmd, "measure every Kustomization and Composition at or below the directories together")
 	fs.StringVar(&o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH)")
 	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
 	fs.Var((*options.Repeated)(&o.Trees), "tree", "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")

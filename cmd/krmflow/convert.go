@@ -6,13 +6,15 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/convert"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
 
-func convertCommand(a *app) *cobra.Command {
+func convertCommand(a *app.App) *cobra.Command {
 	var dest string
 	var replace bool
 	cmd := &cobra.Command{
@@ -22,7 +24,7 @@ func convertCommand(a *app) *cobra.Command {
 fields are applied. Both are rendered first: nothing is written unless the bytes are the same. A directory may hold only one of both files,
 so remove the kustomization file behind it, or let --replace do it.`,
 		Example: "  krmflow convert composition overlays/prod --replace",
-		Args:    atMost(1),
+		Args:    options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
@@ -31,10 +33,10 @@ so remove the kustomization file behind it, or let --replace do it.`,
 			if dest != "" && replace {
 				return usageError(errors.New("--replace writes beside the kustomization file: leave out --output"))
 			}
-			return a.convert(cmd, dir, dest, replace)
+			return convertDir(a, cmd, dir, dest, replace)
 		},
 	}
-	a.flags.register(cmd)
+	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "file to write, whose paths start at DIR all the same (default: composition.yaml in DIR)")
 	cmd.Flags().BoolVar(&replace, "replace", false, "remove the kustomization file")
@@ -43,24 +45,25 @@ so remove the kustomization file behind it, or let --replace do it.`,
 	return parent
 }
 
-func (a *app) convert(cmd *cobra.Command, dir, dest string, replace bool) error {
+func convertDir(a *app.App, cmd *cobra.Command, dir, dest string, replace bool) error {
 	if loaders.IsRemote(dir) && !loaders.Exists(dir) {
 		return usageError(fmt.Errorf("%s is remote: convert a directory of this machine", diag.Redact(dir)))
 	}
-	plan, before, err := a.rendered(cmd, dir)
+	plan, before, err := rendered(a, cmd, dir)
 	if err != nil {
 		return err
 	}
-	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: a.opts.Plan.Cwd, Roots: []string{dir}, Unrestricted: a.opts.Plan.Unrestricted})
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: a.Opts.Plan.Cwd, Roots: []string{dir}, Unrestricted: a.Opts.Plan.Unrestricted, Free: a.Opts.Plan.Free})
 	c, err := convert.Directory(files, dir, plan.Files())
 	if err != nil {
 		return err
 	}
 	for _, n := range c.Notes {
-		a.log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
+		a.Log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
 	}
-	a.instead = c.Instead()
-	_, after, err := a.rendered(cmd, dir)
+	a.Instead = c.Instead()
+	a.Quiet = true // what there is to warn about is the same
+	_, after, err := rendered(a, cmd, dir)
 	if err != nil {
 		return fmt.Errorf("%s cannot be converted: its Composition does not render: %w", c.From, err)
 	}
@@ -73,9 +76,9 @@ func (a *app) convert(cmd *cobra.Command, dir, dest string, replace bool) error 
 	}
 	switch {
 	case dest != "":
-		return a.print("wrote " + dest + "\n")
+		return a.Print("wrote " + dest + "\n")
 	case replace:
-		return a.print(fmt.Sprintf("wrote %s, removed %s\n", c.Dest, c.From))
+		return a.Print(fmt.Sprintf("wrote %s, removed %s\n", c.Dest, c.From))
 	}
-	return a.print(fmt.Sprintf("wrote %s; now remove %s: a directory holds only one of them\n", c.Dest, c.From))
+	return a.Print(fmt.Sprintf("wrote %s; now remove %s: a directory holds only one of them\n", c.Dest, c.From))
 }

@@ -1,18 +1,20 @@
 package main
 
 import (
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/create"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 )
 
-func createCommand(a *app) *cobra.Command {
+func createCommand(a *app.App) *cobra.Command {
 	var o create.Options
 	cmd := &cobra.Command{
 		Use:     "create",
 		Aliases: []string{"init"},
 		Short:   "Write a kustomization file for a directory that has none",
 		Example: "  krmflow create --resources ../base --namespace staging --nameprefix acme-\n  krmflow create --autodetect --recursive",
-		Args:    atMost(0),
+		Args:    options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			_, err := o.Write()
 			return err

@@ -7,26 +7,27 @@ import (
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/helm"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/spf13/cobra"
 )
 
-func executorCommand(a *app) *cobra.Command {
+func executorCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions"}
 	list := &cobra.Command{
-		Use: "list", Short: "List the executors and what isolates functions on this machine", Args: atMost(0),
+		Use: "list", Short: "List the executors and what isolates functions on this machine", Example: "  krmflow executor list", Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.ParseExecutors(); err != nil {
 				return err
 			}
-			return a.print(a.ExecutorList())
+			return a.Print(a.ExecutorList())
 		},
 	}
 	options.RegisterExecutors(list, &a.Functions)
 	serve := &cobra.Command{
-		Use: "exec", Hidden: true, Args: atMost(0),
+		Use: "exec", Hidden: true, Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			a.serves.Store(true)
+			a.Serves.Store(true)
 			x := exec.New()
 			defer x.Close()
 			executors.Serve("exec", x)
@@ -34,19 +35,19 @@ func executorCommand(a *app) *cobra.Command {
 		},
 	}
 	charts := &cobra.Command{
-		Use: "helm", Hidden: true, Args: atMost(0),
+		Use: "helm", Hidden: true, Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			a.serves.Store(true)
-			x := helm.New()
+			a.Serves.Store(true)
+			x := helm.NewHeld(os.Getenv(executors.HeldVariable))
 			defer x.Close()
 			executors.Serve("helm", x)
 			return nil
 		},
 	}
 	containers := &cobra.Command{
-		Use: "container", Hidden: true, Args: atMost(0),
+		Use: "container", Hidden: true, Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			a.serves.Store(true)
+			a.Serves.Store(true)
 			engine, err := container.Detect(os.Getenv(options.RuntimeVariable))
 			if err != nil {
 				return err
@@ -60,8 +61,8 @@ func executorCommand(a *app) *cobra.Command {
 	reaper := &cobra.Command{
 		Use: "container-reaper", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			a.serves.Store(true)
-			return container.Reap(a.stdin, args)
+			a.Serves.Store(true)
+			return container.Reap(a.Stdin, args)
 		},
 	}
 	cmd.AddCommand(list, serve, charts, containers, reaper)

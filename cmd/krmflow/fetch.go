@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
-func fetchCommand(a *app) *cobra.Command {
+func fetchCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fetch [DIR...]",
 		Short: "Fetch what is remote into the cache, and do nothing else",
@@ -21,36 +22,36 @@ what that is. With it there, and a lock file, later runs need no network. Images
 executed.`,
 		Example: "  krmflow fetch -R overlays\n  krmflow build overlays/prod --offline",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.noCache {
+			if a.NoCache {
 				return usageError(errors.New("--no-cache keeps nothing, and krmflow fetch does nothing else"))
 			}
-			a.refetches = true
-			return a.fetchAll(cmd, args, true)
+			a.Refetches = true
+			return fetchAll(a, cmd, args, true)
 		},
 	}
-	a.registerRendering(cmd)
+	a.RegisterRendering(cmd)
 	return cmd
 }
 
 // fetchAll plans the directories, fetches the programs of functions if they are wanted, and prints what was fetched.
-func (a *app) fetchAll(cmd *cobra.Command, args []string, programs bool) error {
-	_, plan, err := a.planRoots(cmd, args)
+func fetchAll(a *app.App, cmd *cobra.Command, args []string, programs bool) error {
+	_, plan, err := a.PlanRoots(cmd, args)
 	if err != nil {
 		return err
 	}
 	list := plan.Fetched()
 	if programs {
-		found, failed := render.Fetch(cmd.Context(), plan, a.opts)
+		found, failed := render.Fetch(cmd.Context(), plan, a.Opts)
 		list, err = append(list, found...), failed
 	}
 	var b strings.Builder
 	for _, f := range list {
 		fmt.Fprintf(&b, "fetched %s  %s\n", diag.OneLine(f.Reference), f.Version)
 	}
-	return errors.Join(a.print(diag.Sanitise(b.String())), plan.Err(), err, a.strictError())
+	return errors.Join(a.Print(diag.Sanitise(b.String())), plan.Err(), err, a.StrictError())
 }
 
-func vendorCommand(a *app) *cobra.Command {
+func vendorCommand(a *app.App) *cobra.Command {
 	var dest string
 	cmd := &cobra.Command{
 		Use:   "vendor [DIR...]",
@@ -61,25 +62,25 @@ network and without a cache. It is as trusted as the tree that it is part of: ca
 Nothing is executed.`,
 		Example: "  krmflow lock -R overlays && krmflow vendor -R overlays\n  krmflow build overlays/prod --offline",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if cmd.Flags().Changed("locked") && !a.locked {
+			if cmd.Flags().Changed("locked") && !a.Locked {
 				return usageError(errors.New("krmflow vendor copies only what is locked: leave --locked=false out"))
 			}
-			a.refetches, a.copies, a.locked = true, true, true
+			a.Refetches, a.Copies, a.Locked = true, true, true
 			defer func() {
-				if s := a.opts.Sources; s != nil && s.Cache != nil { // which are there when planning has begun
+				if s := a.Opts.Sources; s != nil && s.Cache != nil { // which are there when planning has begun
 					err = errors.Join(err, s.Cache.Close())
 				}
 			}()
-			if err := a.fetchAll(cmd, args, false); err != nil {
+			if err := fetchAll(a, cmd, args, false); err != nil {
 				return err
 			}
-			if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) && !a.seen.Any() {
-				return a.print("nothing is remote: there is nothing to copy\n")
+			if _, err := os.Lstat(dest); errors.Is(err, fs.ErrNotExist) && !a.Seen.Any() {
+				return a.Print("nothing is remote: there is nothing to copy\n")
 			}
-			return a.opts.Sources.Cache.CopyUsed(dest)
+			return a.Opts.Sources.Cache.CopyUsed(dest)
 		},
 	}
-	a.registerRendering(cmd)
-	cmd.Flags().StringVarP(&dest, "output", "o", vendorName, "the folder")
+	a.RegisterRendering(cmd)
+	cmd.Flags().StringVarP(&dest, "output", "o", app.VendorName, "the folder")
 	return cmd
 }

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/spf13/pflag"
 )
 
 // Every command that plans or executes has the same flags with the same meaning: those of build, and one more set that says
 // which directories are meant. Only the output differs.
 func TestSameFlags(t *testing.T) {
-	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "force": true, "check": true, "plan": true}
-	root := newCommand(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}, nil)
+	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "force": true, "check": true, "plan": true, "report": true,
+		"leaves": true, "only": true, "exclude": true, "hidden": true, "against": true, "color": true, "no-eval": true,
+		"detail": true, "root": true, "to": true, "from": true, "fold": true, "legend": true} // the last ones say what is drawn
+	root := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	build, _, err := root.Find([]string{"build"})
 	if err != nil {
 		t.Fatal(err)
@@ -47,9 +50,9 @@ func TestSameFlags(t *testing.T) {
 
 // A command that is made because the command line names it is the one of that name, and like the one among all.
 func TestCommandsByName(t *testing.T) {
-	all := newCommand(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}, nil)
+	all := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	for _, c := range commands {
-		root := newCommand(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}, []string{c.name})
+		root := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, []string{c.name})
 		alone, _, err := root.Find([]string{c.name})
 		if err != nil || alone.Name() != c.name {
 			t.Errorf("%s: %q, %v", c.name, alone.Name(), err)

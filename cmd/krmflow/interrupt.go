@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/watchdog"
 )
@@ -54,14 +55,14 @@ const (
 
 // await returns the exit code of a command, which done gives. When ctx ends, the command has some time to end by itself. If it does
 // not, because it computes something or waits for something that does not come, await clears up in its place and reports why.
-func (a *app) await(ctx context.Context, done <-chan int, end console.Reporter) int {
+func await(ctx context.Context, a *app.App, done <-chan int, end console.Reporter) int {
 	select {
 	case code := <-done:
 		return code
 	case <-ctx.Done():
 	}
 	var late <-chan time.Time
-	if cause := context.Cause(ctx); !a.serves.Load() {
+	if cause := context.Cause(ctx); !a.Serves.Load() {
 		late = time.After(graceFor(cause))
 	}
 	select {
@@ -69,9 +70,9 @@ func (a *app) await(ctx context.Context, done <-chan int, end console.Reporter) 
 		return code
 	case <-late:
 	}
-	watchdog.Within(cleanupTime, a.exits.Run)
+	watchdog.Within(cleanupTime, a.Exits.Run)
 	cause := context.Cause(ctx)
-	err := a.steps.Stopped(cause)
+	err := a.Steps.Stopped(cause)
 	watchdog.Within(cleanupTime, func() { report(end, err) }) // the reader of stderr may have stopped
 	return exitCode(cause)
 }

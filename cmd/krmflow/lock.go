@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/lock"
@@ -15,21 +16,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// warnUnlocked says what has no entry, if there is a lock, and no version of its own.
-func (a *app) warnUnlocked(file *lock.File) {
-	if file == nil || a.learns {
-		return
-	}
-	for _, c := range a.seen.Unlocked(file) {
-		a.log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"krmflow lock adds it"}})
-	}
-}
-
 // warnUnknown says which functions may not run here, so that nobody knows what they need.
-func (a *app) warnUnknown(plan *planner.Plan) {
+func warnUnknown(a *app.App, plan *planner.Plan) {
 	for _, d := range plan.Denied {
 		if dec := plan.Decisions[d.Node]; dec != nil && dec.Entry == nil {
-			a.log.Warn(planner.Warning{Msg: fmt.Sprintf("what %s needs is not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan says why"}})
+			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("what %s needs is not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan says why"}})
 		}
 	}
 }
@@ -47,7 +38,7 @@ func unlockable(plan *planner.Plan) error {
 // everything is the value of --update without one.
 const everything = "*"
 
-func lockCommand(a *app) *cobra.Command {
+func lockCommand(a *app.App) *cobra.Command {
 	var u locking.Update
 	var check bool
 	cmd := &cobra.Command{
@@ -61,10 +52,10 @@ use them. Nothing is executed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.All = slices.Contains(u.Names, everything)
 			u.Names = slices.DeleteFunc(u.Names, func(name string) bool { return name == everything })
-			return a.lock(cmd, args, u, check)
+			return writeLock(a, cmd, args, u, check)
 		},
 	}
-	a.registerRendering(cmd)
+	a.RegisterRendering(cmd)
 	fs := cmd.Flags()
 	fs.Var((*options.Repeated)(&u.Names), "update", "ask again what this reference stands for (with or without ?ref=), or all that the directories use; may be repeated")
 	fs.Lookup("update").NoOptDefVal = everything
@@ -73,33 +64,33 @@ use them. Nothing is executed.`,
 	return cmd
 }
 
-// lock plans the directories and writes what remote references stand for, or says what it would write.
-func (a *app) lock(cmd *cobra.Command, args []string, u locking.Update, check bool) error {
+// writeLock plans the directories and writes what remote references stand for, or says what it would write.
+func writeLock(a *app.App, cmd *cobra.Command, args []string, u locking.Update, check bool) error {
 	if cmd.Flags().Changed("locked") {
 		return usageError(errors.New("--locked takes nothing that is not locked, and krmflow lock adds it: leave one of them out"))
 	}
-	if a.lockFile == "" {
+	if a.LockFile == "" {
 		return usageError(errors.New("--lock-file must name the file to write"))
 	}
-	roots, err := a.roots(cmd.Context(), args)
+	roots, err := a.Roots(cmd, args)
 	if err != nil {
 		return err
 	}
 	if dir := locking.Outside(roots.Dirs()); dir != "" && !cmd.Flags().Changed("lock-file") {
 		return usageError(fmt.Errorf("%s is not below the working directory: say with --lock-file which lock file is its", dir))
 	}
-	file, err := locking.Read(a.lockFile, false)
+	file, err := locking.Read(a.LockFile, false)
 	if err != nil {
 		return err
 	}
 	if err := u.Check(file); err != nil {
 		return usageError(diag.Errorf(diag.Pos{}, "", "--update: %w", err))
 	}
-	a.learns, a.refetches, a.again = true, true, u.Moves
-	plan, err := a.plan(cmd, roots.Dirs())
+	a.Learns, a.Refetches, a.Again = true, true, u.Moves
+	plan, err := a.Plan(cmd, roots.Dirs())
 	if err == nil {
-		a.warnUnknown(plan)
-		err = errors.Join(plan.Err(), a.seen.Ambiguous(), unlockable(plan), a.strictError())
+		warnUnknown(a, plan)
+		err = errors.Join(plan.Err(), a.Seen.Ambiguous(), unlockable(plan), a.StrictError())
 	}
 	if err != nil {
 		return err
@@ -107,18 +98,18 @@ func (a *app) lock(cmd *cobra.Command, args []string, u locking.Update, check bo
 	var changes []lock.Change
 	if check {
 		if file == nil {
-			file = &lock.File{Path: a.lockFile}
+			file = &lock.File{Path: a.LockFile}
 		}
-		changes, err = u.Learn(file, &a.seen)
+		changes, err = u.Learn(file, &a.Seen)
 	} else {
-		file, changes, err = u.Write(a.lockFile, &a.seen)
+		file, changes, err = u.Write(a.LockFile, &a.Seen)
 	}
 	if err != nil {
 		return err
 	}
-	err = a.print(diag.Sanitise(a.seen.Report(file, changes)))
+	err = a.Print(diag.Sanitise(a.Seen.Report(file, changes)))
 	if err == nil && check && len(changes) > 0 {
-		err = &exitError{exitChanged, fmt.Errorf("%s would change", a.lockFile)}
+		err = &exitError{exitChanged, fmt.Errorf("%s would change", a.LockFile)}
 	}
 	return err
 }

@@ -3,25 +3,26 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sync/atomic"
+	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/editing"
-	"github.com/krmflow/krmflow/internal/locking"
+	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
-	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // seeUsage adds to a mistake in the command line where the usage of the command stands.
@@ -30,10 +31,14 @@ func seeUsage(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &usage) || usage.Kind != options.Usage {
 		return err
 	}
+	if e := diag.AsError(usage.Err); e.Pos.File != "" {
+		return err // the user's file is wrong, and no help is about it
+	}
 	if cmd.Name() == "help" {
 		cmd = cmd.Root()
 	}
 	e := *diag.AsError(usage.Err)
+	e.Hints = append(slices.Clip(e.Hints), app.Origins(cmd, &e)...)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
@@ -49,10 +54,10 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	defer cancel(nil)
 	status := progress.NewStatusWriter(stderr)
 	human := diag.SanitisingWriter(status)
-	end := console.Reporter{W: human, JSON: wantsJSON(args)}
 	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
-	a := &app{name: name, stdin: stdin, stdout: out, stderr: human, status: status, stop: cancel, moreEdits: more}
+	a := &app.App{Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
+	end := console.Reporter{W: human, JSON: wantsJSON(args), Found: a.Found}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -68,42 +73,24 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		if lost := out.Err(); lost != nil {
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
-		a.log.End()
-		done <- report(end, seeUsage(used, err))
+		a.Log.End()
+		end := end
+		end.JSON = end.JSON || a.LogFormat == "json"
+		code := report(end, seeUsage(used, err))
+		code = max(code, report(end, a.WriteReports(err)))
+		if t := a.Tally; len(t.All) > 0 {
+			end.Roots(t.What, t.Done(), len(t.All), t.LeftOut)
+		}
+		done <- code
 	}()
-	return a.await(ctx, done, end)
-}
-
-// app is what the commands share: the streams and the flags.
-type app struct {
-	name           program.Name
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	status         *progress.StatusWriter // below stderr
-	flags
-	options.Functions
-	rootFlags
-	log   *console.Logger
-	opts  render.Options // of the plan
-	seen  locking.Seen   // while planning
-	fetch loaders.Fetch  // what fetches for a plan, nil for one of its own
-
-	instead map[string][]byte // files that a plan reads with other contents
-
-	moreEdits [][]string // of edit, behind the first one
-
-	stop   context.CancelCauseFunc // ends the context of the command
-	exits  watchdog.Exits
-	used   watchdog.Usage
-	steps  watchdog.Steps
-	serves atomic.Bool // the command ends when somebody else says so, and not soon after its context
+	return await(ctx, a, done, end)
 }
 
 // commands are all commands by their names. Those that have all flags of rendering are complete: the others, which read a tree or fetch
 // something as well, take the defaults of the flags that they do not have from those.
 var commands = []struct {
 	name     string
-	make     func(*app) *cobra.Command
+	make     func(*app.App) *cobra.Command
 	complete bool
 }{
 	{"build", buildCommand, true},
@@ -119,9 +106,10 @@ var commands = []struct {
 	{"bench", benchCommand, false},
 	{"executor", executorCommand, false},
 	{"view", viewCommand, false},
-	{"trust", trustCommand, false},
-	{"lint", lintCommand, false},
-	{"catalog", catalogCommand, false},
+	{"config", configCommand, false},
+	{"trust", catalogs.TrustCommand, false},
+	{"lint", catalogs.LintCommand, false},
+	{"catalog", catalogs.PublishCommand, false},
 	{"convert", convertCommand, false},
 	{"create", createCommand, false},
 	{"edit", editCommand, false},
@@ -130,22 +118,28 @@ var commands = []struct {
 
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
 // all and their help texts are a tenth of the smallest render.
-func newCommand(a *app, args []string) *cobra.Command {
+func newCommand(a *app.App, args []string) *cobra.Command {
+	a.AllFlags = settingFlags
 	root := rootCommand(a)
-	root.SetOut(a.stdout) // which the next command takes over now
+	root.SetOut(a.Stdout) // which the next command takes over now
 	for _, c := range commands {
 		if c.complete && len(args) > 0 && args[0] == c.name {
+			a.Complete = true
 			root.AddCommand(c.make(a))
 			root.CompletionOptions.DisableDefaultCmd = true
 		}
 	}
 	if !root.HasSubCommands() {
-		root.Long = about + a.name.ExitHelp(exitHelp(120))
+		root.Long = about + a.Name.ExitHelp(exitHelp(120))
 		for _, c := range commands {
 			root.AddCommand(c.make(a))
 		}
+		root.AddCommand(docsCommand(a))
 		root.InitDefaultCompletionCmd()
 		root.InitDefaultHelpCmd()
+		if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+			help.Complete(root)
+		}
 	}
 	for _, c := range root.Commands() {
 		switch {
@@ -157,11 +151,22 @@ func newCommand(a *app, args []string) *cobra.Command {
 		}
 		for _, shell := range c.Commands() {
 			if c.Name() == "completion" {
-				shell.Args = atMost(0)
+				shell.Args = options.AtMost(0)
 			}
 		}
 	}
 	return root
+}
+
+// settingFlags returns the flags of all complete commands, which the user's file and variables can set: see package settings.
+func settingFlags() *pflag.FlagSet {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, c := range commands {
+		if c.complete {
+			all.AddFlagSet(c.make(&app.App{Stdout: io.Discard, Stderr: io.Discard}).Flags())
+		}
+	}
+	return all
 }
 
 const about = `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
@@ -169,23 +174,32 @@ whole build as a graph first, prints that plan on request, and runs it in parall
 
 `
 
-func rootCommand(a *app) *cobra.Command {
+func rootCommand(a *app.App) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:           "krmflow",
 		Short:         "Render Kubernetes configuration as a planned, parallel build",
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.name.String()},
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Name.String()},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if version {
-				return a.print("krmflow " + program.Version() + "\n")
+				return a.Print("krmflow " + program.Version() + "\n")
 			}
 			return cmd.Help()
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.ReadSettings(cmd) }
+	root.PersistentFlags().Bool("stack-trace", false, "accepted for compatibility; errors say where they are")
+	_ = root.PersistentFlags().MarkHidden("stack-trace") // nobody needs to read about one that does nothing
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Example = a.Name.Example(cmd.Example, strings.TrimPrefix(cmd.CommandPath(), a.Name.String()))
+		show(cmd, args)
+	})
+	root.SetUsageFunc(help.Usage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	return root
 }
@@ -213,27 +227,4 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
 	e.Hints = diag.DidYouMean(args[0], names)
 	return usageError(e)
-}
-
-// exactly returns an argument check whose failure is a usage error that says what is missing.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return usageError(fmt.Errorf("%s needs %s", cmd.CommandPath(), what))
-		}
-		return atMost(n)(cmd, args)
-	}
-}
-
-// atMost returns an argument check whose failure is a usage error.
-func atMost(n int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) <= n {
-			return nil
-		}
-		if n == 0 {
-			return usageError(fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0]))
-		}
-		return usageError(fmt.Errorf("%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]))
-	}
 }

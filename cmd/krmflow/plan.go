@@ -2,134 +2,160 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/preview"
+	"github.com/krmflow/krmflow/internal/terminal"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
 	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
-// print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdout.Writer].
-func (a *app) print(s string) error {
-	_, err := io.WriteString(a.stdout, s)
-	return err
+// planning is the command plan, with the flags that are its alone.
+type planning struct {
+	*app.App
+	output  string
+	detail  string
+	noEval  bool
+	against string
+	color   terminal.Colors
 }
 
-// plan compiles the roots and prints the warnings. Mistakes are returned as one error unless keepGoing is true and some
-// roots have none.
-func (a *app) plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
-	if err := a.validate(); err != nil {
-		return nil, err
+func planCommand(a *app.App) *cobra.Command {
+	c := &planning{App: a, color: "auto"}
+	cmd := &cobra.Command{
+		Use:   "plan [DIR...]",
+		Short: "Print what rendering would do, without doing it",
+		Long: `Print what rendering the directories would do: for each root the layers that it is made of, the resources that it
+yields, what changes them, and which functions would run and why they may. Many roots are a table, in which those that are
+alike share a line. The last line says how many of the roots can be rendered.
+
+Built-ins are evaluated, so that the plan knows the resources and finds all mistakes that can be found without a function: those
+of all roots are reported together. Nothing else is executed, and nothing is written.`,
+		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json\n  krmflow plan -R overlays --against out/",
+		RunE:    c.run,
 	}
-	a.log = a.flags.logger(a.stderr)
-	for _, w := range options.Outdated(cmd) {
-		a.log.Warn(w)
-	}
-	functions, err := a.Planner()
-	if err != nil {
-		return nil, err
-	}
-	sources, err := a.sources(cmd, dirs)
-	if err != nil {
-		return nil, err
-	}
-	a.opts = render.Options{Dirs: dirs, Plan: a.plannerOptions(cmd, functions), Sources: &sources}
-	plan, err := render.Compile(cmd.Context(), a.opts)
-	if err != nil {
-		return nil, err
-	}
-	a.log.Planned(plan)
-	a.warnUnlocked(sources.Lock)
-	if err := plan.Err(); err != nil && !a.keepGoing {
-		for _, d := range plan.Denied {
-			err = errors.Join(err, d.Err) // without its exit code: that of the mistake counts
-		}
-		return nil, err
-	}
-	return plan, nil
+	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json or dot")
+	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block for each root (roots)")
+	fs.Lookup("detail").NoOptDefVal = "steps"
+	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
+	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed")
+	fs.Var(&c.color, "color", "colour the text: auto, always or never")
+	return cmd
 }
 
-// strictError turns warnings into a failure if the user asked for it.
-func (a *app) strictError() error {
-	if n := a.log.Warnings(); a.strict && n > 0 {
-		return fmt.Errorf("--strict: warnings are errors: %d", n)
+// validate refuses values and combinations of the flags that mean nothing.
+func (c *planning) validate(cmd *cobra.Command) error {
+	switch {
+	case !slices.Contains([]string{"text", "json", "dot"}, c.output):
+		return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", c.output))
+	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
+		return usageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
+	case cmd.Flags().Changed("against") && c.against == "":
+		return usageError(errors.New("--against must not be empty"))
+	case c.against != "" && c.noEval:
+		return usageError(errors.New("--against needs what --no-eval leaves out"))
 	}
 	return nil
 }
 
-// mayRun returns an error if a plan may not run: because functions of it may not, or because it has functions and what is known now
-// makes the run fail.
-func (a *app) mayRun(plan *planner.Plan) error {
-	err := a.denied(plan)
-	for range plan.Graph.Calls() {
-		return errors.Join(err, a.strictError())
+func (c *planning) run(cmd *cobra.Command, args []string) error {
+	if err := c.validate(cmd); err != nil {
+		return err
 	}
+	keepGoing := c.KeepGoing
+	c.KeepGoing = keepGoing || c.output != "dot" // the plan says which roots have mistakes
+	roots, plan, err := c.PlanRoots(cmd, args)
+	if err != nil {
+		return err
+	}
+	made, mistakes, err := c.preview(cmd.Context(), roots, plan)
+	if err != nil {
+		return err
+	}
+	denied := c.Denied(plan)
+	if denied != nil && plan.Err() != nil && !keepGoing {
+		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: that of the mistakes counts
+	}
+	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied, c.StrictError())
+	switch {
+	case c.output == "json":
+		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteJSON(w, plan, made) }), err)
+	case c.output == "dot":
+		return errors.Join(c.write(func(w io.Writer) error { return drawDOT(plan, w) }), err)
+	case c.detail == "steps":
+		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan) }), err)
+	}
+	return c.text(plan, made, err)
+}
+
+// preview runs what of the plan needs no function. It returns nil if the user does not want that.
+func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planner.Plan) (made *plandoc.Preview, mistakes []error, err error) {
+	if c.noEval {
+		return nil, nil, nil
+	}
+	o := preview.Options{Run: scheduler.Options{
+		Jobs:  c.Jobs,
+		Begin: c.Steps.Begin,
+		Event: func(e scheduler.Event) { c.Steps.End(e.Node) },
+		Root: func(_ graph.Root, list *krm.List) error {
+			c.Used.Made.Add(int64(list.Size()))
+			return nil
+		},
+	}}
+	if c.against != "" {
+		folder, err := output.Open(c.against, output.Options{Context: ctx, Inputs: roots.Dirs(), Check: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		defer c.Exits.Add(folder.Abort)()
+		o.Against, o.Name, o.Out = folder, diag.Redact(c.against), map[string]string{}
+		for _, r := range roots {
+			o.Out[diag.Redact(r.Dir)] = r.Out
+		}
+	}
+	before, more := len(plan.Warnings), plan.MoreWarnings
+	made, mistakes, err = preview.Run(ctx, plan, o)
+	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
+	return made, mistakes, err
+}
+
+// write writes a form of the plan, if it can be made as a whole.
+func (c *planning) write(form func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := form(&b); err != nil {
+		return err
+	}
+	_, err := b.WriteTo(c.Stdout)
 	return err
 }
 
-// planRoots plans the directories that the arguments stand for.
-func (a *app) planRoots(cmd *cobra.Command, args []string) (render.Roots, *planner.Plan, error) {
-	roots, err := a.roots(cmd.Context(), args)
-	if err != nil {
-		return nil, nil, err
-	}
-	plan, err := a.plan(cmd, roots.Dirs())
-	return roots, plan, err
-}
-
-// printPlan plans the directories, prints the plan and returns what is wrong with it.
-func (a *app) printPlan(cmd *cobra.Command, args []string, write func(*planner.Plan, io.Writer) error) error {
-	_, plan, err := a.planRoots(cmd, args)
-	if err != nil {
+// text writes the plan for people. What is wrong is told before the totals, so that the result is the last line.
+func (c *planning) text(plan *planner.Plan, made *plandoc.Preview, wrong error) error {
+	text := plandoc.NewText(plan, made, plandoc.Style{
+		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.LeftOut()})
+	if err := c.write(text.WriteRoots); err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := write(plan, &b); err != nil {
-		return err
+	if wrong != nil && !errors.As(wrong, new(*diag.PanicError)) {
+		console.Reporter{W: c.Stderr, JSON: c.LogFormat == "json", Found: c.Found}.PrintEach(wrong)
+		wrong = &toldError{wrong}
 	}
-	_, err = b.WriteTo(a.stdout)
-	return errors.Join(err, plan.Err(), a.denied(plan), a.strictError())
-}
-
-func planCommand(a *app) *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "plan [DIR...]",
-		Short: "Print what rendering would do, without doing it",
-		Long: `Print the graph of everything that rendering the directories would do: each node with its inputs,
-its configuration in one line and the file and field it comes from. Nothing is executed and nothing is written.`,
-		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch output {
-			case "text":
-				return a.printPlan(cmd, args, func(plan *planner.Plan, w io.Writer) error { return plandoc.WriteText(diag.SanitisingWriter(w), plan) })
-			case "json":
-				return a.printPlan(cmd, args, func(plan *planner.Plan, w io.Writer) error { return plandoc.WriteJSON(w, plan) })
-			case "dot":
-				return a.printPlan(cmd, args, (*planner.Plan).WriteDOT)
-			}
-			return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
-		},
-	}
-	a.registerRendering(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the plan: text, json or dot")
-	return cmd
-}
-
-func graphCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "graph [DIR...]",
-		Short:   "Draw the plan in the DOT language",
-		Example: "  krmflow graph overlays/prod | dot -Tsvg > plan.svg",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.printPlan(cmd, args, (*planner.Plan).WriteDOT)
-		},
-	}
-	a.registerRendering(cmd)
-	return cmd
+	return errors.Join(c.write(text.WriteTotals), wrong)
 }

@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/spf13/cobra"
 )
 
-func postRenderCommand(a *app) *cobra.Command {
+func postRenderCommand(a *app.App) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "post-render [DIR]",
@@ -22,44 +24,45 @@ written into the directory, and it does not matter whether there is such a file.
 That makes it a post-renderer of helm: helm writes its manifests there, and takes what is printed.`,
 		Example: `  helm template shop ./chart | krmflow post-render overlays/prod
   helm upgrade shop ./chart --post-renderer krmflow --post-renderer-args post-render --post-renderer-args overlays/prod`,
-		Args: atMost(1),
+		Args: options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			if err := a.readStdin(dir, file); err != nil {
+			if err := readStdin(a, dir, file); err != nil {
 				return err
 			}
-			plan, err := a.plan(cmd, []string{dir})
+			a.Helm.Hash = a.HoldHelm
+			plan, err := a.Plan(cmd, []string{dir})
 			if err != nil {
 				return err
 			}
-			for _, data := range a.instead {
+			for _, data := range a.Instead {
 				if !slices.ContainsFunc(plan.Files(), func(f *yaml.Source) bool { return bytes.Equal(f.Data, data) }) {
 					return diag.Errorf(diag.Pos{}, "", "nothing in %q uses %s, which is what stdin has", dir, file).
 						Hint("name it under resources in its kustomization file, or another one with --file")
 				}
 			}
-			result, err := a.runOne(cmd.Context(), plan)
+			result, err := a.RunOne(cmd.Context(), plan)
 			if err != nil {
 				return err
 			}
-			return result.WriteYAML(a.stdout)
+			return result.WriteYAML(a.Stdout)
 		},
 	}
-	a.flags.register(cmd)
+	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	cmd.Flags().StringVar(&file, "file", "all.yaml", "name under which the directory has what stdin has")
 	return cmd
 }
 
 // readStdin puts what stdin has in the place of a file in dir.
-func (a *app) readStdin(dir, file string) error {
+func readStdin(a *app.App, dir, file string) error {
 	if !filepath.IsLocal(file) || filepath.Base(file) != file || file == "." {
 		return usageError(fmt.Errorf("--file is %q, not the name of a file in the directory", file))
 	}
-	data, err := io.ReadAll(io.LimitReader(a.stdin, yaml.MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(a.Stdin, yaml.MaxFile+1))
 	if err != nil {
 		return fmt.Errorf("cannot read stdin: %w", err)
 	}
@@ -73,6 +76,6 @@ func (a *app) readStdin(dir, file string) error {
 	if real, err := filepath.EvalSymlinks(abs); err == nil { // else the planner says what is wrong with it
 		abs = real
 	}
-	a.instead = map[string][]byte{filepath.Join(abs, file): data}
+	a.Instead = map[string][]byte{filepath.Join(abs, file): data}
 	return nil
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/krm"
@@ -22,15 +25,15 @@ import (
 
 // applyRender is the command of that name, with the flags that are its alone.
 type applyRender struct {
-	*app
+	*app.App
 	output   string
 	force    bool
 	check    bool
 	planFile string
 }
 
-func renderCommand(a *app) *cobra.Command {
-	c := &applyRender{app: a}
+func renderCommand(a *app.App) *cobra.Command {
+	c := &applyRender{App: a}
 	cmd := &cobra.Command{
 		Use:   "apply-render [DIR...]",
 		Short: "Render directories to a folder, a file or stdout",
@@ -43,7 +46,8 @@ was changed since krmflow wrote it, unless you add --force.`,
 		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
 		RunE:    c.run,
 	}
-	a.registerRendering(cmd)
+	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
@@ -60,34 +64,40 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return usageError(errors.New("--plan must not be empty"))
 	}
 	ctx := cmd.Context()
-	roots, plan, err := c.planRoots(cmd, args)
+	c.Helm.Hash = c.HoldHelm
+	roots, plan, err := c.PlanRoots(cmd, args)
+	if len(roots) > 1 || c.Recursive {
+		c.Tally.All, c.Tally.What, c.Tally.LeftOut = roots.Dirs(), "rendered", c.LeftOut()
+	}
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(drift(plan, c.planFile), c.mayRun(plan)); err != nil {
+	if err := errors.Join(drift(plan, c.planFile), c.MayRun(plan)); err != nil {
 		return err
 	}
 	to, err := c.sink(ctx, roots, plan)
 	if err != nil {
 		return err
 	}
-	defer c.exits.Add(to.Abort)()
-	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
+	defer c.Exits.Add(to.Abort)()
+	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
-	if !c.quiet && c.logFormat != "json" {
-		r.progress.Start(c.status, c.stderr)
+	if !c.Quiet && c.LogFormat != "json" {
+		r.progress.Start(c.Status, c.Stderr)
 	}
 	defer r.progress.Stop()
-	o, end := c.runOptions(ctx, r.event, r.root)
+	o, end := c.RunOptions(ctx, r.event, r.root)
 	defer end()
 	err = errors.Join(plan.Err(), render.Run(ctx, plan, o))
 	r.progress.Stop()
-	if err != nil && (!c.keepGoing || ctx.Err() != nil) {
+	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
 	}
-	return r.finish(ctx, err, c.strictError)
+	err = r.finish(ctx, err, c.StrictError)
+	c.Tally.Made, c.Tally.Missing = r.committed, slices.Collect(maps.Keys(r.missing))
+	return err
 }
 
 // drift compares the plan with the one in a file, if there is a file.
@@ -121,6 +131,8 @@ type rendering struct {
 	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
+
+	committed bool // what the run made is visible, or was compared
 }
 
 func (r *rendering) event(e scheduler.Event) {
@@ -157,6 +169,7 @@ func (r *rendering) finish(ctx context.Context, failed error, strict func() erro
 		return errors.Join(failed, err)
 	}
 	err := r.to.Commit()
+	r.committed = err == nil || errors.Is(err, sink.ErrChanged)
 	if failed != nil && errors.Is(err, sink.ErrChanged) {
 		e := *diag.AsError(err)
 		e.Err = nil // a root that failed counts more than an output that would change

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"strings"
 	"syscall"
 
@@ -10,11 +9,6 @@ import (
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/scheduler"
 )
-
-// logger returns what prints warnings and what a run does to w.
-func (f *flags) logger(w io.Writer) *console.Logger {
-	return console.NewLogger(w, console.Options{JSON: f.logFormat == "json", Quiet: f.quiet && !f.strict, Level: f.logLevel})
-}
 
 // wantsJSON reports whether args ask for logs in JSON. A command line that cannot be parsed is reported in that form, too.
 func wantsJSON(args []string) (json bool) {
@@ -30,6 +24,12 @@ func wantsJSON(args []string) (json bool) {
 	return json
 }
 
+// A toldError has been printed.
+type toldError struct{ error }
+
+// Unwrap returns the error as one of several, which [diag.Each] looks for.
+func (e *toldError) Unwrap() []error { return []error{e.error} }
+
 // report prints err and returns its exit code.
 func report(to console.Reporter, err error) int {
 	var bug *diag.PanicError
@@ -44,6 +44,7 @@ func report(to console.Reporter, err error) int {
 		to.Print(interrupted(sig, err))
 	case errors.Is(err, syscall.EPIPE):
 		return exitOutput // a reader that went away is nobody's mistake
+	case errors.As(err, new(*toldError)):
 	default:
 		to.PrintEach(err)
 	}

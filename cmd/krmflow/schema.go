@@ -4,11 +4,13 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/schemas"
 	"github.com/spf13/cobra"
 )
 
-func schemaCommand(a *app) *cobra.Command {
+func schemaCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema KIND",
 		Short: "Print the JSON Schema of a kind of krmflow's own: " + strings.Join(schemas.Kinds, ", "),
@@ -20,7 +22,7 @@ checks a file that begins with the line
 in which the path is relative to the file.`,
 		Example:   "  krmflow schema composition > composition.schema.json",
 		ValidArgs: schemas.Kinds,
-		Args:      exactly(1, "a kind: "+strings.Join(schemas.Kinds, ", ")),
+		Args:      options.Exactly(1, "a kind: "+strings.Join(schemas.Kinds, ", ")),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, ok := schemas.Of(args[0])
 			if !ok {
@@ -28,7 +30,7 @@ in which the path is relative to the file.`,
 				e.Hints = diag.DidYouMean(args[0], schemas.Kinds)
 				return usageError(e)
 			}
-			return a.print(text)
+			return a.Print(text)
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/output"
@@ -21,12 +22,12 @@ func (c *applyRender) sink(ctx context.Context, roots render.Roots, plan *planne
 		if c.check {
 			return nil, usageError(errors.New("--check needs -o with a folder or file"))
 		}
-		return sink.Stream(c.stdout, roots), nil
+		return sink.Stream(c.Stdout, roots), nil
 	}
 	info, err := os.Stat(c.output)
-	folder := err == nil && info.IsDir() || strings.HasSuffix(c.output, "/") || len(roots) > 1 || c.recursive
+	folder := err == nil && info.IsDir() || strings.HasSuffix(c.output, "/") || len(roots) > 1 || c.Recursive
 	if !folder {
-		if err := c.refuseInput(c.output, plan, c.planFile); err != nil {
+		if err := refuseInput(c.App, c.output, plan, c.planFile); err != nil {
 			return nil, err
 		}
 		return sink.File(c.output, roots, c.check)
@@ -36,11 +37,11 @@ func (c *applyRender) sink(ctx context.Context, roots render.Roots, plan *planne
 		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", diag.Redact(c.output)))
 	}
 	o := output.Options{Context: ctx, Inputs: roots.Dirs(), Force: c.force, Check: c.check}
-	return sink.Folder(c.output, o, func(changes output.Changes) { c.log.Changes(c.output, changes) })
+	return sink.Folder(c.output, o, func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
 
 // refuseInput refuses to replace a file that the plan was made from, a program that it runs, or one of others.
-func (a *app) refuseInput(dest string, plan *planner.Plan, others ...string) error {
+func refuseInput(a *app.App, dest string, plan *planner.Plan, others ...string) error {
 	dir, base := filepath.Split(dest)
 	folder, err := os.Stat(filepath.Clean(dir))
 	if err != nil {

@@ -5,33 +5,36 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/spf13/cobra"
 )
 
-func versionCommand(a *app) *cobra.Command {
+func versionCommand(a *app.App) *cobra.Command {
 	var short bool
 	var format string
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  atMost(0),
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  krmflow version\n  krmflow version -o json",
+		Args:    options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
-			p := a.name.Provenance(planner.KustomizeVersion)
+			p := a.Name.Provenance(planner.KustomizeVersion)
 			switch {
 			case short && format != "":
 				return usageError(errors.New("--short and --output exclude each other"))
 			case short:
-				return a.print(a.name.Short(p) + "\n")
+				return a.Print(a.Name.Short(p) + "\n")
 			case format == "json":
-				return a.print(p.JSON())
+				return a.Print(p.JSON())
 			case format == "yaml":
-				return a.print(p.YAML())
+				return a.Print(p.YAML())
 			case format != "":
 				return usageError(fmt.Errorf("--output is %q, not json or yaml", format))
 			}
-			return a.print(a.name.Text(p, compiledIn()))
+			return a.Print(a.Name.Text(p, compiledIn()))
 		},
 	}
 	cmd.Flags().BoolVar(&short, "short", false, "print the version number alone")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/reports"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -25,6 +26,7 @@ type Logger struct {
 	w        io.Writer
 	json     bool
 	quiet    bool
+	found    func(reports.Finding)
 	z        zerolog.Logger
 	warnings int
 	hidden   int             // warnings that are not printed
@@ -39,13 +41,15 @@ type Options struct {
 	JSON bool
 	// Quiet leaves out warnings, fetches, and what a function that did not fail has said, unless JSON is true.
 	Quiet bool
+	// Found is called with each warning and each result of a function, for reports, whatever is printed; it may be nil.
+	Found func(reports.Finding)
 	// Level is the least level to print: debug, info, warn or error. Without one it is info if JSON is true, else warn.
 	Level string
 }
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w io.Writer, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, fetching: map[string]bool{}}
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, found: o.Found, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel
@@ -56,13 +60,26 @@ func NewLogger(w io.Writer, o Options) *Logger {
 	if l.json {
 		l.z = zerolog.New(w).Level(level).With().Timestamp().Logger()
 	} else {
-		l.z = zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, TimeFormat: time.TimeOnly}).Level(level).With().Timestamp().Logger()
+		l.z = zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, PartsOrder: []string{zerolog.LevelFieldName, zerolog.MessageFieldName},
+			FormatLevel: func(any) string { return "Info:" }}).Level(level)
 	}
 	return l
 }
 
 // Warn prints a warning and counts it. Of very many it prints no more than the first.
 func (l *Logger) Warn(w planner.Warning) {
+	l.report(reports.Warning, &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	l.warn(w)
+}
+
+// report passes something on to the report, if there is one.
+func (l *Logger) report(level reports.Level, e *diag.Error) {
+	if l.found != nil {
+		l.found(reports.Finding{Level: level, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+	}
+}
+
+func (l *Logger) warn(w planner.Warning) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.warnings++
@@ -83,21 +100,32 @@ func (l *Logger) print(w planner.Warning) {
 	}
 }
 
-// Planned prints the warnings of a plan.
+// Planned prints the warnings of a plan. Of more than a few that say the same of different places, people get one.
 func (l *Logger) Planned(plan *planner.Plan) {
-	for _, w := range plan.Warnings {
-		l.Warn(w)
+	all := make([]error, len(plan.Warnings))
+	for i, w := range plan.Warnings {
+		e := &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}
+		l.report(reports.Warning, e)
+		all[i] = e
+	}
+	told := all
+	if !l.json {
+		told = alike(all)
+	}
+	for _, err := range told {
+		e := diag.AsError(err)
+		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.warnings += plan.MoreWarnings
+	l.warnings += len(all) - len(told) + plan.MoreWarnings
 	l.hidden += plan.MoreWarnings
 }
 
 // WarnNode prints a warning of a running node at the place of its configuration.
 func (l *Logger) WarnNode(_ *graph.Node, warning func() *diag.Error) {
 	var w planner.Warning
-	if l.hasRoom() {
+	if l.found != nil || l.hasRoom() {
 		w = planner.WarningOf(warning())
 	}
 	l.Warn(w)
@@ -131,15 +159,23 @@ func (l *Logger) Node(e scheduler.Event) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ev := l.z.Info()
-	if e.Err != nil {
-		ev = l.z.Error().Str("error", diag.Sanitise(e.Err.Error()))
+	switch {
+	case !l.json && e.Err == nil:
+		l.z.Info().Msgf("%s %s: %s in %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), diag.Plural(e.Resources, "resource"), e.Duration.Round(time.Microsecond))
+	case !l.json:
+		l.z.Info().Msgf("%s %s: failed after %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), e.Duration.Round(time.Microsecond))
+	default:
+		ev := l.z.Info()
+		if e.Err != nil {
+			ev = l.z.Error().Str("error", diag.Sanitise(e.Err.Error()))
+		}
+		ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
 	}
-	ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
 }
 
 // Call prints what a function has said besides its list.
 func (l *Logger) Call(r scheduler.CallReport) {
+	l.reportCall(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := r.Node.ID
@@ -178,7 +214,31 @@ func (l *Logger) Call(r scheduler.CallReport) {
 	}
 }
 
-// Changes tells what a run changed in the output folder.
+// reportCall passes the results of a function on to the report, at the place of its configuration: the paths that functions name are those
+// of annotations, which need not be files of the tree.
+func (l *Logger) reportCall(r scheduler.CallReport) {
+	if l.found == nil {
+		return
+	}
+	at := func(level reports.Level, msg string) {
+		l.report(level, &diag.Error{Pos: r.Node.Origin.Pos(), Field: r.Node.Origin.Field(), Msg: msg})
+	}
+	for _, x := range r.Results {
+		level := reports.Error
+		switch x.Severity {
+		case "warning":
+			level = reports.Warning
+		case "info":
+			level = reports.Note
+		}
+		at(level, x.String())
+	}
+	for _, w := range r.Warnings {
+		at(reports.Warning, w)
+	}
+}
+
+// Changes tells what a run changed in the output folder. That is its result, so it is told quietly as well.
 func (l *Logger) Changes(folder string, c output.Changes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +246,7 @@ func (l *Logger) Changes(folder string, c output.Changes) {
 	case l.json:
 		l.z.Info().Str("folder", folder).Int("added", len(c.Added)).Int("changed", len(c.Changed)).
 			Int("removed", len(c.Removed)).Int("unchanged", c.Unchanged).Msg("output")
-	case !l.quiet:
+	default:
 		files := "files"
 		if len(c.Added) == 1 {
 			files = "file"

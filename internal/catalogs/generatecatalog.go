@@ -1,4 +1,4 @@
-package main
+package catalogs
 
 import (
 	"fmt"
@@ -7,8 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/catalogs"
-	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -18,23 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func editCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "edit",
-		Short: "Change files that a render reads",
-		Long: `Change a kustomization file as 'kustomize edit' does, and leave all else in it byte for byte. Edits with --and between them are one:
-the file is written once, if all of them succeed.`,
-		Example: "  krmflow edit -C overlays/prod set image web:v2 --and set namespace prod --dry-run",
-	}
-	session := &editing.Session{Stdout: a.stdout, Stderr: a.stderr, More: a.moreEdits, Usage: usageError, FlagError: options.FlagError}
-	cmd.AddCommand(session.Commands(cmd)...)
-	generate := generateCatalogCommand(a)
-	generate.PreRunE = session.Refuse
-	cmd.AddCommand(generate)
-	return cmd
-}
-
-func generateCatalogCommand(a *app) *cobra.Command {
+// GenerateCommand returns the command that writes a catalog of the functions that configurations name themselves.
+func GenerateCommand(a *app.App) *cobra.Command {
 	var o generateOptions
 	cmd := &cobra.Command{
 		Use:   "generate-catalog [DIR]",
@@ -49,7 +33,7 @@ configuration that says more about its function than a catalog can, such as argu
 With --localize the entries of trusted remote catalogs that the directory uses are listed, too, as they are. The new catalog does without
 these catalogs then. An entry without a digest, or two for one kind, are errors.`,
 		Example: "  krmflow edit generate-catalog overlays/prod\n  krmflow edit generate-catalog overlays/prod --strip-providers",
-		Args:    atMost(1),
+		Args:    options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
@@ -58,14 +42,14 @@ these catalogs then. An entry without a digest, or two for one kind, are errors.
 			switch {
 			case o.dest != "":
 			case loaders.IsRemote(dir) && !loaders.Exists(dir):
-				return usageError(fmt.Errorf("%s is remote: say with --output where its catalog goes", diag.Redact(dir)))
+				return options.UsageError(fmt.Errorf("%s is remote: say with --output where its catalog goes", diag.Redact(dir)))
 			default:
 				o.dest = filepath.Join(dir, "catalog.yaml")
 			}
-			return a.generateCatalog(cmd, dir, o)
+			return generateCatalog(a, cmd, dir, o)
 		},
 	}
-	a.flags.registerReading(cmd)
+	a.Flags.RegisterReading(cmd)
 	a.Trusted.Register(cmd)
 	cmd.Flags().StringVar(&a.Runtime, "container-runtime", "", "podman, docker or the path of one of them (default: the first of them on PATH)")
 	cmd.Flags().StringVarP(&o.dest, "output", "o", "", "file to write (default: catalog.yaml in the directory)")
@@ -80,11 +64,11 @@ type generateOptions struct {
 	force, strip, localize bool
 }
 
-func (a *app) generateCatalog(cmd *cobra.Command, dir string, o generateOptions) error {
-	if err := a.validate(); err != nil {
+func generateCatalog(a *app.App, cmd *cobra.Command, dir string, o generateOptions) error {
+	if err := a.Validate(); err != nil {
 		return err
 	}
-	a.log = a.flags.logger(a.stderr)
+	a.Log = a.Logger()
 	if _, err := os.Lstat(o.dest); err == nil && !o.force {
 		return diag.Errorf(diag.Pos{}, "", "%s exists", o.dest).Hint("add --force to replace it")
 	}
@@ -104,36 +88,36 @@ func (a *app) generateCatalog(cmd *cobra.Command, dir string, o generateOptions)
 		Trusted: trusted, Publishers: publishers, PluginHome: options.PluginHome(),
 		Policy: trust.Policy{AllowUncatalogued: true, AllowExec: true, AllowUnverified: true, AllowUnsandboxed: true, Network: true},
 	}
-	sources, err := a.sources(cmd, []string{dir})
+	sources, err := a.Sources(cmd, []string{dir})
 	if err != nil {
 		return err
 	}
-	plan, err := render.Compile(cmd.Context(), render.Options{Dirs: []string{dir}, Plan: a.plannerOptions(cmd, functions), Sources: &sources})
+	plan, err := render.Compile(cmd.Context(), render.Options{Dirs: []string{dir}, Plan: a.PlannerOptions(cmd, functions), Sources: &sources})
 	if err != nil {
 		return err
 	}
 	if err := plan.Err(); err != nil {
 		return err
 	}
-	entries, err := catalogs.Generate(plan.Graph, plan.Decisions, filepath.Join(beside, filepath.Base(o.dest)), o.localize)
+	entries, err := Generate(plan.Graph, plan.Decisions, filepath.Join(beside, filepath.Base(o.dest)), o.localize)
 	if err != nil {
 		return err
 	}
 	if len(entries) == 0 {
-		return a.print("there is no function to list: nothing is written\n")
+		return a.Print("there is no function to list: nothing is written\n")
 	}
-	var edits []catalogs.Edit
+	var edits []Edit
 	if o.strip {
-		if edits, err = catalogs.Strip(plan.Graph, plan.Decisions, entries); err != nil {
+		if edits, err = Strip(plan.Graph, plan.Decisions, entries); err != nil {
 			return err
 		}
 	}
-	if err := catalogs.Write(o.dest, yaml.AppendYAML(nil, catalog.Of(entries).Value()), edits); err != nil {
+	if err := Write(o.dest, yaml.AppendYAML(nil, catalog.Of(entries).Value()), edits); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("%s lists %s; look at it before you trust it\n", o.dest, diag.Count(len(entries), "function"))
 	for _, e := range edits {
 		text += "changed " + e.Name + "\n"
 	}
-	return a.print(text)
+	return a.Print(text)
 }

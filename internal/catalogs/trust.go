@@ -1,4 +1,4 @@
-package main
+package catalogs
 
 import (
 	"context"
@@ -8,13 +8,15 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
 )
 
-func trustCommand(a *app) *cobra.Command {
+// TrustCommand returns the command that lists and changes the catalogs which the configuration file of the user trusts.
+func TrustCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "List and change the catalogs that are trusted without a flag",
@@ -27,29 +29,31 @@ write to that file, and no tree can name another one.`,
 		Long: `Write a catalog into the user's configuration, pinned to the content that it has now. A reference that ends in /* stands for every
 catalog below that place that a Kustomization or Composition names; these are not pinned.`,
 		Example: "  krmflow trust add catalogs/team.yaml\n  krmflow trust add oci://ghcr.io/example/catalog:v1\n  krmflow trust add '/srv/catalogs/*'",
-		Args:    exactly(1, "a catalog"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.trustAdd(cmd.Context(), args[0]) },
+		Args:    options.Exactly(1, "a catalog"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return trustAdd(cmd.Context(), a, args[0]) },
 	}
-	a.sourceFlags.register(add)
+	a.SourceFlags.Register(add)
 	cmd.AddCommand(
 		add,
 		&cobra.Command{
-			Use:   "list",
-			Short: "Print the catalogs that are trusted without a flag",
-			Args:  atMost(0),
-			RunE:  func(cmd *cobra.Command, _ []string) error { return a.trustList(cmd.Context()) },
+			Use:     "list",
+			Short:   "Print the catalogs that are trusted without a flag",
+			Example: "  krmflow trust list",
+			Args:    options.AtMost(0),
+			RunE:    func(cmd *cobra.Command, _ []string) error { return trustList(cmd.Context(), a) },
 		},
 		&cobra.Command{
-			Use:   "remove REF",
-			Short: "Trust a catalog no longer",
-			Args:  exactly(1, "a catalog"),
-			RunE:  func(_ *cobra.Command, args []string) error { return a.trustRemove(args[0]) },
+			Use:     "remove REF",
+			Short:   "Trust a catalog no longer",
+			Example: "  krmflow trust remove catalogs/team.yaml",
+			Args:    options.Exactly(1, "a catalog"),
+			RunE:    func(_ *cobra.Command, args []string) error { return trustRemove(a, args[0]) },
 		},
 	)
 	return cmd
 }
 
-func (a *app) trustList(ctx context.Context) error {
+func trustList(ctx context.Context, a *app.App) error {
 	config, err := settings.ReadConfig()
 	if err != nil {
 		return err
@@ -63,25 +67,25 @@ func (a *app) trustList(ctx context.Context) error {
 		config = &trust.Config{}
 	}
 	for _, e := range config.Catalogs {
-		fmt.Fprintf(&b, "%s  %s\n", e, a.stateOf(ctx, e))
+		fmt.Fprintf(&b, "%s  %s\n", e, stateOf(ctx, a, e))
 	}
 	for _, p := range config.Publishers {
 		for _, e := range p.Places {
 			fmt.Fprintf(&b, "%s  signed by %s\n", e, p.Name)
 		}
 	}
-	return a.print(diag.Sanitise(b.String()))
+	return a.Print(diag.Sanitise(b.String()))
 }
 
 // stateOf says whether the catalog of an entry is what the entry says.
-func (a *app) stateOf(ctx context.Context, e trust.Configured) string {
+func stateOf(ctx context.Context, a *app.App, e trust.Configured) string {
 	if e.Below {
 		return "every catalog below it, not pinned"
 	}
 	if e.Ref.Remote() { // nothing is fetched to list it
 		return map[bool]string{true: "pinned", false: "not pinned"}[e.Ref.Fixed()]
 	}
-	c, err := a.readCatalog(ctx, e.Ref.String())
+	c, err := readCatalog(ctx, a, e.Ref.String())
 	switch {
 	case err != nil:
 		text, _ := diag.Parts(err)
@@ -92,11 +96,11 @@ func (a *app) stateOf(ctx context.Context, e trust.Configured) string {
 	return diag.Count(len(c.Entries), "function")
 }
 
-func (a *app) trustAdd(ctx context.Context, text string) error {
+func trustAdd(ctx context.Context, a *app.App, text string) error {
 	if settings.Locked() {
 		return options.ErrLocked()
 	}
-	if err := a.sourceFlags.validate(); err != nil {
+	if err := a.SourceFlags.Validate(); err != nil {
 		return err
 	}
 	entry, err := absoluteRef(text)
@@ -104,7 +108,7 @@ func (a *app) trustAdd(ctx context.Context, text string) error {
 		return err
 	}
 	if _, below := strings.CutSuffix(text, "/*"); !below {
-		c, err := a.readCatalog(ctx, entry)
+		c, err := readCatalog(ctx, a, entry)
 		if err != nil {
 			return err
 		}
@@ -113,10 +117,10 @@ func (a *app) trustAdd(ctx context.Context, text string) error {
 	if _, err := settings.EditConfig(entry, false); err != nil {
 		return err
 	}
-	return a.print(fmt.Sprintf("%s is trusted now, in %s\n", entry, settings.ConfigPath()))
+	return a.Print(fmt.Sprintf("%s is trusted now, in %s\n", entry, settings.ConfigPath()))
 }
 
-func (a *app) trustRemove(text string) error {
+func trustRemove(a *app.App, text string) error {
 	entry, err := absoluteRef(text)
 	if err != nil {
 		return err
@@ -128,7 +132,7 @@ func (a *app) trustRemove(text string) error {
 	case !found:
 		return fmt.Errorf("%s is not listed in %s", entry, settings.ConfigPath())
 	}
-	return a.print(fmt.Sprintf("%s is trusted no longer\n", entry))
+	return a.Print(fmt.Sprintf("%s is trusted no longer\n", entry))
 }
 
 // absoluteRef returns a reference in which a path is absolute.

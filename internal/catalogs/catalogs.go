@@ -1,4 +1,4 @@
-package main
+package catalogs
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/catalogs"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -16,19 +16,20 @@ import (
 )
 
 // readCatalog reads the catalog that text names, a path or an address, and checks its pin. It trusts nothing.
-func (a *app) readCatalog(ctx context.Context, text string) (catalogs.View, error) {
+func readCatalog(ctx context.Context, a *app.App, text string) (View, error) {
 	ref, err := options.ParseRef("catalog", text)
 	if err != nil {
-		return catalogs.View{}, err
+		return View{}, err
 	}
-	if a.log == nil {
-		a.log = a.flags.logger(a.stderr)
+	if a.Log == nil {
+		a.Log = a.Logger()
 	}
-	c, digest, err := a.fetching().ReadCatalog(ctx, ref)
-	return catalogs.View{Catalog: c, Digest: digest}, err
+	c, digest, err := a.Fetching().ReadCatalog(ctx, ref)
+	return View{Catalog: c, Digest: digest}, err
 }
 
-func viewCatalogCommand(a *app) *cobra.Command {
+// ViewCommand returns the command that prints what a catalog lists, without trusting it.
+func ViewCommand(a *app.App) *cobra.Command {
 	var format string
 	var builtIn bool
 	cmd := &cobra.Command{
@@ -40,59 +41,59 @@ now.`,
 		Example: "  krmflow view catalog catalog.yaml\n  krmflow view catalog oci://ghcr.io/example/catalog:v1 -o yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if builtIn {
-				return atMost(0)(cmd, args)
+				return options.AtMost(0)(cmd, args)
 			}
-			return exactly(1, "a catalog")(cmd, args)
+			return options.Exactly(1, "a catalog")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.sourceFlags.validate(); err != nil {
+			if err := a.SourceFlags.Validate(); err != nil {
 				return err
 			}
 			if builtIn {
-				return a.viewBuiltIn(cmd.Context(), format)
+				return viewBuiltIn(cmd.Context(), a, format)
 			}
-			v, err := a.readCatalog(cmd.Context(), args[0])
+			v, err := readCatalog(cmd.Context(), a, args[0])
 			if err == nil {
 				v.By, err = v.TrustedBy()
 			}
 			if err != nil {
 				return err
 			}
-			return a.viewCatalog(v, format)
+			return viewCatalog(a, v, format)
 		},
 	}
-	a.sourceFlags.register(cmd)
+	a.SourceFlags.Register(cmd)
 	cmd.Flags().BoolVar(&builtIn, "builtin", false, "show the catalogs that are compiled into this krmflow")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text, yaml or json")
 	return cmd
 }
 
-func (a *app) viewCatalog(v catalogs.View, format string) error {
+func viewCatalog(a *app.App, v View, format string) error {
 	switch format {
 	case "text":
-		return a.print(diag.Sanitise(v.Text()))
+		return a.Print(diag.Sanitise(v.Text()))
 	case "yaml":
-		return a.print(string(yaml.AppendYAML(nil, v.Form())))
+		return a.Print(string(yaml.AppendYAML(nil, v.Form())))
 	case "json":
-		return a.print(string(yaml.AppendJSON(nil, v.Form())) + "\n")
+		return a.Print(string(yaml.AppendJSON(nil, v.Form())) + "\n")
 	}
-	return usageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
+	return options.UsageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
 }
 
 // viewBuiltIn shows the catalogs that are compiled in, those of which only the reference is by that.
-func (a *app) viewBuiltIn(ctx context.Context, format string) error {
+func viewBuiltIn(ctx context.Context, a *app.App, format string) error {
 	for _, s := range settings.BuiltIn() {
-		var v catalogs.View
+		var v View
 		var err error
 		if s.Content != nil {
 			src := &yaml.Source{File: s.Ref, Data: s.Content}
 			v.Digest = src.Digest()
 			v.Catalog, err = catalog.Parse(src, catalog.BuiltIn(s.Ref))
 		} else {
-			v, err = a.readCatalog(ctx, s.Ref)
+			v, err = readCatalog(ctx, a, s.Ref)
 		}
 		if v.By = s.By; err == nil {
-			err = a.viewCatalog(v, format)
+			err = viewCatalog(a, v, format)
 		}
 		if err != nil {
 			return err
@@ -101,7 +102,8 @@ func (a *app) viewBuiltIn(ctx context.Context, format string) error {
 	return nil
 }
 
-func lintCommand(a *app) *cobra.Command {
+// LintCommand returns the command that checks files which krmflow reads, for those who write them.
+func LintCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "lint", Short: "Check files that krmflow reads"}
 	catalog := &cobra.Command{
 		Use:   "catalog FILE...",
@@ -111,31 +113,31 @@ warning. With --strict every warning is an error.`,
 		Example: "  krmflow lint catalog --strict catalog.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError(fmt.Errorf("%s needs a catalog", cmd.CommandPath()))
+				return options.UsageError(fmt.Errorf("%s needs a catalog", cmd.CommandPath()))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.sourceFlags.validate(); err != nil {
+			if err := a.SourceFlags.Validate(); err != nil {
 				return err
 			}
-			a.log = a.flags.logger(a.stderr)
+			a.Log = a.Logger()
 			var errs []error
 			for _, text := range args {
-				c, err := a.readCatalog(cmd.Context(), text)
+				c, err := readCatalog(cmd.Context(), a, text)
 				if err != nil {
 					errs = append(errs, err)
 					continue
 				}
 				for _, f := range append(c.Notices, c.Lint()...) {
-					a.log.Warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
+					a.Log.Warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
 				}
 			}
-			return errors.Join(append(errs, a.strictError())...)
+			return errors.Join(append(errs, a.StrictError())...)
 		},
 	}
-	a.sourceFlags.register(catalog)
-	catalog.Flags().BoolVar(&a.strict, "strict", false, "treat every warning as an error")
+	a.SourceFlags.Register(catalog)
+	catalog.Flags().BoolVar(&a.Strict, "strict", false, "treat every warning as an error")
 	cmd.AddCommand(catalog)
 	return cmd
 }

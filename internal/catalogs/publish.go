@@ -1,10 +1,11 @@
-package main
+package catalogs
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/publish"
 	"github.com/krmflow/krmflow/loaders/remote"
@@ -12,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func catalogCommand(a *app) *cobra.Command {
+// PublishCommand returns the command below which catalogs are published.
+func PublishCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "catalog", Short: "Publish catalogs"}
 	publish := &cobra.Command{
 		Use:   "publish FILE oci://REGISTRY/REPOSITORY:TAG",
@@ -23,19 +25,19 @@ digest, and the flag that trusts it.`,
 		Example: "  krmflow catalog publish catalog.yaml oci://ghcr.io/example/catalog:v1",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError(fmt.Errorf("%s needs a file and a place for it", cmd.CommandPath()))
+				return options.UsageError(fmt.Errorf("%s needs a file and a place for it", cmd.CommandPath()))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.publishCatalog(cmd, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return publishCatalog(a, cmd, args[0], args[1]) },
 	}
-	a.sourceFlags.register(publish)
+	a.SourceFlags.Register(publish)
 	cmd.AddCommand(publish)
 	return cmd
 }
 
-func (a *app) publishCatalog(cmd *cobra.Command, file, place string) error {
-	if err := a.sourceFlags.validate(); err != nil {
+func publishCatalog(a *app.App, cmd *cobra.Command, file, place string) error {
+	if err := a.SourceFlags.Validate(); err != nil {
 		return err
 	}
 	to, err := options.ParseRef("place", place)
@@ -43,19 +45,19 @@ func (a *app) publishCatalog(cmd *cobra.Command, file, place string) error {
 	case err != nil:
 		return err
 	case to.Scheme != catalog.OCI || !to.Pin.IsZero():
-		return usageError(errors.New("a catalog is published at oci://REGISTRY/REPOSITORY:TAG"))
+		return options.UsageError(errors.New("a catalog is published at oci://REGISTRY/REPOSITORY:TAG"))
 	}
-	c, err := a.readCatalog(cmd.Context(), file)
+	c, err := readCatalog(cmd.Context(), a, file)
 	switch {
 	case err != nil:
 		return err
 	case c.Ref.Remote():
-		return usageError(errors.New("what is published is a file"))
+		return options.UsageError(errors.New("what is published is a file"))
 	}
-	s := remote.NewSession(a.fetching().Options)
+	s := remote.NewSession(a.Fetching().Options)
 	defer s.Close()
-	if to, err = publish.Catalog(cmd.Context(), s, c.Catalog, to, a.maxFetch); err != nil {
+	if to, err = publish.Catalog(cmd.Context(), s, c.Catalog, to, a.MaxFetch); err != nil {
 		return err
 	}
-	return a.print(fmt.Sprintf("%s\nto trust it add %s=%[1]s\n", to, trust.FlagTrust))
+	return a.Print(fmt.Sprintf("%s\nto trust it add %s=%[1]s\n", to, trust.FlagTrust))
 }

@@ -1,0 +1,184 @@
+// Package app is what the commands of krmflow share: the flags about what is read and rendered, and the way from directories to a plan and
+// to a run of it. The commands themselves are in cmd/krmflow, or beside what they are about.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/locking"
+	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/reports"
+	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/lock"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// An App is what the commands share: the streams, the flags, and what they come to in one run. One App runs one command.
+type App struct {
+	// Name is what the program was called by.
+	Name program.Name
+	// Stdin, Stdout and Stderr are the streams. What is written to Stderr is made safe for a terminal.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Status is below Stderr: the line that tells how far a run is.
+	Status *progress.StatusWriter
+	Flags
+	options.Functions
+	RootFlags
+	// Log prints warnings and what a run does. Commands that do not plan make it themselves.
+	Log *console.Logger
+	// Opts is what the last plan was made with, and what it is run with.
+	Opts render.Options
+	// Seen is what was fetched for the plan.
+	Seen locking.Seen
+	// Fetch fetches for a plan, nil for one of its own.
+	Fetch loaders.Fetch
+	// Instead has files that a plan reads with other contents.
+	Instead map[string][]byte
+	// AllFlags returns the flags of all commands that read a tree: see [App.ReadSettings].
+	AllFlags func() *pflag.FlagSet
+	// Complete tells that the command is one of those.
+	Complete bool
+	// Tally is what came of a run of several roots.
+	Tally   Tally
+	report  *reports.Report // nil if nobody wants one
+	targets []reports.Target
+	planned *planner.Plan // the last plan
+
+	// MoreEdits are the command lines of edit behind the first one.
+	MoreEdits [][]string
+
+	// Stop ends the context of the command with a cause.
+	Stop context.CancelCauseFunc
+	// Exits are what is left to do if the process must end before the command does.
+	Exits watchdog.Exits
+	// Used is what the run takes, and Steps which ones run at the moment.
+	Used  watchdog.Usage
+	Steps watchdog.Steps
+	// Serves is true if the command ends when somebody else says so, and not soon after its context.
+	Serves atomic.Bool
+
+	warnings []planner.Warning // from before there was a log
+	settings *settings.Settings
+}
+
+// A Tally is what came of a run of several roots. The zero Tally is that of a command which has none.
+type Tally struct {
+	// All are the roots, and What is said of those that are done, "rendered" for instance.
+	All  []string
+	What string
+	// Made tells that there is a result, and Missing which roots are not in it.
+	Made    bool
+	Missing []string
+	// LeftOut are how many roots were found and not meant.
+	LeftOut int
+}
+
+// Done returns how many roots are done.
+func (t Tally) Done() int {
+	if !t.Made {
+		return 0
+	}
+	return len(t.All) - len(t.Missing)
+}
+
+// Print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdout.Writer].
+func (a *App) Print(s string) error {
+	_, err := io.WriteString(a.Stdout, s)
+	return err
+}
+
+// Plan compiles the roots and prints the warnings. Mistakes are returned as one error unless keepGoing is true and some
+// roots have none.
+func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
+	if err := a.Validate(); err != nil {
+		return nil, err
+	}
+	if err := a.openReport(cmd); err != nil {
+		return nil, err
+	}
+	a.StartLog()
+	for _, w := range options.Outdated(cmd) {
+		a.Log.Warn(w)
+	}
+	functions, err := a.Planner()
+	if err != nil {
+		return nil, err
+	}
+	sources, err := a.Sources(cmd, dirs)
+	if err != nil {
+		return nil, err
+	}
+	a.Opts = render.Options{Dirs: dirs, Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	plan, err := render.Compile(cmd.Context(), a.Opts)
+	if err != nil {
+		return nil, err
+	}
+	a.planned = plan
+	a.Log.Planned(plan)
+	a.WarnUnlocked(sources.Lock)
+	if err := plan.Err(); err != nil && !a.KeepGoing {
+		for _, d := range plan.Denied {
+			err = errors.Join(err, d.Err) // without its exit code: that of the mistake counts
+		}
+		return nil, err
+	}
+	return plan, nil
+}
+
+// WarnBefore keeps warnings for when there is a log.
+func (a *App) WarnBefore(list []*diag.Error) {
+	for _, w := range list {
+		a.warnings = append(a.warnings, planner.Warning{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	}
+}
+
+// StartLog makes the log, and prints what there was to warn about before.
+func (a *App) StartLog() {
+	a.Log = a.Logger()
+	for _, w := range a.warnings {
+		a.Log.Warn(w)
+	}
+	a.warnings = nil
+}
+
+// PlanRoots plans the directories that the arguments stand for.
+func (a *App) PlanRoots(cmd *cobra.Command, args []string) (render.Roots, *planner.Plan, error) {
+	roots, err := a.Roots(cmd, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := a.Plan(cmd, roots.Dirs())
+	return roots, plan, err
+}
+
+// StrictError turns warnings into a failure if the user asked for it.
+func (a *App) StrictError() error {
+	if n := a.Log.Warnings(); a.Strict && n > 0 {
+		return fmt.Errorf("--strict: warnings are errors: %d", n)
+	}
+	return nil
+}
+
+// WarnUnlocked says what has no entry, if there is a lock, and no version of its own.
+func (a *App) WarnUnlocked(file *lock.File) {
+	if file == nil || a.Learns {
+		return
+	}
+	for _, c := range a.Seen.Unlocked(file) {
+		a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"krmflow lock adds it"}})
+	}
+}

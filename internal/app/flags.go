@@ -1,0 +1,116 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/executors/probe"
+	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/helm"
+	"github.com/spf13/cobra"
+)
+
+// Flags are the flags of every command that plans or renders, with kustomize's names and meanings where it has them.
+type Flags struct {
+	loadRestrictor string
+	reorder        string
+	managedBy      bool
+	// Strict takes every warning for an error.
+	Strict bool
+	// Jobs is how many nodes run at the same time.
+	Jobs int
+	// Quiet leaves out progress and warnings.
+	Quiet    bool
+	maxInput int64
+	SourceFlags
+	logLevel string
+	// LogFormat is text or json.
+	LogFormat string
+
+	reports []string // values of --report
+
+	enableHelm bool
+	// Helm says how charts are rendered.
+	Helm helm.Options
+}
+
+// RegisterReading adds those of the flags to a command that concern what it reads and what it says.
+func (f *Flags) RegisterReading(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
+		"'LoadRestrictionsNone' lets layers read files outside their own directory")
+	fs.Int64Var(&f.maxInput, "max-input", 1<<30, "bytes of files that a run may read")
+	f.SourceFlags.registerLayers(cmd)
+	fs.BoolVar(&f.Strict, "strict", false, "treat every warning as an error")
+	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "show no progress and no warnings")
+	fs.StringVar(&f.logLevel, "log-level", "", "least level to log: debug, info, warn or error (default warn, with --log-format json info)")
+	fs.StringVar(&f.LogFormat, "log-format", "text", "form of logs on stderr: text or json")
+}
+
+// Register adds the flags to a command.
+func (f *Flags) Register(cmd *cobra.Command) {
+	f.RegisterReading(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
+	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
+	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them (default: as many as there are cores)")
+	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
+
+	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
+	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
+	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
+	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
+	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
+}
+
+// Validate checks the values that the parser cannot check.
+func (f *Flags) Validate() error {
+	for _, c := range []struct {
+		name, value string
+		legal       []string
+	}{
+		{"load-restrictor", f.loadRestrictor, []string{"LoadRestrictionsRootOnly", "LoadRestrictionsNone"}},
+		{"reorder", f.reorder, []string{"legacy", "none"}},
+		{"log-level", f.logLevel, []string{"debug", "info", "warn", "error"}},
+		{"log-format", f.LogFormat, []string{"text", "json"}},
+	} {
+		if c.value != "" && !slices.Contains(c.legal, c.value) {
+			return options.UsageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
+		}
+	}
+	if f.maxInput < 1 {
+		return options.UsageError(fmt.Errorf("--max-input must be more than 0"))
+	}
+	if f.Jobs < 1 {
+		return options.UsageError(fmt.Errorf("--jobs must be at least 1"))
+	}
+	return f.SourceFlags.Validate()
+}
+
+// PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
+func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
+	functions.Policy.Helm, functions.Helm = a.enableHelm, a.Helm
+	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.Runtime)
+	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
+	a.Used.Input = &loaders.Budget{Max: a.maxInput}
+	a.Used.Watch(a.Stop)
+	return planner.Options{
+		Cwd:            cwd,
+		Jobs:           a.Jobs,
+		Input:          a.Used.Input,
+		Progress:       a.Steps.Plan,
+		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
+		Free:           a.freeRoots(cmd),
+		Reorder:        a.reorder,
+		ReorderSet:     cmd.Flags().Changed("reorder"),
+		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",
+		Functions:      functions,
+		Fetch:          a.Fetch,
+		Instead:        a.Instead,
+	}
+}

@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/container"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
+)
+
+// RunOne runs the plan of one root.
+func (a *App) RunOne(ctx context.Context, plan *planner.Plan) (result *krm.List, err error) {
+	if err := a.MayRun(plan); err != nil {
+		return nil, err
+	}
+	o, end := a.RunOptions(ctx, nil, func(_ graph.Root, list *krm.List) error {
+		result = list
+		return nil
+	})
+	defer end()
+	err = errors.Join(render.Run(ctx, plan, o), a.StrictError())
+	return result, err
+}
+
+// RunOptions returns how a plan is run. The log gets what happens; event, unless it is nil, is called after each node, and root with
+// each root's list. The caller calls end when the run has ended.
+func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (o render.Options, end func()) {
+	o = a.Opts
+	pool := executors.NewPool(ctx, a.Program)
+	o.Run = scheduler.Options{
+		Jobs:      a.Jobs,
+		KeepGoing: a.KeepGoing,
+		Begin:     a.Steps.Begin,
+		Event: func(e scheduler.Event) {
+			a.Steps.End(e.Node)
+			a.Log.Node(e)
+			if event != nil {
+				event(e)
+			}
+		},
+		Warn: a.Log.WarnNode,
+		Root: func(r graph.Root, list *krm.List) error {
+			a.Used.Made.Add(int64(list.Size()))
+			return root(r, list)
+		},
+		Call: a.Log.Call,
+
+		AllowErrorResults: a.AllowErrorResults,
+
+		Executor: func(runtime function.Runtime) (scheduler.Executor, error) { return pool.Get(runtime) },
+	}
+	return o, a.Exits.Add(pool.Close)
+}
+
+// MayRun returns an error if a plan may not run: because functions of it may not, unless the run keeps going without the roots that need
+// these, or because it has functions and what is known now makes the run fail.
+func (a *App) MayRun(plan *planner.Plan) error {
+	err := a.Denied(plan)
+	if a.KeepGoing && errors.As(err, new(*render.DeniedError)) {
+		err = nil // of render.Run, when the others are done
+	}
+	for range plan.Graph.Calls() {
+		return errors.Join(err, a.StrictError())
+	}
+	return err
+}
+
+// Denied returns the error for functions that may not or cannot run, nil if all can.
+func (a *App) Denied(plan *planner.Plan) error {
+	if err := render.Denied(plan); err != nil {
+		return err
+	}
+	return a.needsRuntime(plan)
+}
+
+// needsRuntime returns an error if the plan has containers and nothing on this machine can run them.
+func (a *App) needsRuntime(plan *planner.Plan) error {
+	var names []string
+	for call, n := range plan.Graph.Calls() {
+		if call.Function.Runtime == function.RuntimeContainer {
+			names = append(names, n.ID+": "+call.Function.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if _, ok := a.ThirdParty[function.RuntimeContainer]; ok {
+		return nil
+	}
+	if _, err := container.Detect(a.Runtime); err != nil {
+		e := diag.Errorf(diag.Pos{}, "", "%w; these functions need one:", err)
+		e.Hints = names
+		return e
+	}
+	return nil
+}

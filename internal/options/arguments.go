@@ -1,0 +1,30 @@
+package options
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Exactly returns an argument check whose failure is a usage error that says what is missing.
+func Exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return UsageError(fmt.Errorf("%s needs %s", cmd.CommandPath(), what))
+		}
+		return AtMost(n)(cmd, args)
+	}
+}
+
+// AtMost returns an argument check whose failure is a usage error.
+func AtMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		if n == 0 {
+			return UsageError(fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0]))
+		}
+		return UsageError(fmt.Errorf("%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]))
+	}
+}
