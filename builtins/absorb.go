@@ -59,7 +59,9 @@ func missing(list *krm.List, r *krm.Resource) error {
 	if slices.Contains(names, r.ID().Name) {
 		return err.Hint("there is one in another namespace or of another apiVersion")
 	}
-	err.Hints = append(err.Hints, diag.DidYouMean(r.ID().Name, names)...)
+	if err.Hints = diag.DidYouMean(r.ID().Name, names); err.Hints == nil {
+		err.Hint("behavior: create makes it; merge and replace change what resources, or generators of a base, have made")
+	}
 	return err
 }
 

@@ -69,7 +69,7 @@ func (t *PrefixSuffixTransformer) Transform(list *krm.List, warn Warn) error {
 
 func checkAffix(specs *FieldSpecs) error {
 	if specs == nil {
-		return notGiven("fieldSpecs are missing")
+		return advised(notGiven("fieldSpecs are missing"), "for names write fieldSpecs: [{path: metadata/name}], or use namePrefix and nameSuffix of the Kustomization")
 	}
 	return nil
 }

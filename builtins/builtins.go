@@ -22,11 +22,6 @@ import (
 // Warn is what a transformer tells of things that the user probably did not mean.
 type Warn = diag.Warn
 
-// A hint is the end of a warning that takes long to find. It is looked for when the message is formatted.
-type hint struct{ find func() string }
-
-func (h hint) String() string { return h.find() }
-
 // Env is what a built-in may use while it is configured.
 type Env struct {
 	// Read returns a file that the configuration names, subject to the load restrictions of the layer.

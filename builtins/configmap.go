@@ -6,8 +6,10 @@ package builtins
 import (
 	"encoding/base64"
 	"errors"
+	"slices"
 	"unicode/utf8"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -163,11 +165,26 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base yam
 		base = base.With("immutable", yaml.BoolValue(true))
 	}
 	pairs, err = a.load(env)
+	env.doubtKeys(pairs)
+	env.doubtNamespace(namespace)
+	if a.Options != nil {
+		env.doubtLabels(a.Options.Labels, "a label", true)
+		env.doubtLabels(a.Options.Annotations, "an annotation", false)
+	}
+	if b := a.Behavior; env.Warn != nil && b != "" && !slices.Contains(behaviors, b) {
+		w := diag.Errorf(diag.Pos{}, "", "behavior %q is unknown, and taken for create", b)
+		if w.Hints = diag.DidYouMean(b, behaviors); w.Hints == nil {
+			w.Hint("write create, merge or replace")
+		}
+		env.Warn(w)
+	}
 	if name == "" {
-		err = errors.Join(notGiven("name is missing"), err)
+		err = errors.Join(advised(notGiven("name is missing"), "add name: with the name of what is made"), err)
 	}
 	return base, pairs, err
 }
+
+var behaviors = []string{"create", "merge", "replace"}
 
 // state returns what is known of the result before its value.
 func (a *GeneratorArgs) state(env Env) generated {

@@ -67,9 +67,7 @@ metadata: {name: c}
 	rs[0].NeedsHash, rs[2].NeedsHash = true, true
 	list := krm.NewList(slices.Clone(rs)...)
 	var warnings []string
-	warn := func(_ diag.Code, format string, args ...any) {
-		warnings = append(warnings, fmt.Sprintf(format, args...))
-	}
+	warn := told(&warnings)
 	if err := new(HashTransformer).Transform(list, warn); err != nil {
 		t.Fatal(err)
 	}

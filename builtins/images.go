@@ -6,6 +6,7 @@ package builtins
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
@@ -64,18 +65,25 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	if !matched.Load() && warn != nil {
 		names := notes.names()
-		warn(diag.NoSuchImage, "no image named %q%s", t.ImageTag.Name, hint{func() string { return nearName(t.ImageTag.Name, names) }})
+		warn("no image named %q%s", t.ImageTag.Name, diag.Next(func() []string { return t.otherNames(names) }))
 	}
 	t.after.put(notes)
 	return nil
 }
 
-// nearName returns the end of a message that names what the user may have meant.
-func nearName(name string, candidates []string) string {
-	if near := diag.Nearest(name, candidates); name != "" && near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+// otherNames returns hints at the name that the user may have meant, of those that there are.
+func (t *ImageTagTransformer) otherNames(names []string) []string {
+	name := t.ImageTag.Name
+	if i := strings.IndexAny(name, ":@"); i > 0 && slices.Contains(names, name[:i]) {
+		return []string{fmt.Sprintf("write %q: the name of an image is without its tag and digest", name[:i])}
 	}
-	return ""
+	if near := diag.DidYouMean(name, names); near != nil {
+		return near
+	}
+	if len(names) == 0 {
+		return []string{"there are no images here: is the entry in the layer that has the resources?"}
+	}
+	return []string{"the images are: " + diag.Some(slices.Sorted(slices.Values(names)))}
 }
 
 // An imageUpdate is one run of a transformer over a list, or a part of it.

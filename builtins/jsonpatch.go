@@ -40,7 +40,7 @@ var errNoPath = diag.JSONPatchPath.Errorf("there is nothing at this path")
 
 // parseJSONPatch reads a patch in JSON, if text starts with a bracket, or YAML. Mistakes inside of operations show only
 // when the patch is applied: a patch that never meets a resource may have them.
-func parseJSONPatch(src *yaml.Source) (jsonPatch, error) {
+func parseJSONPatch(env Env, src *yaml.Source) (jsonPatch, error) {
 	var doc yaml.Value
 	var err error
 	if bytes.HasPrefix(src.Data, []byte("[")) {
@@ -52,13 +52,15 @@ func parseJSONPatch(src *yaml.Source) (jsonPatch, error) {
 		return nil, err
 	}
 	if doc.Type() != yaml.Seq && !doc.IsNull() {
-		return nil, diag.JSONPatchOperation.Errorf("a JSON patch is a list of operations, this is a %s", doc.Type())
+		return nil, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).
+			Hint("put a dash before each operation, as - {op: add, path: /spec/x, value: 1}")
 	}
 	patch := make(jsonPatch, 0, doc.Len())
 	var errs []error
 	for i, op := range doc.Items() {
 		if op.Type() != yaml.Map && !op.IsNull() {
-			errs = append(errs, diag.JSONPatchOperation.Errorf("operation %d must be a mapping, and is of type %s", i+1, op.Type()))
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s", i+1, op.Type()).
+				Hint("write it as {op: add, path: /spec/x, value: 1}"))
 		}
 		kind := op.Get("op")
 		if kind.Type() != yaml.String {
@@ -66,6 +68,11 @@ func parseJSONPatch(src *yaml.Source) (jsonPatch, error) {
 		}
 		value := rewritten(op.Get("value"))
 		patch = append(patch, jsonOp{kind.Text(), pointer(op, "path"), pointer(op, "from"), value, value.Size(yaml.MaxResource + 1)})
+	}
+	if env.Warn != nil && errs == nil {
+		for _, w := range patch.doubts(src, doc) {
+			env.Warn(w)
+		}
 	}
 	return patch, errors.Join(errs...)
 }
@@ -114,15 +121,17 @@ func fromJSON(x any) yaml.Value {
 
 // apply returns doc changed by all operations, doc itself if that changes nothing. The error names the operation that failed. It
 // wraps [diag.ErrLimit] if they add more than room bytes.
-func (p jsonPatch) apply(doc yaml.Value, room int) (yaml.Value, error) {
+func (p jsonPatch) apply(doc yaml.Value, room int, warn Warn) (yaml.Value, error) {
 	d := newDraft(doc)
 	for i := range p {
-		added, err := p[i].apply(d)
+		added, err := p[i].apply(d, warn)
 		if room -= added; room < 0 && err == nil {
 			err = errTooLarge()
 		}
 		if err != nil {
-			return yaml.Value{}, fmt.Errorf("operation %d (%s): %w", i+1, p[i].describe(), err)
+			e := diag.Errorf(diag.Pos{}, "", "operation %d (%s): %w", i+1, p[i].describe(), err)
+			e.Hints = append(e.Hints, p[i].advice(d.value(), err)...)
+			return yaml.Value{}, e
 		}
 	}
 	return d.finish(), nil
@@ -136,7 +145,7 @@ func (o *jsonOp) describe() string {
 }
 
 // apply changes doc and returns the size of what is added.
-func (o *jsonOp) apply(doc *draft) (added int, err error) {
+func (o *jsonOp) apply(doc *draft, warn Warn) (added int, err error) {
 	if o.path.err != nil {
 		return 0, o.path.err
 	}
@@ -153,7 +162,15 @@ func (o *jsonOp) apply(doc *draft) (added int, err error) {
 		if o.path.text == "" {
 			return o.size, replaceDocument(doc, value)
 		}
-		return o.size, doc.edit(path, func(in *draft, key string) error { return in.replace(key, value) })
+		return o.size, doc.edit(path, func(in *draft, key string) error {
+			in.open()
+			n := len(in.parts)
+			err := in.replace(key, value)
+			if err == nil && len(in.parts) > n {
+				o.missed(in, key, warn)
+			}
+			return err
+		})
 	case "test":
 		return 0, o.test(doc, path, value)
 	case "move", "copy":

@@ -8,11 +8,11 @@ import (
 
 func applyJSONText(t *testing.T, doc yaml.Value, patch string) (yaml.Value, error) {
 	t.Helper()
-	p, err := parseJSONPatch(&yaml.Source{Data: []byte(patch)})
+	p, err := parseJSONPatch(Env{}, &yaml.Source{Data: []byte(patch)})
 	if err != nil {
 		return yaml.Value{}, err
 	}
-	return p.apply(doc, yaml.MaxResource)
+	return p.apply(doc, yaml.MaxResource, func(string, ...any) {})
 }
 
 func TestJSONPatchErrorsNameTheOperation(t *testing.T) {
@@ -34,7 +34,7 @@ func TestJSONPatchErrorsNameTheOperation(t *testing.T) {
 		`[{"op": "remove", "path": "/a"}] x`:                          "found more text behind the JSON patch",
 		`[{"op": "add", "path": "/a/b/-3", "value": 1},{"op":"remove","path":"/a/b/-4"}]`: "operation 2 (remove /a/b/-4): index -4 is out of range",
 	} {
-		if _, err := applyJSONText(t, doc, patch); err == nil || err.Error() != want {
+		if _, err := applyJSONText(t, doc, patch); err == nil || said(err) != want {
 			t.Errorf("%s\ngot  %v\nwant %s", patch, err, want)
 		}
 	}

@@ -33,7 +33,7 @@ type keyValue struct {
 	key, value string
 	from       string
 	file       *yaml.Source // that value is all of, if it is
-	line       bool
+	pos        diag.Pos     // of the line of an env file that it stands on
 }
 
 // base64 returns the value as Secrets have it.
@@ -58,11 +58,11 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 	for i, text := range s.Literals {
 		key, value, ok := strings.Cut(text, "=")
 		if text == "" {
-			errs = append(errs, notGiven(fmt.Sprintf("literals[%d]: must not be empty", i)))
+			errs = append(errs, advised(notGiven(fmt.Sprintf("literals[%d]: must not be empty", i)), "write key=value, or remove the entry"))
 			continue
 		}
 		if !ok || key == "" {
-			errs = append(errs, diag.BadLiteral.Errorf("literals[%d]: must be of the form key=value", i))
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "literals[%d]: must be of the form key=value", i).Hint("an empty value is written key="))
 			continue
 		}
 		all = append(all, keyValue{key: key, value: unquote(value), from: fmt.Sprintf("literals[%d]", i)})
@@ -87,11 +87,11 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 func checkKeys(all []keyValue) (errs []error) {
 	seen := make(map[string]string, len(all))
 	for _, kv := range all {
-		if first, ok := seen[kv.key]; ok && kv.line {
-			errs = append(errs, diag.DuplicateKey.Errorf("%s: its key is already given by %s", kv.from, first))
+		if first, ok := seen[kv.key]; ok && kv.pos.Line > 0 {
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: its key is already given by %s", kv.from, first).Hint("remove one of them"))
 			continue
 		} else if ok {
-			errs = append(errs, diag.DuplicateKey.Errorf("%s: key %q is already given by %s", kv.from, kv.key, first))
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: key %q is already given by %s", kv.from, kv.key, first).Hint("remove one, or give it another key, for a file as key=path"))
 			continue
 		}
 		seen[kv.key] = kv.from
@@ -114,11 +114,11 @@ func parseFileSource(text string) (key, name string, err error) {
 	case !ok:
 		return path.Base(text), text, nil
 	case strings.Contains(name, "="):
-		return "", "", diag.BadFileArgument.Errorf("must be of the form path or key=path, with no further '='")
+		return "", "", advised(errors.New("must be of the form path or key=path, with no further '='"), "a file with = in its name cannot be used: rename it")
 	case key == "":
-		return "", "", diag.BadFileArgument.Errorf("no key before '='")
+		return "", "", advised(errors.New("no key before '='"), "write key=path, or the path alone")
 	case name == "":
-		return "", "", diag.BadFileArgument.Errorf("no path after '='")
+		return "", "", advised(errors.New("no path after '='"), "write key=path; a value itself stands in literals")
 	}
 	return key, name, nil
 }
@@ -154,7 +154,7 @@ func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 		if key == "" || key[0] == '#' {
 			continue
 		}
-		all = append(all, keyValue{key: key, value: value, from: pos.String(), line: true})
+		all = append(all, keyValue{key: key, value: value, from: pos.String(), pos: pos})
 	}
 	return all, nil
 }

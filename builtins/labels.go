@@ -21,7 +21,8 @@ type LabelTransformer struct {
 }
 
 // Configure never fails.
-func (t *LabelTransformer) Configure(Env) error {
+func (t *LabelTransformer) Configure(env Env) error {
+	env.doubtLabels(t.Labels, "a label", true)
 	t.entries = newEntries(t.Labels, t.FieldSpecs)
 	return nil
 }
@@ -38,7 +39,8 @@ type AnnotationsTransformer struct {
 }
 
 // Configure never fails.
-func (t *AnnotationsTransformer) Configure(Env) error {
+func (t *AnnotationsTransformer) Configure(env Env) error {
+	env.doubtLabels(t.Annotations, "an annotation", false)
 	t.entries = newEntries(t.Annotations, t.FieldSpecs)
 	return nil
 }

@@ -18,6 +18,11 @@ func (e notGiven) Kind() diag.Code { return diag.MissingField }
 // Missing returns an error for which [IsMissing] is true.
 func Missing(text string) error { return notGiven(text) }
 
+// advised returns err with a hint line.
+func advised(err error, hint string, args ...any) error {
+	return diag.Errorf(diag.Pos{}, "", "%w", err).Hint(hint, args...)
+}
+
 // IsMissing reports whether err says that something is not given at all. Who knows that a part of the configuration could not
 // be read knows why, and need not say so.
 func IsMissing(err error) bool {

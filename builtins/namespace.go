@@ -25,13 +25,14 @@ type NamespaceTransformer struct {
 }
 
 // Configure fails if SetRoleBindingSubjects is not one of its values.
-func (t *NamespaceTransformer) Configure(Env) error {
+func (t *NamespaceTransformer) Configure(env Env) error {
+	env.doubtNamespace(t.Metadata.Namespace)
 	switch t.SetRoleBindingSubjects {
 	case "":
 		t.SetRoleBindingSubjects = "defaultOnly"
 	case "defaultOnly", "allServiceAccounts", "none":
 	default:
-		return diag.BadValue.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects)
+		return advised(fmt.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects), "defaultOnly is what kustomize does without it")
 	}
 	return nil
 }

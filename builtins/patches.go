@@ -43,9 +43,9 @@ func (t *PatchTransformer) Configure(env Env) error {
 	err := t.Target.compileAs("target")
 	switch {
 	case t.Patch == "" && t.Path == "":
-		return errors.Join(notGiven("one of path and patch must be given"), err)
+		return errors.Join(advised(notGiven("one of path and patch must be given"), "path names a file, patch holds the text of the patch"), err)
 	case t.Patch != "" && t.Path != "":
-		return errors.Join(diag.Exclusive.Errorf("path and patch cannot both be given"), err)
+		return errors.Join(advised(errors.New("path and patch cannot both be given"), "remove one, or make two entries of them"), err)
 	case t.Patch != "":
 		return errors.Join(t.configure(env, &yaml.Source{Data: []byte(t.Patch)}), err)
 	}
@@ -79,25 +79,30 @@ func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	}
 	env.parsed(src)
 	if t.Target != nil && len(docs) > 1 {
-		return diag.PatchForm.Errorf("a patch with a target must be one document")
+		return advised(errors.New("a patch with a target must be one document"), "make an entry of each document, or remove the target: then each applies to the resource that it names")
 	}
 	var options PatchOptions
 	if t.Options != nil {
 		options = *t.Options
 	}
-	for _, r := range docs {
+	for i, r := range docs {
 		if err := checkMetadata(r); err != nil {
 			return err
 		}
-		t.merge = append(t.merge, newSMPatch(r, options, t.Target != nil))
+		p := newSMPatch(r, options, t.Target != nil)
+		p.src, p.doc = src, i
+		t.merge = append(t.merge, p)
 	}
 	return nil
 }
 
 // configureJSON reads a text that is no strategic merge patch because of mergeErr.
 func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr error) error {
+	if errors.Is(mergeErr, yaml.ErrConflict) {
+		return mergeErr
+	}
 	var err error
-	if t.json, err = parseJSONPatch(src); err != nil {
+	if t.json, err = parseJSONPatch(env, src); err != nil {
 		if text := strings.TrimSpace(string(src.Data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "---") {
 			mergeErr = err
 		}
@@ -105,7 +110,7 @@ func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr err
 	}
 	env.parsed(src)
 	if t.Target == nil {
-		return diag.PatchForm.Errorf("a JSON patch needs a target")
+		return advised(errors.New("a JSON patch needs a target"), "add target: with kind and name of what it changes")
 	}
 	return nil
 }
@@ -136,6 +141,9 @@ func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 
 func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, warn Warn) error {
 	anyChanged, anyDeleted := false, false
+	if len(found) > 0 {
+		p.doubts(kinds, list.At(found[0]), warn) // nearly always alike for the others, which may be many
+	}
 	for _, i := range found {
 		changed, deleted, err := p.applyTo(kinds, list, i, true)
 		if err == nil {
@@ -147,7 +155,7 @@ func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, w
 		anyChanged, anyDeleted = anyChanged || changed, anyDeleted || deleted
 	}
 	if len(found) > 0 && !anyChanged {
-		warn(diag.PatchChangesNothing, "the patch changes nothing")
+		warn("the patch changes nothing%s", nothingChanged)
 	}
 	if anyDeleted {
 		sweep(list)
@@ -162,12 +170,13 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 		if err != nil {
 			return err
 		}
+		p.doubts(kinds, list.At(i), warn)
 		changed, deleted, err := p.applyTo(kinds, list, i, toSet)
 		if err != nil {
 			return err
 		}
 		if !changed {
-			warn(diag.PatchChangesNothing, "the patch for %s changes nothing", p.id)
+			warn("the patch for %s changes nothing%s", p.id, nothingChanged)
 		}
 		if deleted {
 			sweep(list)
@@ -179,6 +188,11 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 		}
 	}
 	return nil
+}
+
+// nothingChanged is what to do about a patch that changes nothing.
+var nothingChanged diag.Next = func() []string {
+	return []string{"what it says is there already: remove it, or what it should change is said elsewhere"}
 }
 
 // PatchStrategicMergeTransformer applies strategic merge patches (`patchesStrategicMerge:`).
@@ -203,21 +217,21 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	}
 	var errs []error
 	for i, path := range t.Paths {
-		docs, err := readInline(env, path)
+		patches, err := readInline(env, path)
 		if err != nil && !strings.Contains(path, "\n") { // it is no patch, so it should be a file
-			docs, err = readDocuments(env, path)
+			patches, err = readPatches(env, path)
 		}
 		label := ""
 		if len(t.Paths) > 1 {
 			label = fmt.Sprintf("paths[%d]", i)
 		}
 		errs = append(errs, labelled(label, err))
-		t.add(docs)
+		t.merge = append(t.merge, patches...)
 	}
 	if t.Patches != "" {
-		docs, err := readInline(env, t.Patches)
+		patches, err := readInline(env, t.Patches)
 		errs = append(errs, labelled("patches", err))
-		t.add(docs)
+		t.merge = append(t.merge, patches...)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -228,33 +242,30 @@ func (t *PatchStrategicMergeTransformer) Configure(env Env) error {
 	return nil
 }
 
-func readDocuments(env Env, path string) ([]*krm.Resource, error) {
+func readPatches(env Env, path string) ([]*smPatch, error) {
 	src, err := env.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	return documentsOf(env, src)
+	return patchesOf(env, src)
 }
 
-func readInline(env Env, text string) ([]*krm.Resource, error) {
-	return documentsOf(env, &yaml.Source{Data: []byte(text)})
+func readInline(env Env, text string) ([]*smPatch, error) {
+	return patchesOf(env, &yaml.Source{Data: []byte(text)})
 }
 
-func documentsOf(env Env, src *yaml.Source) ([]*krm.Resource, error) {
+func patchesOf(env Env, src *yaml.Source) (patches []*smPatch, _ error) {
 	docs, err := krm.Patches(src, env.Schema)
 	if err == nil {
 		env.parsed(src)
 	}
-	for _, r := range docs {
+	for i, r := range docs {
 		err = errors.Join(err, checkMetadata(r))
+		p := newSMPatch(r, PatchOptions{}, true)
+		p.src, p.doc = src, i
+		patches = append(patches, p)
 	}
-	return docs, err
-}
-
-func (t *PatchStrategicMergeTransformer) add(docs []*krm.Resource) {
-	for _, r := range docs {
-		t.merge = append(t.merge, newSMPatch(r, PatchOptions{}, true))
-	}
+	return patches, err
 }
 
 // Transform applies the patches. It is an error if one has no resource or several.
@@ -277,7 +288,7 @@ type PatchJson6902Transformer struct {
 func (t *PatchJson6902Transformer) Configure(env Env) error {
 	err := t.Target.compileAs("target")
 	if t.Target == nil || t.Target.Name == "" {
-		err = errors.Join(notGiven("the target must have a name"), err)
+		err = errors.Join(advised(notGiven("the target must have a name"), "use patches, whose target may select by kind or labels alone"), err)
 	}
 	return errors.Join(err, t.read(env))
 }
@@ -286,20 +297,20 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	src := &yaml.Source{Data: []byte(t.JsonOp)}
 	switch {
 	case t.Path == "" && t.JsonOp == "":
-		return notGiven("one of path and jsonOp must be given")
+		return advised(notGiven("one of path and jsonOp must be given"), "path names a file, jsonOp holds the text of the patch")
 	case t.Path != "" && t.JsonOp != "":
-		return diag.Exclusive.Errorf("path and jsonOp cannot both be given")
+		return advised(errors.New("path and jsonOp cannot both be given"), "remove one, or make two entries of them")
 	case t.Path != "":
 		if src, err = readPatch(env, t.Path, t.Target); err != nil {
 			return err
 		}
 	}
-	if t.patch, err = parseJSONPatch(src); err != nil {
+	if t.patch, err = parseJSONPatch(env, src); err != nil {
 		return err
 	}
 	env.parsed(src)
 	if len(t.patch) == 0 {
-		return diag.PatchForm.Errorf("the patch is empty")
+		return advised(errors.New("the patch is empty"), "write operations, as - {op: add, path: /spec/x, value: 1}, or remove the entry")
 	}
 	return nil
 }

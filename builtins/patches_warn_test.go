@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,9 +22,7 @@ func transform(t *testing.T, step Transformer, text string) (*krm.List, []string
 	}
 	list := krm.NewList(rs...)
 	var warnings []string
-	err = step.Transform(list, func(_ diag.Code, format string, args ...any) {
-		warnings = append(warnings, fmt.Sprintf(format, args...))
-	})
+	err = step.Transform(list, told(&warnings))
 	return list, warnings, err
 }
 
@@ -88,7 +85,7 @@ func TestPatchErrors(t *testing.T) {
 		{&PatchJson6902Transformer{Target: &Selector{Name: "a"}}, "one of path and jsonOp must be given"},
 	} {
 		_, _, err := transform(t, tc.step, twoMaps)
-		if got := fmt.Sprint(err); got != tc.want && (tc.want != "" || err != nil) {
+		if !says(err, tc.want) && (tc.want != "" || err != nil) {
 			t.Errorf("%+v:\ngot  %v\nwant %s", tc.step, err, tc.want)
 		}
 	}

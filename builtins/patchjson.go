@@ -29,7 +29,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		r := list.At(i)
 		c := r.Copy()
 		c.Unlink() // kustomize makes a new object from the patched JSON
-		v, err := patchObject(patch, c, remember)
+		v, err := patchObject(patch, c, remember, warn)
 		if err != nil {
 			return resourceError(r, err)
 		}
@@ -47,14 +47,14 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		}
 	}
 	if !anyChanged {
-		warn(diag.PatchChangesNothing, "the patch changes nothing")
+		warn("the patch changes nothing%s", nothingChanged)
 	}
 	return nil
 }
 
 // patchObject returns the patched object of r. If the patch removes all annotations, r loses its provenance: it is the one
 // thing that kustomize keeps in annotations without saving it from the patch.
-func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, error) {
+func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn) (yaml.Value, error) {
 	v := r.Value()
 	tracked := r.Origin != nil && v.Get("metadata").Type() == yaml.Map
 	if tracked {
@@ -69,7 +69,7 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool) (yaml.Value, e
 		v = rewrittenIn(v, before, false) // some values are others in this place than in another
 		before = v
 	}
-	v, err := patch.apply(v, r.Room())
+	v, err := patch.apply(v, r.Room(), warn)
 	if err != nil {
 		return v, err
 	}

@@ -109,7 +109,7 @@ func (t *ReplacementTransformer) Configure(env Env) error {
 			continue
 		}
 		if r.Source != nil || len(r.Targets) != 0 {
-			errs = append(errs, labelled(label, diag.Exclusive.Errorf("path and an inline replacement exclude each other")))
+			errs = append(errs, labelled(label, advised(errors.New("path and an inline replacement exclude each other"), "make two entries of them")))
 			continue
 		}
 		errs = append(errs, labelled(label, t.addFile(env, r.Path, paths)))
@@ -173,9 +173,9 @@ func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 	var errs []error
 	switch {
 	case r.Source == nil && r.SourceValue == nil:
-		errs = append(errs, notGiven("source is missing"))
+		errs = append(errs, advised(notGiven("source is missing"), "add source: with kind and name of the resource that has the value, or sourceValue: with the value itself"))
 	case r.Source != nil && r.SourceValue != nil:
-		errs = append(errs, diag.Exclusive.Errorf("source and sourceValue exclude each other"))
+		errs = append(errs, advised(errors.New("source and sourceValue exclude each other"), "remove one of them"))
 	case r.Source != nil:
 		c.source = r.Source
 		c.field = paths.of(orDefault(r.Source.FieldPath))
@@ -183,7 +183,7 @@ func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 		c.value = constantValue(*r.SourceValue)
 	}
 	if r.Targets == nil {
-		errs = append(errs, notGiven("targets are missing"))
+		errs = append(errs, advised(notGiven("targets are missing"), "add targets: - {select: {kind: Deployment}, fieldPaths: [metadata.name]}"))
 	}
 	for i, t := range r.Targets {
 		compiled, err := t.compile(paths)
@@ -205,7 +205,7 @@ func orDefault(path string) string {
 func (t *ReplacementTarget) compile(paths fieldPaths) (replacementTarget, error) {
 	var c replacementTarget
 	if t == nil || t.Select == nil {
-		return c, notGiven("select is missing: it says which resources to change")
+		return c, advised(notGiven("select is missing: it says which resources to change"), "add select: {kind: Deployment, name: web}")
 	}
 	sel := *t.Select
 	var errs []error

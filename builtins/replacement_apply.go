@@ -144,7 +144,9 @@ func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
 		return sourceValue{}, diag.ReplacementSourceField.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err)
 	}
 	if v.IsEmpty() {
-		return sourceValue{}, diag.ReplacementSourceField.Errorf("source %s: field %q is missing or empty", res.ID(), r.field.text)
+		err := diag.Errorf(diag.Pos{}, "", "source %s: field %q is missing or empty", res.ID(), r.field.text)
+		err.Hints = r.field.advice(res.Value())
+		return sourceValue{}, err
 	}
 	x, err := (sourceValue{Value: v}).part(r.source.Options)
 	if err != nil {
@@ -161,8 +163,8 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 			continue
 		}
 		if at >= 0 {
-			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).With(diag.SeveralReplacementSources).
-				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos)))
+			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).
+				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos))).Hint("add the kind, name or namespace of the one that is meant")
 		}
 		at = pos
 	}
@@ -173,9 +175,24 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 		} else {
 			err.Hints = diag.DidYouMean(s.Kind, kindsOf(list))
 		}
+		if err.Hints == nil {
+			err.Hints = s.candidates(list)
+		}
 		return 0, err
 	}
 	return at, nil
+}
+
+// candidates returns a hint at the resources that a source could be: those of its kind, or else all kinds.
+func (s *ReplacementSource) candidates(list *krm.List) []string {
+	if list.Len() == 0 {
+		return []string{"there are no resources at this step"}
+	}
+	if names := s.otherNames(list); names != nil {
+		return []string{"what it could be is called: " + diag.Some(names)}
+	}
+	kinds := slices.Sorted(slices.Values(kindsOf(list)))
+	return []string{"the kinds are: " + diag.Some(slices.Compact(kinds))}
 }
 
 // otherNames returns the names of the resources that s would select if it gave no name.

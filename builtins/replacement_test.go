@@ -31,9 +31,7 @@ func replace(t testing.TB, list *krm.List, config string, files map[string]strin
 	if err := tr.Configure(fileEnv(files)); err != nil {
 		return nil, err
 	}
-	err = tr.Transform(list, func(_ diag.Code, format string, args ...any) {
-		warnings = append(warnings, fmt.Sprintf(format, args...))
-	})
+	err = tr.Transform(list, told(&warnings))
 	return warnings, err
 }
 
@@ -210,7 +208,7 @@ spec: {port: 80, ports: [1]}
 		{"source: {name: web}\n  targets: [null]", "targets[0]: select is missing: it says which resources to change"},
 		{"source: {name: web}\n  targets: [{select: {name: '('}}]", "targets[0]: select.name: no regular expression: missing closing ): `(`"},
 		{"source: {name: web}\n  targets: [{select: {name: a}, reject: [{kind: '('}]}]", "targets[0]: reject[0].kind: no regular expression: missing closing ): `(`"},
-		{"source: {name: settings}\n  targets: []", "source: settings metadata.name selects more than one resource\n  v1 ConfigMap a/settings (r.yaml:2)\n  v1 ConfigMap b/settings (r.yaml:7)"},
+		{"source: {name: settings}\n  targets: []", "source: settings metadata.name selects more than one resource\n  v1 ConfigMap a/settings (r.yaml:2)\n  v1 ConfigMap b/settings (r.yaml:7)\n  add the kind, name or namespace of the one that is meant"},
 		{"source: {name: setings}\n  targets: []", "source: setings metadata.name selects nothing\n  did you mean \"settings\"?"},
 		{"source: {name: settings, namespace: a, fieldPath: data.hots}\n  targets: []", `source v1 ConfigMap a/settings: field "data.hots" is missing or empty`},
 		{"source: {name: settings, namespace: a, fieldPath: 'data.*'}\n  targets: []", `source v1 ConfigMap a/settings: field "data.*": * is not possible in the field path of a source`},
@@ -226,7 +224,7 @@ spec: {port: 80, ports: [1]}
 			"text.yaml":     "text",
 			"nosource.yaml": "[{source: {name: web}, targets: []}, {targets: []}]",
 		})
-		if err == nil || err.Error() != test.want {
+		if err == nil || !says(err, test.want) {
 			t.Errorf("%s:\n got %v\nwant %s", test.config, err, test.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {

@@ -30,7 +30,8 @@ func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 	}
 	parts := strings.Split(v.Text(), opts.Delimiter)
 	if opts.Index < 0 || opts.Index >= len(parts) {
-		return v, diag.ReplacementOptions.Errorf("options.index is %d, but the value has %d parts", opts.Index, len(parts))
+		return v, diag.Errorf(diag.Pos{}, "", "options.index is %d, but the value has %d parts", opts.Index, len(parts)).
+			Hint("parts are counted from 0: the last one is %d; the delimiter is %q", len(parts)-1, opts.Delimiter)
 	}
 	text := parts[opts.Index]
 	if x, ok := withText(v.Value, text); ok {
@@ -89,7 +90,11 @@ func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost b
 	case err != nil:
 		return v, false, diag.ReplacementTargetField.Errorf("%s %q: %w", problem, path.text, err)
 	case count == 0:
-		return v, false, diag.ReplacementTargetField.Errorf("%s %q", problem, path.text)
+		err := diag.Errorf(diag.Pos{}, "", "%s %q", problem, path.text)
+		if err.Hints = path.advice(v); !c.opts.Create {
+			err.Hint("to make the field, set options.create: true")
+		}
+		return v, false, err
 	}
 	return edited, count == e.lost, nil
 }

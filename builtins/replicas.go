@@ -72,7 +72,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		return t.notFound(list)
 	}
 	if !set && warn != nil {
-		warn(diag.NoReplicas, "replicas of %q: the resource has no such field", t.Replica.Name)
+		warn("replicas of %q: the resource has no such field%s", t.Replica.Name, diag.Next(func() []string { return []string{"remove the entry, or patch the field that counts them"} }))
 	}
 	return nil
 }
@@ -99,8 +99,14 @@ func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
 			names = append(names, r.ID().Name, r.OrigID().Name)
 		}
 	}
-	return &diag.Error{
+	e := &diag.Error{
 		Msg:   fmt.Sprintf("no resource named %q has replicas (kinds that can have them: %s)", t.Replica.Name, strings.Join(kinds, ", ")),
 		Hints: diag.DidYouMean(t.Replica.Name, names),
 	}
+	if e.Hints == nil && len(names) > 0 {
+		return e.Hint("what has replicas is called: %s", diag.Some(slices.Compact(slices.Sorted(slices.Values(names)))))
+	} else if e.Hints == nil {
+		return e.Hint("nothing here has them: is the entry in the layer that has the resource?")
+	}
+	return e
 }

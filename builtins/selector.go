@@ -55,10 +55,10 @@ func (s *Selector) Compile() error {
 		}
 	}
 	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
-		s.labelErr = diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr)
+		s.labelErr = advised(fmt.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm)
 	}
 	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
-		s.annotationErr = diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr)
+		s.annotationErr = advised(fmt.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm)
 	}
 	return errors.Join(errs...)
 }
@@ -133,12 +133,14 @@ func (s *Selector) Select(list *krm.List) ([]int, error) {
 	return found, nil
 }
 
-// near returns the end of a message about a selector that selects nothing: what the user may have meant.
-func (s *Selector) near(list *krm.List) hint {
-	return hint{func() string { return s.nearName(list) }}
+const selectorForm = "it is written as key=value, key!=value, key in (a,b) or key, separated by commas"
+
+// near returns the hints of a message about a selector that selects nothing: what the user may have meant.
+func (s *Selector) near(list *krm.List) diag.Next {
+	return func() []string { return s.otherNames(list) }
 }
 
-func (s *Selector) nearName(list *krm.List) string {
+func (s *Selector) otherNames(list *krm.List) []string {
 	var kinds, names []string
 	rest := *s
 	rest.name = pattern{any: true}
@@ -151,10 +153,21 @@ func (s *Selector) nearName(list *krm.List) string {
 			kinds = append(kinds, id.Kind)
 		}
 	}
+	near := diag.DidYouMean(s.name.literal, names)
 	if names == nil {
-		return nearName(s.kind.literal, kinds)
+		near = diag.DidYouMean(s.kind.literal, kinds)
 	}
-	return nearName(s.name.literal, names)
+	switch {
+	case near != nil:
+		return near
+	case list.Len() == 0:
+		return []string{"there are no resources at this step"}
+	case names != nil && s.Name != "":
+		return []string{"it selects by the name that a resource has at this step, or had before: " + diag.Some(names)}
+	case s.Kind != "" && len(kinds) == len(kindsOf(list)):
+		return []string{"the kinds are: " + diag.Some(slices.Sorted(slices.Values(kinds)))}
+	}
+	return []string{"remove it, or change what it selects"}
 }
 
 // String returns the conditions as messages show them.
@@ -202,7 +215,7 @@ func compilePattern(text string) (pattern, error) {
 
 // patternError says what is wrong with a regular expression.
 func patternError(err error) error {
-	return diag.BadSelector.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	return advised(fmt.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "any text is .*, and a backslash makes a sign mean itself")
 }
 
 func (p *pattern) match(text string) bool {

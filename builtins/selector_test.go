@@ -72,7 +72,7 @@ func TestSelectorMatch(t *testing.T) {
 
 func TestSelectorErrors(t *testing.T) {
 	bad := Selector{Name: "a(b"}
-	if err := bad.Compile(); err == nil || err.Error() != "name: no regular expression: missing closing ): `a(b`" {
+	if err := bad.Compile(); err == nil || said(err) != "name: no regular expression: missing closing ): `a(b`" {
 		t.Errorf("got %v", err)
 	}
 	bad = Selector{LabelSelector: "a in b"}

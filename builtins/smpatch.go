@@ -4,6 +4,7 @@ package builtins
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -15,6 +16,8 @@ import (
 type smPatch struct {
 	id         krm.ID
 	pos        diag.Pos
+	src        *yaml.Source // the text of the patch, which is document doc of it
+	doc        int
 	value      yaml.Value
 	allowName  bool // the patch may rename
 	allowKind  bool // the patch may change the kind
@@ -184,8 +187,10 @@ func (p *smPatch) target(list *krm.List) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		err := diag.Errorf(p.pos, "", "no resource matches the patch for %s", p.id).With(diag.NoPatchTarget)
-		err.Hints = p.near(list)
+		err := diag.Errorf(p.pos, "", "no resource matches the patch for %s", p.id)
+		if err.Hints = p.near(list); err.Hints == nil {
+			err.Hints = p.others(list)
+		}
 		return 0, err
 	}
 	err := diag.Errorf(p.pos, "", "several resources match the patch for %s", p.id).With(diag.SeveralPatchTargets)
@@ -193,6 +198,25 @@ func (p *smPatch) target(list *krm.List) (int, error) {
 		err.Hint("%s is or was called that", list.At(i).ID())
 	}
 	return 0, err
+}
+
+// others returns a hint at what a patch could be for: names of its kind, or kinds of its name.
+func (p *smPatch) others(list *krm.List) []string {
+	names, kinds := namesOf(p.id.Kind, list), []string(nil)
+	for _, r := range list.All() {
+		if id := r.ID(); id.Name == p.id.Name {
+			kinds = append(kinds, describe(r))
+		}
+	}
+	switch {
+	case list.Len() == 0:
+		return []string{"there are no resources at this step"}
+	case kinds != nil:
+		return []string{"of this name there is: " + diag.Some(kinds)}
+	case names != nil:
+		return []string{fmt.Sprintf("a patch names what it changes as it is called at this step; of the kind %s there is: %s", p.id.Kind, diag.Some(names))}
+	}
+	return []string{"the kinds are: " + diag.Some(slices.Compact(slices.Sorted(slices.Values(kindsOf(list)))))}
 }
 
 // near returns hints at resources that the user may have meant: of the same kind and name in other namespaces and

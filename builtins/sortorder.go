@@ -43,11 +43,11 @@ func (o *SortOptions) Validate() error {
 	case o == nil || o.Order == "legacy":
 		return nil
 	case o.Order == "":
-		return notGiven(`sortOptions.order must be legacy or fifo, not ""`)
+		return advised(notGiven(`order must be legacy or fifo, not ""`), "legacy sorts by kind and name, fifo keeps the order in which resources are loaded")
 	case o.Order != "fifo":
-		return diag.SortOrder.Errorf("sortOptions.order must be legacy or fifo, not %q", o.Order)
+		return advised(fmt.Errorf("order must be legacy or fifo, not %q", o.Order), "legacy sorts by kind and name, fifo keeps the order in which resources are loaded")
 	case o.LegacySortOptions != nil:
-		return diag.SortOrder.Errorf("sortOptions.legacySortOptions is set, but sortOptions.order is fifo")
+		return advised(errors.New("legacySortOptions is set, but order is fifo"), "write order: legacy, or remove legacySortOptions")
 	}
 	return nil
 }

@@ -99,11 +99,11 @@ func TestSortOptionsErrors(t *testing.T) {
 		{nil, ""},
 		{&SortOptions{Order: "fifo"}, ""},
 		{&SortOptions{Order: "legacy", LegacySortOptions: &LegacySortOptions{}}, ""},
-		{&SortOptions{}, `sortOptions.order must be legacy or fifo, not ""`},
-		{&SortOptions{Order: "fifo", LegacySortOptions: &LegacySortOptions{}}, "sortOptions.legacySortOptions is set, but sortOptions.order is fifo"},
+		{&SortOptions{}, `order must be legacy or fifo, not ""`},
+		{&SortOptions{Order: "fifo", LegacySortOptions: &LegacySortOptions{}}, "legacySortOptions is set, but order is fifo"},
 	} {
 		err := (&SortOrderTransformer{test.options}).Configure(Env{})
-		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+		if (err == nil) != (test.want == "") || err != nil && said(err) != test.want {
 			t.Errorf("%+v: error %v, want %q", test.options, err, test.want)
 		}
 	}

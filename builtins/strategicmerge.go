@@ -89,7 +89,7 @@ func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error
 	case patch.IsNull():
 		return yaml.Value{}, nil
 	case shape(dest) != shape(patch):
-		return yaml.Value{}, diag.PatchTypes.Errorf("%s cannot take the place of %s", patch.Type().Article(), dest.Type().Article())
+		return yaml.Value{}, advised(fmt.Errorf("%s cannot take the place of %s", patch.Type().Article(), dest.Type().Article()), "%s", otherShape(dest))
 	case dest.Type() == yaml.Map:
 		v, err := m.mergeMap(dest, patch, m.node(n, dest, patch))
 		return v.WithStyleOf(keepsStyle(dest, patch)), err
@@ -98,6 +98,17 @@ func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error
 		return orSame(v.WithStyleOf(keepsStyle(dest, patch)), dest), err
 	}
 	return mergeScalar(dest, patch), nil
+}
+
+// otherShape says how a patch for what is there is written.
+func otherShape(dest yaml.Value) string {
+	switch dest.Type() {
+	case yaml.Seq:
+		return "write a list: a dash before each item"
+	case yaml.Map:
+		return "write a mapping: key: value"
+	}
+	return "write a single value"
 }
 
 // keepsStyle returns which of a mapping or list and its patch decides whether the result is in brackets.

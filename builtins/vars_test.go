@@ -111,7 +111,7 @@ func TestVarSetMerge(t *testing.T) {
 	if err != nil || a[0].Name != "A" || a[1].Name != "B" {
 		t.Errorf("%v %v", a, err)
 	}
-	if _, err := a.Merge([]Var{{Name: "C"}, {Name: "B"}}); err == nil || err.Error() != `var "B" is defined twice` {
+	if _, err := a.Merge([]Var{{Name: "C"}, {Name: "B"}}); err == nil || said(err) != `var "B" is defined twice` {
 		t.Errorf("error %v", err)
 	}
 	if _, err := a.Merge([]Var{{Name: "C"}, {Name: "C"}}); err == nil {
@@ -159,9 +159,7 @@ spec:
 		t.Fatal(err)
 	}
 	var warnings []string
-	warn := func(_ diag.Code, format string, args ...any) {
-		warnings = append(warnings, fmt.Sprintf(format, args...))
-	}
+	warn := told(&warnings)
 	specs := NewFieldSpecs(FieldSpec{Kind: "Pod", Path: "spec/containers/args"}, FieldSpec{Path: "spec/containers/env/value"})
 	if err := ResolveVars(list, vars, specs, warn); err != nil {
 		t.Fatal(err)
@@ -187,7 +185,7 @@ spec:
 	if got := render(t, list.At(1)); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if !slices.Equal(warnings, []string{"well-defined vars that were never replaced: MAP,UNUSED"}) {
+	if !slices.Equal(warnings, []string{`var "MAP" is used nowhere`, `var "UNUSED" is used nowhere`}) {
 		t.Errorf("warnings %q", warnings)
 	}
 	if pod.Value().At("spec", "containers").Items()[0].Get("args").Items()[0].Text() != "--name=$(NAME)" {
@@ -214,7 +212,7 @@ func TestVarErrors(t *testing.T) {
 		{Var{Name: "W", ObjRef: x}, `var "W": there is no resource v1 X n2/a`},
 		{Var{Name: "V", FieldRef: VarFieldRef{"spec.x"}}, `var "V": field "spec.x" of v1 X n2/a: not found`},
 	} {
-		if err := ResolveVars(list, VarSet{test.v}, nil, noWarn); err == nil || err.Error() != test.want {
+		if err := ResolveVars(list, VarSet{test.v}, nil, noWarn); err == nil || said(err) != test.want {
 			t.Errorf("error %q, want %q", err, test.want)
 		}
 	}

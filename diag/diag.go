@@ -32,12 +32,19 @@ type Error struct {
 	Err   error    // what caused it, for errors.Is and errors.As; its text is already in Msg
 }
 
-// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own, and so does their kind.
+// Next is an operand of [Errorf] or [Warn] that adds hint lines and no text: with %s at the end of the format. It is called when the
+// message is made, so it may take long.
+type Next func() []string
+
+func (Next) String() string { return "" }
+
+// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own.
 func Errorf(pos Pos, field, format string, args ...any) *Error {
 	e := &Error{Pos: pos, Field: field}
 	for i, arg := range args {
-		if err, ok := arg.(error); ok {
-			e.With(CodeOf(err))
+		if next, ok := arg.(Next); ok {
+			e.Hints = append(e.Hints, next()...)
+		} else if err, ok := arg.(error); ok {
 			if text, hints := Parts(err); hints != nil {
 				args[i] = withoutHints{err, text}
 				e.Hints = append(e.Hints, hints...)
@@ -172,7 +179,7 @@ const (
 // Nearest returns the candidate that s is most likely a misspelling of, "" if none is near. It gives up when it has looked at
 // some thousand candidates that are alike.
 func Nearest(s string, candidates []string) string {
-	if len(s) > maxNearName {
+	if len(s) > maxNearName || len(s) == 1 {
 		return ""
 	}
 	best, bestDist := "", max(1, len(s)/3)+1
@@ -191,6 +198,12 @@ func Nearest(s string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// Near reports whether no more than most letters must be changed to make b of a; the case of letters does not count.
+func Near(a, b string, most int) bool {
+	d, _ := editDistance(strings.ToLower(a), strings.ToLower(b), most+1)
+	return d <= most
 }
 
 // DidYouMean returns a hint line for a near name, nil if there is none: append it to [Error.Hints].

@@ -92,6 +92,17 @@ func (o Origin) Field() string {
 	return o.Source.Field(o.Path)
 }
 
+// Warning returns what a step tells of itself, with the place of its configuration. An operand that is wrapped with %w and has a place of
+// its own gives that.
+func (o Origin) Warning(format string, args ...any) *diag.Error {
+	w := diag.Errorf(diag.Pos{}, "", format, args...)
+	if at, ok := w.Err.(*diag.Error); ok && at.Pos.File != "" {
+		return at
+	}
+	w.Pos, w.Field = o.Pos(), o.Field()
+	return w
+}
+
 // A Root is a result that was asked for.
 type Root struct {
 	// Dir is the directory as the user named it, without credentials.

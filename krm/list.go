@@ -136,12 +136,23 @@ type DuplicateError struct {
 	First, Second diag.Pos
 }
 
-func (e *DuplicateError) Error() string {
-	msg := fmt.Sprintf("duplicate resource %s", e.ID)
+func (e *DuplicateError) Error() string { return e.Diag().Error() }
+
+// Diag returns the error with hints.
+func (e *DuplicateError) Diag() *diag.Error {
+	d := diag.Errorf(diag.Pos{}, "", "duplicate resource %s", e.ID)
 	if e.First.File != "" {
-		msg += fmt.Sprintf(" (already at %s)", e.First)
+		d.Msg += fmt.Sprintf(" (already at %s)", e.First)
 	}
-	return msg
+	switch {
+	case e.Second.File == "":
+		d.Hint("give one of them another name or namespace, or remove it")
+	case e.First == e.Second:
+		d.Hint("it comes in twice: name the file, or the layer that has it, once, or give each layer a namePrefix or namespace of its own")
+	default:
+		d.Hint("the other one is at %s: remove one, give it another name or namespace, or make a patch of it", e.Second)
+	}
+	return d
 }
 
 // Kind says which kind of message it is: see [diag.CodeOf].

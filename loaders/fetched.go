@@ -252,7 +252,7 @@ func (l *Local) treeDir(t *fetchedTree, abs, as string) (*Dir, error) {
 	case info.Mode()&fs.ModeIrregular != 0:
 		return nil, t.error(cache.ErrAbsent, place, as)
 	case !info.IsDir():
-		return nil, diag.NotAFile.Errorf("%q is not a directory", diag.Redact(as))
+		return nil, notDir(as)
 	}
 	return &Dir{Real: t.abs(real), Name: l.name(t.abs(real)), tree: t}, nil
 }

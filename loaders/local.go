@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -198,7 +197,7 @@ func (l *Local) dir(abs, as string) (*Dir, error) {
 			return nil, pathError(err, as, abs)
 		}
 		if !info.IsDir() {
-			return nil, diag.NotAFile.Errorf("%q is not a directory", diag.Redact(as))
+			return nil, notDir(as)
 		}
 		l.mu.Lock()
 		l.dirs[abs] = real
@@ -238,71 +237,6 @@ func (l *Local) name(real string) string {
 		return real
 	}
 	return l.Name(real)
-}
-
-// A NotFoundError says that a path does not exist.
-type NotFoundError struct {
-	Path string
-	// abs is where it is, in fs if that is set. Empty means that nobody knows.
-	abs string
-	fs  fs.FS
-}
-
-func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", diag.Redact(e.Path)) }
-
-// Kind says which kind of message it is: see [diag.CodeOf].
-func (e *NotFoundError) Kind() diag.Code { return diag.NoSuchFile }
-
-// Is makes it one of [fs.ErrNotExist].
-func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
-
-// Hints returns the line that suggests a similar name, if there is one.
-func (e *NotFoundError) Hints() []string {
-	if near := diag.Nearest(filepath.Base(e.abs), e.siblings()); near != "" {
-		return []string{fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(e.Path), near))}
-	}
-	return nil
-}
-
-// siblings returns the names in the directory that does not have it.
-func (e *NotFoundError) siblings() (names []string) {
-	if e.abs == "" {
-		return nil
-	}
-	if e.fs != nil {
-		list, _ := fs.ReadDir(e.fs, path.Dir(e.abs)) // what can be had
-		for _, d := range list {
-			names = append(names, d.Name())
-		}
-		return names
-	}
-	f, err := os.Open(filepath.Dir(e.abs))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	names, _ = f.Readdirnames(10_000)
-	return names
-}
-
-// A RestrictedError says that a file lies outside the directory that its layer may read.
-type RestrictedError struct {
-	Path, Target, Root string
-}
-
-func (e *RestrictedError) Error() string {
-	if e.Target != "" {
-		return fmt.Sprintf("%q is a symbolic link to %q, which is outside the directory %q", diag.Redact(e.Path), e.Target, e.Root)
-	}
-	return fmt.Sprintf("%q is outside the directory %q", diag.Redact(e.Path), e.Root)
-}
-
-// Kind says which kind of message it is: see [diag.CodeOf].
-func (e *RestrictedError) Kind() diag.Code { return diag.OutsideDirectory }
-
-// Hints returns the line that names the flag which lifts the restriction.
-func (e *RestrictedError) Hints() []string {
-	return []string{"a layer may only read files in or below its own directory; --load-restrictor LoadRestrictionsNone lifts this"}
 }
 
 // IsDir reports whether path, relative to d, exists and is a directory.

@@ -207,9 +207,7 @@ func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document
 	}
 	lists, changed, failed, err := eval.Fold(s.c.ctx, g, func(n *graph.Node) diag.Warn {
 		s.progress(n.Origin)
-		return func(code diag.Code, format string, args ...any) {
-			s.Warn(code, n.Origin.Source, n.Origin.Path, format, args...)
-		}
+		return func(format string, args ...any) { s.Warnings.Add(n.Origin.Warning(format, args...)) }
 	})
 	if err != nil {
 		s.ErrorAt(failed.Origin.Source, failed.Origin.Path, err)
@@ -300,12 +298,18 @@ func (s *steps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
 		s.Fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", kind), Code: diag.Nameless}))
 	}
 	decoding := builtins.Decoding(kind)
+	var unknown []*yaml.DecodeError
 	decoding.Ignored = func(de *yaml.DecodeError) {
-		if !isObjectField(de.Path[0]) {
+		switch {
+		case isObjectField(de.Path[0]):
+		case d.item != nil: // Compositions are new: no tree depends on what does nothing
+			de.Msg = strings.TrimSuffix(de.Msg, " is ignored")
+			unknown = append(unknown, de)
+		default:
 			s.Warnings.Add(d.mistake(de))
 		}
 	}
-	errs := decoding.Decode(d.r.Value(), into)
+	errs := append(decoding.Decode(d.r.Value(), into), unknown...)
 	for _, de := range errs {
 		if s.Errs.Full() && de.More == 0 {
 			de = &yaml.DecodeError{More: 1}

@@ -38,7 +38,7 @@ func (s *steps) generators() {
 			s.entryStep(e, graph.Generate{Generator: g, Schema: s.schema, Origin: e.origin})
 			continue
 		}
-		s.Fail(e.errorf("%s is not a generator", e.kind))
+		s.Fail(e.errorf("%s is not a generator", e.kind).Hint("list it under transformers"))
 	}
 }
 
@@ -170,7 +170,7 @@ func (s *steps) transformers() {
 			s.entryStep(e, graph.Transform{Transformer: t, Origin: e.origin})
 			continue
 		}
-		s.Fail(e.errorf("%s is not a transformer", e.kind))
+		s.Fail(e.errorf("%s is not a transformer", e.kind).Hint("list it under generators"))
 	}
 }
 
@@ -253,7 +253,7 @@ func (s *steps) validators() {
 			s.entryStep(e, graph.Validate{Transformer: t})
 			continue
 		}
-		s.Fail(e.errorf("%s is not a validator", e.kind))
+		s.Fail(e.errorf("%s is not a validator", e.kind).Hint("list it under generators"))
 	}
 }
 
@@ -297,6 +297,6 @@ func (e *entry) generator() builtins.Generator {
 	return g
 }
 
-func (e *entry) errorf(format string, args ...any) error {
+func (e *entry) errorf(format string, args ...any) *diag.Error {
 	return diag.Errorf(e.pos, "", format, args...)
 }

@@ -73,9 +73,11 @@ type Warning struct {
 	Code diag.Code
 }
 
-// Message returns the warning as messages are shown.
-func (w Warning) Message() *diag.Error {
-	return &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints, Code: w.Code}
+// WarningOf returns a message as a warning.
+func WarningOf(e *diag.Error) Warning { return Warning{e.Pos, e.Field, e.Msg, e.Hints} }
+
+func (w Warning) String() string {
+	return (&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}).Error()
 }
 
 func (w Warning) String() string { return w.Message().Error() }
@@ -268,6 +270,9 @@ func distinct(errs []error) []error {
 }
 
 func rootError(name string, err error) error {
+	if at := diag.AsError(err); at.Pos.File != "" && at.Pos.Line > 0 {
+		return at
+	}
 	e := diag.Errorf(diag.Pos{File: cmp.Or(diag.Redact(name), ".")}, "", "%w", err)
 	if loaders.IsRemote(name) {
 		e.Pos.File = "" // the error has it

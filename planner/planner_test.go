@@ -126,7 +126,7 @@ func TestPlanHoldsBytes(t *testing.T) {
 	var out bytes.Buffer
 	errs := scheduler.Run(context.Background(), plan.Graph, scheduler.Options{
 		Root: func(_ graph.Root, list *krm.List) error { return list.WriteYAML(&out) },
-		Warn: func(*graph.Node, diag.Code, func() string) {},
+		Warn: func(*graph.Node, func() *diag.Error) {},
 	})
 	if err := errors.Join(errs...); err != nil || !strings.Contains(out.String(), "x: y") || !strings.Contains(out.String(), "p.yaml: |") {
 		t.Errorf("the run saw what was written after the plan: %v\n%s", err, out.String())

@@ -3,6 +3,7 @@ package planner
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/krmflow/krmflow/planner/report"
+	"github.com/krmflow/krmflow/planner/trusted"
 )
 
 // steps is the compilation of one layer: the list it has so far and what goes with it.
@@ -196,19 +198,21 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 		s.end(l)
 		return l.out, l
 	}
-	if err != nil {
-		s.ErrorAt(s.k.Source, path, err)
-		return -1, nil
+	var kinds iter.Seq[krm.GVK]
+	if err == nil {
+		kinds, err = krm.Kinds(src)
 	}
-	kinds, err := krm.Kinds(src)
 	if err != nil {
-		s.ErrorAt(s.k.Source, path, err)
+		s.ErrorAt(s.k.Source, path, layerfile.ResourceError(text, src, err))
 		return -1, nil
 	}
 	s.Warnings.Add(src.Warnings()...)
 	n := 0
 	for kind := range kinds {
-		s.loaded = s.loaded || !schema.KnowsScope(schema.Kind(kind))
+		if !schema.KnowsScope(schema.Kind(kind)) {
+			s.loaded = true
+			s.Warnings.Add(trusted.NotRun(src, n)...)
+		}
 		n++
 	}
 	op := graph.Load{Source: src, Schema: s.schema, Origin: s.fileOrigin(text)}
@@ -247,7 +251,7 @@ func (s *steps) warnText(path []any, w *diag.Error) {
 	case w.Pos.File != "":
 		s.Warnings.Add(w)
 	case !s.k.IsUnread(path):
-		s.Warn(w.Code, s.k.Source, path, "%s", w.Msg)
+		s.Warn(s.k.Source, path, "%w", w)
 	}
 }
 
@@ -268,7 +272,7 @@ func (s *steps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 	}
 	s.reader.use(s.k.Source.Field(path), l.k.Source.File)
 	if l.k.Kind == "Component" {
-		s.ErrorAt(s.k.Source, path, diag.Misplaced.Errorf("%q is a Component, list it under components", text))
+		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a Component", text).Hint("list it under components"))
 		return nil
 	}
 	return l
@@ -388,7 +392,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	} else if k.IsUnread([]any{"kind"}) || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
 		return // loading it has said so
 	} else if k.Kind != "Component" {
-		s.ErrorAt(s.k.Source, path, diag.Misplaced.Errorf("%q is a %s, not a Component", text, k.Kind))
+		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a %s, not a Component", text, k.Kind).Hint("list it under resources, or make it one: apiVersion: %s, kind: Component", layerfile.ComponentVersion))
 		return
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}

@@ -108,14 +108,14 @@ func (r *Result) collect(o *Options) {
 		}
 		return nil
 	}
-	o.Run.Warn = func(n *graph.Node, code diag.Code, msg func() string) {
+	o.Run.Warn = func(n *graph.Node, warning func() *diag.Error) {
 		if warn != nil {
-			warn(n, code, msg)
+			warn(n, warning)
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		if len(r.Warnings) < most {
-			r.Warnings = append(r.Warnings, planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg(), Code: code})
+			r.Warnings = append(r.Warnings, planner.WarningOf(warning()))
 		}
 	}
 }

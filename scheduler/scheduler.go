@@ -40,8 +40,8 @@ type Options struct {
 	Begin func(*graph.Node)
 	// Event is called after each node.
 	Event func(Event)
-	// Warn is called for what the user probably did not mean. The message is made when it is asked for.
-	Warn func(n *graph.Node, code diag.Code, msg func() string)
+	// Warn is called for what the user probably did not mean. The warning is made when it is asked for.
+	Warn func(n *graph.Node, warning func() *diag.Error)
 	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
 	Executor func(function.Runtime) (Executor, error)
 	// Call is called with what each function reported.
@@ -204,7 +204,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 	} else {
 		list, err = eval.Run(n.Op, r.take(n), func(code diag.Code, format string, args ...any) {
 			if r.o.Warn != nil {
-				r.o.Warn(n, code, func() string { return fmt.Sprintf(format, args...) })
+				r.o.Warn(n, func() *diag.Error { return n.Origin.Warning(format, args...) })
 			}
 		})
 	}

@@ -132,10 +132,10 @@ func (l *Logger) Planned(plan *planner.Plan) {
 }
 
 // WarnNode prints a warning of a running node at the place of its configuration.
-func (l *Logger) WarnNode(n *graph.Node, code diag.Code, msg func() string) {
+func (l *Logger) WarnNode(_ *graph.Node, warning func() *diag.Error) {
 	var w planner.Warning
 	if l.found != nil || l.hasRoom() {
-		w = planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg(), Code: code}
+		w = planner.WarningOf(warning())
 	}
 	l.Warn(w)
 }

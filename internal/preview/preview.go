@@ -80,7 +80,7 @@ func (r *run) event(e scheduler.Event) {
 	}
 }
 
-func (r *run) warn(n *graph.Node, code diag.Code, msg func() string) {
+func (r *run) warn(n *graph.Node, warning func() *diag.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == maxWarnings {
@@ -88,7 +88,7 @@ func (r *run) warn(n *graph.Node, code diag.Code, msg func() string) {
 		return
 	}
 	r.kept++
-	r.warnings[n] = append(r.warnings[n], planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg(), Code: code})
+	r.warnings[n] = append(r.warnings[n], planner.WarningOf(warning()))
 }
 
 // root counts the resources of a root and compares them. Nobody keeps the list.

@@ -88,6 +88,20 @@ func (n Node) Field(name string) Node {
 	return Node{id: t.other}
 }
 
+// Names returns the names of the fields that Kubernetes' own schema knows of a mapping, nil if any other one may be there, too, or if n is of
+// a schema of the user's.
+func (n Node) Names() []string {
+	t := &schemaNodes[n.id]
+	if t.other != 0 {
+		return nil
+	}
+	var names []string
+	for _, p := range schemaProps[t.first : t.first+t.count] {
+		names = append(names, schemaNames[p.name])
+	}
+	return names
+}
+
 // Elem returns the schema of the items of a list.
 func (n Node) Elem() Node {
 	if n.id == 0 {

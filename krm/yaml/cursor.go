@@ -107,8 +107,10 @@ fields:
 				continue fields
 			}
 		}
-		err := c.Field(f.Key).Errorf("unknown field %q", f.Key).With(diag.UnknownField)
-		err.Hints = diag.DidYouMean(f.Key, keys)
+		err := c.Field(f.Key).Errorf("unknown field %q", f.Key)
+		if err.Hints = diag.DidYouMean(f.Key, keys); err.Hints == nil {
+			err.Hint("the fields are: %s", diag.Some(keys))
+		}
 	}
 	return true
 }

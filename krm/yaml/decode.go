@@ -136,8 +136,16 @@ func (d *decoder) secret() bool {
 func (d *decoder) mismatch(want string, v Value) {
 	hints := func() []string {
 		switch {
-		case want != "a string" || !v.IsScalar():
-			return nil
+		case want == "a list" && v.IsScalar():
+			return []string{"write each entry on a line of its own, after a dash"}
+		case want == "a list":
+			return []string{"put a dash before each entry"}
+		case want == "a mapping":
+			return []string{"write fields, as key: value"}
+		case want == "a string" && !v.IsScalar():
+			return []string{"write one text; what looks like key: value needs quotes"}
+		case want != "a string":
+			return []string{"write " + want + ", without quotes"}
 		case v.Type() == Bool:
 			return []string{"put it in quotes: y, yes, on and their like are booleans here"}
 		case d.secret():
@@ -146,6 +154,19 @@ func (d *decoder) mismatch(want string, v Value) {
 		return []string{"put it in quotes: " + strconv.Quote(v.Text())}
 	}
 	d.fail(diag.WrongType, hints, "must be %s, not %s", want, v.Type().Article())
+}
+
+// noMapping reports a value that is no mapping, where table has the fields of one: a text may be what the field path or patch is for.
+func (d *decoder) noMapping(v Value, table *fieldTable) {
+	text := v.Text()
+	switch {
+	case v.Type() != String || table.find("path") == nil:
+		d.mismatch("a mapping", v)
+	case !strings.ContainsAny(text, "\n{["):
+		d.fail(func() []string { return []string{"write path: " + text} }, "must be a mapping, not a string")
+	default:
+		d.fail(func() []string { return []string{"write the text behind patch: |"} }, "must be a mapping, not a string")
+	}
 }
 
 func (d *decoder) value(v Value, into reflect.Value) {
@@ -188,11 +209,11 @@ func (d *decoder) value(v Value, into reflect.Value) {
 }
 
 func (d *decoder) structure(v Value, into reflect.Value) {
+	table := fieldsOf(into.Type())
 	if v.Type() != Map {
-		d.mismatch("a mapping", v)
+		d.noMapping(v, table)
 		return
 	}
-	table := fieldsOf(into.Type())
 	fields := v.Fields()
 	if !d.Exact && table.ambiguous(fields) {
 		// encoding/json sees the keys sorted, which decides between spellings of one name.
@@ -207,10 +228,10 @@ func (d *decoder) structure(v Value, into reflect.Value) {
 			d.value(f.Value, sf.in(into))
 			d.ScalarsAsText = asText
 		} else if !d.AllowUnknown {
-			d.fail(diag.UnknownField, func() []string { return diag.DidYouMean(f.Key, table.names) }, "unknown field %q", f.Key)
+			d.fail(func() []string { return table.meant(f.Key) }, "unknown field %q", f.Key)
 		} else if d.Ignored != nil && d.ignored < diag.MaxMistakes {
 			d.ignored++
-			d.Ignored(d.mistake(diag.UnknownField, diag.DidYouMean(f.Key, table.names), "unknown field %q is ignored", f.Key))
+			d.Ignored(d.mistake(table.meant(f.Key), "unknown field %q is ignored", f.Key))
 		}
 		d.path = d.path[:len(d.path)-1]
 	}

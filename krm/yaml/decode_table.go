@@ -1,14 +1,18 @@
 package yaml
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // A fieldTable lists the fields that a configuration struct has, embedded ones included.
 type fieldTable struct {
+	of     reflect.Type
 	names  []string // in the order of declaration, for messages
 	fields []tableField
 }
@@ -25,7 +29,7 @@ func fieldsOf(t reflect.Type) *fieldTable {
 	if x, ok := fieldTables.Load(t); ok {
 		return x.(*fieldTable)
 	}
-	x := &fieldTable{}
+	x := &fieldTable{of: t}
 	x.add(t, nil)
 	// A field hides those of the same name that are embedded more deeply.
 	slices.SortStableFunc(x.fields, func(a, b tableField) int { return len(a.index) - len(b.index) })
@@ -60,6 +64,55 @@ func (x *fieldTable) add(t reflect.Type, index []int) {
 			x.fields = append(x.fields, tableField{name, at, len(at) > 1 || f.Tag.Get("decode") == "text"})
 		}
 	}
+}
+
+// synonym returns the field that people mean by another word whose letters do not tell.
+func synonym(key string) string {
+	switch key {
+	case "newImage":
+		return "newName"
+	case "image":
+		return "name"
+	case "version":
+		return "newTag"
+	case "file":
+		return "path"
+	case "values":
+		return "valuesInline"
+	case "jsonPatch", "inline":
+		return "patch"
+	case "selector":
+		return "target"
+	case "data":
+		return "literals"
+	}
+	return ""
+}
+
+// meant returns hints at the field that an unknown one stands for: one that is nearly called so, or one whose name ends with it, as newTag
+// does with tag. Else it names those that there are.
+func (x *fieldTable) meant(key string) []string {
+	if near := diag.DidYouMean(key, x.names); near != nil {
+		return near
+	}
+	for i := range x.fields {
+		inner := x.of.FieldByIndex(x.fields[i].index).Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && slices.Contains(fieldsOf(inner).names, key) {
+			return []string{fmt.Sprintf("did you mean %q?", x.names[i]+"."+key)}
+		}
+	}
+	if other := synonym(key); slices.Contains(x.names, other) {
+		return []string{fmt.Sprintf("did you mean %q?", other)}
+	}
+	for _, name := range x.names {
+		if len(key) > 2 && len(name) > len(key) && strings.EqualFold(name[len(name)-len(key):], key) {
+			return []string{fmt.Sprintf("did you mean %q?", name)}
+		}
+	}
+	return []string{"the fields are: " + diag.Some(slices.Sorted(slices.Values(x.names)))}
 }
 
 // ambiguous reports whether two keys are spellings of one field.

@@ -163,8 +163,11 @@ namePrefix: must be a string, not an integer
 patches[1].target.kynd: unknown field "kynd"
   did you mean "kind"?
 patches[1].target.name: must be a string, not a list
+  write one text; what looks like key: value needs quotes
 commonLabels."a.b/c": must be a string, not a mapping
+  write one text; what looks like key: value needs quotes
 replicas[0].count: must be an integer, not a string
+  write an integer, without quotes
 `
 	var k types.Kustomization
 	var got strings.Builder
@@ -258,7 +261,7 @@ func TestDecodeWrapper(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	v, _ = (&Source{Data: []byte("a: [x, [w]]\n")}).Value()
-	if errs := Decode(v, &got); len(errs) != 1 || errs[0].Error() != "a[1]: must be a string, not a list" {
+	if errs := Decode(v, &got); len(errs) != 1 || errs[0].Msg != "must be a string, not a list" {
 		t.Errorf("mistakes %v", errs)
 	}
 }

@@ -149,7 +149,7 @@ func (p *parser) plain(indent int) (Value, bool) {
 	return p.plainRest(start, end, indent)
 }
 
-const secondColon = "found a second \"key: \" in one value; indent it on its own line or put the text in quotes"
+const secondColon = "found a second \"key: \" in one value"
 
 // plainRest parses the lines of a plain scalar that follow the first; they are more indented than the column indent.
 func (p *parser) plainRest(start, end, indent int) (Value, bool) {

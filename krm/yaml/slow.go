@@ -27,6 +27,14 @@ const (
 
 // parseSlow decides about a document that the parser gave up on.
 func (s *Source) parseSlow(p *parser, pc piece) (Value, error) {
+	v, err := s.convertSlow(p, pc)
+	if err != nil && !s.answer {
+		err = advise(err, pc)
+	}
+	return v, err
+}
+
+func (s *Source) convertSlow(p *parser, pc piece) (Value, error) {
 	c := converter{source: s, line: pc.line - 1, parser: p, limit: maxAlias, taken: p.aliases, known: map[*yaml.Node]converted{}}
 	if p.first {
 		c.limit = min(maxAlias, max(maxValueAlias, 16*len(pc.text)))

@@ -223,6 +223,9 @@ func (s *Source) add(w *diag.Error, form bool) {
 			return // read as documents and as a value
 		}
 	}
+	if hint := adviceFor(w.Msg); hint != "" && len(w.Hints) == 0 {
+		w.Hint("%s", hint)
+	}
 	s.warnings = append(s.warnings, w)
 	if form {
 		if s.forms == nil {

@@ -314,7 +314,11 @@ func (s *Source) errorIn(d Document, format string, args ...any) *diag.Error {
 	if pieces, err := s.pieces(); err == nil && len(d.path) > 0 {
 		pos.Line = s.lineOf(d.piece, pieces[d.piece], d.path)
 	}
-	return diag.Errorf(pos, d.place(), format, args...)
+	err := diag.Errorf(pos, d.place(), format, args...)
+	if hint := adviceFor(err.Msg); hint != "" && !s.answer {
+		err.Hint("%s", hint)
+	}
+	return err
 }
 
 // place says which object of its file d is, "" for the first document.

@@ -13,7 +13,10 @@ func (it *Item) Accumulated(r *report.Reporter) (texts []string, field []any, ok
 		switch f.Key {
 		case "apiVersion", "kind", "metadata", "paths", "files":
 		default:
-			r.Warn(diag.UnknownField, it.Source, []any{f.Key}, "unknown field %q is ignored", f.Key)
+			e := c.Field(f.Key).Errorf("unknown field %q", f.Key)
+			if e.Hints = diag.DidYouMean(f.Key, []string{"paths", "files"}); e.Hints == nil {
+				e.Hint("it has paths, which lists files and directories")
+			}
 		}
 	}
 	list := c.Either("paths", "files")

@@ -58,7 +58,7 @@ func Find(r Reader, dir *loaders.Dir) (src *yaml.Source, composition bool, err e
 	case c == nil:
 		return src, false, err
 	case src != nil:
-		return nil, false, diag.SeveralKustomizations.Errorf("%s and %s are both present: a directory holds a Kustomization or a Composition, not both", src.File, c.File)
+		return nil, false, both(src, c, "%s and %s are both present: a directory holds a Kustomization or a Composition, not both")
 	}
 	return c, true, nil
 }
@@ -74,7 +74,7 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 		case err != nil:
 			return nil, &ReadError{name, err}
 		case found != nil:
-			return nil, diag.SeveralKustomizations.Errorf("%s and %s are both present, only one may be", found.File, src.File)
+			return nil, both(found, src, "%s and %s are both present, only one may be")
 		default:
 			found = src
 		}
@@ -85,6 +85,11 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 	return found, nil
 }
 
+// both returns the error about two files of which a directory may have one.
+func both(a, b *yaml.Source, format string) error {
+	return diag.Errorf(diag.Pos{File: b.File, Line: 1}, "", format, a.File, b.File).Hint("remove one of them")
+}
+
 // NoFileError says that a directory has no file that makes it a layer.
 type NoFileError struct{ dir string }
 
@@ -92,8 +97,10 @@ func (e *NoFileError) Error() string {
 	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(Names, ", "), CompositionNames[0], diag.Redact(e.dir))
 }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
-func (e *NoFileError) Kind() diag.Code { return diag.NoKustomization }
+// Hints says what to do: a directory with files alone needs one that lists them.
+func (e *NoFileError) Hints() []string {
+	return []string{"write one that lists its files, as krmflow create --autodetect does, or list the files themselves"}
+}
 
 // A ReadError says why the file that makes a directory a layer cannot be read.
 type ReadError struct {
@@ -116,7 +123,8 @@ func ErrorName(dir *loaders.Dir, err error) string {
 // InDirectory adds the directory to an error about one of its files.
 func InDirectory(dir *loaders.Dir, err error) error {
 	var no *NoFileError
-	if errors.As(err, &no) {
+	var at *diag.Error
+	if errors.As(err, &no) || errors.As(err, &at) && at.Pos.File != "" {
 		return err
 	}
 	return fmt.Errorf("%s: %w", dir.Name, err)
@@ -191,7 +199,7 @@ func FindComposition(r Reader, dir *loaders.Dir, others bool) (*yaml.Source, err
 		case err != nil:
 			return nil, &ReadError{name, err}
 		case found != nil:
-			return nil, fmt.Errorf("%s and %s are both present, only one may be", found.File, src.File)
+			return nil, both(found, src, "%s and %s are both present, only one may be")
 		default:
 			found = src
 		}

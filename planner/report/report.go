@@ -3,8 +3,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -58,7 +56,7 @@ func (r *Reporter) Warn(code diag.Code, src *yaml.Source, path []any, format str
 		r.Warnings.more++ // there is no use in finding out the line
 		return
 	}
-	r.Warnings.Add(&diag.Error{Pos: src.Locate(0, path...), Field: src.Field(path), Msg: fmt.Sprintf(format, args...), Code: code})
+	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...))
 }
 
 // maxWarnings is how many warnings are kept.
@@ -117,9 +115,6 @@ func Placed(src *yaml.Source, path []any, err error) error {
 		return err
 	}
 	e := diag.Errorf(src.Locate(0, path...), src.Field(path), "%w", err)
-	if at != nil {
-		e.Msg, e.Hints = at.Msg, slices.Clip(at.Hints)
-	}
 	e.Hints = append(e.Hints, Hints(err)...)
 	return e
 }

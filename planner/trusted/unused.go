@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Unused warns about resources of a plan that a trusted catalog defines as configurations of functions: in resources they are not run, as in
@@ -41,4 +42,20 @@ func (c *Catalogs) unused(kind krm.GVK, pos diag.Pos, catalogs []*catalog.Catalo
 		w := diag.Errorf(pos, "", "%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry).With(diag.UnusedFunction)
 		c.Warnings.Add(w.Hint("list it under generators, transformers or validators to run the function"))
 	}
+}
+
+// NotRun returns a warning if document i of the resources in src says which function it configures: in resources that does not run. What is
+// marked as local is for other commands.
+func NotRun(src *yaml.Source, i int) []*diag.Error {
+	docs, err := src.Documents()
+	if err != nil || i >= len(docs) {
+		return nil
+	}
+	v := docs[i].Value
+	annotations := v.At("metadata", "annotations")
+	if !annotations.Get("config.kubernetes.io/function").Exists() || annotations.Get("config.kubernetes.io/local-config").Exists() {
+		return nil
+	}
+	w := diag.Errorf(src.Locate(i), "", "%s configures a function, which does not run for a resource", v.Get("kind").Text())
+	return []*diag.Error{w.Hint("list it under generators, transformers or validators to run the function")}
 }

@@ -1,0 +1,172 @@
+package builtins
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// doubts returns what is accepted of the operations in src, and probably not meant: kustomize takes a missing value for null, and ignores
+// what it does not know. Operations have the lines that they have in a file.
+func (p jsonPatch) doubts(src *yaml.Source, doc yaml.Value) []*diag.Error {
+	var all []*diag.Error
+	doubt := func(i int, field string, format string, args ...any) *diag.Error {
+		w := diag.Errorf(diag.Pos{}, "", "operation %d (%s): %w", i+1, p[i].describe(), fmt.Errorf(format, args...))
+		if src.File != "" {
+			w.Pos = src.Locate(0, i, field)
+		}
+		all = append(all, w)
+		return w
+	}
+	for i, op := range doc.Items() {
+		o := &p[i]
+		for _, f := range op.Fields() {
+			if known := []string{"op", "path", "from", "value"}; !slices.Contains(known, f.Key) {
+				w := doubt(i, f.Key, "unknown field %q is ignored", f.Key)
+				if w.Hints = diag.DidYouMean(f.Key, known); w.Hints == nil {
+					w.Hint("the fields are: %s", strings.Join(known, ", "))
+				}
+			}
+		}
+		if (o.op == "add" || o.op == "replace" || o.op == "test") && !o.value.Exists() {
+			doubt(i, "path", "it has no value, which means null").Hint("add value: with what the field shall have, or use op: remove")
+		}
+		if o.path.err == nil && o.path.text != "" && o.path.text[0] != '/' {
+			doubt(i, "path", "the path does not begin with a slash: what stands before the first one is ignored").Hint("write path: /%s", o.path.text)
+		}
+	}
+	return all
+}
+
+// advice returns what to do about an operation that err says has failed on doc, which the operations before it have left.
+func (o *jsonOp) advice(doc yaml.Value, err error) []string {
+	switch {
+	case (o.op == "move" || o.op == "copy") && o.from.err != nil:
+		return []string{"write from: with the path of what is taken"}
+	case o.path.err != nil:
+		return []string{"write path: with a slash before each name, as /spec/replicas"}
+	case !slices.Contains(jsonOps, o.op):
+		if near := diag.DidYouMean(o.op, jsonOps); near != nil {
+			return near
+		}
+		return []string{"use add, which sets a field whether it exists or not, or replace"}
+	case o.op == "test":
+		if v, failed := follow(doc, o.path.tokens); failed < 0 {
+			return []string{fmt.Sprintf("there is %s at %s: change that, or the value of the operation", v.Type().Article(), o.path.text)}
+		}
+	}
+	path := o.path
+	if v, failed := follow(doc, o.from.tokens); (o.op == "move" || o.op == "copy") && (failed >= 0 || !v.Exists()) {
+		path = o.from
+	}
+	return path.advice(doc, o.op)
+}
+
+var jsonOps = []string{"add", "remove", "replace", "move", "copy", "test"}
+
+// follow goes from doc along tokens. It returns the last value that exists, and the index of the first token that leads nowhere, -1 if all lead
+// to something.
+func follow(doc yaml.Value, tokens []string) (yaml.Value, int) {
+	for i, token := range tokens {
+		var next yaml.Value
+		switch doc.Type() {
+		case yaml.Map:
+			next = doc.Get(token)
+		case yaml.Seq:
+			if n, err := index(token, doc.Len()); err == nil {
+				next = doc.Items()[n]
+			}
+		}
+		if !next.Exists() {
+			return doc, i
+		}
+		doc = next
+	}
+	return doc, -1
+}
+
+// advice returns hints at the path that was meant by one that leads nowhere in doc.
+func (p jsonPointer) advice(doc yaml.Value, op string) []string {
+	at, i := follow(doc, p.tokens)
+	if i < 0 {
+		return nil
+	}
+	parent, token, rest := pointerText(p.tokens[:i]), p.tokens[i], p.tokens[i+1:]
+	switch at.Type() {
+	case yaml.Seq:
+		return []string{fmt.Sprintf("%s is a list of %s, which are counted from 0; add takes %s/- for one more", parent, diag.Count(at.Len(), "item"), parent)}
+	case yaml.Map:
+	default:
+		return []string{fmt.Sprintf("%s is %s, and has nothing below it", orRoot(parent), at.Type().Article())}
+	}
+	keys := make([]string, 0, at.Len())
+	for _, f := range at.Fields() {
+		keys = append(keys, f.Key)
+	}
+	if whole := strings.Join(p.tokens[i:], "/"); len(rest) > 0 && (at.Get(whole).Exists() || strings.HasSuffix(parent, "/annotations") || strings.HasSuffix(parent, "/labels")) {
+		return []string{fmt.Sprintf("a slash in a name is written ~1: %s/%s", parent, strings.ReplaceAll(whole, "/", "~1"))}
+	}
+	if near := nearField(token, keys); near != nil {
+		return []string{fmt.Sprintf("did you mean %q?", pointerText(slices.Concat(p.tokens[:i], near, rest)))}
+	}
+	if op == "add" && len(rest) > 0 {
+		value := "{}"
+		if _, err := strconv.Atoi(rest[0]); err == nil || rest[0] == "-" {
+			value = "[]"
+		}
+		return []string{fmt.Sprintf("add what is missing on the way first: op: add, path: %s/%s, value: %s", parent, pointerToken(token), value)}
+	}
+	return []string{fmt.Sprintf("%s has: %s", orRoot(parent), diag.Some(keys))}
+}
+
+// nearField returns the field that is meant by name, nil if none is near. Dots mean fields one below the other: the first of them counts.
+func nearField(name string, fields []string) []string {
+	if first, _, dots := strings.Cut(name, "."); dots && slices.Contains(fields, first) {
+		return strings.Split(name, ".")
+	}
+	if near := diag.Nearest(name, fields); near != "" {
+		return []string{near}
+	}
+	return nil
+}
+
+func orRoot(path string) string {
+	if path == "" {
+		return "the object"
+	}
+	return path
+}
+
+// pointerText returns the JSON pointer that has tokens.
+func pointerText(tokens []string) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteByte('/')
+		b.WriteString(pointerToken(t))
+	}
+	return b.String()
+}
+
+var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+func pointerToken(token string) string { return escapePointer.Replace(token) }
+
+// missed warns that replace has added a field, as kustomize does, if another one was probably meant.
+func (o *jsonOp) missed(in *draft, key string, warn Warn) {
+	var fields []string
+	for _, p := range in.parts {
+		if p.value.Exists() && p.key != key {
+			fields = append(fields, p.key)
+		}
+	}
+	if near := nearField(key, fields); near != nil {
+		path := slices.Concat(o.path.tokens[:len(o.path.tokens)-1], near)
+		warn("there is nothing at %s to replace, so it is added%s", o.path.text, diag.Next(func() []string {
+			return []string{fmt.Sprintf("did you mean %q?", pointerText(path))}
+		}))
+	}
+}

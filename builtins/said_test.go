@@ -1,0 +1,26 @@
+package builtins
+
+import (
+	"fmt"
+	"strings"
+)
+
+// says reports whether a message has the text want: with its hint lines, or without them all.
+func says(msg any, want string) bool { return fmt.Sprint(msg) == want || said(msg) == want }
+
+// said returns the text of a message without its hint lines.
+func said(msg any) string {
+	lines := strings.Split(fmt.Sprint(msg), "\n")
+	kept := lines[:0]
+	for _, l := range lines {
+		if !strings.HasPrefix(l, "  ") {
+			kept = append(kept, l)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// told returns what takes warnings, without hint lines.
+func told(warnings *[]string) Warn {
+	return func(format string, args ...any) { *warnings = append(*warnings, said(fmt.Errorf(format, args...))) }
+}

@@ -1,0 +1,68 @@
+package builtins
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// Kubernetes takes fewer texts for names than kustomize does. What it would refuse is warned about where it is written. Texts with $ or {{ are
+// filled in by somebody else later.
+
+// doubt warns about a text that Kubernetes does not take.
+func (e Env) doubt(text string, valid bool, what, form string) {
+	if e.Warn != nil && !valid && text != "" && !strings.Contains(text, "$") && !strings.Contains(text, "{{") {
+		e.Warn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).Hint("%s", form))
+	}
+}
+
+const (
+	namespaceForm = "write up to 63 small letters, digits and -, with a letter or digit at both ends"
+	keyForm       = "write up to 63 letters, digits, -, _ and ., with a letter or digit at both ends; a DNS name and / may stand before it"
+	valueForm     = "write up to 63 letters, digits, -, _ and ., with a letter or digit at both ends; any other text can be an annotation"
+	dataKeyForm   = "write up to 253 letters, digits, -, _ and ."
+)
+
+func (e Env) doubtNamespace(name string) {
+	e.doubt(name, len(name) <= 63 && !strings.Contains(name, ".") && isDNSName(name), "namespace", namespaceForm)
+}
+
+// doubtLabels is for labels, and without values for annotations, whose values may be any text.
+func (e Env) doubtLabels(pairs map[string]string, what string, values bool) {
+	if e.Warn == nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		e.doubt(key, isQualifiedName(key), "name of "+what, keyForm)
+		if value := pairs[key]; values {
+			e.doubt(value, len(value) <= 63 && isLabelWord(value), "value of the label "+key, valueForm)
+		}
+	}
+}
+
+// doubtKeys is for the keys of a ConfigMap or Secret.
+func (e Env) doubtKeys(pairs []keyValue) {
+	if e.Warn == nil {
+		return
+	}
+	for i := range pairs {
+		if key := pairs[i].key; !isDataKey(key) && !strings.Contains(key, "$") {
+			w := diag.Errorf(pairs[i].pos, "", "%s: %q is no key that Kubernetes takes", pairs[i].from, key)
+			if pairs[i].pos.Line > 0 {
+				w = diag.Errorf(pairs[i].pos, "", "this line has no key that Kubernetes takes") // it may be secret, all of it
+			}
+			e.Warn(w.Hint("%s", dataKeyForm))
+		}
+	}
+}
+
+func isDataKey(key string) bool {
+	for i := range len(key) {
+		if c := key[i]; !isAlnum(c) && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return len(key) <= 253 && key != "." && !strings.HasPrefix(key, "..")
+}

@@ -1,0 +1,86 @@
+package yaml
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// ErrConflict says that a file has what git writes where two changes meet.
+var ErrConflict = errors.New("this is an unresolved merge conflict")
+
+// advise adds what to do about an error in a text of YAML that was read from a file. What was left of a merge explains all else: then the
+// error is about that.
+func advise(err error, pc piece) error {
+	e, ok := err.(*diag.Error)
+	if !ok {
+		return err
+	}
+	if start, end := conflict(pc.text); start > 0 {
+		e = diag.Errorf(diag.Pos{File: e.Pos.File, Line: pc.line - 1 + start}, "", "%w", ErrConflict)
+		if end > 0 {
+			e.Hint("it ends on line %d", pc.line-1+end)
+		}
+		return e.Hint("keep one of its sides, or what is right of both, and remove the lines with <<<<<<<, ======= and >>>>>>>")
+	}
+	if hint := adviceFor(e.Msg); hint != "" && len(e.Hints) == 0 {
+		e.Hint("%s", hint)
+	}
+	return e
+}
+
+// conflict returns the lines of the first mark of a merge conflict and of the mark that ends it, 0 if there is none.
+func conflict(text string) (start, end int) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		switch {
+		case start == 0 && (strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ")):
+			start = n
+		case start > 0 && strings.HasPrefix(line, ">>>>>>>"):
+			return start, n
+		}
+	}
+	return start, 0
+}
+
+// adviceFor returns what to do about a mistake that a parser found, "" if its own words say that.
+func adviceFor(reason string) string {
+	for _, a := range [...]struct{ said, hint string }{
+		{"found a second \"key: \"", "indent it on its own line, or put the text in quotes"},
+		{"found a tab", "indent with spaces: YAML takes no tabs there"},
+		{"expected a colon", "each line of a mapping is written key: value, and a text of several lines needs | or quotes"},
+		{"found more indentation", "fields of one mapping, and items of one list, begin in the same column"},
+		{"this line is not part", "fields of one mapping, and items of one list, begin in the same column"},
+		{"this mapping has a line", "fields of one mapping begin in the same column, as key: value; what a template engine shall fill in must be filled in before"},
+		{"expected a dash", "items of one list begin in the same column, each with a dash and a space"},
+		{"found a list item", "indent the list below its key, or remove the dash"},
+		{"the closing bracket", "close it with ] or }, or write the list or mapping on lines of its own"},
+		{"expected a comma", "write a comma between items, and close the list with ] and the mapping with }"},
+		{"the closing quote", "close it with the quote that it starts with; in single quotes a quote is written twice"},
+		{"found an unknown escape", "write \\\\ for a backslash, or put the text in single quotes"},
+		{"found more text after", "put the whole text in quotes"},
+		{"found text behind the |", "start the text on the next line, indented"},
+		{"the alias", "write the value itself, or an anchor (&name) at a value above it in this document: anchors of other files do not count"},
+		{"the document is", "an object is a mapping with apiVersion, kind and metadata.name"},
+		{"the object has no kind", "an object has apiVersion, kind and metadata.name"},
+	} {
+		if strings.HasPrefix(reason, a.said) {
+			return a.hint
+		}
+	}
+	switch {
+	case strings.HasSuffix(reason, "has no metadata.name"):
+		return "give it one: objects are told apart by apiVersion, kind, namespace and name"
+	case strings.HasSuffix(reason, "has no apiVersion"):
+		return "add apiVersion: v1, or GROUP/VERSION"
+	case strings.Contains(reason, " occurs twice in one mapping"):
+		return "remove one of them"
+	case strings.Contains(reason, " leaves as "):
+		return "put it in quotes if it is a text"
+	case strings.HasSuffix(reason, " holds no resource"):
+		return "remove it from the list, or write a resource into it"
+	}
+	return ""
+}

@@ -1,0 +1,35 @@
+package layerfile
+
+import (
+	"errors"
+	"path"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// ResourceError adds to an error about the file that an entry of resources names, src if it could be read, what the file is and where it
+// belongs.
+func ResourceError(text string, src *yaml.Source, err error) error {
+	var restricted *loaders.RestrictedError
+	var e *diag.Error
+	switch dir, name := path.Split(text); {
+	case slices.Contains(Names, name) && (src != nil || errors.As(err, &restricted)):
+		return diag.Errorf(diag.Pos{}, "", "%q is the file of a layer", text).Hint("name its directory: %s", path.Clean(dir))
+	case errors.As(err, &restricted):
+		return diag.Errorf(diag.Pos{}, "", "%w", err).
+			Hint("better give it a directory with a kustomization file that lists it, and name that directory here")
+	case src == nil || !errors.As(err, &e) || errors.Is(err, yaml.ErrConflict):
+		return err
+	}
+	if v, _ := src.Value(); v.Type() == yaml.Seq && v.Len() > 0 && v.Items()[0].Get("op").Exists() {
+		e.Hint("this is a JSON patch: list it under patches, as {path: %s, target: {kind: ...}}", text)
+	} else if v.Type() == yaml.Map && !v.Get("kind").Exists() && !v.Get("apiVersion").Exists() {
+		e.Hint("values of a chart belong to helmCharts[].valuesFile, settings to configMapGenerator[].files or envs, patches to patches")
+	} else if v.Type() == yaml.String {
+		e.Hint("if it is what a ConfigMap or Secret shall hold, list it under configMapGenerator[].files")
+	}
+	return err
+}
