@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"sigs.k8s.io/kustomize/api/hasher"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"

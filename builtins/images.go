@@ -65,7 +65,7 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	if !matched.Load() && warn != nil {
 		names := notes.names()
-		warn("no image named %q%s", t.ImageTag.Name, diag.Next(func() []string { return t.otherNames(names) }))
+		warn(diag.NoSuchImage, "no image named %q%s", t.ImageTag.Name, diag.Next(func() []string { return t.otherNames(names) }))
 	}
 	t.after.put(notes)
 	return nil

@@ -165,7 +165,7 @@ func (o *jsonOp) missed(in *draft, key string, warn Warn) {
 	}
 	if near := nearField(key, fields); near != nil {
 		path := slices.Concat(o.path.tokens[:len(o.path.tokens)-1], near)
-		warn("there is nothing at %s to replace, so it is added%s", o.path.text, diag.Next(func() []string {
+		warn(diag.JSONPatchPath, "there is nothing at %s to replace, so it is added%s", o.path.text, diag.Next(func() []string {
 			return []string{fmt.Sprintf("did you mean %q?", pointerText(path))}
 		}))
 	}

@@ -52,14 +52,14 @@ func parseJSONPatch(env Env, src *yaml.Source) (jsonPatch, error) {
 		return nil, err
 	}
 	if doc.Type() != yaml.Seq && !doc.IsNull() {
-		return nil, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).
+		return nil, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).With(diag.JSONPatchOperation).
 			Hint("put a dash before each operation, as - {op: add, path: /spec/x, value: 1}")
 	}
 	patch := make(jsonPatch, 0, doc.Len())
 	var errs []error
 	for i, op := range doc.Items() {
 		if op.Type() != yaml.Map && !op.IsNull() {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s", i+1, op.Type()).
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s", i+1, op.Type()).With(diag.JSONPatchOperation).
 				Hint("write it as {op: add, path: /spec/x, value: 1}"))
 		}
 		kind := op.Get("op")

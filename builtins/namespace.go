@@ -32,7 +32,7 @@ func (t *NamespaceTransformer) Configure(env Env) error {
 		t.SetRoleBindingSubjects = "defaultOnly"
 	case "defaultOnly", "allServiceAccounts", "none":
 	default:
-		return advised(fmt.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects), "defaultOnly is what kustomize does without it")
+		return advised(diag.BadValue.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects), "defaultOnly is what kustomize does without it")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		}
 	}
 	if !anyChanged {
-		warn("the patch changes nothing%s", nothingChanged)
+		warn(diag.PatchChangesNothing, "the patch changes nothing%s", nothingChanged)
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
 		return sourceValue{}, diag.ReplacementSourceField.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err)
 	}
 	if v.IsEmpty() {
-		err := diag.Errorf(diag.Pos{}, "", "source %s: field %q is missing or empty", res.ID(), r.field.text)
+		err := diag.Errorf(diag.Pos{}, "", "source %s: field %q is missing or empty", res.ID(), r.field.text).With(diag.ReplacementSourceField)
 		err.Hints = r.field.advice(res.Value())
 		return sourceValue{}, err
 	}
@@ -163,7 +163,7 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 			continue
 		}
 		if at >= 0 {
-			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).
+			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).With(diag.SeveralReplacementSources).
 				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos))).Hint("add the kind, name or namespace of the one that is meant")
 		}
 		at = pos

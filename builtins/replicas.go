@@ -72,7 +72,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		return t.notFound(list)
 	}
 	if !set && warn != nil {
-		warn("replicas of %q: the resource has no such field%s", t.Replica.Name, diag.Next(func() []string { return []string{"remove the entry, or patch the field that counts them"} }))
+		warn(diag.NoReplicas, "replicas of %q: the resource has no such field%s", t.Replica.Name, diag.Next(func() []string { return []string{"remove the entry, or patch the field that counts them"} }))
 	}
 	return nil
 }

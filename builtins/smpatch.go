@@ -187,7 +187,7 @@ func (p *smPatch) target(list *krm.List) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		err := diag.Errorf(p.pos, "", "no resource matches the patch for %s", p.id)
+		err := diag.Errorf(p.pos, "", "no resource matches the patch for %s", p.id).With(diag.NoPatchTarget)
 		if err.Hints = p.near(list); err.Hints == nil {
 			err.Hints = p.others(list)
 		}

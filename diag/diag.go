@@ -38,13 +38,15 @@ type Next func() []string
 
 func (Next) String() string { return "" }
 
-// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own.
+// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own, and so does
+// their kind.
 func Errorf(pos Pos, field, format string, args ...any) *Error {
 	e := &Error{Pos: pos, Field: field}
 	for i, arg := range args {
 		if next, ok := arg.(Next); ok {
 			e.Hints = append(e.Hints, next()...)
 		} else if err, ok := arg.(error); ok {
+			e.With(CodeOf(err))
 			if text, hints := Parts(err); hints != nil {
 				args[i] = withoutHints{err, text}
 				e.Hints = append(e.Hints, hints...)

@@ -104,5 +104,5 @@ func (e *RestrictedError) Hints() []string {
 }
 
 func notDir(path string) error {
-	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).Hint("name the directory that has the kustomization file")
+	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).With(diag.NotAFile).Hint("name the directory that has the kustomization file")
 }

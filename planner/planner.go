@@ -74,10 +74,11 @@ type Warning struct {
 }
 
 // WarningOf returns a message as a warning.
-func WarningOf(e *diag.Error) Warning { return Warning{e.Pos, e.Field, e.Msg, e.Hints} }
+func WarningOf(e *diag.Error) Warning { return Warning{e.Pos, e.Field, e.Msg, e.Hints, diag.CodeOf(e)} }
 
-func (w Warning) String() string {
-	return (&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}).Error()
+// Message returns the warning as messages are shown.
+func (w Warning) Message() *diag.Error {
+	return &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints, Code: w.Code}
 }
 
 func (w Warning) String() string { return w.Message().Error() }

@@ -204,7 +204,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 	} else {
 		list, err = eval.Run(n.Op, r.take(n), func(code diag.Code, format string, args ...any) {
 			if r.o.Warn != nil {
-				r.o.Warn(n, func() *diag.Error { return n.Origin.Warning(format, args...) })
+				r.o.Warn(n, func() *diag.Error { return n.Origin.Warning(code, format, args...) })
 			}
 		})
 	}

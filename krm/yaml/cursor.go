@@ -107,7 +107,7 @@ fields:
 				continue fields
 			}
 		}
-		err := c.Field(f.Key).Errorf("unknown field %q", f.Key)
+		err := c.Field(f.Key).Errorf("unknown field %q", f.Key).With(diag.UnknownField)
 		if err.Hints = diag.DidYouMean(f.Key, keys); err.Hints == nil {
 			err.Hint("the fields are: %s", diag.Some(keys))
 		}

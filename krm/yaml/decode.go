@@ -163,9 +163,9 @@ func (d *decoder) noMapping(v Value, table *fieldTable) {
 	case v.Type() != String || table.find("path") == nil:
 		d.mismatch("a mapping", v)
 	case !strings.ContainsAny(text, "\n{["):
-		d.fail(func() []string { return []string{"write path: " + text} }, "must be a mapping, not a string")
+		d.fail(diag.WrongType, func() []string { return []string{"write path: " + text} }, "must be a mapping, not a string")
 	default:
-		d.fail(func() []string { return []string{"write the text behind patch: |"} }, "must be a mapping, not a string")
+		d.fail(diag.WrongType, func() []string { return []string{"write the text behind patch: |"} }, "must be a mapping, not a string")
 	}
 }
 
@@ -228,10 +228,10 @@ func (d *decoder) structure(v Value, into reflect.Value) {
 			d.value(f.Value, sf.in(into))
 			d.ScalarsAsText = asText
 		} else if !d.AllowUnknown {
-			d.fail(func() []string { return table.meant(f.Key) }, "unknown field %q", f.Key)
+			d.fail(diag.UnknownField, func() []string { return table.meant(f.Key) }, "unknown field %q", f.Key)
 		} else if d.Ignored != nil && d.ignored < diag.MaxMistakes {
 			d.ignored++
-			d.Ignored(d.mistake(table.meant(f.Key), "unknown field %q is ignored", f.Key))
+			d.Ignored(d.mistake(diag.UnknownField, table.meant(f.Key), "unknown field %q is ignored", f.Key))
 		}
 		d.path = d.path[:len(d.path)-1]
 	}

@@ -87,7 +87,7 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 
 // both returns the error about two files of which a directory may have one.
 func both(a, b *yaml.Source, format string) error {
-	return diag.Errorf(diag.Pos{File: b.File, Line: 1}, "", format, a.File, b.File).Hint("remove one of them")
+	return diag.Errorf(diag.Pos{File: b.File, Line: 1}, "", format, a.File, b.File).With(diag.SeveralKustomizations).Hint("remove one of them")
 }
 
 // NoFileError says that a directory has no file that makes it a layer.

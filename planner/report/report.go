@@ -56,7 +56,7 @@ func (r *Reporter) Warn(code diag.Code, src *yaml.Source, path []any, format str
 		r.Warnings.more++ // there is no use in finding out the line
 		return
 	}
-	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...))
+	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...).With(code))
 }
 
 // maxWarnings is how many warnings are kept.
