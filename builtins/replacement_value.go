@@ -90,7 +90,7 @@ func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost b
 	case err != nil:
 		return v, false, diag.ReplacementTargetField.Errorf("%s %q: %w", problem, path.text, err)
 	case count == 0:
-		err := diag.Errorf(diag.Pos{}, "", "%s %q", problem, path.text)
+		err := diag.Errorf(diag.Pos{}, "", "%s %q", problem, path.text).With(diag.ReplacementTargetField)
 		if err.Hints = path.advice(v); !c.opts.Create {
 			err.Hint("to make the field, set options.create: true")
 		}

@@ -101,6 +101,7 @@ func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
 	}
 	e := &diag.Error{
 		Msg:   fmt.Sprintf("no resource named %q has replicas (kinds that can have them: %s)", t.Replica.Name, strings.Join(kinds, ", ")),
+		Code:  diag.NoReplicas,
 		Hints: diag.DidYouMean(t.Replica.Name, names),
 	}
 	if e.Hints == nil && len(names) > 0 {

@@ -80,6 +80,7 @@ const (
 	UnfitField        Code = "KF0165"
 	BadFieldPath      Code = "KF0166"
 	SortOrder         Code = "KF0167"
+	InvalidName       Code = "KF0168"
 
 	// Compositions.
 	NoComposition          Code = "KF0170"

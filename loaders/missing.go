@@ -22,6 +22,9 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", diag.Redact(e.Path)) }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *NotFoundError) Kind() diag.Code { return diag.NoSuchFile }
+
 // Is makes it one of [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
@@ -90,6 +93,9 @@ func (e *NotFoundError) siblings() (names []string) {
 type RestrictedError struct {
 	Path, Target, Root string
 }
+
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *RestrictedError) Kind() diag.Code { return diag.OutsideDirectory }
 
 func (e *RestrictedError) Error() string {
 	if e.Target != "" {

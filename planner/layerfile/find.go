@@ -93,6 +93,9 @@ func both(a, b *yaml.Source, format string) error {
 // NoFileError says that a directory has no file that makes it a layer.
 type NoFileError struct{ dir string }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *NoFileError) Kind() diag.Code { return diag.NoKustomization }
+
 func (e *NoFileError) Error() string {
 	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(Names, ", "), CompositionNames[0], diag.Redact(e.dir))
 }

@@ -56,6 +56,6 @@ func NotRun(src *yaml.Source, i int) []*diag.Error {
 	if !annotations.Get("config.kubernetes.io/function").Exists() || annotations.Get("config.kubernetes.io/local-config").Exists() {
 		return nil
 	}
-	w := diag.Errorf(src.Locate(i), "", "%s configures a function, which does not run for a resource", v.Get("kind").Text())
+	w := diag.Errorf(src.Locate(i), "", "%s configures a function, which does not run for a resource", v.Get("kind").Text()).With(diag.UnusedFunction)
 	return []*diag.Error{w.Hint("list it under generators, transformers or validators to run the function")}
 }
