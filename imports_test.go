@@ -17,12 +17,14 @@ const module = "github.com/krmflow/krmflow/"
 // side effects, because it cannot reach the loaders; built-ins do no I/O of their own, for the same reason; and a program that uses
 // package render runs no function unless it brings what does, because render cannot reach the executors.
 var imports = map[string][]string{
-	"diag":         {},
-	"krm/yaml":     {"diag"},
-	"krm/schema":   {"krm/yaml"},
-	"krm":          {"diag", "krm/schema", "krm/yaml"},
-	"krm/function": values,
-	"output":       values,
+	"diag":            {},
+	"krm/yaml":        {"diag"},
+	"krm/schema":      {"krm/yaml"},
+	"krm":             {"diag", "krm/schema", "krm/yaml"},
+	"krm/function":    values,
+	"output":          plus(values, "output/manifest", "output/names"),
+	"output/manifest": plus(values, "output/names"),
+	"output/names":    values,
 
 	"edit":      {"diag", "edit/inplace", "krm/function", "krm/yaml"},
 	"krm/chart": values,
@@ -39,7 +41,7 @@ var imports = map[string][]string{
 	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
 		"planner/summary", "planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "loaders", "lock", "planner", "planner/layerfile", "planner/report", "scheduler",
+	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "loaders", "lock", "output/manifest", "planner", "planner/layerfile", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
 
@@ -92,7 +94,7 @@ var imports = map[string][]string{
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
 	"internal/release":              {},
 	"internal/schemas":              {"planner/plandoc"},
-	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
+	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "output/names", "render"),
 	"internal/spool":                {},
 	"internal/stdout":               {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),

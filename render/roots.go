@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
@@ -34,6 +35,32 @@ func (r Roots) Dirs() []string {
 		dirs[i] = root.Dir
 	}
 	return dirs
+}
+
+// Outs returns the folders that their resources go to.
+func (r Roots) Outs() []string {
+	outs := make([]string, len(r))
+	for i, root := range r {
+		outs[i] = root.Out
+	}
+	return outs
+}
+
+// Base returns the absolute path of the directory that the folders of [Place] are relative to, "" if no root is a local directory.
+func (r Roots) Base() string {
+	for _, root := range r {
+		abs, err := filepath.Abs(root.Dir)
+		if err != nil || loaders.IsRemote(root.Dir) {
+			continue
+		}
+		if root.Out == "." {
+			return abs
+		}
+		if base, ok := strings.CutSuffix(abs, string(filepath.Separator)+filepath.FromSlash(root.Out)); ok {
+			return base
+		}
+	}
+	return ""
 }
 
 // Place decides where the resources of each directory go: its path relative to base, or relative to the deepest folder that
@@ -94,7 +121,7 @@ func located(dir string) (string, error) {
 }
 
 // FindRoots returns the directories at or below dir that hold a Kustomization or a Composition, in lexical order. Symbolic links to
-// directories below dir are not followed and directories whose name starts with a dot are left out. What is no directory is
+// directories below dir are not followed, and directories whose name starts with a dot and folders that krmflow has written are left out. What is no directory is
 // returned as it is, so that planning says what is wrong with it. What the user names is looked at as it is: no layer limits it.
 func FindRoots(ctx context.Context, dir string) ([]string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -114,6 +141,10 @@ func FindRoots(ctx context.Context, dir string) ([]string, error) {
 			return fmt.Errorf("%s: %w", path, err)
 		case d.IsDir() && path != top && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
+		case d.Name() == manifest.Name && isOutput(path):
+			rendered := filepath.Dir(path)
+			found = slices.DeleteFunc(found, func(root string) bool { return diag.Within(root, rendered) })
+			return fs.SkipDir // the rest of it
 		case !d.IsDir() && isRootFile(path, d.Name()):
 			if parent := filepath.Dir(path); len(found) == 0 || found[len(found)-1] != parent {
 				found = append(found, parent)
@@ -129,6 +160,12 @@ func FindRoots(ctx context.Context, dir string) ([]string, error) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// isOutput reports whether a file makes its folder one that krmflow has written.
+func isOutput(file string) bool {
+	data, err := loaders.ReadFile(file, manifest.MaxSize)
+	return err == nil && manifest.Is(string(data))
 }
 
 // isRootFile reports whether the directory of a file is a root because of it: it is a Kustomization or a Composition.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ type RootFlags struct {
 	Recursive bool
 	// KeepGoing goes on with the other roots when one fails.
 	KeepGoing bool
+	// Base is the directory that the places of roots in an output are relative to, "" for that of the arguments.
+	Base string
 }
 
 // RegisterRendering adds the flags of the commands that plan or render several roots.
@@ -52,5 +55,6 @@ func (a *App) Roots(ctx context.Context, args []string) (render.Roots, error) {
 	if len(args) == 1 {
 		base = args[0]
 	}
+	base = cmp.Or(a.Base, base)
 	return render.Place(names, base)
 }
