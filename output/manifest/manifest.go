@@ -5,6 +5,7 @@ package manifest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"maps"
 	"path"
@@ -25,8 +26,8 @@ const (
 
 	header    = "krmflow-manifest 2"
 	oldHeader = "krmflow-manifest 1" // of one that lists all roots
-	// maxFolders is how many folders may lead to the files of an old manifest, counted for each root, and maxPath how long a path may
-	// be: what systems take.
+	// maxFolders is how many folders may lead to the folders with files, counted for each of these, and maxPath how long a path may be: what
+	// systems take.
 	maxFolders = 1 << 17
 	maxPath    = 4096
 )
@@ -42,8 +43,9 @@ type Manifest struct {
 	// Torn has the roots whose manifest is not as krmflow wrote it: two versions of it were merged, or it has the marks of a conflict.
 	Torn map[string]bool
 
-	also  map[string][]Record // more records of a path, if versions of a manifest were merged: each was krmflow's
-	texts map[string]string   // of the manifests by folder, as they were read
+	also    map[string][]Record // more records of a path, if versions of a manifest were merged: each was krmflow's
+	texts   map[string]string   // of the manifests by folder, as they were read
+	folders int                 // that lead to Files, counted for each of these
 }
 
 // A Record stands for the content of a file.
@@ -70,22 +72,33 @@ func New() *Manifest {
 	return &Manifest{Roots: map[string]bool{}, Files: map[string]map[string]Record{}, Torn: map[string]bool{}, also: map[string][]Record{}, texts: map[string]string{}}
 }
 
+// maxVersions is how many records a file may have.
+const maxVersions = 64
+
 // add adds the record of a file of a root. A file may have several: they are the versions that were merged.
-func (m *Manifest) add(root, file string, rec Record) {
+func (m *Manifest) add(root, file string, rec Record) error {
 	m.Roots[root] = true
 	dir, name := Split(path.Join(root, file))
 	files := m.Files[dir]
 	if files == nil {
 		files = map[string]Record{}
 		m.Files[dir] = files
+		if m.folders += 1 + strings.Count(dir, "/"); m.folders > maxFolders {
+			return errors.New("too many folders")
+		}
 	}
 	was, twice := files[name]
-	switch {
-	case !twice:
+	if !twice {
 		files[name] = rec
-	case was != rec && !slices.Contains(m.also[path.Join(dir, name)], rec):
-		m.also[path.Join(dir, name)] = append(m.also[path.Join(dir, name)], rec)
+		return nil
 	}
+	at := path.Join(dir, name)
+	if more := m.also[at]; was != rec && !slices.Contains(more, rec) {
+		if m.also[at] = append(more, rec); len(more) == maxVersions {
+			return errors.New("too many versions of a file")
+		}
+	}
+	return nil
 }
 
 // Is reports whether rec is a record of a file.

@@ -156,8 +156,12 @@ func TestReadRefuses(t *testing.T) {
 	if err := New().Read(".", many.String()); err == nil || !strings.Contains(err.Error(), "too many folders") {
 		t.Errorf("too many folders: %v", err)
 	}
+	versions := header + "\n\"x.yaml\"\n"
+	for i := range maxVersions + 2 {
+		versions += fmt.Sprintf(" %064x\n", i)
+	}
 	for _, bad := range []string{
-		"", "\n", "a\n", oldHeader + "\n", oldHeader + "\nfiles 1\n", "krmflow-manifest 3\n", header,
+		versions, "", "\n", "a\n", oldHeader + "\n", oldHeader + "\nfiles 1\n", "krmflow-manifest 3\n", header,
 		strings.Replace(good, `"x.yaml"`, `"../x.yaml"`, 1), strings.Replace(good, `"x.yaml"`, `"a/../x.yaml"`, 1),
 		strings.Replace(good, `"x.yaml"`, `"/x.yaml"`, 1), strings.Replace(good, `"x.yaml"`, `"a//x.yaml"`, 1),
 		strings.Replace(good, `"x.yaml"`, `".x.yaml"`, 1), strings.Replace(good, `"x.yaml"`, `"a/.git/x.yaml"`, 1),

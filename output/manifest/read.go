@@ -96,10 +96,9 @@ type reader struct {
 	head string // the first line that is none of marks
 
 	place
-	ours    place // where the first version of a conflict begins
-	files   int   // in an old manifest
-	last    int   // how many files the last line of an old one says, + 1
-	folders int
+	ours  place // where the first version of a conflict begins
+	files int   // in an old manifest
+	last  int   // how many files the last line of an old one says, + 1
 }
 
 func (r *reader) line(line string) error {
@@ -161,9 +160,6 @@ func (r *reader) readRoot(quoted string) error {
 		return errors.New("bad folder")
 	}
 	r.place = place{root: root}
-	if r.folders += 1 + strings.Count(root, "/"); r.folders > maxFolders {
-		return errors.New("too many folders")
-	}
 	return nil
 }
 
@@ -216,8 +212,7 @@ func (r *reader) add(file, sum string, secret bool) error {
 	if len(r.root)+len(file) > maxPath {
 		return errors.New("bad file name")
 	}
-	r.m.add(r.root, file, rec)
-	return nil
+	return r.m.add(r.root, file, rec)
 }
 
 func (r *reader) end() error {
