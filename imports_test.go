@@ -17,12 +17,14 @@ const module = "github.com/krmflow/krmflow/"
 // side effects, because it cannot reach the loaders; built-ins do no I/O of their own, for the same reason; and a program that uses
 // package render runs no function unless it brings what does, because render cannot reach the executors.
 var imports = map[string][]string{
-	"diag":         {},
-	"krm/yaml":     {"diag"},
-	"krm/schema":   {"krm/yaml"},
-	"krm":          {"diag", "krm/schema", "krm/yaml"},
-	"krm/function": values,
-	"output":       values,
+	"diag":            {},
+	"krm/yaml":        {"diag"},
+	"krm/schema":      {"krm/yaml"},
+	"krm":             {"diag", "krm/schema", "krm/yaml"},
+	"krm/function":    values,
+	"output":          plus(values, "output/manifest", "output/names"),
+	"output/manifest": plus(values, "output/names"),
+	"output/names":    values,
 
 	"edit":      {"diag", "edit/inplace", "krm/function", "krm/yaml"},
 	"krm/chart": values,
@@ -85,7 +87,7 @@ var imports = map[string][]string{
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/glob":                 {},
-	"internal/roots":                {"diag", "internal/glob", "krm/yaml", "loaders", "planner/composition", "planner/layerfile"},
+	"internal/roots":                {"diag", "internal/glob", "krm/yaml", "loaders", "planner/composition", "planner/layerfile", "output/manifest"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "internal/glob", "loaders", "output", "trust"),
 	"internal/help":                 {},
 	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
@@ -98,7 +100,7 @@ var imports = map[string][]string{
 	"internal/release":              {},
 	"internal/reports":              {"diag"},
 	"internal/schemas":              {"planner/plandoc"},
-	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
+	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "output/names", "render"),
 	"internal/spool":                {},
 	"internal/stdout":               {},
 	"internal/terminal":             {},
