@@ -43,6 +43,11 @@ var imports = map[string][]string{
 		"trust"),
 	"bench": {},
 
+	"validate":                     {"diag", "krm", "krm/yaml", "validate/internal/openapi"},
+	"validate/internal/openapi":    {},
+	"validate/internal/openapigen": {},
+	"internal/validation":          plus(values, "builtins", "eval", "graph", "internal/options", "loaders", "planner", "validate"),
+
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
 	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/address", "loaders/remote/credentials", "reference"),
@@ -97,7 +102,7 @@ var imports = map[string][]string{
 	"internal/stdout":               {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/plandoc", "render", "scheduler", "trust"),
+	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/localize", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/validation", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/plandoc", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

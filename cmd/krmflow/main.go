@@ -82,6 +82,7 @@ var commands = []struct {
 	{"post-render", postRenderCommand, true},
 	{"plan", planCommand, true},
 	{"apply-render", renderCommand, true},
+	{"validate", validateCommand, true},
 	{"graph", graphCommand, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},

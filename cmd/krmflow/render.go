@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/sink"
+	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -28,6 +29,7 @@ type applyRender struct {
 	force    bool
 	check    bool
 	planFile string
+	validate validation.Flags
 }
 
 func renderCommand(a *app.App) *cobra.Command {
@@ -45,6 +47,7 @@ was changed since krmflow wrote it, unless you add --force.`,
 		RunE:    c.run,
 	}
 	a.RegisterRendering(cmd)
+	c.validate.Register(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
@@ -61,6 +64,10 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return usageError(errors.New("--plan must not be empty"))
 	}
 	ctx := cmd.Context()
+	check, err := c.validate.New(cmd)
+	if err != nil {
+		return err
+	}
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if err != nil {
 		return err
@@ -73,7 +80,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Exits.Add(to.Abort)()
-	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
+	r := &rendering{to: to, check: check, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
@@ -87,6 +94,11 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	r.progress.Stop()
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
+	}
+	if check != nil && ctx.Err() == nil {
+		if err := validated(c.App, check, plan); err != nil {
+			return err
+		}
 	}
 	return r.finish(ctx, err, c.StrictError)
 }
@@ -119,6 +131,7 @@ func drift(plan *planner.Plan, file string) error {
 // A rendering passes what a run makes on to a sink.
 type rendering struct {
 	to       sink.Sink
+	check    *validation.Run // nil if nothing is validated
 	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
@@ -134,6 +147,9 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 	r.mu.Lock()
 	root := r.missing[at.Dir]
 	r.mu.Unlock()
+	if r.check != nil {
+		r.check.Root(at, list)
+	}
 	if err := r.to.Put(root, list); err != nil {
 		return err
 	}

@@ -1,0 +1,121 @@
+package validation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/validate"
+)
+
+// A Report is what a run has found.
+type Report struct {
+	// Problems are errors and warnings by place, each once.
+	Problems []Problem
+	// Resources and Roots count what was validated, and Errors and Warnings the problems.
+	Resources, Roots, Errors, Warnings int
+	// Unknown is how many resources are of kinds that nobody knows, by kind.
+	Unknown map[krm.GVK]int
+}
+
+// A Problem is a finding at the place that causes it.
+type Problem struct {
+	validate.Finding
+	Pos diag.Pos
+	// Kind and Name are those of the resource, in the output.
+	Kind, Name string
+	// Roots are the directories whose output has it, sorted.
+	Roots []string
+}
+
+// End returns what was found in the lists of all roots. The plan is the one that was run.
+func (v *Run) End(plan *planner.Plan) *Report {
+	rep := &Report{Unknown: v.checkCustoms(), Resources: v.resources, Roots: v.roots}
+	if len(v.found) > 0 {
+		rep.Problems = v.problems(plan)
+	}
+	for _, p := range rep.Problems {
+		if p.Warning {
+			rep.Warnings++
+		} else {
+			rep.Errors++
+		}
+	}
+	return rep
+}
+
+// problems leads the findings back to their places, and makes those one that have the same text and place.
+func (v *Run) problems(plan *planner.Plan) []Problem {
+	type key struct {
+		pos              diag.Pos
+		kind, name, text string
+	}
+	l := newLocator(plan)
+	groups := map[key]*Problem{}
+	slices.SortStableFunc(v.found, func(a, b finding) int { return cmp.Compare(a.root.Dir, b.root.Dir) })
+	for i := range v.found {
+		f := &v.found[i]
+		pos := l.locate(f)
+		id := f.r.ID()
+		at := key{pos, id.Kind, f.r.OrigID().Name, f.Text()}
+		p := groups[at]
+		if p == nil {
+			p = &Problem{Finding: f.Finding, Pos: pos, Kind: id.Kind, Name: id.Name}
+			groups[at] = p
+		}
+		p.Roots = append(p.Roots, f.root.Dir)
+	}
+	problems := make([]Problem, 0, len(groups))
+	for _, p := range groups {
+		p.Roots = sortedUnique(p.Roots)
+		problems = append(problems, *p)
+	}
+	slices.SortFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text(), b.Text()))
+	})
+	return problems
+}
+
+// Error returns the problem as an error: the place, the kind and name of the resource, the field, and what is wrong.
+func (p *Problem) Error() *diag.Error {
+	e := &diag.Error{Pos: p.Pos, Field: p.Kind + " " + p.Name, Msg: p.Msg, Hints: slices.Clone(p.Hints)}
+	if field := p.Field(); field != "" {
+		e.Field += ": " + field
+	}
+	if len(p.Roots) > 1 {
+		e.Hint("in %s: %s", diag.Count(len(p.Roots), "root"), someRoots(p.Roots))
+	}
+	return e
+}
+
+// someRoots names a few of many roots.
+func someRoots(roots []string) string {
+	const some = 3
+	if len(roots) <= some {
+		return strings.Join(roots, ", ")
+	}
+	return strings.Join(roots[:some], ", ") + " and " + diag.Count(len(roots)-some, "other")
+}
+
+// Summary returns the result in one line, and one with the kinds that nobody knows if there are any.
+func (r *Report) Summary() string {
+	unknown := 0
+	for _, n := range r.Unknown {
+		unknown += n
+	}
+	s := fmt.Sprintf("%s of %s: %s, %s, %d of unknown kinds\n", diag.Count(r.Resources, "resource"), diag.Count(r.Roots, "root"), diag.Count(r.Errors, "error"),
+		diag.Count(r.Warnings, "warning"), unknown)
+	if unknown == 0 {
+		return s
+	}
+	var kinds []string
+	for _, g := range slices.SortedFunc(maps.Keys(r.Unknown), func(a, b krm.GVK) int { return cmp.Compare(a.String(), b.String()) }) {
+		kinds = append(kinds, fmt.Sprintf("%s (%d)", g, r.Unknown[g]))
+	}
+	return s + "  unknown: " + diag.Some(kinds) + "; --crds DIR names their CustomResourceDefinitions\n"
+}
