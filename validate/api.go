@@ -48,16 +48,20 @@ func (c *checker) served(k openapi.Kind) {
 	switch {
 	case k.To < minor:
 		c.path = append(c.path[:0], step{"apiVersion", -1})
-		f := c.found(RemovedAPI, yaml.Str(krm.GVK{Group: k.Group, Version: k.Version}.APIVersion()), "Kubernetes %s has no %s %s: it was removed in %s", version(minor), apiVersion(k), k.Kind, version(k.To+1))
+		f := c.found(RemovedAPI, yaml.Str(apiVersion(k)), "Kubernetes %s has no %s %s: it was removed in %s", version(minor), apiVersion(k), k.Kind, version(k.To+1))
 		f.Hints = c.instead(k)
 	case k.From > minor:
 		c.path = append(c.path[:0], step{"apiVersion", -1})
 		f := c.found(RemovedAPI, yaml.Str(apiVersion(k)), "Kubernetes %s has no %s %s yet: it was added in %s", version(minor), apiVersion(k), k.Kind, version(k.From))
 		f.Hints = c.instead(k)
 	case k.To < openapi.Newest:
+		instead := c.instead(k)
+		if instead == nil {
+			break // nothing can be done yet
+		}
 		c.path = append(c.path[:0], step{"apiVersion", -1})
 		f := c.found(LaterRemoved, yaml.Str(apiVersion(k)), "Kubernetes %s removes %s %s", version(k.To+1), apiVersion(k), k.Kind)
-		f.Warning, f.Hints = true, c.instead(k)
+		f.Warning, f.Hints = true, instead
 	}
 	c.path = c.path[:0]
 }
@@ -70,7 +74,7 @@ func apiVersion(k openapi.Kind) string {
 func (c *checker) instead(k openapi.Kind) []string {
 	var best openapi.Kind
 	for o := range openapi.Kinds() {
-		if o.Kind == k.Kind && o.Namespaced == k.Namespaced && o.From <= c.release.minor && o.To >= c.release.minor && (o.Group == k.Group || succeeds(k.Group, o.Group)) {
+		if (o.To > k.To || o.To == openapi.Newest) && o != k && o.Kind == k.Kind && o.Namespaced == k.Namespaced && o.From <= c.release.minor && o.To >= c.release.minor && (o.Group == k.Group || succeeds(k.Group, o.Group)) {
 			if best.Kind == "" || better(o, best) {
 				best = o
 			}
@@ -80,7 +84,7 @@ func (c *checker) instead(k openapi.Kind) []string {
 		if hint := gone[k.Kind]; hint != "" {
 			return []string{hint}
 		}
-		return []string{"there is no other version of it in " + version(c.release.minor)}
+		return nil
 	}
 	return []string{fmt.Sprintf("use %s, which has it in %s; its fields may differ", apiVersion(best), version(c.release.minor))}
 }

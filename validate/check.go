@@ -22,6 +22,7 @@ type checker struct {
 	findings []Finding
 	secret   bool // no value may be shown
 	status   bool // within the status, which is not what is applied: nothing must be there
+	sealed   bool // by SOPS: what is encrypted is not what is applied
 	limits   bool // only limits of values count, not which fields there are: below anyOf and its like
 }
 
@@ -57,6 +58,10 @@ func (c *checker) check(s *schema, v yaml.Value) {
 	if v.IsNull() {
 		return
 	}
+	if c.sealed && strings.HasPrefix(v.Text(), "ENC[") {
+		return
+	}
+	n, ok := len(c.findings), true
 	switch s.what {
 	case openapi.Object:
 		c.object(s, v)
@@ -66,13 +71,23 @@ func (c *checker) check(s *schema, v yaml.Value) {
 		c.list(s, v)
 	case openapi.Any:
 	default:
-		if !c.scalar(s, v) {
-			return
-		}
+		ok = c.scalar(s, v)
 	}
-	if s.rules != nil {
+	if ok && s.rules != nil {
 		c.rules(s.rules, v)
 	}
+	if len(c.findings) > n && v.Type() == yaml.String && hasVariable(v.Text()) {
+		for i := range c.findings[n:] {
+			f := &c.findings[n+i]
+			f.Warning, f.Hints = true, []string{"it holds a variable that something else has to replace before this is applied, as Flux does"}
+		}
+	}
+}
+
+// hasVariable reports whether text holds a variable in braces.
+func hasVariable(text string) bool {
+	_, after, ok := strings.Cut(text, "${")
+	return ok && strings.Contains(after, "}")
 }
 
 func (c *checker) object(s *schema, v yaml.Value) {
@@ -86,7 +101,7 @@ func (c *checker) object(s *schema, v yaml.Value) {
 			p = s.elem
 		}
 		if p == nil {
-			if !s.open && !c.limits {
+			if !s.open && !c.limits && !(c.sealed && len(c.path) == 0 && f.Key == "sops") {
 				c.unknownField(s, f)
 			}
 			continue
@@ -183,7 +198,7 @@ func (c *checker) duplicate(s *schema, i, first int, item yaml.Value) {
 	var what []string
 	for _, key := range s.keys {
 		if v := item.Get(key); !v.IsNull() && !c.secret {
-			what = append(what, key+" "+quoted(v))
+			what = append(what, key+" "+c.show(v))
 		}
 	}
 	of := c.path[len(c.path)-1].key
@@ -226,10 +241,7 @@ func itemKey(s *schema, item yaml.Value) string {
 func (c *checker) wrongType(want string, v yaml.Value) *Finding {
 	found := v.Type().Article()
 	if v.IsScalar() && !c.secret {
-		found = "the " + strings.TrimPrefix(strings.TrimPrefix(found, "a "), "an ") + " " + quoted(v)
-		if v.Type() != yaml.String {
-			found = strings.ReplaceAll(found, `"`, "")
-		}
+		found = "the " + v.Type().String() + " " + c.show(v)
 	}
 	return c.found(WrongType, v, "must be %s, not %s", want, found)
 }

@@ -55,14 +55,9 @@ func (d *definitionReader) root(doc yaml.Value) *schema {
 	if doc.Type() != yaml.Map {
 		return &schema{what: openapi.Object, open: true, fields: objectFields()}
 	}
-	s := d.schema(doc)
-	if s.what == openapi.Any && doc.Get("properties").Type() == yaml.Map {
-		s.what = openapi.Object
-	}
-	if s.what == openapi.Object {
-		d.makeObject(s)
-		s.required = slices.DeleteFunc(s.required, func(f string) bool { return f == "metadata" || f == "kind" || f == "apiVersion" })
-	}
+	s := d.schema(doc.With("type", yaml.Str("object")))
+	d.makeObject(s)
+	s.required = slices.DeleteFunc(s.required, func(f string) bool { return f == "metadata" || f == "kind" || f == "apiVersion" })
 	return s
 }
 

@@ -74,6 +74,9 @@ func (c *checker) show(v yaml.Value) string {
 	if c.secret {
 		return "this"
 	}
+	if !isString(v) {
+		return strings.Trim(quoted(v), `"`)
+	}
 	return quoted(v)
 }
 

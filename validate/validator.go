@@ -40,7 +40,7 @@ func isOwnGroup(group string) bool { return ownGroups()[group] }
 // Check returns what is wrong with an object of a kind that v [Validator.Knows].
 func (v *Validator) Check(r *krm.Resource) []Finding {
 	g := r.ID().GVK
-	c := v.checker(g)
+	c := v.checker(r)
 	k, ok := openapi.Lookup(g.Group, g.Version, g.Kind)
 	if !ok {
 		c.noSuchKind(g)
@@ -53,8 +53,9 @@ func (v *Validator) Check(r *krm.Resource) []Finding {
 	return c.findings
 }
 
-func (v *Validator) checker(g krm.GVK) *checker {
-	return &checker{release: v.release, secret: g.Kind == "Secret" && g.Group == ""}
+func (v *Validator) checker(r *krm.Resource) *checker {
+	g := r.ID().GVK
+	return &checker{release: v.release, secret: g.Kind == "Secret" && g.Group == "", sealed: r.Value().At("sops", "mac").Exists()}
 }
 
 // CheckWith returns what is wrong with an object by the CustomResourceDefinitions of its kind, and false if none of definitions is one.
@@ -65,7 +66,7 @@ func (v *Validator) CheckWith(r *krm.Resource, definitions []yaml.Value) (findin
 		if p == nil {
 			continue
 		}
-		c := v.checker(r.ID().GVK)
+		c := v.checker(r)
 		c.check(v.release.of(p), r.Value())
 		if !known || len(c.findings) < len(findings) {
 			findings = c.findings

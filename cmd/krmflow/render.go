@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,8 +97,8 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if check != nil && ctx.Err() == nil {
-		if err := validated(c.App, check, plan); err != nil {
-			return err
+		if invalid := validated(c.App, check, plan); invalid != nil {
+			return cmp.Or(err, invalid)
 		}
 	}
 	return r.finish(ctx, err, c.StrictError)

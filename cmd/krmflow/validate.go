@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/console"
@@ -44,7 +48,7 @@ the resource, of a patch or of another step. Functions run as they do for build.
 			if err := a.Print(report.Summary()); err != nil {
 				return err
 			}
-			return errors.Join(failed, err, a.StrictError())
+			return cmp.Or(errors.Join(failed, a.StrictError()), err)
 		},
 	}
 	a.RegisterRendering(cmd)
@@ -62,17 +66,35 @@ func renderFor(ctx context.Context, a *app.App, plan *planner.Plan, check *valid
 	return render.Run(ctx, plan, o)
 }
 
+// validatePlan validates what a plan makes, without the roots that call functions: a plan runs none.
+func validatePlan(ctx context.Context, a *app.App, check *validation.Run, plan *planner.Plan) error {
+	calls := map[*graph.Node]bool{}
+	for _, n := range plan.Graph.Calls() {
+		calls[n] = true
+	}
+	out := plan.Graph.RootsThatNeed(calls)
+	pure := *plan
+	pure.Denied = nil
+	pure.Graph = plan.Graph.Only(func(r graph.Root) bool { return !slices.Contains(out, r) })
+	failed := renderFor(ctx, a, &pure, check)
+	if len(out) > 0 {
+		a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("%s of %d not validated: functions have to run for that", diag.Count(len(out), "root"), len(plan.Graph.Roots)),
+			Hints: []string{"krmflow validate runs them"}})
+	}
+	return cmp.Or(failed, validated(a, check, &pure))
+}
+
 // validated prints what a run has found, and the summary, to stderr. It returns an error if the output is wrong.
 func validated(a *app.App, check *validation.Run, plan *planner.Plan) error {
 	report := check.End(plan)
-	err := errors.Join(printProblems(a, report), a.StrictError())
+	err := printProblems(a, report)
 	if !a.Quiet && a.LogFormat != "json" {
 		_, _ = a.Stderr.Write([]byte(report.Summary())) // for people
 	}
-	return err
+	return cmp.Or(a.StrictError(), err)
 }
 
-// errInvalid ends a command whose mistakes are printed already.
+// errInvalid ends a command whose mistakes are printed already. Beside another error there is no need for it.
 var errInvalid = errors.New("what is rendered is not valid")
 
 // maxProblems is how many problems are printed.

@@ -82,21 +82,21 @@ func (h *history) had(id graph.NodeID, f *finding) bool {
 	return false
 }
 
-// patchFiles returns the files that a patch step names, relative to the file of the step; none for other steps.
-func patchFiles(n *graph.Node) []string {
+// patchesOf returns the files that a patch step names, relative to the file of the step, and the patch that it holds itself.
+func patchesOf(n *graph.Node) (files []string, text string) {
 	op, ok := n.Op.(graph.Transform)
 	if !ok {
-		return nil
+		return nil, ""
 	}
 	switch t := op.Transformer.(type) {
 	case *builtins.PatchTransformer:
-		return []string{t.Path}
+		return []string{t.Path}, t.Patch
 	case *builtins.PatchStrategicMergeTransformer:
-		return t.Paths
+		return t.Paths, ""
 	case *builtins.PatchJson6902Transformer:
-		return []string{t.Path}
+		return []string{t.Path}, ""
 	}
-	return nil
+	return nil, ""
 }
 
 // pointsTo returns how many steps a JSON pointer has that leads to path or to what holds it, -1 if it leads elsewhere.

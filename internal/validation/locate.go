@@ -3,6 +3,7 @@ package validation
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -11,17 +12,23 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
+// A place is where a finding comes from: the line of a file, and the path in the document there, if it is known.
+type place struct {
+	pos  diag.Pos
+	path string
+}
+
 // A locator leads findings back to files.
 type locator struct {
 	plan  *planner.Plan
 	files map[string]*yaml.Source
-	known map[string]diag.Pos // places by file, line of the document, kind and finding
+	known map[string]place // by file, line of the document, kind and finding
 	// histories are what the steps of roots have made, by root.
 	histories map[string]*history
 }
 
 func newLocator(plan *planner.Plan) *locator {
-	l := &locator{plan: plan, files: map[string]*yaml.Source{}, known: map[string]diag.Pos{}, histories: map[string]*history{}}
+	l := &locator{plan: plan, files: map[string]*yaml.Source{}, known: map[string]place{}, histories: map[string]*history{}}
 	for _, src := range plan.Files() {
 		l.files[src.File] = src
 	}
@@ -30,43 +37,43 @@ func newLocator(plan *planner.Plan) *locator {
 
 // locate returns the file and line that cause a finding: in the file of the resource if that has what is wrong, else in the patch, or
 // the step, that has brought it; the beginning of the resource if that cannot be known.
-func (l *locator) locate(f *finding) diag.Pos {
+func (l *locator) locate(f *finding) place {
 	key := f.r.Pos.String() + "\x00" + f.r.OrigID().String() + "\x00" + f.Text()
-	if pos, ok := l.known[key]; ok {
-		return pos
+	if at, ok := l.known[key]; ok {
+		return at
 	}
-	if pos, ok := l.inFile(f); ok {
-		l.known[key] = pos
-		return pos
+	if at, ok := l.inFile(f); ok {
+		l.known[key] = at
+		return at
 	}
-	if pos, ok := l.byHistory(f); ok {
-		return pos
+	if at, ok := l.byHistory(f); ok {
+		return at
 	}
 	if f.r.Pos.File != "" {
-		return f.r.Pos
+		return place{pos: f.r.Pos}
 	}
-	return diag.Pos{File: f.root.Dir}
+	return place{pos: diag.Pos{File: f.root.Dir}}
 }
 
 // inFile returns where the file of the resource has what is wrong.
-func (l *locator) inFile(f *finding) (diag.Pos, bool) {
+func (l *locator) inFile(f *finding) (place, bool) {
 	src := l.files[f.r.Pos.File]
 	if src == nil {
-		return diag.Pos{}, false
+		return place{}, false
 	}
 	docs, err := src.Configs()
 	if err != nil {
-		return diag.Pos{}, false
+		return place{}, false
 	}
 	for i, doc := range docs {
 		if doc.Line != f.r.Pos.Line || !isEarlier(doc.Value, f.r) {
 			continue
 		}
 		if at, ok := has(&f.Finding, f.r.Value(), doc.Value); ok {
-			return src.Locate(i, at...), true
+			return place{src.Locate(i, at...), diag.FieldPath(at)}, true
 		}
 	}
-	return diag.Pos{}, false
+	return place{}, false
 }
 
 // isEarlier reports whether v is the object that a resource began as.
@@ -75,7 +82,7 @@ func isEarlier(v yaml.Value, r *krm.Resource) bool {
 }
 
 // byHistory returns where the step stands, or the part of its patch, that has brought what is wrong.
-func (l *locator) byHistory(f *finding) (diag.Pos, bool) {
+func (l *locator) byHistory(f *finding) (place, bool) {
 	h := l.histories[f.root.Dir]
 	if h == nil {
 		h = replay(l.plan.Graph, f.root)
@@ -83,51 +90,62 @@ func (l *locator) byHistory(f *finding) (diag.Pos, bool) {
 	}
 	n := h.culprit(f)
 	if n == nil {
-		return diag.Pos{}, false
+		return place{}, false
 	}
-	if pos, ok := l.inPatch(n, f); ok {
-		return pos, true
+	if at, ok := l.inPatch(n, f); ok {
+		return at, true
 	}
 	pos := n.Origin.Pos()
-	return pos, pos.File != ""
+	return place{pos, f.Field()}, pos.File != ""
 }
 
-// inPatch returns where the file of a patch has what is wrong.
-func (l *locator) inPatch(n *graph.Node, f *finding) (diag.Pos, bool) {
-	for _, name := range patchFiles(n) {
-		src := l.files[path.Join(path.Dir(n.Origin.File()), name)]
-		if src == nil {
-			continue
-		}
-		if pos, ok := inMerge(src, f); ok {
-			return pos, true
-		}
-		if pos, ok := inJSONPatch(src, f); ok {
-			return pos, true
+// inPatch returns where a patch has what is wrong.
+func (l *locator) inPatch(n *graph.Node, f *finding) (place, bool) {
+	files, text := patchesOf(n)
+	for _, name := range files {
+		if src := l.files[path.Join(path.Dir(n.Origin.File()), name)]; src != nil {
+			if at, ok := inText(src, f); ok {
+				return at, true
+			}
 		}
 	}
-	return diag.Pos{}, false
+	if text == "" {
+		return place{}, false
+	}
+	at, ok := inText(&yaml.Source{Data: []byte(text)}, f)
+	at.pos = l.lineOf(n.Origin, at.pos.Line)
+	return at, ok
 }
 
-// inMerge looks for what is wrong in the documents of a strategic merge patch.
-func inMerge(src *yaml.Source, f *finding) (diag.Pos, bool) {
-	docs, err := src.Patches()
-	if err != nil {
-		return diag.Pos{}, false
+// lineOf returns where a line of a patch is that stands in the field patch of a step.
+func (l *locator) lineOf(step graph.Origin, line int) diag.Pos {
+	pos := step.Source.Locate(0, append(slices.Clip(step.Path), "patch")...)
+	src := l.files[pos.File]
+	if src == nil {
+		return pos
 	}
-	for i, doc := range docs {
-		if at, ok := has(&f.Finding, f.r.Value(), doc.Value); ok {
-			return src.Locate(i, at...), true
+	lines := strings.SplitN(src.Text(), "\n", pos.Line+1)
+	if pos.Line > 0 && len(lines) > pos.Line {
+		if _, value, _ := strings.Cut(lines[pos.Line-1], "patch:"); strings.HasPrefix(strings.TrimSpace(value), "|") {
+			pos.Line += line
 		}
 	}
-	return diag.Pos{}, false
+	return pos
 }
 
-// inJSONPatch looks for the operation whose path is that of the finding, or leads to it.
-func inJSONPatch(src *yaml.Source, f *finding) (diag.Pos, bool) {
+// inText looks for what is wrong in a patch.
+func inText(src *yaml.Source, f *finding) (place, bool) {
+	if docs, err := src.Patches(); err == nil {
+		for i, doc := range docs {
+			if at, ok := has(&f.Finding, f.r.Value(), doc.Value); ok {
+				return place{src.Locate(i, at...), diag.FieldPath(at)}, true
+			}
+		}
+		return place{}, false
+	}
 	ops, err := src.Value()
 	if err != nil {
-		return diag.Pos{}, false
+		return place{}, false
 	}
 	best, length := -1, 0
 	for i, op := range ops.Items() {
@@ -136,9 +154,9 @@ func inJSONPatch(src *yaml.Source, f *finding) (diag.Pos, bool) {
 		}
 	}
 	if best < 0 {
-		return diag.Pos{}, false
+		return place{}, false
 	}
-	return src.Locate(0, best), true
+	return place{src.Locate(0, best), f.Field()}, true
 }
 
 // sortedUnique returns names in order, each once.

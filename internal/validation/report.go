@@ -52,20 +52,23 @@ func (v *Run) End(plan *planner.Plan) *Report {
 // problems leads the findings back to their places, and makes those one that have the same text and place.
 func (v *Run) problems(plan *planner.Plan) []Problem {
 	type key struct {
-		pos              diag.Pos
-		kind, name, text string
+		at        place
+		kind, msg string
 	}
 	l := newLocator(plan)
 	groups := map[key]*Problem{}
 	slices.SortStableFunc(v.found, func(a, b finding) int { return cmp.Compare(a.root.Dir, b.root.Dir) })
 	for i := range v.found {
 		f := &v.found[i]
-		pos := l.locate(f)
+		found := l.locate(f)
 		id := f.r.ID()
-		at := key{pos, id.Kind, f.r.OrigID().Name, f.Text()}
+		at := key{found, id.Kind, f.Msg}
+		if found.path == "" {
+			at.msg = id.Name + f.Text()
+		}
 		p := groups[at]
 		if p == nil {
-			p = &Problem{Finding: f.Finding, Pos: pos, Kind: id.Kind, Name: id.Name}
+			p = &Problem{Finding: f.Finding, Pos: found.pos, Kind: id.Kind, Name: id.Name}
 			groups[at] = p
 		}
 		p.Roots = append(p.Roots, f.root.Dir)

@@ -3,10 +3,12 @@
 package validation
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -89,7 +91,7 @@ func (v *Run) part(root graph.Root, list *krm.List, from, to int) {
 			customs = append(customs, custom{root, r})
 			continue
 		}
-		for _, f := range v.validator.Check(r) {
+		for _, f := range folded(v.validator.Check(r)) {
 			found = append(found, finding{f, root, r})
 		}
 	}
@@ -129,7 +131,7 @@ func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
 						findings = []validate.Finding{v.validator.Unknown(c.r)}
 					}
 				}
-				for _, f := range findings {
+				for _, f := range folded(findings) {
 					v.found = append(v.found, finding{f, c.root, c.r})
 				}
 				v.mu.Unlock()
@@ -155,4 +157,38 @@ func (v *Run) definitionsOf(c custom) []yaml.Value {
 		return own
 	}
 	return others
+}
+
+// maxAlike is how many unknown fields of one name an object may have that are told one by one.
+const maxAlike = 3
+
+// folded returns findings about an object without those of very many unknown fields that have one name: a release that is too old for a field
+// of CustomResourceDefinitions does not know it in any of a hundred places.
+func folded(findings []validate.Finding) []validate.Finding {
+	if len(findings) <= maxAlike {
+		return findings
+	}
+	count := map[any]int{}
+	last := func(f *validate.Finding) any {
+		if f.Code != validate.UnknownField || len(f.Path) == 0 {
+			return nil
+		}
+		return f.Path[len(f.Path)-1]
+	}
+	for i := range findings {
+		count[last(&findings[i])]++
+	}
+	var kept []validate.Finding
+	told := map[any]bool{}
+	for _, f := range findings {
+		name := last(&f)
+		if name == nil || count[name] <= maxAlike {
+			kept = append(kept, f)
+		} else if !told[name] {
+			told[name] = true
+			f.Hints = append(f.Hints, fmt.Sprintf("and so in %s of it", diag.Count(count[name]-1, "other place")))
+			kept = append(kept, f)
+		}
+	}
+	return kept
 }
