@@ -81,9 +81,9 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "planner", "planner/helm", "render", "scheduler"),
+	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler"),
 	"internal/catalogs":             plus(values, "catalog", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
-	"internal/console":              plus(values, "graph", "loaders/remote", "output", "planner", "scheduler"),
+	"internal/console":              plus(values, "graph", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/difftest":             {},
@@ -96,6 +96,7 @@ var imports = map[string][]string{
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
 	"internal/release":              {},
+	"internal/reports":              {"diag"},
 	"internal/schemas":              {"planner/plandoc"},
 	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
 	"internal/spool":                {},

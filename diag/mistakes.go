@@ -3,6 +3,7 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,27 @@ func Some(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return strings.Join(names[:some], ", ") + " and " + Count(len(names)-some, "other")
+}
+
+// Each yields the errors that err joins, in order: err itself if it joins none, nothing for nil.
+func Each(err error) iter.Seq[error] {
+	return func(yield func(error) bool) { each(err, yield) }
+}
+
+func each(err error, yield func(error) bool) bool {
+	if err == nil {
+		return true
+	}
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return yield(err)
+	}
+	for _, e := range many.Unwrap() {
+		if !each(e, yield) {
+			return false
+		}
+	}
+	return true
 }
 
 // Mistakes collects errors: the first [MaxMistakes] themselves, of the others only the number. The zero value is empty.

@@ -179,14 +179,39 @@ func Consolidate(ctx context.Context, dir string, o Options) (list yaml.Value, p
 }
 
 // Run runs a plan. It returns all failures as one error: those of steps are of the type [*scheduler.NodeError]. If a function of the
-// plan is denied, nothing runs and the error is that of [Denied].
+// plan is denied, nothing runs and the error is that of [Denied]; but with o.Run.KeepGoing the roots that need no such function are
+// rendered, if there are any.
 func Run(ctx context.Context, plan *planner.Plan, o Options) error {
-	if err := Denied(plan); err != nil {
-		return err
+	denied, g := Denied(plan), plan.Graph
+	if denied != nil {
+		g = allowed(plan)
+		if !o.Run.KeepGoing || len(g.Roots) == 0 {
+			return denied
+		}
 	}
 	end := o.execute()
 	defer end()
-	return errors.Join(scheduler.Run(ctx, plan.Graph, o.Run)...)
+	return errors.Join(denied, errors.Join(scheduler.Run(ctx, g, o.Run)...))
+}
+
+// allowed returns the part of a plan that needs no denied function. What is wrong with no node in particular, such as a catalog that is not
+// what it was said to be, concerns all roots.
+func allowed(plan *planner.Plan) *graph.Graph {
+	denied := map[string]bool{}
+	for _, d := range plan.Denied {
+		if d.Node == "" {
+			return &graph.Graph{}
+		}
+		denied[d.Node] = true
+	}
+	nodes := map[*graph.Node]bool{}
+	for _, n := range plan.Graph.Nodes {
+		if denied[n.ID] {
+			nodes[n] = true
+		}
+	}
+	without := plan.Graph.RootsThatNeed(nodes)
+	return plan.Graph.Only(func(r graph.Root) bool { return !slices.Contains(without, r) })
 }
 
 // A DeniedError says that functions of a plan may not run.

@@ -54,6 +54,19 @@ func (r *run) prepare(ctx context.Context) []error {
 	})
 }
 
+// needsNone returns a function that reports whether a root needs no node that errs are about.
+func (r *run) needsNone(errs []error) func(graph.Root) bool {
+	failed := map[*graph.Node]bool{}
+	for _, err := range errs {
+		var e *NodeError
+		if errors.As(err, &e) {
+			failed[e.Node] = true
+		}
+	}
+	without := r.g.RootsThatNeed(failed)
+	return func(root graph.Root) bool { return !slices.Contains(without, root) }
+}
+
 // prepareEach prepares the functions that of returns for nodes, some at the same time.
 func (r *run) prepareEach(ctx context.Context, of func(*graph.Node) *function.Function) []error {
 	errs := make([]error, len(r.g.Nodes))

@@ -111,9 +111,26 @@ type RootError struct {
 func (e *RootError) Error() string { return e.Err.Error() }
 func (e *RootError) Unwrap() error { return e.Err }
 
-// Run runs g. After a failure it ends the functions that run, unless it keeps going. It returns the failures in the order of the
+// Run runs g. After a failure it ends the functions that run, unless it keeps going. It prepares every function before the first one
+// runs: if that fails nothing runs, or with KeepGoing the roots that need no such function. It returns the failures in the order of the
 // graph, each a [NodeError], a [RootError] or the reason why ctx ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
+	r := newRun(g, o)
+	failed := r.prepare(ctx)
+	if len(failed) > 0 {
+		able := g.Only(r.needsNone(failed))
+		failed = r.groupByCause(failed)
+		if !o.KeepGoing || len(able.Roots) == 0 || ctx.Err() != nil {
+			return failed
+		}
+		r = newRun(able, o)
+	}
+	w := newWalk(ctx, r.g, o.Jobs, o.KeepGoing, r.visit)
+	w.work()
+	return append(failed, r.groupByCause(w.end())...)
+}
+
+func newRun(g *graph.Graph, o Options) *run {
 	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
 		shared: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
 	for _, n := range g.Nodes {
@@ -125,12 +142,7 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	for _, root := range g.Roots {
 		r.roots[root.Node] = append(r.roots[root.Node], root)
 	}
-	if errs := r.prepare(ctx); len(errs) > 0 {
-		return r.groupByCause(errs)
-	}
-	w := newWalk(ctx, g, o.Jobs, o.KeepGoing, r.visit)
-	w.work()
-	return r.groupByCause(w.end())
+	return r
 }
 
 type run struct {

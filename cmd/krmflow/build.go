@@ -60,6 +60,7 @@ same, so that krmflow build can take its place in scripts.`,
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	validating.Register(cmd)
+	a.RegisterReport(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd
 }

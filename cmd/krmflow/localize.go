@@ -49,7 +49,7 @@ func localizeDir(a *app.App, cmd *cobra.Command, o localize.Options, unverified 
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	a.Log = a.Flags.Logger(a.Stderr)
+	a.Log = a.Logger()
 	sources, err := a.Sources(cmd, []string{o.Target})
 	if err != nil {
 		return err

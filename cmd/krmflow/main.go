@@ -46,10 +46,10 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	defer cancel(nil)
 	status := progress.NewStatusWriter(stderr)
 	human := diag.SanitisingWriter(status)
-	end := console.Reporter{W: human, JSON: wantsJSON(args)}
 	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
 	a := &app.App{Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
+	end := console.Reporter{W: human, JSON: wantsJSON(args), Found: a.Found}
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -66,7 +66,15 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.Log.End()
-		done <- report(end, seeUsage(used, err))
+		code := report(end, seeUsage(used, err))
+		code = max(code, report(end, a.WriteReports(err)))
+		if t := a.Tally; len(t.All) > 0 {
+			end.Roots(t.What, t.Done(), len(t.All))
+		}
+		if a.Result != "" {
+			end.Result(a.Result)
+		}
+		done <- code
 	}()
 	return await(ctx, a, done, end)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +29,7 @@ func printPlan(a *app.App, cmd *cobra.Command, args []string, check *validation.
 	if check == nil {
 		return errors.Join(err, a.StrictError())
 	}
-	invalid := validatePlan(cmd.Context(), a, check, plan)
-	return cmp.Or(err, invalid)
+	return errors.Join(err, validatePlan(cmd.Context(), a, check, plan))
 }
 
 func planCommand(a *app.App) *cobra.Command {
@@ -61,6 +59,7 @@ its configuration in one line and the file and field it comes from. Nothing is e
 	}
 	a.RegisterRendering(cmd)
 	validating.Register(cmd)
+	a.RegisterReport(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the plan: text, json or dot")
 	return cmd
 }

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
@@ -49,6 +50,7 @@ was changed since krmflow wrote it, unless you add --force.`,
 	}
 	a.RegisterRendering(cmd)
 	c.validate.Register(cmd)
+	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
@@ -70,6 +72,9 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	roots, plan, err := c.PlanRoots(cmd, args)
+	if len(roots) > 1 || c.Recursive {
+		c.Tally.All, c.Tally.What = roots.Dirs(), "rendered"
+	}
 	if err != nil {
 		return err
 	}
@@ -96,12 +101,14 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
 	}
-	if check != nil && ctx.Err() == nil {
+	if check != nil {
 		if invalid := validated(c.App, check, plan); invalid != nil {
-			return cmp.Or(err, invalid)
+			return errors.Join(err, invalid)
 		}
 	}
-	return r.finish(ctx, err, c.StrictError)
+	err = r.finish(ctx, err, c.StrictError)
+	c.Tally.Made, c.Tally.Missing = r.committed, slices.Collect(maps.Keys(r.missing))
+	return err
 }
 
 // drift compares the plan with the one in a file, if there is a file.
@@ -136,6 +143,8 @@ type rendering struct {
 	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
+
+	committed bool // what the run made is visible, or was compared
 }
 
 func (r *rendering) event(e scheduler.Event) {
@@ -175,6 +184,7 @@ func (r *rendering) finish(ctx context.Context, failed error, strict func() erro
 		return errors.Join(failed, err)
 	}
 	err := r.to.Commit()
+	r.committed = err == nil || errors.Is(err, sink.ErrChanged)
 	if failed != nil && errors.Is(err, sink.ErrChanged) {
 		e := *diag.AsError(err)
 		e.Err = nil // a root that failed counts more than an output that would change

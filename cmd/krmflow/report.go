@@ -36,7 +36,6 @@ func report(to console.Reporter, err error) int {
 		return exitInternal
 	case errors.As(err, &sig):
 		to.Print(interrupted(sig, err))
-	case err == errInvalid:
 	case errors.Is(err, syscall.EPIPE):
 		return exitOutput // a reader that went away is nobody's mistake
 	default:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
-	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
@@ -43,15 +41,11 @@ the resource, of a patch or of another step. Functions run as they do for build.
 			if failed != nil && (!a.KeepGoing || cmd.Context().Err() != nil) {
 				return failed
 			}
-			report := check.End(plan)
-			err = printProblems(a, report)
-			if err := a.Print(report.Summary()); err != nil {
-				return err
-			}
-			return cmp.Or(errors.Join(failed, a.StrictError()), err)
+			return errors.Join(failed, validated(a, check, plan))
 		},
 	}
 	a.RegisterRendering(cmd)
+	a.RegisterReport(cmd)
 	flags.RegisterAlways(cmd)
 	return cmd
 }
@@ -81,39 +75,15 @@ func validatePlan(ctx context.Context, a *app.App, check *validation.Run, plan *
 		a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("%s of %d not validated: functions have to run for that", diag.Count(len(out), "root"), len(plan.Graph.Roots)),
 			Hints: []string{"krmflow validate runs them"}})
 	}
-	return cmp.Or(failed, validated(a, check, &pure))
+	return errors.Join(failed, validated(a, check, &pure))
 }
 
-// validated prints what a run has found, and the summary, to stderr. It returns an error if the output is wrong.
+// validated returns what is wrong with the lists of a run. It prints warnings, and leaves the result to be the last line.
 func validated(a *app.App, check *validation.Run, plan *planner.Plan) error {
 	report := check.End(plan)
-	err := printProblems(a, report)
-	if !a.Quiet && a.LogFormat != "json" {
-		_, _ = a.Stderr.Write([]byte(report.Summary())) // for people
+	for _, w := range report.Warnings() {
+		a.Log.Warn(w)
 	}
-	return cmp.Or(a.StrictError(), err)
-}
-
-// errInvalid ends a command whose mistakes are printed already. Beside another error there is no need for it.
-var errInvalid = errors.New("what is rendered is not valid")
-
-// maxProblems is how many problems are printed.
-const maxProblems = 1000
-
-// printProblems prints what was found, and returns errInvalid if there are errors.
-func printProblems(a *app.App, report *validation.Report) error {
-	to := console.Reporter{W: a.Stderr, JSON: a.LogFormat == "json"}
-	for i := range report.Problems[:min(len(report.Problems), maxProblems)] {
-		p := &report.Problems[i]
-		e := p.Error()
-		if p.Warning {
-			a.Log.Warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
-			continue
-		}
-		to.Print(e)
-	}
-	if report.Errors > 0 {
-		return errInvalid
-	}
-	return nil
+	a.Result = report.Summary(len(a.Opts.Dirs))
+	return errors.Join(report.Err(), a.StrictError())
 }

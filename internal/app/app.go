@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/reports"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/lock"
@@ -44,6 +45,15 @@ type App struct {
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.
 	Instead map[string][]byte
+	// Tally is what came of a run of several roots.
+	Tally Tally
+	// Result is the last line that the command prints to stderr, if it is not empty.
+	Result string
+
+	report  *reports.Report // nil if nobody wants one
+	targets []reports.Target
+	planned *planner.Plan // the last plan
+
 	// MoreEdits are the command lines of edit behind the first one.
 	MoreEdits [][]string
 
@@ -58,6 +68,24 @@ type App struct {
 	Serves atomic.Bool
 }
 
+// A Tally is what came of a run of several roots. The zero Tally is that of a command which has none.
+type Tally struct {
+	// All are the roots, and What is said of those that are done, "rendered" for instance.
+	All  []string
+	What string
+	// Made tells that there is a result, and Missing which roots are not in it.
+	Made    bool
+	Missing []string
+}
+
+// Done returns how many roots are done.
+func (t Tally) Done() int {
+	if !t.Made {
+		return 0
+	}
+	return len(t.All) - len(t.Missing)
+}
+
 // Print writes the product of a command to stdout. That this fails is known to who has made stdout: see [stdout.Writer].
 func (a *App) Print(s string) error {
 	_, err := io.WriteString(a.Stdout, s)
@@ -70,7 +98,10 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err := a.Validate(); err != nil {
 		return nil, err
 	}
-	a.Log = a.Flags.Logger(a.Stderr)
+	if err := a.openReport(cmd); err != nil {
+		return nil, err
+	}
+	a.Log = a.Logger()
 	for _, w := range options.Outdated(cmd) {
 		a.Log.Warn(w)
 	}
@@ -87,6 +118,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.planned = plan
 	a.Log.Planned(plan)
 	a.WarnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.KeepGoing {

@@ -2,14 +2,12 @@ package app
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/executors/probe"
-	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -33,6 +31,8 @@ type Flags struct {
 	logLevel string
 	// LogFormat is text or json.
 	LogFormat string
+
+	reports []string // values of --report
 
 	enableHelm bool
 	helm       helm.Options
@@ -117,9 +117,4 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		Fetch:          a.Fetch,
 		Instead:        a.Instead,
 	}
-}
-
-// Logger returns what prints warnings and what a run does to w.
-func (f *Flags) Logger(w io.Writer) *console.Logger {
-	return console.NewLogger(w, console.Options{JSON: f.LogFormat == "json", Quiet: f.Quiet && !f.Strict, Level: f.logLevel})
 }

@@ -23,7 +23,7 @@ func (a *App) RegisterRendering(cmd *cobra.Command) {
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
 	cmd.Flags().BoolVarP(&a.Recursive, "recursive", "R", false, "every Kustomization and Composition at or below the directories (Components are no roots)")
-	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "go on with the other roots when one fails")
+	cmd.Flags().BoolVar(&a.KeepGoing, "keep-going", false, "go on with the other roots when one fails, or needs a function that is denied")
 }
 
 // Roots returns the directories that the arguments stand for, each once.

@@ -59,10 +59,13 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 	return o, a.Exits.Add(pool.Close)
 }
 
-// MayRun returns an error if a plan may not run: because functions of it may not, or because it has functions and what is known now
-// makes the run fail.
+// MayRun returns an error if a plan may not run: because functions of it may not, unless the run keeps going without the roots that need
+// these, or because it has functions and what is known now makes the run fail.
 func (a *App) MayRun(plan *planner.Plan) error {
 	err := a.Denied(plan)
+	if a.KeepGoing && errors.As(err, new(*render.DeniedError)) {
+		err = nil // of render.Run, when the others are done
+	}
 	for range plan.Graph.Calls() {
 		return errors.Join(err, a.StrictError())
 	}

@@ -22,7 +22,7 @@ func readCatalog(ctx context.Context, a *app.App, text string) (View, error) {
 		return View{}, err
 	}
 	if a.Log == nil {
-		a.Log = a.Flags.Logger(a.Stderr)
+		a.Log = a.Logger()
 	}
 	c, digest, err := a.Fetching().ReadCatalog(ctx, ref)
 	return View{Catalog: c, Digest: digest}, err
@@ -121,7 +121,7 @@ warning. With --strict every warning is an error.`,
 			if err := a.SourceFlags.Validate(); err != nil {
 				return err
 			}
-			a.Log = a.Flags.Logger(a.Stderr)
+			a.Log = a.Logger()
 			var errs []error
 			for _, text := range args {
 				c, err := readCatalog(cmd.Context(), a, text)

@@ -68,7 +68,7 @@ func generateCatalog(a *app.App, cmd *cobra.Command, dir string, o generateOptio
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	a.Log = a.Flags.Logger(a.Stderr)
+	a.Log = a.Logger()
 	if _, err := os.Lstat(o.dest); err == nil && !o.force {
 		return diag.Errorf(diag.Pos{}, "", "%s exists", o.dest).Hint("add --force to replace it")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/reports"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -25,6 +26,7 @@ type Logger struct {
 	w        io.Writer
 	json     bool
 	quiet    bool
+	found    func(reports.Finding)
 	z        zerolog.Logger
 	warnings int
 	hidden   int             // warnings that are not printed
@@ -39,13 +41,15 @@ type Options struct {
 	JSON bool
 	// Quiet leaves out warnings, fetches, and what a function that did not fail has said, unless JSON is true.
 	Quiet bool
+	// Found is called with each warning and each result of a function, for reports, whatever is printed; it may be nil.
+	Found func(reports.Finding)
 	// Level is the least level to print: debug, info, warn or error. Without one it is info if JSON is true, else warn.
 	Level string
 }
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w io.Writer, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, fetching: map[string]bool{}}
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, found: o.Found, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel
@@ -63,6 +67,18 @@ func NewLogger(w io.Writer, o Options) *Logger {
 
 // Warn prints a warning and counts it. Of very many it prints no more than the first.
 func (l *Logger) Warn(w planner.Warning) {
+	l.report(reports.Warning, &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	l.warn(w)
+}
+
+// report passes something on to the report, if there is one.
+func (l *Logger) report(level reports.Level, e *diag.Error) {
+	if l.found != nil {
+		l.found(reports.Finding{Level: level, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+	}
+}
+
+func (l *Logger) warn(w planner.Warning) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.warnings++
@@ -83,21 +99,32 @@ func (l *Logger) print(w planner.Warning) {
 	}
 }
 
-// Planned prints the warnings of a plan.
+// Planned prints the warnings of a plan. Of more than a few that say the same of different places, people get one.
 func (l *Logger) Planned(plan *planner.Plan) {
-	for _, w := range plan.Warnings {
-		l.Warn(w)
+	all := make([]error, len(plan.Warnings))
+	for i, w := range plan.Warnings {
+		e := &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}
+		l.report(reports.Warning, e)
+		all[i] = e
+	}
+	told := all
+	if !l.json {
+		told = alike(all)
+	}
+	for _, err := range told {
+		e := diag.AsError(err)
+		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.warnings += plan.MoreWarnings
+	l.warnings += len(all) - len(told) + plan.MoreWarnings
 	l.hidden += plan.MoreWarnings
 }
 
 // WarnNode prints a warning of a running node at the place of its configuration.
 func (l *Logger) WarnNode(n *graph.Node, msg func() string) {
 	var w planner.Warning
-	if l.hasRoom() {
+	if l.found != nil || l.hasRoom() {
 		w = planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg()}
 	}
 	l.Warn(w)
@@ -140,6 +167,7 @@ func (l *Logger) Node(e scheduler.Event) {
 
 // Call prints what a function has said besides its list.
 func (l *Logger) Call(r scheduler.CallReport) {
+	l.reportCall(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := r.Node.ID
@@ -175,6 +203,30 @@ func (l *Logger) Call(r scheduler.CallReport) {
 	}
 	for line := range strings.Lines(string(r.Stderr)) {
 		fmt.Fprintf(l.w, "%s: %s\n", name, strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// reportCall passes the results of a function on to the report, at the place of its configuration: the paths that functions name are those
+// of annotations, which need not be files of the tree.
+func (l *Logger) reportCall(r scheduler.CallReport) {
+	if l.found == nil {
+		return
+	}
+	at := func(level reports.Level, msg string) {
+		l.report(level, &diag.Error{Pos: r.Node.Origin.Pos(), Field: r.Node.Origin.Field(), Msg: msg})
+	}
+	for _, x := range r.Results {
+		level := reports.Error
+		switch x.Severity {
+		case "warning":
+			level = reports.Warning
+		case "info":
+			level = reports.Note
+		}
+		at(level, x.String())
+	}
+	for _, w := range r.Warnings {
+		at(reports.Warning, w)
 	}
 }
 

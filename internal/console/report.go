@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/reports"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/rs/zerolog"
 )
@@ -17,15 +18,89 @@ import (
 type Reporter struct {
 	W    io.Writer
 	JSON bool
+	// Found is called with each error, for reports; it may be nil.
+	Found func(reports.Finding)
 }
 
-// PrintEach prints each of the errors that err joins. What is long is cut.
+// PrintEach prints each of the errors that err joins. What is long is cut. Of more than three errors that say the same of different
+// places, people get one message.
 func (r Reporter) PrintEach(err error) {
-	var list diag.Mistakes
-	list.Add(err)
-	for _, problem := range list.Errors() {
-		r.Print(short(problem))
+	errs := slices.Collect(diag.Each(err))
+	for _, err := range errs {
+		r.found(err)
 	}
+	if !r.JSON {
+		errs = alike(errs)
+	}
+	var list diag.Mistakes
+	list.Add(errors.Join(errs...))
+	for _, problem := range list.Errors() {
+		r.print(short(problem))
+	}
+}
+
+func (r Reporter) found(err error) {
+	if r.Found != nil {
+		e := atPlace(short(err))
+		r.Found(reports.Finding{Level: reports.Error, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+	}
+}
+
+// fewAlike is how many errors that are alike are told one by one.
+const fewAlike = 3
+
+// alike makes one of the errors that differ in their files alone, if they are many.
+func alike(errs []error) []error {
+	type cause struct{ field, msg string }
+	places := map[cause][]string{}
+	files := map[cause]map[string]bool{}
+	for _, err := range errs {
+		e := atPlace(err)
+		c := cause{e.Field, e.Msg}
+		if e.Pos.File == "" || files[c][e.Pos.File] {
+			continue
+		}
+		if files[c] == nil {
+			files[c] = map[string]bool{}
+		}
+		files[c][e.Pos.File] = true
+		places[c] = append(places[c], e.Pos.String())
+	}
+	var kept []error
+	told := map[cause]bool{}
+	for _, err := range errs {
+		e := *atPlace(err)
+		c := cause{e.Field, e.Msg}
+		switch {
+		case e.Pos.File == "" || len(places[c]) <= fewAlike:
+			kept = append(kept, err)
+		case !told[c]:
+			told[c] = true
+			e.Hints, e.Err = slices.Clip(e.Hints), err
+			kept = append(kept, e.Hint("and %d more like it, at %s", len(places[c])-1, diag.Some(places[c][1:])))
+		}
+	}
+	return kept
+}
+
+// Roots tells, as the last line of a run of several roots, how many of them are done.
+func (r Reporter) Roots(what string, done, all int) {
+	if r.JSON {
+		z := zerolog.New(r.W).With().Timestamp().Logger()
+		z.Info().Int("roots", all).Int(what, done).Msg("roots")
+		return
+	}
+	fmt.Fprintf(r.W, "%d of %s %s\n", done, diag.Plural(all, "root"), what)
+}
+
+// Result prints the last line of a command.
+func (r Reporter) Result(text string) {
+	if r.JSON {
+		z := zerolog.New(r.W).With().Timestamp().Logger()
+		z.Info().Msg(text)
+		return
+	}
+	fmt.Fprintln(r.W, text)
 }
 
 // What a message may have: the text of the input in it may be long.
@@ -62,6 +137,11 @@ func truncate(line string) string {
 
 // Print prints err as one error.
 func (r Reporter) Print(err error) {
+	r.found(err)
+	r.print(err)
+}
+
+func (r Reporter) print(err error) {
 	if r.JSON {
 		z := zerolog.New(r.W).With().Timestamp().Logger()
 		ev := z.Error()

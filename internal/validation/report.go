@@ -2,6 +2,7 @@ package validation
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,8 +18,8 @@ import (
 type Report struct {
 	// Problems are errors and warnings by place, each once.
 	Problems []Problem
-	// Resources and Roots count what was validated, and Errors and Warnings the problems.
-	Resources, Roots, Errors, Warnings int
+	// Resources and Roots count what was validated.
+	Resources, Roots int
 	// Unknown is how many resources are of kinds that nobody knows, by kind.
 	Unknown map[krm.GVK]int
 }
@@ -38,13 +39,6 @@ func (v *Run) End(plan *planner.Plan) *Report {
 	rep := &Report{Unknown: v.checkCustoms(), Resources: v.resources, Roots: v.roots}
 	if len(v.found) > 0 {
 		rep.Problems = v.problems(plan)
-	}
-	for _, p := range rep.Problems {
-		if p.Warning {
-			rep.Warnings++
-		} else {
-			rep.Errors++
-		}
 	}
 	return rep
 }
@@ -84,8 +78,8 @@ func (v *Run) problems(plan *planner.Plan) []Problem {
 	return problems
 }
 
-// Error returns the problem as an error: the place, the kind and name of the resource, the field, and what is wrong.
-func (p *Problem) Error() *diag.Error {
+// Diag returns the problem as an error: the place, the kind and name of the resource, the field, and what is wrong.
+func (p *Problem) Diag() *diag.Error {
 	e := &diag.Error{Pos: p.Pos, Field: p.Kind + " " + p.Name, Msg: p.Msg, Hints: slices.Clone(p.Hints)}
 	if field := p.Field(); field != "" {
 		e.Field += ": " + field
@@ -94,6 +88,33 @@ func (p *Problem) Error() *diag.Error {
 		e.Hint("in %s: %s", diag.Count(len(p.Roots), "root"), someRoots(p.Roots))
 	}
 	return e
+}
+
+func (p *Problem) Error() string { return p.Diag().Error() }
+
+// InRoots returns the directories whose output has the problem.
+func (p *Problem) InRoots() []string { return p.Roots }
+
+// Err returns the problems that are errors as one error, nil if there are none.
+func (r *Report) Err() error {
+	var errs []error
+	for i := range r.Problems {
+		if !r.Problems[i].Warning {
+			errs = append(errs, &r.Problems[i])
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Warnings returns the problems that are none.
+func (r *Report) Warnings() (warnings []planner.Warning) {
+	for i := range r.Problems {
+		if p := &r.Problems[i]; p.Warning {
+			e := p.Diag()
+			warnings = append(warnings, planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+		}
+	}
+	return warnings
 }
 
 // someRoots names a few of many roots.
@@ -105,14 +126,24 @@ func someRoots(roots []string) string {
 	return strings.Join(roots[:some], ", ") + " and " + diag.Count(len(roots)-some, "other")
 }
 
-// Summary returns the result in one line, and one with the kinds that nobody knows if there are any.
-func (r *Report) Summary() string {
-	unknown := 0
+// Summary returns the result in one line, and a second one with the kinds that nobody knows if there are any. all is how many roots were
+// asked for.
+func (r *Report) Summary(all int) string {
+	unknown, errs := 0, 0
 	for _, n := range r.Unknown {
 		unknown += n
 	}
-	s := fmt.Sprintf("%s of %s: %s, %s, %d of unknown kinds\n", diag.Count(r.Resources, "resource"), diag.Count(r.Roots, "root"), diag.Count(r.Errors, "error"),
-		diag.Count(r.Warnings, "warning"), unknown)
+	for i := range r.Problems {
+		if !r.Problems[i].Warning {
+			errs++
+		}
+	}
+	roots := diag.Count(r.Roots, "root")
+	if all > r.Roots {
+		roots = fmt.Sprintf("%d of %s", r.Roots, diag.Count(all, "root"))
+	}
+	s := fmt.Sprintf("%s of %s: %s, %s, %d of unknown kinds", diag.Count(r.Resources, "resource"), roots, diag.Count(errs, "error"),
+		diag.Count(len(r.Problems)-errs, "warning"), unknown)
 	if unknown == 0 {
 		return s
 	}
@@ -120,5 +151,5 @@ func (r *Report) Summary() string {
 	for _, g := range slices.SortedFunc(maps.Keys(r.Unknown), func(a, b krm.GVK) int { return cmp.Compare(a.String(), b.String()) }) {
 		kinds = append(kinds, fmt.Sprintf("%s (%d)", g, r.Unknown[g]))
 	}
-	return s + "  unknown: " + diag.Some(kinds) + "; --crds DIR names their CustomResourceDefinitions\n"
+	return s + "\n  unknown: " + diag.Some(kinds) + "; --crds DIR names their CustomResourceDefinitions"
 }

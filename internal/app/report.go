@@ -1,0 +1,153 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/reports"
+	"github.com/krmflow/krmflow/internal/sink"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// RegisterReport adds the flag that asks for reports to a command.
+func (f *Flags) RegisterReport(cmd *cobra.Command) {
+	cmd.Flags().Var((*options.Repeated)(&f.reports), "report", "write what is wrong for machines: sarif=FILE, junit=FILE, json=FILE, or github (annotations, on stderr); several are separated by commas")
+}
+
+// openReport begins the reports that the flags ask for. What cannot be written to is refused before anything runs.
+func (a *App) openReport(cmd *cobra.Command) error {
+	targets, err := reports.ParseTargets(a.reports)
+	if err != nil {
+		return options.UsageError(err)
+	}
+	for _, t := range targets {
+		if err := output.CheckFile(t.File); t.File != "" && err != nil {
+			return err
+		}
+	}
+	if a.targets = targets; len(targets) > 0 && a.report == nil {
+		a.report = &reports.Report{Command: cmd.Name(), Version: program.Version()}
+	}
+	return nil
+}
+
+// Found adds to the reports, if there are any.
+func (a *App) Found(f reports.Finding) {
+	if a.report != nil {
+		a.report.Add(f)
+	}
+}
+
+// Logger returns what prints warnings and what a run does.
+func (a *App) Logger() *console.Logger {
+	o := console.Options{JSON: a.LogFormat == "json", Quiet: a.Quiet && !a.Strict, Level: a.logLevel}
+	if a.report != nil {
+		o.Found = a.Found
+	}
+	return console.NewLogger(a.Stderr, o)
+}
+
+// WriteReports writes the reports that the flags ask for, about a command that ended with err.
+func (a *App) WriteReports(err error) error {
+	if a.report == nil {
+		return nil
+	}
+	reasons := a.reasons(err)
+	for _, dir := range a.Opts.Dirs {
+		dir = diag.Redact(dir)
+		root := reports.Root{Dir: dir, Reasons: reasons[dir]}
+		switch {
+		case a.Tally.Made:
+			root.Failed = slices.Contains(a.Tally.Missing, dir)
+		case a.report.Command == "plan" || a.report.Command == "validate":
+			root.Failed = len(root.Reasons) > 0
+		default:
+			root.Failed = err != nil && !errors.Is(err, sink.ErrChanged)
+		}
+		a.report.Roots = append(a.report.Roots, root)
+	}
+	var errs []error
+	for _, t := range a.targets {
+		text, err := a.report.Text(t.Form)
+		switch {
+		case err != nil:
+		case t.Form == reports.GitHub:
+			_, err = a.Stderr.Write(text)
+		case a.isInput(t.File):
+			err = &output.RefusedError{Path: t.File, Reason: "is an input of this run"}
+		default:
+			err = output.WriteFileAtomic(t.File, text, 0o666)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// isInput reports whether a file was read for the last plan.
+func (a *App) isInput(file string) bool {
+	info, err := os.Stat(file)
+	if err != nil || a.planned == nil {
+		return false
+	}
+	return slices.ContainsFunc(a.planned.Files(), func(src *yaml.Source) bool {
+		read, err := os.Stat(src.File)
+		return err == nil && os.SameFile(info, read)
+	})
+}
+
+// reasons returns why roots have failed: the messages of err that are about them.
+func (a *App) reasons(err error) map[string][]string {
+	reasons := map[string][]string{}
+	if a.planned == nil {
+		return reasons
+	}
+	add := func(dir string, err error) {
+		if text := err.Error(); !slices.Contains(reasons[dir], text) {
+			reasons[dir] = append(reasons[dir], text)
+		}
+	}
+	for _, f := range a.planned.Failed {
+		for _, err := range f.Errs {
+			add(f.Dir, err)
+		}
+	}
+	nodes := map[string]*graph.Node{}
+	for _, n := range a.planned.Graph.Nodes {
+		nodes[n.ID] = n
+	}
+	needed := func(node string, err error) {
+		if n := nodes[node]; n != nil {
+			for _, root := range a.planned.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+				add(root.Dir, err)
+			}
+		}
+	}
+	for _, d := range a.planned.Denied {
+		needed(d.Node, d.Err)
+	}
+	for err := range diag.Each(err) {
+		var node *scheduler.NodeError
+		var root *scheduler.RootError
+		var invalid interface{ InRoots() []string }
+		switch {
+		case errors.As(err, &invalid):
+			for _, dir := range invalid.InRoots() {
+				add(dir, err)
+			}
+		case errors.As(err, &node):
+			needed(node.Node.ID, err)
+		case errors.As(err, &root):
+			add(root.Root.Dir, err)
+		}
+	}
+	return reasons
+}
