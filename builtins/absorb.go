@@ -30,8 +30,11 @@ func Absorb(list *krm.List, r *krm.Resource) error {
 		}
 		return err
 	case !merges:
-		return diag.Errorf(r.Pos, "", "%s exists already", r.ID()).
-			Hint("set the generator's behavior to merge or replace to change it")
+		err := diag.Errorf(r.Pos, "", "%s exists already", r.ID())
+		if isHelm(r) { // charts have no behavior
+			return err.Hint("another releaseName makes other names, unless the chart has names of its own")
+		}
+		return err.Hint("set the generator's behavior to merge or replace to change it")
 	}
 	old := list.At(found[0])
 	merged, err := mergeGenerated(old, r)

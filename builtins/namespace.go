@@ -59,6 +59,9 @@ func MarkHelm(r *krm.Resource) {
 	r.SetValue(r.Value().WithAt(yaml.Str("true"), "metadata", "annotations", helmGenerated))
 }
 
+// isHelm reports whether helm made a resource.
+func isHelm(r *krm.Resource) bool { return r.Annotations().Get(helmGenerated).Text() == "true" }
+
 func (t *NamespaceTransformer) setter() *namespaceSetter {
 	return &namespaceSetter{
 		namespace: yaml.Str(t.Metadata.Namespace),
@@ -78,7 +81,7 @@ type namespaceSetter struct {
 
 func (s *namespaceSetter) applyTo(part *krm.List) error {
 	for i, r := range part.All() {
-		if r.Value().IsEmpty() || r.Annotations().Get(helmGenerated).Text() == "true" {
+		if r.Value().IsEmpty() || isHelm(r) {
 			continue
 		}
 		v, err := s.apply(r)

@@ -62,6 +62,8 @@ func TestStyles(t *testing.T) {
 		{"null list", "resources:\nkind: Kustomization\n", add("a"), "resources:\n- a\nkind: Kustomization\n"},
 		{"last of a list", "resources:\n- a\n", remove("a"), ""},
 		{"item and its comment", "resources:\n- a\n# about b\n- b # b\n- c\n", remove("b"), "resources:\n- a\n- c\n"},
+		{"item and the comments in it", "resources:\n- a\n  # in a\n# about b\n- b\n", remove("a"), "resources:\n# about b\n- b\n"},
+		{"item on a line in brackets", "resources: [\n  a, # a\n  b, # b\n  c # c\n]\n", remove("b"), "resources: [\n  a, # a\n  c # c\n]\n"},
 		{"first in brackets", "resources: [a, b, c]\n", remove("a"), "resources: [b, c]\n"},
 		{"some in brackets", "resources: [a, b, c, d]\n", remove("[bd]"), "resources: [a, c]\n"},
 		{"first ones in brackets", "resources: [a, b, c]\n", remove("[ab]"), "resources: [c]\n"},
@@ -69,6 +71,8 @@ func TestStyles(t *testing.T) {
 		{"bases are moved", "bases:\n# about a\n- ../a # a\nresources:\n  - c\n", add("b"), "resources:\n  - c\n  # about a\n  - ../a # a\n  - b\n"},
 
 		{"in kustomize's order", "kind: Kustomization\nimages: []\n", setText("namespace", "a"), "kind: Kustomization\nnamespace: a\nimages: []\n"},
+		{"what the file is", "# header\n\nresources:\n- a\n\nimages: []\n", Fix(func(string, string) {}),
+			"# header\n\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n\nresources:\n- a\n\nimages: []\n"},
 		{"between blank lines", "kind: Kustomization\n\nresources:\n- a\n# - b\n\nimages: []\n", setText("namespace", "a"),
 			"kind: Kustomization\n\nresources:\n- a\n# - b\n\nnamespace: a\n\nimages: []\n"},
 		{"before comments of the next field", "resources:\n- a\n# about images\nimages: []\n", setText("namespace", "a"), "resources:\n- a\nnamespace: a\n# about images\nimages: []\n"},

@@ -90,7 +90,7 @@ func (m *mover) file(name string) error {
 // documents moves those of all documents of a text.
 func (m *mover) documents(name string, text []byte) ([]byte, error) {
 	var all []byte
-	for _, part := range parts(text) {
+	for _, part := range inplace.Split(text) {
 		d, err := inplace.Parse(name, part, []string{"apiVersion", "kind", "metadata", function.PlaceRuntime})
 		if err != nil || !d.Value().Exists() { // nothing that is a configuration
 			all = append(all, part...)
@@ -106,20 +106,6 @@ func (m *mover) documents(name string, text []byte) ([]byte, error) {
 		all = append(all, d.Text()...)
 	}
 	return all, nil
-}
-
-// parts splits a text behind each line that separates documents.
-func parts(text []byte) (list [][]byte) {
-	start, at := 0, 0
-	for line := range strings.Lines(string(text)) {
-		at += len(line)
-		rest, separates := strings.CutPrefix(line, "---")
-		if rest = strings.TrimSpace(rest); separates && (rest == "" || rest[0] == '#') {
-			list = append(list, text[start:at])
-			start = at
-		}
-	}
-	return append(list, text[start:])
 }
 
 // config returns a configuration with its function in runtime, and the arguments of a legacy program in that.
@@ -141,7 +127,7 @@ func (m *mover) config(v yaml.Value, name string) (yaml.Value, error) {
 		return v, err
 	}
 	for _, place := range in.Deprecated() {
-		v = withoutPlace(v, place)
+		v = function.Without(v, place)
 		m.told(name+": "+place, function.PlaceRuntime)
 	}
 	if !v.Get(function.PlaceRuntime).Exists() && !v.Get(function.PlaceProvider).Exists() {
@@ -163,20 +149,4 @@ func named(v yaml.Value, in *function.Inline) (yaml.Value, error) {
 		return v.At("metadata", "configFn"), nil
 	}
 	return in.Value(), nil
-}
-
-// withoutPlace removes the place in which a configuration names its function, and what is empty then.
-func withoutPlace(v yaml.Value, place string) yaml.Value {
-	meta := v.Get("metadata")
-	if place == function.PlaceConfigFn {
-		meta = meta.Without("configFn")
-	} else if rest := meta.Get("annotations").Without(place); rest.Len() > 0 {
-		meta = meta.With("annotations", rest)
-	} else {
-		meta = meta.Without("annotations")
-	}
-	if meta.Len() == 0 {
-		return v.Without("metadata")
-	}
-	return v.With("metadata", meta)
 }

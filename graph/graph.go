@@ -167,15 +167,32 @@ func (g *Graph) Without(id string) (*Graph, bool) {
 	return out, found
 }
 
-// RootsThatNeed returns the roots that need any of nodes.
-func (g *Graph) RootsThatNeed(nodes map[*Node]bool) (roots []Root) {
+// BehindFunctions tells, for each node, whether it is a call of a function or a fetch, or needs one.
+func (g *Graph) BehindFunctions() []bool {
+	return g.need(func(n *Node) bool {
+		switch n.Op.(type) {
+		case Call, Fetch:
+			return true
+		}
+		return false
+	})
+}
+
+// need tells, for each node, whether it or a node that it needs is one of those.
+func (g *Graph) need(those func(*Node) bool) []bool {
 	needs := make([]bool, len(g.Nodes))
 	for i, n := range g.Nodes {
-		needs[i] = nodes[n]
+		needs[i] = those(n)
 		for in := range n.Before() {
 			needs[i] = needs[i] || needs[in]
 		}
 	}
+	return needs
+}
+
+// RootsThatNeed returns the roots that need any of nodes.
+func (g *Graph) RootsThatNeed(nodes map[*Node]bool) (roots []Root) {
+	needs := g.need(func(n *Node) bool { return nodes[n] })
 	for _, r := range g.Roots {
 		if needs[r.Node] {
 			roots = append(roots, r)

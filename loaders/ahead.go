@@ -10,7 +10,7 @@ import (
 
 // early is a file that was read ahead, for the layer in dir.
 type early struct {
-	dir   string
+	dir   DirKey
 	limit int64
 	mu    sync.Mutex // held until the rest is known
 	content
@@ -29,7 +29,7 @@ const maxUntaken = 4 << 20
 // find a file that was not parsed: which of them are told, and how, depends on who asks first and what for.
 func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Source) error) *yaml.Source {
 	abs := absolute(d, path)
-	e := &early{dir: d.Real, limit: limit, err: errors.ErrUnsupported}
+	e := &early{dir: d.Key(), limit: limit, err: errors.ErrUnsupported}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l.mu.Lock()

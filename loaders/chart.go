@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/chart"
 	"github.com/krmflow/krmflow/reference"
 )
@@ -50,7 +51,7 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 	}
 	defer root.Close()
 	from := root.FS()
-	if l.unrestricted {
+	if l.isFree(d) {
 		from = os.DirFS(real)
 	}
 	files, err = l.readFolder(from)
@@ -150,8 +151,8 @@ func linkError(err error, name string) error {
 	return fmt.Errorf("cannot read %q: %w", name, err)
 }
 
-// Command returns a program that the user names by a path, or by a name that is looked for on PATH.
-func (l *Local) Command(name string) (Program, error) {
+// Command returns a program that the user names by a path, or by a name that is looked for on PATH. If hash is not nil, it reads the program.
+func (l *Local) Command(name string, hash func(path string) (krm.Digest, error)) (Program, error) {
 	found, err := exec.LookPath(name)
 	if err != nil {
 		var e *exec.Error
@@ -166,6 +167,10 @@ func (l *Local) Command(name string) (Program, error) {
 	real, err := filepath.EvalSymlinks(found)
 	if err != nil {
 		return Program{}, pathError(err, name, found)
+	}
+	if hash != nil {
+		digest, err := hash(real)
+		return Program{Real: real, Root: filepath.Dir(real), Digest: digest}, err
 	}
 	return l.Program(real, filepath.Dir(real))
 }

@@ -181,7 +181,7 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Sour
 	}
 	if info.IsDir() {
 		dir, err := l.treeDir(t, t.abs(place), text)
-		return dir, nil, err
+		return dir.like(d), nil, err
 	}
 	in := &Dir{Real: t.abs(path.Dir(place)), Name: l.name(t.abs(path.Dir(place))), tree: t}
 	src, err := l.Read(in, path.Base(place))
@@ -263,14 +263,14 @@ func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 	if !ok || filepath.IsAbs(as) && !d.tree.isGiven() {
 		return nil, errOutside(d.tree, as)
 	}
-	if !l.unrestricted && !diag.Within(abs, d.Real) {
+	if !l.isFree(d) && !diag.Within(abs, d.Real) {
 		return nil, &RestrictedError{Path: as, Root: d.Name}
 	}
 	real, err := d.tree.Real(place)
 	if err != nil {
 		return nil, d.tree.error(err, place, as)
 	}
-	if full := d.tree.abs(real); !l.unrestricted && !diag.Within(full, d.Real) {
+	if full := d.tree.abs(real); !l.isFree(d) && !diag.Within(full, d.Real) {
 		return nil, &RestrictedError{Path: as, Target: l.name(full), Root: d.Name}
 	}
 	info, err := d.tree.Stat(real)
@@ -308,7 +308,7 @@ func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
 		return nil, err
 	}
 	src := &yaml.Source{File: diag.Redact(c.Reference.Location), Data: data}
-	l.files[abs] = file{src, fetchedRoot}
+	l.files[abs] = file{src, DirKey{Real: fetchedRoot}}
 	l.fetchedFiles[src] = true
 	return src, nil
 }

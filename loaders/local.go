@@ -30,6 +30,7 @@ type Local struct {
 	absolute bool
 	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
 	unrestricted bool
+	freeRoot     func(real string) bool // the same for the layers of some roots; may be nil
 	budget       *Budget
 	fs           *fetchedTree // that has the roots, nil for the file system of this machine
 
@@ -54,7 +55,7 @@ type Local struct {
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.
 type file struct {
 	src *yaml.Source
-	dir string
+	dir DirKey
 }
 
 // A Config says what a [Local] reads. The zero Config is that of the file system of this machine, without a working directory.
@@ -69,6 +70,8 @@ type Config struct {
 	Roots []string
 	// Unrestricted lets layers name files outside their own directory.
 	Unrestricted bool
+	// Free reports that for a root, by its path without symbolic links: for all layers that are reached from it. It may be nil.
+	Free func(real string) bool
 	// Budget bounds what is read; nil is no limit.
 	Budget *Budget
 	// Fetch fetches what is remote; without it, that is an error.
@@ -85,7 +88,7 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	}
 	relative := slices.ContainsFunc(c.Roots, func(path string) bool { return !filepath.IsAbs(path) })
 	l := &Local{
-		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, budget: c.Budget,
+		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, freeRoot: c.Free, budget: c.Budget,
 		fetch: c.Fetch, instead: c.Instead, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
 		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
 	}
@@ -101,7 +104,9 @@ type Dir struct {
 	// Real is the absolute path without symbolic links: two Dirs are the same directory if their Real is equal.
 	Real string
 	// Name is the path that messages show.
-	Name   string
+	Name string
+	// Free is true if layers in it may name files outside of it, although not all may.
+	Free   bool
 	root   *os.Root
 	handle *os.File     // of the directory itself
 	tree   *fetchedTree // that it is part of, nil for a directory of this machine
@@ -118,6 +123,26 @@ func (d *Dir) Close() {
 		d.handle = nil
 	}
 }
+
+// A DirKey tells a Dir from others, also from one that is the same directory, in which layers may read other files.
+type DirKey struct {
+	Real string
+	Free bool
+}
+
+// Key returns what tells d from others.
+func (d *Dir) Key() DirKey { return DirKey{d.Real, d.Free} }
+
+// like returns d, which a layer in the directory by refers to: what that may read, the layer in d may. Both may be nil.
+func (d *Dir) like(by *Dir) *Dir {
+	if d != nil && by != nil {
+		d.Free = by.Free
+	}
+	return d
+}
+
+// isFree reports whether layers in d may name files outside of it.
+func (l *Local) isFree(d *Dir) bool { return l.unrestricted || d.Free }
 
 // Contains reports whether o is d or lies below it.
 func (d *Dir) Contains(o *Dir) bool { return diag.Within(o.Real, d.Real) }
@@ -137,7 +162,11 @@ func (l *Local) Root(path string) (*Dir, error) {
 		}
 		abs = filepath.Join(l.cwd, path)
 	}
-	return l.dir(abs, path)
+	d, err := l.dir(abs, path)
+	if err == nil && l.freeRoot != nil {
+		d.Free = l.freeRoot(d.Real)
+	}
+	return d, err
 }
 
 // Sub returns the directory that the layer in d refers to as path, or by a reference to something remote.
@@ -148,10 +177,14 @@ func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
 	if IsRemote(path) {
 		return l.FetchDir(d, path)
 	}
+	var sub *Dir
+	var err error
 	if d.tree != nil {
-		return l.treeDir(d.tree, filepath.Join(d.Real, path), path)
+		sub, err = l.treeDir(d.tree, filepath.Join(d.Real, path), path)
+	} else {
+		sub, err = l.dir(filepath.Join(d.Real, path), path)
 	}
-	return l.dir(filepath.Join(d.Real, path), path)
+	return sub.like(d), err
 }
 
 func (l *Local) dir(abs, as string) (*Dir, error) {
@@ -298,12 +331,12 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	l.mu.Lock()
 	known, early := l.files[abs], l.early[abs]
 	l.mu.Unlock()
-	if known.src != nil && (l.unrestricted || known.dir == d.Real) && int64(len(known.src.Data)) <= limit {
+	if known.src != nil && (l.unrestricted || known.dir == d.Key()) && int64(len(known.src.Data)) <= limit {
 		return known.src, nil
 	}
 	var read content
 	var err error
-	if early != nil && early.dir == d.Real && early.limit == limit {
+	if early != nil && early.dir == d.Key() && early.limit == limit {
 		read, err = l.take(early, d, abs, path)
 	} else {
 		read, err = l.read(d, abs, path, limit)
@@ -326,7 +359,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	} else if read.id != (identity{}) {
 		l.known[read.id] = src
 	}
-	l.files[abs] = file{src, d.Real}
+	l.files[abs] = file{src, d.Key()}
 	if d.IsFetched() {
 		l.fetchedFiles[src] = true
 	}
@@ -361,7 +394,7 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 		}
 		return content{data: data}, err
 	}
-	if text, ok := l.instead[abs]; ok && (l.unrestricted || diag.Within(abs, d.Real)) {
+	if text, ok := l.instead[abs]; ok && (l.isFree(d) || diag.Within(abs, d.Real)) {
 		switch {
 		case text == nil:
 			return content{}, pathError(fs.ErrNotExist, as, abs)
@@ -370,7 +403,7 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 		}
 		return content{data: text}, l.budget.take(int64(len(text)))
 	}
-	if rel, err := relative(d.Real, abs); !l.unrestricted && err == nil && filepath.IsLocal(rel) {
+	if rel, err := relative(d.Real, abs); !l.isFree(d) && err == nil && filepath.IsLocal(rel) {
 		// The common case. A symbolic link that stays inside is followed.
 		c, err := l.readBeneath(d, rel, limit)
 		switch {
@@ -418,7 +451,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
 func (l *Local) open(d *Dir, abs, as string) (*os.File, error) {
-	if l.unrestricted {
+	if l.isFree(d) {
 		f, err := os.OpenFile(abs, openFlags, 0)
 		if err != nil {
 			return nil, pathError(err, as, abs)

@@ -22,6 +22,14 @@ func tryLock(f *os.File) error {
 	}
 }
 
+// giveTo gives f the owner and group of another file, if the user may: who edits as root, in a container for instance, leaves files that their
+// owner can go on with.
+func giveTo(f *os.File, other fs.FileInfo) {
+	if st, ok := other.Sys().(*syscall.Stat_t); ok {
+		_ = f.Chown(int(st.Uid), int(st.Gid))
+	}
+}
+
 // canBeOurs reports whether a run of this user can have made a file: it is the user's and has one name.
 func canBeOurs(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)

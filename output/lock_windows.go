@@ -19,5 +19,8 @@ func tryLock(f *os.File) error {
 	return err
 }
 
+// giveTo would give f the owner of another file.
+func giveTo(*os.File, fs.FileInfo) {}
+
 // canBeOurs would report whether a run of this user can have made a file.
 func canBeOurs(fs.FileInfo) bool { return true }

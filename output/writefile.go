@@ -73,8 +73,8 @@ func checkFile(path string) (through bool, err error) {
 }
 
 // EditFile makes what edit returns for the content of the file at path its new content, as [WriteFileAtomic] does; edit gets nil if there is
-// no file. If several processes edit one file, each gets what the one before has made. If edit returns an error or what it got, the file
-// stays as it is.
+// no file: only then perm counts, otherwise the file keeps its mode, and its owner if the user may give files away. If several processes edit
+// one file, each gets what the one before has made. If edit returns an error or what it got, the file stays as it is.
 func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, error)) error {
 	through, err := checkFile(path)
 	if err == nil && through {
@@ -84,9 +84,21 @@ func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, erro
 		return err
 	}
 	var failed error // of edit
-	err = replace(path, perm, true, func() ([]byte, error) {
+	var was fs.FileInfo
+	finish := func(f *os.File) error {
+		if was != nil {
+			giveTo(f, was)
+			if err := f.Chmod(was.Mode()); err != nil {
+				return err
+			}
+		}
+		return f.Sync()
+	}
+	err = replace(path, perm, finish, func() ([]byte, error) {
 		old, err := os.ReadFile(path)
-		if notExist(err) {
+		if err == nil {
+			was, err = os.Stat(path)
+		} else if notExist(err) {
 			old, err = nil, nil
 		}
 		if err != nil {
@@ -118,18 +130,23 @@ func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
 	if through {
 		return writeError(path, writeThrough(path, data))
 	}
-	return replace(path, perm, durable, func() ([]byte, error) { return data, nil })
+	var finish func(*os.File) error
+	if durable {
+		finish = (*os.File).Sync
+	}
+	return replace(path, perm, finish, func() ([]byte, error) { return data, nil })
 }
 
-// replace makes what content returns the content of a file. No other process replaces the file in the meantime.
-func replace(path string, perm fs.FileMode, durable bool, content func() ([]byte, error)) error {
+// replace makes what content returns the content of a file. No other process replaces the file in the meantime. What finish does, if it is not nil, is
+// done to the file before it has its name.
+func replace(path string, perm fs.FileMode, finish func(*os.File) error, content func() ([]byte, error)) error {
 	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return writeError(path, err)
 	}
 	defer dir.Close()
 	name := filepath.Base(path)
-	err = replaceFile(dir, name, content, perm, durable)
+	err = replaceFile(dir, name, content, perm, finish)
 	switch {
 	case errors.Is(err, errBusy):
 		return &LockedError{Path: path}
@@ -167,7 +184,7 @@ func writeThrough(path string, data []byte) error {
 
 // replaceFile writes a file beside name and renames it. The other file has a name that depends on name alone and is
 // locked: two runs take turns, and what a killed run left is replaced by the next one.
-func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm fs.FileMode, durable bool) error {
+func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm fs.FileMode, finish func(*os.File) error) error {
 	temp := tempNameOf(name)
 	f, err := openLocked(dir, temp, perm, defaultWait)
 	if errors.Is(err, errBusy) {
@@ -179,7 +196,10 @@ func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm
 	}
 	data, err := content()
 	if err == nil {
-		err = fillFile(dir, name, f, data, durable)
+		err = fillFile(dir, name, f, data)
+	}
+	if err == nil && finish != nil {
+		err = finish(f)
 	}
 	if err != nil {
 		dir.Remove(temp)
@@ -198,7 +218,7 @@ func tempNameOf(name string) string {
 	return reservedPrefix + "tmp-" + hex.EncodeToString(sum[:4])
 }
 
-func fillFile(dir *os.Root, name string, f *os.File, data []byte, durable bool) error {
+func fillFile(dir *os.Root, name string, f *os.File, data []byte) error {
 	if old, err := dir.Lstat(name); err == nil && old.Mode().IsRegular() {
 		mine, err := f.Stat()
 		if err != nil {
@@ -210,13 +230,8 @@ func fillFile(dir *os.Root, name string, f *os.File, data []byte, durable bool) 
 			}
 		}
 	}
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	if durable {
-		return f.Sync()
-	}
-	return nil
+	_, err := f.Write(data)
+	return err
 }
 
 // BuildCheck is [CheckFile] for [BuildWrite].

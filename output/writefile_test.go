@@ -66,12 +66,12 @@ func TestWriteFileAtomicLeftover(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := replaceFile(root, "x", text("long enough to show"), 0o666, false); err != nil {
+	if err := replaceFile(root, "x", text("long enough to show"), 0o666, nil); err != nil {
 		t.Fatal(err)
 	}
 	// A killed run leaves its temporary file, which is not locked any more.
 	write(t, filepath.Join(dir, tempNameOf("x")), "leftover that is longer than the new content")
-	if err := replaceFile(root, "x", text("new"), 0o666, false); err != nil {
+	if err := replaceFile(root, "x", text("new"), 0o666, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := tree(t, dir); len(got) != 1 || got["x"] != "new" {

@@ -3,7 +3,6 @@ package planner
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -48,8 +47,10 @@ type Denial struct {
 
 // rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
 func (c *compiler) rendered() []string {
-	dirs := slices.Collect(maps.Keys(c.kusts))
-	dirs = append(dirs, c.compositions.Dirs()...)
+	dirs := c.compositions.Dirs()
+	for dir := range c.kusts {
+		dirs = append(dirs, dir.Real)
+	}
 	for _, name := range c.dirs {
 		if dir, err := c.files.Root(name); err == nil {
 			dirs = append(dirs, dir.Real)

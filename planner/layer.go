@@ -17,7 +17,7 @@ import (
 
 // layerKey tells apart the builds of one directory that may have different results.
 type layerKey struct {
-	dir      string
+	dir      loaders.DirKey
 	schema   *schema.Schema
 	loaded   bool // what build.loaded was before, if the layer brings a schema
 	set      bool // whether a schema was chosen: decides if the layer's own openapi counts
@@ -50,7 +50,7 @@ type layerState struct {
 // layer compiles the Kustomization in dir, or the Component if parent is given. origin is where it is. It
 // returns nil if there is nothing to go on with; the mistakes are recorded.
 func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *reference) *layer {
-	key := layerKey{dir: dir.Real, schema: b.schema, set: b.set, tracking: b.tracking, origin: origin}
+	key := layerKey{dir: dir.Key(), schema: b.schema, set: b.set, tracking: b.tracking, origin: origin}
 	if !b.tracking {
 		key.origin = place{}
 	}
@@ -194,7 +194,7 @@ func (s *steps) kustomization() {
 // variant returns a short name for what distinguishes this build of a directory from the plain one, "" for the plain one.
 // onTop is true if the directory brings a schema that is read on top of kustomize's own.
 func (c *compiler) variant(k layerKey, onTop bool) string {
-	if !k.set && !k.tracking && !onTop {
+	if !k.set && !k.tracking && !onTop && !k.dir.Free {
 		return ""
 	}
 	h := sha256.New()
@@ -204,6 +204,9 @@ func (c *compiler) variant(k layerKey, onTop bool) string {
 	}
 	if onTop {
 		fmt.Fprint(h, " on top")
+	}
+	if k.dir.Free {
+		fmt.Fprint(h, " unrestricted")
 	}
 	if k.schema == nil && k.set {
 		fmt.Fprint(h, " built in")

@@ -19,7 +19,7 @@ type kustomizationFile struct {
 
 // load reads the kustomization file of dir. It returns nil after recording why there is none to go on with.
 func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
-	if k := b.c.kusts[dir.Real]; k != nil {
+	if k := b.c.kusts[dir.Key()]; k != nil {
 		b.Errs.AddOnce(k.errs)
 		return k
 	}
@@ -46,7 +46,7 @@ func (b *build) load(dir *loaders.Dir, from *reference) *kustomizationFile {
 	}
 	if k != nil {
 		k.errs = b.Errs.Since(before)
-		b.c.kusts[dir.Real] = k
+		b.c.kusts[dir.Key()] = k
 	}
 	return k
 }

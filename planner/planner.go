@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"slices"
 	"sync"
@@ -42,6 +41,9 @@ type Options struct {
 	FS fs.FS
 	// Unrestricted lets layers read files outside their directory (LoadRestrictionsNone).
 	Unrestricted bool
+	// Free reports that for single roots, by their paths without symbolic links, and for what they use; it may be nil. It must be safe for
+	// concurrent use if Jobs are several.
+	Free func(dir string) bool
 	// Reorder is kustomize's --reorder: "legacy" or "none"; ReorderSet tells that the user gave it.
 	Reorder    string
 	ReorderSet bool
@@ -109,15 +111,6 @@ func (p *Plan) warn(list *report.Warnings) {
 
 // Files returns all files that were read, sorted by name.
 func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
-
-// WriteDOT draws the plan. Roots that cannot be planned are drawn by themselves.
-func (p *Plan) WriteDOT(w io.Writer) error {
-	var failed []string
-	for _, f := range p.Failed {
-		failed = append(failed, f.Dir)
-	}
-	return p.Graph.WriteDOT(w, failed...)
-}
 
 // A RootError holds the mistakes of one root.
 type RootError struct {
@@ -189,7 +182,7 @@ type compiler struct {
 	ahead        *ahead
 	draft        *draft
 	plan         *Plan
-	kusts        map[string]*kustomizationFile
+	kusts        map[loaders.DirKey]*kustomizationFile
 	compositions *composition.Set
 	trusted      *trusted.Catalogs
 	images       map[string]trust.Image
@@ -208,7 +201,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead})
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead})
 	reading := newReading()
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,
@@ -218,7 +211,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		draft:        newDraft(len(dirs)),
 		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
 		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
-		kusts:        map[string]*kustomizationFile{},
+		kusts:        map[loaders.DirKey]*kustomizationFile{},
 		images:       map[string]trust.Image{},
 		helm:         o.Functions.Helm.Find(files),
 		labels:       map[labelsKey]*builtins.FieldSpecs{},

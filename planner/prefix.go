@@ -18,6 +18,7 @@ type prefixKey struct {
 	last   int
 	schema *schema.Schema
 	set    bool
+	free   bool // whether layers may read files outside their directories
 	loaded bool // whether that was so before, if an item brings a schema
 }
 
@@ -35,7 +36,7 @@ func (s *steps) shareItems(c *composition.List) {
 	start, variant := s.schemaState, strings.TrimPrefix(s.prefix, s.k.Source.File)
 	reused := false
 	for _, p := range s.c.compositions.Places(c, s.Warnings) {
-		key := prefixKey{p.Layer, p.At, start.schema, start.set, false}
+		key := prefixKey{p.Layer, p.At, start.schema, start.set, s.dir.Free, false}
 		if s.reusePrefix(key) {
 			reused = true
 			continue

@@ -1,20 +1,15 @@
 package render
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"runtime"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/internal/roots"
 	"github.com/krmflow/krmflow/loaders"
-	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
 // A Root is a directory to render.
@@ -94,65 +89,13 @@ func located(dir string) (string, error) {
 }
 
 // FindRoots returns the directories at or below dir that hold a Kustomization or a Composition, in lexical order. Symbolic links to
-// directories below dir are not followed and directories whose name starts with a dot are left out. What is no directory is
-// returned as it is, so that planning says what is wrong with it. What the user names is looked at as it is: no layer limits it.
+// directories below dir are not followed, and directories whose name starts with a dot are left out, as is what files called .krmflowignore
+// list. What is no directory is returned as it is, so that planning says what is wrong with it. What the user names is looked at as it is: no
+// layer limits it.
 func FindRoots(ctx context.Context, dir string) ([]string, error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return []string{dir}, nil
-	}
-	var found []string
-	top := dir + string(filepath.Separator) // so that a link to a directory is followed
-	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			var pe *fs.PathError
-			if errors.As(err, &pe) {
-				err = pe.Err
-			}
-			return fmt.Errorf("%s: %w", path, err)
-		case d.IsDir() && path != top && strings.HasPrefix(d.Name(), "."):
-			return fs.SkipDir
-		case !d.IsDir() && isRootFile(path, d.Name()):
-			if parent := filepath.Dir(path); len(found) == 0 || found[len(found)-1] != parent {
-				found = append(found, parent)
-			}
-		}
-		return nil
-	})
+	found, err := roots.Selection{Jobs: runtime.GOMAXPROCS(0)}.Find(ctx, []string{dir})
 	if err != nil {
 		return nil, err
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: no Kustomization or Composition at or below this directory", dir)
-	}
-	slices.Sort(found)
-	return slices.Compact(found), nil
-}
-
-// isRootFile reports whether the directory of a file is a root because of it: it is a Kustomization or a Composition.
-func isRootFile(path, name string) bool {
-	switch {
-	case slices.Contains(layerfile.Names, name):
-		return !isComponent(path)
-	case slices.Contains(layerfile.CompositionNames, name):
-		data, err := loaders.ReadFile(path, layerfile.MaxSize)
-		return err == nil && layerfile.IsComposition(&yaml.Source{File: path, Data: data})
-	}
-	return false
-}
-
-// isComponent reports whether a kustomization file says that it is a Component. Files that cannot be read or parsed are
-// roots, so that planning reports them.
-func isComponent(path string) bool {
-	data, err := loaders.ReadFile(path, layerfile.MaxSize)
-	if err != nil {
-		return false
-	}
-	if !bytes.Contains(data, []byte("Component")) && !bytes.ContainsAny(data, "\\\x00") {
-		return false // most are not, and to parse them is left to planning; there are escapes and UTF-16
-	}
-	v, err := (&yaml.Source{File: path, Data: data}).Value()
-	return err == nil && v.Get("kind").Text() == "Component"
+	return found.Dirs, nil
 }

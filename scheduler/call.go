@@ -120,24 +120,56 @@ func (r *run) executor(runtime function.Runtime) (Executor, error) {
 	return r.o.Executor(runtime)
 }
 
-// call runs the function of a node. Only what it does itself takes a slot of the walk: wait gives that back meanwhile.
-func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, error) {
-	ex, err := r.executor(op.Function.Runtime)
-	if err != nil {
-		return nil, err
+// An answer is what a function has answered, before anything is done with it.
+type answer struct {
+	reply  *function.Reply
+	report *CallReport // nil if the function was not called
+	err    error
+	began  time.Time
+}
+
+// call runs the function of a node, unless that was done early, and returns the list after it and when the function began. Only what the
+// node does itself takes a slot of the walk: wait gives that back meanwhile.
+func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, time.Time, error) {
+	list := eval.Take(inputs)
+	var a *answer
+	if get := r.early.take(id); get != nil {
+		wait(func() { a = get() })
+	} else {
+		a = r.answer(ctx, r.g.Nodes[id], op, list, wait)
+	}
+	if a.report != nil && r.o.Call != nil {
+		r.o.Call(*a.report)
+	}
+	if a.err != nil {
+		return nil, a.began, a.err
+	}
+	if !r.o.AllowErrorResults && slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
+		return nil, a.began, &ResultsError{op.Function.Name}
+	}
+	list, err := apply(op, list, a.reply)
+	return list, a.began, err
+}
+
+// answer runs a function with list, which a generator does not get.
+func (r *run) answer(ctx context.Context, n *graph.Node, op graph.Call, list *krm.List, wait func(func())) *answer {
+	a := &answer{began: time.Now()}
+	var ex Executor
+	if ex, a.err = r.executor(op.Function.Runtime); a.err != nil {
+		return a
 	}
 	wait(func() {
 		select {
 		case r.calls <- struct{}{}:
 		case <-ctx.Done():
-			err = context.Cause(ctx)
+			a.err = context.Cause(ctx)
 		}
 	})
-	if err != nil {
-		return nil, err
+	if a.err != nil {
+		return a
 	}
 	defer func() { <-r.calls }()
-	list := eval.Take(inputs)
+	a.began = time.Now()
 	in := list
 	if op.Role == function.GeneratorRole {
 		in = nil
@@ -146,48 +178,45 @@ func (r *run) call(ctx context.Context, n *graph.Node, op graph.Call, inputs []e
 		Output: op.Function.Limits.Output}
 	encoded, err := encode(op, in, wire)
 	if err != nil {
-		return nil, err
+		a.err = err
+		return a
 	}
 	var out function.Output
 	wait(func() { out, err = ex.Execute(ctx, op.Function, encoded) })
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
-		return nil, cause
+		a.err = cause
+		return a
 	}
 	var failed *function.Error
 	if errors.As(err, &failed) && len(out.Stderr) == 0 {
 		out.Stderr = failed.Stderr
 	}
-	report := CallReport{Node: n, Stderr: out.Stderr}
-	var reply *function.Reply
-	if err != nil && op.Chart == nil {
-		report.Results = function.ParseResults(out.List)
-	} else if err == nil {
-		reply, err = decode(op, out.List, in, wire)
-		if err != nil {
-			code := function.Failed
-			if diag.IsTooLarge(err) {
-				code = function.LimitExceeded
-			}
-			err = function.Wrap(code, err)
+	a.report = &CallReport{Node: n, Stderr: out.Stderr}
+	if err == nil {
+		a.read(op, out.List, in, wire)
+	} else if a.err = err; op.Chart == nil {
+		a.report.Results = function.ParseResults(out.List)
+	}
+	a.report.Failed = a.err != nil
+	return a
+}
+
+// read decodes what a function that has ended well has printed.
+func (a *answer) read(op graph.Call, printed yaml.Chunks, in *krm.List, wire function.WireOptions) {
+	a.reply, a.err = decode(op, printed, in, wire)
+	if a.err != nil {
+		code := function.Failed
+		if diag.IsTooLarge(a.err) {
+			code = function.LimitExceeded
 		}
-		report.Results, report.Removed = reply.Results, reply.Removed
-		for _, w := range reply.Warnings {
-			if text := (&diag.Error{Field: w.Field, Msg: w.Msg}).Error(); !slices.Contains(report.Warnings, text) {
-				report.Warnings = append(report.Warnings, text)
-			}
+		a.err = function.Wrap(code, a.err)
+	}
+	a.report.Results, a.report.Removed = a.reply.Results, a.reply.Removed
+	for _, w := range a.reply.Warnings {
+		if text := (&diag.Error{Field: w.Field, Msg: w.Msg}).Error(); !slices.Contains(a.report.Warnings, text) {
+			a.report.Warnings = append(a.report.Warnings, text)
 		}
 	}
-	report.Failed = err != nil
-	if r.o.Call != nil {
-		r.o.Call(report)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !r.o.AllowErrorResults && slices.ContainsFunc(reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
-		return nil, &ResultsError{op.Function.Name}
-	}
-	return apply(op, list, reply)
 }
 
 // encode returns what the executor gets: the list for a function, or the chart for helm.

@@ -5,11 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm/chart"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/scheduler"
@@ -61,4 +66,85 @@ func TestFetchFailsForRoots(t *testing.T) {
 	if want := "no such image\n  needed by a, b"; len(errs) != 1 || errs[0].Error() != want {
 		t.Errorf("errors %q, want %q", errs, want)
 	}
+}
+
+// together is an executor whose functions wait for each other: as many of them must run at the same time.
+type together struct {
+	answering
+	all *sync.WaitGroup
+}
+
+func (x together) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error) {
+	x.all.Done()
+	met := make(chan struct{})
+	go func() { x.all.Wait(); close(met) }()
+	select {
+	case <-met:
+		return x.answering.Execute(ctx, f, list)
+	case <-time.After(20 * time.Second):
+		return function.Output{}, errors.New("no other function runs")
+	}
+}
+
+// Generators that add to one list, one after the other, run at the same time; the list has their resources in the order of the plan.
+func TestGeneratorsTogether(t *testing.T) {
+	empty := answering("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")
+	for _, test := range []struct {
+		chart  *chart.Chart
+		answer answering
+	}{{nil, empty}, {&chart.Chart{}, nil}} {
+		g := &graph.Graph{}
+		node := g.Add(&graph.Node{ID: "resources", Op: graph.Merge{}})
+		for i := range 3 {
+			op := graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: "f"}, Chart: test.chart}
+			node = g.Add(&graph.Node{ID: fmt.Sprint("call", i), Op: op, Inputs: []graph.NodeID{node}})
+		}
+		g.Roots = []graph.Root{{Dir: "root", Node: node}}
+		var all sync.WaitGroup
+		all.Add(3)
+		var order []string
+		errs := scheduler.Run(t.Context(), g, scheduler.Options{
+			Jobs:     3,
+			Executor: func(function.Runtime) (scheduler.Executor, error) { return together{test.answer, &all}, nil },
+			Call:     func(c scheduler.CallReport) { order = append(order, c.Node.ID) },
+		})
+		if len(errs) > 0 || !slices.Equal(order, []string{"call0", "call1", "call2"}) {
+			t.Errorf("reports of %q, errors %v", order, errs)
+		}
+	}
+}
+
+// A panic of an executor that was called early is the error of the node, and what has begun early ends before the run does.
+func TestEarlyCallEnds(t *testing.T) {
+	g := &graph.Graph{}
+	var node graph.NodeID
+	for i := range 5 {
+		n := &graph.Node{ID: fmt.Sprint("call", i), Op: graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: fmt.Sprint(i)}}}
+		if i > 0 {
+			n.Inputs = []graph.NodeID{node}
+		}
+		node = g.Add(n)
+	}
+	var running atomic.Int32
+	errs := scheduler.Run(t.Context(), g, scheduler.Options{Jobs: 2, Executor: func(function.Runtime) (scheduler.Executor, error) { return first{running: &running}, nil }})
+	var p *diag.PanicError
+	if len(errs) != 1 || !errors.As(errs[0], &p) || running.Load() != 0 {
+		t.Errorf("errors %v, %d functions run", errs, running.Load())
+	}
+}
+
+// first is an executor whose first function panics; the others run until they are stopped.
+type first struct {
+	answering
+	running *atomic.Int32
+}
+
+func (x first) Execute(ctx context.Context, f function.Function, list yaml.Chunks) (function.Output, error) {
+	if f.Name == "0" {
+		panic("first")
+	}
+	x.running.Add(1)
+	defer x.running.Add(-1)
+	<-ctx.Done()
+	return function.Output{}, context.Cause(ctx)
 }

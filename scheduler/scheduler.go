@@ -22,8 +22,9 @@ type Event struct {
 	Node *graph.Node
 	// Resources is the length of the resulting list.
 	Resources int
-	Duration  time.Duration
-	Err       error
+	// Duration is how long the node took. That of a generator which began before its list was there counts from then.
+	Duration time.Duration
+	Err      error
 }
 
 // Options say how a graph is run. The functions are called from several goroutines at the same time; nil ones are not
@@ -33,7 +34,9 @@ type Options struct {
 	Jobs int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
-	// Begin is called before each node.
+	// Pure leaves out the functions and what needs them: nothing is fetched or started, and no executor is asked for.
+	Pure bool
+	// Begin is called before each node. The function of a generator may have begun already: see [Event.Duration].
 	Begin func(*graph.Node)
 	// Event is called after each node.
 	Event func(Event)
@@ -116,7 +119,10 @@ func (e *RootError) Unwrap() error { return e.Err }
 // graph, each a [NodeError], a [RootError] or the reason why ctx ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	r := newRun(g, o)
-	failed := r.prepare(ctx)
+	var failed []error
+	if !o.Pure {
+		failed = r.prepare(ctx)
+	}
 	if len(failed) > 0 {
 		able := g.Only(r.needsNone(failed))
 		failed = r.groupByCause(failed)
@@ -126,15 +132,24 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 		r = newRun(able, o)
 	}
 	w := newWalk(ctx, r.g, o.Jobs, o.KeepGoing, r.visit)
+	r.early = r.callEarly(w.visits)
 	w.work()
-	return append(failed, r.groupByCause(w.end())...)
+	errs := w.end()
+	r.early.wait()
+	return append(failed, r.groupByCause(errs)...)
 }
 
 func newRun(g *graph.Graph, o Options) *run {
 	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
 		shared: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
-	for _, n := range g.Nodes {
+	if o.Pure {
+		r.out = g.BehindFunctions()
+	}
+	for i, n := range g.Nodes {
 		for _, in := range n.Inputs {
+			if r.out != nil && r.out[i] {
+				continue
+			}
 			r.users[in]++
 			r.shared[in] = r.users[in] > 1
 		}
@@ -149,7 +164,9 @@ type run struct {
 	g     *graph.Graph
 	o     Options
 	roots map[graph.NodeID][]graph.Root
+	out   []bool        // nodes that are left out; nil if none are
 	calls chan struct{} // holds an item for each function that runs
+	early *early
 
 	mu     sync.Mutex
 	lists  []*krm.List // results that somebody still needs
@@ -164,6 +181,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 			err = diag.Panicked(n.ID, p)
 		}
 	}()
+	if r.out != nil && r.out[id] {
+		return errStopped // and so is what needs it
+	}
 	if _, ok := n.Op.(graph.Fetch); ok {
 		return nil // it was done before the first node
 	}
@@ -174,8 +194,12 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 	}
 	var list *krm.List
 	if op, ok := n.Op.(graph.Call); ok {
-		if list, err = r.call(ctx, n, op, r.take(n), wait); err == nil {
+		var began time.Time
+		if list, began, err = r.call(ctx, id, op, r.take(n), wait); err == nil {
 			err = list.CheckSize()
+		}
+		if began.Before(start) {
+			start = began
 		}
 	} else {
 		list, err = eval.Run(n.Op, r.take(n), func(format string, args ...any) {

@@ -31,7 +31,11 @@ type Configured struct {
 	Pos   diag.Pos
 }
 
-// ParseConfig reads a user's configuration. It reports all mistakes, as [*diag.Error] values joined into one error.
+// ConfigFields are the fields of a user's configuration that say what it is and what is trusted. It has others, which stand for flags.
+var ConfigFields = []string{"apiVersion", "kind", "metadata", "trustedCatalogs", "publishers"}
+
+// ParseConfig reads what a user's configuration says about trust, and nothing else. It reports all mistakes, as [*diag.Error] values joined
+// into one error.
 func ParseConfig(src *yaml.Source) (*Config, error) {
 	doc, err := src.Strict()
 	if err != nil {
@@ -42,8 +46,7 @@ func ParseConfig(src *yaml.Source) (*Config, error) {
 		return c, nil
 	}
 	top := yaml.NewCursor(doc.Value, doc.Locate)
-	if top.Known("apiVersion", "kind", "metadata", "trustedCatalogs", "publishers") {
-		checkConfigKind(top)
+	if CheckConfig(top); doc.Value.Type() == yaml.Map {
 		for _, item := range top.Field("trustedCatalogs").Items() {
 			if text := item.Line(); text != "" {
 				if e, ok := configured(item, text); ok {
@@ -58,7 +61,12 @@ func ParseConfig(src *yaml.Source) (*Config, error) {
 	return c, top.Err()
 }
 
-func checkConfigKind(top yaml.Cursor) {
+// CheckConfig checks that top is a user's configuration.
+func CheckConfig(top yaml.Cursor) {
+	if top.Value().Type() != yaml.Map {
+		top.Known() // which says so
+		return
+	}
 	kind := top.Field("kind")
 	switch name := kind.Text(); {
 	case name == oldConfigKind:

@@ -47,9 +47,8 @@ func TestConfigCovers(t *testing.T) {
 
 func TestConfigMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		configHead + "trustedCatalogs: [catalog.yaml]\n":                                     `config.yaml:3: trustedCatalogs[0]: "catalog.yaml": the path must be absolute`,
-		configHead + "trustedCatalogs: [/a/*/b]\n":                                           `config.yaml:3: trustedCatalogs[0]: "/a/*/b": a * stands for everything below a place and comes last, after a /`,
-		configHead + "trustedCatalog: []\n":                                                  `config.yaml:3: trustedCatalog: unknown field "trustedCatalog"`,
+		configHead + "trustedCatalogs: [catalog.yaml]\n": `config.yaml:3: trustedCatalogs[0]: "catalog.yaml": the path must be absolute`,
+		configHead + "trustedCatalogs: [/a/*/b]\n":       `config.yaml:3: trustedCatalogs[0]: "/a/*/b": a * stands for everything below a place and comes last, after a /`,
 		"kind: Config\n":                                                                     `config.yaml:1: apiVersion: "" is not krmflow.dev/v1alpha1`,
 		"kind: Kustomization\n":                                                              `config.yaml:1: kind: this is no configuration of krmflow, but kind "Kustomization"`,
 		configHead + "trustedCatalogs: /a/b.yaml\n":                                          `config.yaml:3: trustedCatalogs: must be a list, not a string`,

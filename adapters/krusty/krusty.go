@@ -2,9 +2,9 @@
 // switches by changing that import.
 //
 // Resources and bytes are those of kustomize v5.8.2. What differs: nothing of a run is kept in the process, so that Kustomizers, and
-// several runs of one, may work at the same time, also with different schemas (openapi); errors have krmflow's words; and
-// options that ask for functions, helm or plugins are errors, because no programs are started here: package render does that for callers
-// who say what they trust.
+// several runs of one, may work at the same time, also with different schemas (openapi); errors have krmflow's words; helm runs only if the
+// Kustomizer is given what runs it; and options that ask for functions or plugins are errors: package render runs functions for callers who
+// say what they trust.
 package krusty
 
 import (
@@ -12,8 +12,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
@@ -36,7 +39,7 @@ const (
 // MakeDefaultOptions returns kustomize's defaults: the order of the input, and no files from outside of the directory of a layer.
 func MakeDefaultOptions() *Options { return krusty.MakeDefaultOptions() }
 
-// GetBuiltinPluginNames returns the names of kustomize's generators and transformers. A Kustomizer has all of them but that for helm charts.
+// GetBuiltinPluginNames returns the names of kustomize's generators and transformers.
 func GetBuiltinPluginNames() []string { return krusty.GetBuiltinPluginNames() }
 
 // A Kustomizer renders directories. It keeps nothing between its runs, which may take place at the same time as long as nobody changes it.
@@ -48,6 +51,10 @@ type Kustomizer struct {
 	Sources *render.Sources
 	// Warn is called with each warning of a run that ends well. It may be nil.
 	Warn func(planner.Warning)
+	// Helm runs the charts of runs that PluginConfig.HelmConfig allows them: helm.New() of package executors/helm, of which a process has one.
+	// Without it, that option is an error. Isolation says what isolates it: that of package executors/probe. Charts are denied where nothing does.
+	Helm      scheduler.Executor
+	Isolation func() (isolation, missing string)
 }
 
 // MakeKustomizer returns a Kustomizer; nil stands for the default options.
@@ -66,7 +73,7 @@ func (k *Kustomizer) Run(fSys filesys.FileSystem, path string) (resmap.ResMap, e
 
 // RunContext is Run that ends soon after ctx, with its cause.
 func (k *Kustomizer) RunContext(ctx context.Context, fSys filesys.FileSystem, path string) (resmap.ResMap, error) {
-	plan, err := planOptions(k.options)
+	plan, err := k.planOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +86,8 @@ func (k *Kustomizer) RunContext(ctx context.Context, fSys filesys.FileSystem, pa
 		}
 		plan.FS = newView(fSys, dir)
 	}
-	result, err := render.Render(ctx, render.Options{Dirs: []string{path}, Plan: plan, Sources: k.Sources})
+	run := scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return k.Helm, nil }} // nothing but charts is allowed
+	result, err := render.Render(ctx, render.Options{Dirs: []string{path}, Plan: plan, Sources: k.Sources, Run: run})
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +99,9 @@ func (k *Kustomizer) RunContext(ctx context.Context, fSys filesys.FileSystem, pa
 	return makeResMap(result.Lists[0])
 }
 
-// planOptions returns what o means for krmflow.
-func planOptions(o *Options) (p planner.Options, err error) {
+// planOptions returns what the options mean for krmflow.
+func (k *Kustomizer) planOptions() (p planner.Options, err error) {
+	o := k.options
 	p.ManagedByLabel = o.AddManagedbyLabel
 	p.Unrestricted = o.LoadRestrictions != types.LoadRestrictionsRootOnly
 	if o.Reorder != ReorderOptionUnspecified {
@@ -105,12 +114,16 @@ func planOptions(o *Options) (p planner.Options, err error) {
 	c := o.PluginConfig
 	switch {
 	case c == nil:
-	case c.HelmConfig.Enabled:
-		err = errors.New("PluginConfig.HelmConfig.Enabled is not supported: no programs are started here")
+	case c.HelmConfig.Enabled && k.Helm == nil:
+		err = errors.New("PluginConfig.HelmConfig.Enabled: no program is started unless the field Helm of the Kustomizer says what runs it")
 	case c.PluginRestrictions == types.PluginRestrictionsNone:
 		err = fmt.Errorf("PluginConfig.PluginRestrictions: %s is not supported: package render runs functions, those that are trusted", c.PluginRestrictions)
 	case c.BpLoadingOptions == types.BploLoadFromFileSys:
 		err = errors.New("PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported: built-ins are compiled in")
+	case c.HelmConfig.Enabled:
+		h := c.HelmConfig
+		p.Functions.Policy.Helm, p.Functions.Isolation = true, k.Isolation
+		p.Functions.Helm = helm.Options{Command: h.Command, APIVersions: h.ApiVersions, KubeVersion: h.KubeVersion, Debug: h.Debug}
 	}
 	return p, err
 }

@@ -130,7 +130,7 @@ func TestOptions(t *testing.T) {
 		{func(o *krusty.Options) {}, `/k/kustomization.yaml:1: resources[0]: "../account.yaml" is outside the directory "/k"`},
 		{func(o *krusty.Options) { o.LoadRestrictions = types.LoadRestrictionsNone }, ""},
 		{func(o *krusty.Options) { o.LoadRestrictions, o.PluginConfig = types.LoadRestrictionsUnknown, nil }, ""},
-		{func(o *krusty.Options) { o.PluginConfig.HelmConfig.Enabled = true }, "PluginConfig.HelmConfig.Enabled is not supported"},
+		{func(o *krusty.Options) { o.PluginConfig.HelmConfig.Enabled = true }, "PluginConfig.HelmConfig.Enabled: no program is started unless"},
 		{func(o *krusty.Options) { o.PluginConfig.PluginRestrictions = types.PluginRestrictionsNone }, "PluginConfig.PluginRestrictions: PluginRestrictionsNone is not supported"},
 		{func(o *krusty.Options) { o.PluginConfig.BpLoadingOptions = types.BploLoadFromFileSys }, "PluginConfig.BpLoadingOptions: BploLoadFromFileSys is not supported"},
 	} {

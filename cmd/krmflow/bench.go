@@ -40,10 +40,11 @@ functions are those of build; kustomize gets those that it has, too.`,
 			}
 			o.Dirs, o.Together, o.Log = args, a.Recursive, a.Stderr
 			if len(args) > 0 {
-				roots, err := a.Roots(cmd.Context(), args)
+				roots, err := a.Roots(cmd, args)
 				if err != nil {
 					return err
 				}
+				a.StartLog()
 				o.Dirs = roots.Dirs()
 				o.Flags, o.KrmflowFlags = buildFlags(cmd)
 			}
@@ -59,7 +60,7 @@ functions are those of build; kustomize gets those that it has, too.`,
 	}
 	a.Functions.Register(cmd)
 	fs := cmd.Flags()
-	fs.BoolVarP(&a.Recursive, "recursive", "R", false, "measure every Kustomization and Composition at or below the directories together")
+	a.RegisterRoots(cmd, "measure every Kustomization and Composition at or below the directories together")
 	fs.StringVar(&o.Kustomize, "kustomize", "", "kustomize program to compare with (default: the one on PATH)")
 	fs.StringVar(&o.Krmflow, "krmflow", "", "krmflow program to measure (default: this one)")
 	fs.Var((*options.Repeated)(&o.Trees), "tree", "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")

@@ -19,7 +19,8 @@ func buildCommand(a *app.App) *cobra.Command {
 		Short: "Render one directory as kustomize build does",
 		Long: `Render one directory to stdout, or with -o to a file or folder. The flags are those of kustomize build and mean the
 same, so that krmflow build can take its place in scripts.`,
-		Args: options.AtMost(1),
+		Example: "  krmflow build overlays/prod | kubectl apply -f-\n  krmflow build overlays/prod --trusted-plugin-catalog=catalog.yaml",
+		Args:    options.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
@@ -32,6 +33,7 @@ same, so that krmflow build can take its place in scripts.`,
 			if err != nil {
 				return err
 			}
+			a.Helm.Hash = a.HoldHelm
 			plan, err := a.Plan(cmd, []string{dir})
 			if err != nil {
 				return err

@@ -53,7 +53,7 @@ func convertDir(a *app.App, cmd *cobra.Command, dir, dest string, replace bool) 
 	if err != nil {
 		return err
 	}
-	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: a.Opts.Plan.Cwd, Roots: []string{dir}, Unrestricted: a.Opts.Plan.Unrestricted})
+	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: a.Opts.Plan.Cwd, Roots: []string{dir}, Unrestricted: a.Opts.Plan.Unrestricted, Free: a.Opts.Plan.Free})
 	c, err := convert.Directory(files, dir, plan.Files())
 	if err != nil {
 		return err
@@ -62,6 +62,7 @@ func convertDir(a *app.App, cmd *cobra.Command, dir, dest string, replace bool) 
 		a.Log.Warn(planner.Warning{Pos: n.Pos, Field: n.Field, Msg: n.Msg})
 	}
 	a.Instead = c.Instead()
+	a.Quiet = true // what there is to warn about is the same
 	_, after, err := rendered(a, cmd, dir)
 	if err != nil {
 		return fmt.Errorf("%s cannot be converted: its Composition does not render: %w", c.From, err)

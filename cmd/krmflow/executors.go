@@ -15,7 +15,7 @@ import (
 func executorCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{Use: "executor", Short: "Show the executors that run functions"}
 	list := &cobra.Command{
-		Use: "list", Short: "List the executors and what isolates functions on this machine", Args: options.AtMost(0),
+		Use: "list", Short: "List the executors and what isolates functions on this machine", Example: "  krmflow executor list", Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.ParseExecutors(); err != nil {
 				return err
@@ -38,7 +38,7 @@ func executorCommand(a *app.App) *cobra.Command {
 		Use: "helm", Hidden: true, Args: options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			a.Serves.Store(true)
-			x := helm.New()
+			x := helm.NewHeld(os.Getenv(executors.HeldVariable))
 			defer x.Close()
 			executors.Serve("helm", x)
 			return nil

@@ -11,7 +11,9 @@ import (
 // Every command that plans or executes has the same flags with the same meaning: those of build, and one more set that says
 // which directories are meant. Only the output differs.
 func TestSameFlags(t *testing.T) {
-	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "force": true, "check": true, "plan": true, "validate": true, "kube-version": true, "crds": true, "unknown-kinds": true, "report": true}
+	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "force": true, "check": true, "plan": true, "report": true, "validate": true, "kube-version": true, "crds": true, "unknown-kinds": true,
+		"leaves": true, "only": true, "exclude": true, "hidden": true, "against": true, "color": true, "no-eval": true,
+		"detail": true, "root": true, "to": true, "from": true, "fold": true, "legend": true} // the last ones say what is drawn
 	root := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)
 	build, _, err := root.Find([]string{"build"})
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/krmflow/krmflow/diag"
@@ -49,7 +50,7 @@ func localizeDir(a *app.App, cmd *cobra.Command, o localize.Options, unverified 
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	a.Log = a.Logger()
+	a.StartLog()
 	sources, err := a.Sources(cmd, []string{o.Target})
 	if err != nil {
 		return err
@@ -60,11 +61,13 @@ func localizeDir(a *app.App, cmd *cobra.Command, o localize.Options, unverified 
 	defer end()
 	files := loaders.NewLocal(cmd.Context(), loaders.Config{Cwd: opts.Cwd, Roots: []string{o.Target}, Budget: opts.Input, Fetch: a.Fetch})
 	dest, root, err := localize.Run(files, o)
-	if err == nil && !unverified {
-		err = sameRender(a, cmd, o.Target, root)
-	}
 	if err != nil {
 		return err
+	}
+	if !unverified {
+		if err := sameRender(a, cmd, o.Target, root); err != nil {
+			return errors.Join(err, diag.Errorf(diag.Pos{}, "", "%s is there, but nothing has shown that it renders the same", dest).Hint("--no-verify makes a copy that is not rendered"))
+		}
 	}
 	return a.Print(fmt.Sprintf("localized %s to %s\n", diag.Redact(o.Target), dest))
 }
@@ -76,7 +79,7 @@ func sameRender(a *app.App, cmd *cobra.Command, dir, copied string) error {
 		return err
 	}
 	if !bytes.Equal(results[diag.Redact(dir)].Bytes(), results[copied].Bytes()) {
-		return diag.Errorf(diag.Pos{}, "", "%s renders something else than %s", copied, diag.Redact(dir)).Hint("'diff' of both builds shows what; --no-verify does not compare them")
+		return diag.Errorf(diag.Pos{}, "", "%s renders something else than %s", copied, diag.Redact(dir)).Hint("'diff' of both builds shows what")
 	}
 	return nil
 }

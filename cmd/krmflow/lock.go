@@ -72,7 +72,7 @@ func writeLock(a *app.App, cmd *cobra.Command, args []string, u locking.Update, 
 	if a.LockFile == "" {
 		return usageError(errors.New("--lock-file must name the file to write"))
 	}
-	roots, err := a.Roots(cmd.Context(), args)
+	roots, err := a.Roots(cmd, args)
 	if err != nil {
 		return err
 	}

@@ -7,18 +7,22 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // seeUsage adds to a mistake in the command line where the usage of the command stands.
@@ -27,10 +31,14 @@ func seeUsage(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &usage) || usage.Kind != options.Usage {
 		return err
 	}
+	if e := diag.AsError(usage.Err); e.Pos.File != "" {
+		return err // the user's file is wrong, and no help is about it
+	}
 	if cmd.Name() == "help" {
 		cmd = cmd.Root()
 	}
 	e := *diag.AsError(usage.Err)
+	e.Hints = append(slices.Clip(e.Hints), app.Origins(cmd, &e)...)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
 
@@ -66,10 +74,12 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.Log.End()
+		end := end
+		end.JSON = end.JSON || a.LogFormat == "json"
 		code := report(end, seeUsage(used, err))
 		code = max(code, report(end, a.WriteReports(err)))
 		if t := a.Tally; len(t.All) > 0 {
-			end.Roots(t.What, t.Done(), len(t.All))
+			end.Roots(t.What, t.Done(), len(t.All), t.LeftOut)
 		}
 		if a.Result != "" {
 			end.Result(a.Result)
@@ -100,6 +110,7 @@ var commands = []struct {
 	{"bench", benchCommand, false},
 	{"executor", executorCommand, false},
 	{"view", viewCommand, false},
+	{"config", configCommand, false},
 	{"trust", catalogs.TrustCommand, false},
 	{"lint", catalogs.LintCommand, false},
 	{"catalog", catalogs.PublishCommand, false},
@@ -112,10 +123,12 @@ var commands = []struct {
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
 // all and their help texts are a tenth of the smallest render.
 func newCommand(a *app.App, args []string) *cobra.Command {
+	a.AllFlags = settingFlags
 	root := rootCommand(a)
 	root.SetOut(a.Stdout) // which the next command takes over now
 	for _, c := range commands {
 		if c.complete && len(args) > 0 && args[0] == c.name {
+			a.Complete = true
 			root.AddCommand(c.make(a))
 			root.CompletionOptions.DisableDefaultCmd = true
 		}
@@ -125,8 +138,12 @@ func newCommand(a *app.App, args []string) *cobra.Command {
 		for _, c := range commands {
 			root.AddCommand(c.make(a))
 		}
+		root.AddCommand(docsCommand(a))
 		root.InitDefaultCompletionCmd()
 		root.InitDefaultHelpCmd()
+		if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+			help.Complete(root)
+		}
 	}
 	for _, c := range root.Commands() {
 		switch {
@@ -143,6 +160,17 @@ func newCommand(a *app.App, args []string) *cobra.Command {
 		}
 	}
 	return root
+}
+
+// settingFlags returns the flags of all complete commands, which the user's file and variables can set: see package settings.
+func settingFlags() *pflag.FlagSet {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, c := range commands {
+		if c.complete {
+			all.AddFlagSet(c.make(&app.App{Stdout: io.Discard, Stderr: io.Discard}).Flags())
+		}
+	}
+	return all
 }
 
 const about = `krmflow renders Kustomizations, Components and Compositions, the first two to the bytes of kustomize 5.8. It plans the
@@ -167,6 +195,15 @@ func rootCommand(a *app.App) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.ReadSettings(cmd) }
+	root.PersistentFlags().Bool("stack-trace", false, "accepted for compatibility; errors say where they are")
+	_ = root.PersistentFlags().MarkHidden("stack-trace") // nobody needs to read about one that does nothing
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Example = a.Name.Example(cmd.Example, strings.TrimPrefix(cmd.CommandPath(), a.Name.String()))
+		show(cmd, args)
+	})
+	root.SetUsageFunc(help.Usage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
 	return root
 }

@@ -2,77 +2,176 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/preview"
+	"github.com/krmflow/krmflow/internal/terminal"
 	"github.com/krmflow/krmflow/internal/validation"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
+	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
-// printPlan plans the directories, prints the plan, validates what it makes unless check is nil, and returns what is wrong.
-func printPlan(a *app.App, cmd *cobra.Command, args []string, check *validation.Run, write func(*planner.Plan, io.Writer) error) error {
-	_, plan, err := a.PlanRoots(cmd, args)
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if err := write(plan, &b); err != nil {
-		return err
-	}
-	_, err = b.WriteTo(a.Stdout)
-	err = errors.Join(err, plan.Err(), a.Denied(plan))
-	if check == nil {
-		return errors.Join(err, a.StrictError())
-	}
-	return errors.Join(err, validatePlan(cmd.Context(), a, check, plan))
+// planning is the command plan, with the flags that are its alone.
+type planning struct {
+	*app.App
+	output  string
+	detail  string
+	noEval  bool
+	against string
+	color   terminal.Colors
+	valid   validation.Flags
+	check   *validation.Run // nil if nothing is validated
 }
 
 func planCommand(a *app.App) *cobra.Command {
-	var output string
-	var validating validation.Flags
+	c := &planning{App: a, color: "auto"}
 	cmd := &cobra.Command{
 		Use:   "plan [DIR...]",
 		Short: "Print what rendering would do, without doing it",
-		Long: `Print the graph of everything that rendering the directories would do: each node with its inputs,
-its configuration in one line and the file and field it comes from. Nothing is executed and nothing is written.`,
-		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			check, err := validating.New(cmd)
-			if err != nil {
-				return err
-			}
-			switch output {
-			case "text":
-				return printPlan(a, cmd, args, check, func(plan *planner.Plan, w io.Writer) error { return plandoc.WriteText(diag.SanitisingWriter(w), plan) })
-			case "json":
-				return printPlan(a, cmd, args, check, func(plan *planner.Plan, w io.Writer) error { return plandoc.WriteJSON(w, plan) })
-			case "dot":
-				return printPlan(a, cmd, args, check, (*planner.Plan).WriteDOT)
-			}
-			return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", output))
-		},
+		Long: `Print what rendering the directories would do: for each root the layers that it is made of, the resources that it
+yields, what changes them, and which functions would run and why they may. Many roots are a table, in which those that are
+alike share a line. The last line says how many of the roots can be rendered.
+
+Built-ins are evaluated, so that the plan knows the resources and finds all mistakes that can be found without a function: those
+of all roots are reported together. Nothing else is executed, and nothing is written.`,
+		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json\n  krmflow plan -R overlays --against out/",
+		RunE:    c.run,
 	}
 	a.RegisterRendering(cmd)
-	validating.Register(cmd)
 	a.RegisterReport(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "form of the plan: text, json or dot")
+	c.valid.Register(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json or dot")
+	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block for each root (roots)")
+	fs.Lookup("detail").NoOptDefVal = "steps"
+	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
+	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed")
+	fs.Var(&c.color, "color", "colour the text: auto, always or never")
 	return cmd
 }
 
-func graphCommand(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "graph [DIR...]",
-		Short:   "Draw the plan in the DOT language",
-		Example: "  krmflow graph overlays/prod | dot -Tsvg > plan.svg",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return printPlan(a, cmd, args, nil, (*planner.Plan).WriteDOT)
-		},
+// validate refuses values and combinations of the flags that mean nothing.
+func (c *planning) validate(cmd *cobra.Command) error {
+	switch {
+	case !slices.Contains([]string{"text", "json", "dot"}, c.output):
+		return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", c.output))
+	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
+		return usageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
+	case cmd.Flags().Changed("against") && c.against == "":
+		return usageError(errors.New("--against must not be empty"))
+	case c.against != "" && c.noEval:
+		return usageError(errors.New("--against needs what --no-eval leaves out"))
+	case c.valid.On && c.noEval:
+		return usageError(errors.New("--validate needs what --no-eval leaves out"))
 	}
-	a.RegisterRendering(cmd)
-	return cmd
+	return nil
+}
+
+func (c *planning) run(cmd *cobra.Command, args []string) error {
+	if err := c.validate(cmd); err != nil {
+		return err
+	}
+	var err error
+	if c.check, err = c.valid.New(cmd); err != nil {
+		return err
+	}
+	keepGoing := c.KeepGoing
+	c.KeepGoing = keepGoing || c.output != "dot" // the plan says which roots have mistakes
+	roots, plan, err := c.PlanRoots(cmd, args)
+	if err != nil {
+		return err
+	}
+	made, mistakes, err := c.preview(cmd.Context(), roots, plan)
+	if err != nil {
+		return err
+	}
+	denied := c.Denied(plan)
+	if denied != nil && plan.Err() != nil && !keepGoing {
+		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: that of the mistakes counts
+	}
+	if c.check != nil {
+		mistakes = append(mistakes, findings(c.App, c.check, plan))
+	}
+	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied, c.StrictError())
+	switch {
+	case c.output == "json":
+		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteJSON(w, plan, made) }), err)
+	case c.output == "dot":
+		return errors.Join(c.write(func(w io.Writer) error { return drawDOT(plan, w) }), err)
+	case c.detail == "steps":
+		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan) }), err)
+	}
+	return c.text(plan, made, err)
+}
+
+// preview runs what of the plan needs no function. It returns nil if the user does not want that.
+func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planner.Plan) (made *plandoc.Preview, mistakes []error, err error) {
+	if c.noEval {
+		return nil, nil, nil
+	}
+	o := preview.Options{Run: scheduler.Options{
+		Jobs:  c.Jobs,
+		Begin: c.Steps.Begin,
+		Event: func(e scheduler.Event) { c.Steps.End(e.Node) },
+		Root: func(root graph.Root, list *krm.List) error {
+			c.Used.Made.Add(int64(list.Size()))
+			if c.check != nil {
+				c.check.Root(root, list)
+			}
+			return nil
+		},
+	}}
+	if c.against != "" {
+		folder, err := output.Open(c.against, output.Options{Context: ctx, Inputs: roots.Dirs(), Check: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		defer c.Exits.Add(folder.Abort)()
+		o.Against, o.Name, o.Out = folder, diag.Redact(c.against), map[string]string{}
+		for _, r := range roots {
+			o.Out[diag.Redact(r.Dir)] = r.Out
+		}
+	}
+	before, more := len(plan.Warnings), plan.MoreWarnings
+	made, mistakes, err = preview.Run(ctx, plan, o)
+	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
+	return made, mistakes, err
+}
+
+// write writes a form of the plan, if it can be made as a whole.
+func (c *planning) write(form func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := form(&b); err != nil {
+		return err
+	}
+	_, err := b.WriteTo(c.Stdout)
+	return err
+}
+
+// text writes the plan for people. What is wrong is told before the totals, so that the result is the last line.
+func (c *planning) text(plan *planner.Plan, made *plandoc.Preview, wrong error) error {
+	text := plandoc.NewText(plan, made, plandoc.Style{
+		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.LeftOut()})
+	if err := c.write(text.WriteRoots); err != nil {
+		return err
+	}
+	if wrong != nil && !errors.As(wrong, new(*diag.PanicError)) {
+		console.Reporter{W: c.Stderr, JSON: c.LogFormat == "json", Found: c.Found}.PrintEach(wrong)
+		wrong = &toldError{wrong}
+	}
+	return errors.Join(c.write(text.WriteTotals), wrong)
 }

@@ -33,6 +33,7 @@ That makes it a post-renderer of helm: helm writes its manifests there, and take
 			if err := readStdin(a, dir, file); err != nil {
 				return err
 			}
+			a.Helm.Hash = a.HoldHelm
 			plan, err := a.Plan(cmd, []string{dir})
 			if err != nil {
 				return err

@@ -71,9 +71,10 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	c.Helm.Hash = c.HoldHelm
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if len(roots) > 1 || c.Recursive {
-		c.Tally.All, c.Tally.What = roots.Dirs(), "rendered"
+		c.Tally.All, c.Tally.What, c.Tally.LeftOut = roots.Dirs(), "rendered", c.LeftOut()
 	}
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Exits.Add(to.Abort)()
-	r := &rendering{to: to, check: check, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed))}
+	r := &rendering{to: to, check: check, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}

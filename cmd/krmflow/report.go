@@ -24,6 +24,12 @@ func wantsJSON(args []string) (json bool) {
 	return json
 }
 
+// A toldError has been printed.
+type toldError struct{ error }
+
+// Unwrap returns the error as one of several, which [diag.Each] looks for.
+func (e *toldError) Unwrap() []error { return []error{e.error} }
+
 // report prints err and returns its exit code.
 func report(to console.Reporter, err error) int {
 	var bug *diag.PanicError
@@ -38,6 +44,7 @@ func report(to console.Reporter, err error) int {
 		to.Print(interrupted(sig, err))
 	case errors.Is(err, syscall.EPIPE):
 		return exitOutput // a reader that went away is nobody's mistake
+	case errors.As(err, new(*toldError)):
 	default:
 		to.PrintEach(err)
 	}

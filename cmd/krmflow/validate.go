@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
-	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/validation"
@@ -60,30 +57,17 @@ func renderFor(ctx context.Context, a *app.App, plan *planner.Plan, check *valid
 	return render.Run(ctx, plan, o)
 }
 
-// validatePlan validates what a plan makes, without the roots that call functions: a plan runs none.
-func validatePlan(ctx context.Context, a *app.App, check *validation.Run, plan *planner.Plan) error {
-	calls := map[*graph.Node]bool{}
-	for _, n := range plan.Graph.Calls() {
-		calls[n] = true
-	}
-	out := plan.Graph.RootsThatNeed(calls)
-	pure := *plan
-	pure.Denied = nil
-	pure.Graph = plan.Graph.Only(func(r graph.Root) bool { return !slices.Contains(out, r) })
-	failed := renderFor(ctx, a, &pure, check)
-	if len(out) > 0 {
-		a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("%s of %d not validated: functions have to run for that", diag.Count(len(out), "root"), len(plan.Graph.Roots)),
-			Hints: []string{"krmflow validate runs them"}})
-	}
-	return errors.Join(failed, validated(a, check, &pure))
+// validated returns what is wrong with the lists of a run, as [findings] does, and that warnings are errors if they are.
+func validated(a *app.App, check *validation.Run, plan *planner.Plan) error {
+	return errors.Join(findings(a, check, plan), a.StrictError())
 }
 
-// validated returns what is wrong with the lists of a run. It prints warnings, and leaves the result to be the last line.
-func validated(a *app.App, check *validation.Run, plan *planner.Plan) error {
+// findings returns what is wrong with the lists of a run. It prints warnings, and leaves the result to be the last line.
+func findings(a *app.App, check *validation.Run, plan *planner.Plan) error {
 	report := check.End(plan)
 	for _, w := range report.Warnings() {
 		a.Log.Warn(w)
 	}
 	a.Result = report.Summary(len(a.Opts.Dirs))
-	return errors.Join(report.Err(), a.StrictError())
+	return report.Err()
 }

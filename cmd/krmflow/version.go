@@ -16,9 +16,10 @@ func versionCommand(a *app.App) *cobra.Command {
 	var short bool
 	var format string
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  options.AtMost(0),
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  krmflow version\n  krmflow version -o json",
+		Args:    options.AtMost(0),
 		RunE: func(*cobra.Command, []string) error {
 			p := a.Name.Provenance(planner.KustomizeVersion)
 			switch {

@@ -37,7 +37,7 @@ composition.yaml, the output gives the same plan, but for the places (file and l
 			if err := a.Validate(); err != nil {
 				return err
 			}
-			a.Log = a.Logger()
+			a.StartLog()
 			sources, err := a.Sources(cmd, []string{dir})
 			if err != nil {
 				return err

@@ -11,7 +11,7 @@ func (d *Document) expandAliases(field string) *Document {
 	if d.root == nil || d.root.Kind != yaml3.MappingNode {
 		return nil
 	}
-	c := &change{text: d.text, eol: d.eol}
+	c := d.change()
 	for i := 0; i+1 < len(d.root.Content); i += 2 {
 		if d.root.Content[i].Value != field {
 			c.expand(d.root.Content[i+1])
@@ -20,7 +20,7 @@ func (d *Document) expandAliases(field string) *Document {
 	if len(c.splices) == 0 {
 		return nil
 	}
-	next, err := Parse(d.name, c.apply(), d.order)
+	next, err := d.parse(c.apply())
 	if err != nil || !next.value.Equal(d.value) {
 		return nil
 	}

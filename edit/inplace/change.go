@@ -16,7 +16,8 @@ type change struct {
 	eol     string
 	splices []splice
 
-	keepBlanks bool // blank lines around what is cut stay: they may be a part of a text
+	keepBlanks   bool // blank lines around what is cut stay: they may be a part of a text
+	keepComments bool // comments above what is cut stay
 }
 
 // A splice replaces the text from start to end.
@@ -70,10 +71,36 @@ func (c *change) value(e entry, old, v yaml.Value, flow bool) error {
 }
 
 func (c *change) scalar(n *yaml3.Node, v yaml.Value, flow bool) error {
-	if n.Kind != yaml3.ScalarNode || n.Anchor != "" || n.Style&(yaml3.TaggedStyle|yaml3.LiteralStyle|yaml3.FoldedStyle) != 0 || isLiteral(v) {
+	lines := n.Style&yaml3.DoubleQuotedStyle != 0 && strings.Contains(n.Value, "\n") // it holds several, and in quotes all the same
+	switch {
+	case n.Kind != yaml3.ScalarNode || n.Anchor != "":
+		return errOpaque
+	case n.Style == yaml3.LiteralStyle && v.Type() == yaml.String:
+		return c.literal(n, v.Text())
+	case n.Style&(yaml3.TaggedStyle|yaml3.LiteralStyle|yaml3.FoldedStyle) != 0 || isLiteral(v) && !lines:
 		return errOpaque
 	}
 	c.splice(c.content(n), c.scalarEnd(n, c.content(n)), likeBefore(n, v, flow))
+	return nil
+}
+
+// literal changes the lines of a literal block scalar, whose header stays: it must say what it said of the line breaks at the end.
+func (c *change) literal(n *yaml3.Node, text string) error {
+	at := c.content(n)
+	first := c.lineOf(at) + 1
+	for first < len(c.text.lines) && len(bytes.TrimSpace(c.line(first))) == 0 {
+		first++
+	}
+	lines, was := strings.TrimRight(text, "\n"), strings.TrimRight(n.Value, "\n")
+	breaks := len(text) - len(lines)
+	switch {
+	case first == len(c.text.lines) || lines == "" || isSpace(lines[0]) || bytes.ContainsAny(c.data[at:c.lineEnd(at)], "123456789+"):
+		return errOpaque
+	case breaks > 1 || breaks != len(n.Value)-len(was):
+		return errOpaque
+	}
+	content := indented(strings.Split(lines, "\n"), indentOf(c.line(first)))
+	c.splice(c.text.lines[first], c.scalarEnd(n, at), strings.Join(content, c.eol))
 	return nil
 }
 
@@ -173,7 +200,8 @@ func (c *change) between(n *yaml3.Node) string {
 	return ", "
 }
 
-// cut removes entries of a list or mapping, with the comments directly above them. Some stay.
+// cut removes entries of a list or mapping, with the comments directly above them and those below that are indented as a part of them. Some
+// stay.
 func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) error {
 	for _, i := range gone {
 		e := entries[i]
@@ -189,8 +217,11 @@ func (c *change) cut(n *yaml3.Node, entries []entry, gone []int, flow bool) erro
 			} else if n.Kind == yaml3.SequenceNode { // comments above the first field are above what has the fields
 				from = 0
 			}
-			start := c.comments(c.lineOf(e.dash), from)
-			c.cutLines(start, c.lineEnd(e.end))
+			start := c.lineStart(e.dash)
+			if !c.keepComments {
+				start = c.comments(c.lineOf(e.dash), from)
+			}
+			c.cutLines(start, c.commentsBelow(e))
 		case i == 0 && len(entries) > 1 && c.isRest(e.end) && !slices.Contains(gone, 1): // it follows the dash of a list
 			c.splice(e.dash, entries[1].dash, "")
 		default:
@@ -217,13 +248,36 @@ func (c *change) cutLines(start, end int) {
 	c.splice(start, end, "")
 }
 
-// cutInline removes an entry in brackets and one comma: the one before it, if an entry before it stays.
+// commentsBelow returns the offset of the line behind an entry on lines of its own, and the comments that are indented as a part of it.
+func (c *change) commentsBelow(e entry) int {
+	column := e.dash - c.lineStart(e.dash)
+	i := c.lineOf(e.end) + 1
+	for ; i < len(c.text.lines); i++ {
+		if line := bytes.TrimLeft(c.line(i), " "); indentOf(c.line(i)) <= column || len(line) == 0 || line[0] != '#' {
+			return c.text.lines[i]
+		}
+	}
+	return len(c.data)
+}
+
+// cutInline removes an entry in brackets and one comma. If one behind it stays and nothing else is on its lines these go, with a comment behind it;
+// else, if one before it stays, the comma before it goes.
 func (c *change) cutInline(entries []entry, i int, gone []int) {
-	for j := range i {
-		if !slices.Contains(gone, j) {
-			c.splice(entries[i-1].end, entries[i].end, "")
+	e, stays := entries[i], func(j int) bool { return !slices.Contains(gone, j) }
+	comma := c.skip(e.end)
+	alone := comma < len(c.data) && c.data[comma] == ',' && c.lineOf(comma) == c.lineOf(e.end) && c.isRest(comma+1) &&
+		len(bytes.TrimSpace(c.data[c.lineStart(e.dash):e.dash])) == 0
+	for j := i + 1; alone && j < len(entries); j++ {
+		if stays(j) {
+			c.splice(c.lineStart(e.dash), c.lineEnd(comma), "")
 			return
 		}
 	}
-	c.splice(entries[i].dash, entries[i+1].dash, "")
+	for j := range i {
+		if stays(j) {
+			c.splice(entries[i-1].end, e.end, "")
+			return
+		}
+	}
+	c.splice(e.dash, entries[i+1].dash, "")
 }

@@ -24,6 +24,8 @@ type Document struct {
 
 	// overrides is whether a << merges a key into a mapping that has it above: readers disagree about which of the two counts.
 	overrides bool
+
+	keepComments bool
 }
 
 // Parse parses a file. name is what messages call it; order are its top-level fields in the order in which kustomize writes them, by which the
@@ -54,6 +56,27 @@ func Parse(name string, data []byte, order []string) (*Document, error) {
 	}
 	d.style = styleOf(d.root, d.text)
 	return d, nil
+}
+
+// parse parses another text of the same file.
+func (d *Document) parse(data []byte) (*Document, error) {
+	next, err := Parse(d.name, data, d.order)
+	if err == nil {
+		next.keepComments = d.keepComments
+	}
+	return next, err
+}
+
+// KeepingComments returns d, but what is removed from it does not take along the comments above it.
+func (d *Document) KeepingComments() *Document {
+	kept := *d
+	kept.keepComments = true
+	return &kept
+}
+
+// change returns a change of the text that has none yet.
+func (d *Document) change() *change {
+	return &change{text: d.text, style: d.style, eol: d.eol, keepComments: d.keepComments}
 }
 
 // Value returns what the file holds: a mapping, or None if it holds nothing.
@@ -104,13 +127,13 @@ func (d *Document) Renamed(from, to string) *Document {
 	if d.root == nil || d.root.Kind != yaml3.MappingNode {
 		return d
 	}
-	c := &change{text: d.text, style: d.style, eol: d.eol}
+	c := d.change()
 	for i := 0; i < len(d.root.Content); i += 2 {
 		if key := d.root.Content[i]; key.Value == from {
 			c.splice(c.start(key), c.end(key), to)
 		}
 	}
-	next, err := Parse(d.name, c.apply(), d.order)
+	next, err := d.parse(c.apply())
 	if err != nil || !next.value.Equal(WithName(d.value, from, to)) {
 		return d
 	}
@@ -146,14 +169,15 @@ func (d *Document) withField(field string, want yaml.Value, moved []moved) (*Doc
 // written returns a Document in which a field is changed in place, or written anew. It returns nil if that does not hold want.
 func (d *Document) written(field string, want yaml.Value, moved []moved, anew bool) *Document {
 	for _, base := range d.withBreak() {
-		c := &change{text: base.text, style: d.style, eol: d.eol, keepBlanks: anew}
+		c := d.change()
+		c.text, c.keepBlanks = base.text, anew
 		c.style.moved = slices.Clone(moved)
 		if err := c.root(base, field, want, anew); err != nil {
 			continue
 		}
 		text := c.apply()
 		for _, text := range [][]byte{bytes.TrimSuffix(text, base.added), text} {
-			next, err := Parse(d.name, text, d.order)
+			next, err := d.parse(text)
 			if err == nil && (next.value.Equal(want) || next.value.Len() == 0 && want.Len() == 0) && (d.overrides || !next.overrides) {
 				return next
 			}
@@ -171,7 +195,7 @@ func (d *Document) withBreak() []*Document {
 	}
 	var list []*Document
 	for _, text := range [][]byte{data, d.lastStripped()} {
-		b, err := Parse(d.name, slices.Concat(text, []byte(d.eol)), d.order)
+		b, err := d.parse(slices.Concat(text, []byte(d.eol)))
 		if err == nil {
 			b.value, b.added = d.value, []byte(d.eol)
 			list = append(list, b)

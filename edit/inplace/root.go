@@ -77,8 +77,11 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 			best, after = i, e
 		}
 	}
-	lines := c.style.field(field, v)
-	if best < 0 && slices.Index(d.order, field) < 2 { // what the file is comes first
+	lines, isHead := c.style.field(field, v), slices.Index(d.order, field) < 2
+	if best < 0 && isHead { // what the file is comes first
+		if c.isAiry(entries) {
+			lines = append(lines, "")
+		}
 		c.lines(c.before(entries[0]), lines, columnOf(d.root))
 		return nil
 	}
@@ -87,7 +90,7 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 	}
 	at := c.behind(after)
 	switch above := c.lineOf(at) - 1; {
-	case !c.isAiry(entries):
+	case isHead || !c.isAiry(entries):
 	case above < 0 || len(bytes.TrimSpace(c.line(above))) > 0:
 		lines = append([]string{""}, lines...)
 	case at < len(c.data):

@@ -35,6 +35,26 @@ func newText(data []byte) *text {
 	return t
 }
 
+// Split splits a text between its documents, each of which [Parse] reads: behind a line that separates them, or before one that has more than that.
+func Split(text []byte) (list [][]byte) {
+	start, at := 0, 0
+	for line := range bytes.Lines(text) {
+		rest, separates := bytes.CutPrefix(line, []byte("---"))
+		trimmed := bytes.TrimSpace(rest)
+		switch {
+		case !separates || len(rest) > 0 && !isSpace(rest[0]):
+		case len(trimmed) == 0 || trimmed[0] == '#':
+			list = append(list, text[start:at+len(line)])
+			start = at + len(line)
+		case at > start:
+			list = append(list, text[start:at])
+			start = at
+		}
+		at += len(line)
+	}
+	return append(list, text[start:])
+}
+
 // breakAt returns the length of the line break that b begins with, 0 if there is none. The parser breaks lines at these characters, too.
 func breakAt(b []byte) int {
 	switch {

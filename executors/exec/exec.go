@@ -12,6 +12,7 @@ package exec
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
@@ -25,6 +26,7 @@ import (
 // An Executor runs programs. Make one with [New].
 type Executor struct {
 	isolation func() Isolation
+	held      heldProgram
 
 	mu       sync.Mutex
 	programs map[key]*entry
@@ -52,6 +54,17 @@ func New() *Executor {
 	return &Executor{isolation: sync.OnceValue(Probe), programs: map[key]*entry{}}
 }
 
+// NewHeld returns an executor that runs the program which the process that has started this one holds, as [executors.HeldVariable] says, without
+// reading its file again. An empty text names none.
+func NewHeld(variable string) *Executor {
+	x := New()
+	text, place, _ := strings.Cut(variable, "=")
+	if digest, err := krm.ParseDigest(text); err == nil {
+		x.held = heldProgram{digest, place}
+	}
+	return x
+}
+
 // Prepare implements [executors.Executor].
 func (x *Executor) Prepare(ctx context.Context, f function.Function) error {
 	if ctx.Err() != nil {
@@ -75,7 +88,7 @@ func (x *Executor) program(f function.Function) (*program, error) {
 		x.programs[k] = e
 	}
 	x.mu.Unlock()
-	e.once.Do(func() { e.p, e.err = load(f) })
+	e.once.Do(func() { e.p, e.err = load(f, x.held) })
 	if e.err != nil {
 		return nil, named(f, e.err)
 	}

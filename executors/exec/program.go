@@ -30,9 +30,22 @@ type program struct {
 	needs  []string // files of the machine that it is started with: interpreters, dynamic linkers
 }
 
-// load reads f's program, compares its digest and looks whether it can run here at all.
-func load(f function.Function) (*program, error) {
-	content, err := read(f)
+// A heldProgram is one whose bytes the process that has started this one holds.
+type heldProgram struct {
+	digest krm.Digest
+	place  string // the path of the sealed file
+}
+
+// load takes f's program over from held or reads it, compares its digest and looks whether it can run here at all.
+func load(f function.Function, held heldProgram) (*program, error) {
+	var content *sealed.Program
+	err := fs.ErrNotExist
+	if held.place != "" && held.digest == f.Digest {
+		content, err = sealed.Open(held.place, held.digest)
+	}
+	if err != nil {
+		content, err = read(f)
+	}
 	if err != nil {
 		return nil, err
 	}

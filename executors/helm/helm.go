@@ -4,8 +4,10 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
@@ -22,6 +24,9 @@ var _ executors.Executor = Executor{}
 // New returns an executor. Like that of package exec, there may be one in a process.
 func New() Executor { return Executor{exec.New()} }
 
+// NewHeld is New for a process that was started with the variable [executors.HeldVariable], which has this value.
+func NewHeld(variable string) Executor { return Executor{exec.NewHeld(variable)} }
+
 // Execute runs helm once. What it gets is no ResourceList but a chart, as [chart.Chart.Pack] packs it, and what it answers are the
 // resources that helm has made. The working directory is the folder of the chart; helm's own folders are below a home that is made for it.
 func (x Executor) Execute(ctx context.Context, f function.Function, packed yaml.Chunks) (executors.Output, error) {
@@ -37,5 +42,15 @@ func (x Executor) Execute(ctx context.Context, f function.Function, packed yaml.
 		return executors.Output{}, err
 	}
 	f.Dir, f.Mounts = dir, []function.Mount{{Type: "bind", Source: dir, Dest: dir}}
-	return x.Executor.Execute(ctx, f, nil)
+	out, err := x.Executor.Execute(ctx, f, nil)
+	var failed *executors.Error
+	if errors.As(err, &failed) && failed.Code == executors.Failed {
+		// What helm has printed all the same is what it says with --debug: manifests that it cannot read.
+		said := append(out.List.Join(), out.Stderr...)
+		out = executors.Output{Stderr: said[max(0, len(said)-executors.StderrTail):]}
+		if !slices.Contains(f.Args, "--debug") {
+			failed.Hint("--helm-debug lets helm say more, and shows what its templates make that is no YAML")
+		}
+	}
+	return out, err
 }

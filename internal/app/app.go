@@ -9,18 +9,21 @@ import (
 	"io"
 	"sync/atomic"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/reports"
+	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // An App is what the commands share: the streams, the flags, and what they come to in one run. One App runs one command.
@@ -45,6 +48,10 @@ type App struct {
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.
 	Instead map[string][]byte
+	// AllFlags returns the flags of all commands that read a tree: see [App.ReadSettings].
+	AllFlags func() *pflag.FlagSet
+	// Complete tells that the command is one of those.
+	Complete bool
 	// Tally is what came of a run of several roots.
 	Tally Tally
 	// Result is the last line that the command prints to stderr, if it is not empty.
@@ -66,6 +73,9 @@ type App struct {
 	Steps watchdog.Steps
 	// Serves is true if the command ends when somebody else says so, and not soon after its context.
 	Serves atomic.Bool
+
+	warnings []planner.Warning // from before there was a log
+	settings *settings.Settings
 }
 
 // A Tally is what came of a run of several roots. The zero Tally is that of a command which has none.
@@ -76,6 +86,8 @@ type Tally struct {
 	// Made tells that there is a result, and Missing which roots are not in it.
 	Made    bool
 	Missing []string
+	// LeftOut are how many roots were found and not meant.
+	LeftOut int
 }
 
 // Done returns how many roots are done.
@@ -101,7 +113,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err := a.openReport(cmd); err != nil {
 		return nil, err
 	}
-	a.Log = a.Logger()
+	a.StartLog()
 	for _, w := range options.Outdated(cmd) {
 		a.Log.Warn(w)
 	}
@@ -130,9 +142,25 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	return plan, nil
 }
 
+// WarnBefore keeps warnings for when there is a log.
+func (a *App) WarnBefore(list []*diag.Error) {
+	for _, w := range list {
+		a.warnings = append(a.warnings, planner.Warning{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	}
+}
+
+// StartLog makes the log, and prints what there was to warn about before.
+func (a *App) StartLog() {
+	a.Log = a.Logger()
+	for _, w := range a.warnings {
+		a.Log.Warn(w)
+	}
+	a.warnings = nil
+}
+
 // PlanRoots plans the directories that the arguments stand for.
 func (a *App) PlanRoots(cmd *cobra.Command, args []string) (render.Roots, *planner.Plan, error) {
-	roots, err := a.Roots(cmd.Context(), args)
+	roots, err := a.Roots(cmd, args)
 	if err != nil {
 		return nil, nil, err
 	}

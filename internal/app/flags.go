@@ -35,8 +35,8 @@ type Flags struct {
 	reports []string // values of --report
 
 	enableHelm bool
-	helm       helm.Options
-	stackTrace bool // parsed for compatibility
+	// Helm says how charts are rendered.
+	Helm helm.Options
 }
 
 // RegisterReading adds those of the flags to a command that concern what it reads and what it says.
@@ -58,19 +58,14 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
-	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them")
+	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them (default: as many as there are cores)")
+	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
 
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
-	fs.StringVar(&f.helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
-	fs.Var((*options.Repeated)(&f.helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
-	fs.StringVar(&f.helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
-	fs.BoolVar(&f.helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
-	fs.BoolVar(&f.stackTrace, "stack-trace", false, "accepted for compatibility; errors say where they are")
-	if cmd.Name() == "build" {
-		return
-	}
-	// Other commands take the flags of kustomize build as well, but nobody needs to read about one that does nothing.
-	_ = fs.MarkHidden("stack-trace") // fails for flags that do not exist
+	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
+	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
+	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
+	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
 }
 
 // Validate checks the values that the parser cannot check.
@@ -99,7 +94,7 @@ func (f *Flags) Validate() error {
 
 // PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
-	functions.Policy.Helm, functions.Helm = a.enableHelm, a.helm
+	functions.Policy.Helm, functions.Helm = a.enableHelm, a.Helm
 	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}
@@ -110,6 +105,7 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		Input:          a.Used.Input,
 		Progress:       a.Steps.Plan,
 		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
+		Free:           a.freeRoots(cmd),
 		Reorder:        a.reorder,
 		ReorderSet:     cmd.Flags().Changed("reorder"),
 		ManagedByLabel: a.managedBy || os.Getenv("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL") == "on",

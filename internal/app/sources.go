@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
@@ -81,20 +82,20 @@ func (a *App) Sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 	case a.Refetches && a.vendor != "" && fs.Changed("vendor"):
 		return s, options.UsageError(fmt.Errorf("%s takes nothing from a vendor folder: leave --vendor out", cmd.CommandPath()))
 	case !a.Refetches:
-		s.Vendor = a.beside("vendor", a.vendor, fs.Changed("vendor"), dirs)
+		s.Vendor = a.beside("vendor", a.vendor, settings.IsSet(fs, "vendor"), dirs)
 	}
 	if _, err := os.Stat(s.Vendor); s.Vendor != "" && err != nil {
 		return s, fmt.Errorf("--vendor: %q does not exist", s.Vendor)
 	}
 	var err error
-	if path := a.beside("lock-file", a.LockFile, fs.Changed("lock-file"), dirs); path != "" {
+	if path := a.beside("lock-file", a.LockFile, settings.IsSet(fs, "lock-file"), dirs); path != "" {
 		s.Lock, err = locking.Read(path, !a.Learns)
 	}
 	switch {
 	case a.Learns:
 		s.Learns, s.Before, s.Moved = true, s.Lock, a.Seen.Moved
 		s.Lock = s.Lock.Without(a.Again)
-	case s.Lock != nil && !a.Locked && !fs.Changed("locked"):
+	case s.Lock != nil && !a.Locked && !settings.IsSet(fs, "locked"):
 		s.Locked = os.Getenv("CI") == "true"
 	default:
 		s.Locked = a.Locked

@@ -1,68 +1,42 @@
 package catalogs
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/function"
-	kyaml "github.com/krmflow/krmflow/krm/yaml"
-	"go.yaml.in/yaml/v3"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // A configFile is a file that configurations of functions are in: as documents, as mappings in one, or as texts in a layer's file.
 type configFile struct {
-	*yamlText
-	shown   string
-	texts   []heldText
-	configs []*config
-}
-
-// A heldText is the text of a literal scalar.
-type heldText struct {
-	*yamlText
-	scalar *yaml.Node
+	shown, text string
+	configs     []*config // in the order in which edited visits them
 }
 
 // A config is a mapping that may be the configuration of a function.
 type config struct {
-	m      *yaml.Node
-	in     *yamlText
-	line   int // of the scalar that holds it, 0 if none does
-	marked bool
+	value  yaml.Value
+	named  *function.Inline // nil if it names none
+	marked bool             // it shall not name it any more
 }
 
-func readConfigs(shown, text string) (*configFile, error) {
-	t, err := parseText(text)
-	if err != nil {
-		return nil, err
-	}
-	f := &configFile{yamlText: t, shown: shown}
-	for _, doc := range t.docs {
-		f.find(doc, t, 0)
-	}
-	return f, nil
-}
-
-// find collects what may be a configuration below n.
-func (f *configFile) find(n *yaml.Node, in *yamlText, line int) {
-	switch {
-	case n.Kind == yaml.MappingNode && index(n, "kind") >= 0:
-		f.configs = append(f.configs, &config{m: n, in: in, line: line})
-	case n.Kind == yaml.ScalarNode && n.Style&yaml.LiteralStyle != 0 && line == 0:
-		held, err := parseText(strings.TrimSuffix(n.Value, "\n") + "\n")
+func readConfigs(shown, text string) *configFile {
+	f := &configFile{shown: shown, text: text}
+	_, _ = edited([]byte(text), func(v yaml.Value, locate locator) yaml.Value {
+		named, err := function.ReadInline(v, locate)
 		if err != nil {
-			return
+			named = nil
 		}
-		f.texts = append(f.texts, heldText{held, n})
-		for _, doc := range held.docs {
-			f.find(doc, held, n.Line)
-		}
-	}
-	for _, child := range n.Content {
-		f.find(child, in, line)
-	}
+		f.configs = append(f.configs, &config{value: v, named: named})
+		return v
+	})
+	return f
 }
 
 // mark marks the one configuration that is that of a call.
@@ -74,7 +48,7 @@ func (f *configFile) mark(call graph.Call, in *function.Inline) error {
 		}
 	}
 	if len(found) > 1 {
-		found = slices.DeleteFunc(found, func(c *config) bool { return !c.at(in.Pos.Line) })
+		found = slices.DeleteFunc(found, func(c *config) bool { return c.named.Pos.Line != in.Pos.Line })
 	}
 	if len(found) != 1 {
 		return fmt.Errorf("%s shows %d such configurations", f.shown, len(found))
@@ -85,135 +59,109 @@ func (f *configFile) mark(call graph.Call, in *function.Inline) error {
 
 // is reports whether c looks like the configuration of a call. An item of a Composition may be without apiVersion and name.
 func (c *config) is(call graph.Call, in *function.Inline) bool {
-	text, err := yaml.Marshal(c.m)
-	if err != nil {
-		return false
-	}
-	own, err := (&kyaml.Source{Data: text}).Value()
-	if err != nil {
-		return false
-	}
 	same := func(path ...string) bool {
-		a, b := own, call.Config
-		for _, key := range path {
-			a, b = a.Get(key), b.Get(key)
-		}
-		return !a.Exists() || a.Text() == b.Text()
+		v := c.value.At(path...)
+		return !v.Exists() || v.Text() == call.Config.At(path...).Text()
 	}
-	named, err := function.ReadInline(own, nil)
-	if err != nil || named == nil || !same("apiVersion") || !same("kind") || !same("metadata", "name") {
-		return false
-	}
-	a, b := named.Value(), in.Value()
-	return a.Equal(b)
+	return c.named != nil && c.named.Value().Equal(in.Value()) && same("apiVersion") && same("kind") && same("metadata", "name")
 }
 
-// at reports whether a message about c or its function can be about the line.
-func (c *config) at(line int) bool {
-	if c.line > 0 {
-		return c.line == line
-	}
-	for _, p := range c.places() {
-		if p.m.Content[p.i].Line == line {
-			return true
-		}
-	}
-	return c.m.Line == line
-}
-
-// A place is a field: the key m.Content[i] and the value behind it.
-type place struct {
-	m *yaml.Node
-	i int
-}
-
-// places returns the fields that name the function, and those that would be empty without them.
-func (c *config) places() (list []place) {
-	add := func(m *yaml.Node, keys ...string) bool {
-		n := 0
-		for _, key := range keys {
-			if i := index(m, key); i >= 0 {
-				list, n = append(list, place{m, i}), n+1
+// strip returns the text without what names the functions of the marked configurations. The error says that this would change anything else.
+func (f *configFile) strip() ([]byte, error) {
+	i := 0
+	return edited([]byte(f.text), func(v yaml.Value, _ locator) yaml.Value {
+		c := f.configs[i]
+		i++
+		if c.marked {
+			for _, place := range c.named.Places {
+				v = function.Without(v, place)
 			}
 		}
-		return n > 0 && 2*n == len(m.Content)
-	}
-	add(c.m, function.PlaceRuntime, function.PlaceProvider)
-	meta := child(c.m, "metadata")
-	before := len(list)
-	whole := add(child(meta, "annotations"), function.PlaceAnnotation, function.PlaceAnnotation2, function.PlaceContainer)
-	keys := []string{"configFn"}
-	if whole {
-		list, keys = list[:before], append(keys, "annotations")
-	}
-	if add(meta, keys...) {
-		list = list[:before]
-		add(c.m, "metadata")
-	}
-	return list
+		return v
+	})
 }
 
-// strip returns the text without what names the functions of the marked configurations, nil if that would change anything else.
-func (f *configFile) strip() []byte {
-	for _, c := range f.configs {
-		if !c.marked {
+// A locator tells where a path of a mapping is in its file.
+type locator = func(path ...any) diag.Pos
+
+// edited returns a text in which each mapping that has a kind is what edit makes of it. All else stays as it is. Where a text is no YAML there are no
+// such mappings.
+func edited(text []byte, edit func(yaml.Value, locator) yaml.Value) ([]byte, error) {
+	return editedBelow(text, edit, nil)
+}
+
+// editedBelow is edited for a text that a text may hold: held tells where it is then.
+func editedBelow(text []byte, edit func(yaml.Value, locator) yaml.Value, held locator) ([]byte, error) {
+	var all []byte
+	lines := 0 // before the document
+	for _, part := range inplace.Split(text) {
+		d, err := inplace.Parse("", part, nil)
+		if err != nil {
+			all, lines = append(all, part...), lines+strings.Count(string(part), "\n")
 			continue
 		}
-		list := c.places()
-		slices.SortFunc(list, func(a, b place) int { return b.i - a.i }) // the last one first, since others move up
-		for _, p := range list {
-			c.in.removeField(p.m, p.i)
+		e := &editor{edit: edit, held: held, src: &yaml.Source{Data: part}, lines: lines}
+		lines += strings.Count(string(part), "\n")
+		v := e.value(d.Value(), nil)
+		if e.err == nil && !v.Equal(d.Value()) {
+			d, e.err = d.KeepingComments().With(v)
 		}
-	}
-	for _, held := range f.texts {
-		if len(held.cuts) > 0 && !f.cutHeld(held) {
-			return nil
+		if e.err != nil {
+			return nil, e.err
 		}
+		all = append(all, d.Text()...)
 	}
-	return f.result()
+	return all, nil
 }
 
-// cutHeld takes out of the file what was cut out of a text that it holds.
-func (f *configFile) cutHeld(held heldText) bool {
-	indent := 0
-	for line := held.scalar.Line; line < len(f.lines) && indent == 0; line++ {
-		if strings.TrimSpace(f.line(line)) != "" {
-			indent = f.indent(line)
-		}
-	}
-	outer := func(i int) int {
-		line := held.lineAt(i)
-		at, column := min(held.scalar.Line+line, len(f.lines)-1), i-held.lines[line]
-		if column > 0 {
-			column += indent
-		}
-		return f.lines[at] + column
-	}
-	for _, c := range held.cuts {
-		f.cuts = append(f.cuts, span{outer(c.from), outer(c.to)})
-	}
-	data := held.result()
-	if !strings.HasSuffix(held.scalar.Value, "\n") {
-		data = []byte(strings.TrimSuffix(string(data), "\n"))
-	}
-	held.scalar.Value = string(data)
-	return data != nil
+// An editor edits the mappings of one document.
+type editor struct {
+	edit  func(yaml.Value, locator) yaml.Value
+	held  locator
+	src   *yaml.Source
+	lines int
+	err   error
 }
 
-// index returns the place of a key in the content of a mapping, -1 if there is none.
-func index(m *yaml.Node, key string) int {
-	for i := 0; m != nil && m.Kind == yaml.MappingNode && i+1 < len(m.Content); i += 2 {
-		if m.Content[i].Value == key {
-			return i
+// value edits what is in v, and then v itself.
+func (e *editor) value(v yaml.Value, path []any) yaml.Value {
+	below := func(step any) []any { return append(slices.Clone(path), step) }
+	switch v.Type() {
+	case yaml.String:
+		return e.text(v, path)
+	case yaml.Seq:
+		for i, item := range v.Items() {
+			if is := e.value(item, below(i)); !is.Equal(item) {
+				v = v.WithItem(i, is)
+			}
+		}
+	case yaml.Map:
+		v = v.EditFields(func(f yaml.Field) yaml.Value { return e.value(f.Value, below(f.Key)) })
+		if v.Get("kind").Exists() {
+			return e.edit(v, func(sub ...any) diag.Pos { return e.locate(slices.Concat(path, sub)) })
 		}
 	}
-	return -1
+	return v
 }
 
-// child returns the value of a key of a mapping, nil if there is none.
-func child(m *yaml.Node, key string) *yaml.Node {
-	if i := index(m, key); i >= 0 {
-		return m.Content[i+1]
+// text edits what a text of several lines holds.
+func (e *editor) text(v yaml.Value, path []any) yaml.Value {
+	if e.held != nil || !strings.Contains(v.Text(), "\n") {
+		return v
 	}
-	return nil
+	text, err := editedBelow([]byte(v.Text()), e.edit, func(...any) diag.Pos { return e.locate(path) })
+	e.err = errors.Join(e.err, err)
+	if err != nil || string(text) == v.Text() {
+		return v
+	}
+	return yaml.Str(string(text))
+}
+
+func (e *editor) locate(path []any) diag.Pos {
+	if e.held != nil {
+		return e.held()
+	}
+	pos := e.src.Locate(0, path...)
+	pos.Line += e.lines
+	return pos
 }

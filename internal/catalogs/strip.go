@@ -80,8 +80,8 @@ func Strip(g *graph.Graph, decisions map[string]*trust.Decision, entries []*cata
 	}
 	var edits []Edit
 	for path, f := range files {
-		data := f.strip()
-		if data == nil {
+		data, err := f.strip()
+		if err != nil {
 			errs = append(errs, diag.Errorf(diag.Pos{File: f.shown}, "", "what names functions cannot be taken out without changing something else").
 				Hint("take it out by hand, or leave out --strip-providers"))
 		}
@@ -133,9 +133,7 @@ func mark(files map[string]*configFile, call graph.Call, in *function.Inline) er
 		if err != nil {
 			return err
 		}
-		if f, err = readConfigs(in.Pos.File, string(data)); err != nil {
-			return err
-		}
+		f = readConfigs(in.Pos.File, string(data))
 		files[path] = f
 	}
 	return f.mark(call, in)

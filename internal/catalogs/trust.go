@@ -36,16 +36,18 @@ catalog below that place that a Kustomization or Composition names; these are no
 	cmd.AddCommand(
 		add,
 		&cobra.Command{
-			Use:   "list",
-			Short: "Print the catalogs that are trusted without a flag",
-			Args:  options.AtMost(0),
-			RunE:  func(cmd *cobra.Command, _ []string) error { return trustList(cmd.Context(), a) },
+			Use:     "list",
+			Short:   "Print the catalogs that are trusted without a flag",
+			Example: "  krmflow trust list",
+			Args:    options.AtMost(0),
+			RunE:    func(cmd *cobra.Command, _ []string) error { return trustList(cmd.Context(), a) },
 		},
 		&cobra.Command{
-			Use:   "remove REF",
-			Short: "Trust a catalog no longer",
-			Args:  options.Exactly(1, "a catalog"),
-			RunE:  func(_ *cobra.Command, args []string) error { return trustRemove(a, args[0]) },
+			Use:     "remove REF",
+			Short:   "Trust a catalog no longer",
+			Example: "  krmflow trust remove catalogs/team.yaml",
+			Args:    options.Exactly(1, "a catalog"),
+			RunE:    func(_ *cobra.Command, args []string) error { return trustRemove(a, args[0]) },
 		},
 	)
 	return cmd

@@ -60,7 +60,8 @@ func NewLogger(w io.Writer, o Options) *Logger {
 	if l.json {
 		l.z = zerolog.New(w).Level(level).With().Timestamp().Logger()
 	} else {
-		l.z = zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, TimeFormat: time.TimeOnly}).Level(level).With().Timestamp().Logger()
+		l.z = zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: true, PartsOrder: []string{zerolog.LevelFieldName, zerolog.MessageFieldName},
+			FormatLevel: func(any) string { return "Info:" }}).Level(level)
 	}
 	return l
 }
@@ -158,11 +159,18 @@ func (l *Logger) Node(e scheduler.Event) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ev := l.z.Info()
-	if e.Err != nil {
-		ev = l.z.Error().Str("error", diag.Sanitise(e.Err.Error()))
+	switch {
+	case !l.json && e.Err == nil:
+		l.z.Info().Msgf("%s %s: %s in %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), diag.Plural(e.Resources, "resource"), e.Duration.Round(time.Microsecond))
+	case !l.json:
+		l.z.Info().Msgf("%s %s: failed after %s", e.Node.Op.Verb(), diag.OneLine(e.Node.ID), e.Duration.Round(time.Microsecond))
+	default:
+		ev := l.z.Info()
+		if e.Err != nil {
+			ev = l.z.Error().Str("error", diag.Sanitise(e.Err.Error()))
+		}
+		ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
 	}
-	ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
 }
 
 // Call prints what a function has said besides its list.
@@ -230,7 +238,7 @@ func (l *Logger) reportCall(r scheduler.CallReport) {
 	}
 }
 
-// Changes tells what a run changed in the output folder.
+// Changes tells what a run changed in the output folder. That is its result, so it is told quietly as well.
 func (l *Logger) Changes(folder string, c output.Changes) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,7 +246,7 @@ func (l *Logger) Changes(folder string, c output.Changes) {
 	case l.json:
 		l.z.Info().Str("folder", folder).Int("added", len(c.Added)).Int("changed", len(c.Changed)).
 			Int("removed", len(c.Removed)).Int("unchanged", c.Unchanged).Msg("output")
-	case !l.quiet:
+	default:
 		files := "files"
 		if len(c.Added) == 1 {
 			files = "file"

@@ -83,14 +83,18 @@ func alike(errs []error) []error {
 	return kept
 }
 
-// Roots tells, as the last line of a run of several roots, how many of them are done.
-func (r Reporter) Roots(what string, done, all int) {
+// Roots tells, as the last line of a run of several roots, how many of them are done. Others that were found may be left out.
+func (r Reporter) Roots(what string, done, all, leftOut int) {
 	if r.JSON {
 		z := zerolog.New(r.W).With().Timestamp().Logger()
-		z.Info().Int("roots", all).Int(what, done).Msg("roots")
+		z.Info().Int("roots", all).Int(what, done).Int("leftOut", leftOut).Msg("roots")
 		return
 	}
-	fmt.Fprintf(r.W, "%d of %s %s\n", done, diag.Plural(all, "root"), what)
+	text := fmt.Sprintf("%d of %s %s", done, diag.Plural(all, "root"), what)
+	if leftOut > 0 {
+		text += fmt.Sprintf("; %d left out", leftOut)
+	}
+	fmt.Fprintln(r.W, text)
 }
 
 // Result prints the last line of a command.

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,10 +25,13 @@ func mapping(fields ...any) *yaml.Node {
 	return m
 }
 
-// inline returns a mapping in one line.
+// inline returns a mapping in one line, with the comments of its values behind it.
 func inline(fields ...any) *yaml.Node {
 	m := mapping(fields...)
 	m.Style = yaml.FlowStyle
+	for _, v := range m.Content {
+		m.LineComment, v.LineComment = cmp.Or(m.LineComment, v.LineComment), ""
+	}
 	return m
 }
 

@@ -62,10 +62,17 @@ func (o *Options) Write() (path string, err error) {
 	return path, f.Close()
 }
 
-// layer returns the name of the file that makes dir a layer, empty if there is none.
+// layer returns the name of the file that makes dir a layer, empty if there is none. Other tools have files with the name of a Composition.
 func layer(dir string) string {
-	for _, name := range append(layerfile.Names, "composition.yaml") {
+	for _, name := range layerfile.Names {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return name
+		}
+	}
+	for _, name := range layerfile.CompositionNames {
+		path := filepath.Join(dir, name)
+		data, err := loaders.ReadFile(path, layerfile.MaxSize)
+		if err == nil && layerfile.IsComposition(&yaml.Source{File: path, Data: data}) {
 			return name
 		}
 	}
@@ -147,6 +154,9 @@ func (o *Options) resources() ([]string, error) {
 // match returns the paths that a pattern stands for, relative to the directory. What names something remote stands for itself: nobody is asked
 // whether it is there.
 func (o *Options) match(pattern string) ([]string, error) {
+	if pattern == "" {
+		return nil, fmt.Errorf("--resources: %q has an empty path", o.Resources)
+	}
 	found, err := filepath.Glob(filepath.Join(escaped(o.Dir), pattern))
 	switch {
 	case err != nil:

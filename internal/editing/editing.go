@@ -61,6 +61,7 @@ type Session struct {
 // Commands returns the commands. cmd gets their common flags.
 func (s *Session) Commands(cmd *cobra.Command) []*cobra.Command {
 	s.flags(cmd.PersistentFlags())
+	cmd.PersistentPreRunE = s.betweenEdits
 	return []*cobra.Command{s.addCommand(), s.setCommand(), s.removeCommand(), s.fixCommand(), s.listCommand()}
 }
 
@@ -77,6 +78,22 @@ func (s *Session) Refuse(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	return nil
+}
+
+// isEdit is the annotation of commands that make an edit.
+const isEdit = "edit"
+
+var errBetween = errors.New(Separator + " stands between two edits")
+
+// betweenEdits returns an error if a command stands beside [Separator] and makes no edit.
+func (s *Session) betweenEdits(cmd *cobra.Command, _ []string) error {
+	switch {
+	case len(s.More) == 0 || cmd.Annotations[isEdit] != "":
+		return nil
+	case cmd.HasSubCommands():
+		return s.Usage(errBetween)
+	}
+	return s.Usage(fmt.Errorf("%w: %s is none", errBetween, cmd.Name()))
 }
 
 // group returns a command that has others below it.
@@ -103,7 +120,7 @@ func (s *Session) noSuchCommand(cmd *cobra.Command, args []string) error {
 // command returns a command that makes one edit of its arguments.
 func (s *Session) command(use, short, example string, edit func(args []string) (edit.Edit, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Example: example,
+		Use: use, Short: short, Example: example, Annotations: map[string]string{isEdit: "true"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			e, err := edit(args)
 			if err != nil {
@@ -131,7 +148,7 @@ func (s *Session) add(edits ...edit.Edit) error {
 
 // read reads one more edit.
 func (s *Session) read(args []string) error {
-	n := len(s.edits)
+	n, dir := len(s.edits), s.dir
 	cmd := s.group("edit", "")
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return s.FlagError(err) })
@@ -142,8 +159,11 @@ func (s *Session) read(args []string) error {
 	if err := cmd.Execute(); err != nil {
 		return err
 	}
-	if len(s.edits) == n {
-		return s.Usage(fmt.Errorf("%s must be followed by an edit", Separator))
+	switch {
+	case len(s.edits) == n: // it has asked for help
+		return s.Usage(errBetween)
+	case dir != "" && dir != s.dir:
+		return s.Usage(fmt.Errorf("the edits of one command are of one directory, not %s and %s", dir, s.dir))
 	}
 	return nil
 }
@@ -169,7 +189,16 @@ func (s *Session) run() error {
 	if s.dryRun {
 		return s.preview(path, apply)
 	}
-	if err := write(path, apply); err != nil {
+	err = write(path, func(old []byte) ([]byte, error) {
+		text, err := apply(old)
+		for _, o := range s.others { // all are written, or none
+			if _, denied := replaceable(o.path); err == nil {
+				err = denied
+			}
+		}
+		return text, err
+	})
+	if err != nil {
 		return err
 	}
 	for _, o := range s.others {
@@ -204,23 +233,33 @@ func (s *Session) preview(path string, apply func([]byte) ([]byte, error)) error
 	return nil
 }
 
-// write replaces the file in one step. A link is followed, and the file keeps its permissions.
+// write replaces a file in one step. A link is followed.
 func write(path string, apply func([]byte) ([]byte, error)) error {
+	path, err := replaceable(path)
+	if err != nil {
+		return err
+	}
+	return output.EditFile(path, 0o666, apply)
+}
+
+// replaceable returns the path of a file without links. What the user may not write is not replaced, although its directory could get another file of
+// its name.
+func replaceable(path string) (string, error) {
 	path, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		err = output.CheckFile(path)
+	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	info, err := os.Stat(path)
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // opening it could wait for ever
+		return path, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		return "", diag.Errorf(diag.Pos{File: path}, "", "cannot be written: %w", errors.Unwrap(err))
 	}
-	if err := output.EditFile(path, info.Mode().Perm(), apply); err != nil {
-		return err
-	}
-	if after, err := os.Stat(path); err == nil && after.Mode() != info.Mode() { // the umask took some
-		return os.Chmod(path, info.Mode().Perm())
-	}
-	return nil
+	return path, f.Close()
 }
 
 // parse parses a file and checks that it is a Kustomization, a Component or a Composition.

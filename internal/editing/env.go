@@ -25,7 +25,7 @@ func (s *Session) env() edit.Env {
 			info, err := os.Stat(s.in(path))
 			return err == nil && info.Mode().IsRegular()
 		},
-		ReadFile:  func(path string) ([]byte, error) { return readRegular(s.in(path)) },
+		ReadFile:  s.content,
 		WriteFile: s.writeLater,
 		Check:     s.check,
 		IsRemote:  loaders.IsRemote,
@@ -85,13 +85,34 @@ func readRegular(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSource))
 }
 
+// content returns what another file holds, after the edits so far.
+func (s *Session) content(path string) ([]byte, error) {
+	if o := s.other(path); o != nil {
+		return o.new, nil
+	}
+	return readRegular(s.in(path))
+}
+
 // writeLater notes what another file is to hold.
 func (s *Session) writeLater(path string, data []byte) error {
+	if o := s.other(path); o != nil {
+		o.new = data
+		return nil
+	}
 	old, err := readRegular(s.in(path))
 	if err == nil && !bytes.Equal(old, data) {
-		s.others = append(s.others, other{s.in(path), old, data})
+		s.others = append(s.others, other{filepath.Clean(s.in(path)), old, data})
 	}
 	return err
+}
+
+// other returns what is noted about another file, nil if there is nothing.
+func (s *Session) other(path string) *other {
+	i := slices.IndexFunc(s.others, func(o other) bool { return o.path == filepath.Clean(s.in(path)) })
+	if i < 0 {
+		return nil
+	}
+	return &s.others[i]
 }
 
 // readSource reads a file that a generator names, unless it is remote: nothing is known of that.

@@ -19,7 +19,8 @@ what is built then may be something else, so compare.
 --functions makes configurations of functions name the function in the field runtime, where they name it in an annotation or in metadata: in the
 file, also if it is a Composition, and in the files that its generators, transformers and validators name. The arguments of legacy exec
 plugins become those of the program. 'krmflow edit generate-catalog --strip-providers' moves functions into a catalog.`,
-		Example: "  krmflow edit fix --dry-run\n  krmflow edit fix --functions",
+		Annotations: map[string]string{isEdit: "true"},
+		Example:     "  krmflow edit fix --dry-run\n  krmflow edit fix --functions",
 		RunE: func(_ *cobra.Command, args []string) error {
 			edits := []edit.Edit{edit.Fix(s.told)}
 			if functions {
@@ -52,6 +53,7 @@ func (s *Session) listCommand() *cobra.Command {
 		Use:     "list-builtin-plugin",
 		Aliases: []string{"alpha-list-builtin-plugin"},
 		Short:   "List the built-in generators and transformers",
+		Example: "  krmflow edit list-builtin-plugin",
 		RunE: func(*cobra.Command, []string) error {
 			text := "Builtin plugins:\n\n"
 			for _, p := range builtinPlugins {

@@ -62,10 +62,14 @@ func Run(files *loaders.Local, o Options) (dest, root string, err error) {
 	if dest = o.Dest; dest == "" {
 		dest = name(o.Target, target)
 	}
+	dest = filepath.Clean(dest)
 	if _, err := os.Lstat(dest); err == nil {
 		return "", "", fmt.Errorf("%s exists: the copy needs a directory of its own", dest)
 	}
 	staging, err := os.MkdirTemp(filepath.Dir(dest), ".krmflow-localize-")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", diag.Errorf(diag.Pos{}, "", "%s cannot be made: there is no directory %s", dest, filepath.Dir(dest)).Hint("make that first")
+	}
 	if err != nil {
 		return "", "", err
 	}

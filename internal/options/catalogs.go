@@ -3,7 +3,6 @@ package options
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
@@ -147,18 +146,8 @@ func FlagError(err error) error {
 	return UsageError(err)
 }
 
-// badValue says what a value of a flag is not. What the parsers say is about Go's types.
+// badValue says what a value of a flag is not.
 func badValue(err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
-	switch kind := flag.Value.Type(); {
-	case errors.Is(err, strconv.ErrRange):
-		return fmt.Errorf("--%s: %q is too large", flag.Name, err.GetValue())
-	case strings.HasPrefix(kind, "int"):
-		return fmt.Errorf("--%s: %q is no number", flag.Name, err.GetValue())
-	case kind == "duration":
-		return fmt.Errorf("--%s: %q is no length of time such as 90s or 5m", flag.Name, err.GetValue())
-	case kind == "bool":
-		return fmt.Errorf("--%s: %q is neither true nor false", flag.Name, err.GetValue())
-	}
-	return fmt.Errorf("--%s: %w", flag.Name, err.Unwrap())
+	return fmt.Errorf("--%s: %s", flag.Name, settings.WrongValue(flag.Value.Type(), err.GetValue(), err.Unwrap()))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	osexec "os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/spf13/cobra"
 )
@@ -69,19 +71,23 @@ func (f *Functions) ExecutorList() string {
 	if e, err := container.Detect(""); err == nil {
 		engine = e.Name + " " + e.Path
 	}
+	charts := "program none: install helm, or name it with --helm-command"
+	if found, err := osexec.LookPath("helm"); err == nil {
+		charts = "program " + found + ", " + how
+	}
 	var b strings.Builder
 	for _, x := range []struct {
 		runtime function.Runtime
 		runs    string
 		how     string
-	}{{function.RuntimeExec, "programs", how}, {function.RuntimeContainer, "images", "runtime " + engine}} {
+	}{{function.RuntimeExec, "programs", how}, {function.RuntimeContainer, "images", "runtime " + engine}, {function.RuntimeHelm, "charts", charts}} {
 		if p, ok := f.ThirdParty[x.runtime]; ok {
 			x.how = "executor " + p.Path + " " + p.Digest.String()
 		}
 		fmt.Fprintf(&b, "%-10s %-11s %s\n", x.runtime, x.runs, x.how)
 	}
 	for _, r := range slices.Sorted(maps.Keys(f.ThirdParty)) {
-		if p := f.ThirdParty[r]; r != function.RuntimeExec && r != function.RuntimeContainer {
+		if p := f.ThirdParty[r]; !slices.Contains([]function.Runtime{function.RuntimeExec, function.RuntimeContainer, function.RuntimeHelm}, r) {
 			fmt.Fprintf(&b, "%-10s %-11s executor %s %s\n", r, "programs", p.Path, p.Digest)
 		}
 	}
@@ -90,6 +96,14 @@ func (f *Functions) ExecutorList() string {
 
 // RuntimeVariable tells the executor of containers which runtime the user wants.
 const RuntimeVariable = "KRMFLOW_CONTAINER_RUNTIME"
+
+// HoldHelm takes over helm's program for the executor that runs it, and returns its digest.
+func (f *Functions) HoldHelm(path string) (digest krm.Digest, err error) {
+	if f.helm, err = executors.Hold(path); err != nil {
+		return digest, err
+	}
+	return f.helm.Digest(), nil
+}
 
 // Program returns the executor that runs the functions of a runtime: krmflow itself, unless the user names another one.
 func (f *Functions) Program(runtime function.Runtime) executors.Program {
@@ -100,6 +114,9 @@ func (f *Functions) Program(runtime function.Runtime) executors.Program {
 	if runtime == function.RuntimeContainer {
 		p.Env = append(container.Environment(os.Environ()), RuntimeVariable+"="+f.Runtime)
 		p.Linger = 5 * time.Second
+	}
+	if runtime == function.RuntimeHelm {
+		p.Env = f.helm.Env()
 	}
 	return p
 }

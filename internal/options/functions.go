@@ -34,6 +34,7 @@ type Functions struct {
 	Runtime, listVersion                 string
 	executors                            []string
 	ThirdParty                           map[function.Runtime]executors.Program // what executors says
+	helm                                 *executors.Held
 }
 
 // Register adds the flags to a command.
@@ -143,6 +144,9 @@ func (r *Repeated) Set(text string) error {
 	*r = append(*r, text)
 	return nil
 }
+
+// GetSlice returns the values.
+func (r *Repeated) GetSlice() []string { return *r }
 
 // String returns all values.
 func (r *Repeated) String() string { return strings.Join(*r, " ") }

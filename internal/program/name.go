@@ -16,11 +16,11 @@ type Name struct {
 
 // CalledAs returns the name for arg0, the path or name that the program was started with.
 func CalledAs(arg0 string) Name {
-	base := strings.TrimSuffix(filepath.Base(arg0), ".exe")
-	switch {
-	case base == "kustomize", strings.HasPrefix(base, "kustomize-"), strings.HasPrefix(base, "kustomize_"): // one that has a version in its name
+	base := strings.TrimSuffix(strings.ToLower(filepath.Base(arg0)), ".exe")
+	if version, ok := strings.CutPrefix(base, "kustomize"); ok && (version == "" || version[0] < 'a') { // kustomize5, kustomize_v5.8.2, but not kustomizer
 		return Name{"kustomize", true}
-	case base == "kubectl-krmflow":
+	}
+	if base == "kubectl-krmflow" {
 		return Name{"kubectl krmflow", false}
 	}
 	return Name{}
@@ -39,6 +39,12 @@ func (n Name) ExitStatus(code int) int {
 		return 1
 	}
 	return code
+}
+
+// Example returns examples of a command with the words with which a user calls the program; words are those of the command behind its
+// name.
+func (n Name) Example(lines, words string) string {
+	return strings.ReplaceAll(lines, "krmflow"+words, n.String()+words)
 }
 
 // ExitHelp returns what help says of the exit status; codes is what it says of krmflow's.

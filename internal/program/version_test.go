@@ -51,6 +51,9 @@ func TestCalledAs(t *testing.T) {
 		"kustomize.exe":             {"kustomize", true},
 		"/custom-tools/kustomize-5": {"kustomize", true},
 		"kustomize_v5.8.2":          {"kustomize", true},
+		"kustomize5":                {"kustomize", true},
+		"kustomize.v5.8.2":          {"kustomize", true},
+		"KUSTOMIZE.EXE":             {"kustomize", true},
 		"kustomizer":                {},
 		"kubectl-krmflow":           {"kubectl krmflow", false},
 	} {

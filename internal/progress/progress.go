@@ -56,7 +56,8 @@ type Progress struct {
 	status   *StatusWriter
 	out      io.Writer
 	g        *graph.Graph
-	unknown  int // roots that could not be planned: they have failed, and are not in g
+	unknown  int           // roots that could not be planned: they have failed, and are not in g
+	slow     func() string // names what takes long at the moment
 	terminal bool
 
 	mu     sync.Mutex
@@ -66,9 +67,10 @@ type Progress struct {
 	ended  sync.WaitGroup
 }
 
-// New returns the progress of a run of g, which shows nothing yet; unknown is how many roots could not be planned.
-func New(g *graph.Graph, unknown int) *Progress {
-	return &Progress{g: g, unknown: unknown, failed: map[*graph.Node]bool{}, quit: make(chan struct{})}
+// New returns the progress of a run of g, which shows nothing yet; unknown is how many roots could not be planned, and slow names what
+// takes long at the moment.
+func New(g *graph.Graph, unknown int, slow func() string) *Progress {
+	return &Progress{g: g, unknown: unknown, slow: slow, failed: map[*graph.Node]bool{}, quit: make(chan struct{})}
 }
 
 // Start begins to show the progress: in the status line of status if stderr is a terminal, else as lines in out.
@@ -101,7 +103,22 @@ func (p *Progress) String() string {
 	if len(p.failed) > 0 {
 		failed += len(p.g.RootsThatNeed(p.failed))
 	}
-	return fmt.Sprintf("%d of %d roots done, %d running, %d failed", p.count, total, total-p.count-failed, failed)
+	text := fmt.Sprintf("%d of %d roots done, %d running, %d failed", p.count, total, total-p.count-failed, failed)
+	if slow := p.slow(); slow != "" {
+		text += ": " + slow
+	}
+	return text
+}
+
+// statusWidth is how much of a status line is shown: one that wraps could not be removed.
+const statusWidth = 79
+
+// cut returns text as a status line.
+func cut(text string) string {
+	if r := []rune(text); len(r) > statusWidth {
+		return string(r[:statusWidth-1]) + "…"
+	}
+	return text
 }
 
 func (p *Progress) show() {
@@ -118,7 +135,7 @@ func (p *Progress) show() {
 			return
 		case <-timer.C:
 			if p.terminal {
-				p.status.show(p.String())
+				p.status.show(cut(p.String()))
 			} else {
 				fmt.Fprintln(p.out, p)
 			}

@@ -18,7 +18,8 @@ func TestProgress(t *testing.T) {
 		}
 		g.Roots = append(g.Roots, graph.Root{Dir: dir, Node: g.Add(&graph.Node{ID: dir, Inputs: inputs})})
 	}
-	p := New(g, 1)
+	slow := ""
+	p := New(g, 1, func() string { return slow })
 	for _, step := range []struct {
 		do   func()
 		want string
@@ -27,6 +28,7 @@ func TestProgress(t *testing.T) {
 		{p.Done, "1 of 4 roots done, 2 running, 1 failed"},
 		{func() { p.Fail(g.Nodes[base]) }, "1 of 4 roots done, 0 running, 3 failed"},
 		{func() { p.Fail(g.Nodes[1]) }, "1 of 4 roots done, 0 running, 3 failed"},
+		{func() { slow = "x#transformers[0] (3s)" }, "1 of 4 roots done, 0 running, 3 failed: x#transformers[0] (3s)"},
 	} {
 		if step.do(); p.String() != step.want {
 			t.Errorf("%s, want %s", p, step.want)

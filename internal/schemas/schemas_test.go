@@ -247,7 +247,7 @@ func TestPlan(t *testing.T) {
 	plan := planner.Compile(t.Context(), []string{"kustomize/shop/overlays/prod", "examples/webapp/prod", "nowhere"}, planner.Options{Cwd: cwd, Reorder: "legacy",
 		Functions: planner.Functions{Isolation: func() (string, string) { return "", "" }}})
 	var b bytes.Buffer
-	if err := plandoc.WriteJSON(&b, plan); err != nil {
+	if err := plandoc.WriteJSON(&b, plan, nil); err != nil {
 		t.Fatal(err)
 	}
 	var x any

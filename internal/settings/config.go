@@ -57,30 +57,36 @@ func ReadConfig() (*trust.Config, error) {
 	return trust.ParseConfig(src)
 }
 
-// readConfig returns the file of the configuration, nil if there is none.
+// readConfig returns the file of the configuration, nil if there is none. With an [*UnsafeError] it returns the file as well.
 func readConfig() (*yaml.Source, error) {
 	path := ConfigPath()
-	real, err := filepath.EvalSymlinks(path)
+	_, err := os.Stat(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // HOME=/dev/null says that there is no home
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	var unsafe error
 	for _, p := range []string{filepath.Dir(real), real} {
 		info, err := os.Stat(p)
 		if err != nil {
 			return nil, err
 		}
 		if why := others(info); why != "" {
-			return nil, &UnsafeError{p, why}
+			unsafe = &UnsafeError{p, why}
+			break
 		}
 	}
 	data, err := loaders.ReadFile(real, maxSize)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, errors.Join(unsafe, fmt.Errorf("%s: %w", path, err))
 	}
-	return &yaml.Source{File: path, Data: data}, nil
+	return &yaml.Source{File: path, Data: data}, unsafe
 }
 
 // EditConfig adds an entry to the user's configuration in place of another for the same catalog, or removes that. It reports whether there

@@ -2,8 +2,11 @@ package watchdog
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -15,7 +18,13 @@ import (
 type Steps struct {
 	mu      sync.Mutex
 	last    graph.Origin // of the last step that was planned or begun, of those that have a place
-	running []*graph.Node
+	running []step
+}
+
+// A step is a node that runs.
+type step struct {
+	node  *graph.Node
+	since time.Time
 }
 
 // Plan says that a step is planned.
@@ -30,7 +39,7 @@ func (s *Steps) Begin(n *graph.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reach(n.Origin)
-	s.running = append(s.running, n)
+	s.running = append(s.running, step{n, time.Now()})
 }
 
 func (s *Steps) reach(at graph.Origin) {
@@ -43,7 +52,20 @@ func (s *Steps) reach(at graph.Origin) {
 func (s *Steps) End(n *graph.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = slices.DeleteFunc(s.running, func(r *graph.Node) bool { return r == n })
+	s.running = slices.DeleteFunc(s.running, func(r step) bool { return r.node == n })
+}
+
+// Slow returns the steps that have run for more than a second, with that time, the longest first: "a (12s), b (3s)".
+func (s *Steps) Slow() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []string
+	for _, r := range s.running { // in the order in which they began
+		if took := time.Since(r.since); took > time.Second {
+			list = append(list, fmt.Sprintf("%s (%s)", diag.OneLine(r.node.ID), took.Truncate(time.Second)))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // Stopped returns why a run was ended, with what it was doing: at the place of one step if that took too much, else with an error for
@@ -53,14 +75,14 @@ func (s *Steps) Stopped(cause error) error {
 	defer s.mu.Unlock()
 	if !errors.Is(cause, diag.ErrLimit) {
 		errs := []error{cause}
-		for _, n := range s.running {
-			errs = append(errs, &scheduler.NodeError{Node: n, Err: cause})
+		for _, r := range s.running {
+			errs = append(errs, &scheduler.NodeError{Node: r.node, Err: cause})
 		}
 		return errors.Join(errs...)
 	}
-	for _, n := range s.running {
-		if n.Origin.Source != nil {
-			return stoppedAt(n.Origin, cause)
+	for _, r := range s.running {
+		if r.node.Origin.Source != nil {
+			return stoppedAt(r.node.Origin, cause)
 		}
 	}
 	return stoppedAt(s.last, cause) // between two steps nothing is running

@@ -86,6 +86,27 @@ func ReadInline(config yaml.Value, locate func(path ...any) diag.Pos) (*Inline, 
 	return r.result()
 }
 
+// Without returns a configuration that does not name its function in a place, without what is empty then.
+func Without(config yaml.Value, place string) yaml.Value {
+	meta := config.Get("metadata")
+	switch place {
+	case PlaceRuntime, PlaceProvider:
+		return config.Without(place)
+	case PlaceConfigFn:
+		meta = meta.Without("configFn")
+	default:
+		if annotations := meta.Get("annotations").Without(place); annotations.Len() > 0 {
+			meta = meta.With("annotations", annotations)
+		} else {
+			meta = meta.Without("annotations")
+		}
+	}
+	if meta.Len() == 0 {
+		return config.Without("metadata")
+	}
+	return config.With("metadata", meta)
+}
+
 // Misplaced reports whether a configuration's metadata names a function, where none is looked for, and says so (PR-21).
 func Misplaced(meta yaml.Cursor) (found bool) {
 	for _, key := range []string{PlaceProvider, PlaceRuntime} {

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders/remote/address"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -175,25 +176,30 @@ func (s *Session) lastTag(ctx context.Context, r, artifact reference.Reference, 
 	return version, wrap(r, err)
 }
 
-// tags returns the versions that the tags of a repository are names of.
-func (reg *registry) tags(ctx context.Context) ([]string, error) {
-	resp, err := reg.do(ctx, http.MethodGet, "tags/list")
-	if err != nil {
-		return nil, err
+// maxTags is how many tags a repository may have in which a version is looked for.
+const maxTags = 100_000
+
+// tags returns the versions that the tags of a repository are names of, from all pages of their list.
+func (reg *registry) tags(ctx context.Context) (all []string, err error) {
+	for path := "tags/list"; ; {
+		data, header, err := reg.get(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		var list struct{ Tags []string }
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, fmt.Errorf("the list of tags cannot be read: %w", err)
+		}
+		for _, tag := range list.Tags {
+			all = append(all, strings.ReplaceAll(tag, "_", "+"))
+		}
+		next := address.NextPage(header.Values("Link"))
+		if next == "" || len(list.Tags) == 0 {
+			return all, nil
+		}
+		if len(all) > maxTags {
+			return nil, diag.Limitf("there are more than %s", diag.Count(maxTags, "tag")).Hint("an exact version needs no list of them")
+		}
+		path = "tags/list?" + next
 	}
-	defer resp.Body.Close()
-	data, err := readUpTo(maxManifest, resp.ContentLength, resp.Body)
-	if err != nil {
-		return nil, err
-	}
-	var list struct {
-		Tags []string `json:"tags"`
-	}
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("the list of tags cannot be read: %w", err)
-	}
-	for i, tag := range list.Tags {
-		list.Tags[i] = strings.ReplaceAll(tag, "_", "+")
-	}
-	return list.Tags, nil
 }

@@ -89,22 +89,13 @@ func (reg *registry) resolve(ctx context.Context, tag string) (krm.Digest, error
 	if d, err := krm.ParseDigest(resp.Header.Get("Docker-Content-Digest")); err == nil {
 		return d, nil
 	}
-	if resp, err = reg.do(ctx, http.MethodGet, "manifests/"+tag); err != nil {
-		return krm.Digest{}, err
-	}
-	defer resp.Body.Close()
-	data, err := readUpTo(maxManifest, resp.ContentLength, resp.Body)
+	data, _, err := reg.get(ctx, "manifests/"+tag)
 	return krm.DigestOf(data), err
 }
 
 // manifest returns the manifest with a digest.
 func (reg *registry) manifest(ctx context.Context, d krm.Digest) ([]byte, error) {
-	resp, err := reg.do(ctx, http.MethodGet, "manifests/"+d.String())
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	data, err := readUpTo(maxManifest, resp.ContentLength, resp.Body)
+	data, _, err := reg.get(ctx, "manifests/"+d.String())
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +103,17 @@ func (reg *registry) manifest(ctx context.Context, d krm.Digest) ([]byte, error)
 		return nil, &digestError{want: d, got: got}
 	}
 	return data, nil
+}
+
+// get returns something below the repository that is no larger than a manifest, and the header of the answer.
+func (reg *registry) get(ctx context.Context, path string) ([]byte, http.Header, error) {
+	resp, err := reg.do(ctx, http.MethodGet, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	data, err := readUpTo(maxManifest, resp.ContentLength, resp.Body)
+	return data, resp.Header, err
 }
 
 // blob returns the content with a digest, which the caller verifies.

@@ -9,12 +9,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders/remote/credentials"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A registry that wants tokens is asked with one of the server that it names, which gets what the user has stored.
@@ -154,5 +157,50 @@ func TestClose(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The last version of a chart is looked for on all pages of tags. Where the next page is asked for is not for the registry to say, and a list
+// without an end is none.
+func TestTagPages(t *testing.T) {
+	pages := map[string]string{
+		"":             `{"tags": ["1.0.0", "2.0.0"]}`,
+		"n=2&last=2":   `{"tags": ["10.0.0_build", "3.0.0"]}`,
+		"last=3.0.0&n": `{"tags": ["4.0.0"]}`,
+	}
+	links := map[string]string{
+		"":           `<https://elsewhere.example/v2/other/tags/list?n=2&last=2>; rel="next"`,
+		"n=2&last=2": `</v2/org/web/tags/list?last=3.0.0&n>; rel="next"`,
+	}
+	endless := false
+	many := `{"tags": ["` + strings.Repeat(`1.0.0", "`, 10_000) + `1.0.0"]}`
+	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/org/web/tags/list" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		if endless {
+			w.Header().Set("Link", `<?more>; rel="next"`)
+			io.WriteString(w, many)
+			return
+		}
+		w.Header().Set("Link", links[r.URL.RawQuery])
+		io.WriteString(w, pages[r.URL.RawQuery])
+	})
+	tags := func() ([]string, error) {
+		s := session(t, srv.options())
+		var got []string
+		err := s.registry(reference.Reference{Scheme: reference.OCI, Location: strings.TrimPrefix(srv.URL, "https://") + "/org/web"}, FromUser, func(reg *registry) (err error) {
+			got, err = reg.tags(t.Context())
+			return err
+		})
+		return got, err
+	}
+	got, err := tags()
+	if want := []string{"1.0.0", "2.0.0", "10.0.0+build", "3.0.0", "4.0.0"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("tags %q, %v", got, err)
+	}
+	endless = true
+	if got, err := tags(); !errors.Is(err, diag.ErrLimit) {
+		t.Errorf("%d tags, %v", len(got), err)
 	}
 }

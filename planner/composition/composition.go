@@ -3,7 +3,6 @@
 package composition
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/krmflow/krmflow/catalog"
@@ -52,16 +51,21 @@ type List struct {
 type Set struct {
 	files        Reader
 	unrestricted bool
-	lists        map[string]*List // by directory
+	lists        map[loaders.DirKey]*List
 }
 
 // NewSet returns an empty Set. With unrestricted, overrides may name files outside the directory of their Composition.
 func NewSet(files Reader, unrestricted bool) *Set {
-	return &Set{files, unrestricted, map[string]*List{}}
+	return &Set{files, unrestricted, map[loaders.DirKey]*List{}}
 }
 
 // Dirs returns the directories of the Compositions, as absolute paths in no order.
-func (s *Set) Dirs() []string { return slices.Collect(maps.Keys(s.lists)) }
+func (s *Set) Dirs() (dirs []string) {
+	for dir := range s.lists {
+		dirs = append(dirs, dir.Real)
+	}
+	return dirs
+}
 
 // Consolidate returns what the Composition in the file src of dir comes to; kinds is the schema by which overrides are merged. Mistakes
 // are reported, once for each root.
@@ -80,7 +84,7 @@ type builder struct {
 
 // list consolidates the Composition in dir (CI-05, CI-06). Nothing is planned before all of it is known (CE-03).
 func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
-	if l := b.lists[dir.Real]; l != nil {
+	if l := b.lists[dir.Key()]; l != nil {
 		b.Errs.AddOnce(l.errs)
 		return l
 	}
@@ -103,7 +107,7 @@ func (b *builder) list(dir *loaders.Dir, src *yaml.Source) *List {
 	}
 	l.Failed = b.Errs.Len() > before || !complete
 	l.errs = b.Errs.Since(before)
-	b.lists[dir.Real] = l
+	b.lists[dir.Key()] = l
 	return l
 }
 

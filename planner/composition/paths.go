@@ -85,7 +85,7 @@ func (it *Item) From(dir *loaders.Dir) yaml.Value {
 // reason to read there (CI-11), and no flag lifts that for programs.
 func (b *builder) leaving(o *Item) (err error) {
 	builtin := o.ID.APIVersion == "builtin" || o.ID.IsKustomization()
-	if builtin && b.unrestricted {
+	if builtin && (b.unrestricted || o.Dir.Free) {
 		return nil
 	}
 	for _, field := range pathFields(o.ID) {

@@ -149,7 +149,7 @@ func (s *Set) parts(c *List, w *report.Warnings) map[int][]part {
 // in returns what the Composition in dir comes to, nil if there is none. It was consolidated before, unless an item of a
 // list that was written out names it.
 func (s *Set) in(dir *loaders.Dir, w *report.Warnings) *List {
-	if l := s.lists[dir.Real]; l != nil {
+	if l := s.lists[dir.Key()]; l != nil {
 		return l
 	}
 	defer dir.Close()

@@ -2,7 +2,10 @@
 // of helm. It reads through its caller and runs nothing.
 package helm
 
-import "github.com/krmflow/krmflow/krm/yaml"
+import (
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
 
 // Globals are the field helmGlobals.
 type Globals struct {
@@ -78,6 +81,8 @@ type Options struct {
 	APIVersions []string
 	KubeVersion string
 	Debug       bool
+	// Hash reads helm's program and returns its digest. It is for those who keep what they read, to run that; nil for others.
+	Hash func(path string) (krm.Digest, error)
 }
 
 // Generator returns a generator that has what the command line says. A document is decoded into it.

@@ -35,7 +35,7 @@ type Program struct {
 func (o Options) Find(files *loaders.Local) Program {
 	command := cmp.Or(o.Command, "helm")
 	return Program{command, sync.OnceValue(func() trust.Program {
-		p, err := files.Command(command)
+		p, err := files.Command(command, o.Hash)
 		return trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
 	})}
 }

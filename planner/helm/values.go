@@ -70,7 +70,11 @@ func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yam
 		src.HoldSecret()
 		return src, nil
 	case folder != "":
-		return files.Read(filepath.Join(folder, name))
+		src, err := files.Read(filepath.Join(folder, name))
+		if isMissing(err) {
+			err = diag.AsError(err).Hint("a chart needs one, which may be empty; valuesFile names another one")
+		}
+		return src, err
 	}
 	data, ok := c.File(name)
 	if !ok {

@@ -24,7 +24,7 @@ func Drift(p *planner.Plan, before []byte) ([]string, error) {
 		return nil, fmt.Errorf("the plan has version %q, this krmflow has %s", old.APIVersion, Version)
 	}
 	var b bytes.Buffer
-	if err := WriteJSON(&b, p); err != nil {
+	if err := WriteJSON(&b, p, nil); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(b.Bytes(), &now); err != nil {

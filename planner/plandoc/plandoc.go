@@ -5,7 +5,9 @@ package plandoc
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -35,14 +37,31 @@ type (
 		Files      []fileDoc    `json:"files"`
 		Secrets    string       `json:"secrets,omitempty"`
 		Warnings   []messageDoc `json:"warnings,omitempty"`
+		Against    *againstDoc  `json:"against,omitempty"`
+	}
+	againstDoc struct {
+		Folder string   `json:"folder"`
+		Others *Changes `json:"others,omitempty"` // to files that belong to no root of the plan
 	}
 	failedDoc struct {
 		Dir    string       `json:"dir"`
 		Errors []messageDoc `json:"errors"`
 	}
 	rootDoc struct {
-		Dir  string `json:"dir"`
-		Node string `json:"node"`
+		Dir       string     `json:"dir"`
+		Node      string     `json:"node"`
+		Layers    []string   `json:"layers,omitempty"`
+		Files     []string   `json:"files,omitempty"`
+		Steps     []countDoc `json:"steps,omitempty"`     // that change or generate resources, by what configures them
+		Resources []countDoc `json:"resources,omitempty"` // by kind
+		Known     bool       `json:"known,omitempty"`     // Resources are all that it yields
+		Waits     []string   `json:"waits,omitempty"`     // nodes: what it yields is not known before these have run
+		Warnings  int        `json:"warnings,omitempty"`
+		Changes   *Changes   `json:"changes,omitempty"`
+	}
+	countDoc struct {
+		Name  string `json:"name"`
+		Count int    `json:"count"`
 	}
 	fetchedDoc struct {
 		Ref     string `json:"ref"`
@@ -140,25 +159,21 @@ type (
 	}
 )
 
-// WriteJSON writes a plan as one JSON document. The same tree gives the same bytes.
-func WriteJSON(w io.Writer, p *planner.Plan) error {
+// WriteJSON writes a plan as one JSON document. The same tree gives the same bytes. made is nil if nothing has run.
+func WriteJSON(w io.Writer, p *planner.Plan, made *Preview) error {
 	doc := planDoc{APIVersion: Version, Kind: "Plan", Roots: []rootDoc{}, Nodes: []nodeDoc{}, Layers: []layerDoc{}, Files: []fileDoc{}}
-	for _, r := range p.Graph.Roots {
-		doc.Roots = append(doc.Roots, rootDoc{r.Dir, p.Graph.Nodes[r.Node].ID})
-	}
 	for _, f := range p.Fetched() {
 		doc.Fetched = append(doc.Fetched, fetchedDoc{f.Reference, f.Version})
 	}
 	for _, t := range p.Catalogs {
 		doc.Catalogs = append(doc.Catalogs, catalogDoc{t.Ref.String(), t.Catalog.Digest.String(), t.By, t.Signed})
 	}
-	for _, f := range p.Failed {
-		d := failedDoc{Dir: f.Dir}
-		for _, err := range f.Errs {
-			at := diag.AsError(err)
-			d.Errors = append(d.Errors, messageDoc{at.Pos.File, at.Pos.Line, at.Field, at.Msg, at.Hints})
+	doc.addRoots(p, made)
+	if made != nil && made.Against != "" {
+		doc.Against = &againstDoc{Folder: made.Against}
+		if !made.Elsewhere.none() {
+			doc.Against.Others = &made.Elsewhere
 		}
-		doc.Failed = append(doc.Failed, d)
 	}
 	for _, n := range p.Graph.Nodes {
 		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer, Origin: originDocOf(n.Origin)}
@@ -199,6 +214,50 @@ func WriteJSON(w io.Writer, p *planner.Plan) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(doc)
+}
+
+// addRoots adds what is known of each root, and what is wrong with it.
+func (doc *planDoc) addRoots(p *planner.Plan, made *Preview) {
+	for i, r := range rootsOf(p, made) {
+		if len(r.failed) > 0 {
+			d := failedDoc{Dir: r.dir}
+			for _, err := range r.failed {
+				at := mistake(err)
+				d.Errors = append(d.Errors, messageDoc{at.Pos.File, at.Pos.Line, at.Field, at.Msg, at.Hints})
+			}
+			doc.Failed = append(doc.Failed, d)
+		}
+		if i >= len(p.Graph.Roots) {
+			continue // it could not be planned
+		}
+		d := rootDoc{Dir: r.dir, Node: p.Graph.Nodes[p.Graph.Roots[i].Node].ID, Files: r.files(), Steps: countDocs(r.steps()), Warnings: r.warnings}
+		for _, l := range r.layers {
+			d.Layers = append(d.Layers, l.File)
+		}
+		if r.out != nil {
+			d.Known, d.Resources, d.Changes = true, countDocs(r.out.Kinds), r.out.Changes
+		} else {
+			for _, n := range r.calls {
+				d.Waits = append(d.Waits, n.ID)
+			}
+		}
+		doc.Roots = append(doc.Roots, d)
+	}
+}
+
+// mistake returns an error at its place.
+func mistake(err error) *diag.Error {
+	if placed, ok := err.(interface{ At() *diag.Error }); ok {
+		return placed.At()
+	}
+	return diag.AsError(err)
+}
+
+func countDocs(of map[string]int) (docs []countDoc) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		docs = append(docs, countDoc{name, of[name]})
+	}
+	return docs
 }
 
 func originDocOf(o graph.Origin) originDoc {

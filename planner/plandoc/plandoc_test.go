@@ -21,13 +21,13 @@ func TestPlanIsDeterministic(t *testing.T) {
 		if err := plan.Err(); err != nil {
 			t.Fatal(err)
 		}
-		if err := plandoc.WriteText(&text, plan); err != nil {
+		if err := plandoc.WriteNodes(&text, plan); err != nil {
 			t.Fatal(err)
 		}
-		if err := plandoc.WriteJSON(&doc, plan); err != nil {
+		if err := plandoc.NewText(plan, nil, plandoc.Style{}).WriteRoots(&text); err != nil {
 			t.Fatal(err)
 		}
-		if err := plan.Graph.WriteDOT(&doc); err != nil {
+		if err := plandoc.WriteJSON(&doc, plan, nil); err != nil {
 			t.Fatal(err)
 		}
 		switch got := text.String() + doc.String(); {

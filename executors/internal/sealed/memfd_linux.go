@@ -20,17 +20,38 @@ func create() (*os.File, error) {
 	case err != nil:
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	// Far above the descriptors that a fork moves about.
+	return fileAbove(fd), nil
+}
+
+// fileAbove returns a file for fd, far above the descriptors that a fork moves about.
+func fileAbove(fd int) *os.File {
 	if high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 512); err == nil {
 		unix.Close(fd)
 		fd = high
 	}
-	return os.NewFile(uintptr(fd), "krmflow-program"), nil
+	return os.NewFile(uintptr(fd), "krmflow-program")
+}
+
+// final are the seals of content that nobody can change.
+const final = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+
+// open returns a file that another process has sealed.
+func open(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := fileAbove(fd)
+	if seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0); err != nil || seals&final != final {
+		f.Close()
+		return nil, errors.New("it is not sealed")
+	}
+	return f, nil
 }
 
 // seal makes the content of f final and keeps it executable: a program can open the file that it runs from.
 func seal(f *os.File) error {
 	unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_EXEC) // since Linux 6.3
-	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, final)
 	return os.NewSyscallError("fcntl", err)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/krmflow/krmflow/krm"
@@ -36,15 +37,13 @@ func Read(r io.Reader, limit int64) (*Program, error) {
 	hash := sha256.New()
 	var head, data buffer
 	head.left = headSize
-	to := []io.Writer{hash, &head}
+	var copy io.Writer = &data
 	if file != nil {
-		p.file = file
-		to = append(to, file)
+		p.file, copy = file, file
 	} else {
 		data.left = limit + 1
-		to = append(to, &data)
 	}
-	p.Size, err = io.Copy(io.MultiWriter(to...), io.LimitReader(r, limit+1))
+	p.Size, err = io.CopyBuffer(both{hash, io.MultiWriter(&head, copy)}, io.LimitReader(r, limit+1), make([]byte, 256<<10))
 	if err == nil && p.Size > limit {
 		err = fmt.Errorf("larger than %d MiB", limit>>20)
 	}
@@ -58,6 +57,38 @@ func Read(r io.Reader, limit int64) (*Program, error) {
 	hash.Sum(p.Digest[:0])
 	p.Head, p.data = head.data, data.data
 	return p, nil
+}
+
+// Open returns a program that another process has read and sealed, with the digest that it says, from the path of its file. Nothing is read but
+// its head.
+func Open(path string, digest krm.Digest) (*Program, error) {
+	file, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{Digest: digest, file: file}
+	info, err := file.Stat()
+	if err == nil {
+		p.Size = info.Size()
+		p.Head = make([]byte, min(p.Size, headSize))
+		_, err = file.ReadAt(p.Head, 0)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// both writes to two writers at the same time: a large program takes as long to copy as to hash. The first one must not fail.
+type both struct{ hash, copy io.Writer }
+
+func (w both) Write(p []byte) (n int, err error) {
+	var hashed sync.WaitGroup
+	hashed.Go(func() { w.hash.Write(p) })
+	n, err = w.copy.Write(p)
+	hashed.Wait()
+	return n, err
 }
 
 // File returns the sealed file, nil if there is none and only [Program.Copy] can give the program a path.

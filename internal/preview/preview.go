@@ -1,0 +1,172 @@
+// Package preview says what a plan would make, as far as that needs no function: it runs the built-ins, which are pure, and starts,
+// fetches and writes nothing.
+package preview
+
+import (
+	"context"
+	"path"
+	"sync"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/plandoc"
+	"github.com/krmflow/krmflow/scheduler"
+)
+
+// A Folder is compared with what would be written to it: an [output.Dir] that only checks.
+type Folder interface {
+	Put(root string, list *krm.List) error
+	Keep(root string) error
+	Commit() (output.Changes, error)
+}
+
+// Options say how a plan is run.
+type Options struct {
+	// Run has what a render has, too: jobs, and who is told what happens. Warnings go to the plan.
+	Run scheduler.Options
+	// Against is compared with the output, and Name is how the user calls it. Out has the folder of each root in it, by the directory of
+	// the root.
+	Against Folder
+	Name    string
+	Out     map[string]string
+}
+
+// Run runs the steps of a plan that need no function, goes on after one that fails, and adds what they warn about to the warnings of the
+// plan. The errors are mistakes in the input, in the order of the plan; err is why the run or the comparison has ended.
+func Run(ctx context.Context, plan *planner.Plan, o Options) (made *plandoc.Preview, mistakes []error, err error) {
+	r := &run{o: o, made: &plandoc.Preview{Roots: map[string]*plandoc.Output{}, Failed: map[*graph.Node]error{}, Against: o.Name},
+		warnings: map[*graph.Node][]string{}}
+	so := o.Run
+	so.Pure, so.KeepGoing, so.Executor = true, true, nil
+	so.Event, so.Warn, so.Root = r.event, r.warn, r.root
+	for _, err := range scheduler.Run(ctx, plan.Graph, so) {
+		if _, ok := err.(*scheduler.RootError); ok {
+			return nil, nil, err
+		}
+		mistakes = append(mistakes, err)
+	}
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	r.addWarnings(plan)
+	return r.made, mistakes, r.compare()
+}
+
+// run collects what the steps make.
+type run struct {
+	o  Options
+	mu sync.Mutex
+
+	made     *plandoc.Preview
+	warnings map[*graph.Node][]string
+	kept     int // warnings
+	more     int // besides
+}
+
+// maxWarnings is how many warnings are kept.
+const maxWarnings = 1000
+
+func (r *run) event(e scheduler.Event) {
+	if r.o.Run.Event != nil {
+		r.o.Run.Event(e)
+	}
+	if e.Err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.made.Failed[e.Node] = e.Err
+	}
+}
+
+func (r *run) warn(n *graph.Node, msg func() string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kept == maxWarnings {
+		r.more++
+		return
+	}
+	r.kept++
+	r.warnings[n] = append(r.warnings[n], msg())
+}
+
+// root counts the resources of a root and compares them. Nobody keeps the list.
+func (r *run) root(at graph.Root, list *krm.List) error {
+	if r.o.Run.Root != nil {
+		if err := r.o.Run.Root(at, list); err != nil {
+			return err
+		}
+	}
+	out := &plandoc.Output{Kinds: map[string]int{}}
+	for _, res := range list.All() {
+		out.Kinds[res.ID().Kind]++
+	}
+	if r.o.Against != nil {
+		out.Changes = &plandoc.Changes{}
+		if err := r.o.Against.Put(r.o.Out[at.Dir], list); err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made.Roots[at.Dir] = out
+	return nil
+}
+
+// addWarnings adds the warnings to those of the plan: in its order, each once.
+func (r *run) addWarnings(plan *planner.Plan) {
+	told := map[string]bool{}
+	for _, n := range plan.Graph.Nodes {
+		for _, msg := range r.warnings[n] {
+			w := planner.Warning{Pos: n.Origin.Pos(), Field: n.Origin.Field(), Msg: msg}
+			if text := w.String(); !told[text] {
+				told[text] = true
+				plan.Warnings = append(plan.Warnings, w)
+			}
+		}
+	}
+	plan.MoreWarnings += r.more
+}
+
+// compare tells the roots what would change in the folder.
+func (r *run) compare() error {
+	if r.o.Against == nil {
+		return nil
+	}
+	dirs := map[string]string{} // of the roots, by their folders
+	for dir, out := range r.o.Out {
+		dirs[out] = dir
+		if r.made.Roots[dir] == nil {
+			if err := r.o.Against.Keep(out); err != nil {
+				return err
+			}
+		}
+	}
+	changes, err := r.o.Against.Commit()
+	if err != nil {
+		return err
+	}
+	of := func(file string) *plandoc.Changes {
+		for up := path.Dir(file); ; up = path.Dir(up) {
+			if out := r.made.Roots[dirs[up]]; out != nil {
+				return out.Changes
+			}
+			if up == "." || up == "/" {
+				return &r.made.Elsewhere
+			}
+		}
+	}
+	for _, file := range changes.Added {
+		c := of(file)
+		c.Added = append(c.Added, file)
+	}
+	for _, file := range changes.Changed {
+		c := of(file)
+		c.Changed = append(c.Changed, file)
+	}
+	for _, file := range changes.Removed {
+		c := of(file)
+		c.Removed = append(c.Removed, file)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package roots
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/composition"
+	"github.com/krmflow/krmflow/planner/layerfile"
+)
+
+// read reads what decides about each layer, several at a time.
+func (s *search) read() error {
+	var next atomic.Int64
+	var done sync.WaitGroup
+	work := func() {
+		for s.ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(s.layers) {
+				return
+			}
+			if l := s.layers[i]; !l.given {
+				l.read(s.Leaves)
+			}
+		}
+	}
+	for range min(s.Jobs, len(s.layers)) - 1 {
+		done.Go(work)
+	}
+	work()
+	done.Wait()
+	return context.Cause(s.ctx)
+}
+
+// read looks into the files of a layer. Those that cannot be read or parsed make it a root, so that planning reports them.
+func (l *layer) read(uses bool) {
+	for _, name := range l.files {
+		file := filepath.Join(l.dir, name)
+		data, err := loaders.ReadFile(file, layerfile.MaxSize)
+		src := &yaml.Source{File: file, Data: data}
+		switch {
+		case slices.Contains(layerfile.CompositionNames, name):
+			if err == nil && layerfile.IsComposition(src) {
+				l.root = true
+				if uses {
+					l.uses = append(l.uses, composition.Uses(src, l.file)...)
+				}
+			}
+		case err != nil:
+			l.root = true
+		case uses:
+			v, err := src.Value()
+			l.root = l.root || err != nil || v.Get("kind").Text() != "Component"
+			l.uses = append(l.uses, layerfile.Uses(v)...)
+		default:
+			l.root = l.root || !isComponent(src)
+		}
+	}
+}
+
+// file returns the file of a layer that its Composition refers to.
+func (l *layer) file(path string) *yaml.Source {
+	if path == "" || filepath.IsAbs(path) || loaders.IsRemote(path) {
+		return nil
+	}
+	path = filepath.Join(l.dir, path)
+	data, err := loaders.ReadFile(path, yaml.MaxFile)
+	if err != nil {
+		return nil
+	}
+	return &yaml.Source{File: path, Data: data}
+}
+
+// isComponent reports whether a kustomization file says that it is a Component.
+func isComponent(src *yaml.Source) bool {
+	if !bytes.Contains(src.Data, []byte("Component")) && !bytes.ContainsAny(src.Data, "\\\x00") {
+		return false // most are not, and to parse them is left to planning; there are escapes and UTF-16
+	}
+	v, err := src.Value()
+	return err == nil && v.Get("kind").Text() == "Component"
+}
+
+// markUsed marks the layers that others use. Those that use one another in a circle, and that nobody else uses, are not marked: planning says
+// that they are a cycle.
+func (s *search) markUsed() {
+	uses := map[*layer][]*layer{}
+	isUsed := map[*layer]bool{}
+	for _, l := range s.layers {
+		for _, text := range l.uses {
+			if other := s.other(l, text); other != nil && other != l {
+				uses[l] = append(uses[l], other)
+				isUsed[other] = true
+			}
+		}
+	}
+	var mark []*layer
+	for _, l := range s.layers {
+		if !isUsed[l] {
+			mark = append(mark, uses[l]...)
+		}
+	}
+	for len(mark) > 0 {
+		l := mark[len(mark)-1]
+		mark = mark[:len(mark)-1]
+		if !l.used {
+			l.used = true
+			mark = append(mark, uses[l]...)
+		}
+	}
+}
+
+// other returns the layer that l refers to by text, nil if it is none of those that were found.
+func (s *search) other(l *layer, text string) *layer {
+	if text == "" || filepath.IsAbs(text) {
+		return nil
+	}
+	to := filepath.Join(l.real, text)
+	if other := s.known[to]; other != nil {
+		return other
+	}
+	if folder, named := layerfile.CompositionDir(text); named {
+		return s.known[filepath.Join(l.real, folder)]
+	}
+	if ext := filepath.Ext(text); ext == ".yaml" || ext == ".yml" || ext == ".json" || loaders.IsRemote(text) {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(to); err == nil {
+		return s.known[real]
+	}
+	return nil
+}

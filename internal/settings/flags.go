@@ -1,0 +1,330 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/trust"
+	"github.com/spf13/pflag"
+)
+
+// prefix is what the names of variables begin with.
+const prefix = "KRMFLOW_"
+
+// otherVariables are variables that stand for no flag; so do those that begin with TEST.
+var otherVariables = []string{"DEBUG", "EXECUTOR", "ORACLE", "TREES"}
+
+// ofOneRun are flags that say what one command line is about. They can be set nowhere else.
+var ofOneRun = []string{"help", "version", "recursive", "only", "exclude", "output", "plan", "file", "check", "force", "update", "prune", "scope", "no-verify",
+	"stack-trace", "enable-star", "detail", "against", "no-eval", "root", "to", "from"}
+
+// trusted are flags that decide what may run, what it may reach, or how far what is read or fetched is believed. No variable counts for
+// them: whoever writes a file that a shell or a build reads before it starts krmflow sets variables (T21, TR-12).
+var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env", "as-current-user",
+	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
+	"executor", "load-restrictor"}
+
+// catalogFlags have a list of the file in their place, which has more to say.
+var catalogFlags = []string{"trusted-plugin-catalog", "trusted-catalog", "alpha-trusted-plugin-catalog"}
+
+// Trusted returns the flags that no variable can set.
+func Trusted() []string { return slices.Concat(trusted, catalogFlags) }
+
+// IsSetting reports whether the user's file can set a flag.
+func IsSetting(flag string) bool {
+	return !slices.Contains(ofOneRun, flag) && !slices.Contains(catalogFlags, flag)
+}
+
+// IsTrusted reports whether a flag is about trust, so that no variable can set it.
+func IsTrusted(flag string) bool {
+	return slices.Contains(trusted, flag) || slices.Contains(catalogFlags, flag)
+}
+
+// Key returns the key of a flag in the user's file: logFormat for log-format.
+func Key(flag string) string {
+	words := strings.Split(flag, "-")
+	for i, w := range words[1:] {
+		if w != "" {
+			words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// Variable returns the name of the variable of a flag: KRMFLOW_LOG_FORMAT for log-format.
+func Variable(flag string) string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Settings are what the user's file and variables say about flags. A nil *Settings says nothing.
+type Settings struct {
+	// Restrictions are those of loadRestrictions.
+	Restrictions []Restriction
+	values       []value // those of variables first: they count more
+	mistakes     []error // in the file
+}
+
+// value is what somebody says about a flag.
+type value struct {
+	flag  string
+	texts []string
+	list  bool
+	// name is the variable, or the key in the file, and pos where that is.
+	name string
+	pos  diag.Pos
+}
+
+// isVariable reports whether a variable says it, and not the file.
+func (v value) isVariable() bool { return v.pos.File == "" }
+
+// source says where a value comes from.
+func (v value) source() string {
+	if v.isVariable() {
+		return v.name
+	}
+	return v.pos.String()
+}
+
+// Load reads the user's file and the variables. It returns nil if neither says anything about flags. A file that others can write to is
+// refused with an [*UnsafeError] if it does; one that the user may not read says nothing.
+func Load() (*Settings, error) {
+	s := &Settings{values: variables(os.Environ())}
+	src, err := readConfig()
+	var unsafe *UnsafeError
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+	case err != nil && !errors.As(err, &unsafe):
+		return nil, err
+	case src != nil:
+		if more := s.read(src); more && unsafe != nil {
+			return nil, unsafe
+		}
+	}
+	if len(s.values)+len(s.Restrictions)+len(s.mistakes) == 0 {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// variables returns what variables say. One that is empty says nothing.
+func variables(environ []string) (list []value) {
+	for _, text := range environ {
+		text, ours := strings.CutPrefix(text, prefix)
+		name, set, ok := strings.Cut(text, "=")
+		if !ours || !ok || set == "" || slices.Contains(otherVariables, name) || strings.HasPrefix(name, "TEST") {
+			continue
+		}
+		flag := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if name == "LOG" {
+			flag = "log-level" // as other programs call it
+		}
+		list = append(list, value{flag: flag, texts: []string{set}, name: prefix + name})
+	}
+	return list
+}
+
+// read reads the file, and reports whether it says anything besides what [trust.ParseConfig] reads.
+func (s *Settings) read(src *yaml.Source) (more bool) {
+	doc, err := src.Strict()
+	if err != nil {
+		s.mistakes = append(s.mistakes, err)
+		return true
+	}
+	top := yaml.NewCursor(doc.Value, doc.Locate)
+	for _, f := range doc.Value.Fields() {
+		c := top.Field(f.Key)
+		switch {
+		case slices.Contains(trust.ConfigFields, f.Key) || f.Value.IsNull():
+			continue
+		case f.Key == restrictionsKey:
+			s.restrictions(c)
+		default:
+			s.values = append(s.values, fileValue(c, f))
+		}
+		more = true
+	}
+	if more {
+		trust.CheckConfig(top)
+	}
+	for _, e := range top.Mistakes() {
+		s.mistakes = append(s.mistakes, e)
+	}
+	return more
+}
+
+// fileValue returns what a field of the file says.
+func fileValue(c yaml.Cursor, f yaml.Field) value {
+	v := value{name: f.Key, pos: c.Pos(), list: f.Value.Type() == yaml.Seq}
+	if name := flagOf(f.Key); Key(name) == f.Key {
+		v.flag = name // otherwise it is spelled in another way, and is unknown
+	}
+	items := []yaml.Cursor{c}
+	if v.list {
+		items = c.Items()
+	}
+	for _, x := range items {
+		if !x.Value().IsScalar() {
+			x.Errorf("must be a value, not %s", x.Value().Type().Article())
+			continue
+		}
+		v.texts = append(v.texts, x.Value().Text())
+	}
+	return v
+}
+
+// flagOf returns the flag of a key.
+func flagOf(key string) string {
+	var b strings.Builder
+	for _, r := range key {
+		if r >= 'A' && r <= 'Z' {
+			b.WriteByte('-')
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// from is the annotation of a flag whose value comes from a variable or the file. It has the place.
+const from = "krmflow.dev/from"
+
+// From returns the variable or the place in the user's file that a flag has its value from, empty if it has none from there.
+func From(f *pflag.Flag) string {
+	if f == nil || len(f.Annotations[from]) == 0 {
+		return ""
+	}
+	return f.Annotations[from][0]
+}
+
+// IsSet reports whether somebody has set a flag: on the command line, by a variable or in the user's file.
+func IsSet(flags *pflag.FlagSet, name string) bool {
+	f := flags.Lookup(name)
+	return f != nil && (f.Changed || From(f) != "")
+}
+
+// Apply gives flags the values of s that the command line has not given them. all returns the flags of all commands: what stands for none of
+// them is an error in the file, and a warning if it is a variable. complete says that flags are those of a command which has most of them, and
+// all that it has mean what they mean elsewhere: all is then called for others alone, which takes a while. A flag that gets a value this way
+// does not count as changed.
+func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.FlagSet) (warnings []*diag.Error, err error) {
+	if s == nil {
+		return nil, nil
+	}
+	mistakes := slices.Clip(s.mistakes)
+	all = sync.OnceValue(all)
+	for _, v := range s.values {
+		f := flags.Lookup(v.flag)
+		known := f
+		if f == nil || !complete {
+			known = all().Lookup(v.flag)
+		}
+		switch {
+		case known == nil || !IsSetting(v.flag) || v.isVariable() && IsTrusted(v.flag):
+			if e := v.refused(known, all()); v.isVariable() {
+				warnings = append(warnings, e)
+			} else {
+				mistakes = append(mistakes, e)
+			}
+		case f == nil || f.Usage != known.Usage || f.Changed || From(f) != "":
+		default:
+			if e := v.set(f); e != nil {
+				mistakes = append(mistakes, e)
+			}
+		}
+	}
+	return warnings, errors.Join(mistakes...)
+}
+
+// set gives a flag the value.
+func (v value) set(f *pflag.Flag) error {
+	texts := v.texts
+	if v.flag == "cache-dir" && !v.list && !filepath.IsAbs(texts[0]) {
+		if !v.isVariable() {
+			return v.errorf("%q must be an absolute path", texts[0])
+		}
+		texts = nil // who opens the cache reads the variable, and says so
+	}
+	switch isList := f.Value.Type() == "stringArray"; {
+	case isList && v.isVariable():
+		texts = strings.Split(v.texts[0], ",")
+	case !isList && v.list:
+		return v.errorf("must be one value, not a list")
+	}
+	for _, text := range texts {
+		if err := f.Value.Set(text); err != nil {
+			return v.errorf("%s", WrongValue(f.Value.Type(), text, err))
+		}
+	}
+	if f.Annotations == nil {
+		f.Annotations = map[string][]string{}
+	}
+	f.Annotations[from] = []string{v.source()}
+	return nil
+}
+
+func (v value) errorf(format string, args ...any) *diag.Error {
+	if v.isVariable() {
+		return diag.Errorf(diag.Pos{}, "", v.name+": "+format, args...)
+	}
+	return diag.Errorf(v.pos, v.name, format, args...)
+}
+
+// refused says why the value counts for nothing; f is the flag that it is called like, nil if there is none.
+func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
+	variable := v.isVariable()
+	switch {
+	case f != nil && slices.Contains(catalogFlags, v.flag) && !variable:
+		return v.errorf("catalogs are trusted under trustedCatalogs").Hint("'krmflow trust add CATALOG' writes it")
+	case f != nil && variable && IsTrusted(v.flag):
+		e := v.errorf("no variable decides what is trusted; it has no effect")
+		if slices.Contains(catalogFlags, v.flag) {
+			return e.Hint("add --%s, or 'krmflow trust add CATALOG'", v.flag)
+		}
+		return e.Hint("add --%s, or set %s in %s", v.flag, Key(v.flag), ConfigPath())
+	case f != nil:
+		return v.errorf("--%s is about one command line, and cannot be set here", v.flag)
+	}
+	var names []string
+	known.VisitAll(func(f *pflag.Flag) {
+		switch {
+		case !IsSetting(f.Name):
+		case !variable:
+			names = append(names, Key(f.Name))
+		case !IsTrusted(f.Name):
+			names = append(names, Variable(f.Name))
+		}
+	})
+	e := v.errorf("there is no such setting")
+	if !variable {
+		names = slices.Concat(names, trust.ConfigFields, []string{restrictionsKey})
+	}
+	if name := Key(strings.ToLower(strings.ReplaceAll(v.name, "_", "-"))); !variable && slices.Contains(names, name) {
+		return e.Hint("did you mean %q?", name)
+	}
+	e.Hints = diag.DidYouMean(v.name, names)
+	return e
+}
+
+// WrongValue says why a text is no value of a flag of the given type. What the parsers say is about Go's types.
+func WrongValue(kind, text string, err error) string {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Sprintf("%q is too large", text)
+	case strings.HasPrefix(kind, "int"):
+		return fmt.Sprintf("%q is no number", text)
+	case kind == "duration":
+		return fmt.Sprintf("%q is no length of time such as 90s or 5m", text)
+	case kind == "bool":
+		return fmt.Sprintf("%q is neither true nor false", text)
+	}
+	return err.Error()
+}

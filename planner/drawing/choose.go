@@ -1,0 +1,312 @@
+package drawing
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// choice is the part of a plan that is drawn.
+type choice struct {
+	plan   *planner.Plan
+	all    []planner.Layer
+	number map[string]int // of the layers of all, by file
+	layers []bool         // those that are drawn
+	nodes  []bool         // those that are drawn
+	roots  []graph.Root
+	failed []planner.RootError
+}
+
+// choose returns what is drawn of a plan.
+func choose(p *planner.Plan, o Options) (*choice, error) {
+	c := &choice{plan: p, all: p.Layers(), number: map[string]int{}}
+	for i, l := range c.all {
+		c.number[l.File] = i
+	}
+	c.layers, c.nodes = make([]bool, len(c.all)), make([]bool, len(p.Graph.Nodes))
+	if err := c.chooseRoots(o.Roots); err != nil {
+		return nil, err
+	}
+	if o.To != "" {
+		if err := c.to(o.To); err != nil {
+			return nil, err
+		}
+	}
+	if o.From != "" {
+		if err := c.from(o.From); err != nil {
+			return nil, err
+		}
+	}
+	if o.To != "" || o.From != "" {
+		c.failed = nil
+		c.roots = slices.DeleteFunc(c.roots, func(r graph.Root) bool { return !c.nodes[r.Node] })
+	}
+	return c, nil
+}
+
+// chooseRoots chooses the roots called so, all if there are none, and what they need.
+func (c *choice) chooseRoots(names []string) error {
+	var known []string
+	for _, r := range c.plan.Graph.Roots {
+		known = append(known, r.Dir)
+	}
+	for _, f := range c.plan.Failed {
+		known = append(known, f.Dir)
+	}
+	named := map[string]bool{}
+	for _, name := range names {
+		dir := diag.Redact(name) // as the plan does
+		if !slices.Contains(known, dir) {
+			dir = filepath.Clean(name)
+		}
+		if !slices.Contains(known, dir) {
+			return unknown("--root", name, "is no root of the plan", known)
+		}
+		named[dir] = true
+	}
+	is := func(dir string) bool { return len(names) == 0 || named[dir] }
+	for _, f := range c.plan.Failed {
+		if is(f.Dir) {
+			c.failed = append(c.failed, f)
+		}
+	}
+	for _, r := range c.plan.Graph.Roots {
+		if is(r.Dir) {
+			c.roots = append(c.roots, r)
+			c.nodes[r.Node] = true
+		}
+	}
+	needed(c.plan.Graph, c.nodes)
+	for i, l := range c.all {
+		c.layers[i] = slices.ContainsFunc(l.Roots, is)
+	}
+	return nil
+}
+
+// to leaves out what does not lead to a layer or node.
+func (c *choice) to(name string) error {
+	nodes, layers := make([]bool, len(c.nodes)), make([]bool, len(c.all))
+	for i, n := range c.plan.Graph.Nodes {
+		nodes[i] = n.ID == name
+		if l, ok := c.layerOf(n); ok && nodes[i] {
+			layers[l] = true
+		}
+	}
+	if !slices.Contains(nodes, true) {
+		for i, l := range c.all {
+			layers[i] = isLayer(l, name)
+		}
+		stand := c.standIns(layers, func(l, used int) (from, to int) { return l, used })
+		for i, n := range c.plan.Graph.Nodes {
+			l, ok := c.layerOf(n)
+			nodes[i] = ok && stand[l]
+		}
+	}
+	if !slices.Contains(layers, true) {
+		return unknown("--to", name, "is no layer and no node of the plan", c.names(true))
+	}
+	needed(c.plan.Graph, nodes)
+	c.closure(layers, func(l, used int) (from, to int) { return l, used })
+	c.only(layers, nodes)
+	return nil
+}
+
+// from leaves out what a file does not lead to.
+func (c *choice) from(name string) error {
+	nodes, layers := make([]bool, len(c.nodes)), make([]bool, len(c.all))
+	whole := map[int]bool{} // layers of which every step depends on the file
+	for i, l := range c.all {
+		whole[i] = isLayer(l, name)
+		layers[i] = whole[i] || slices.Contains(l.Files, name) || slices.Contains(l.Files, filepath.Clean(name))
+	}
+	if !slices.Contains(layers, true) {
+		return unknown("--from", name, "is read by no layer of the plan", c.names(false))
+	}
+	for i, n := range c.plan.Graph.Nodes {
+		l, ok := c.layerOf(n)
+		load, loads := n.Op.(graph.Load)
+		switch {
+		case ok && whole[l]:
+			nodes[i] = true
+		case loads:
+			nodes[i] = load.Source.File == name || load.Source.File == filepath.Clean(name)
+		}
+	}
+	c.readers(nodes, c.standIns(layers, func(l, used int) (from, to int) { return used, l }))
+	affected(c.plan.Graph, nodes)
+	c.closure(layers, func(l, used int) (from, to int) { return used, l })
+	c.only(layers, nodes)
+	return nil
+}
+
+// readers adds the steps of layers that may have read a file that no step loads: all but those that load something else.
+func (c *choice) readers(nodes, layers []bool) {
+	done := map[int]bool{}
+	for i, n := range c.plan.Graph.Nodes {
+		if l, ok := c.layerOf(n); ok && nodes[i] {
+			done[l] = true
+		}
+	}
+	for i, n := range c.plan.Graph.Nodes {
+		l, ok := c.layerOf(n)
+		if _, loads := n.Op.(graph.Load); ok && !loads && layers[l] && !done[l] {
+			nodes[i] = true
+		}
+	}
+}
+
+// only leaves out what is not in layers and nodes.
+func (c *choice) only(layers, nodes []bool) {
+	for i := range layers {
+		c.layers[i] = c.layers[i] && layers[i]
+	}
+	for i := range nodes {
+		c.nodes[i] = c.nodes[i] && nodes[i]
+	}
+}
+
+// closure adds to layers what can be reached from them by the steps that way makes of uses.
+func (c *choice) closure(layers []bool, way func(l, used int) (from, to int)) {
+	c.reach(layers, way, func(int) bool { return true })
+}
+
+// standIns returns layers with those that stand for the ones among them that have no steps, because they take one list as it is or are
+// evaluated to make a plan: what can be reached from these.
+func (c *choice) standIns(layers []bool, way func(l, used int) (from, to int)) []bool {
+	steps := make([]bool, len(c.all))
+	for _, n := range c.plan.Graph.Nodes {
+		if l, ok := c.layerOf(n); ok {
+			steps[l] = true
+		}
+	}
+	all := slices.Clone(layers)
+	c.reach(all, way, func(l int) bool { return !steps[l] })
+	return all
+}
+
+// reach adds to layers what can be reached by the steps that way makes of uses, from those that may be left.
+func (c *choice) reach(layers []bool, way func(l, used int) (from, to int), leave func(int) bool) {
+	next := make([][]int, len(c.all))
+	for i, l := range c.all {
+		for _, u := range l.Uses {
+			from, to := way(i, c.number[u.Layer])
+			next[from] = append(next[from], to)
+		}
+	}
+	var todo []int
+	for i, is := range layers {
+		if is {
+			todo = append(todo, i)
+		}
+	}
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !leave(i) {
+			continue
+		}
+		for _, n := range next[i] {
+			if !layers[n] {
+				layers[n] = true
+				todo = append(todo, n)
+			}
+		}
+	}
+}
+
+// needed adds to nodes those that they need: a node comes after what it needs.
+func needed(g *graph.Graph, nodes []bool) {
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if nodes[i] {
+			for in := range g.Nodes[i].Before() {
+				nodes[in] = true
+			}
+		}
+	}
+}
+
+// affected adds to nodes those that need them.
+func affected(g *graph.Graph, nodes []bool) {
+	for i := range nodes {
+		for in := range g.Nodes[i].Before() {
+			nodes[i] = nodes[i] || nodes[in]
+		}
+	}
+}
+
+// layerOf returns the number of the layer in whose file a node is configured.
+func (c *choice) layerOf(n *graph.Node) (int, bool) {
+	i, ok := c.number[n.Origin.File()]
+	return i, ok
+}
+
+// isLayer reports whether name is the file or the directory of l.
+func isLayer(l planner.Layer, name string) bool {
+	return name == l.File || name == filepath.Dir(l.File) || filepath.Clean(name) == l.File || filepath.Clean(name) == filepath.Dir(l.File)
+}
+
+// names returns what a name can stand for: layers, and nodes or files.
+func (c *choice) names(nodes bool) (all []string) {
+	for _, l := range c.all {
+		all = append(all, filepath.Dir(l.File), l.File)
+		if !nodes {
+			all = append(all, l.Files...)
+		}
+	}
+	if nodes {
+		for _, n := range c.plan.Graph.Nodes {
+			all = append(all, n.ID)
+		}
+	}
+	return all
+}
+
+// unknown is the error about a name that the plan does not have.
+func unknown(flag, name, what string, known []string) error {
+	e := diag.Errorf(diag.Pos{}, "", "%s %s: %s", flag, diag.Redact(name), what)
+	base := filepath.Base(name)
+	e.Hints = diag.DidYouMean(name, known)
+	if len(e.Hints) > 0 {
+		return e
+	}
+	var near []string
+	for _, k := range known { // the end of a path alone
+		if strings.HasSuffix(k, "/"+base) && !slices.Contains(near, k) {
+			near = append(near, k)
+		}
+	}
+	if len(near) > 0 {
+		e.Hints = append(e.Hints, "there are: "+diag.Some(near))
+	} else if len(known) > 0 {
+		e.Hints = append(e.Hints, "there are: "+diag.Some(known[:min(len(known), 10)]))
+	}
+	return e
+}
+
+// title says how much is drawn.
+func (c *choice) title(o Options, below string) string {
+	n := 0
+	for _, is := range c.layers {
+		if is {
+			n++
+		}
+	}
+	text := diag.Plural(n, "layer")
+	if len(c.roots) > 0 {
+		text = diag.Plural(len(c.roots), "root") + ", " + text
+	}
+	if o.From != "" {
+		text += ", from " + clean(o.From)
+	}
+	if o.To != "" {
+		text += ", to " + clean(o.To)
+	}
+	if below != "" {
+		text += ", below " + clean(below)
+	}
+	return text
+}

@@ -1,0 +1,195 @@
+package drawing
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// layerParts returns a part for each layer that is drawn, those that are used first.
+func (c *choice) layerParts() parts {
+	var p parts
+	rootsOf := map[int]int{}
+	for _, r := range c.roots {
+		if l, ok := c.layerOf(c.plan.Graph.Nodes[r.Node]); ok {
+			rootsOf[l]++
+		}
+	}
+	works := c.works()
+	number := map[int]int{}
+	for _, i := range c.ordered() {
+		l := c.all[i]
+		number[i] = len(p.list)
+		p.list = append(p.list, part{names: []string{filepath.Dir(l.File)}, kind: kindClass(l.Kind), roots: rootsOf[i], tally: []tally{works[i].tally}, tips: works[i].tip(l)})
+	}
+	for _, i := range c.ordered() {
+		for _, u := range c.all[i].Uses {
+			if from, drawn := number[c.number[u.Layer]]; drawn && from != number[i] {
+				p.edges = append(p.edges, edge{from: from, to: number[i], ways: []string{wayOf(u.Field)}})
+			}
+		}
+	}
+	p.edges = distinct(p.edges)
+	return p
+}
+
+// ordered returns the layers that are drawn, each after those that it uses.
+func (c *choice) ordered() (order []int) {
+	done := make([]bool, len(c.all))
+	var visit func(i int)
+	visit = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		for _, u := range c.all[i].Uses {
+			visit(c.number[u.Layer])
+		}
+		if c.layers[i] {
+			order = append(order, i)
+		}
+	}
+	for i := range c.all {
+		visit(i)
+	}
+	return order
+}
+
+// work is what the steps of a layer do.
+type work struct {
+	tally
+	kinds map[string]int // of resources
+	notes []string       // about all others
+	seen  map[string]bool
+}
+
+// works returns what the layers do. A step counts once, in however many roots it is.
+func (c *choice) works() []work {
+	all := make([]work, len(c.all))
+	for _, n := range c.plan.Graph.Nodes {
+		i, ok := c.layerOf(n)
+		if !ok {
+			continue
+		}
+		w := &all[i]
+		if w.seen == nil {
+			w.seen, w.kinds = map[string]bool{}, map[string]int{}
+		}
+		id := n.Op.Verb() + " " + n.Origin.Field()
+		if n.Item != nil {
+			id += " " + n.Item.Kind + "/" + n.Item.Name
+		}
+		if w.seen[id] {
+			continue
+		}
+		w.seen[id] = true
+		w.add(c.plan, n)
+	}
+	return all
+}
+
+func (w *work) add(p *planner.Plan, n *graph.Node) {
+	switch op := n.Op.(type) {
+	case graph.Load:
+		kinds, err := krm.Kinds(op.Source)
+		if err != nil {
+			return // planning has said so
+		}
+		for kind := range kinds {
+			w.kinds[kind.Kind]++
+			w.tally[countResources]++
+		}
+	case graph.Generate:
+		w.tally[countGenerators]++
+	case graph.Validate:
+		w.tally[countValidators]++
+	case graph.Transform:
+		switch op.Transformer.(type) {
+		case *builtins.PatchTransformer, *builtins.PatchStrategicMergeTransformer, *builtins.PatchJson6902Transformer:
+			w.tally[countPatches]++
+		default:
+			w.tally[countTransformers]++
+		}
+	case graph.Call:
+		why, no := denial(p, n)
+		if !no {
+			w.tally[countAllowed]++
+			break
+		}
+		w.tally[countDenied]++
+		w.notes = append(w.notes, why)
+	default:
+		return
+	}
+	if _, loads := n.Op.(graph.Load); !loads && len(w.notes) < maxTip {
+		w.notes = append(w.notes, stepTip(n, n.Origin.Field()))
+	}
+}
+
+// denial returns why a call is denied, and whether it is.
+func denial(p *planner.Plan, n *graph.Node) (why string, no bool) {
+	dec := p.Decisions[n.ID]
+	if dec == nil || dec.Allowed {
+		return "", false
+	}
+	for _, d := range dec.Denials {
+		text, _, _ := strings.Cut(d.Err.Error(), "\n")
+		return clean(text), true
+	}
+	return clean(n.Origin.Pos().String()), true
+}
+
+// tip returns what a box has no place for.
+func (w *work) tip(l planner.Layer) []string {
+	lines := []string{clean(l.File), l.Kind}
+	var kinds []string
+	for _, k := range slices.Sorted(maps.Keys(w.kinds)) {
+		kinds = append(kinds, strconv.Itoa(w.kinds[k])+" "+clean(k))
+	}
+	if len(kinds) > 0 {
+		lines = append(lines, "loads "+strings.Join(kinds, ", "))
+	}
+	for _, u := range l.Uses {
+		lines = append(lines, clean(u.Field+": "+u.Layer))
+	}
+	lines = append(lines, w.notes...)
+	for _, f := range l.Files {
+		if f != l.File {
+			lines = append(lines, "reads "+clean(f))
+		}
+	}
+	return lines
+}
+
+func kindClass(kind string) class {
+	switch kind {
+	case "Component":
+		return component
+	case "Composition":
+		return composition
+	}
+	return kustomization
+}
+
+// wayOf returns in which way a layer uses another one that it names in a field.
+func wayOf(field string) string {
+	names := strings.Split(field, ".")
+	name, _, _ := strings.Cut(names[len(names)-1], "[")
+	switch name {
+	case "resources", "bases", "paths":
+		return asResource
+	case "components":
+		return asComponent
+	case "path":
+		return asImport
+	}
+	return clean(cmp.Or(name, field))
+}
