@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/sink"
+	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -36,6 +37,7 @@ type applyRender struct {
 	layout           string
 	names            []string
 	secrets          sink.Secrets
+	validate         validation.Flags
 }
 
 func renderCommand(a *app.App) *cobra.Command {
@@ -58,6 +60,7 @@ refused if it would replace a file that was changed since krmflow wrote it, unle
 		RunE: c.run,
 	}
 	a.RegisterRendering(cmd)
+	c.validate.Register(cmd)
 	a.RegisterReport(cmd)
 	c.registerOutput(cmd.Flags())
 	cmd.Flags().StringVar(&c.planFile, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
@@ -72,6 +75,10 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		c.Base = output.Base(c.output)
 	}
 	ctx := cmd.Context()
+	check, err := c.validate.New(cmd)
+	if err != nil {
+		return err
+	}
 	c.Helm.Hash = c.HoldHelm
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if len(roots) > 1 || c.Recursive {
@@ -88,7 +95,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Exits.Add(to.Abort)()
-	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
+	r := &rendering{to: to, check: check, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
@@ -102,6 +109,11 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	r.progress.Stop()
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
+	}
+	if check != nil {
+		if invalid := validated(c.App, check, plan); invalid != nil {
+			return errors.Join(err, invalid)
+		}
 	}
 	err = r.finish(ctx, err, c.StrictError)
 	c.Tally.Made, c.Tally.Missing = r.committed, slices.Collect(maps.Keys(r.missing))
@@ -136,6 +148,7 @@ func drift(plan *planner.Plan, file string) error {
 // A rendering passes what a run makes on to a sink.
 type rendering struct {
 	to       sink.Sink
+	check    *validation.Run // nil if nothing is validated
 	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
@@ -153,6 +166,9 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 	r.mu.Lock()
 	root := r.missing[at.Dir]
 	r.mu.Unlock()
+	if r.check != nil {
+		r.check.Root(at, list)
+	}
 	if err := r.to.Put(root, list); err != nil {
 		return err
 	}
