@@ -17,12 +17,14 @@ const module = "github.com/krmflow/krmflow/"
 // side effects, because it cannot reach the loaders; built-ins do no I/O of their own, for the same reason; and a program that uses
 // package render runs no function unless it brings what does, because render cannot reach the executors.
 var imports = map[string][]string{
-	"diag":         {},
-	"krm/yaml":     {"diag"},
-	"krm/schema":   {"krm/yaml"},
-	"krm":          {"diag", "krm/schema", "krm/yaml"},
-	"krm/function": values,
-	"output":       values,
+	"diag":            {},
+	"krm/yaml":        {"diag"},
+	"krm/schema":      {"krm/yaml"},
+	"krm":             {"diag", "krm/schema", "krm/yaml"},
+	"krm/function":    values,
+	"output":          plus(values, "output/manifest", "output/names"),
+	"output/manifest": plus(values, "output/names"),
+	"output/names":    values,
 
 	"edit":      {"diag", "edit/inplace", "krm/function", "krm/yaml"},
 	"krm/chart": values,
@@ -42,6 +44,11 @@ var imports = map[string][]string{
 	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "internal/roots", "loaders", "lock", "planner", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
+
+	"validate":                     {"diag", "krm", "krm/yaml", "validate/internal/openapi"},
+	"validate/internal/openapi":    {},
+	"validate/internal/openapigen": {},
+	"internal/validation":          plus(values, "builtins", "eval", "graph", "internal/options", "loaders", "planner", "validate"),
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
@@ -85,7 +92,7 @@ var imports = map[string][]string{
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/glob":                 {},
-	"internal/roots":                {"diag", "internal/glob", "krm/yaml", "loaders", "planner/composition", "planner/layerfile"},
+	"internal/roots":                {"diag", "internal/glob", "krm/yaml", "loaders", "planner/composition", "planner/layerfile", "output/manifest"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "internal/glob", "loaders", "output", "trust"),
 	"internal/help":                 {},
 	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
@@ -99,13 +106,13 @@ var imports = map[string][]string{
 	"internal/reports":              {"diag", "internal/messages"},
 	"internal/messages":             {"diag"},
 	"internal/schemas":              {"planner/plandoc"},
-	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "render"),
+	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "output/names", "render"),
 	"internal/spool":                {},
 	"internal/stdout":               {},
 	"internal/terminal":             {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/messages", "krm"),
+	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust"),
 }
 
 // values are the packages that most others stand on.

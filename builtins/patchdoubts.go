@@ -17,6 +17,24 @@ type doubter struct {
 	warn  Warn
 }
 
+// A step is a part of the way to a place in a patch: a field, or an item if that is empty. Only warnings need the whole way.
+type step struct {
+	up    *step
+	field string
+	item  int
+}
+
+// path returns the way as messages and files have it.
+func (s *step) path() []any {
+	if s == nil {
+		return nil
+	}
+	if s.field == "" {
+		return append(s.up.path(), s.item)
+	}
+	return append(s.up.path(), s.field)
+}
+
 // doubts warns about what the patch adds to r and was probably not meant to add.
 func (p *smPatch) doubts(kinds *schema.Schema, r *krm.Resource, warn Warn) {
 	if n := kinds.For(schema.Kind(r.ID().GVK)); n.Exists() {
@@ -25,25 +43,25 @@ func (p *smPatch) doubts(kinds *schema.Schema, r *krm.Resource, warn Warn) {
 }
 
 // mapping compares mappings; there may be none in dest.
-func (d *doubter) mapping(patch, dest yaml.Value, n schema.Node, path []any) {
+func (d *doubter) mapping(patch, dest yaml.Value, n schema.Node, at *step) {
 	for _, f := range patch.Fields() {
 		next := n.Field(f.Key)
 		if !next.Exists() {
 			if !dest.Get(f.Key).Exists() && !f.Value.IsNull() && !strings.HasPrefix(f.Key, "$") {
-				d.unknown(f.Key, dest, n, append(path, f.Key))
+				d.unknown(f.Key, dest, n, &step{up: at, field: f.Key})
 			}
 			continue
 		}
 		switch f.Value.Type() {
 		case yaml.Map:
-			d.mapping(f.Value, dest.Get(f.Key), next, append(path, f.Key))
+			d.mapping(f.Value, dest.Get(f.Key), next, &step{up: at, field: f.Key})
 		case yaml.Seq:
-			d.list(f.Value, dest.Get(f.Key), next, append(path, f.Key))
+			d.list(f.Value, dest.Get(f.Key), next, &step{up: at, field: f.Key})
 		}
 	}
 }
 
-func (d *doubter) list(patch, dest yaml.Value, n schema.Node, path []any) {
+func (d *doubter) list(patch, dest yaml.Value, n schema.Node, at *step) {
 	elem := n.Elem()
 	if !elem.Exists() {
 		return
@@ -52,20 +70,19 @@ func (d *doubter) list(patch, dest yaml.Value, n schema.Node, path []any) {
 	for i, item := range patch.Items() {
 		var old yaml.Value
 		if id, ok := itemID(keys, item); ok && len(keys) > 0 {
-			if at := slices.IndexFunc(dest.Items(), func(x yaml.Value) bool { other, _ := itemID(keys, x); return other == id }); at >= 0 {
-				old = dest.Items()[at]
+			if j := slices.IndexFunc(dest.Items(), func(x yaml.Value) bool { other, _ := itemID(keys, x); return other == id }); j >= 0 {
+				old = dest.Items()[j]
 			} else {
-				d.container(item, dest, path, i)
+				d.container(item, dest, at, i)
 			}
 		}
-		d.mapping(item, old, elem, append(path, i))
+		d.mapping(item, old, elem, &step{up: at, item: i})
 	}
 }
 
 // container warns about item i of a patch's list of containers that stands for none that there is, and is no whole container.
-func (d *doubter) container(item, dest yaml.Value, path []any, i int) {
-	field, _ := path[len(path)-1].(string)
-	if field != "containers" && field != "initContainers" || dest.Len() == 0 || item.Get("image").Exists() || item.Get(directiveKey).Exists() {
+func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
+	if field := at.field; field != "containers" && field != "initContainers" || dest.Len() == 0 || item.Get("image").Exists() || item.Get(directiveKey).Exists() {
 		return
 	}
 	var names []string
@@ -73,7 +90,7 @@ func (d *doubter) container(item, dest yaml.Value, path []any, i int) {
 		names = append(names, c.Get("name").Text())
 	}
 	name := item.Get("name").Text()
-	d.say(diag.PatchTypes, append(path, i, "name"), "the patch adds a container %q, which has no image%s", name, diag.Next(func() []string {
+	d.say(diag.PatchTypes, append(at.path(), i, "name"), "the patch adds a container %q, which has no image%s", name, diag.Next(func() []string {
 		if near := diag.DidYouMean(name, names); near != nil {
 			return near
 		}
@@ -82,10 +99,10 @@ func (d *doubter) container(item, dest yaml.Value, path []any, i int) {
 }
 
 // unknown warns about a field that Kubernetes does not know, if it is nearly called as one that it does.
-func (d *doubter) unknown(key string, dest yaml.Value, n schema.Node, path []any) {
+func (d *doubter) unknown(key string, dest yaml.Value, n schema.Node, at *step) {
 	names := n.Names()
 	if near := diag.Nearest(key, names); near != "" && diag.Near(key, near, max(1, min(2, len(key)/4))) {
-		d.say(diag.PatchTypes, path, "the patch adds a field %q that Kubernetes does not know%s", key, diag.Next(func() []string { return diag.DidYouMean(key, names) }))
+		d.say(diag.PatchTypes, at.path(), "the patch adds a field %q that Kubernetes does not know%s", key, diag.Next(func() []string { return diag.DidYouMean(key, names) }))
 	}
 }
 

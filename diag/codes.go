@@ -106,15 +106,16 @@ const (
 	OldCatalog       Code = "KF0189"
 
 	// Charts, lock files and runs.
-	BadChart       Code = "KF0190"
-	BadValues      Code = "KF0191"
-	NoReleaseName  Code = "KF0192"
-	BadLock        Code = "KF0193"
-	Unlocked       Code = "KF0194"
-	StrictWarnings Code = "KF0195"
-	NoRoots        Code = "KF0196"
-	BadConfig      Code = "KF0197"
-	PlanDiffers    Code = "KF0198"
+	BadChart        Code = "KF0190"
+	BadValues       Code = "KF0191"
+	NoReleaseName   Code = "KF0192"
+	BadLock         Code = "KF0193"
+	Unlocked        Code = "KF0194"
+	StrictWarnings  Code = "KF0195"
+	NoRoots         Code = "KF0196"
+	BadConfig       Code = "KF0197"
+	PlanDiffers     Code = "KF0198"
+	InvalidResource Code = "KF0199"
 
 	// Command line.
 	Usage          Code = "KF0200"
@@ -167,10 +168,11 @@ const (
 	NotVendored   Code = "KF0706"
 
 	// Output.
-	OutputRefused Code = "KF0901"
-	OutputLocked  Code = "KF0902"
-	OutputLost    Code = "KF0903"
-	OutputDiffers Code = "KF0904"
-	Bug           Code = "KF0990"
-	Stopped       Code = "KF0991"
+	OutputRefused   Code = "KF0901"
+	OutputLocked    Code = "KF0902"
+	OutputLost      Code = "KF0903"
+	OutputDiffers   Code = "KF0904"
+	SecretsInOutput Code = "KF0905"
+	Bug             Code = "KF0990"
+	Stopped         Code = "KF0991"
 )

@@ -33,7 +33,7 @@ func TestOutputSweepsLeftovers(t *testing.T) {
 	write(t, filepath.Join(top, "out.krmflow-backup", "mine"), "")
 	write(t, filepath.Join(top, "out.krmflow-lock"), "1")
 	writeOut(t, out, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "1"))})
-	wantNames(t, top, "out.krmflow-backup/", "out.krmflow-backup/mine", "out/", "out/.krmflow-manifest", "out/v1_configmap_x.yaml")
+	wantNames(t, top, "out.krmflow-backup/", "out.krmflow-backup/mine", "out/", "out/v1_configmap_x.yaml")
 }
 
 func TestOutputLocked(t *testing.T) {

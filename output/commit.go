@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/output/names"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -21,37 +24,91 @@ func (o *Dir) Commit() (Changes, error) {
 	if o.failed != nil {
 		return Changes{}, o.failed
 	}
-	c := o.changes()
+	next, err := o.next()
+	if err != nil {
+		return Changes{}, err
+	}
+	c := o.changes(next)
 	if o.opts.Check || c.None() {
 		return c, nil
 	}
-	if err := o.commit(); err != nil {
+	if err := o.commit(next); err != nil {
 		return Changes{}, writeError(o.dir, err)
 	}
 	o.made = nil
 	return c, nil
 }
 
-func (o *Dir) changes() Changes {
+// next returns what the folder will have.
+func (o *Dir) next() (*manifest.Manifest, error) {
+	runs := map[string]bool{}
+	for root := range o.roots {
+		runs[root] = true
+	}
+	if err := o.refuseDropped(runs); err != nil {
+		return nil, err
+	}
+	if o.opts.OnlyThese {
+		for _, root := range o.dropped(func(root string) bool { return runs[root] }) {
+			if err := o.Keep(root); err != nil {
+				return nil, err
+			}
+		}
+	}
+	m := manifest.New()
+	m.Base = cmp.Or(o.from, o.old.Base)
+	owner := map[string]string{}
+	for root, st := range o.roots {
+		if st.kept && o.old.Roots[root] {
+			m.Keep(o.old, root)
+		}
+		for dir, files := range st.folders {
+			if other, twice := owner[dir]; twice {
+				return nil, o.refuse("%s: the roots %s and %s would both have files there", names.Show(dir), names.Show(root), names.Show(other))
+			}
+			owner[dir] = root
+			m.Roots[root], m.Files[dir] = true, files.files
+		}
+	}
+	for dir, root := range owner {
+		if inner, _ := m.Owner(dir); inner != root {
+			return nil, o.refuse("%s: the root %s would have files in the folder of the root %s", names.Show(dir), names.Show(root), names.Show(inner))
+		}
+	}
+	if dir := m.Conflict(); dir != "" {
+		return nil, o.refuse("%s would be a folder of one root and a file of another", names.Show(dir))
+	}
+	return m, nil
+}
+
+func (o *Dir) changes(next *manifest.Manifest) Changes {
 	c := Changes{Created: o.out == nil}
 	if o.pending {
 		c.Changed = []string{journalName}
 		return c
 	}
+	mended := map[string]bool{".": len(o.old.Roots) > 0 && (o.old.Text(".") == "" || o.old.Base != "" && o.old.Base != next.Base)}
 	for root, st := range o.roots {
-		for _, name := range st.added {
-			c.Added = append(c.Added, path.Join(root, name))
+		for dir, files := range st.folders {
+			for _, name := range files.added {
+				c.Added = append(c.Added, path.Join(dir, name))
+			}
+			for _, name := range files.changed {
+				c.Changed = append(c.Changed, path.Join(dir, name))
+			}
+			c.Unchanged += len(files.same)
 		}
-		for _, name := range st.changed {
-			c.Changed = append(c.Changed, path.Join(root, name))
-		}
-		c.Unchanged += len(st.same)
+		mended[root] = mended[root] || st.mended
 	}
-	next := o.next()
-	for root, files := range o.old {
+	for root, yes := range mended {
+		if yes {
+			c.Changed = append(c.Changed, path.Join(root, manifest.Name))
+		}
+	}
+	for dir, files := range o.old.Files {
 		for name := range files {
-			if _, stays := next[root][name]; !stays {
-				c.Removed = append(c.Removed, path.Join(root, name))
+			if _, stays := next.Files[dir][name]; !stays {
+				c.Removed = append(c.Removed, path.Join(dir, name))
 			}
 		}
 	}
@@ -61,42 +118,24 @@ func (o *Dir) changes() Changes {
 	return c
 }
 
-// next returns what the folder will have.
-func (o *Dir) next() manifest {
-	m := manifest{}
-	for root, st := range o.roots {
-		if len(st.files) > 0 {
-			m[root] = st.files
+func (o *Dir) commit(m *manifest.Manifest) error {
+	texts := m.Encode()
+	for root, text := range texts {
+		if len(text) > manifest.MaxSize {
+			return o.refuse("%s has more files than its %s can list", names.Show(root), manifest.Name)
 		}
-	}
-	return m
-}
-
-func (o *Dir) commit() error {
-	m := o.next()
-	if dir := m.conflict(); dir != "" {
-		return o.refuse("%s would be a folder of one root and a file of another", showPath(dir))
-	}
-	text := m.encode()
-	if !m.fits(text) {
-		return o.refuse("has more files or folders than %s can list", manifestName)
 	}
 	stage, err := o.staging()
 	if err != nil {
 		return err
 	}
 	if !o.inside {
-		if err := o.linkSame(stage); err != nil {
+		if err := o.linkSame(stage, texts); err != nil {
 			return err
 		}
 	}
-	if err := finishStage(stage, text, m.perm()); err != nil {
+	if err := o.finishStage(stage, m, texts); err != nil {
 		return err
-	}
-	if !o.inside {
-		if err := stage.Chmod(".", o.mode); err != nil {
-			return err
-		}
 	}
 	o.closeStage()
 	if o.out == nil {
@@ -111,20 +150,51 @@ func (o *Dir) commit() error {
 	if o.inside {
 		return o.commitJournal(o.out, journalName)
 	}
-	return o.swap()
+	return o.swap(m)
 }
 
-// finishStage adds the manifest and brings everything to the disk.
-func finishStage(stage *os.Root, text []byte, perm fs.FileMode) error {
-	dir, err := openFolder(stage, ".")
+// finishStage adds the manifests that are new and brings everything to the disk.
+func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string]string) error {
+	secret := m.Secret()
+	for root, text := range texts {
+		if text == o.old.Text(root) {
+			continue
+		}
+		if err := addFile(stage, root, manifest.Name, text, permOf(secret[root])); err != nil {
+			return err
+		}
+	}
+	if o.inside {
+		return addNext(stage, m)
+	}
+	if err := stage.Chmod(".", o.mode); err != nil {
+		return err
+	}
+	return syncTree(stage)
+}
+
+// addNext makes a staging folder one that can be carried out as a journal.
+func addNext(stage *os.Root, m *manifest.Manifest) error {
+	if err := addFile(stage, ".", nextName, m.Together(), secretPerm); err != nil {
+		return err
+	}
+	return syncTree(stage)
+}
+
+func permOf(secret bool) fs.FileMode {
+	if secret {
+		return secretPerm
+	}
+	return 0o666
+}
+
+func addFile(stage *os.Root, folder, name, text string, perm fs.FileMode) error {
+	dir, err := makeFolder(stage, folder)
 	if err != nil {
 		return err
 	}
 	defer dir.close()
-	if err := dir.create(manifestName, text, perm); err != nil {
-		return err
-	}
-	return syncTree(stage)
+	return dir.create(name, []byte(text), perm)
 }
 
 // rescan refuses if files of others came into the folder while the run was rendering: an exchange would remove them.
@@ -140,21 +210,38 @@ func (o *Dir) rescan() error {
 	if !os.SameFile(now, then) {
 		return o.refuse("was replaced by something else while krmflow was running")
 	}
-	if err := o.scan(); err != nil {
+	if err := o.scan(nil); err != nil {
 		return err
 	}
-	if len(o.foreign) > 0 && !(o.opts.Force && o.inside) {
-		return o.refuseForeign(true)
+	was := o.inside
+	if err := o.refuseStrangers(o.found); err != nil {
+		return err
+	}
+	if o.inside != was {
+		return o.refuse("got files of others while krmflow was running; run it again")
 	}
 	return nil
 }
 
-// linkSame gives the files that did not change a second name in the staging folder.
-func (o *Dir) linkSame(stage *os.Root) error {
+// linkSame gives the files and manifests that did not change a second name in the staging folder.
+func (o *Dir) linkSame(stage *os.Root, texts map[string]string) error {
+	same := map[string][]string{}
+	for root, text := range texts {
+		if o.out != nil && text == o.old.Text(root) {
+			same[root] = []string{manifest.Name}
+		}
+	}
+	kept := map[string]bool{}
+	for _, st := range o.roots {
+		for dir, files := range st.folders {
+			same[dir] = append(same[dir], files.same...)
+			kept[dir] = st.kept
+		}
+	}
 	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(4)
-	for root, st := range o.roots {
-		if len(st.same) == 0 || ctx.Err() != nil {
+	for dir, files := range same {
+		if len(files) == 0 || ctx.Err() != nil {
 			continue
 		}
 		g.Go(func() (err error) {
@@ -163,30 +250,30 @@ func (o *Dir) linkSame(stage *os.Root) error {
 					err = diag.Panicked("the output folder", p)
 				}
 			}()
-			return o.linkRoot(stage, root, st)
+			return o.linkFolder(stage, dir, files, kept[dir])
 		})
 	}
 	return g.Wait()
 }
 
-func (o *Dir) linkRoot(stage *os.Root, root string, st *rootState) error {
-	from, err := openFolder(o.out, root)
-	if notExist(err) && st.kept {
+func (o *Dir) linkFolder(stage *os.Root, dir string, files []string, kept bool) error {
+	from, err := openFolder(o.out, dir)
+	if notExist(err) && kept {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer from.close()
-	to, err := makeFolder(stage, root)
+	to, err := makeFolder(stage, dir)
 	if err != nil {
 		return err
 	}
 	defer to.close()
-	for _, name := range st.same {
+	for _, name := range files {
 		// A kept file that the user removed stays removed: there is no newer one.
-		if err := to.take(from, name); err != nil && !(st.kept && notExist(err)) {
-			return writeError(path.Join(o.dir, root, name), err)
+		if err := to.take(from, name); err != nil && !(kept && notExist(err)) {
+			return writeError(path.Join(o.dir, dir, name), err)
 		}
 	}
 	return nil
@@ -205,10 +292,10 @@ func (o *Dir) install() error {
 }
 
 // swap exchanges the staging folder with the output and removes what was there.
-func (o *Dir) swap() error {
+func (o *Dir) swap(m *manifest.Manifest) error {
 	err := exchange(o.parent, o.stageName, o.base)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return o.commitJournal(o.parent, o.base+"/"+journalName)
+		return o.swapByJournal(m)
 	}
 	if err != nil {
 		return err
@@ -219,4 +306,18 @@ func (o *Dir) swap() error {
 		return fmt.Errorf("the new files are in place, but %s with the previous ones cannot be removed: %w", old, withoutPath(err))
 	}
 	return nil
+}
+
+// swapByJournal does what [Dir.swap] does where the system cannot.
+func (o *Dir) swapByJournal(m *manifest.Manifest) error {
+	stage, err := o.parent.OpenRoot(o.stageName)
+	if err != nil {
+		return err
+	}
+	err = addNext(stage, m)
+	stage.Close()
+	if err != nil {
+		return err
+	}
+	return o.commitJournal(o.parent, o.base+"/"+journalName)
 }

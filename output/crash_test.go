@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output/manifest"
 )
 
 const crashFiles = 300
@@ -157,6 +158,20 @@ func TestOutputJournalSurvivesKill(t *testing.T) {
 	t.Logf("%d kills left a journal", journals)
 }
 
+// journalOf makes a folder that was written one that a killed run has left as its journal in out.
+func journalOf(t *testing.T, staged, out string) {
+	t.Helper()
+	dir, err := os.OpenRoot(staged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	now, err := discover(dir, map[string]bool{})
+	if err := errors.Join(err, addNext(dir, now.Manifest), os.Rename(staged, filepath.Join(out, journalName))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestOutputJournalSteps stops the journal after every number of steps: whatever was moved or removed already, the next
 // run comes to the same end.
 func TestOutputJournalSteps(t *testing.T) {
@@ -167,9 +182,7 @@ func TestOutputJournalSteps(t *testing.T) {
 		writeOut(t, staged, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "2")), "a/b": krm.NewList(configMap("x", "2"))})
 		want := tree(t, staged)
 		journal := filepath.Join(out, journalName)
-		if err := os.Rename(staged, journal); err != nil {
-			t.Fatal(err)
-		}
+		journalOf(t, staged, out)
 		steps := []func() error{
 			func() error { return os.Remove(filepath.Join(out, "v1_configmap_old.yaml")) },
 			func() error { return os.RemoveAll(filepath.Join(out, "gone")) },
@@ -181,8 +194,12 @@ func TestOutputJournalSteps(t *testing.T) {
 				return os.Rename(filepath.Join(journal, "v1_configmap_x.yaml"), filepath.Join(out, "v1_configmap_x.yaml"))
 			},
 			func() error {
-				return os.Rename(filepath.Join(journal, manifestName), filepath.Join(out, manifestName))
+				return os.Rename(filepath.Join(journal, "a/b", manifest.Name), filepath.Join(out, "a/b", manifest.Name))
 			},
+			func() error {
+				return os.Rename(filepath.Join(journal, manifest.Name), filepath.Join(out, manifest.Name))
+			},
+			func() error { return os.Remove(filepath.Join(journal, nextName)) },
 			func() error { return os.RemoveAll(filepath.Join(journal, "a")) },
 		}
 		for _, step := range steps[:done] {
@@ -212,14 +229,12 @@ func TestOutputJournalLosesNothing(t *testing.T) {
 		"v1_configmap_x.yaml":   func(out string) { write(t, filepath.Join(out, "v1_configmap_x.yaml"), "edited") },
 		"v1_configmap_old.yaml": func(out string) { write(t, filepath.Join(out, "v1_configmap_old.yaml"), "edited") },
 		"v1_configmap_new.yaml": func(out string) { write(t, filepath.Join(out, "v1_configmap_new.yaml"), "mine") },
-		manifestName:            func(out string) { write(t, filepath.Join(out, manifestName), "edited") },
+		manifest.Name:           func(out string) { write(t, filepath.Join(out, manifest.Name), "edited") },
 	} {
 		out, staged := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "out")
 		writeOut(t, out, Options{}, map[string]*krm.List{".": krm.NewList(configMap("x", "1"), configMap("old", "1"))})
 		writeOut(t, staged, Options{}, next)
-		if err := os.Rename(staged, filepath.Join(out, journalName)); err != nil {
-			t.Fatal(err)
-		}
+		journalOf(t, staged, out)
 		damage(out)
 		before := fmt.Sprint(tree(t, out))
 		edited := name == "v1_configmap_x.yaml" // which --force is for
@@ -233,7 +248,7 @@ func TestOutputJournalLosesNothing(t *testing.T) {
 				t.Errorf("%s: %s", name, after)
 			}
 		}
-		if name != manifestName {
+		if name != manifest.Name {
 			if !edited {
 				os.Remove(filepath.Join(out, name))
 			}
@@ -303,7 +318,7 @@ func TestOutputConcurrentWriters(t *testing.T) {
 			t.Fatalf("mixed: %q", got)
 		}
 	}
-	wantNames(t, top, append([]string{"out/"}, prefixed("out/", slices.Sorted(maps.Keys(tree(t, out))), manifestName)...)...)
+	wantNames(t, top, append([]string{"out/"}, prefixed("out/", slices.Sorted(maps.Keys(tree(t, out))))...)...)
 }
 
 // TestOutputParallelPut writes many roots at once into one staging folder.

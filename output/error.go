@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/output/names"
 )
 
 // A WriteError says that output could not be written: no space left, a full pipe, permission lost half-way.
@@ -16,7 +18,7 @@ type WriteError struct {
 	Err  error
 }
 
-func (e *WriteError) Error() string { return fmt.Sprintf("%s: %v", showPath(e.Path), e.Err) }
+func (e *WriteError) Error() string { return fmt.Sprintf("%s: %v", names.Show(e.Path), e.Err) }
 func (e *WriteError) Unwrap() error { return e.Err }
 
 // Kind says which kind of message it is: see [diag.CodeOf].
@@ -58,7 +60,7 @@ func (e *LockedError) Error() string {
 	if e.PID > 0 {
 		by = fmt.Sprintf("pid %d", e.PID)
 	}
-	return fmt.Sprintf("%s: locked by %s, which is writing there", showPath(e.Path), by)
+	return fmt.Sprintf("%s: locked by %s, which is writing there", names.Show(e.Path), by)
 }
 
 // Kind says which kind of message it is: see [diag.CodeOf].
@@ -69,7 +71,7 @@ type RefusedError struct {
 	Path   string
 	Reason string
 	Names  []string // the files that are the reason, relative to Path; may be empty
-	Hint   string   // what to do about it; may be empty
+	Hint   string   // what to do about it, in one or several lines; may be empty
 }
 
 func (e *RefusedError) Error() string { return e.Diag().Error() }
@@ -80,16 +82,18 @@ func (e *RefusedError) Kind() diag.Code { return diag.OutputRefused }
 // Diag returns e as a [diag.Error], with its names and its hint as hints.
 func (e *RefusedError) Diag() *diag.Error {
 	const most = 10
-	err := &diag.Error{Msg: showPath(e.Path) + ": " + e.Reason, Err: e}
+	err := &diag.Error{Msg: names.Show(e.Path) + ": " + e.Reason, Err: e}
 	for i, name := range e.Names {
 		if i == most {
 			err.Hint("and %d more", len(e.Names)-most)
 			break
 		}
-		err.Hint("%s", showPath(name))
+		err.Hint("%s", names.Show(name))
 	}
-	if e.Hint != "" {
-		err.Hint("%s", e.Hint)
+	for line := range strings.Lines(e.Hint) {
+		err.Hint("%s", strings.TrimSuffix(line, "\n"))
 	}
 	return err
 }
+
+func notExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/krmflow/krmflow/output/names"
 )
 
 // errBusy is what tryLock returns while another process holds the lock.
@@ -124,7 +126,7 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 		if name == lockSuffix { // inside
 			file = filepath.Join(out, name)
 		}
-		refused := &RefusedError{Path: out, Reason: "cannot lock it: " + showPath(file) + ": " + withoutPath(err).Error()}
+		refused := &RefusedError{Path: out, Reason: "cannot lock it: " + names.Show(file) + ": " + withoutPath(err).Error()}
 		if errors.Is(err, errNotLeft) || errors.Is(err, errNotRegular) {
 			refused.Hint = removeHint
 		}

@@ -6,13 +6,17 @@ import (
 	"os"
 	"path"
 	"slices"
+
+	"github.com/krmflow/krmflow/output/manifest"
 )
 
 // checkLosses refuses to make the folder m if that needs the place of something of others, or would lose what they wrote.
-func (o *Dir) checkLosses(m manifest) error {
-	put := make(map[string][]string, len(o.roots))
-	for root, st := range o.roots {
-		put[root] = slices.Concat(st.added, st.changed)
+func (o *Dir) checkLosses(m *manifest.Manifest) error {
+	put := map[string][]string{}
+	for _, st := range o.roots {
+		for dir, files := range st.folders {
+			put[dir] = slices.Concat(files.added, files.changed)
+		}
 	}
 	return refuseLosses(o.dir, append(o.taken(m), losses(o.out, o.old, m, put)...), o.opts.Force)
 }
@@ -50,14 +54,14 @@ func refuseLosses(dir string, lost []loss, force bool) error {
 
 // taken returns what others have in the places where m has folders and files. It leaves regular files to [losses], and links in the
 // places of files, which are replaced.
-func (o *Dir) taken(m manifest) []loss {
+func (o *Dir) taken(m *manifest.Manifest) []loss {
 	var lost []loss
-	folders := m.folders()
+	folders := m.Folders()
 	for name, mode := range o.foreign {
 		link := mode&fs.ModeSymlink != 0
-		taken := folders[name] && !mode.IsDir() || m.lists(name) && !mode.IsRegular() && !link
+		taken := folders[name] && !mode.IsDir() || m.Lists(name) && !mode.IsRegular() && !link
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			taken = taken || m.lists(dir)
+			taken = taken || m.Lists(dir)
 		}
 		if taken {
 			lost = append(lost, loss{path: name})
@@ -67,42 +71,42 @@ func (o *Dir) taken(m manifest) []loss {
 }
 
 // losses returns the files in out that would be lost, because they have neither the content that old records nor the one that
-// they will get. It looks at those that put names for each root and at those of old that are not in next.
-func losses(out *os.Root, old, next manifest, put map[string][]string) []loss {
+// they will get. It looks at those that put names for each folder and at those of old that are not in next.
+func losses(out *os.Root, old, next *manifest.Manifest, put map[string][]string) []loss {
 	var lost []loss
-	for root, files := range next {
-		lost = append(lost, rootLosses(out, root, old[root], files, put[root])...)
+	for dir := range next.Files {
+		lost = append(lost, folderLosses(out, dir, old, next, put[dir])...)
 	}
-	for root, files := range old {
-		if next[root] == nil {
-			lost = append(lost, rootLosses(out, root, files, nil, nil)...)
+	for dir := range old.Files {
+		if next.Files[dir] == nil {
+			lost = append(lost, folderLosses(out, dir, old, next, nil)...)
 		}
 	}
 	return lost
 }
 
-// rootLosses is [losses] for one root.
-func rootLosses(out *os.Root, root string, old, next map[string]record, put []string) []loss {
+// folderLosses is [losses] for one folder.
+func folderLosses(out *os.Root, folder string, old, next *manifest.Manifest, put []string) []loss {
 	goes := make(map[string]bool, len(put))
 	for _, name := range put {
 		goes[name] = true
 	}
-	for name := range old {
-		if _, stays := next[name]; !stays {
+	for name := range old.Files[folder] {
+		if _, stays := next.Files[folder][name]; !stays {
 			goes[name] = true
 		}
 	}
-	if len(goes) == 0 || checkPlain(out, root) != nil {
+	if len(goes) == 0 || checkPlain(out, folder) != nil {
 		return nil // nothing is there, or it is not ours
 	}
-	dir, err := openFolder(out, root)
+	dir, err := openFolder(out, folder)
 	if err != nil {
-		return []loss{{path: root}}
+		return []loss{{path: folder}}
 	}
 	defer dir.close()
 	entries, err := dir.entries()
 	if err != nil {
-		return []loss{{path: root}}
+		return []loss{{path: folder}}
 	}
 	var lost []loss
 	var buf []byte
@@ -111,16 +115,13 @@ func rootLosses(out *os.Root, root string, old, next map[string]record, put []st
 		if !goes[name] || !e.Type().IsRegular() {
 			continue
 		}
-		file := path.Join(root, name)
 		buf, err = dir.readWhole(name, buf, maxFile)
-		was, listed := old[name]
-		will, stays := next[name]
 		switch {
 		case notExist(err):
-		case err == nil && listed && recordOf(file, buf, was.secret) == was:
-		case err == nil && stays && recordOf(file, buf, will.secret) == will:
+		case err == nil && (old.Written(folder, name, buf) || next.Written(folder, name, buf)):
 		default:
-			lost = append(lost, loss{path: file, edited: listed && stays})
+			file := path.Join(folder, name)
+			lost = append(lost, loss{path: file, edited: old.Lists(file) && next.Lists(file)})
 		}
 	}
 	return lost

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/output/names"
 )
 
 const (
@@ -28,7 +30,7 @@ const (
 //
 // Errors are a [*RefusedError], a [*LockedError] or a [*WriteError].
 func Open(dir string, opts Options) (*Dir, error) {
-	o := &Dir{dir: dir, opts: opts, roots: map[string]*rootState{}, old: manifest{}}
+	o := &Dir{dir: dir, opts: opts, roots: map[string]*rootState{}, found: map[string]bool{}, old: manifest.New()}
 	if opts.Wait == 0 {
 		o.opts.Wait = defaultWait
 	}
@@ -84,6 +86,7 @@ func (o *Dir) checkPlace() error {
 	}
 	o.path = filepath.Join(resolvePath(filepath.Dir(abs)), filepath.Base(abs))
 	o.base = filepath.Base(abs)
+	o.from = o.relative(o.opts.Base)
 	for _, in := range o.opts.Inputs {
 		if err := o.checkInput(in); err != nil {
 			return err
@@ -100,7 +103,7 @@ func (o *Dir) checkFolder(info fs.FileInfo, path string) error {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, _ := os.Readlink(path)
-		return o.refuse("is a symbolic link to %s; name the folder itself", showPath(target))
+		return o.refuse("is a symbolic link to %s; name the folder itself", names.Show(target))
 	case !info.IsDir():
 		return o.refuse("is a file, not a folder")
 	}
@@ -117,11 +120,11 @@ func (o *Dir) checkInput(in string) error {
 	outInfo, outErr := os.Stat(o.path)
 	switch {
 	case real == o.path, inErr == nil && outErr == nil && os.SameFile(inInfo, outInfo):
-		return o.refuse("is the input folder %s", showPath(in))
-	case diag.Within(o.path, real):
-		return o.refuse("lies inside the input folder %s", showPath(in))
+		return o.refuse("is the input folder %s", names.Show(in))
+	case diag.Within(real, o.path) && inErr == nil && !inInfo.IsDir():
+		return o.refuse("holds the input %s", names.Show(in))
 	case diag.Within(real, o.path):
-		return o.refuse("holds the input folder %s", showPath(in))
+		return o.refuse("holds the input folder %s", names.Show(in))
 	}
 	return nil
 }
@@ -152,7 +155,7 @@ func (o *Dir) openParent() error {
 			o.made = append(o.made, d)
 		}
 		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return o.refuse("cannot make %s: %v", showPath(dir), withoutPath(err))
+			return o.refuse("cannot make %s: %v", names.Show(dir), withoutPath(err))
 		}
 	}
 	parent, err := os.OpenRoot(dir)
@@ -160,7 +163,7 @@ func (o *Dir) openParent() error {
 		return nil
 	}
 	if err != nil {
-		return o.refuse("cannot open %s: %v", showPath(dir), withoutPath(err))
+		return o.refuse("cannot open %s: %v", names.Show(dir), withoutPath(err))
 	}
 	o.parent = parent
 	return nil
@@ -250,80 +253,213 @@ func isStageName(name, base string) bool {
 	return ok && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// readState reads the manifest and looks for files that are not in it.
+// readState reads the manifests and looks for files that are not in them.
 func (o *Dir) readState() error {
-	m, err := readManifest(o.out)
-	switch {
-	case err == nil:
-		o.old = m
-	case !notExist(err):
-		return badManifest(o.dir, err)
+	now, err := discover(o.out, o.leading())
+	if err != nil {
+		return now.refuse(o.dir, err)
 	}
-	if err := o.scan(); err != nil {
+	o.old = now.Manifest
+	if err := o.scan(now); err != nil {
 		return err
 	}
-	if len(o.foreign) == 0 {
+	o.lost = o.mayBeOurs()
+	if err := o.refuseStrangers(nil); err != nil {
+		return err
+	}
+	if o.opts.Roots == nil {
 		return nil
 	}
-	if o.opts.Force {
-		o.inside = true
-		return nil
+	runs := map[string]bool{}
+	for _, root := range o.opts.Roots {
+		runs[path.Clean(root)] = true
 	}
-	return o.refuseForeign(m != nil)
+	return o.refuseDropped(runs)
 }
 
-func (o *Dir) refuseForeign(hasManifest bool) error {
-	names := slices.Sorted(maps.Keys(o.foreign))
-	for i, name := range names {
-		if o.foreign[name].IsDir() {
-			names[i] = name + "/"
+// leading returns the folders of the roots of the run, and those that lead to them.
+func (o *Dir) leading() map[string]bool {
+	dirs := map[string]bool{}
+	for _, root := range o.opts.Roots {
+		for dir := path.Clean(root); dir != "." && !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
 		}
 	}
-	reason := "holds files that krmflow did not write, and no " + manifestName
-	if hasManifest {
-		reason = "holds files that krmflow did not write"
+	return dirs
+}
+
+// mayBeOurs returns the foreign files that may be those of a root whose manifest is missing or torn. Whether they are what krmflow would write shows
+// when they are put: only then they are taken over.
+func (o *Dir) mayBeOurs() map[string]bool {
+	lost := map[string]bool{}
+	for _, root := range o.opts.Roots {
+		root = path.Clean(root)
+		if o.old.Roots[root] && !o.old.Torn[root] {
+			continue
+		}
+		for name, mode := range o.foreign {
+			if dir, base := manifest.Split(name); dir == root && mode.IsRegular() && names.Valid(base) {
+				lost[name] = true
+			}
+		}
 	}
-	return &RefusedError{Path: o.dir, Reason: reason, Names: names,
+	return lost
+}
+
+// refuseStrangers refuses a folder with files of others, unless they may be there. Of o.lost those may that are found, or all as long as that is
+// not known.
+func (o *Dir) refuseStrangers(found map[string]bool) error {
+	var strangers []string
+	refuse := false
+	for name, mode := range o.foreign {
+		ours := o.lost[name] && (found == nil || found[name])
+		switch {
+		case o.companion(name), o.opts.Force && !ours:
+			o.inside = true
+			continue
+		case ours && (found != nil || o.opts.Force):
+			continue
+		case mode.IsDir():
+			name += "/"
+		}
+		refuse = refuse || !ours
+		strangers = append(strangers, name)
+	}
+	if !refuse {
+		return nil
+	}
+	slices.Sort(strangers)
+	refused := &RefusedError{Path: o.dir, Reason: "holds files that krmflow did not write", Names: strangers,
 		Hint: "choose another folder, or keep them beside the output with --force"}
+	if len(o.old.Roots) == 0 && o.old.Text(".") == "" {
+		refused.Reason += ", and no " + manifest.Name
+	}
+	if found != nil && len(o.lost) > 0 {
+		refused.Hint = "if krmflow did: restore the " + manifest.Name + " that lists them, for example from git\n" + refused.Hint
+	}
+	return refused
 }
 
-// scan walks the folder and records what the manifest does not list, or lists as what it is not.
-func (o *Dir) scan() error {
-	o.foreign = map[string]fs.FileMode{}
-	return o.scanFolder(".", o.old.folders())
+// companion reports whether a file of others may stand beside the output in any case: what git has in the folder that it has checked out, and
+// what Argo CD writes beside the files of the layout that is made for it.
+func (o *Dir) companion(file string) bool {
+	dir, name := manifest.Split(file)
+	return dir == "." && strings.HasPrefix(name, ".git") || o.opts.Layout.Hydrator() && slices.Contains(names.Companions, name)
 }
 
-func (o *Dir) scanFolder(dir string, known map[string]bool) error {
-	entries, err := listFolder(o.out, dir)
+// refuseDropped refuses a run over other roots than those of the folder.
+func (o *Dir) refuseDropped(runs map[string]bool) error {
+	moved := o.from != "" && o.old.Base != "" && o.from != o.old.Base
+	dropped := o.dropped(func(root string) bool { return runs[root] && !moved })
+	if o.opts.OnlyThese && o.old.Base == "" && len(dropped) > 0 && len(dropped) == len(o.old.Roots) {
+		return &RefusedError{Path: o.dir, Reason: "does not say which directories its roots come from, and has none of these", Names: dropped,
+			Hint: "render all of them once without --only-these"}
+	}
+	if len(dropped) == 0 || o.opts.Prune || o.opts.Check && !o.opts.OnlyThese || o.opts.OnlyThese && !moved {
+		return nil
+	}
+	refused := &RefusedError{Path: o.dir, Names: dropped}
+	what := "roots"
+	if len(dropped) == 1 {
+		what = "root"
+	}
+	refused.Reason = fmt.Sprintf("holds %d %s that this run does not render", len(dropped), what)
+	if moved {
+		refused.Names = slices.DeleteFunc(dropped, func(root string) bool { return root == "." })
+		refused.Reason = fmt.Sprintf("holds what was rendered from %s, and this run renders %s", o.shown(o.old.Base), o.shown(o.from))
+	}
+	command := strings.TrimPrefix(o.opts.Command+" ", " ")
+	refused.Hint = "to remove their files: " + command + "--prune"
+	if !moved {
+		refused.Hint += "\nto keep them as they are: " + command + "--only-these"
+	}
+	return refused
+}
+
+// dropped returns the roots of the folder that are not in the run, sorted.
+func (o *Dir) dropped(runs func(root string) bool) []string {
+	var dropped []string
+	for root := range o.old.Roots {
+		if !runs(root) {
+			dropped = append(dropped, root)
+		}
+	}
+	slices.Sort(dropped)
+	return dropped
+}
+
+// shown returns a path that is relative to the folder as one that is relative to the current directory.
+func (o *Dir) shown(base string) string {
+	abs := filepath.Join(o.path, filepath.FromSlash(base))
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(resolvePath(wd), abs); err == nil {
+			abs = rel
+		}
+	}
+	return names.Show(abs)
+}
+
+// relative returns the path of a directory relative to the folder, "" if the two have nothing in common but the root of the file system:
+// then the path says nothing elsewhere.
+func (o *Dir) relative(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if dir == "" || err != nil {
+		return ""
+	}
+	rel, err := filepath.Rel(o.path, resolvePath(abs))
 	if err != nil {
-		return o.refuse("%s: %v", showPath(dir), withoutPath(err))
+		return ""
+	}
+	rel = filepath.ToSlash(rel)
+	if up := strings.TrimSuffix(filepath.ToSlash(o.path), "/"); strings.HasPrefix(rel+"/", strings.Repeat("../", strings.Count(up, "/"))) {
+		return ""
+	}
+	return rel
+}
+
+// scan walks the folder and records what the manifests do not list, or list as what it is not.
+func (o *Dir) scan(now *found) error {
+	o.foreign = map[string]fs.FileMode{}
+	known := o.leading()
+	maps.Copy(known, o.old.Folders())
+	return o.scanFolder(".", known, now)
+}
+
+func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
+	entries, err := now.list(o.out, dir)
+	if err != nil {
+		return o.refuse("%s: %v", names.Show(dir), withoutPath(err))
 	}
 	for _, e := range entries {
-		if dir == "." && o.ours(e) {
+		if o.ours(dir, e) {
 			continue
 		}
 		name := path.Join(dir, e.Name())
 		switch {
 		case e.IsDir() && known[name]:
 			if err := checkWritable(filepath.Join(o.path, filepath.FromSlash(name))); err != nil && !o.opts.Check {
-				return o.refuse("%s: cannot write to it: %v", showPath(name), err)
+				return o.refuse("%s: cannot write to it: %v", names.Show(name), err)
 			}
-			if err := o.scanFolder(name, known); err != nil {
+			if err := o.scanFolder(name, known, now); err != nil {
 				return err
 			}
-		case !e.Type().IsRegular() && e.Type()&fs.ModeSymlink == 0, !o.old.lists(name):
+		case !e.Type().IsRegular() && e.Type()&fs.ModeSymlink == 0, !o.old.Lists(name):
 			o.foreign[name] = e.Type()
 		}
 	}
 	return nil
 }
 
-// ours reports whether an entry of the folder itself is one that krmflow keeps there.
-func (o *Dir) ours(e fs.DirEntry) bool {
-	switch e.Name() {
-	case manifestName, lockSuffix:
+// ours reports whether an entry of a folder is one that krmflow keeps there.
+func (o *Dir) ours(dir string, e fs.DirEntry) bool {
+	switch {
+	case e.Name() == manifest.Name:
+		return e.Type().IsRegular() && (dir == "." || o.old.Roots[dir])
+	case dir != ".":
+		return false
+	case e.Name() == lockSuffix:
 		return e.Type().IsRegular()
-	case journalName:
+	case e.Name() == journalName:
 		return e.IsDir()
 	}
 	return e.IsDir() && isStageName(e.Name(), "")
@@ -394,4 +530,23 @@ func (o *Dir) close() {
 			*dir = nil
 		}
 	}
+}
+
+// Base returns the directory that the roots of the output folder called dir are relative to, as [Options] has had it, "" if it is not known.
+func Base(dir string) string {
+	out, err := os.OpenRoot(dir)
+	if err != nil {
+		return ""
+	}
+	defer out.Close()
+	m := manifest.New()
+	text, err := readText(out, manifest.Name)
+	if err != nil || m.Read(".", text) != nil || m.Base == "" {
+		return ""
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(abs, filepath.FromSlash(m.Base))
 }

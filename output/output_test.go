@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/output/manifest"
 )
 
 // object returns a resource; data is what tells two versions of it apart.
@@ -40,6 +41,7 @@ func writeOut(t *testing.T, dir string, opts Options, roots map[string]*krm.List
 }
 
 func tryWriteOut(dir string, opts Options, roots map[string]*krm.List) (Changes, error) {
+	opts.Prune = opts.Prune || !opts.OnlyThese
 	o, err := Open(dir, opts)
 	if err != nil {
 		return Changes{}, err
@@ -58,7 +60,7 @@ func tryWriteOut(dir string, opts Options, roots map[string]*krm.List) (Changes,
 	return o.Commit()
 }
 
-// tree returns the content of every file below dir, links and folders included, without the manifest.
+// tree returns the content of every file below dir, links and folders included, without the manifests.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -68,7 +70,7 @@ func tree(t *testing.T, dir string) map[string]string {
 		}
 		rel, _ := filepath.Rel(dir, p)
 		switch {
-		case rel == manifestName:
+		case filepath.Base(rel) == manifest.Name:
 		case d.Type()&fs.ModeSymlink != 0:
 			target, _ := os.Readlink(p)
 			files[rel] = "-> " + target
@@ -127,9 +129,9 @@ func TestPutLongList(t *testing.T) {
 	if !maps.Equal(tree(t, one), tree(t, four)) {
 		t.Error("on one core the files are others")
 	}
-	text, err := os.ReadFile(filepath.Join(one, manifestName))
-	other, otherErr := os.ReadFile(filepath.Join(four, manifestName))
-	if err != nil || otherErr != nil || string(text) != string(other) || !strings.Contains(string(text), "files 1500") {
+	text, err := os.ReadFile(filepath.Join(one, "a", manifest.Name))
+	other, otherErr := os.ReadFile(filepath.Join(four, "a", manifest.Name))
+	if err != nil || otherErr != nil || string(text) != string(other) || strings.Count(string(text), "\n") != 1+2*1500 {
 		t.Error("on one core the manifest is another one", err, otherErr)
 	}
 }
@@ -157,7 +159,7 @@ func TestOutputLifecycle(t *testing.T) {
 		t.Errorf("second run: %+v, want %+v", c, want)
 	}
 	wantNames(t, out, "a/", "a/b/", "a/b/v1_configmap_x.yaml", "a/v1_configmap_x.yaml", "a/v1_configmap_z.yaml")
-	wantNames(t, filepath.Dir(out), append([]string{"out/"}, prefixed("out/", slices.Sorted(maps.Keys(tree(t, out))), ".krmflow-manifest")...)...)
+	wantNames(t, filepath.Dir(out), append([]string{"out/"}, prefixed("out/", slices.Sorted(maps.Keys(tree(t, out))))...)...)
 }
 
 // prefixed returns names and more with prefix in front, sorted.
@@ -176,7 +178,7 @@ func TestOutputUnchangedWritesNothing(t *testing.T) {
 	roots := map[string]*krm.List{".": krm.NewList(configMap("a", "1"), object("v1", "Secret", "", "s", "1"))}
 	writeOut(t, out, Options{}, roots)
 	past := time.Now().Add(-time.Hour)
-	for _, p := range []string{out, filepath.Join(out, manifestName), filepath.Join(out, "v1_configmap_a.yaml")} {
+	for _, p := range []string{out, filepath.Join(out, manifest.Name), filepath.Join(out, "v1_configmap_a.yaml")} {
 		if err := os.Chtimes(p, past, past); err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +251,7 @@ func TestOutputRefuses(t *testing.T) {
 	write(t, filepath.Join(top, "file"), "")
 	write(t, filepath.Join(top, "full", "mine.txt"), "")
 	write(t, filepath.Join(top, "full", "sub", "mine.txt"), "")
-	write(t, filepath.Join(top, "bad", manifestName), "krmflow-manifest 1\nroot \"..\"\nfiles 0\n")
+	write(t, filepath.Join(top, "bad", manifest.Name), "krmflow-manifest 1\nroot \"..\"\nfiles 0\n")
 	if err := os.Symlink("in", filepath.Join(top, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +264,6 @@ func TestOutputRefuses(t *testing.T) {
 		{"../link", "symbolic link to in"},
 		{"../in/base", "is the input folder"},
 		{"../link/base", "is the input folder"},
-		{"../in/base/out", "lies inside the input folder"},
 		{"../in", "holds the input folder"},
 		{".", "is the current folder"},
 		{"..", "holds the input folder"},
@@ -289,7 +290,7 @@ func TestOutputRefusesForeignFiles(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	roots := map[string]*krm.List{"a": krm.NewList(configMap("x", "1"))}
 	writeOut(t, out, Options{}, roots)
-	for _, name := range []string{"notes.txt", "a/notes.txt", "a/.hidden", ".git/config"} {
+	for _, name := range []string{"notes.txt", "a/notes.txt", "a/.hidden", ".svn/config"} {
 		path := filepath.Join(out, name)
 		write(t, path, "mine")
 		_, err := tryWriteOut(out, Options{}, roots)
@@ -314,7 +315,7 @@ func TestOutputRefusesForeignFiles(t *testing.T) {
 	if _, err := o.Commit(); err == nil || !strings.Contains(err.Error(), "late.txt") {
 		t.Errorf("commit: %v", err)
 	}
-	wantNames(t, filepath.Dir(out), "out/", "out/.krmflow-manifest", "out/a/", "out/a/v1_configmap_x.yaml", "out/late.txt")
+	wantNames(t, filepath.Dir(out), "out/", "out/a/", "out/a/v1_configmap_x.yaml", "out/late.txt")
 }
 
 func TestOutputForce(t *testing.T) {
@@ -418,7 +419,7 @@ func TestOutputForeignManifest(t *testing.T) {
 			if err := os.Symlink("real", filepath.Join(out, "link")); err != nil {
 				t.Skip(err)
 			}
-			write(t, filepath.Join(out, manifestName), "krmflow-manifest 1\nroot \".\"\n"+digest+" \"notes.yaml\"\nroot \"link\"\n"+digest+" \"linked.yaml\"\nfiles 2\n")
+			write(t, filepath.Join(out, manifest.Name), "krmflow-manifest 1\nroot \".\"\n"+digest+" \"notes.yaml\"\nroot \"link\"\n"+digest+" \"linked.yaml\"\nfiles 2\n")
 			before := fmt.Sprint(tree(t, top))
 			_, err := tryWriteOut(out, Options{Force: force}, roots)
 			var refused *RefusedError
@@ -442,7 +443,7 @@ func TestOutputBadManifest(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	opts := Options{Force: true}
 	writeOut(t, out, opts, map[string]*krm.List{".": krm.NewList(configMap("x", "1"))})
-	file := filepath.Join(out, manifestName)
+	file := filepath.Join(out, manifest.Name)
 	for name, damage := range map[string]func() error{
 		"cut":   func() error { return os.Truncate(file, 40) },
 		"huge":  func() error { return os.Truncate(file, 8<<30) },
@@ -549,9 +550,9 @@ func TestOutputModes(t *testing.T) {
 	wantMode(t, filepath.Join(out, "v1_secret_s.yaml"), 0o600)
 	wantMode(t, filepath.Join(out, "v1_configmap_x.yaml"), info.Mode().Perm()&0o666)
 	// So is what lets one test a guess of their content, in which the plain digest does not stand.
-	wantMode(t, filepath.Join(out, manifestName), 0o600)
+	wantMode(t, filepath.Join(out, manifest.Name), 0o600)
 	files := tree(t, out)
-	listed, _ := os.ReadFile(filepath.Join(out, manifestName))
+	listed, _ := os.ReadFile(filepath.Join(out, manifest.Name))
 	for name, secret := range map[string]bool{"v1_secret_s.yaml": true, "v1_configmap_x.yaml": false} {
 		sum := krm.DigestOf([]byte(files[name])).String()[len("sha256:"):]
 		if strings.Contains(string(listed), sum) == secret {
@@ -567,7 +568,7 @@ func TestOutputModes(t *testing.T) {
 	wantMode(t, filepath.Join(out, "v1_secret_s.yaml"), 0o600)
 	roots["."] = krm.NewList(configMap("x", "1"))
 	writeOut(t, out, Options{}, roots)
-	wantMode(t, filepath.Join(out, manifestName), info.Mode().Perm()&0o666)
+	wantMode(t, filepath.Join(out, manifest.Name), info.Mode().Perm()&0o666)
 }
 
 func wantMode(t *testing.T, path string, want fs.FileMode) {

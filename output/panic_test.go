@@ -10,9 +10,9 @@ import (
 
 // A panic in a goroutine of the commit is an error that has the stack of the panic.
 func TestCommitPanic(t *testing.T) {
-	o := &Dir{roots: map[string]*rootState{"a": {same: []string{"x"}}}} // a bug: there is no folder that x is in
+	o := &Dir{roots: map[string]*rootState{"a": {folders: map[string]*folderState{"a": {same: []string{"x"}}}}}} // a bug: there is no folder that x is in
 	var bug *diag.PanicError
-	if err := o.linkSame(nil); !errors.As(err, &bug) || !bytes.Contains(bug.Stack, []byte("linkRoot")) {
+	if err := o.linkSame(nil, nil); !errors.As(err, &bug) || !bytes.Contains(bug.Stack, []byte("linkFolder")) {
 		t.Errorf("error %v, want a PanicError with its stack", err)
 	}
 }

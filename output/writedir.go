@@ -7,31 +7,42 @@ import (
 	"maps"
 	"os"
 	"path"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/output/names"
 )
 
 // Options says how [Open] treats the folder.
 type Options struct {
 	// Context makes [Dir.Put] fail with its cause when it ends; nil means never.
 	Context context.Context
-	// Inputs are the folders that are rendered; the output may not be one of them, inside one or above one.
+	// Inputs are the folders that are rendered and the files that were read for it: none may be the output or inside of it.
 	Inputs []string
+	// Layout says which files a root has.
+	Layout names.Layout
+	// Roots are the folders that the run will put or keep, if that is known before: then [Open] refuses what [Dir.Commit] would.
+	Roots []string
+	// Base is the directory that the folders of the roots are relative to. A folder remembers it, so that other roots are
+	// not taken for those that it has. "" if it is not known.
+	Base string
+	// Prune removes roots that the folder has and that the run neither puts nor keeps, and OnlyThese keeps them. Otherwise they are a
+	// reason to refuse, in which Command, the command line of the run, is what the flags are shown with.
+	Prune, OnlyThese bool
+	Command          string
 	// Force allows a folder that holds files that krmflow did not write. They stay; a render that has files of the same
 	// names is refused. It also replaces files that were changed since krmflow wrote them, if the render still has them.
 	Force bool
-	// Check only compares: nothing is written, and [Dir.Commit] returns what would change.
+	// Check only compares: nothing is written, and [Dir.Commit] returns what would change. Roots that would have to be pruned are removed.
 	Check bool
 	// Wait is how long to wait for another run that writes the same folder; 0 means five seconds.
 	Wait time.Duration
 }
 
-// A Dir is a folder that is about to receive the files of one run: one file per resource, in a folder per root. What
+// A Dir is a folder that is about to receive the files of one run, in a folder per root. What
 // the run writes is collected beside the folder and takes its place in one step at [Dir.Commit]; until then, and if
 // the process dies at any moment, the folder holds what it held before. Files that are the same already are kept, so a
 // run that changes nothing writes nothing.
@@ -40,7 +51,6 @@ type Options struct {
 // have to is refused (but see [Options.Force]). A symbolic link has no content that could be lost; one in the place of a file is replaced, never followed.
 //
 // [Dir.Put] and [Dir.Keep] are safe for concurrent use; every other method must be called when they have returned.
-// A root that is neither put nor kept loses the files of earlier runs.
 type Dir struct {
 	dir  string // as the user named it
 	opts Options
@@ -56,12 +66,15 @@ type Dir struct {
 	// inside it, and a journal takes the place of the exchange.
 	inside  bool
 	pending bool // only with Check: an interrupted run must be completed first
-	old     manifest
+	old     *manifest.Manifest
+	from    string // opts.Base relative to the folder, "" if it is not known
 	foreign map[string]fs.FileMode
+	lost    map[string]bool // of foreign: files that may be krmflow's, although no manifest says so any more
 
 	mu        sync.Mutex
 	roots     map[string]*rootState
-	stage     *os.Root // made when the first file must be written
+	found     map[string]bool // of lost: those that are what the run makes
+	stage     *os.Root        // made when the first file must be written
 	stageName string
 	mode      fs.FileMode // what the folder will have
 	failed    error
@@ -69,10 +82,16 @@ type Dir struct {
 
 // rootState is what one root will consist of. It is owned by the call of Put or Keep that registered it.
 type rootState struct {
-	files          map[string]record
+	folders map[string]*folderState // by their paths in the output
+	kept    bool
+	mended  bool // the manifest must be written in any case
+}
+
+// folderState is what one root has in one folder.
+type folderState struct {
+	files          map[string]manifest.Record
 	same           []string // on disk already; the others are in the staging folder
 	added, changed []string
-	kept           bool
 }
 
 // Changes tells what a run changes in the output folder; paths are relative to it and sorted.
@@ -111,8 +130,13 @@ func (o *Dir) Keep(root string) error {
 		return err
 	}
 	st.kept = true
-	st.files = o.old[root]
-	st.same = slices.Sorted(maps.Keys(st.files))
+	if !o.old.Roots[root] {
+		return nil
+	}
+	for _, dir := range o.old.Of(root) {
+		files := o.old.Files[dir]
+		st.folders[dir] = &folderState{files: files, same: slices.Sorted(maps.Keys(files))}
+	}
 	return nil
 }
 
@@ -121,15 +145,15 @@ func (o *Dir) claim(root string) (string, *rootState, error) {
 	if root == "" {
 		root = "."
 	}
-	if err := validRoot(root); err != nil {
+	if err := manifest.ValidRoot(root); err != nil {
 		return "", nil, &RefusedError{Path: o.dir, Reason: err.Error()}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.roots[root] != nil {
-		return "", nil, &RefusedError{Path: o.dir, Reason: fmt.Sprintf("two roots would be written to %s", showPath(root))}
+		return "", nil, &RefusedError{Path: o.dir, Reason: fmt.Sprintf("two roots would be written to %s", names.Show(root))}
 	}
-	st := &rootState{}
+	st := &rootState{folders: map[string]*folderState{}}
 	o.roots[root] = st
 	return root, st, nil
 }
@@ -140,170 +164,4 @@ func (o *Dir) fail(err error) {
 	if o.failed == nil {
 		o.failed = err
 	}
-}
-
-// rootFolders are the folder of a root in the output and in the staging folder. They are safe for concurrent use.
-type rootFolders struct {
-	o    *Dir
-	root string
-	open chan struct{} // holds an item for each of the files that are open
-
-	mu       sync.Mutex
-	old, new *folder // nil until needed
-}
-
-// maxOpen is how many files of a root are read or written at the same time: systems make those of one folder one after the other, and a
-// process may have few open files.
-const maxOpen = 2
-
-// output returns the folder of what earlier runs wrote.
-func (f *rootFolders) output() (_ *folder, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.old == nil {
-		f.old, err = openFolder(f.o.out, f.root)
-	}
-	return f.old, err
-}
-
-// staging returns the folder of what this run writes, and makes it if need be.
-func (f *rootFolders) staging() (*folder, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.new != nil {
-		return f.new, nil
-	}
-	stage, err := f.o.staging()
-	if err == nil {
-		f.new, err = makeFolder(stage, f.root)
-	}
-	return f.new, err
-}
-
-func (f *rootFolders) close() {
-	f.old.close()
-	f.new.close()
-}
-
-// A rootWriter puts files of one root.
-type rootWriter struct {
-	*rootFolders
-	buf, cmp []byte
-}
-
-// buffers holds rootWriters without their folders, so that roots share buffers.
-var buffers sync.Pool
-
-// A putFile is what is known about the file of a resource that was put.
-type putFile struct {
-	record
-	had, same bool // whether the output has the file, and this content
-}
-
-// put puts the files of a root: those of a long list on several cores.
-func (o *Dir) put(root string, st *rootState, l *krm.List) error {
-	names, err := FileNames(l)
-	if err != nil {
-		return &RefusedError{Path: path.Join(o.dir, root), Reason: err.Error()}
-	}
-	folders := &rootFolders{o: o, root: root, open: make(chan struct{}, maxOpen)}
-	defer folders.close()
-	files := make([]putFile, len(names))
-	err = l.Clone().Parts(func(part *krm.List) error { // l itself may be put for another root meanwhile
-		w, _ := buffers.Get().(*rootWriter)
-		if w == nil {
-			w = &rootWriter{}
-		}
-		w.rootFolders = folders
-		defer w.end()
-		for i, r := range part.All() {
-			if ctx := o.opts.Context; ctx != nil && ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			var err error
-			at := part.From() + i
-			if files[at], err = w.put(names[at], r); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		st.note(names, files)
-	}
-	return err
-}
-
-// note makes the state of a root that of the files that were put.
-func (st *rootState) note(names []string, files []putFile) {
-	st.files = make(map[string]record, len(names))
-	for i, name := range names {
-		st.files[name] = files[i].record
-		switch {
-		case files[i].same:
-			st.same = append(st.same, name)
-		case files[i].had:
-			st.changed = append(st.changed, name)
-		default:
-			st.added = append(st.added, name)
-		}
-	}
-}
-
-// end keeps the buffers for other roots.
-func (w *rootWriter) end() {
-	if cap(w.buf) < 1<<20 {
-		buffers.Put(&rootWriter{buf: w.buf[:0], cmp: w.cmp})
-	}
-}
-
-func (w *rootWriter) put(name string, r *krm.Resource) (putFile, error) {
-	w.buf = yaml.AppendFile(w.buf[:0], r.Value())
-	perm := filePerm(r)
-	f := putFile{record: recordOf(path.Join(w.root, name), w.buf, perm == secretPerm)}
-	w.open <- struct{}{}
-	defer func() { <-w.open }()
-	var was record
-	was, f.had = w.o.old[w.root][name]
-	f.same = f.had && was == f.record && w.onDisk(name, perm)
-	if f.same || w.o.opts.Check {
-		return f, nil
-	}
-	return f, writeError(path.Join(w.o.dir, w.root, name), w.write(name, perm))
-}
-
-// secretPerm are the permissions of files with Secrets: they are for their owner alone.
-const secretPerm fs.FileMode = 0o600
-
-// filePerm returns the permissions of the file of r, before the umask.
-func filePerm(r *krm.Resource) fs.FileMode {
-	if r.ID().Kind == "Secret" {
-		return secretPerm
-	}
-	return 0o666
-}
-
-// onDisk reports whether the output has the content of w.buf under name; the manifest alone does not know of edits.
-func (w *rootWriter) onDisk(name string, perm fs.FileMode) bool {
-	old, err := w.output()
-	if err != nil {
-		return false
-	}
-	// One byte more than needed shows a longer file.
-	if need := len(w.buf) + 1; cap(w.cmp) < need {
-		w.cmp = make([]byte, need+need/4)
-	}
-	n, has, err := old.read(name, w.cmp[:len(w.buf)+1])
-	if perm == secretPerm && has&0o077 != 0 && runtime.GOOS != "windows" {
-		return false
-	}
-	return err == nil && string(w.cmp[:n]) == string(w.buf)
-}
-
-func (w *rootWriter) write(name string, perm fs.FileMode) error {
-	stage, err := w.staging()
-	if err != nil {
-		return err
-	}
-	return stage.create(name, w.buf, perm)
 }

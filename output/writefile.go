@@ -13,6 +13,8 @@ import (
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/output/names"
 )
 
 // WriteFileAtomic makes data the content of the file at path: a reader sees the old content or the new one, also after a
@@ -43,14 +45,14 @@ func CheckFile(path string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case notExist(err):
-		return &RefusedError{Path: path, Reason: fmt.Sprintf("the folder %s does not exist", showPath(dir))}
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("the folder %s does not exist", names.Show(dir))}
 	case err == nil && !info.IsDir():
-		return &RefusedError{Path: path, Reason: fmt.Sprintf("%s is a file, not a folder", showPath(dir))}
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("%s is a file, not a folder", names.Show(dir))}
 	case err == nil:
 		err = checkWritable(dir)
 	}
 	if err != nil {
-		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to the folder %s: %v", showPath(dir), withoutPath(err))}
+		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to the folder %s: %v", names.Show(dir), withoutPath(err))}
 	}
 	return nil
 }
@@ -215,7 +217,7 @@ func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm
 
 func tempNameOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return reservedPrefix + "tmp-" + hex.EncodeToString(sum[:4])
+	return manifest.Reserved + "tmp-" + hex.EncodeToString(sum[:4])
 }
 
 func fillFile(dir *os.Root, name string, f *os.File, data []byte) error {
@@ -246,7 +248,7 @@ func BuildCheck(path string) error {
 }
 
 // BuildWrite writes the resources of l as `kustomize build -o path` does: one file each if path is a folder, else all in
-// one file. Names that are no single path component, and names that several resources share, are those of [FileNames].
+// one file. Names that are no single path component, and names that several resources share, are those of [names.Of].
 // Other files in the folder stay. Every file is replaced in one step, the folder is not.
 func BuildWrite(path string, l *krm.List) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -256,14 +258,14 @@ func BuildWrite(path string, l *krm.List) error {
 }
 
 func buildFiles(path string, l *krm.List) error {
-	names, err := FileNames(l)
+	files, err := names.Of(l)
 	if err != nil {
 		return &RefusedError{Path: path, Reason: err.Error()}
 	}
 	var data []byte
 	for i, r := range l.All() {
 		data = yaml.AppendFile(data[:0], r.Value())
-		if err := writeFile(filepath.Join(path, names[i]), data, filePerm(r), false); err != nil {
+		if err := writeFile(filepath.Join(path, files[i]), data, filePerm(r), false); err != nil {
 			return err
 		}
 	}

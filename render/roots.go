@@ -31,6 +31,32 @@ func (r Roots) Dirs() []string {
 	return dirs
 }
 
+// Outs returns the folders that their resources go to.
+func (r Roots) Outs() []string {
+	outs := make([]string, len(r))
+	for i, root := range r {
+		outs[i] = root.Out
+	}
+	return outs
+}
+
+// Base returns the absolute path of the directory that the folders of [Place] are relative to, "" if no root is a local directory.
+func (r Roots) Base() string {
+	for _, root := range r {
+		abs, err := filepath.Abs(root.Dir)
+		if err != nil || loaders.IsRemote(root.Dir) {
+			continue
+		}
+		if root.Out == "." {
+			return abs
+		}
+		if base, ok := strings.CutSuffix(abs, string(filepath.Separator)+filepath.FromSlash(root.Out)); ok {
+			return base
+		}
+	}
+	return ""
+}
+
 // Place decides where the resources of each directory go: its path relative to base, or relative to the deepest folder that
 // holds all roots if one lies outside of base. A directory that has several names counts once, under the first.
 func Place(dirs []string, base string) (Roots, error) {

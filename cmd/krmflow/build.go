@@ -6,12 +6,14 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/stdout"
+	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 )
 
 func buildCommand(a *app.App) *cobra.Command {
 	var dest string
+	var validating validation.Flags
 	cmd := &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Render one directory as kustomize build does",
@@ -27,6 +29,10 @@ same, so that krmflow build can take its place in scripts.`,
 			if dest == stdout.Dev {
 				dest = ""
 			}
+			check, err := validating.New(cmd)
+			if err != nil {
+				return err
+			}
 			a.Helm.Hash = a.HoldHelm
 			plan, err := a.Plan(cmd, []string{dir})
 			if err != nil {
@@ -41,6 +47,12 @@ same, so that krmflow build can take its place in scripts.`,
 			if err != nil {
 				return err
 			}
+			if check != nil {
+				check.Root(plan.Graph.Roots[0], result)
+				if err := validated(a, check, plan); err != nil {
+					return err
+				}
+			}
 			if dest != "" {
 				return output.BuildWrite(dest, result)
 			}
@@ -49,6 +61,7 @@ same, so that krmflow build can take its place in scripts.`,
 	}
 	a.Flags.Register(cmd)
 	a.Functions.Register(cmd)
+	validating.Register(cmd)
 	a.RegisterReport(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd

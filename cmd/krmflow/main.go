@@ -80,6 +80,9 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		if t := a.Tally; len(t.All) > 0 {
 			end.Roots(t.What, t.Done(), len(t.All), t.LeftOut)
 		}
+		if a.Result != "" {
+			end.Result(a.Result)
+		}
 		done <- code
 	}()
 	return await(ctx, a, done, end)
@@ -96,6 +99,7 @@ var commands = []struct {
 	{"post-render", postRenderCommand, true},
 	{"plan", planCommand, true},
 	{"apply-render", renderCommand, true},
+	{"validate", validateCommand, true},
 	{"graph", graphCommand, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/preview"
 	"github.com/krmflow/krmflow/internal/terminal"
+	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -31,6 +32,8 @@ type planning struct {
 	noEval  bool
 	against string
 	color   terminal.Colors
+	valid   validation.Flags
+	check   *validation.Run // nil if nothing is validated
 }
 
 func planCommand(a *app.App) *cobra.Command {
@@ -49,6 +52,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	}
 	a.RegisterRendering(cmd)
 	a.RegisterReport(cmd)
+	c.valid.Register(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json or dot")
 	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block for each root (roots)")
@@ -70,12 +74,18 @@ func (c *planning) validate(cmd *cobra.Command) error {
 		return usageError(errors.New("--against must not be empty"))
 	case c.against != "" && c.noEval:
 		return usageError(errors.New("--against needs what --no-eval leaves out"))
+	case c.valid.On && c.noEval:
+		return usageError(errors.New("--validate needs what --no-eval leaves out"))
 	}
 	return nil
 }
 
 func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if err := c.validate(cmd); err != nil {
+		return err
+	}
+	var err error
+	if c.check, err = c.valid.New(cmd); err != nil {
 		return err
 	}
 	keepGoing := c.KeepGoing
@@ -91,6 +101,9 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	denied := c.Denied(plan)
 	if denied != nil && plan.Err() != nil && !keepGoing {
 		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: that of the mistakes counts
+	}
+	if c.check != nil {
+		mistakes = append(mistakes, findings(c.App, c.check, plan))
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied, c.StrictError())
 	switch {
@@ -113,8 +126,11 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 		Jobs:  c.Jobs,
 		Begin: c.Steps.Begin,
 		Event: func(e scheduler.Event) { c.Steps.End(e.Node) },
-		Root: func(_ graph.Root, list *krm.List) error {
+		Root: func(root graph.Root, list *krm.List) error {
 			c.Used.Made.Add(int64(list.Size()))
+			if c.check != nil {
+				c.check.Root(root, list)
+			}
 			return nil
 		},
 	}}

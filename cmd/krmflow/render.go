@@ -15,7 +15,9 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/sink"
+	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
 	"github.com/krmflow/krmflow/render"
@@ -30,6 +32,12 @@ type applyRender struct {
 	force    bool
 	check    bool
 	planFile string
+
+	prune, onlyThese bool
+	layout           string
+	names            []string
+	secrets          sink.Secrets
+	validate         validation.Flags
 }
 
 func renderCommand(a *app.App) *cobra.Command {
@@ -39,31 +47,38 @@ func renderCommand(a *app.App) *cobra.Command {
 		Short: "Render directories to a folder, a file or stdout",
 		Long: `Plan the directories and, if all of them can be planned, render them. A folder receives one file per
 resource, each root below its own path if there are several: relative to DIR with -R DIR, else to the working directory,
-or to the deepest folder that holds all of them. The folder changes in one step when everything is rendered: a run that is
-killed leaves what was there. Files that an earlier run wrote and that are no longer made are removed. Files that krmflow did
-not write are never touched; if the render needs their place, it is refused. It is also refused if it would replace a file that
-was changed since krmflow wrote it, unless you add --force.`,
-		Example: "  krmflow apply-render overlays/prod -o out/\n  krmflow apply-render -R overlays -o out/ --keep-going\n  krmflow apply-render overlays/prod -o out/ --check",
-		RunE:    c.run,
+or to the deepest folder that holds all of them. --layout and --names change the files. The folder changes in one step when
+everything is rendered: a run that is killed leaves what was there. Files that an earlier run wrote and that are no longer made
+are removed. A folder with files of directories that are not rendered now is refused: --prune removes these files, --only-these
+keeps them. Files that krmflow did not write are never touched; if the render needs their place, it is refused. It is also
+refused if it would replace a file that was changed since krmflow wrote it, unless you add --force.`,
+		Example: `  krmflow apply-render overlays/prod -o out/
+  krmflow apply-render -R overlays -o out/ --prune
+  krmflow apply-render overlays/prod -o out/ --only-these
+  krmflow apply-render -R overlays -o out/ --check
+  krmflow apply-render -R overlays -o out/ --layout '{namespace}/{kind}-{name}.yaml'`,
+		RunE: c.run,
 	}
 	a.RegisterRendering(cmd)
+	c.validate.Register(cmd)
 	a.RegisterReport(cmd)
-	fs := cmd.Flags()
-	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
-	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
-	fs.StringVar(&c.planFile, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
-	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
+	c.registerOutput(cmd.Flags())
+	cmd.Flags().StringVar(&c.planFile, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	return cmd
 }
 
 func (c *applyRender) run(cmd *cobra.Command, args []string) error {
-	if c.output == "" {
-		return usageError(errors.New("--output must not be empty; - means stdout"))
+	if err := c.checkFlags(cmd); err != nil {
+		return err
 	}
-	if c.planFile == "" && cmd.Flags().Changed("plan") {
-		return usageError(errors.New("--plan must not be empty"))
+	if c.onlyThese {
+		c.Base = output.Base(c.output)
 	}
 	ctx := cmd.Context()
+	check, err := c.validate.New(cmd)
+	if err != nil {
+		return err
+	}
 	c.Helm.Hash = c.HoldHelm
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if len(roots) > 1 || c.Recursive {
@@ -75,12 +90,12 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(drift(plan, c.planFile), c.MayRun(plan)); err != nil {
 		return err
 	}
-	to, err := c.sink(ctx, roots, plan)
+	to, err := c.sink(cmd, roots, plan)
 	if err != nil {
 		return err
 	}
 	defer c.Exits.Add(to.Abort)()
-	r := &rendering{to: to, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
+	r := &rendering{to: to, check: check, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
 	for _, root := range roots {
 		r.missing[diag.Redact(root.Dir)] = root
 	}
@@ -94,6 +109,11 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	r.progress.Stop()
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
+	}
+	if check != nil {
+		if invalid := validated(c.App, check, plan); invalid != nil {
+			return errors.Join(err, invalid)
+		}
 	}
 	err = r.finish(ctx, err, c.StrictError)
 	c.Tally.Made, c.Tally.Missing = r.committed, slices.Collect(maps.Keys(r.missing))
@@ -128,6 +148,7 @@ func drift(plan *planner.Plan, file string) error {
 // A rendering passes what a run makes on to a sink.
 type rendering struct {
 	to       sink.Sink
+	check    *validation.Run // nil if nothing is validated
 	progress *progress.Progress
 	mu       sync.Mutex
 	missing  map[string]render.Root // that have not ended well, by directory
@@ -145,6 +166,9 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 	r.mu.Lock()
 	root := r.missing[at.Dir]
 	r.mu.Unlock()
+	if r.check != nil {
+		r.check.Root(at, list)
+	}
 	if err := r.to.Put(root, list); err != nil {
 		return err
 	}

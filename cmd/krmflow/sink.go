@@ -14,19 +14,65 @@ import (
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// sink opens the output. What must not be written to is refused here, before anything is rendered.
-func (c *applyRender) sink(ctx context.Context, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
-	if c.output == "-" || c.output == stdout.Dev {
-		if c.check {
-			return nil, usageError(errors.New("--check needs -o with a folder or file"))
-		}
-		return sink.Stream(c.Stdout, roots), nil
+// registerOutput adds the flags that say where the resources go, and how.
+func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
+	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
+	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
+	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
+	fs.BoolVar(&c.prune, "prune", false, "remove the files of directories that the folder has and that are not rendered now; without it and --only-these such a run is refused")
+	fs.BoolVar(&c.onlyThese, "only-these", false, "keep what the folder has of directories that are not rendered now")
+	fs.StringVar(&c.layout, "layout", "files", "files of a root in the folder: files (one for each resource), single or hydrator (one manifest.yaml), or a template of {namespace}, {kind}, {name}, {group} and {version}, such as {namespace}/{kind}-{name}.yaml; without {name}, resources share files")
+	fs.StringSliceVar(&c.names, "names", nil, "in names of files: namespace or no-namespace (always or never begin with it; default: if a root has several), no-hash (leave out the hash of generated objects)")
+	fs.BoolVar(&c.secrets.Redact, "redact-secrets", false, "write a fixed text for each value of a Secret")
+	fs.BoolVar(&c.secrets.Fail, "fail-on-secrets", false, "write nothing and exit with 1 if there are Secrets with values")
+}
+
+// forFolders are the flags that mean nothing without a folder.
+var forFolders = []string{"prune", "only-these", "layout", "names"}
+
+// checkFlags refuses flags that exclude each other.
+func (c *applyRender) checkFlags(cmd *cobra.Command) error {
+	switch {
+	case c.output == "":
+		return usageError(errors.New("--output must not be empty; - means stdout"))
+	case c.planFile == "" && cmd.Flags().Changed("plan"):
+		return usageError(errors.New("--plan must not be empty"))
+	case c.prune && c.onlyThese:
+		return usageError(errors.New("--prune removes what --only-these keeps: choose one"))
+	case c.secrets.Redact && c.secrets.Fail:
+		return usageError(errors.New("--fail-on-secrets refuses what --redact-secrets writes: choose one"))
 	}
+	return nil
+}
+
+// sink opens the output. What must not be written to is refused here, before anything is rendered.
+func (c *applyRender) sink(cmd *cobra.Command, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
+	to, err := c.open(cmd, roots, plan)
+	if err != nil {
+		return nil, err
+	}
+	return c.secrets.Guard(to), nil
+}
+
+func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
 	info, err := os.Stat(c.output)
 	folder := err == nil && info.IsDir() || strings.HasSuffix(c.output, "/") || len(roots) > 1 || c.Recursive
-	if !folder {
+	stream := c.output == "-" || c.output == stdout.Dev
+	for _, flag := range forFolders {
+		if cmd.Flags().Changed(flag) && (stream || !folder) {
+			return nil, usageError(errors.New("--" + flag + " needs -o with a folder; write -o out/ for a new one"))
+		}
+	}
+	switch {
+	case stream && c.check:
+		return nil, usageError(errors.New("--check needs -o with a folder or file"))
+	case stream:
+		return sink.Stream(c.Stdout, roots), nil
+	case !folder:
 		if err := refuseInput(c.App, c.output, plan, c.planFile); err != nil {
 			return nil, err
 		}
@@ -36,8 +82,51 @@ func (c *applyRender) sink(ctx context.Context, roots render.Roots, plan *planne
 		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", diag.Redact(c.output))
 		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", diag.Redact(c.output)))
 	}
-	o := output.Options{Context: ctx, Inputs: roots.Dirs(), Force: c.force, Check: c.check}
+	return c.openFolder(cmd.Context(), roots, plan)
+}
+
+func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
+	layout, err := sink.ParseLayout(c.layout, c.names)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	o := output.Options{Context: ctx, Inputs: append(roots.Dirs(), filesIn(c.output, plan)...), Layout: layout, Roots: roots.Outs(), Base: roots.Base(),
+		Prune: c.prune, OnlyThese: c.onlyThese, Command: commandLine(c.Name.String(), os.Args[1:]), Force: c.force, Check: c.check}
 	return sink.Folder(c.output, o, func(changes output.Changes) { c.Log.Changes(c.output, changes) })
+}
+
+// filesIn returns files of a plan that lie in a folder: one of each of their folders.
+func filesIn(folder string, plan *planner.Plan) []string {
+	top, err := filepath.Abs(folder)
+	if err != nil {
+		return nil
+	}
+	var in []string
+	seen := map[string]bool{}
+	for _, src := range plan.Files() {
+		dir := filepath.Dir(src.File)
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		if abs, err := filepath.Abs(dir); err == nil && diag.Within(abs, top) {
+			in = append(in, src.File)
+		}
+	}
+	return in
+}
+
+// commandLine returns a command line that a shell takes as it is.
+func commandLine(name string, args []string) string {
+	line := name
+	for _, arg := range args {
+		arg = diag.Redact(arg)
+		if arg == "" || strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+") != "" {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		line += " " + arg
+	}
+	return line
 }
 
 // refuseInput refuses to replace a file that the plan was made from, a program that it runs, or one of others.

@@ -53,7 +53,10 @@ type App struct {
 	// Complete tells that the command is one of those.
 	Complete bool
 	// Tally is what came of a run of several roots.
-	Tally   Tally
+	Tally Tally
+	// Result is the last line that the command prints to stderr, if it is not empty.
+	Result string
+
 	report  *reports.Report // nil if nobody wants one
 	targets []reports.Target
 	planned *planner.Plan // the last plan

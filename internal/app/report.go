@@ -96,7 +96,7 @@ func (a *App) WriteReports(err error) error {
 		switch {
 		case a.Tally.Made:
 			root.Failed = slices.Contains(a.Tally.Missing, dir)
-		case a.report.Command == "plan":
+		case a.report.Command == "plan" || a.report.Command == "validate":
 			root.Failed = len(root.Reasons) > 0
 		default:
 			root.Failed = err != nil && !errors.Is(err, sink.ErrChanged)
@@ -165,7 +165,12 @@ func (a *App) reasons(err error) map[string][]string {
 	for err := range diag.Each(err) {
 		var node *scheduler.NodeError
 		var root *scheduler.RootError
+		var invalid interface{ InRoots() []string }
 		switch {
+		case errors.As(err, &invalid):
+			for _, dir := range invalid.InRoots() {
+				add(dir, err)
+			}
 		case errors.As(err, &node):
 			needed(node.Node.ID, err)
 		case errors.As(err, &root):

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ type RootFlags struct {
 	FoundRoots *roots.Found
 
 	selection roots.Selection
+	// Base is the directory that the places of roots in an output are relative to, "" for that of the arguments.
+	Base string
 }
 
 // RegisterRendering adds the flags of the commands that plan or render several roots.
@@ -63,6 +66,7 @@ func (a *App) Roots(cmd *cobra.Command, args []string) (render.Roots, error) {
 	if len(args) == 1 {
 		base = args[0]
 	}
+	base = cmp.Or(a.Base, base)
 	if !a.Recursive {
 		for _, name := range []string{"leaves", "only", "exclude", "hidden"} {
 			if cmd.Flags().Changed(name) {

@@ -102,6 +102,16 @@ func (r Reporter) Roots(what string, done, all, leftOut int) {
 	fmt.Fprintln(r.W, text)
 }
 
+// Result prints the last line of a command.
+func (r Reporter) Result(text string) {
+	if r.JSON {
+		z := zerolog.New(r.W).With().Timestamp().Logger()
+		z.Info().Msg(text)
+		return
+	}
+	fmt.Fprintln(r.W, text)
+}
+
 // What a message may have: the text of the input in it may be long.
 const (
 	maxMessageLine  = 4 << 10

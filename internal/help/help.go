@@ -20,7 +20,7 @@ type group struct {
 
 // commands are the groups of the commands; what is in none comes last.
 var commands = []group{
-	{"Render", []string{"build", "plan", "apply-render", "graph", "post-render", "bench", "explain"}},
+	{"Render", []string{"build", "plan", "apply-render", "validate", "graph", "post-render", "bench", "explain"}},
 	{"Files", []string{"create", "edit", "convert", "localize", "view", "schema"}},
 	{"Remote sources", []string{"lock", "fetch", "vendor"}},
 	{"Functions and trust", []string{"trust", "catalog", "lint", "executor", "config"}},
@@ -34,6 +34,7 @@ var flags = []group{
 		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "executor", "fn-max-procs", "fn-memory", "fn-timeout", "max-fn-output", "mount", "network", "network-name",
 		"resource-list-version"}},
 	{"Helm charts", []string{"enable-helm", "helm-api-versions", "helm-command", "helm-debug", "helm-kube-version"}},
+	{"Output", []string{"output", "check", "force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan"}},
 	{"Messages", []string{"log-format", "log-level", "quiet", "report"}},
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
@@ -142,6 +144,9 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 		}
 		return err
 	}
+	if isOutput(dir, entries) {
+		return nil
+	}
 	var files []string
 	for _, d := range entries {
 		name := d.Name()
@@ -166,6 +171,15 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 		}
 	}
 	return nil
+}
+
+// isOutput reports whether krmflow has written a directory: then nothing in it is a root.
+func isOutput(dir string, entries []fs.DirEntry) bool {
+	if !slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == manifest.Name }) {
+		return false
+	}
+	data, err := loaders.ReadFile(filepath.Join(dir, manifest.Name), manifest.MaxSize)
+	return err == nil && manifest.Is(string(data))
 }
 
 // found adds a layer, unless it is below another top as well.

@@ -1,4 +1,5 @@
-package output
+// Package names decides which file of an output folder each resource goes to.
+package names
 
 import (
 	"crypto/sha256"
@@ -14,44 +15,53 @@ import (
 )
 
 const (
-	fileExt = ".yaml"
-	// maxFileName is what common file systems allow in one path component.
-	maxFileName = 255
+	ext = ".yaml"
+	// maxName is what common file systems allow in one path component.
+	maxName = 255
 	// maxStem is how much is kept of a name that is longer.
 	maxStem = 200
+	maxPath = 4096 // what systems take
 )
 
-// FileNames returns the file name of each resource of l, in order: the name that kustomize gives it wherever that is one
+// Of returns the file name of each resource of l, in order: the name that kustomize gives it wherever that is one
 // valid path component and unique in the folder, also where upper and lower case are the same. Other names are escaped
 // (%2F), shortened, or told apart by eight digits of the hash of the identity. A name never contains a slash and never
 // starts with a dot. The error names two resources that would still share a file.
-func FileNames(l *krm.List) ([]string, error) {
+func Of(l *krm.List) ([]string, error) { return Layout{}.flat(l) }
+
+// flat returns the names of a folder that has one file per resource.
+func (y Layout) flat(l *krm.List) ([]string, error) {
 	names := make([]string, l.Len())
 	folder := make(map[string]int, l.Len()) // folded name -> how many resources want it
-	prefix := spansNamespaces(l)
+	prefix := y.prefixed(l)
 	for i, r := range l.All() {
-		names[i] = escapeFileName(kustomizeFileName(r.ID(), prefix))
-		folder[foldCase(names[i])]++
+		names[i] = escape(kustomizeName(y.id(r), prefix))
+		folder[FoldCase(names[i])]++
 	}
 	seen := map[krm.ID]int{}
 	for i, r := range l.All() {
-		if folder[foldCase(names[i])] > 1 || len(names[i]) > maxFileName || reservedOnWindows(names[i]) {
+		if folder[FoldCase(names[i])] > 1 || len(names[i]) > maxName || reservedOnWindows(names[i]) {
 			key := r.ID().Key()
-			names[i] = hashedFileName(names[i], identityHash(key, seen[key]))
+			names[i] = hashed(names[i], identityHash(key, seen[key]))
 			seen[key]++
 		}
 	}
 	if len(seen) == 0 {
 		return names, nil
 	}
+	return names, unique(l, names)
+}
+
+// unique returns an error that names two resources of one name.
+func unique(l *krm.List, names []string) error {
 	owner := make(map[string]int, len(names))
 	for i, name := range names {
-		if j, ok := owner[foldCase(name)]; ok {
-			return nil, fmt.Errorf("%s and %s would both be written to %s", l.At(j).ID(), l.At(i).ID(), showPath(name))
+		if j, ok := owner[FoldCase(name)]; ok {
+			return fmt.Errorf("%s and %s would both be written to %s", l.At(j).ID(), l.At(i).ID(), Show(name))
 		}
-		owner[foldCase(name)] = i
+		owner[FoldCase(name)] = i
 	}
-	return names, nil
+	return nil
 }
 
 // spansNamespaces reports whether the objects that have a namespace are in more than one.
@@ -69,8 +79,8 @@ func spansNamespaces(l *krm.List) bool {
 	return false
 }
 
-// kustomizeFileName returns the name that `kustomize build -o dir` uses.
-func kustomizeFileName(id krm.ID, prefix bool) string {
+// kustomizeName returns the name that `kustomize build -o dir` uses.
+func kustomizeName(id krm.ID, prefix bool) string {
 	var b strings.Builder
 	if ns := id.EffectiveNamespace(); prefix && ns != krm.ClusterScope {
 		b.WriteString(ns)
@@ -86,12 +96,12 @@ func kustomizeFileName(id krm.ID, prefix bool) string {
 	}
 	b.WriteByte('_')
 	b.WriteString(id.Name)
-	b.WriteString(fileExt)
+	b.WriteString(ext)
 	return strings.ToLower(b.String())
 }
 
-// escapeFileName replaces what cannot be in a path component by %XX.
-func escapeFileName(name string) string {
+// escape replaces what cannot be in a path component by %XX.
+func escape(name string) string {
 	var escaped []byte // nil while there is nothing to replace
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -110,10 +120,10 @@ func escapeFileName(name string) string {
 	return string(escaped)
 }
 
-// hashedFileName adds hash to the stem of name, which is shortened if it is long. A reserved word ends at the first dot,
+// hashed adds hash to the stem of name, which is shortened if it is long. A reserved word ends at the first dot,
 // so there the hash must come before that.
-func hashedFileName(name, hash string) string {
-	stem := strings.TrimSuffix(name, fileExt)
+func hashed(name, hash string) string {
+	stem := strings.TrimSuffix(name, ext)
 	if len(stem) > maxStem {
 		n := maxStem
 		for !utf8.RuneStart(stem[n]) {
@@ -123,9 +133,9 @@ func hashedFileName(name, hash string) string {
 	}
 	if reservedOnWindows(name) {
 		word, rest, _ := strings.Cut(stem+".", ".")
-		return strings.TrimSuffix(word+"-"+hash+"."+rest, ".") + fileExt
+		return strings.TrimSuffix(word+"-"+hash+"."+rest, ".") + ext
 	}
-	return stem + "-" + hash + fileExt
+	return stem + "-" + hash + ext
 }
 
 // identityHash returns eight digits that depend on the identity alone; nth counts resources of one identity, which a
@@ -153,8 +163,8 @@ func reservedOnWindows(name string) bool {
 	return false
 }
 
-// foldCase maps names that differ only in case to one string.
-func foldCase(s string) string {
+// FoldCase maps names that differ only in case to one string.
+func FoldCase(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
 			return strings.Map(smallestFold, s)
@@ -175,8 +185,8 @@ func smallestFold(r rune) rune {
 	return least
 }
 
-// showPath returns name as messages show it: quoted if it has characters that could be mistaken for something else.
-func showPath(name string) string {
+// Show returns name as messages show it: quoted if it has characters that could be mistaken for something else.
+func Show(name string) string {
 	if q := strconv.Quote(name); q != `"`+name+`"` {
 		return q
 	}

@@ -1,4 +1,4 @@
-package output
+package names
 
 import (
 	"fmt"
@@ -10,11 +10,23 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
+
+func object(apiVersion, kind, ns, name, data string) *krm.Resource {
+	meta := []yaml.Field{{Key: "name", Value: yaml.Str(name)}}
+	if ns != "" {
+		meta = append(meta, yaml.Field{Key: "namespace", Value: yaml.Str(ns)})
+	}
+	return krm.NewResource(yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(apiVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(kind)},
+		yaml.Field{Key: "metadata", Value: yaml.MapOf(meta...)}, yaml.Field{Key: "data", Value: yaml.Str(data)}), nil)
+}
+
+func configMap(name, data string) *krm.Resource { return object("v1", "ConfigMap", "", name, data) }
 
 func fileNames(t *testing.T, rs ...*krm.Resource) []string {
 	t.Helper()
-	names, err := FileNames(krm.NewList(rs...))
+	names, err := Of(krm.NewList(rs...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +135,7 @@ func TestFileNamesProperty(t *testing.T) {
 			}
 			l.Append(object(group+"v1", "K"+text(2), text(2), text(4), ""))
 		}
-		names, err := FileNames(l)
+		names, err := Of(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,15 +143,15 @@ func TestFileNamesProperty(t *testing.T) {
 		count := map[string]int{}
 		prefix := spansNamespaces(l)
 		for _, r := range l.All() {
-			count[foldCase(escapeFileName(kustomizeFileName(r.ID(), prefix)))]++
+			count[FoldCase(escape(kustomizeName(r.ID(), prefix)))]++
 		}
 		for i, name := range names {
-			if !validFileName(name) || filepath.Base(name) != name || len(name) > 255 || !utf8.ValidString(name) || !strings.HasSuffix(name, ".yaml") {
+			if !Valid(name) || filepath.Base(name) != name || len(name) > 255 || !utf8.ValidString(name) || !strings.HasSuffix(name, ".yaml") {
 				t.Fatalf("unsafe name %q", name)
 			}
-			plain := kustomizeFileName(l.At(i).ID(), prefix)
+			plain := kustomizeName(l.At(i).ID(), prefix)
 			safe := len(plain) <= 255 && !strings.ContainsAny(plain, "/\x00") && plain[0] != '.' && !reservedOnWindows(plain)
-			if safe && count[foldCase(plain)] == 1 && name != plain {
+			if safe && count[FoldCase(plain)] == 1 && name != plain {
 				t.Fatalf("%q became %q", plain, name)
 			}
 		}
@@ -152,6 +164,6 @@ func BenchmarkFileNames(b *testing.B) {
 		l.Append(object("apps/v1", "Deployment", fmt.Sprint("ns", i%7), fmt.Sprint("name-", i), ""))
 	}
 	for b.Loop() {
-		FileNames(l)
+		Of(l)
 	}
 }

@@ -1,0 +1,155 @@
+package validation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/validate"
+)
+
+// A Report is what a run has found.
+type Report struct {
+	// Problems are errors and warnings by place, each once.
+	Problems []Problem
+	// Resources and Roots count what was validated.
+	Resources, Roots int
+	// Unknown is how many resources are of kinds that nobody knows, by kind.
+	Unknown map[krm.GVK]int
+}
+
+// A Problem is a finding at the place that causes it.
+type Problem struct {
+	validate.Finding
+	Pos diag.Pos
+	// Kind and Name are those of the resource, in the output.
+	Kind, Name string
+	// Roots are the directories whose output has it, sorted.
+	Roots []string
+}
+
+// End returns what was found in the lists of all roots. The plan is the one that was run.
+func (v *Run) End(plan *planner.Plan) *Report {
+	rep := &Report{Unknown: v.checkCustoms(), Resources: v.resources, Roots: v.roots}
+	if len(v.found) > 0 {
+		rep.Problems = v.problems(plan)
+	}
+	return rep
+}
+
+// problems leads the findings back to their places, and makes those one that have the same text and place.
+func (v *Run) problems(plan *planner.Plan) []Problem {
+	type key struct {
+		at        place
+		kind, msg string
+	}
+	l := newLocator(plan)
+	groups := map[key]*Problem{}
+	slices.SortStableFunc(v.found, func(a, b finding) int { return cmp.Compare(a.root.Dir, b.root.Dir) })
+	for i := range v.found {
+		f := &v.found[i]
+		found := l.locate(f)
+		id := f.r.ID()
+		at := key{found, id.Kind, f.Msg}
+		if found.path == "" {
+			at.msg = id.Name + f.Text()
+		}
+		p := groups[at]
+		if p == nil {
+			p = &Problem{Finding: f.Finding, Pos: found.pos, Kind: id.Kind, Name: id.Name}
+			groups[at] = p
+		}
+		p.Roots = append(p.Roots, f.root.Dir)
+	}
+	problems := make([]Problem, 0, len(groups))
+	for _, p := range groups {
+		p.Roots = sortedUnique(p.Roots)
+		problems = append(problems, *p)
+	}
+	slices.SortFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text(), b.Text()))
+	})
+	return problems
+}
+
+// Diag returns the problem as an error: the place, the kind and name of the resource, the field, and what is wrong.
+func (p *Problem) Diag() *diag.Error {
+	e := &diag.Error{Pos: p.Pos, Field: p.Kind + " " + p.Name, Msg: p.Msg, Hints: slices.Clone(p.Hints), Code: diag.InvalidResource}
+	if field := p.Field(); field != "" {
+		e.Field += ": " + field
+	}
+	if len(p.Roots) > 1 {
+		e.Hint("in %s: %s", diag.Count(len(p.Roots), "root"), someRoots(p.Roots))
+	}
+	return e
+}
+
+func (p *Problem) Error() string { return p.Diag().Error() }
+
+// InRoots returns the directories whose output has the problem.
+func (p *Problem) InRoots() []string { return p.Roots }
+
+// Err returns the problems that are errors as one error, nil if there are none.
+func (r *Report) Err() error {
+	var errs []error
+	for i := range r.Problems {
+		if !r.Problems[i].Warning {
+			errs = append(errs, &r.Problems[i])
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Warnings returns the problems that are none.
+func (r *Report) Warnings() (warnings []planner.Warning) {
+	for i := range r.Problems {
+		if p := &r.Problems[i]; p.Warning {
+			e := p.Diag()
+			warnings = append(warnings, planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+		}
+	}
+	return warnings
+}
+
+// someRoots names a few of many roots.
+func someRoots(roots []string) string {
+	const some = 3
+	if len(roots) <= some {
+		return strings.Join(roots, ", ")
+	}
+	return strings.Join(roots[:some], ", ") + " and " + diag.Count(len(roots)-some, "other")
+}
+
+// Summary returns the result in one line, and a second one with the kinds that nobody knows if there are any. all is how many roots were
+// asked for.
+func (r *Report) Summary(all int) string {
+	unknown, errs := 0, 0
+	for _, n := range r.Unknown {
+		unknown += n
+	}
+	for i := range r.Problems {
+		if !r.Problems[i].Warning {
+			errs++
+		}
+	}
+	roots := diag.Count(r.Roots, "root")
+	if all > r.Roots {
+		roots = fmt.Sprintf("%d of %s", r.Roots, diag.Count(all, "root"))
+	}
+	s := fmt.Sprintf("%s of %s: %s, %s, %d of unknown kinds", diag.Count(r.Resources, "resource"), roots, diag.Count(errs, "error"),
+		diag.Count(len(r.Problems)-errs, "warning"), unknown)
+	if unknown == 0 {
+		return s
+	}
+	var kinds []string
+	for _, g := range slices.SortedFunc(maps.Keys(r.Unknown), func(a, b krm.GVK) int { return cmp.Compare(a.String(), b.String()) }) {
+		kinds = append(kinds, fmt.Sprintf("%s (%d)", g, r.Unknown[g]))
+	}
+	return s + "\n  unknown: " + diag.Some(kinds) + "; --crds DIR names their CustomResourceDefinitions"
+}

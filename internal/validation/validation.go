@@ -1,0 +1,194 @@
+// Package validation validates what a run makes: it collects what package validate finds in the lists of the roots, and leads each finding
+// back to the file and line that cause it.
+package validation
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/validate"
+)
+
+// A Run validates the lists of one run.
+type Run struct {
+	validator *validate.Validator
+	unknown   bool         // kinds that nobody knows are errors
+	given     []yaml.Value // CustomResourceDefinitions besides those in the lists
+
+	mu          sync.Mutex
+	roots       int
+	resources   int
+	definitions map[kind][]defined
+	customs     []custom // of kinds that definitions are needed for
+	found       []finding
+}
+
+// A kind is a group and a kind, which a CustomResourceDefinition is about.
+type kind struct{ group, kind string }
+
+// defined is a CustomResourceDefinition in the list of a root.
+type defined struct {
+	root string
+	crd  yaml.Value
+}
+
+// custom is a resource that is checked when all lists are known.
+type custom struct {
+	root graph.Root
+	r    *krm.Resource
+}
+
+// finding is something wrong with a resource in the list of a root.
+type finding struct {
+	validate.Finding
+	root graph.Root
+	r    *krm.Resource
+}
+
+// minPart is how many resources make it worth while to use another core for them.
+const minPart = 64
+
+// Root validates the list of a root; resources of kinds that Kubernetes does not have wait for [Run.End]. It is safe for concurrent use.
+// The list must not change any more.
+func (v *Run) Root(root graph.Root, list *krm.List) {
+	n := max(1, min(runtime.GOMAXPROCS(0), list.Len()/minPart))
+	var wg sync.WaitGroup
+	for part := range n {
+		check := func() { v.part(root, list, part*list.Len()/n, (part+1)*list.Len()/n) }
+		if part == n-1 {
+			check()
+		} else {
+			wg.Go(check)
+		}
+	}
+	wg.Wait()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.roots++
+	v.resources += list.Len()
+}
+
+// part validates a part of a list.
+func (v *Run) part(root graph.Root, list *krm.List, from, to int) {
+	var found []finding
+	var customs []custom
+	var crds []yaml.Value
+	for i := from; i < to; i++ {
+		r := list.At(i)
+		if validate.IsDefinition(r.Value()) {
+			crds = append(crds, r.Value())
+		}
+		if r.IsLocal() {
+			continue
+		}
+		if !v.validator.Knows(r.ID().GVK) {
+			customs = append(customs, custom{root, r})
+			continue
+		}
+		for _, f := range folded(v.validator.Check(r)) {
+			found = append(found, finding{f, root, r})
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.found = append(v.found, found...)
+	v.customs = append(v.customs, customs...)
+	for _, crd := range crds {
+		v.define(root.Dir, crd)
+	}
+}
+
+// define adds a CustomResourceDefinition of a root, "" for one that is everybody's.
+func (v *Run) define(root string, crd yaml.Value) {
+	group, name := validate.DefinesKind(crd)
+	at := kind{group, name}
+	v.definitions[at] = append(v.definitions[at], defined{root, crd})
+}
+
+// checkCustoms validates the resources that were waiting, and returns how many of each kind nobody knows.
+func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
+	for _, crd := range v.given {
+		v.define("", crd)
+	}
+	unknown = map[krm.GVK]int{}
+	n := max(1, min(runtime.GOMAXPROCS(0), len(v.customs)/minPart))
+	var wg sync.WaitGroup
+	for part := range n {
+		customs := v.customs[part*len(v.customs)/n : (part+1)*len(v.customs)/n]
+		wg.Go(func() {
+			for _, c := range customs {
+				findings, known := v.validator.CheckWith(c.r, v.definitionsOf(c))
+				v.mu.Lock()
+				if !known {
+					unknown[c.r.ID().GVK]++
+					if v.unknown {
+						findings = []validate.Finding{v.validator.Unknown(c.r)}
+					}
+				}
+				for _, f := range folded(findings) {
+					v.found = append(v.found, finding{f, c.root, c.r})
+				}
+				v.mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return unknown
+}
+
+// definitionsOf returns the CustomResourceDefinitions of the kind: those that its own root has, else all others.
+func (v *Run) definitionsOf(c custom) []yaml.Value {
+	g := c.r.ID().GVK
+	var own, others []yaml.Value
+	for _, d := range v.definitions[kind{g.Group, g.Kind}] {
+		if d.root == c.root.Dir {
+			own = append(own, d.crd)
+		} else if !slices.ContainsFunc(others, d.crd.Same) {
+			others = append(others, d.crd)
+		}
+	}
+	if own != nil {
+		return own
+	}
+	return others
+}
+
+// maxAlike is how many unknown fields of one name an object may have that are told one by one.
+const maxAlike = 3
+
+// folded returns findings about an object without those of very many unknown fields that have one name: a release that is too old for a field
+// of CustomResourceDefinitions does not know it in any of a hundred places.
+func folded(findings []validate.Finding) []validate.Finding {
+	if len(findings) <= maxAlike {
+		return findings
+	}
+	count := map[any]int{}
+	last := func(f *validate.Finding) any {
+		if f.Code != validate.UnknownField || len(f.Path) == 0 {
+			return nil
+		}
+		return f.Path[len(f.Path)-1]
+	}
+	for i := range findings {
+		count[last(&findings[i])]++
+	}
+	var kept []validate.Finding
+	told := map[any]bool{}
+	for _, f := range findings {
+		name := last(&f)
+		if name == nil || count[name] <= maxAlike {
+			kept = append(kept, f)
+		} else if !told[name] {
+			told[name] = true
+			f.Hints = append(f.Hints, fmt.Sprintf("and so in %s of it", diag.Count(count[name]-1, "other place")))
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}

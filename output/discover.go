@@ -1,0 +1,95 @@
+package output
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/output/names"
+)
+
+// A found is what [discover] has seen.
+type found struct {
+	*manifest.Manifest
+	bad     string // the manifest that an error is about, "" if it is about something else
+	entries map[string][]fs.DirEntry
+	known   map[string]bool // folders to look into
+	all     bool            // to look into every folder
+}
+
+// discover reads the manifests of an output folder. Without one of the whole folder it looks into known folders alone, so that a folder that has
+// nothing to do with krmflow is not searched. A folder with a manifest of a whole output is one of its own.
+func discover(out *os.Root, known map[string]bool) (*found, error) {
+	f := &found{Manifest: manifest.New(), entries: map[string][]fs.DirEntry{}, known: known}
+	return f, f.look(out, ".")
+}
+
+func (f *found) look(out *os.Root, dir string) error {
+	d, err := openFolder(out, dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", names.Show(dir), withoutPath(err))
+	}
+	defer d.close()
+	entries, err := d.entries()
+	if err != nil {
+		return fmt.Errorf("%s: %w", names.Show(dir), withoutPath(err))
+	}
+	for _, e := range entries {
+		if e.Name() != manifest.Name {
+			continue
+		}
+		text, err := d.readWhole(manifest.Name, nil, manifest.MaxSize)
+		if dir != "." && err == nil && manifest.IsTop(string(text)) {
+			return nil
+		}
+		if err == nil {
+			err = f.Read(dir, string(text))
+		}
+		if err != nil {
+			f.bad = path.Join(dir, manifest.Name)
+			return err
+		}
+		if dir == "." && manifest.IsOld(string(text)) {
+			for lead := range f.Folders() {
+				f.known[lead] = true
+			}
+		} else if dir == "." {
+			f.all = true
+		}
+	}
+	f.entries[dir] = entries
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if !e.IsDir() || !f.all && !f.known[name] || dir == "." && (e.Name() == journalName || isStageName(e.Name(), "") || e.Name() == ".git") {
+			continue
+		}
+		if err := f.look(out, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list returns the entries of a folder, from what was seen if they were.
+func (f *found) list(out *os.Root, dir string) ([]fs.DirEntry, error) {
+	if f != nil && f.entries[dir] != nil {
+		return f.entries[dir], nil
+	}
+	return listFolder(out, dir)
+}
+
+// refuse returns err of discover as the reason to refuse the folder that messages call dir.
+func (f *found) refuse(dir string, err error) error {
+	if f.bad != "" {
+		return badManifest(path.Join(dir, f.bad), err)
+	}
+	return &RefusedError{Path: dir, Reason: withoutPath(err).Error()}
+}
+
+// badManifest refuses a folder with a manifest that cannot be read: nobody knows then which files are krmflow's.
+func badManifest(file string, err error) error {
+	return &RefusedError{Path: file, Reason: fmt.Sprintf("bad manifest: %v", withoutPath(err)),
+		Hint: "it tells which files krmflow wrote: restore it; or remove it, and krmflow takes over the files that are what it would write"}
+}

@@ -1,0 +1,277 @@
+// Package manifest is about the files in which an output folder lists what krmflow wrote to it: one for each root, in the folder of the
+// root, so that changes of two roots are never changes of one file.
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+const (
+	// Name has no ending that tools which apply whole folders would take for an object.
+	Name = Reserved + "manifest"
+	// Reserved begins every name that krmflow uses for itself; no file of a render starts with a dot.
+	Reserved = ".krmflow-"
+	// MaxSize is how many bytes a manifest may have, room for a quarter of a million files.
+	MaxSize = 32 << 20
+
+	header    = "krmflow-manifest 2"
+	oldHeader = "krmflow-manifest 1" // of one that lists all roots
+	// maxFolders is how many folders may lead to the folders with files, counted for each of these, and maxPath how long a path may be: what
+	// systems take.
+	maxFolders = 1 << 17
+	maxPath    = 4096
+)
+
+// A Manifest is all that the manifests of an output folder say.
+type Manifest struct {
+	// Base is the directory whose roots the folder has: slash-separated and relative to the folder. It is "" if that is not known.
+	Base string
+	// Roots are the folders of roots that have files. They may lie inside one another; "." is the output folder itself.
+	Roots map[string]bool
+	// Files are the records by folder and name. The folder of a root is one of them, and so may be folders in it.
+	Files map[string]map[string]Record
+	// Torn has the roots whose manifest is not as krmflow wrote it: two versions of it were merged, or it has the marks of a conflict.
+	Torn map[string]bool
+
+	also    map[string][]Record // more records of a path, if versions of a manifest were merged: each was krmflow's
+	texts   map[string]string   // of the manifests by folder, as they were read
+	folders int                 // that lead to Files, counted for each of these
+}
+
+// A Record stands for the content of a file.
+type Record struct {
+	Sum krm.Digest
+	// Secret is true for a file with a Secret: Sum is that of the path and the content then, so that it is in no list of
+	// digests. It still lets one test a guess: manifests with such records are for their owner alone, as these files are.
+	Secret bool
+}
+
+// RecordOf returns the Record of a file at path, relative to the output folder.
+func RecordOf(path string, data []byte, secret bool) Record {
+	if !secret {
+		return Record{Sum: krm.DigestOf(data)}
+	}
+	h := sha256.New()
+	io.WriteString(h, path+"\x00")
+	h.Write(data)
+	return Record{krm.Digest(h.Sum(nil)), true}
+}
+
+// New returns an empty Manifest.
+func New() *Manifest {
+	return &Manifest{Roots: map[string]bool{}, Files: map[string]map[string]Record{}, Torn: map[string]bool{}, also: map[string][]Record{}, texts: map[string]string{}}
+}
+
+// maxVersions is how many records a file may have.
+const maxVersions = 64
+
+// add adds the record of a file of a root. A file may have several: they are the versions that were merged.
+func (m *Manifest) add(root, file string, rec Record) error {
+	m.Roots[root] = true
+	dir, name := Split(path.Join(root, file))
+	files := m.Files[dir]
+	if files == nil {
+		files = map[string]Record{}
+		m.Files[dir] = files
+		if m.folders += 1 + strings.Count(dir, "/"); m.folders > maxFolders {
+			return errors.New("too many folders")
+		}
+	}
+	was, twice := files[name]
+	if !twice {
+		files[name] = rec
+		return nil
+	}
+	at := path.Join(dir, name)
+	if more := m.also[at]; was != rec && !slices.Contains(more, rec) {
+		if m.also[at] = append(more, rec); len(more) == maxVersions {
+			return errors.New("too many versions of a file")
+		}
+	}
+	return nil
+}
+
+// Is reports whether rec is a record of a file.
+func (m *Manifest) Is(dir, name string, rec Record) bool {
+	was, ok := m.Files[dir][name]
+	return ok && (was == rec || len(m.also) > 0 && slices.Contains(m.also[path.Join(dir, name)], rec))
+}
+
+// Written reports whether data is what krmflow wrote to a file. So is a text with the marks of a conflict if each version in it is.
+func (m *Manifest) Written(dir, name string, data []byte) bool {
+	if was, ok := m.Files[dir][name]; !ok {
+		return false
+	} else if file := path.Join(dir, name); RecordOf(file, data, was.Secret) == was || slices.ContainsFunc(m.also[file], func(rec Record) bool { return RecordOf(file, data, rec.Secret) == rec }) {
+		return true
+	}
+	ours, theirs, ok := versions(data)
+	return ok && m.Written(dir, name, ours) && m.Written(dir, name, theirs)
+}
+
+// Lists reports whether m has a file at path.
+func (m *Manifest) Lists(file string) bool {
+	dir, name := Split(file)
+	_, ok := m.Files[dir][name]
+	return ok
+}
+
+// Owner returns the root that a folder belongs to, the innermost one that holds it, and whether there is one.
+func (m *Manifest) Owner(dir string) (string, bool) {
+	for ; ; dir, _ = Split(dir) {
+		if m.Roots[dir] || dir == "." {
+			return dir, m.Roots[dir]
+		}
+	}
+}
+
+// Keep takes a root with its files and their records from old.
+func (m *Manifest) Keep(old *Manifest, root string) {
+	m.Roots[root] = true
+	for _, dir := range old.Of(root) {
+		m.Files[dir] = old.Files[dir]
+		if len(old.also) == 0 {
+			continue
+		}
+		for name := range old.Files[dir] {
+			if more := old.also[path.Join(dir, name)]; more != nil {
+				m.also[path.Join(dir, name)] = more
+			}
+		}
+	}
+}
+
+// Of returns the folders with files of a root, sorted.
+func (m *Manifest) Of(root string) []string {
+	var dirs []string
+	for dir := range m.Files {
+		if owner, ok := m.Owner(dir); ok && owner == root {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// Text returns the manifest in a folder as it was read, "" if there was none.
+func (m *Manifest) Text(dir string) string { return m.texts[dir] }
+
+// Folders returns every folder that holds files of m or leads to one, without the output folder itself.
+func (m *Manifest) Folders() map[string]bool {
+	dirs := make(map[string]bool, len(m.Files))
+	for dir := range m.Files { // that of a root leads to those in it
+		for ; dir != "." && !dirs[dir]; dir, _ = Split(dir) {
+			dirs[dir] = true
+		}
+	}
+	return dirs
+}
+
+// Conflict returns the path of a folder of m that is also the path of one of its files, "" if there is none.
+func (m *Manifest) Conflict() string {
+	for dir := range m.Folders() {
+		if m.Lists(dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// Encode returns the manifests of m by folder. That of the output folder itself is always there.
+//
+// The digest of a file has a line of its own: so the names, which stay, are between what two branches change, and git merges it.
+func (m *Manifest) Encode() map[string]string {
+	texts := map[string]string{}
+	var b []byte
+	for root, files := range m.byRoot() {
+		b = m.appendTo(m.appendBase(append(b[:0], header+"\n"...), root), root, files)
+		texts[root] = string(b)
+	}
+	return texts
+}
+
+// Together returns the manifests of all roots in one text that [Manifest.Read] takes for that of the output folder.
+func (m *Manifest) Together() string {
+	b := m.appendBase([]byte(header+"\n"), ".")
+	files := m.byRoot()
+	for _, root := range slices.Sorted(maps.Keys(files)) {
+		b = append(strconv.AppendQuote(append(b, "root "...), root), '\n')
+		b = m.appendTo(b, root, files[root])
+	}
+	return string(b)
+}
+
+// byRoot returns the paths of the files of each root, sorted; "." is always there.
+func (m *Manifest) byRoot() map[string][]string {
+	roots := map[string][]string{".": nil}
+	for dir, files := range m.Files {
+		root, _ := m.Owner(dir)
+		for name := range files {
+			roots[root] = append(roots[root], path.Join(dir, name))
+		}
+	}
+	for _, files := range roots {
+		slices.Sort(files)
+	}
+	return roots
+}
+
+func (m *Manifest) appendBase(b []byte, root string) []byte {
+	if root != "." || m.Base == "" {
+		return b
+	}
+	return append(strconv.AppendQuote(append(b, "base "...), m.Base), '\n')
+}
+
+func (m *Manifest) appendTo(b []byte, root string, files []string) []byte {
+	for _, file := range files {
+		b = append(strconv.AppendQuote(b, strings.TrimPrefix(file, root+"/")), '\n')
+		dir, name := Split(file)
+		b = appendRecord(b, m.Files[dir][name])
+		for _, rec := range m.also[file] {
+			b = appendRecord(b, rec)
+		}
+	}
+	return b
+}
+
+func appendRecord(b []byte, rec Record) []byte {
+	b = append(b, ' ')
+	if rec.Secret {
+		b = append(b, "secret "...)
+	}
+	return append(hex.AppendEncode(b, rec.Sum[:]), '\n')
+}
+
+// Secret returns the roots with files that have Secrets: their manifests are for their owner alone.
+func (m *Manifest) Secret() map[string]bool {
+	roots := map[string]bool{}
+	for dir, files := range m.Files {
+		for _, rec := range files {
+			if rec.Secret {
+				root, _ := m.Owner(dir)
+				roots[root] = true
+				break
+			}
+		}
+	}
+	return roots
+}
+
+// Split returns the folder and the last element of a clean, relative path.
+func Split(file string) (dir, name string) {
+	i := strings.LastIndexByte(file, '/')
+	if i < 0 {
+		return ".", file
+	}
+	return file[:i], file[i+1:]
+}

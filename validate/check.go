@@ -1,0 +1,247 @@
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/validate/internal/openapi"
+)
+
+// maxFindings is how many findings an object can have.
+const maxFindings = 100
+
+// A checker compares one object with schemas.
+type checker struct {
+	release  *release
+	path     []step
+	findings []Finding
+	secret   bool // no value may be shown
+	status   bool // within the status, which is not what is applied: nothing must be there
+	sealed   bool // by SOPS: what is encrypted is not what is applied
+	limits   bool // only limits of values count, not which fields there are: below anyOf and its like
+}
+
+// A step is a part of a path: the key of a field, or the index of an item if key is empty and index is not negative.
+type step struct {
+	key   string
+	index int
+}
+
+func (c *checker) key(key string) { c.path = append(c.path, step{key, -1}) }
+func (c *checker) index(i int)    { c.path = append(c.path, step{"", i}) }
+func (c *checker) up()            { c.path = c.path[:len(c.path)-1] }
+
+// found adds a finding about v at the path where the checker is.
+func (c *checker) found(code Code, v yaml.Value, format string, args ...any) *Finding {
+	f := Finding{Code: code, Path: make([]any, len(c.path)), Msg: fmt.Sprintf(format, args...), Value: v}
+	for i, s := range c.path {
+		if s.index < 0 {
+			f.Path[i] = s.key
+		} else {
+			f.Path[i] = s.index
+		}
+	}
+	if len(c.findings) == maxFindings {
+		return &f
+	}
+	c.findings = append(c.findings, f)
+	return &c.findings[len(c.findings)-1]
+}
+
+// check compares v with s. A null is what is not there.
+func (c *checker) check(s *schema, v yaml.Value) {
+	if v.IsNull() {
+		return
+	}
+	if c.sealed && strings.HasPrefix(v.Text(), "ENC[") {
+		return
+	}
+	n, ok := len(c.findings), true
+	switch s.what {
+	case openapi.Object:
+		c.object(s, v)
+	case openapi.Map:
+		c.mapping(s, v)
+	case openapi.List:
+		c.list(s, v)
+	case openapi.Any:
+	default:
+		ok = c.scalar(s, v)
+	}
+	if ok && s.rules != nil {
+		c.rules(s.rules, v)
+	}
+	if len(c.findings) > n && v.Type() == yaml.String && hasVariable(v.Text()) {
+		for i := range c.findings[n:] {
+			f := &c.findings[n+i]
+			f.Warning, f.Hints = true, []string{"it holds a variable that something else has to replace before this is applied, as Flux does"}
+		}
+	}
+}
+
+// hasVariable reports whether text holds a variable in braces.
+func hasVariable(text string) bool {
+	_, after, ok := strings.Cut(text, "${")
+	return ok && strings.Contains(after, "}")
+}
+
+func (c *checker) object(s *schema, v yaml.Value) {
+	if v.Type() != yaml.Map {
+		c.wrongType("a mapping", v)
+		return
+	}
+	for _, f := range v.Fields() {
+		p := s.fields[f.Key]
+		if p == nil {
+			p = s.elem
+		}
+		if p == nil {
+			if !s.open && !c.limits && !(c.sealed && len(c.path) == 0 && f.Key == "sops") {
+				c.unknownField(s, f)
+			}
+			continue
+		}
+		c.key(f.Key)
+		top := len(c.path) == 1 && f.Key == "status"
+		c.status = c.status || top
+		c.check(c.release.of(p), f.Value)
+		c.status = c.status && !top
+		c.up()
+	}
+	if c.status {
+		return
+	}
+	for _, name := range s.required {
+		if v.Get(name).IsNull() {
+			c.found(MissingField, yaml.Value{}, "the required field %q is missing", name)
+		}
+	}
+}
+
+func (c *checker) unknownField(s *schema, f yaml.Field) {
+	c.key(f.Key)
+	defer c.up()
+	found := c.found(UnknownField, f.Value, "there is no such field")
+	switch from, to := presence(s.node, f.Key); {
+	case s.node == 0 || from == 0:
+		found.Hints = diag.DidYouMean(f.Key, slices.Sorted(maps.Keys(s.fields)))
+	case from > c.release.minor:
+		found.Hints = []string{fmt.Sprintf("Kubernetes has it since 1.%d; this is checked for 1.%d", from, c.release.minor)}
+	case to < c.release.minor:
+		found.Hints = []string{fmt.Sprintf("Kubernetes had it until 1.%d; this is checked for 1.%d", to, c.release.minor)}
+	}
+}
+
+func (c *checker) mapping(s *schema, v yaml.Value) {
+	if v.Type() != yaml.Map {
+		c.wrongType("a mapping", v)
+		return
+	}
+	values := c.release.of(s.elem)
+	for _, f := range v.Fields() {
+		c.key(f.Key)
+		c.check(values, f.Value)
+		c.up()
+	}
+}
+
+func (c *checker) list(s *schema, v yaml.Value) {
+	if v.Type() != yaml.Seq {
+		c.wrongType("a list", v)
+		return
+	}
+	if s.elem == nil {
+		return
+	}
+	items := c.release.of(s.elem)
+	for i, item := range v.Items() {
+		c.index(i)
+		c.check(items, item)
+		c.up()
+	}
+	if len(s.keys) > 0 && v.Len() > 1 && !c.status {
+		c.unique(s, v)
+	}
+}
+
+// unique looks for items that have the keys of another one.
+func (c *checker) unique(s *schema, v yaml.Value) {
+	var few [16]string
+	keys := few[:0]
+	for _, item := range v.Items() {
+		keys = append(keys, itemKey(s, item))
+	}
+	if v.Len() <= len(few) {
+		for i, key := range keys {
+			if first := slices.Index(keys[:i], key); key != "" && first >= 0 {
+				c.duplicate(s, i, first, v.Items()[i])
+			}
+		}
+		return
+	}
+	seen := make(map[string]int, len(keys))
+	for i, key := range keys {
+		if first, ok := seen[key]; ok && key != "" {
+			c.duplicate(s, i, first, v.Items()[i])
+		} else {
+			seen[key] = i
+		}
+	}
+}
+
+func (c *checker) duplicate(s *schema, i, first int, item yaml.Value) {
+	var what []string
+	for _, key := range s.keys {
+		if v := item.Get(key); !v.IsNull() && !c.secret {
+			what = append(what, key+" "+c.show(v))
+		}
+	}
+	of := c.path[len(c.path)-1].key
+	c.index(i)
+	defer c.up()
+	f := c.found(DuplicateKey, item, "item %d of the list has the same %s", first, strings.Join(what, " and "))
+	if s.node != 0 && !(slices.Contains(refused, of) || of == "ports" && len(c.path) == 3) {
+		f.Warning = true
+		f.Hints = []string{"server-side apply refuses that, and client-side apply may lose one of them"}
+	}
+}
+
+// refused are the lists of Kubernetes' own kinds in which API servers accept no two items with the same key. Of others, only who
+// applies them server-side is told.
+var refused = []string{"containers", "initContainers", "ephemeralContainers", "volumes", "volumeMounts", "volumeDevices", "webhooks", "topologySpreadConstraints", "versions"}
+
+// itemKey returns what tells an item apart, "" if it lacks that.
+func itemKey(s *schema, item yaml.Value) string {
+	if len(s.keys) == 1 {
+		return item.Get(s.keys[0]).Text()
+	}
+	var b strings.Builder
+	any := false
+	for _, key := range s.keys {
+		v := item.Get(key)
+		text := v.Text()
+		any = any || text != ""
+		if text == "" && key == "protocol" {
+			text = "TCP"
+		}
+		b.WriteString(strconv.Quote(text))
+	}
+	if !any {
+		return ""
+	}
+	return b.String()
+}
+
+// wrongType adds a finding about a value that is not what it has to be.
+func (c *checker) wrongType(want string, v yaml.Value) *Finding {
+	found := v.Type().Article()
+	if v.IsScalar() && !c.secret {
+		found = "the " + v.Type().String() + " " + c.show(v)
+	}
+	return c.found(WrongType, v, "must be %s, not %s", want, found)
+}

@@ -1,0 +1,104 @@
+package validate
+
+import (
+	"sync"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/validate/internal/openapi"
+)
+
+// A Validator checks objects for one version of Kubernetes. It may be used by several goroutines.
+type Validator struct {
+	release *release
+
+	mu          sync.Mutex
+	definitions map[yaml.Value]map[krm.GVK]*property // by the spec of the CustomResourceDefinition, nil until it is needed
+}
+
+// New returns a Validator for a minor version of Kubernetes: see [ParseVersion].
+func New(minor int) *Validator {
+	return &Validator{release: &release{minor: minor, schemas: map[openapi.Node]*schema{}}, definitions: map[yaml.Value]map[krm.GVK]*property{}}
+}
+
+// Knows reports whether Kubernetes itself has, or had, objects of this kind, or has others in its group.
+func (v *Validator) Knows(g krm.GVK) bool {
+	_, ok := openapi.Lookup(g.Group, g.Version, g.Kind)
+	return ok || isOwnGroup(g.Group)
+}
+
+var ownGroups = sync.OnceValue(func() map[string]bool {
+	groups := map[string]bool{}
+	for k := range openapi.Kinds() {
+		groups[k.Group] = true
+	}
+	return groups
+})
+
+func isOwnGroup(group string) bool { return ownGroups()[group] }
+
+// Check returns what is wrong with an object of a kind that v [Validator.Knows].
+func (v *Validator) Check(r *krm.Resource) []Finding {
+	g := r.ID().GVK
+	c := v.checker(r)
+	k, ok := openapi.Lookup(g.Group, g.Version, g.Kind)
+	if !ok {
+		c.noSuchKind(g)
+		return c.findings
+	}
+	c.served(k)
+	if k.From <= v.release.minor && v.release.minor <= k.To {
+		c.check(v.release.schema(k.Node), r.Value())
+	}
+	return c.findings
+}
+
+func (v *Validator) checker(r *krm.Resource) *checker {
+	g := r.ID().GVK
+	return &checker{release: v.release, secret: g.Kind == "Secret" && g.Group == "", sealed: r.Value().At("sops", "mac").Exists()}
+}
+
+// CheckWith returns what is wrong with an object by the CustomResourceDefinitions of its kind, and false if none of definitions is one.
+// If several are, the object is right if one of them takes it.
+func (v *Validator) CheckWith(r *krm.Resource, definitions []yaml.Value) (findings []Finding, known bool) {
+	for _, d := range definitions {
+		p := v.definition(d)[r.ID().GVK]
+		if p == nil {
+			continue
+		}
+		c := v.checker(r)
+		c.check(v.release.of(p), r.Value())
+		if !known || len(c.findings) < len(findings) {
+			findings = c.findings
+		}
+		known = true
+		if len(findings) == 0 {
+			break
+		}
+	}
+	return findings, known
+}
+
+// definition returns the schemas of a CustomResourceDefinition, which are made once.
+func (v *Validator) definition(crd yaml.Value) map[krm.GVK]*property {
+	spec := crd.Get("spec")
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	found, ok := v.definitions[spec]
+	if !ok {
+		found = definition(crd)
+		v.definitions[spec] = found
+	}
+	return found
+}
+
+// DefinesKind returns the group and kind that a CustomResourceDefinition is about.
+func DefinesKind(crd yaml.Value) (group, kind string) {
+	return crd.At("spec", "group").Text(), crd.At("spec", "names", "kind").Text()
+}
+
+// Unknown returns the finding that nobody knows the kind of an object.
+func (v *Validator) Unknown(r *krm.Resource) Finding {
+	return Finding{Code: UnknownKind, Path: []any{"kind"}, Msg: "nobody knows the kind " + r.ID().GVK.String(), Value: r.Value().Get("kind"),
+		Hints: []string{"--crds DIR names CustomResourceDefinitions that are not rendered"}}
+}
