@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
@@ -34,7 +35,7 @@ func excerpt(text string, e *diag.Error, code diag.Code) []string {
 // hasCredentials reports whether messages must not show a word of line as it is.
 func hasCredentials(line string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\"'`,[]{}", r) }), func(word string) bool {
-		return diag.Redact(word) != word
+		return strings.ContainsAny(word, "@=") && diag.Redact(word) != word
 	})
 }
 
@@ -52,7 +53,7 @@ func lineOf(text string, n int) (line string, ok bool) {
 // marked returns which part of line an error is about: what its message quotes, else what its field names, else all but the blanks around; found is false
 // in that case.
 func marked(line string, e *diag.Error) (from, to int, found bool) {
-	for _, m := range quoted.FindAllStringSubmatch(e.Msg, -1) {
+	for _, m := range quoted().FindAllStringSubmatch(e.Msg, -1) {
 		if i := indexWord(line, m[1]); i >= 0 {
 			return i, i + len(m[1]), true
 		}
@@ -75,8 +76,8 @@ func marked(line string, e *diag.Error) (from, to int, found bool) {
 	return from, max(from, len(strings.TrimRight(line, " \t"))), found
 }
 
-// quoted matches what a message quotes.
-var quoted = regexp.MustCompile(`"([^"\\]+)"`)
+// quoted matches what a message quotes. It is made when there is a message.
+var quoted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"([^"\\]+)"`) })
 
 // indexWord returns where word is in line, and neither begins nor ends within another word; -1 if nowhere.
 func indexWord(line, word string) int {

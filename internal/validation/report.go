@@ -111,7 +111,7 @@ func (r *Report) Warnings() (warnings []planner.Warning) {
 	for i := range r.Problems {
 		if p := &r.Problems[i]; p.Warning {
 			e := p.Diag()
-			warnings = append(warnings, planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+			warnings = append(warnings, planner.WarningOf(e))
 		}
 	}
 	return warnings
