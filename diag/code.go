@@ -30,7 +30,7 @@ func (e *Error) With(c Code) *Error {
 }
 
 // CodeOf returns the kind of err: that of the innermost error in it which has one, "" if none has. Of errors that it joins the first one counts.
-// Types of errors say which kind they are by a method Kind.
+// Types of errors say which kind they are by a method Kind, or by their method Diag: see [AsError].
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -47,8 +47,11 @@ func CodeOf(err error) Code {
 			}
 		}
 	}
-	if e, ok := err.(interface{ Kind() Code }); ok {
+	switch e := err.(type) {
+	case interface{ Kind() Code }:
 		return e.Kind()
+	case interface{ Diag() *Error }:
+		return e.Diag().Code
 	}
 	return ""
 }

@@ -32,8 +32,12 @@ func excerpt(text string, e *diag.Error, code diag.Code) []string {
 	return []string{number + before + mark + after, strings.Repeat(" ", len(number)-2) + "| " + blank(before) + carets}
 }
 
-// hasCredentials reports whether messages must not show a word of line as it is.
+// hasCredentials reports whether a line names something secret, or messages must not show a word of it as it is.
 func hasCredentials(line string) bool {
+	lower := strings.ToLower(line)
+	if slices.ContainsFunc([]string{"password", "passwd", "token", "secret", "credential", "apikey"}, func(word string) bool { return strings.Contains(lower, word) }) {
+		return true
+	}
 	return slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\"'`,[]{}", r) }), func(word string) bool {
 		return strings.ContainsAny(word, "@=") && diag.Redact(word) != word
 	})

@@ -26,6 +26,7 @@ func TestExcerpt(t *testing.T) {
 			[]string{"    2 | …" + long[:47] + " bad " + long[:47] + "…", "      | " + strings.Repeat(" ", 49) + "^^^"}},
 		// Nothing that may be a password, that the message has already, or that is the beginning of all that is meant.
 		{"- https://me:secret@host/x", "resources[0]", "bad", diag.BadReference, nil},
+		{"spec: {token: hunter2, nam: x}", "spec.nam", `unknown field "nam"`, diag.UnknownField, nil},
 		{"name", "", `"name" is bad`, diag.BadValue, nil},
 		{"apiVersion: v1", "", "the Service is bad", diag.SameID, nil},
 	} {
