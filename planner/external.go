@@ -207,7 +207,9 @@ func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document
 	}
 	lists, changed, failed, err := eval.Fold(s.c.ctx, g, func(n *graph.Node) diag.Warn {
 		s.progress(n.Origin)
-		return func(code diag.Code, format string, args ...any) { s.Warnings.Add(n.Origin.Warning(code, format, args...)) }
+		return func(code diag.Code, format string, args ...any) {
+			s.Warnings.Add(n.Origin.Warning(code, format, args...))
+		}
 	})
 	if err != nil {
 		s.ErrorAt(failed.Origin.Source, failed.Origin.Path, err)
