@@ -370,10 +370,19 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 	}
 	command := strings.TrimPrefix(o.opts.Command+" ", " ")
 	refused.Hint = "to remove their files: " + command + "--prune"
-	if !moved {
+	switch {
+	case !moved:
 		refused.Hint += "\nto keep them as they are: " + command + "--only-these"
+	case within(o.old.Base, o.from):
+		refused.Hint = "to keep those that this run does not render: " + command + "--only-these\n" + refused.Hint
 	}
 	return refused
+}
+
+// within reports whether a slash-separated path is that of a directory, or leads into it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(filepath.FromSlash(dir), filepath.FromSlash(path))
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // dropped returns the roots of the folder that are not in the run, sorted.
