@@ -9,7 +9,7 @@ import (
 func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
-			return UsageError(diag.Errorf(diag.Pos{}, "", "%s needs %s", cmd.CommandPath(), what))
+			return UsageError(diag.Arguments.Errorf("%s needs %s", cmd.CommandPath(), what))
 		}
 		return AtMost(n)(cmd, args)
 	}
@@ -22,13 +22,13 @@ func AtMost(n int) cobra.PositionalArgs {
 			return nil
 		}
 		if n == 0 {
-			e := diag.Errorf(diag.Pos{}, "", "%s takes no arguments, not %q", cmd.Name(), args[0])
+			e := diag.Errorf(diag.Pos{}, "", "%s takes no arguments, not %q", cmd.Name(), args[0]).With(diag.Arguments)
 			if cmd.Flags().Lookup("directory") != nil {
 				e.Hint("for another directory add -C %s", diag.ShellWord(args[0]))
 			}
 			return UsageError(e)
 		}
-		e := diag.Errorf(diag.Pos{}, "", "%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n])
+		e := diag.Errorf(diag.Pos{}, "", "%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]).With(diag.Arguments)
 		if cmd.Name() == "build" {
 			e.Hint("plan and apply-render take several directories")
 		}
