@@ -49,7 +49,10 @@ func (e *NotFoundError) Hints() []string {
 		return []string{"paths are relative to the directory of the file that has them"}
 	}
 	slices.Sort(names)
-	return []string{fmt.Sprintf("in %q there are: %s", diag.Redact(filepath.Dir(e.Path)), diag.Some(names))}
+	if dir := filepath.Dir(e.Path); dir != "." { // which is the directory of the file that has the path, and not that of the reader
+		return []string{fmt.Sprintf("in %q there are: %s", diag.Redact(dir), diag.Some(names))}
+	}
+	return []string{"there are: " + diag.Some(names)}
 }
 
 // otherWay returns the path with one more .. in front, if that exists.
@@ -89,6 +92,26 @@ func (e *NotFoundError) siblings() (names []string) {
 	return names
 }
 
+// Below returns the paths of directories at most two levels below d, as messages show them, that have a file of one of the names. It is for hints:
+// what cannot be read, or was fetched, has none.
+func (d *Dir) Below(names []string) (found []string) {
+	if d.tree != nil {
+		return nil
+	}
+	for _, levels := range [...]string{"*", "*/*"} {
+		dirs, _ := fs.Glob(os.DirFS(d.Real), levels)
+		for _, dir := range dirs[:min(len(dirs), 1000)] {
+			if slices.ContainsFunc(names, func(name string) bool {
+				_, err := os.Lstat(filepath.Join(d.Real, dir, name))
+				return err == nil
+			}) {
+				found = append(found, diag.Redact(filepath.Join(d.Name, dir)))
+			}
+		}
+	}
+	return found
+}
+
 // A RestrictedError says that a file lies outside the directory that its layer may read.
 type RestrictedError struct {
 	Path, Target, Root string
@@ -110,5 +133,5 @@ func (e *RestrictedError) Hints() []string {
 }
 
 func notDir(path string) error {
-	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).With(diag.NotAFile).Hint("name the directory that has the kustomization file")
+	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).With(diag.NotAFile).Hint("name its directory: %s", diag.ShellWord(diag.Redact(filepath.Dir(path))))
 }

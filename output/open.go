@@ -45,6 +45,11 @@ func (o *Dir) refuse(format string, args ...any) error {
 	return &RefusedError{Path: o.dir, Reason: fmt.Sprintf(format, args...)}
 }
 
+// refuseInput refuses a folder in which files of the output would stand among what they are made of.
+func (o *Dir) refuseInput(format, in string) error {
+	return &RefusedError{Path: o.dir, Reason: fmt.Sprintf(format, names.Show(in)), Hint: "choose a folder of its own for the output, for instance out/"}
+}
+
 func (o *Dir) open() error {
 	if err := o.checkPlace(); err != nil {
 		return err
@@ -122,9 +127,9 @@ func (o *Dir) checkInput(in string) error {
 	case real == o.path, inErr == nil && outErr == nil && os.SameFile(inInfo, outInfo):
 		return o.refuse("is the input folder %s", names.Show(in))
 	case diag.Within(real, o.path) && inErr == nil && !inInfo.IsDir():
-		return o.refuse("holds the input %s", names.Show(in))
+		return o.refuseInput("holds the input %s", in)
 	case diag.Within(real, o.path):
-		return o.refuse("holds the input folder %s", names.Show(in))
+		return o.refuseInput("holds the input folder %s", in)
 	}
 	return nil
 }
@@ -370,10 +375,19 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 	}
 	command := strings.TrimPrefix(o.opts.Command+" ", " ")
 	refused.Hint = "to remove their files: " + command + "--prune"
-	if !moved {
+	switch {
+	case !moved:
 		refused.Hint += "\nto keep them as they are: " + command + "--only-these"
+	case within(o.old.Base, o.from):
+		refused.Hint = "to keep those that this run does not render: " + command + "--only-these\n" + refused.Hint
 	}
 	return refused
+}
+
+// within reports whether a slash-separated path is that of a directory, or leads into it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(filepath.FromSlash(dir), filepath.FromSlash(path))
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // dropped returns the roots of the folder that are not in the run, sorted.

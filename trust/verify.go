@@ -222,7 +222,8 @@ func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 	if !x.AllowUnverified {
 		err := x.deny(Untrusted, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e).With(diag.NoDigest)
 		if !got.IsZero() {
-			err.Hint("better add to the catalog, if this is what you trust: sha256: %s", strings.TrimPrefix(got.String(), "sha256:"))
+			better := "add to the catalog, if this is what you trust: sha256: " + strings.TrimPrefix(got.String(), "sha256:")
+			err.Hints = slices.Insert(err.Hints, 0, better)
 		}
 		return err
 	}

@@ -218,6 +218,33 @@ func documented(t *testing.T, dir, block string, exit int) {
 
 var progressLine = regexp.MustCompile(`(?m)^\d+ of \d+ roots done, .*\n`)
 
+// TestFirstSteps does what docs/start.md tells to do. Files begin with a comment that has their path.
+func TestFirstSteps(t *testing.T) {
+	text, err := os.ReadFile("../../docs/start.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	commands := 0
+	for _, b := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		if b[1] == "console" {
+			commands += documentedBlock(t, dir, b[2])
+			continue
+		}
+		first, _, _ := strings.Cut(b[2], "\n")
+		name := filepath.Join(dir, strings.TrimPrefix(first, "# "))
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(b[2]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if commands < 14 {
+		t.Errorf("%d commands", commands)
+	}
+}
+
 // TestDocumentedEdits does the edits that docs/edit.md shows, on the file that it shows.
 func TestDocumentedEdits(t *testing.T) {
 	text, err := os.ReadFile("../../docs/edit.md")

@@ -204,7 +204,7 @@ func rootCommand(a *app.App) *cobra.Command {
 		show(cmd, args)
 	})
 	root.SetUsageFunc(help.Usage)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
+	root.SetFlagErrorFunc(options.FlagError)
 	return root
 }
 
@@ -229,6 +229,31 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0]).With(diag.UnknownCommand)
-	e.Hints = diag.DidYouMean(args[0], names)
+	if e.Hints = elsewhere(cmd, args, names); e.Hints == nil {
+		e.Hints = diag.DidYouMean(args[0], names)
+	}
 	return usageError(e)
+}
+
+// elsewhere returns a hint line about a word that is a command in other programs, or that lacks the one before it.
+func elsewhere(cmd *cobra.Command, args, names []string) []string {
+	var hint string
+	switch args[0] {
+	case "apply":
+		hint = "krmflow renders, kubectl applies: krmflow build DIR | kubectl apply -f-"
+	case "render", "template", "kustomize":
+		hint = "krmflow build DIR prints what a directory renders to; krmflow apply-render DIR -o FOLDER writes it"
+	case "diff":
+		hint = "krmflow plan DIR --against FOLDER says which files would change"
+	}
+	if hint != "" && slices.Contains(names, "apply-render") {
+		return []string{hint}
+	}
+	if slices.Contains(names, "composition") {
+		names = []string{"composition"}
+	}
+	if _, err := os.Stat(args[0]); err == nil && len(names) == 1 {
+		return []string{fmt.Sprintf("did you mean '%s %s %s'?", cmd.CommandPath(), names[0], diag.ShellWord(args[0]))}
+	}
+	return nil
 }

@@ -22,8 +22,16 @@ func AtMost(n int) cobra.PositionalArgs {
 			return nil
 		}
 		if n == 0 {
-			return UsageError(diag.Arguments.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0]))
+			e := diag.Errorf(diag.Pos{}, "", "%s takes no arguments, not %q", cmd.Name(), args[0]).With(diag.Arguments)
+			if cmd.Flags().Lookup("directory") != nil {
+				e.Hint("for another directory add -C %s", diag.ShellWord(args[0]))
+			}
+			return UsageError(e)
 		}
-		return UsageError(diag.Arguments.Errorf("%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]))
+		e := diag.Errorf(diag.Pos{}, "", "%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]).With(diag.Arguments)
+		if cmd.Name() == "build" {
+			e.Hint("plan and apply-render take several directories")
+		}
+		return UsageError(e)
 	}
 }

@@ -124,8 +124,8 @@ func trustHint(name string) string {
 	return ""
 }
 
-// FlagError makes a mistake in the flags a usage error, with a hint if there is another flag for what was meant.
-func FlagError(err error) error {
+// FlagError makes a mistake in the flags of a command a usage error, with a hint if there is another flag for what was meant.
+func FlagError(cmd *cobra.Command, err error) error {
 	var unknown interface {
 		GetSpecifiedName() string
 		GetSpecifiedShortnames() string
@@ -138,6 +138,10 @@ func FlagError(err error) error {
 		}
 		if hint := trustHint(name); hint != "" {
 			err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", hint)
+		} else if hints := nearFlag(cmd, name); hints != nil {
+			e := diag.Errorf(diag.Pos{}, "", "%w", err)
+			e.Hints = hints
+			err = e
 		}
 	}
 	var value *pflag.InvalidValueError
@@ -145,6 +149,28 @@ func FlagError(err error) error {
 		err = badValue(value)
 	}
 	return UsageError(err)
+}
+
+// nearFlag returns a hint line about a flag that a command does not have: what says it here, or one that is spelled nearly so.
+func nearFlag(cmd *cobra.Command, name string) []string {
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, "--"+f.Name)
+		}
+	})
+	output := cmd.Flags().Lookup("output")
+	switch {
+	case name == "R" && cmd.Flags().Lookup("recursive") != nil:
+		return []string{"write --recursive"}
+	case name == "R" || name == "recursive":
+		return []string{"plan, validate and apply-render take all roots below a directory with -R; " + cmd.Name() + " takes one directory"}
+	case (name == "json" || name == "yaml") && output != nil && strings.Contains(output.Usage, name):
+		return []string{"write -o " + name}
+	case len(name) < 2:
+		return nil
+	}
+	return diag.DidYouMean("--"+name, known)
 }
 
 // badValue says what a value of a flag is not.

@@ -104,6 +104,8 @@ func ParseTargets(values []string) (targets []Target, err error) {
 				return nil, errors.New("--report: github writes to stderr, where GitHub looks for annotations: it has no file")
 			case form != GitHub && file == "":
 				return nil, fmt.Errorf("--report: %s needs a file: %[1]s=FILE", form)
+			case file == "-":
+				return nil, fmt.Errorf("--report: %s needs a file, stdout is for what is rendered: %[1]s=FILE", form)
 			}
 			targets = append(targets, Target{form, file})
 		}

@@ -56,7 +56,7 @@ func adviceFor(reason string) string {
 		{"expected a dash", "items of one list begin in the same column, each with a dash and a space"},
 		{"found a list item", "indent the list below its key, or remove the dash"},
 		{"the closing bracket", "close it with ] or }, or write the list or mapping on lines of its own"},
-		{"expected a comma", "write a comma between items, and close the list with ] and the mapping with }"},
+		{"expected a comma", "write a comma between items, and close the list with ] and the mapping with }; put a text that has [ or { in it in quotes"},
 		{"the closing quote", "close it with the quote that it starts with; in single quotes a quote is written twice"},
 		{"found an unknown escape", "write \\\\ for a backslash, or put the text in single quotes"},
 		{"found more text after", "put the whole text in quotes"},
@@ -73,7 +73,7 @@ func adviceFor(reason string) string {
 	case strings.HasSuffix(reason, "has no metadata.name"):
 		return "give it one: objects are told apart by apiVersion, kind, namespace and name"
 	case strings.HasSuffix(reason, "has no apiVersion"):
-		return "add apiVersion: v1, or GROUP/VERSION"
+		return "add apiVersion: " + versionOf(reason)
 	case strings.Contains(reason, " occurs twice in one mapping"):
 		return "remove one of them"
 	case strings.Contains(reason, " leaves as "):
@@ -82,4 +82,27 @@ func adviceFor(reason string) string {
 		return "remove it from the list, or write a resource into it"
 	}
 	return ""
+}
+
+// versionOf returns the apiVersion of the kind that a reason is about, if that is one that everybody uses.
+func versionOf(reason string) string {
+	kind := reason[:len(reason)-len(" has no apiVersion")]
+	kind = kind[strings.LastIndexByte(kind, ' ')+1:]
+	switch kind {
+	case "ConfigMap", "Namespace", "PersistentVolumeClaim", "Pod", "Secret", "Service", "ServiceAccount":
+		return "v1"
+	case "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet":
+		return "apps/v1"
+	case "CronJob", "Job":
+		return "batch/v1"
+	case "Ingress", "NetworkPolicy":
+		return "networking.k8s.io/v1"
+	case "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
+		return "rbac.authorization.k8s.io/v1"
+	case "HorizontalPodAutoscaler":
+		return "autoscaling/v2"
+	case "PodDisruptionBudget":
+		return "policy/v1"
+	}
+	return "v1, or GROUP/VERSION"
 }

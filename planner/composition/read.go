@@ -70,9 +70,25 @@ func (b *builder) readFile(dir *loaders.Dir, src *yaml.Source) *file {
 	c := yaml.NewCursor(doc.Value, doc.Locate)
 	r.read(c)
 	for _, e := range c.Mistakes() {
+		adviseField(e)
 		b.Fail(e)
 	}
 	return f
+}
+
+// adviseField says how a field is written in a Composition, to somebody who may know Kustomizations alone.
+func adviseField(e *diag.Error) {
+	wrongType := strings.HasPrefix(e.Msg, "must be a mapping")
+	switch {
+	case e.Field == "kind" && e.Msg == "is missing":
+		e.Hint("write kind: %s", layerfile.CompositionKind)
+	case e.Field == "resources" || e.Field == "components":
+		e.Hints = []string{"a Composition gets resources from an item of transformers: {apiVersion: builtin, kind: ResourceAccumulator, paths: [...]}"}
+	case wrongType && strings.HasPrefix(e.Field, "transformersFrom["):
+		e.Hint("write path: and the directory of the Composition")
+	case wrongType && strings.HasPrefix(e.Field, "transformerOrder["):
+		e.Hint("write name: and the name of the transformer")
+	}
 }
 
 func (r *reader) read(c yaml.Cursor) {

@@ -80,7 +80,7 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 		}
 	}
 	if found == nil {
-		return nil, &NoFileError{dir.Name}
+		return nil, &NoFileError{dir}
 	}
 	return found, nil
 }
@@ -91,18 +91,23 @@ func both(a, b *yaml.Source, format string) error {
 }
 
 // NoFileError says that a directory has no file that makes it a layer.
-type NoFileError struct{ dir string }
+type NoFileError struct{ dir *loaders.Dir }
 
 // Kind says which kind of message it is: see [diag.CodeOf].
 func (e *NoFileError) Kind() diag.Code { return diag.NoKustomization }
 
 func (e *NoFileError) Error() string {
-	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(Names, ", "), CompositionNames[0], diag.Redact(e.dir))
+	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(Names, ", "), CompositionNames[0], diag.Redact(e.dir.Name))
 }
 
-// Hints says what to do: a directory with files alone needs one that lists them.
+// Hints says what to do: name a directory below it that has one, or write one.
 func (e *NoFileError) Hints() []string {
-	return []string{"write one that lists its files, as krmflow create --autodetect does, or list the files themselves"}
+	dir := diag.ShellWord(diag.Redact(e.dir.Name))
+	if below := e.dir.Below(slices.Concat(Names, CompositionNames)); below != nil {
+		return []string{"directories below it have one: " + diag.Some(below),
+			fmt.Sprintf("name the one that is meant, or take all of them with -R, as krmflow plan -R %s does", dir)}
+	}
+	return []string{fmt.Sprintf("write one that lists its files, as krmflow create --autodetect -C %s does, or list the files themselves", dir)}
 }
 
 // A ReadError says why the file that makes a directory a layer cannot be read.
