@@ -204,7 +204,7 @@ func rootCommand(a *app.App) *cobra.Command {
 		show(cmd, args)
 	})
 	root.SetUsageFunc(help.Usage)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return options.FlagError(err) })
+	root.SetFlagErrorFunc(options.FlagError)
 	return root
 }
 
@@ -222,13 +222,16 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
 	var names []string
 	for _, c := range cmd.Commands() {
+		if slices.Contains(c.SuggestFor, args[0]) {
+			return usageError(e.Hint("did you mean %q?", c.Name()))
+		}
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
-	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
 	e.Hints = diag.DidYouMean(args[0], names)
 	return usageError(e)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/preview"
+	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/terminal"
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
@@ -32,6 +33,7 @@ type planning struct {
 	detail  string
 	noEval  bool
 	against string
+	folder  sink.FolderFlags // of against
 	color   terminal.Colors
 	valid   validation.Flags
 	check   *validation.Run // nil if nothing is validated
@@ -40,8 +42,9 @@ type planning struct {
 func planCommand(a *app.App) *cobra.Command {
 	c := &planning{App: a, color: "auto"}
 	cmd := &cobra.Command{
-		Use:   "plan [DIR...]",
-		Short: "Print what rendering would do, without doing it",
+		Use:        "plan [DIR...]",
+		SuggestFor: []string{"diff", "preview"},
+		Short:      "Print what rendering would do, without doing it",
 		Long: `Print what rendering the directories would do: for each root the layers that it is made of, the resources that it
 yields, what changes them, and which functions would run and why they may. Many roots are a table, in which those that are
 alike share a line. The last line says how many of the roots can be rendered.
@@ -60,6 +63,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	fs.Lookup("detail").NoOptDefVal = "steps"
 	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
 	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed")
+	c.folder.Register(fs)
 	fs.Var(&c.color, "color", "colour the text: auto, always or never")
 	return cmd
 }
@@ -68,7 +72,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 func (c *planning) validate(cmd *cobra.Command) error {
 	switch {
 	case !slices.Contains([]string{"text", "json", "dot"}, c.output):
-		return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", c.output))
+		return illegalForm(cmd, c.output, "text", "json", "dot")
 	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
 		return usageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
 	case cmd.Flags().Changed("against") && c.against == "":
@@ -78,12 +82,20 @@ func (c *planning) validate(cmd *cobra.Command) error {
 	case c.valid.On && c.noEval:
 		return usageError(errors.New("--validate needs what --no-eval leaves out"))
 	}
+	for _, flag := range []string{"only-these", "layout", "names", "redact-secrets"} {
+		if c.against == "" && cmd.Flags().Changed(flag) {
+			return usageError(fmt.Errorf("--%s is about the folder that the plan is compared with: add --against", flag))
+		}
+	}
 	return nil
 }
 
 func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if err := c.validate(cmd); err != nil {
 		return err
+	}
+	if c.against != "" && c.folder.OnlyThese {
+		c.Base = output.Base(c.against)
 	}
 	var err error
 	if c.check, err = c.valid.New(cmd); err != nil {
@@ -136,12 +148,17 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 		},
 	}}
 	if c.against != "" {
-		folder, err := output.Open(c.against, output.Options{Context: ctx, Inputs: roots.Dirs(), Check: true})
+		fo, err := c.folder.Options(roots)
+		if err != nil {
+			return nil, nil, usageError(err)
+		}
+		fo.Context, fo.Check = ctx, true
+		folder, err := output.Open(c.against, fo)
 		if err != nil {
 			return nil, nil, err
 		}
 		defer c.Exits.Add(folder.Abort)()
-		o.Against, o.Name, o.Out = folder, diag.Redact(c.against), map[string]string{}
+		o.Against, o.Clean, o.Name, o.Out = folder, c.folder.Clean, diag.Redact(c.against), map[string]string{}
 		for _, r := range roots {
 			o.Out[diag.Redact(r.Dir)] = r.Out
 		}

@@ -33,18 +33,18 @@ type applyRender struct {
 	check    bool
 	planFile string
 
-	prune, onlyThese bool
-	layout           string
-	names            []string
-	secrets          sink.Secrets
-	validate         validation.Flags
+	prune         bool
+	failOnSecrets bool
+	folder        sink.FolderFlags
+	validate      validation.Flags
 }
 
 func renderCommand(a *app.App) *cobra.Command {
 	c := &applyRender{App: a}
 	cmd := &cobra.Command{
-		Use:   "apply-render [DIR...]",
-		Short: "Render directories to a folder, a file or stdout",
+		Use:        "apply-render [DIR...]",
+		SuggestFor: []string{"render", "apply", "hydrate"},
+		Short:      "Render directories to a folder, a file or stdout",
 		Long: `Plan the directories and, if all of them can be planned, render them. A folder receives one file per
 resource, each root below its own path if there are several: relative to DIR with -R DIR, else to the working directory,
 or to the deepest folder that holds all of them. --layout and --names change the files. The folder changes in one step when
@@ -71,7 +71,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err := c.checkFlags(cmd); err != nil {
 		return err
 	}
-	if c.onlyThese {
+	if c.folder.OnlyThese {
 		c.Base = output.Base(c.output)
 	}
 	ctx := cmd.Context()

@@ -124,8 +124,8 @@ func trustHint(name string) string {
 	return ""
 }
 
-// FlagError makes a mistake in the flags a usage error, with a hint if there is another flag for what was meant.
-func FlagError(err error) error {
+// FlagError makes a mistake in the flags of a command a usage error, with a hint if there is another flag for what was meant.
+func FlagError(cmd *cobra.Command, err error) error {
 	var unknown interface {
 		GetSpecifiedName() string
 		GetSpecifiedShortnames() string
@@ -135,15 +135,33 @@ func FlagError(err error) error {
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
 			name, _, _ = strings.Cut(letters, "=")
 		}
+		e := diag.Errorf(diag.Pos{}, "", "%w", err)
 		if hint := trustHint(name); hint != "" {
-			err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", hint)
+			e.Hint("%s", hint)
+		} else if near := nearFlag(cmd, name); near != "" {
+			e.Hint("did you mean --%s?", near)
 		}
+		err = e
 	}
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
 		err = badValue(value)
 	}
 	return UsageError(err)
+}
+
+// nearFlag returns the flag of a command that somebody who writes name most likely means, "" if there is none.
+func nearFlag(cmd *cobra.Command, name string) string {
+	if len(name) > 1 && cmd.Flags().Lookup(name) != nil {
+		return name // with one dash
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return diag.Nearest(name, names)
 }
 
 // badValue says what a value of a flag is not.
