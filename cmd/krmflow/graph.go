@@ -50,6 +50,9 @@ roots that are made of the same layers are one box, and so are chains of layers.
 			o.Steps = detail == "steps"
 			_, plan, err := a.PlanRoots(cmd, args)
 			if err != nil {
+				if a.Recursive && !a.KeepGoing && a.FoundRoots != nil {
+					a.Result = "nothing is drawn; --keep-going draws the roots without mistakes"
+				}
 				return err
 			}
 			d, err := drawing.New(plan, o)

@@ -78,7 +78,7 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 		}
 	}
 	if found == nil {
-		return nil, &NoFileError{dir.Name}
+		return nil, &NoFileError{dir.Name, dir.Real}
 	}
 	return found, nil
 }
@@ -89,14 +89,17 @@ func both(a, b *yaml.Source, format string) error {
 }
 
 // NoFileError says that a directory has no file that makes it a layer.
-type NoFileError struct{ dir string }
+type NoFileError struct{ dir, real string }
 
 func (e *NoFileError) Error() string {
 	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(Names, ", "), CompositionNames[0], diag.Redact(e.dir))
 }
 
-// Hints says what to do: a directory with files alone needs one that lists them.
+// Hints says what to do: to name a directory below that has one, or, if it has files alone, to write one that lists them.
 func (e *NoFileError) Hints() []string {
+	if sub := below(e.real); sub != "" {
+		return []string{fmt.Sprintf("%q has one; krmflow plan -R and apply-render -R take all that are below a directory", diag.Redact(filepath.Join(e.dir, sub)))}
+	}
 	return []string{"write one that lists its files, as krmflow create --autodetect does, or list the files themselves"}
 }
 
