@@ -24,13 +24,13 @@ func Absorb(list *krm.List, r *krm.Resource) error {
 	case len(found) == 0:
 		return list.Append(r)
 	case len(found) > 1:
-		err := diag.Errorf(r.Pos, "", "there are %d resources that %s could be merged into", len(found), r.ID())
+		err := diag.Errorf(r.Pos, "", "there are %d resources that %s could be merged into", len(found), r.ID()).With(diag.CannotMerge)
 		for _, i := range found {
 			err.Hint("%s", list.At(i).ID())
 		}
 		return err
 	case !merges:
-		err := diag.Errorf(r.Pos, "", "%s exists already", r.ID())
+		err := diag.Errorf(r.Pos, "", "%s exists already", r.ID()).With(diag.ExistsAlready)
 		if isHelm(r) { // charts have no behavior
 			return err.Hint("another releaseName makes other names, unless the chart has names of its own")
 		}
@@ -42,7 +42,7 @@ func Absorb(list *krm.List, r *krm.Resource) error {
 		return err
 	}
 	if merged.ID().Key() != old.ID().Key() {
-		return diag.Errorf(r.Pos, "", "%s cannot replace %s", r.ID(), old.ID())
+		return diag.Errorf(r.Pos, "", "%s cannot replace %s", r.ID(), old.ID()).With(diag.CannotMerge)
 	}
 	list.Set(found[0], merged)
 	return nil
@@ -55,7 +55,7 @@ func missing(list *krm.List, r *krm.Resource) error {
 			names = append(names, other.OrigID().Name)
 		}
 	}
-	err := diag.Errorf(r.Pos, "", "there is no %s to %s", r.ID(), r.Behavior)
+	err := diag.Errorf(r.Pos, "", "there is no %s to %s", r.ID(), r.Behavior).With(diag.NothingToMerge)
 	if slices.Contains(names, r.ID().Name) {
 		return err.Hint("there is one in another namespace or of another apiVersion")
 	}
@@ -137,7 +137,7 @@ func encodedStringData(r *krm.Resource) (yaml.Value, error) {
 	encoded := map[string]string{}
 	for _, f := range r.Value().Get("stringData").Fields() {
 		if t := f.Value.Type(); t == yaml.Map || t == yaml.Seq {
-			return data, diag.Errorf(r.Pos, "stringData."+f.Key, "%s: expected a string, found a %s", r.ID(), t)
+			return data, diag.Errorf(r.Pos, "stringData."+f.Key, "%s: expected a string, found a %s", r.ID(), t).With(diag.WrongType)
 		}
 		encoded[f.Key] = encodeBase64(f.Value.Text())
 	}

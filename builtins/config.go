@@ -4,11 +4,11 @@
 package builtins
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -129,7 +129,7 @@ func (c *Config) Merge(other *Config) (*Config, error) {
 	for i, list := range merged.lists() {
 		specs, err := (*list.specs).Merge(*other.lists()[i].specs)
 		if err != nil {
-			return nil, fmt.Errorf("merging %s: %w", list.name, err)
+			return nil, diag.BadSchema.Errorf("merging %s: %w", list.name, err)
 		}
 		if specs != *list.specs {
 			changed = true
@@ -138,7 +138,7 @@ func (c *Config) Merge(other *Config) (*Config, error) {
 	}
 	refs, err := merged.NameReference.Merge(other.NameReference)
 	if err != nil {
-		return nil, fmt.Errorf("merging nameReference: %w", err)
+		return nil, diag.BadSchema.Errorf("merging nameReference: %w", err)
 	}
 	if refs != c.NameReference {
 		changed = true

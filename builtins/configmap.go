@@ -172,7 +172,7 @@ func (a *GeneratorArgs) prepare(kind string, meta ObjectName, env Env) (base yam
 		env.doubtLabels(a.Options.Annotations, "an annotation", false)
 	}
 	if b := a.Behavior; env.Warn != nil && b != "" && !slices.Contains(behaviors, b) {
-		w := diag.Errorf(diag.Pos{}, "", "behavior %q is unknown, and taken for create", b)
+		w := diag.Errorf(diag.Pos{}, "", "behavior %q is unknown, and taken for create", b).With(diag.BadValue)
 		if w.Hints = diag.DidYouMean(b, behaviors); w.Hints == nil {
 			w.Hint("write create, merge or replace")
 		}

@@ -3,10 +3,10 @@
 package builtins
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -15,14 +15,14 @@ import (
 // with [Config.Merge].
 func CRDConfig(file yaml.Value) (*Config, error) {
 	if file.Type() != yaml.Map && !file.IsNull() {
-		return nil, fmt.Errorf("open API definitions must be a mapping of type names, found %s", file.Type().Article())
+		return nil, diag.BadSchema.Errorf("open API definitions must be a mapping of type names, found %s", file.Type().Article())
 	}
 	types := make(map[string]yaml.Value, file.Len())
 	var names []string
 	for _, f := range file.Fields() {
 		props, err := definitionProperties(f.Value)
 		if err != nil {
-			return nil, fmt.Errorf("open API definition of %q: %w", f.Key, err)
+			return nil, diag.BadSchema.Errorf("open API definition of %q: %w", f.Key, err)
 		}
 		types[f.Key] = props
 		names = append(names, f.Key)

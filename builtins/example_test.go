@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -21,7 +22,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := prefix.Transform(list, func(string, ...any) {}); err != nil {
+	if err := prefix.Transform(list, func(diag.Code, string, ...any) {}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -3,8 +3,7 @@
 package builtins
 
 import (
-	"fmt"
-
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -121,7 +120,7 @@ func (e *editor[T]) index(n T, i int, rest []pathPart) (T, int, error) {
 		items = append(items[:i:i], e.empty(e.kindBefore(rest)))
 	}
 	if i >= len(items) {
-		return n, 0, fmt.Errorf("there is no item %d in a list of %d", i, len(items))
+		return n, 0, diag.ReplacementTargetField.Errorf("there is no item %d in a list of %d", i, len(items))
 	}
 	item, count, err := e.edit(items[i], rest)
 	if err != nil || count == 0 {
@@ -179,7 +178,7 @@ func (e *editor[T]) matching(n T, part *pathPart, rest []pathPart) (T, int, erro
 		return n, 0, err
 	}
 	if count == 0 {
-		return n, 0, fmt.Errorf("a new item for %s would not match it", part.text)
+		return n, 0, diag.BadFieldPath.Errorf("a new item for %s would not match it", part.text)
 	}
 	items := e.items(n)
 	return e.withItems(n, append(items[:len(items):len(items)], item)), count, nil

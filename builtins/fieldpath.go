@@ -3,12 +3,11 @@
 package builtins
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -80,7 +79,7 @@ func parsePart(s string) pathPart {
 	var ok bool
 	inner := strings.TrimPrefix(strings.TrimSuffix(s, "]"), "[")
 	if p.key, p.value, ok = strings.Cut(inner, "="); !ok {
-		p.err = fmt.Errorf("%s must be of the form [key=value]", s)
+		p.err = diag.BadFieldPath.Errorf("%s must be of the form [key=value]", s)
 	} else if regexp.QuoteMeta(p.value) != p.value {
 		if p.re, p.err = regexp.Compile(p.value); p.err != nil {
 			p.err = patternError(p.err)
@@ -164,7 +163,7 @@ func (p *pathPart) lookup(v yaml.Value) (yaml.Value, valueStep, error) {
 	case text == "":
 		return v, valueStep{index: -1}, nil
 	case p.kind == everyPart:
-		return v, valueStep{}, errors.New("* is not possible in the field path of a source")
+		return v, valueStep{}, diag.BadFieldPath.Errorf("* is not possible in the field path of a source")
 	case p.kind == itemPart:
 		if p.err != nil {
 			return v, valueStep{}, p.err
@@ -175,7 +174,7 @@ func (p *pathPart) lookup(v yaml.Value) (yaml.Value, valueStep, error) {
 	default:
 		if n, ok := asIndex(text); ok {
 			if n < 0 {
-				return v, valueStep{}, fmt.Errorf("index %d is negative", n)
+				return v, valueStep{}, diag.BadFieldPath.Errorf("index %d is negative", n)
 			}
 			return lookupIndex(v, n)
 		}
@@ -229,7 +228,7 @@ func (p *fieldPath) lookup(v yaml.Value) (yaml.Value, error) {
 }
 
 func wrongType(want, got yaml.Type) error {
-	return fmt.Errorf("expected %s, found %s", want.Article(), got.Article())
+	return diag.UnfitField.Errorf("expected %s, found %s", want.Article(), got.Article())
 }
 
 // withStep returns v with x at s.

@@ -3,11 +3,10 @@
 package builtins
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -76,11 +75,11 @@ func newStep(name string) pathStep {
 	_, notNumber := strconv.Atoi(step.name)
 	switch {
 	case step.name == "":
-		step.err = errors.New("cannot set or create an empty field name")
+		step.err = diag.BadFieldPath.Errorf("cannot set or create an empty field name")
 	case step.name == "*":
-		step.err = errors.New("wildcards are not supported in field paths")
+		step.err = diag.BadFieldPath.Errorf("wildcards are not supported in field paths")
 	case notNumber == nil, step.name == "-", step.name[0] == '[' && strings.HasSuffix(step.name, "]"):
-		step.err = fmt.Errorf("%q selects list items, but lists are entered implicitly", step.name)
+		step.err = diag.BadFieldPath.Errorf("%q selects list items, but lists are entered implicitly", step.name)
 	}
 	return step
 }

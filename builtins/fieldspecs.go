@@ -3,9 +3,9 @@
 package builtins
 
 import (
-	"errors"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -62,7 +62,7 @@ func mergeSpecs(s, others []FieldSpec) ([]FieldSpec, error) {
 			byPath[x.Path] = append(byPath[x.Path], len(s))
 			s = append(s, x)
 		} else if s[i].CreateIfNotPresent != x.CreateIfNotPresent {
-			return nil, errors.New("conflicting fieldspecs")
+			return nil, diag.BadFieldPath.Errorf("conflicting fieldspecs")
 		}
 	}
 	return s, nil

@@ -3,7 +3,6 @@
 package builtins
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -70,9 +69,9 @@ func dropLocal(list *krm.List) error {
 		switch {
 		case r.Value().IsEmpty():
 		case id.Kind == "":
-			return diag.Errorf(r.Pos, "", "%s: the kind is missing", id)
+			return diag.Errorf(r.Pos, "", "%s: the kind is missing", id).With(diag.Nameless)
 		case id.Name == "" && !strings.HasSuffix(id.Kind, "List"):
-			return diag.Errorf(r.Pos, "", "%s: metadata.name is missing", id)
+			return diag.Errorf(r.Pos, "", "%s: metadata.name is missing", id).With(diag.Nameless)
 		}
 	}
 	list.Filter(func(r *krm.Resource) bool { return !r.Value().IsEmpty() && !r.IsLocal() })
@@ -113,7 +112,7 @@ func (f *Finish) clean(r *krm.Resource) (yaml.Value, error) {
 
 func (f *Finish) addManagedBy(labels yaml.Value) (yaml.Value, error) {
 	if labels.Type() != yaml.Map {
-		return labels, fmt.Errorf("metadata.labels is a %s", labels.Type())
+		return labels, diag.UnfitField.Errorf("metadata.labels is a %s", labels.Type())
 	}
 	return labels.With("app.kubernetes.io/managed-by", yaml.Str(f.ManagedBy)), nil
 }

@@ -27,10 +27,10 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 			continue
 		}
 		if kind := r.ID().Kind; kind != "ConfigMap" && kind != "Secret" {
-			warn("%s: the content hash in the name differs from kustomize's for this kind", r.ID())
+			warn(diag.HashDiffers, "%s: the content hash in the name differs from kustomize's for this kind", r.ID())
 		}
 		if r.ID().Name == "" {
-			return diag.Errorf(r.Pos, "", "%s: metadata.name is missing", r.ID())
+			return diag.Errorf(r.Pos, "", "%s: metadata.name is missing", r.ID()).With(diag.Nameless)
 		}
 		buf = appendHashed(buf[:0], r.Value())
 		r = r.Copy()

@@ -5,8 +5,8 @@ package builtins
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -30,7 +30,7 @@ func (g *IAMPolicyGenerator) Configure(env Env) error {
 	if g.Cloud == "" {
 		errs = append(errs, notGiven("cloud is missing; only gke is supported"))
 	} else if g.Cloud != "gke" {
-		errs = append(errs, fmt.Errorf("cloud %q is not supported, only gke is", g.Cloud))
+		errs = append(errs, diag.BadValue.Errorf("cloud %q is not supported, only gke is", g.Cloud))
 	}
 	if g.ServiceAccount.Name == "" {
 		errs = append(errs, notGiven("serviceAccount.name is missing"))

@@ -65,7 +65,7 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	if !matched.Load() && warn != nil {
 		names := notes.names()
-		warn("no image named %q%s", t.ImageTag.Name, diag.Next(func() []string { return t.otherNames(names) }))
+		warn(diag.NoSuchImage, "no image named %q%s", t.ImageTag.Name, diag.Next(func() []string { return t.otherNames(names) }))
 	}
 	t.after.put(notes)
 	return nil
@@ -179,7 +179,7 @@ func (u *imageUpdate) container(v yaml.Value) (yaml.Value, error) {
 		return v, nil
 	}
 	if v.Type() != yaml.Map {
-		return v, fmt.Errorf("a container must be a mapping, found %s", v.Type().Article())
+		return v, diag.UnfitField.Errorf("a container must be a mapping, found %s", v.Type().Article())
 	}
 	old := v.Get("image")
 	if !old.Exists() {
@@ -196,7 +196,7 @@ func (u *imageUpdate) container(v yaml.Value) (yaml.Value, error) {
 func (u *imageUpdate) set(v yaml.Value) (yaml.Value, error) {
 	text := v.SourceText() // kustomize matches what is written
 	if !v.IsNull() && !v.IsScalar() {
-		return v, fmt.Errorf("image: %w", errNotScalar(v))
+		return v, diag.UnfitField.Errorf("image: %w", errNotScalar(v))
 	}
 	u.seen = append(u.seen, text)
 	if !u.pattern.match(text) {

@@ -5,6 +5,7 @@ package builtins
 import (
 	"fmt"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -77,11 +78,11 @@ func matches(item yaml.Value, keys, values []string) (bool, error) {
 		}
 		switch {
 		case key == "" && !item.IsScalar():
-			return false, fmt.Errorf("%s among scalars", item.Type().Article())
+			return false, diag.PatchTypes.Errorf("%s among scalars", item.Type().Article())
 		case key == "":
 			found = item.Text() == values[j]
 		case item.Type() != yaml.Map:
-			return false, fmt.Errorf("%s among mappings", item.Type().Article())
+			return false, diag.PatchTypes.Errorf("%s among mappings", item.Type().Article())
 		default:
 			f := item.Get(key)
 			found = f.Exists() && (values[j] == "" || f.SourceText() == values[j])

@@ -26,17 +26,17 @@ func (p jsonPatch) doubts(src *yaml.Source, doc yaml.Value) []*diag.Error {
 		o := &p[i]
 		for _, f := range op.Fields() {
 			if known := []string{"op", "path", "from", "value"}; !slices.Contains(known, f.Key) {
-				w := doubt(i, f.Key, "unknown field %q is ignored", f.Key)
+				w := doubt(i, f.Key, "unknown field %q is ignored", f.Key).With(diag.UnknownField)
 				if w.Hints = diag.DidYouMean(f.Key, known); w.Hints == nil {
 					w.Hint("the fields are: %s", strings.Join(known, ", "))
 				}
 			}
 		}
 		if (o.op == "add" || o.op == "replace" || o.op == "test") && !o.value.Exists() {
-			doubt(i, "path", "it has no value, which means null").Hint("add value: with what the field shall have, or use op: remove")
+			doubt(i, "path", "it has no value, which means null").With(diag.JSONPatchOperation).Hint("add value: with what the field shall have, or use op: remove")
 		}
 		if o.path.err == nil && o.path.text != "" && o.path.text[0] != '/' {
-			doubt(i, "path", "the path does not begin with a slash: what stands before the first one is ignored").Hint("write path: /%s", o.path.text)
+			doubt(i, "path", "the path does not begin with a slash: what stands before the first one is ignored").With(diag.JSONPatchOperation).Hint("write path: /%s", o.path.text)
 		}
 	}
 	return all
@@ -165,7 +165,7 @@ func (o *jsonOp) missed(in *draft, key string, warn Warn) {
 	}
 	if near := nearField(key, fields); near != nil {
 		path := slices.Concat(o.path.tokens[:len(o.path.tokens)-1], near)
-		warn("there is nothing at %s to replace, so it is added%s", o.path.text, diag.Next(func() []string {
+		warn(diag.JSONPatchPath, "there is nothing at %s to replace, so it is added%s", o.path.text, diag.Next(func() []string {
 			return []string{fmt.Sprintf("did you mean %q?", pointerText(path))}
 		}))
 	}

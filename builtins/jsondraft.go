@@ -1,11 +1,11 @@
 package builtins
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -233,13 +233,13 @@ func (d *draft) remove(token string) error {
 func index(token string, n int) (int, error) {
 	i, err := strconv.Atoi(token)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no index of a list", token)
+		return 0, diag.JSONPatchPath.Errorf("%q is no index of a list", token)
 	}
 	if i < 0 {
 		i += n
 	}
 	if i < 0 || i >= n {
-		return 0, fmt.Errorf("index %s is out of range", token)
+		return 0, diag.JSONPatchPath.Errorf("index %s is out of range", token)
 	}
 	return i, nil
 }

@@ -36,7 +36,7 @@ type jsonPointer struct {
 }
 
 // errNoPath says that the place that an operation names does not exist.
-var errNoPath = errors.New("there is nothing at this path")
+var errNoPath = diag.JSONPatchPath.Errorf("there is nothing at this path")
 
 // parseJSONPatch reads a patch in JSON, if text starts with a bracket, or YAML. Mistakes inside of operations show only
 // when the patch is applied: a patch that never meets a resource may have them.
@@ -52,14 +52,14 @@ func parseJSONPatch(env Env, src *yaml.Source) (jsonPatch, error) {
 		return nil, err
 	}
 	if doc.Type() != yaml.Seq && !doc.IsNull() {
-		return nil, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).
+		return nil, diag.Errorf(diag.Pos{}, "", "a JSON patch is a list of operations, this is a %s", doc.Type()).With(diag.JSONPatchOperation).
 			Hint("put a dash before each operation, as - {op: add, path: /spec/x, value: 1}")
 	}
 	patch := make(jsonPatch, 0, doc.Len())
 	var errs []error
 	for i, op := range doc.Items() {
 		if op.Type() != yaml.Map && !op.IsNull() {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s", i+1, op.Type()).
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "operation %d must be a mapping, and is of type %s", i+1, op.Type()).With(diag.JSONPatchOperation).
 				Hint("write it as {op: add, path: /spec/x, value: 1}"))
 		}
 		kind := op.Get("op")
@@ -83,10 +83,10 @@ func parseJSON(data []byte) (yaml.Value, error) {
 	d.UseNumber()
 	var x any
 	if err := d.Decode(&x); err != nil {
-		return yaml.Value{}, fmt.Errorf("not JSON, although it starts with a bracket: %w", err)
+		return yaml.Value{}, diag.JSONPatchOperation.Errorf("not JSON, although it starts with a bracket: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return yaml.Value{}, errors.New("found more text behind the JSON patch")
+		return yaml.Value{}, diag.JSONPatchOperation.Errorf("found more text behind the JSON patch")
 	}
 	return fromJSON(x), nil
 }
@@ -176,12 +176,12 @@ func (o *jsonOp) apply(doc *draft, warn Warn) (added int, err error) {
 	case "move", "copy":
 		return o.transfer(doc, path)
 	}
-	return 0, errors.New("op must be add, remove, replace, move, copy or test")
+	return 0, diag.JSONPatchOperation.Errorf("op must be add, remove, replace, move, copy or test")
 }
 
 func replaceDocument(doc *draft, value yaml.Value) error {
 	if value.Type() != yaml.Map {
-		return errors.New("the whole object can only be replaced by a mapping")
+		return diag.JSONPatchOperation.Errorf("the whole object can only be replaced by a mapping")
 	}
 	*doc = draft{from: value}
 	return nil
@@ -222,7 +222,7 @@ func (o *jsonOp) test(doc *draft, path []string, want yaml.Value) error {
 		return err
 	}
 	if !bytes.Equal(yaml.AppendJSON(nil, got), yaml.AppendJSON(nil, want)) {
-		return errors.New("the value is another one")
+		return diag.JSONPatchTest.Errorf("the value is another one")
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 func pointer(op yaml.Value, field string) jsonPointer {
 	v := op.Get(field)
 	if v.Type() != yaml.String {
-		return jsonPointer{err: fmt.Errorf("%s must be a string", field)}
+		return jsonPointer{err: diag.JSONPatchOperation.Errorf("%s must be a string", field)}
 	}
 	p := jsonPointer{text: v.Text(), tokens: strings.Split(v.Text(), "/")[1:]}
 	for i, t := range p.tokens {

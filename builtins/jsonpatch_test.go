@@ -3,6 +3,7 @@ package builtins
 import (
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -12,7 +13,7 @@ func applyJSONText(t *testing.T, doc yaml.Value, patch string) (yaml.Value, erro
 	if err != nil {
 		return yaml.Value{}, err
 	}
-	return p.apply(doc, yaml.MaxResource, func(string, ...any) {})
+	return p.apply(doc, yaml.MaxResource, func(diag.Code, string, ...any) {})
 }
 
 func TestJSONPatchErrorsNameTheOperation(t *testing.T) {

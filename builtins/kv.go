@@ -62,7 +62,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 			continue
 		}
 		if !ok || key == "" {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "literals[%d]: must be of the form key=value", i).Hint("an empty value is written key="))
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "literals[%d]: must be of the form key=value", i).With(diag.BadLiteral).Hint("an empty value is written key="))
 			continue
 		}
 		all = append(all, keyValue{key: key, value: unquote(value), from: fmt.Sprintf("literals[%d]", i)})
@@ -88,10 +88,10 @@ func checkKeys(all []keyValue) (errs []error) {
 	seen := make(map[string]string, len(all))
 	for _, kv := range all {
 		if first, ok := seen[kv.key]; ok && kv.pos.Line > 0 {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: its key is already given by %s", kv.from, first).Hint("remove one of them"))
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: its key is already given by %s", kv.from, first).With(diag.DuplicateKey).Hint("remove one of them"))
 			continue
 		} else if ok {
-			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: key %q is already given by %s", kv.from, kv.key, first).Hint("remove one, or give it another key, for a file as key=path"))
+			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: key %q is already given by %s", kv.from, kv.key, first).With(diag.DuplicateKey).Hint("remove one, or give it another key, for a file as key=path"))
 			continue
 		}
 		seen[kv.key] = kv.from
@@ -114,11 +114,11 @@ func parseFileSource(text string) (key, name string, err error) {
 	case !ok:
 		return path.Base(text), text, nil
 	case strings.Contains(name, "="):
-		return "", "", advised(errors.New("must be of the form path or key=path, with no further '='"), "a file with = in its name cannot be used: rename it")
+		return "", "", advised(diag.BadFileArgument.Errorf("must be of the form path or key=path, with no further '='"), "a file with = in its name cannot be used: rename it")
 	case key == "":
-		return "", "", advised(errors.New("no key before '='"), "write key=path, or the path alone")
+		return "", "", advised(diag.BadFileArgument.Errorf("no key before '='"), "write key=path, or the path alone")
 	case name == "":
-		return "", "", advised(errors.New("no path after '='"), "write key=path; a value itself stands in literals")
+		return "", "", advised(diag.BadFileArgument.Errorf("no path after '='"), "write key=path; a value itself stands in literals")
 	}
 	return key, name, nil
 }
@@ -144,10 +144,10 @@ func appendEnvFile(all []keyValue, src *yaml.Source) ([]keyValue, error) {
 		pos := diag.Pos{File: src.File, Line: n}
 		switch {
 		case len(line) >= maxEnvLine:
-			return nil, diag.Errorf(pos, "", "line of more than %s", diag.Size(maxEnvLine)).
+			return nil, diag.Errorf(pos, "", "line of more than %s", diag.Size(maxEnvLine)).With(diag.BadEnvFile).
 				Hint("files takes longer values: KEY=PATH")
 		case !utf8.ValidString(line):
-			return nil, diag.Errorf(pos, "", "line is not valid UTF-8")
+			return nil, diag.Errorf(pos, "", "line is not valid UTF-8").With(diag.BadEnvFile)
 		}
 		line = strings.TrimLeftFunc(strings.TrimSuffix(line, "\r"), unicode.IsSpace)
 		key, value, _ := strings.Cut(line, "=")

@@ -4,10 +4,10 @@
 package builtins
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -115,7 +115,7 @@ func (e *entries) edit(m yaml.Value) (yaml.Value, error) {
 		return m, errFound("a mapping", m)
 	}
 	if e.pairs[0].key == "" { // they are sorted
-		return m, errors.New("a key is empty")
+		return m, diag.BadValue.Errorf("a key is empty")
 	}
 	at := findFields(m, len(e.pairs))
 	if e.in(&at) {

@@ -3,11 +3,11 @@
 package builtins
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -67,9 +67,9 @@ func parseLabelSelector(text string) (labelSelector, error) {
 		case t.isEnd():
 			return sel, nil
 		case !t.is(","):
-			return nil, fmt.Errorf("found %s, expected ',' or the end", t)
+			return nil, diag.BadSelector.Errorf("found %s, expected ',' or the end", t)
 		case !p.peek().word && !p.peek().is("!"):
-			return nil, fmt.Errorf("found %s, expected a key after ','", p.peek())
+			return nil, diag.BadSelector.Errorf("found %s, expected a key after ','", p.peek())
 		}
 	}
 }
@@ -142,11 +142,11 @@ func (p *labelParser) requirement() (r requirement, err error) {
 	}
 	t := p.next()
 	if !t.word {
-		return r, fmt.Errorf("found %s, expected a key", t)
+		return r, diag.BadSelector.Errorf("found %s, expected a key", t)
 	}
 	r.key = t.text
 	if !isQualifiedName(r.key) {
-		return r, fmt.Errorf("invalid key %q", r.key)
+		return r, diag.BadSelector.Errorf("invalid key %q", r.key)
 	}
 	switch {
 	case r.op == "!":
@@ -177,7 +177,7 @@ func (p *labelParser) operator() (string, error) {
 	case "==":
 		return "=", nil
 	}
-	return "", fmt.Errorf("found %s, expected one of = == != in notin", t)
+	return "", diag.BadSelector.Errorf("found %s, expected one of = == != in notin", t)
 }
 
 func (p *labelParser) value() ([]string, error) {
@@ -186,14 +186,14 @@ func (p *labelParser) value() ([]string, error) {
 	}
 	t := p.next()
 	if !t.word {
-		return nil, fmt.Errorf("found %s, expected a value", t)
+		return nil, diag.BadSelector.Errorf("found %s, expected a value", t)
 	}
 	return []string{t.text}, nil
 }
 
 func (p *labelParser) valueList() ([]string, error) {
 	if t := p.next(); !t.is("(") {
-		return nil, fmt.Errorf("found %s, expected '('", t)
+		return nil, diag.BadSelector.Errorf("found %s, expected '('", t)
 	}
 	if p.peek().is(")") {
 		p.next()
@@ -209,7 +209,7 @@ func (p *labelParser) valueList() ([]string, error) {
 				return values, nil
 			}
 			if !p.peek().is(",") {
-				return nil, fmt.Errorf("found %s, expected ',' or ')'", p.peek())
+				return nil, diag.BadSelector.Errorf("found %s, expected ',' or ')'", p.peek())
 			}
 		case t.is(","):
 			if len(values) == 0 || p.peek().is(",") || p.peek().is(")") {
@@ -223,7 +223,7 @@ func (p *labelParser) valueList() ([]string, error) {
 				p.next()
 			}
 		default:
-			return nil, fmt.Errorf("found %s, expected ',' or a value", t)
+			return nil, diag.BadSelector.Errorf("found %s, expected ',' or a value", t)
 		}
 	}
 }
@@ -232,11 +232,11 @@ func (r *requirement) check() error {
 	for _, v := range r.values {
 		if r.op == ">" || r.op == "<" {
 			if _, err := strconv.ParseInt(v, 10, 64); err != nil {
-				return fmt.Errorf("%s must be followed by an integer, not %q", r.op, v)
+				return diag.BadSelector.Errorf("%s must be followed by an integer, not %q", r.op, v)
 			}
 		}
 		if len(v) > 63 || v != "" && !isLabelWord(v) {
-			return fmt.Errorf("invalid value %q of key %q", v, r.key)
+			return diag.BadSelector.Errorf("invalid value %q of key %q", v, r.key)
 		}
 	}
 	return nil

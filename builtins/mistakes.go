@@ -12,6 +12,9 @@ type notGiven string
 
 func (e notGiven) Error() string { return string(e) }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e notGiven) Kind() diag.Code { return diag.MissingField }
+
 // Missing returns an error for which [IsMissing] is true.
 func Missing(text string) error { return notGiven(text) }
 

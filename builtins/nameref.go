@@ -4,8 +4,6 @@
 package builtins
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -95,16 +93,16 @@ func (x *nameIndex) fix(r *krm.Resource, trees []*fieldTree[refSpec]) (yaml.Valu
 	v := r.Value()
 	if version := v.Get("apiVersion"); version.Exists() && version.SourceText() != r.ID().APIVersion() {
 		text := version.SourceText()
-		return v, diag.Errorf(r.Pos, "apiVersion", "%s: %q is no apiVersion", r.ID(), text)
+		return v, diag.Errorf(r.Pos, "apiVersion", "%s: %q is no apiVersion", r.ID(), text).With(diag.UnfitField)
 	}
 	from, err := reachOf(r)
 	if err != nil {
-		return v, diag.Errorf(r.Pos, "subjects", "%s: %w", r.ID(), err)
+		return v, diag.Errorf(r.Pos, "subjects", "%s: %w", r.ID(), err).With(diag.UnfitField)
 	}
 	f := refFixer{nameIndex: x, referrer: r, from: from}
 	for _, tree := range trees {
 		if v, err = tree.walk(v, yaml.None, f.visit); err != nil {
-			return v, diag.Errorf(r.Pos, "", "updating names in %s: %w", r.ID(), err)
+			return v, diag.Errorf(r.Pos, "", "updating names in %s: %w", r.ID(), err).With(diag.UnfitField)
 		}
 	}
 	return v, nil
@@ -141,7 +139,7 @@ func (f *refFixer) edit(v yaml.Value) (yaml.Value, error) {
 	}
 	return v.EditItems(func(item yaml.Value) (yaml.Value, error) {
 		if item.Type() == yaml.Seq {
-			return item, errors.New("expected a name or a mapping with a name, found a list")
+			return item, diag.UnfitField.Errorf("expected a name or a mapping with a name, found a list")
 		}
 		return f.editOne(item)
 	})
@@ -165,7 +163,7 @@ func (f *refFixer) editOne(v yaml.Value) (yaml.Value, error) {
 // for "default".
 func (f *refFixer) editMap(v yaml.Value) (yaml.Value, error) {
 	if !v.Get("name").Exists() {
-		return v, errors.New("the mapping has no field \"name\"; the path in the configuration of name references may be wrong")
+		return v, diag.UnfitField.Errorf("the mapping has no field \"name\"; the path in the configuration of name references may be wrong")
 	}
 	q := query{name: v.Get("name").Text()}
 	if ns := v.Get("namespace"); ns.Exists() {
@@ -215,7 +213,7 @@ func (f *refFixer) ambiguous(name string, found []int32) error {
 	for _, i := range found {
 		ids = append(ids, f.items[i].ID().String())
 	}
-	return fmt.Errorf("%q may refer to several resources: %s", name, diag.Some(ids))
+	return diag.AmbiguousName.Errorf("%q may refer to several resources: %s", name, diag.Some(ids))
 }
 
 func sameName(a, b krm.ID) bool { return a.Name == b.Name }
@@ -244,7 +242,7 @@ func reachOf(r *krm.Resource) (reach, error) {
 			continue
 		}
 		if ns.Type() != yaml.String {
-			return from, errors.New("the namespace of a service account is not a string")
+			return from, diag.NamespaceSubjects.Errorf("the namespace of a service account is not a string")
 		}
 		accounts = append(accounts, ns.Text())
 	}

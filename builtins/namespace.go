@@ -3,9 +3,9 @@
 package builtins
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -32,7 +32,7 @@ func (t *NamespaceTransformer) Configure(env Env) error {
 		t.SetRoleBindingSubjects = "defaultOnly"
 	case "defaultOnly", "allServiceAccounts", "none":
 	default:
-		return advised(fmt.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects), "defaultOnly is what kustomize does without it")
+		return advised(diag.BadValue.Errorf(`setRoleBindingSubjects: %q must be "defaultOnly", "none" or "allServiceAccounts"`, t.SetRoleBindingSubjects), "defaultOnly is what kustomize does without it")
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
 		return err
 	}
 	if err := list.CheckUnique(); err != nil {
-		return fmt.Errorf("setting namespace %q: %w", t.Metadata.Namespace, err)
+		return diag.NamespaceSubjects.Errorf("setting namespace %q: %w", t.Metadata.Namespace, err)
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (s *namespaceSetter) apply(r *krm.Resource) (yaml.Value, error) {
 func (s *namespaceSetter) setMetadata(v yaml.Value) (yaml.Value, error) {
 	meta := v.Get("metadata")
 	if !meta.IsNull() && meta.Type() != yaml.Map {
-		return v, errors.New("metadata is no mapping")
+		return v, diag.UnfitField.Errorf("metadata is no mapping")
 	}
 	old := meta.Get("namespace")
 	if s.unsetOnly && old.SourceText() != "" {
@@ -170,7 +170,7 @@ func (s *namespaceSetter) setSubjects(v yaml.Value) (yaml.Value, error) {
 		return v, nil
 	}
 	if subjects.Type() != yaml.Seq {
-		return v, fmt.Errorf("subjects: %w", errFound("a list", subjects))
+		return v, diag.NamespaceSubjects.Errorf("subjects: %w", errFound("a list", subjects))
 	}
 	i := -1
 	changed, err := subjects.EditItems(func(subject yaml.Value) (yaml.Value, error) {

@@ -90,7 +90,7 @@ func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
 		names = append(names, c.Get("name").Text())
 	}
 	name := item.Get("name").Text()
-	d.say(append(at.path(), i, "name"), "the patch adds a container %q, which has no image%s", name, diag.Next(func() []string {
+	d.say(diag.PatchTypes, append(at.path(), i, "name"), "the patch adds a container %q, which has no image%s", name, diag.Next(func() []string {
 		if near := diag.DidYouMean(name, names); near != nil {
 			return near
 		}
@@ -102,15 +102,15 @@ func (d *doubter) container(item, dest yaml.Value, at *step, i int) {
 func (d *doubter) unknown(key string, dest yaml.Value, n schema.Node, at *step) {
 	names := n.Names()
 	if near := diag.Nearest(key, names); near != "" && diag.Near(key, near, max(1, min(2, len(key)/4))) {
-		d.say(at.path(), "the patch adds a field %q that Kubernetes does not know%s", key, diag.Next(func() []string { return diag.DidYouMean(key, names) }))
+		d.say(diag.PatchTypes, at.path(), "the patch adds a field %q that Kubernetes does not know%s", key, diag.Next(func() []string { return diag.DidYouMean(key, names) }))
 	}
 }
 
 // say warns about a place in the patch.
-func (d *doubter) say(path []any, format string, args ...any) {
+func (d *doubter) say(code diag.Code, path []any, format string, args ...any) {
 	w := diag.Errorf(diag.Pos{}, diag.FieldPath(path), format, args...)
 	if d.patch.src != nil && d.patch.src.File != "" {
 		w.Pos = d.patch.src.Locate(d.patch.doc, path...)
 	}
-	d.warn("%w", w)
+	d.warn(code, "%w", w)
 }

@@ -45,7 +45,7 @@ func (t *PatchTransformer) Configure(env Env) error {
 	case t.Patch == "" && t.Path == "":
 		return errors.Join(advised(notGiven("one of path and patch must be given"), "path names a file, patch holds the text of the patch"), err)
 	case t.Patch != "" && t.Path != "":
-		return errors.Join(advised(errors.New("path and patch cannot both be given"), "remove one, or make two entries of them"), err)
+		return errors.Join(advised(diag.Exclusive.Errorf("path and patch cannot both be given"), "remove one, or make two entries of them"), err)
 	case t.Patch != "":
 		return errors.Join(t.configure(env, &yaml.Source{Data: []byte(t.Patch)}), err)
 	}
@@ -79,7 +79,7 @@ func (t *PatchTransformer) configure(env Env, src *yaml.Source) error {
 	}
 	env.parsed(src)
 	if t.Target != nil && len(docs) > 1 {
-		return advised(errors.New("a patch with a target must be one document"), "make an entry of each document, or remove the target: then each applies to the resource that it names")
+		return advised(diag.PatchForm.Errorf("a patch with a target must be one document"), "make an entry of each document, or remove the target: then each applies to the resource that it names")
 	}
 	var options PatchOptions
 	if t.Options != nil {
@@ -110,7 +110,7 @@ func (t *PatchTransformer) configureJSON(env Env, src *yaml.Source, mergeErr err
 	}
 	env.parsed(src)
 	if t.Target == nil {
-		return advised(errors.New("a JSON patch needs a target"), "add target: with kind and name of what it changes")
+		return advised(diag.PatchForm.Errorf("a JSON patch needs a target"), "add target: with kind and name of what it changes")
 	}
 	return nil
 }
@@ -128,10 +128,10 @@ func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	found, err := t.Target.Select(list)
 	if err != nil {
-		return fmt.Errorf("target: %w", err)
+		return diag.BadSelector.Errorf("target: %w", err)
 	}
 	if len(found) == 0 {
-		warn("the target (%s) matches no resource%s", t.Target, t.Target.near(list))
+		warn(diag.TargetMatchesNothing, "the target (%s) matches no resource%s", t.Target, t.Target.near(list))
 	}
 	if err := applyToSet(t.kinds, t.merge[0], found, list, warn); err != nil {
 		return err
@@ -155,7 +155,7 @@ func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, w
 		anyChanged, anyDeleted = anyChanged || changed, anyDeleted || deleted
 	}
 	if len(found) > 0 && !anyChanged {
-		warn("the patch changes nothing%s", nothingChanged)
+		warn(diag.PatchChangesNothing, "the patch changes nothing%s", nothingChanged)
 	}
 	if anyDeleted {
 		sweep(list)
@@ -176,7 +176,7 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 			return err
 		}
 		if !changed {
-			warn("the patch for %s changes nothing%s", p.id, nothingChanged)
+			warn(diag.PatchChangesNothing, "the patch for %s changes nothing%s", p.id, nothingChanged)
 		}
 		if deleted {
 			sweep(list)
@@ -299,7 +299,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	case t.Path == "" && t.JsonOp == "":
 		return advised(notGiven("one of path and jsonOp must be given"), "path names a file, jsonOp holds the text of the patch")
 	case t.Path != "" && t.JsonOp != "":
-		return advised(errors.New("path and jsonOp cannot both be given"), "remove one, or make two entries of them")
+		return advised(diag.Exclusive.Errorf("path and jsonOp cannot both be given"), "remove one, or make two entries of them")
 	case t.Path != "":
 		if src, err = readPatch(env, t.Path, t.Target); err != nil {
 			return err
@@ -310,7 +310,7 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 	}
 	env.parsed(src)
 	if len(t.patch) == 0 {
-		return advised(errors.New("the patch is empty"), "write operations, as - {op: add, path: /spec/x, value: 1}, or remove the entry")
+		return advised(diag.PatchForm.Errorf("the patch is empty"), "write operations, as - {op: add, path: /spec/x, value: 1}, or remove the entry")
 	}
 	return nil
 }

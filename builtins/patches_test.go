@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -92,11 +93,11 @@ func renderPatchTree(a *txtar.Archive) (string, error) {
 		if err := step.Configure(env); err != nil {
 			return "", err
 		}
-		if err := step.Transform(list, func(string, ...any) {}); err != nil {
+		if err := step.Transform(list, func(diag.Code, string, ...any) {}); err != nil {
 			return "", err
 		}
 	}
-	if err := new(Finish).Transform(list, func(string, ...any) {}); err != nil {
+	if err := new(Finish).Transform(list, func(diag.Code, string, ...any) {}); err != nil {
 		return "", err
 	}
 	return string(list.AppendYAML(nil)), nil

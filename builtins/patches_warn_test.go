@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -109,7 +110,7 @@ func TestPatchLeavesOtherListsAlone(t *testing.T) {
 		var after []string
 		for range 2 {
 			list := shared.Clone()
-			if err := step.Transform(list, func(string, ...any) {}); err != nil {
+			if err := step.Transform(list, func(diag.Code, string, ...any) {}); err != nil {
 				t.Fatal(err)
 			}
 			after = append(after, string(list.AppendYAML(nil)))

@@ -4,12 +4,11 @@
 package builtins
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -22,7 +21,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		return err
 	}
 	if len(found) == 0 {
-		warn("the target (%s) matches no resource%s", target, target.near(list))
+		warn(diag.TargetMatchesNothing, "the target (%s) matches no resource%s", target, target.near(list))
 		return nil
 	}
 	anyChanged := false
@@ -48,7 +47,7 @@ func applyJSON(patch jsonPatch, target *Selector, list *krm.List, warn Warn, rem
 		}
 	}
 	if !anyChanged {
-		warn("the patch changes nothing%s", nothingChanged)
+		warn(diag.PatchChangesNothing, "the patch changes nothing%s", nothingChanged)
 	}
 	return nil
 }
@@ -75,11 +74,11 @@ func patchObject(patch jsonPatch, r *krm.Resource, remember bool, warn Warn) (ya
 		return v, err
 	}
 	if v.Type() != yaml.Map {
-		return v, errors.New("the patch leaves no object")
+		return v, diag.JSONPatchOperation.Errorf("the patch leaves no object")
 	}
 	for _, field := range []string{"labels", "annotations"} { // a list would be lost
 		if v.At("metadata", field).Type() == yaml.Seq && r.Value().At("metadata", field).Type() != yaml.Seq {
-			return v, fmt.Errorf("metadata.%s: expected a mapping, found a list", field)
+			return v, diag.UnfitField.Errorf("metadata.%s: expected a mapping, found a list", field)
 		}
 	}
 	if tracked {

@@ -3,6 +3,7 @@ package builtins
 import (
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -38,4 +39,4 @@ func renderList(t testing.TB, list *krm.List) string {
 	return string(list.AppendYAML(nil))
 }
 
-func noWarn(format string, args ...any) {}
+func noWarn(_ diag.Code, format string, args ...any) {}

@@ -109,7 +109,7 @@ func (t *ReplacementTransformer) Configure(env Env) error {
 			continue
 		}
 		if r.Source != nil || len(r.Targets) != 0 {
-			errs = append(errs, labelled(label, advised(errors.New("path and an inline replacement exclude each other"), "make two entries of them")))
+			errs = append(errs, labelled(label, advised(diag.Exclusive.Errorf("path and an inline replacement exclude each other"), "make two entries of them")))
 			continue
 		}
 		errs = append(errs, labelled(label, t.addFile(env, r.Path, paths)))
@@ -146,7 +146,7 @@ func (t *ReplacementTransformer) addFile(env Env, path string, paths fieldPaths)
 		}
 		return errors.Join(errs...)
 	}
-	return diag.Errorf(diag.Pos{File: src.File}, "", "must hold a replacement or a list of them")
+	return diag.Errorf(diag.Pos{File: src.File}, "", "must hold a replacement or a list of them").With(diag.ReplacementForm)
 }
 
 // asErrors gives mistakes of the configuration in src their lines.
@@ -175,7 +175,7 @@ func (r *Replacement) compile(paths fieldPaths) (replacement, error) {
 	case r.Source == nil && r.SourceValue == nil:
 		errs = append(errs, advised(notGiven("source is missing"), "add source: with kind and name of the resource that has the value, or sourceValue: with the value itself"))
 	case r.Source != nil && r.SourceValue != nil:
-		errs = append(errs, advised(errors.New("source and sourceValue exclude each other"), "remove one of them"))
+		errs = append(errs, advised(diag.Exclusive.Errorf("source and sourceValue exclude each other"), "remove one of them"))
 	case r.Source != nil:
 		c.source = r.Source
 		c.field = paths.of(orDefault(r.Source.FieldPath))

@@ -58,7 +58,7 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 			}
 		}
 		if found == 0 {
-			warn("targets[%d] selects nothing: %s%s", i, t.sel, t.sel.near(list))
+			warn(diag.ReplacementTargetNothing, "targets[%d] selects nothing: %s%s", i, t.sel, t.sel.near(list))
 		}
 	}
 	return nil
@@ -76,7 +76,7 @@ func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replaceme
 				return
 			}
 			if lost {
-				warn("%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text", id, path.text)
+				warn(diag.ReplacementTargetNothing, "%s: what is written to %q is lost: it leads into a null, or through a pattern or * into a text", id, path.text)
 			}
 			if res.Room() < 0 {
 				err = resourceError(res, errTooLarge())
@@ -141,10 +141,10 @@ func replacesState(path *fieldPath) bool {
 func (r *replacement) read(res *krm.Resource) (sourceValue, error) {
 	v, err := r.field.lookup(res.Value())
 	if err != nil {
-		return sourceValue{}, fmt.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err)
+		return sourceValue{}, diag.ReplacementSourceField.Errorf("source %s: field %q: %w", res.ID(), r.field.text, err)
 	}
 	if v.IsEmpty() {
-		err := diag.Errorf(diag.Pos{}, "", "source %s: field %q is missing or empty", res.ID(), r.field.text)
+		err := diag.Errorf(diag.Pos{}, "", "source %s: field %q is missing or empty", res.ID(), r.field.text).With(diag.ReplacementSourceField)
 		err.Hints = r.field.advice(res.Value())
 		return sourceValue{}, err
 	}
@@ -163,13 +163,13 @@ func (s *ReplacementSource) find(list *krm.List) (int, error) {
 			continue
 		}
 		if at >= 0 {
-			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).
+			return 0, diag.Errorf(diag.Pos{}, "source", "%s selects more than one resource", s).With(diag.SeveralReplacementSources).
 				Hint("%s", describe(list.At(at))).Hint("%s", describe(list.At(pos))).Hint("add the kind, name or namespace of the one that is meant")
 		}
 		at = pos
 	}
 	if at < 0 {
-		err := diag.Errorf(diag.Pos{}, "source", "%s selects nothing", s)
+		err := diag.Errorf(diag.Pos{}, "source", "%s selects nothing", s).With(diag.NoReplacementSource)
 		if names := s.otherNames(list); names != nil {
 			err.Hints = diag.DidYouMean(s.Name, names)
 		} else {

@@ -5,9 +5,9 @@ package builtins
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 	yamlv3 "go.yaml.in/yaml/v3"
 )
@@ -49,10 +49,10 @@ func (c *copier) countIn(text string, path []pathPart) (int, error) {
 func parseDocument(text string) (*yamlv3.Node, error) {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, errors.New("the text on the way is no YAML")
+		return nil, diag.ReplacementTargetField.Errorf("the text on the way is no YAML")
 	}
 	if len(doc.Content) == 0 {
-		return nil, errors.New("the text on the way is empty")
+		return nil, diag.ReplacementTargetField.Errorf("the text on the way is empty")
 	}
 	return &doc, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -60,7 +61,7 @@ func buildReplaced(t *testing.T, resources []byte, config string) (string, error
 	if errs := yaml.Decode(v, &tr); errs != nil {
 		t.Fatal(errs)
 	}
-	quiet := func(string, ...any) {}
+	quiet := func(diag.Code, string, ...any) {}
 	if err := tr.Configure(Env{}); err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -335,7 +336,7 @@ func BenchmarkReplacements(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := tr.Transform(list.Clone(), func(string, ...any) { b.Fatal("warning") }); err != nil {
+		if err := tr.Transform(list.Clone(), func(diag.Code, string, ...any) { b.Fatal("warning") }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,7 +4,6 @@ package builtins
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -27,11 +26,11 @@ func (v sourceValue) part(opts *FieldOptions) (sourceValue, error) {
 		return v, nil
 	}
 	if !v.IsScalar() {
-		return v, errors.New("options.delimiter needs a text, not a " + v.Type().String())
+		return v, diag.ReplacementOptions.Of(diag.ReplacementOptions.Of(errors.New("options.delimiter needs a text, not a " + v.Type().String())))
 	}
 	parts := strings.Split(v.Text(), opts.Delimiter)
 	if opts.Index < 0 || opts.Index >= len(parts) {
-		return v, diag.Errorf(diag.Pos{}, "", "options.index is %d, but the value has %d parts", opts.Index, len(parts)).
+		return v, diag.Errorf(diag.Pos{}, "", "options.index is %d, but the value has %d parts", opts.Index, len(parts)).With(diag.ReplacementOptions).
 			Hint("parts are counted from 0: the last one is %d; the delimiter is %q", len(parts)-1, opts.Delimiter)
 	}
 	text := parts[opts.Index]
@@ -89,9 +88,9 @@ func (c *copier) apply(v yaml.Value, path *fieldPath) (edited yaml.Value, lost b
 	}
 	switch {
 	case err != nil:
-		return v, false, fmt.Errorf("%s %q: %w", problem, path.text, err)
+		return v, false, diag.ReplacementTargetField.Errorf("%s %q: %w", problem, path.text, err)
 	case count == 0:
-		err := diag.Errorf(diag.Pos{}, "", "%s %q", problem, path.text)
+		err := diag.Errorf(diag.Pos{}, "", "%s %q", problem, path.text).With(diag.ReplacementTargetField)
 		if err.Hints = path.advice(v); !c.opts.Create {
 			err.Hint("to make the field, set options.create: true")
 		}
@@ -175,7 +174,7 @@ func (c *copier) text(old string) string {
 	return strings.Join(parts, c.opts.Delimiter)
 }
 
-var errDelimiter = errors.New("options.delimiter needs a text in the field")
+var errDelimiter = diag.ReplacementOptions.Errorf("options.delimiter needs a text in the field")
 
 // valueTree edits values. A fresh scalar is None; its text is kept aside, since it is set before the next one is made.
 type valueTree struct {
@@ -258,7 +257,7 @@ func (t *valueTree) set(v yaml.Value) (yaml.Value, error) {
 	case t.asText:
 		return yaml.SetStr(text), nil
 	}
-	return v, fmt.Errorf("its type is %s, and the value has another one", v.Type())
+	return v, diag.ReplacementOptions.Errorf("its type is %s, and the value has another one", v.Type())
 }
 
 // withText returns a scalar of v's type with another text; ok is false if the text has another type. None takes the

@@ -72,7 +72,7 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 		return t.notFound(list)
 	}
 	if !set && warn != nil {
-		warn("replicas of %q: the resource has no such field%s", t.Replica.Name, diag.Next(func() []string { return []string{"remove the entry, or patch the field that counts them"} }))
+		warn(diag.NoReplicas, "replicas of %q: the resource has no such field%s", t.Replica.Name, diag.Next(func() []string { return []string{"remove the entry, or patch the field that counts them"} }))
 	}
 	return nil
 }
@@ -101,6 +101,7 @@ func (t *ReplicaCountTransformer) notFound(list *krm.List) error {
 	}
 	e := &diag.Error{
 		Msg:   fmt.Sprintf("no resource named %q has replicas (kinds that can have them: %s)", t.Replica.Name, strings.Join(kinds, ", ")),
+		Code:  diag.NoReplicas,
 		Hints: diag.DidYouMean(t.Replica.Name, names),
 	}
 	if e.Hints == nil && len(names) > 0 {

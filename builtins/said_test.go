@@ -3,6 +3,8 @@ package builtins
 import (
 	"fmt"
 	"strings"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // says reports whether a message has the text want: with its hint lines, or without them all.
@@ -22,5 +24,7 @@ func said(msg any) string {
 
 // told returns what takes warnings, without hint lines.
 func told(warnings *[]string) Warn {
-	return func(format string, args ...any) { *warnings = append(*warnings, said(fmt.Errorf(format, args...))) }
+	return func(_ diag.Code, format string, args ...any) {
+		*warnings = append(*warnings, said(fmt.Errorf(format, args...)))
+	}
 }

@@ -42,7 +42,7 @@ func errFound(want string, v yaml.Value) error {
 	if v.Type() == yaml.Int {
 		article = "an"
 	}
-	return fmt.Errorf("expected %s, found %s %s", want, article, v.Type())
+	return diag.UnfitField.Errorf("expected %s, found %s %s", want, article, v.Type())
 }
 
 // resourceError says which resource err is about.

@@ -55,10 +55,10 @@ func (s *Selector) Compile() error {
 		}
 	}
 	if s.labels, s.labelErr = parseLabelSelector(s.LabelSelector); s.labelErr != nil {
-		s.labelErr = advised(fmt.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm)
+		s.labelErr = advised(diag.BadSelector.Errorf("labelSelector %q: %w", s.LabelSelector, s.labelErr), selectorForm)
 	}
 	if s.annotations, s.annotationErr = parseLabelSelector(s.AnnotationSelector); s.annotationErr != nil {
-		s.annotationErr = advised(fmt.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm)
+		s.annotationErr = advised(diag.BadSelector.Errorf("annotationSelector %q: %w", s.AnnotationSelector, s.annotationErr), selectorForm)
 	}
 	return errors.Join(errs...)
 }
@@ -215,7 +215,7 @@ func compilePattern(text string) (pattern, error) {
 
 // patternError says what is wrong with a regular expression.
 func patternError(err error) error {
-	return advised(fmt.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "any text is .*, and a backslash makes a sign mean itself")
+	return advised(diag.BadSelector.Errorf("no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")), "any text is .*, and a backslash makes a sign mean itself")
 }
 
 func (p *pattern) match(text string) bool {

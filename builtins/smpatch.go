@@ -187,13 +187,13 @@ func (p *smPatch) target(list *krm.List) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		err := diag.Errorf(p.pos, "", "no resource matches the patch for %s", p.id)
+		err := diag.Errorf(p.pos, "", "no resource matches the patch for %s", p.id).With(diag.NoPatchTarget)
 		if err.Hints = p.near(list); err.Hints == nil {
 			err.Hints = p.others(list)
 		}
 		return 0, err
 	}
-	err := diag.Errorf(p.pos, "", "several resources match the patch for %s", p.id)
+	err := diag.Errorf(p.pos, "", "several resources match the patch for %s", p.id).With(diag.SeveralPatchTargets)
 	for _, i := range found {
 		err.Hint("%s is or was called that", list.At(i).ID())
 	}

@@ -3,9 +3,9 @@
 package builtins
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -43,7 +43,7 @@ func parseDirective(v yaml.Value) (directive, error) {
 	case d == mergeDirective, d == replaceDirective, d == deleteDirective:
 		return d, nil
 	default:
-		return "", fmt.Errorf("unknown value %q of %s, it may be delete, replace or merge", d, directiveKey)
+		return "", diag.PatchTypes.Errorf("unknown value %q of %s, it may be delete, replace or merge", d, directiveKey)
 	}
 }
 
@@ -89,7 +89,7 @@ func (m *merger) merge(dest, patch yaml.Value, n schema.Node) (yaml.Value, error
 	case patch.IsNull():
 		return yaml.Value{}, nil
 	case shape(dest) != shape(patch):
-		return yaml.Value{}, advised(fmt.Errorf("%s cannot take the place of %s", patch.Type().Article(), dest.Type().Article()), "%s", otherShape(dest))
+		return yaml.Value{}, advised(diag.PatchTypes.Errorf("%s cannot take the place of %s", patch.Type().Article(), dest.Type().Article()), "%s", otherShape(dest))
 	case dest.Type() == yaml.Map:
 		v, err := m.mergeMap(dest, patch, m.node(n, dest, patch))
 		return v.WithStyleOf(keepsStyle(dest, patch)), err

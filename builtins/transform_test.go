@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -56,7 +57,7 @@ func TestTransformers(t *testing.T) {
 			list := parsed(t, parts["in.yaml"])
 			tr, err := configured(t, parts["config.yaml"])
 			if err == nil {
-				err = tr.Transform(list, func(string, ...any) {})
+				err = tr.Transform(list, func(diag.Code, string, ...any) {})
 			}
 			if _, fails := parts["error"]; fails != (err != nil) {
 				t.Fatalf("error %v, but kustomize fails: %v", err, fails)
@@ -88,9 +89,9 @@ func TestSharedResourcesStay(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		_ = tr.Transform(base.Clone(), func(string, ...any) {})
+		_ = tr.Transform(base.Clone(), func(diag.Code, string, ...any) {})
 		again := base.Clone()
-		_ = tr.Transform(again, func(string, ...any) {})
+		_ = tr.Transform(again, func(diag.Code, string, ...any) {})
 		if after := string(base.AppendYAML(nil)); before != after {
 			t.Errorf("%s changed shared resources:\n%s", file, cmp.Diff(before, after))
 		}
@@ -142,7 +143,7 @@ func TestIdentitiesAreRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.Transform(list, func(string, ...any) {}); err != nil {
+		if err := tr.Transform(list, func(diag.Code, string, ...any) {}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // doubt warns about a text that Kubernetes does not take.
 func (e Env) doubt(text string, valid bool, what, form string) {
 	if e.Warn != nil && !valid && text != "" && !strings.Contains(text, "$") && !strings.Contains(text, "{{") {
-		e.Warn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).Hint("%s", form))
+		e.Warn(diag.Errorf(diag.Pos{}, "", "%q is no %s that Kubernetes takes", text, what).With(diag.InvalidName).Hint("%s", form))
 	}
 }
 
@@ -49,9 +49,9 @@ func (e Env) doubtKeys(pairs []keyValue) {
 	}
 	for i := range pairs {
 		if key := pairs[i].key; !isDataKey(key) && !strings.Contains(key, "$") {
-			w := diag.Errorf(pairs[i].pos, "", "%s: %q is no key that Kubernetes takes", pairs[i].from, key)
+			w := diag.Errorf(pairs[i].pos, "", "%s: %q is no key that Kubernetes takes", pairs[i].from, key).With(diag.InvalidName)
 			if pairs[i].pos.Line > 0 {
-				w = diag.Errorf(pairs[i].pos, "", "this line has no key that Kubernetes takes") // it may be secret, all of it
+				w = diag.Errorf(pairs[i].pos, "", "this line has no key that Kubernetes takes").With(diag.InvalidName) // it may be secret, all of it
 			}
 			e.Warn(w.Hint("%s", dataKeyForm))
 		}

@@ -3,9 +3,9 @@
 package builtins
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -17,11 +17,11 @@ func SameResources(before, after *krm.List) error {
 		at := after.Find(r.ID())
 		switch {
 		case len(at) == 0:
-			return fmt.Errorf("a validator must not change resources, but it removed %s", r.ID())
+			return diag.ValidatorChanged.Errorf("a validator must not change resources, but it removed %s", r.ID())
 		case len(at) > 1:
-			return fmt.Errorf("a validator must not change resources, but it returned %s %d times", r.ID(), len(at))
+			return diag.ValidatorChanged.Errorf("a validator must not change resources, but it returned %s %d times", r.ID(), len(at))
 		case !withoutValidatedBy(after.At(at[0]).Value()).Equal(r.Value()), !sameState(after.At(at[0]), r):
-			return fmt.Errorf("a validator must not change resources, but it changed %s", r.ID())
+			return diag.ValidatorChanged.Errorf("a validator must not change resources, but it changed %s", r.ID())
 		}
 	}
 	if before.Len() == after.Len() {
@@ -29,10 +29,10 @@ func SameResources(before, after *krm.List) error {
 	}
 	for _, r := range after.All() {
 		if len(before.Find(r.ID())) == 0 {
-			return fmt.Errorf("a validator must not change resources, but it added %s", r.ID())
+			return diag.ValidatorChanged.Errorf("a validator must not change resources, but it added %s", r.ID())
 		}
 	}
-	return fmt.Errorf("a validator must not change resources, but it returned %d instead of %d", after.Len(), before.Len())
+	return diag.ValidatorChanged.Errorf("a validator must not change resources, but it returned %d instead of %d", after.Len(), before.Len())
 }
 
 // sameState reports whether a build knows the same about a and b: a change of name counts that changed nothing.

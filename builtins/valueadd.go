@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -57,7 +58,7 @@ func (t *ValueAddTransformer) Configure(env Env) error {
 			errs = append(errs, notGiven(field+": fieldPath cannot be empty"))
 		}
 		if target.FilePathPosition < 0 {
-			errs = append(errs, fmt.Errorf("%s: filePathPosition %d cannot be negative", field, target.FilePathPosition))
+			errs = append(errs, diag.BadValue.Errorf("%s: filePathPosition %d cannot be negative", field, target.FilePathPosition))
 		}
 		errs = append(errs, target.Selector.compileAs(field+".selector"))
 	}

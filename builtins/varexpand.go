@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -72,7 +73,7 @@ func (e *expander) edit(v yaml.Value) (yaml.Value, error) {
 func (e *expander) editSeq(v yaml.Value) (yaml.Value, error) {
 	return v.EditItems(func(item yaml.Value) (yaml.Value, error) {
 		if item.Type() != yaml.String && !item.IsUntyped() {
-			return item, errors.New("expected a list of strings, found " + item.Type().Article() + " in it")
+			return item, diag.UnfitField.Of(errors.New("expected a list of strings, found " + item.Type().Article() + " in it"))
 		}
 		return e.expand(item), nil
 	})
@@ -151,14 +152,14 @@ func (e *expander) use(name string) *varValue {
 		return nil
 	}
 	if !x.value.Exists() {
-		e.warn("var %q is a list or a mapping and cannot replace $(%s)", name, name)
+		e.warn(diag.VarSource, "var %q is a list or a mapping and cannot replace $(%s)", name, name)
 		return nil
 	}
 	x.used = true
 	return x
 }
 
-var errNoField = errors.New("not found")
+var errNoField = diag.VarSource.Errorf("not found")
 
 // fieldAt returns the field of v at a path as sources of replacements have it, in which items may also be selected by
 // name[0].

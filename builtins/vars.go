@@ -68,7 +68,7 @@ func (s VarSet) Merge(others []Var) (VarSet, error) {
 	var errs []error
 	for i := 1; i < len(merged); i++ {
 		if merged[i].Name == merged[i-1].Name {
-			errs = append(errs, diag.Errorf(merged[i].Pos, "", "var %q is defined twice", merged[i].Name).Hint("the other one is at %s: rename or remove one", merged[i-1].Pos))
+			errs = append(errs, diag.Errorf(merged[i].Pos, "", "var %q is defined twice", merged[i].Name).With(diag.VarTwice).Hint("the other one is at %s: rename or remove one", merged[i-1].Pos))
 		}
 	}
 	if len(errs) > 0 {
@@ -97,7 +97,7 @@ func RecordVars(list *krm.List, vars []Var) error {
 			r.RefVars = append(r.RefVars, v.Name)
 			list.Set(found[0], r)
 		default:
-			err := diag.Errorf(v.Pos, "", "var %q fits %d resources", v.Name, len(found))
+			err := diag.Errorf(v.Pos, "", "var %q fits %d resources", v.Name, len(found)).With(diag.VarSource)
 			for _, i := range found {
 				err.Hint("%s", list.At(i).ID())
 			}
@@ -150,7 +150,7 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 			err = errTooLarge()
 		}
 		if err != nil {
-			return diag.Errorf(r.Pos, "", "replacing vars in %s: %w", r.ID(), err)
+			return diag.Errorf(r.Pos, "", "replacing vars in %s: %w", r.ID(), err).With(diag.VarSource)
 		}
 		if !v.Same(r.Value()) {
 			r = r.Copy()
@@ -160,7 +160,7 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 	}
 	for _, v := range vars {
 		if !e.values[v.Name].used {
-			warn("%w", diag.Errorf(v.Pos, "", "var %q is used nowhere", v.Name).
+			warn(diag.UnusedVar, "%w", diag.Errorf(v.Pos, "", "var %q is used nowhere", v.Name).
 				Hint("write $(%s) where its value shall stand, in a field that varReference of a configuration lists, or remove the var", v.Name))
 		}
 	}
@@ -191,7 +191,7 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 	for _, v := range vars {
 		r := sources[v.Name]
 		if r == nil {
-			err := diag.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID())
+			err := diag.Errorf(v.Pos, "", "var %q: there is no resource %s", v.Name, v.ObjRef.ID()).With(diag.VarSource)
 			if err.Hints = diag.DidYouMean(v.ObjRef.Name, namesOf(v.ObjRef.Kind, list)); err.Hints == nil {
 				err.Hint("its objref must have apiVersion, kind and name of a resource as it is, or was, called")
 			}
@@ -199,7 +199,7 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 		}
 		value, err := newVarValue(r.Value(), v.FieldRef.path())
 		if err != nil {
-			return diag.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err)
+			return diag.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err).With(diag.VarSource)
 		}
 		e.values[v.Name] = value
 	}

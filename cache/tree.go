@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -97,6 +98,9 @@ type EscapeError struct {
 func (e *EscapeError) Error() string {
 	return fmt.Sprintf("%q is a symbolic link to %q, which is outside of what was fetched", e.Link, e.Target)
 }
+
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *EscapeError) Kind() diag.Code { return diag.OutsideDirectory }
 
 // ErrAbsent is wrapped by errors about something that the tree names and does not hold.
 var ErrAbsent = errors.New("it is a git submodule, and krmflow does not fetch these")

@@ -54,7 +54,7 @@ type finding struct {
 func (c *Catalog) Lint() []*diag.Error {
 	list := make([]*diag.Error, len(c.lint))
 	for i, f := range c.lint {
-		list[i] = diag.Errorf(c.doc.Locate(f.path...), diag.FieldPath(f.path), "%s", f.msg)
+		list[i] = diag.Errorf(c.doc.Locate(f.path...), diag.FieldPath(f.path), "%s", f.msg).With(diag.BadCatalog)
 	}
 	return list
 }
@@ -64,14 +64,14 @@ func (c *Catalog) Lint() []*diag.Error {
 func Parse(src *yaml.Source, ref Ref) (*Catalog, error) {
 	whole := diag.Pos{File: src.File}
 	if len(src.Data) > MaxSize {
-		return nil, diag.Errorf(whole, "", "the catalog has %s; the limit is %s", diag.Size(int64(len(src.Data))), diag.Size(MaxSize))
+		return nil, diag.Errorf(whole, "", "the catalog has %s; the limit is %s", diag.Size(int64(len(src.Data))), diag.Size(MaxSize)).With(diag.TooLarge)
 	}
 	doc, err := src.Strict()
 	if err != nil {
 		return nil, err
 	}
 	if !doc.Value.Exists() {
-		return nil, diag.Errorf(whole, "", "the file contains no Catalog document").Hint("it has no document at all, or only comments")
+		return nil, diag.Errorf(whole, "", "the file contains no Catalog document").With(diag.BadCatalog).Hint("it has no document at all, or only comments")
 	}
 	c := &Catalog{Ref: ref, Digest: src.Digest(), doc: doc, index: map[krm.GVK][]*Entry{}}
 	r := &reader{c: c}
@@ -133,7 +133,7 @@ func (r *reader) document(top yaml.Cursor) {
 	functions, modules := spec.Field("krmFunctions"), spec.Field("modules")
 	switch {
 	case functions.Value().Exists() && modules.Value().Exists():
-		modules.Errorf("a catalog has either krmFunctions or modules")
+		modules.Errorf("a catalog has either krmFunctions or modules").With(diag.BadCatalog)
 	case modules.Value().Exists():
 		r.outdated(modules, "modules")
 		for i, item := range modules.Items() {
@@ -170,7 +170,7 @@ func (r *reader) accepts(top yaml.Cursor) bool {
 	if r.c.APIVersion == APIVersion || r.c.APIVersion == oldAPIVersion {
 		at = top.Field("kind")
 	}
-	at.Errorf("this is no catalog, but %s", describe(r.c.APIVersion, r.c.Kind)).
+	at.Errorf("this is no catalog, but %s", describe(r.c.APIVersion, r.c.Kind)).With(diag.BadCatalog).
 		Hint("a catalog is %s with kind %s, %s or %s, or %s with kind %s", APIVersion, Kind, kindCatalog2, kindDefinition, oldAPIVersion, Kind)
 	return false
 }
@@ -217,7 +217,7 @@ func (r *reader) finish() {
 		c.lint = append(c.lint, finding{e.path, fmt.Sprintf("%s has no effect: entry %d, which comes first, defines it too", e.GVK, same[0].Index+1)})
 	}
 	if len(r.old) > 0 {
-		c.Notices = append(c.Notices, diag.Errorf(r.at, "", "the catalog uses deprecated spellings: %s", strings.Join(r.old, ", ")).
+		c.Notices = append(c.Notices, diag.Errorf(r.at, "", "the catalog uses deprecated spellings: %s", strings.Join(r.old, ", ")).With(diag.OldCatalog).
 			Hint("write apiVersion %s with krmFunctions", APIVersion))
 	}
 }

@@ -51,6 +51,9 @@ type RefError struct {
 
 func (e *RefError) Error() string { return e.Diag().Error() }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *RefError) Kind() diag.Code { return diag.BadReference }
+
 // Diag returns e as a [diag.Error].
 func (e *RefError) Diag() *diag.Error {
 	return &diag.Error{Msg: fmt.Sprintf("%q: %s", diag.Redact(e.Ref), e.Msg), Hints: e.Hints, Err: e}
@@ -142,11 +145,11 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == 
 
 func parseLocation(text string) (Ref, error) {
 	if _, tail, ok := strings.Cut(text, "#"); ok && IsAddress(text) {
-		return Ref{}, fmt.Errorf("%s is no pin", diag.Redact("#"+tail))
+		return Ref{}, diag.BadReference.Errorf("%s is no pin", diag.Redact("#"+tail))
 	}
 	switch {
 	case text == "":
-		return Ref{}, fmt.Errorf("the reference is only a pin")
+		return Ref{}, diag.BadReference.Errorf("the reference is only a pin")
 	case strings.HasPrefix(text, "git::"), strings.HasPrefix(text, "git+"), strings.HasPrefix(text, "git@"), strings.HasPrefix(text, "ssh://"):
 		return parseGit(text)
 	case strings.HasPrefix(text, "oci://"):
@@ -158,7 +161,7 @@ func parseLocation(text string) (Ref, error) {
 		return parseWeb(text)
 	case strings.Contains(text, "://"), strings.Contains(text, "::"):
 		scheme, _, _ := strings.Cut(text, ":")
-		return Ref{}, fmt.Errorf("%s is not supported", scheme)
+		return Ref{}, diag.BadReference.Errorf("%s is not supported", scheme)
 	}
 	if PathText(text) != text {
 		ref, err := parseLocation("https://" + text)
@@ -202,11 +205,11 @@ func parseWeb(text string) (Ref, error) {
 	}
 	for _, key := range []string{"archive", "checksum", "filename", "sshkey"} {
 		if u.Query().Has(key) {
-			return Ref{}, fmt.Errorf("the parameter %s is not supported", key)
+			return Ref{}, diag.BadReference.Errorf("the parameter %s is not supported", key)
 		}
 	}
 	if u.Path == "" || strings.HasSuffix(u.Path, "/") {
-		return Ref{}, fmt.Errorf("the address names no file")
+		return Ref{}, diag.BadReference.Errorf("the address names no file")
 	}
 	return Ref{Scheme: Scheme(u.Scheme), Location: u.String()}, nil
 }
@@ -216,17 +219,17 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it is not an address") // the parser's own words repeat the text, with credentials
+		return nil, diag.BadReference.Errorf("it is not an address") // the parser's own words repeat the text, with credentials
 	case u.Host == "" && (u.Scheme != "file" || !path.IsAbs(u.Path)):
-		return nil, fmt.Errorf("the address has no host")
+		return nil, diag.BadReference.Errorf("the address has no host")
 	case u.Host != "" && u.Scheme == "file":
-		return nil, fmt.Errorf("the address of a file has no host")
+		return nil, diag.BadReference.Errorf("the address of a file has no host")
 	case u.User != nil && u.Scheme != "ssh":
-		return nil, fmt.Errorf("the address contains credentials; they are never sent")
+		return nil, diag.BadReference.Errorf("the address contains credentials; they are never sent")
 	}
 	for segment := range strings.SplitSeq(u.Path, "/") {
 		if segment == "." || segment == ".." {
-			return nil, fmt.Errorf("the address contains %q", segment)
+			return nil, diag.BadReference.Errorf("the address contains %q", segment)
 		}
 	}
 	u.Host = strings.ToLower(u.Host)
@@ -262,7 +265,7 @@ func parseOCI(text string) (Ref, error) {
 		return Ref{}, err
 	}
 	if first, _, ok := strings.Cut(text, "/"); !ok || first != m.Registry {
-		return Ref{}, fmt.Errorf("%q names no registry", diag.Redact(text))
+		return Ref{}, diag.BadReference.Errorf("%q names no registry", diag.Redact(text))
 	}
 	return Ref{Scheme: OCI, Location: "oci://" + m.Name()}, nil
 }
@@ -281,19 +284,19 @@ func parseGit(text string) (Ref, error) {
 	}
 	scheme, rest, _ := strings.Cut(text, "://")
 	if scheme != "https" && scheme != "http" && scheme != "ssh" && scheme != "file" {
-		return Ref{}, fmt.Errorf("git over %q is not supported", scheme)
+		return Ref{}, diag.BadReference.Errorf("git over %q is not supported", scheme)
 	}
 	rest, query, _ := strings.Cut(rest, "?")
 	repo, file, ok := strings.Cut(rest, "//")
 	if !ok {
 		if repo, file, ok = strings.Cut(rest, ".git/"); !ok {
-			return Ref{}, fmt.Errorf("it names no file in the repository")
+			return Ref{}, diag.BadReference.Errorf("it names no file in the repository")
 		}
 		repo += ".git"
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return Ref{}, fmt.Errorf("the parameters are not valid")
+		return Ref{}, diag.BadReference.Errorf("the parameters are not valid")
 	}
 	commit := values.Get("ref")
 	for key := range values {
@@ -305,7 +308,7 @@ func parseGit(text string) (Ref, error) {
 		file, commit = name, at
 	}
 	if !validGitRef(commit) {
-		return Ref{}, fmt.Errorf("%q is not the name of a commit, tag or branch", commit)
+		return Ref{}, diag.BadReference.Errorf("%q is not the name of a commit, tag or branch", commit)
 	}
 	u, err := parseURL(scheme + "://" + repo)
 	if err != nil {

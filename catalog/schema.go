@@ -54,7 +54,7 @@ func (e *Entry) SchemaWarning() *diag.Error {
 	if len(problems) == 0 {
 		return nil
 	}
-	err := diag.Errorf(e.Pos(), "", "parts of the schema of %s are not valid and check nothing", e.GVK)
+	err := diag.Errorf(e.Pos(), "", "parts of the schema of %s are not valid and check nothing", e.GVK).With(diag.OldCatalog)
 	for _, p := range problems {
 		err.Hint("%s: %s", diag.FieldPath(p.Path), p.Msg)
 	}

@@ -2,19 +2,19 @@ package catalog
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/function"
 )
 
 // The reasons for which no runtime of an entry can be used.
 var (
-	ErrStarlark   = errors.New("starlark is not supported")
-	ErrNoRuntime  = errors.New("at least one of container and exec must be set")
-	ErrNoPlatform = errors.New("no program for this platform")
+	ErrStarlark   = diag.Unsupported.Errorf("starlark is not supported")
+	ErrNoRuntime  = diag.BadCatalog.Errorf("at least one of container and exec must be set")
+	ErrNoPlatform = diag.Unsupported.Errorf("no program for this platform")
 )
 
 // A Selection is the runtime of an entry that is used.

@@ -28,6 +28,7 @@ type Error struct {
 	Field string // for instance "patches[2].path"; may be empty
 	Msg   string
 	Hints []string // each a line of its own: what to do about it
+	Code  Code     // which kind of message it is; empty for what has none of its own
 	Err   error    // what caused it, for errors.Is and errors.As; its text is already in Msg
 }
 
@@ -37,13 +38,15 @@ type Next func() []string
 
 func (Next) String() string { return "" }
 
-// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own.
+// Errorf returns an [Error]. If an operand is wrapped with %w it becomes Err. The hints of operands become its own, and so does
+// their kind.
 func Errorf(pos Pos, field, format string, args ...any) *Error {
 	e := &Error{Pos: pos, Field: field}
 	for i, arg := range args {
 		if next, ok := arg.(Next); ok {
 			e.Hints = append(e.Hints, next()...)
 		} else if err, ok := arg.(error); ok {
+			e.With(CodeOf(err))
 			if text, hints := Parts(err); hints != nil {
 				args[i] = withoutHints{err, text}
 				e.Hints = append(e.Hints, hints...)
@@ -99,9 +102,9 @@ func find(err error) *Error {
 func AsError(err error) *Error {
 	at := find(err)
 	if at != nil && at.Error() == err.Error() {
-		return at
+		return coded(at, err)
 	}
-	e := &Error{Err: err}
+	e := &Error{Err: err, Code: CodeOf(err)}
 	e.Msg, e.Hints = Parts(err)
 	if at != nil && at.Pos.File != "" {
 		e.Pos, e.Msg = at.Pos, strings.Replace(e.Msg, at.Pos.String()+": ", "", 1) // the place stands in front
@@ -251,6 +254,6 @@ func editDistance(a, b string, limit int) (d, steps int) {
 	return prev[len(b)], len(a) * n
 }
 
-// A Warn receives a message about something that the user probably did not mean, for instance a patch that changes nothing. The caller
+// A Warn receives a message of a kind about something that the user probably did not mean, for instance a patch that changes nothing. The caller
 // adds file and line, and formats no more messages than somebody will read.
-type Warn func(format string, args ...any)
+type Warn func(code Code, format string, args ...any)

@@ -21,3 +21,6 @@ func Panicked(where string, value any) *PanicError {
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("internal error in %s", e.Where) }
+
+// Kind says which kind of message it is: see [CodeOf].
+func (e *PanicError) Kind() Code { return Bug }

@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 		for i, in := range inputs {
 			before[i] = names(in.List)
 		}
-		got, err := Run(tc.op, inputs, func(string, ...any) {})
+		got, err := Run(tc.op, inputs, func(diag.Code, string, ...any) {})
 		if err != nil || names(got) != tc.want {
 			t.Errorf("%s of %q: %q and error %v, want %q", tc.op.Verb(), tc.inputs, names(got), err, tc.want)
 			continue
@@ -116,7 +116,7 @@ func TestRunErrors(t *testing.T) {
 		for _, text := range tc.inputs {
 			inputs = append(inputs, Input{List: loaded(t, text)})
 		}
-		if _, err := Run(tc.op, inputs, func(string, ...any) {}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := Run(tc.op, inputs, func(diag.Code, string, ...any) {}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s of %q: error %v, want %q in it", tc.op.Verb(), tc.inputs, err, tc.want)
 		}
 	}

@@ -94,10 +94,10 @@ func (o Origin) Field() string {
 
 // Warning returns what a step tells of itself, with the place of its configuration. An operand that is wrapped with %w and has a place of
 // its own gives that.
-func (o Origin) Warning(format string, args ...any) *diag.Error {
-	w := diag.Errorf(diag.Pos{}, "", format, args...)
+func (o Origin) Warning(code diag.Code, format string, args ...any) *diag.Error {
+	w := diag.Errorf(diag.Pos{}, "", format, args...).With(code)
 	if at, ok := w.Err.(*diag.Error); ok && at.Pos.File != "" {
-		return at
+		return at.With(code)
 	}
 	w.Pos, w.Field = o.Pos(), o.Field()
 	return w

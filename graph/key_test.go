@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -59,7 +60,7 @@ func TestKeysStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := krm.NewList(krm.NewResource(v, nil))
-		if err := b.(graph.Transformer).Transform(list, func(string, ...any) {}); err != nil {
+		if err := b.(graph.Transformer).Transform(list, func(diag.Code, string, ...any) {}); err != nil {
 			t.Fatal(err)
 		}
 		if op.Key() != before {

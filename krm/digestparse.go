@@ -2,9 +2,9 @@ package krm
 
 import (
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // IsZero reports whether d is no digest.
@@ -15,21 +15,21 @@ func ParseDigest(text string) (d Digest, err error) {
 	digits := text
 	if name, rest, ok := strings.Cut(text, ":"); ok {
 		if name != "sha256" {
-			return d, fmt.Errorf("the digest %q is not a sha256", text)
+			return d, diag.BadValue.Errorf("the digest %q is not a sha256", text)
 		}
 		digits = rest
 	}
 	switch {
 	case text == "":
-		return d, errors.New("the digest is empty")
+		return d, diag.BadValue.Errorf("the digest is empty")
 	case len(digits) != 2*len(d):
-		return d, fmt.Errorf("the digest %q has %d characters; a sha256 has %d hexadecimal digits", text, len(digits), 2*len(d))
+		return d, diag.BadValue.Errorf("the digest %q has %d characters; a sha256 has %d hexadecimal digits", text, len(digits), 2*len(d))
 	}
 	if _, err := hex.Decode(d[:], []byte(digits)); err != nil {
-		return Digest{}, fmt.Errorf("the digest %q is not hexadecimal", text)
+		return Digest{}, diag.BadValue.Errorf("the digest %q is not hexadecimal", text)
 	}
 	if d.IsZero() {
-		return d, errors.New("the digest is all zeros, which no content has")
+		return d, diag.BadValue.Errorf("the digest is all zeros, which no content has")
 	}
 	return d, nil
 }

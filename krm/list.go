@@ -155,6 +155,9 @@ func (e *DuplicateError) Diag() *diag.Error {
 	return d
 }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *DuplicateError) Kind() diag.Code { return diag.SameID }
+
 // Append adds r at the end; a resource of the same current identity is a [DuplicateError].
 func (l *List) Append(r *Resource) error {
 	key := r.id.Key()

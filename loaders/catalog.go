@@ -32,7 +32,7 @@ func (l *Local) FetchCatalog(address string, limit int64) (*yaml.Source, krm.Dig
 		return src, src.Digest(), err
 	}
 	if what, _ := remote.MediaType(c.MediaType); what != "catalog" && what != "definition" {
-		return nil, krm.Digest{}, fmt.Errorf("%q has the media type %q: that of a catalog is %s or %s", diag.Redact(address), diag.Sanitise(c.MediaType),
+		return nil, krm.Digest{}, diag.BadCatalog.Errorf("%q has the media type %q: that of a catalog is %s or %s", diag.Redact(address), diag.Sanitise(c.MediaType),
 			remote.CatalogLayer, remote.DefinitionLayer)
 	}
 	return src, c.Version.Digest, nil

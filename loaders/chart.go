@@ -56,7 +56,7 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 	}
 	files, err = l.readFolder(from)
 	if err != nil {
-		err = diag.Errorf(diag.Pos{}, "", "the chart in %s: %w", l.name(real), err)
+		err = diag.Errorf(diag.Pos{}, "", "the chart in %s: %w", l.name(real), err).With(diag.BadChart)
 	}
 	return files, l.name(real), err
 }
@@ -79,7 +79,7 @@ func (l *Local) FetchChart(d *Dir, text string) ([]chart.File, error) {
 func (l *Local) FetchChartDir(d *Dir, text string) (*Dir, error) {
 	dir, _, err := l.obtain(d, text, reference.Chart)
 	if err == nil && dir == nil {
-		err = errors.New("the chart is a file, not a directory")
+		err = diag.BadChart.Errorf("the chart is a file, not a directory")
 	}
 	return dir, err
 }
@@ -129,7 +129,7 @@ func (r *folderReader) read(dir string, depth int) error {
 
 func (r *folderReader) file(name string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%q is not a regular file", name)
+		return diag.NotReadable.Errorf("%q is not a regular file", name)
 	}
 	if err := r.l.budget.take(info.Size()); err != nil {
 		return err
@@ -148,7 +148,7 @@ func linkError(err error, name string) error {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return fmt.Errorf("cannot read %q: %w", name, err)
+	return diag.NotReadable.Errorf("cannot read %q: %w", name, err)
 }
 
 // Command returns a program that the user names by a path, or by a name that is looked for on PATH. If hash is not nil, it reads the program.

@@ -121,7 +121,7 @@ func (l *Local) Fetched() []Fetched {
 func (l *Local) FetchDir(d *Dir, text string) (*Dir, error) {
 	dir, _, err := l.obtain(d, text, reference.Dir)
 	if err == nil && dir == nil {
-		err = fmt.Errorf("%q is a file, not a directory", diag.Redact(text))
+		err = diag.NotAFile.Errorf("%q is a file, not a directory", diag.Redact(text))
 	}
 	return dir, err
 }
@@ -137,7 +137,7 @@ func (l *Local) fetchFile(d *Dir, text string, limit int64) (*yaml.Source, error
 	case err != nil:
 		return nil, err
 	case dir != nil:
-		return nil, fmt.Errorf("%q is a directory, not a file", diag.Redact(text))
+		return nil, diag.NotAFile.Errorf("%q is a directory, not a file", diag.Redact(text))
 	case int64(len(src.Data)) > limit:
 		return nil, fmt.Errorf("%q is larger than %d MiB", diag.Redact(text), limit>>20)
 	}
@@ -278,7 +278,7 @@ func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, d.tree.error(err, place, as)
 	case info.IsDir():
-		return nil, fmt.Errorf("%q is a directory, not a file", as)
+		return nil, diag.NotAFile.Errorf("%q is a directory, not a file", as)
 	case info.Size() > limit:
 		return nil, fmt.Errorf("%q is larger than %d MiB", as, limit>>20)
 	}
@@ -326,15 +326,15 @@ func (t *fetchedTree) error(err error, place, as string) error {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return fmt.Errorf("cannot read %q: %w", diag.Redact(as), err)
+	return diag.NotReadable.Errorf("cannot read %q: %w", diag.Redact(as), err)
 }
 
 // errOutside refuses a path that leads out of what was fetched.
 func errOutside(t *fetchedTree, as string) error {
 	if t.isGiven() {
-		return fmt.Errorf("%q is outside of the file system that is rendered", diag.Redact(as))
+		return diag.OutsideDirectory.Errorf("%q is outside of the file system that is rendered", diag.Redact(as))
 	}
-	return fmt.Errorf("%q is outside of %s: what was fetched must not refer to paths of this machine", diag.Redact(as), t.name)
+	return diag.OutsideDirectory.Errorf("%q is outside of %s: what was fetched must not refer to paths of this machine", diag.Redact(as), t.name)
 }
 
 // fetchedName returns how messages show a path below fetchedRoot.

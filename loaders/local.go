@@ -149,7 +149,7 @@ func (d *Dir) Contains(o *Dir) bool { return diag.Within(o.Real, d.Real) }
 // Root returns the directory that the user names on the command line.
 func (l *Local) Root(path string) (*Dir, error) {
 	if path == "" {
-		return nil, errors.New("the directory must not be empty")
+		return nil, diag.MissingField.Errorf("the directory must not be empty")
 	}
 	if l.fs != nil {
 		return l.treeDir(l.fs, givenPath(path), path)
@@ -157,7 +157,7 @@ func (l *Local) Root(path string) (*Dir, error) {
 	abs := path
 	if !filepath.IsAbs(abs) {
 		if l.cwd == "" {
-			return nil, errors.New("the path is relative and the working directory does not exist")
+			return nil, diag.NotReadable.Errorf("the path is relative and the working directory does not exist")
 		}
 		abs = filepath.Join(l.cwd, path)
 	}
@@ -461,9 +461,9 @@ func regularSize(f *os.File, as string, limit int64) (int64, error) {
 	}
 	switch {
 	case info.IsDir():
-		return 0, fmt.Errorf("%q is a directory, not a file", as)
+		return 0, diag.NotAFile.Errorf("%q is a directory, not a file", as)
 	case !info.Mode().IsRegular():
-		return 0, fmt.Errorf("%q is not a regular file", as)
+		return 0, diag.NotReadable.Errorf("%q is not a regular file", as)
 	case info.Size() > limit:
 		return 0, errTooLarge(as, limit)
 	}
@@ -497,9 +497,9 @@ func pathError(err error, as, abs string) error {
 		err = pe.Err
 	}
 	if errors.Is(err, syscall.ELOOP) || strings.Contains(err.Error(), "too many links") {
-		return fmt.Errorf("%q is a symbolic link that leads to itself", diag.Redact(as))
+		return diag.NotReadable.Errorf("%q is a symbolic link that leads to itself", diag.Redact(as))
 	}
-	return fmt.Errorf("cannot read %q: %w", diag.Redact(as), err)
+	return diag.NotReadable.Errorf("cannot read %q: %w", diag.Redact(as), err)
 }
 
 // Sources returns the files that were read, sorted by name.

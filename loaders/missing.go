@@ -22,6 +22,9 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%q does not exist", diag.Redact(e.Path)) }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *NotFoundError) Kind() diag.Code { return diag.NoSuchFile }
+
 // Is makes it one of [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
@@ -91,6 +94,9 @@ type RestrictedError struct {
 	Path, Target, Root string
 }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *RestrictedError) Kind() diag.Code { return diag.OutsideDirectory }
+
 func (e *RestrictedError) Error() string {
 	if e.Target != "" {
 		return fmt.Sprintf("%q is a symbolic link to %q, which is outside the directory %q", diag.Redact(e.Path), e.Target, e.Root)
@@ -104,5 +110,5 @@ func (e *RestrictedError) Hints() []string {
 }
 
 func notDir(path string) error {
-	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).Hint("name the directory that has the kustomization file")
+	return diag.Errorf(diag.Pos{}, "", "%q is not a directory", diag.Redact(path)).With(diag.NotAFile).Hint("name the directory that has the kustomization file")
 }

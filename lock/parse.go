@@ -15,7 +15,7 @@ import (
 func Parse(src *yaml.Source) (*File, error) {
 	f := &File{Path: src.File}
 	if line := conflict(src.Data); line > 0 {
-		return nil, diag.Errorf(diag.Pos{File: src.File, Line: line}, "", "this is the mark of a merge conflict").
+		return nil, diag.Errorf(diag.Pos{File: src.File, Line: line}, "", "this is the mark of a merge conflict").With(diag.ConflictMarks).
 			Hint("keep the entries of both sides, each once, and remove the marks; krmflow lock puts them in order")
 	}
 	doc, err := src.Strict()
@@ -23,16 +23,16 @@ func Parse(src *yaml.Source) (*File, error) {
 	case err != nil:
 		return nil, err
 	case !doc.Value.Exists():
-		return nil, diag.Errorf(diag.Pos{File: src.File}, "", "it is empty").Hint("remove it; krmflow lock writes another one")
+		return nil, diag.Errorf(diag.Pos{File: src.File}, "", "it is empty").With(diag.BadLock).Hint("remove it; krmflow lock writes another one")
 	}
 	top := yaml.NewCursor(doc.Value, doc.Locate)
 	if !top.Known("apiVersion", "kind", "entries") {
 		return nil, top.Err()
 	}
 	if kind := top.Field("kind"); kind.Text() != KindOfFile {
-		kind.Errorf("this is no lock file, but kind %q", kind.Text())
+		kind.Errorf("this is no lock file, but kind %q", kind.Text()).With(diag.BadLock)
 	} else if v := top.Field("apiVersion"); v.Text() != Version {
-		v.Errorf("%q is not %s", v.Text(), Version).Hint("another version of krmflow has written the file")
+		v.Errorf("%q is not %s", v.Text(), Version).With(diag.BadLock).Hint("another version of krmflow has written the file")
 	}
 	for _, item := range top.Field("entries").Items() {
 		if item.Known("name", "kind", "commit", "digest", "serial") {
@@ -64,27 +64,27 @@ func (f *File) add(item yaml.Cursor) {
 	commit, digest := item.Field("commit"), item.Field("digest")
 	switch {
 	case commit.Exists() && digest.Exists():
-		digest.Errorf("there is a commit, too: an entry has one of them")
+		digest.Errorf("there is a commit, too: an entry has one of them").With(diag.BadLock)
 	case commit.Exists():
 		if e.Commit = commit.Text(); !isCommit(e.Commit) {
-			commit.Errorf("%q is no commit: 40 or 64 hexadecimal digits in lower case", e.Commit)
+			commit.Errorf("%q is no commit: 40 or 64 hexadecimal digits in lower case", e.Commit).With(diag.BadLock)
 		}
 	case e.Kind == Git:
-		item.Errorf("there is no commit")
+		item.Errorf("there is no commit").With(diag.BadLock)
 	case !digest.Exists():
-		item.Errorf("there is neither a commit nor a digest")
+		item.Errorf("there is neither a commit nor a digest").With(diag.BadLock)
 	default:
 		e.Digest = digestOf(digest)
 	}
 	if serial := item.Field("serial"); serial.Exists() {
 		n, err := strconv.ParseUint(serial.Value().Text(), 10, 64)
 		if err != nil || n == 0 || serial.Value().Type() != yaml.Int {
-			serial.Errorf("it must be a whole number above 0")
+			serial.Errorf("it must be a whole number above 0").With(diag.BadLock)
 		}
 		e.Serial = n
 	}
 	if before, ok := f.Get(e.Name); ok {
-		item.Errorf("%q is the name of an entry in line %d, too", e.Name, before.Pos.Line)
+		item.Errorf("%q is the name of an entry in line %d, too", e.Name, before.Pos.Line).With(diag.BadLock)
 		return
 	}
 	f.Set(e)
@@ -98,7 +98,7 @@ func kindOf(c yaml.Cursor) Kind {
 		}
 	}
 	if text != "" {
-		c.Errorf("%q is no kind of entry", text).Hint("another version of krmflow has written the file")
+		c.Errorf("%q is no kind of entry", text).With(diag.BadLock).Hint("another version of krmflow has written the file")
 	}
 	return ""
 }
@@ -107,7 +107,7 @@ func digestOf(c yaml.Cursor) krm.Digest {
 	text := c.Text()
 	d, err := krm.ParseDigest(text)
 	if err != nil || d.String() != text {
-		c.Errorf("%q is no digest: sha256: and 64 hexadecimal digits in lower case", text)
+		c.Errorf("%q is no digest: sha256: and 64 hexadecimal digits in lower case", text).With(diag.BadLock)
 	}
 	return d
 }

@@ -21,6 +21,9 @@ type WriteError struct {
 func (e *WriteError) Error() string { return fmt.Sprintf("%s: %v", names.Show(e.Path), e.Err) }
 func (e *WriteError) Unwrap() error { return e.Err }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *WriteError) Kind() diag.Code { return diag.OutputLost }
+
 // writeError makes err one of this package's output errors, without the names of temporary files that the user never
 // sees.
 func writeError(path string, err error) error {
@@ -60,6 +63,9 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s: locked by %s, which is writing there", names.Show(e.Path), by)
 }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *LockedError) Kind() diag.Code { return diag.OutputLocked }
+
 // A RefusedError says why krmflow does not write to a place. Nothing was written.
 type RefusedError struct {
 	Path   string
@@ -69,6 +75,9 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string { return e.Diag().Error() }
+
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *RefusedError) Kind() diag.Code { return diag.OutputRefused }
 
 // Diag returns e as a [diag.Error], with its names and its hint as hints.
 func (e *RefusedError) Diag() *diag.Error {

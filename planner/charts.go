@@ -53,7 +53,7 @@ func (s *steps) chartDocument(d document, role function.Role, e *entry) *entry {
 	s.decodeBuiltin(d, &g)
 	fail := func(m *helm.FieldError) {
 		text, hints := diag.Parts(m.Err)
-		e := d.mistake(&yaml.DecodeError{Path: m.Path, Msg: text, Hints: append(hints, report.Hints(m.Err)...)})
+		e := d.mistake(&yaml.DecodeError{Path: m.Path, Msg: text, Hints: append(hints, report.Hints(m.Err)...), Code: diag.CodeOf(m.Err)})
 		e.Err = m.Err
 		s.Fail(e)
 	}

@@ -104,7 +104,7 @@ func (s *steps) external(field string, values []yaml.TextOrMap, role function.Ro
 // mapping returns the document that an entry is itself, not as a text (KX-10).
 func (s *steps) mapping(path []any, v yaml.Value) *document {
 	if v.Get("kind").Text() == "" {
-		s.ErrorAt(s.k.Source, path, errors.New("the object has no kind"))
+		s.ErrorAt(s.k.Source, path, diag.Nameless.Errorf("the object has no kind"))
 		return nil
 	}
 	d := document{r: krm.NewResource(v, s.schema), path: path, inline: true}
@@ -202,12 +202,14 @@ func (s *steps) fold(path []any, text string, dir *loaders.Dir) (docs []document
 	for call, n := range g.Calls() {
 		s.c.plan.Denied = append(s.c.plan.Denied, Denial{n.ID, diag.Errorf(s.k.Source.Locate(0, path...), s.k.Source.Field(path),
 			"the configuration in %q is made by a function (%s), so it cannot be planned: nothing runs that the plan does not name",
-			text, call.Function.Name), trust.Untrusted})
+			text, call.Function.Name).With(diag.Denied), trust.Untrusted})
 		return nil
 	}
 	lists, changed, failed, err := eval.Fold(s.c.ctx, g, func(n *graph.Node) diag.Warn {
 		s.progress(n.Origin)
-		return func(format string, args ...any) { s.Warnings.Add(n.Origin.Warning(format, args...)) }
+		return func(code diag.Code, format string, args ...any) {
+			s.Warnings.Add(n.Origin.Warning(code, format, args...))
+		}
 	})
 	if err != nil {
 		s.ErrorAt(failed.Origin.Source, failed.Origin.Path, err)
@@ -245,7 +247,7 @@ func (s *steps) unusedFunction(d document) {
 // unusedEnv warns about the older form of envs in a generator that is a document: as in kustomize, it is not read.
 func (s *steps) unusedEnv(d document, e *entry) {
 	if e.generator() != nil && d.r.Value().Get("env").Text() != "" {
-		m := yaml.DecodeError{Path: []any{"env"}, Msg: "is ignored, only the field of a Kustomization knows it", Hints: []string{"list the file in envs"}}
+		m := yaml.DecodeError{Path: []any{"env"}, Msg: "is ignored, only the field of a Kustomization knows it", Hints: []string{"list the file in envs"}, Code: diag.UnknownField}
 		s.Warnings.Add(d.mistake(&m))
 	}
 }
@@ -256,7 +258,7 @@ func (s *steps) entry(d document, role function.Role) *entry {
 	e := &entry{path: d.path, changes: d.changes, kind: id.Kind, pos: d.r.Pos, summary: strings.TrimSuffix(id.Kind+" "+id.Name, " "), origin: builtins.PluginOrigin(d.r)}
 	if id.Group != "" || id.Version != "builtin" {
 		if id.Group == layerfile.Group && id.Kind == layerfile.CompositionKind {
-			err := s.configureError(d, errors.New("a Composition must be in a file of its own called composition.yaml"))
+			err := s.configureError(d, diag.Misplaced.Errorf("a Composition must be in a file of its own called composition.yaml"))
 			s.Fail(diag.AsError(err).Hint("name that file, or its directory, here"))
 			return nil
 		}
@@ -295,7 +297,7 @@ func (s *steps) decodeBuiltin(d document, into any) []*yaml.DecodeError {
 	s.unusedFunction(d)
 	kind := d.r.ID().Kind
 	if d.r.ID().Name == "" {
-		s.Fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", kind)}))
+		s.Fail(d.mistake(&yaml.DecodeError{Msg: fmt.Sprintf("the %s has no metadata.name", kind), Code: diag.Nameless}))
 	}
 	decoding := builtins.Decoding(kind)
 	var unknown []*yaml.DecodeError
@@ -340,7 +342,7 @@ func (d document) mistake(m *yaml.DecodeError) *diag.Error {
 	if m.More > 0 {
 		return &diag.Error{Msg: m.Msg, Err: m.More}
 	}
-	e := &diag.Error{Pos: d.locate(m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints}
+	e := &diag.Error{Pos: d.locate(m.Path...), Field: m.Field(), Msg: m.Msg, Hints: m.Hints, Code: m.Code}
 	switch {
 	case d.item != nil:
 		e.Field = d.item.Source.Field(m.Path)
@@ -356,7 +358,7 @@ func (s *steps) unknownBuiltin(d document) error {
 	if d.item != nil {
 		kinds = composition.BuiltinKinds()
 	}
-	err := d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: fmt.Sprintf("there is no built-in %q", kind), Hints: diag.DidYouMean(kind, kinds)})
+	err := d.mistake(&yaml.DecodeError{Path: []any{"kind"}, Msg: fmt.Sprintf("there is no built-in %q", kind), Hints: diag.DidYouMean(kind, kinds), Code: diag.UnknownBuiltin})
 	if d.item != nil {
 		err.Hint("built-ins are: %s", strings.Join(kinds, ", "))
 	}

@@ -83,7 +83,7 @@ func (s *steps) ownCatalogs() (list []catalog.Listed) {
 	for i, text := range s.k.Catalogs {
 		if text == "" && i < len(entries) && entries[i].Type() != yaml.String {
 			if entries[i].IsNull() {
-				s.ErrorAt(s.k.Source, []any{"catalogs", i}, errors.New("must be a reference, not null"))
+				s.ErrorAt(s.k.Source, []any{"catalogs", i}, diag.MissingField.Errorf("must be a reference, not null"))
 			}
 			continue // anything else was reported as what it is
 		}
@@ -99,7 +99,7 @@ func (s *steps) checkCatalogs() {
 		if _, err := catalog.ParseRefIn(c.Dir, c.Text, loaders.Exists); err != nil {
 			s.ErrorAt(c.Source, c.Path, err)
 		} else if first < i {
-			s.Warn(c.Source, c.Path, "%q is listed twice", c.Text)
+			s.Warn(diag.ListedTwice, c.Source, c.Path, "%q is listed twice", c.Text)
 		}
 	}
 	if len(s.catalogs) > 0 {
@@ -165,7 +165,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 // validateConfig checks a configuration against the schema of the catalog's entry.
 func (s *steps) validateConfig(d document, entry *catalog.Entry, config yaml.Value) {
 	for _, e := range entry.Validate(config) {
-		s.Fail(diag.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e))
+		s.Fail(diag.Errorf(d.locate(e.Path...), "", "%s: %v", d.r.ID(), e).With(diag.BadFunction))
 	}
 	if s.c.schemaChecked[entry] {
 		return
@@ -193,7 +193,7 @@ func (c *compiler) legacy(in *function.Inline) {
 			program.Path = diag.Redact(program.Path)
 			shown.Exec = &program
 		}
-		w := diag.Errorf(in.Pos, "", "%s is deprecated: a function is named in the field %s", place, function.PlaceRuntime)
+		w := diag.Errorf(in.Pos, "", "%s is deprecated: a function is named in the field %s", place, function.PlaceRuntime).With(diag.OldFunctionPlace)
 		c.warnings.Add(w.Hint("write %s: %s", function.PlaceRuntime, yaml.AppendJSON(nil, shown.Value())))
 	}
 }

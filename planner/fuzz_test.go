@@ -71,7 +71,7 @@ func render(cwd, dir string) (out []byte, errs []error) {
 			inputs[j].List = lists[in]
 		}
 		var err error
-		if list, err = eval.Run(n.Op, inputs, func(string, ...any) {}); err != nil {
+		if list, err = eval.Run(n.Op, inputs, func(diag.Code, string, ...any) {}); err != nil {
 			return nil, []error{diag.Errorf(n.Origin.Pos(), "", "%w", err)}
 		}
 		lists[i] = list

@@ -118,7 +118,7 @@ const (
 func (b *build) count(k *kustomizationFile) bool {
 	b.layers++
 	if b.layers == maxLayers+1 {
-		b.ErrorAt(k.Source, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers))
+		b.ErrorAt(k.Source, nil, diag.Limitf("the root is made of more than %d layers: some are used again and again, by one another", maxLayers).With(diag.Limit))
 	}
 	return b.layers <= maxLayers && !b.crowded
 }
@@ -236,7 +236,7 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 		return nil
 	}
 	if filepath.IsAbs(text) {
-		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q must not be an absolute path", text).Hint("write a path that is relative to this directory"))
+		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q must not be an absolute path", text).With(diag.AbsolutePath).Hint("write a path that is relative to this directory"))
 		return nil
 	}
 	if len(s.stack) >= layerfile.MaxNested {
@@ -269,18 +269,18 @@ func (b *build) cycle(i int, dir *loaders.Dir) error {
 		names = append(names, f.dir.Name)
 	}
 	if b.stack[i].dir.Real == dir.Real {
-		return diag.Errorf(diag.Pos{}, "", "cycle: %s", strings.Join(append(names, dir.Name), " -> ")).
+		return diag.Errorf(diag.Pos{}, "", "cycle: %s", strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).
 			Hint("remove one of these references; what both need can be a directory that both list")
 	}
 	return diag.Errorf(diag.Pos{}, "", "cycle: %s contains %s, which refers to it: %s", dir.Name, b.stack[i].dir.Name,
-		strings.Join(append(names, dir.Name), " -> ")).Hint("a layer may not use a directory above it: move what it needs into a directory beside it")
+		strings.Join(append(names, dir.Name), " -> ")).With(diag.Cycle).Hint("a layer may not use a directory above it: move what it needs into a directory beside it")
 }
 
 // ambiguousPath refuses what YAML makes of two list entries of different indentation: "../../base - ../../prod".
 func ambiguousPath(path string) error {
 	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
 		if part != ".." && strings.Contains(part, "..") {
-			return diag.Errorf(diag.Pos{}, "", "%q looks like two entries in one", path).Hint("items of one list begin in the same column")
+			return diag.Errorf(diag.Pos{}, "", "%q looks like two entries in one", path).With(diag.InvalidYAML).Hint("items of one list begin in the same column")
 		}
 	}
 	return nil

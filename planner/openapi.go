@@ -1,9 +1,9 @@
 package planner
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -28,7 +28,7 @@ func (s *steps) openapi() {
 	version, hasVersion := s.k.OpenAPI["version"]
 	switch {
 	case hasFile && hasVersion:
-		s.ErrorAt(s.k.Source, []any{"openapi"}, errors.New("version and path exclude each other"))
+		s.ErrorAt(s.k.Source, []any{"openapi"}, diag.Exclusive.Errorf("version and path exclude each other"))
 	case hasFile:
 		v, err := src.Value()
 		if err == nil {
@@ -42,7 +42,7 @@ func (s *steps) openapi() {
 		s.set = true
 	case version != "":
 		if version != schema.BuiltinVersion {
-			s.ErrorAt(s.k.Source, []any{"openapi", "version"}, fmt.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
+			s.ErrorAt(s.k.Source, []any{"openapi", "version"}, diag.BadSchema.Errorf("OpenAPI version %q is not built in, only %s is", version, schema.BuiltinVersion))
 			return
 		}
 		s.set = true

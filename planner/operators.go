@@ -170,7 +170,7 @@ func (s *steps) transformers() {
 			s.entryStep(e, graph.Transform{Transformer: t, Origin: e.origin})
 			continue
 		}
-		s.Fail(e.errorf("%s is not a transformer", e.kind).Hint("list it under generators"))
+		s.Fail(e.errorf("%s is not a transformer", e.kind).With(diag.Misplaced).Hint("list it under generators"))
 	}
 }
 

@@ -69,14 +69,19 @@ type Warning struct {
 	Field string
 	Msg   string
 	Hints []string
+	// Code is which kind of message it is.
+	Code diag.Code
 }
 
 // WarningOf returns a message as a warning.
-func WarningOf(e *diag.Error) Warning { return Warning{e.Pos, e.Field, e.Msg, e.Hints} }
+func WarningOf(e *diag.Error) Warning { return Warning{e.Pos, e.Field, e.Msg, e.Hints, diag.CodeOf(e)} }
 
-func (w Warning) String() string {
-	return (&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}).Error()
+// Message returns the warning as messages are shown.
+func (w Warning) Message() *diag.Error {
+	return &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints, Code: w.Code}
 }
+
+func (w Warning) String() string { return w.Message().Error() }
 
 // A Plan is what a run would do.
 type Plan struct {
@@ -108,7 +113,7 @@ func (p *Plan) warn(list *report.Warnings) {
 	all, more := list.All()
 	p.MoreWarnings = more
 	for _, w := range all {
-		p.Warnings = append(p.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints})
+		p.Warnings = append(p.Warnings, Warning{w.Pos, w.Field, w.Msg, w.Hints, w.Code})
 	}
 }
 
@@ -351,7 +356,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 func (b *build) sortOptions(l *layer) *builtins.SortOptions {
 	if l.k.SortOptions != nil {
 		if b.c.o.ReorderSet {
-			b.Warn(l.k.Source, []any{"sortOptions"}, "decides the order; --reorder is ignored")
+			b.Warn(diag.SortOrder, l.k.Source, []any{"sortOptions"}, "decides the order; --reorder is ignored")
 		}
 		return l.k.SortOptions
 	}
@@ -378,7 +383,7 @@ func (b *build) add(n *graph.Node) graph.NodeID {
 	if b.nodes > maxNodes || b.ids > maxIDs {
 		b.crowded = true
 		b.ErrorAt(n.Origin.Source, n.Origin.Path, diag.Limitf("the root comes to more than %s, or their ids to more than %d MiB",
-			diag.Count(maxNodes, "step"), maxIDs>>20))
+			diag.Count(maxNodes, "step"), maxIDs>>20).With(diag.Limit))
 	}
 	return b.c.draft.add(n)
 }

@@ -251,7 +251,7 @@ func (s *steps) warnText(path []any, w *diag.Error) {
 	case w.Pos.File != "":
 		s.Warnings.Add(w)
 	case !s.k.IsUnread(path):
-		s.Warn(s.k.Source, path, "%w", w)
+		s.Warn(w.Code, s.k.Source, path, "%w", w)
 	}
 }
 
@@ -272,7 +272,7 @@ func (s *steps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 	}
 	s.reader.use(s.k.Source.Field(path), l.k.Source.File)
 	if l.k.Kind == "Component" {
-		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a Component", text).Hint("list it under components"))
+		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a Component", text).With(diag.Misplaced).Hint("list it under components"))
 		return nil
 	}
 	return l
@@ -392,7 +392,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	} else if k.IsUnread([]any{"kind"}) || k.Kind != "Component" && k.Kind != "Kustomization" && k.composed == nil {
 		return // loading it has said so
 	} else if k.Kind != "Component" {
-		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a %s, not a Component", text, k.Kind).Hint("list it under resources, or make it one: apiVersion: %s, kind: Component", layerfile.ComponentVersion))
+		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a %s, not a Component", text, k.Kind).With(diag.Misplaced).Hint("list it under resources, or make it one: apiVersion: %s, kind: Component", layerfile.ComponentVersion))
 		return
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}

@@ -32,7 +32,7 @@ func (b *build) consolidated(name string) yaml.Value {
 	switch {
 	case k == nil:
 	case k.composed == nil:
-		b.Fail(diag.Errorf(diag.Pos{File: k.Source.File}, "", "is a %s, not a Composition", k.Kind))
+		b.Fail(diag.Errorf(diag.Pos{File: k.Source.File}, "", "is a %s, not a Composition", k.Kind).With(diag.WrongKind))
 	case !k.composed.Failed:
 		return k.composed.Value(dir)
 	}

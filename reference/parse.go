@@ -42,16 +42,16 @@ var ErrNotRemote = errors.New("it names nothing remote")
 func Parse(text string, use Use) (Reference, error) {
 	switch {
 	case len(text) > maxReference:
-		return Reference{}, errors.New("the reference is too long")
+		return Reference{}, diag.BadReference.Errorf("the reference is too long")
 	case strings.HasPrefix(text, "/"):
 		return Reference{}, ErrNotRemote
 	}
 	r, err := parse(text, use)
 	if err == nil && strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' || c == '\ufffd' }) {
-		err = errors.New("it has blanks or control characters")
+		err = diag.BadReference.Errorf("it has blanks or control characters")
 	}
 	if err != nil && !errors.Is(err, ErrNotRemote) {
-		return Reference{}, fmt.Errorf("%q: %w", diag.Redact(text), err)
+		return Reference{}, diag.BadReference.Errorf("%q: %w", diag.Redact(text), err)
 	}
 	return r, err
 }
@@ -62,7 +62,7 @@ func parse(text string, use Use) (Reference, error) {
 	}
 	if forced, rest, ok := strings.Cut(text, "::"); ok && !strings.ContainsAny(forced, ":/@?") {
 		if !strings.EqualFold(forced, "git") {
-			return Reference{}, fmt.Errorf("what begins with %q is not known: only files, https, git and oci are", forced+"::")
+			return Reference{}, diag.BadReference.Errorf("what begins with %q is not known: only files, https, git and oci are", forced+"::")
 		}
 		r, err := parseGit(rest)
 		return r, noRepository(err)
@@ -81,7 +81,7 @@ func parse(text string, use Use) (Reference, error) {
 	case scheme == "ssh", scheme == "file":
 		return parseGit(text)
 	}
-	return Reference{}, fmt.Errorf("what begins with %q is not known: only files, https, git and oci are", scheme+"://")
+	return Reference{}, diag.BadReference.Errorf("what begins with %q is not known: only files, https, git and oci are", scheme+"://")
 }
 
 // parseHTTP decides whether a URL names a file or a repository.

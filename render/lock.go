@@ -65,7 +65,7 @@ func (s Sources) missing(name string) error {
 	if s.Lock != nil {
 		path = s.Lock.Path
 	}
-	e := &diag.Error{Msg: fmt.Sprintf("%s is not in %s", name, path), Err: remote.ErrVerification}
+	e := &diag.Error{Msg: fmt.Sprintf("%s is not in %s", name, path), Code: diag.NotLocked, Err: remote.ErrVerification}
 	return e.Hint("with --locked, nothing is fetched that is not locked; krmflow lock adds it")
 }
 

@@ -68,7 +68,7 @@ func (p *programs) local(ctx context.Context, f function.Function) (function.Fun
 		return f, nil
 	}
 	if p == nil {
-		return f, fmt.Errorf("%s: %q is remote, and nothing is fetched here", f.Name, diag.Redact(f.URI))
+		return f, diag.BadProgram.Errorf("%s: %q is remote, and nothing is fetched here", f.Name, diag.Redact(f.URI))
 	}
 	address, _, _ := strings.Cut(f.URI, "?")
 	key := programKey{f.URI, f.Archive, f.Program, cmp.Or(f.Bin, path.Base(address)), f.Digest}
@@ -81,7 +81,7 @@ func (p *programs) local(ctx context.Context, f function.Function) (function.Fun
 	p.mu.Unlock()
 	found, err := get()
 	if err != nil {
-		return f, diag.Errorf(diag.Pos{}, "", "%s: %w", f.Name, err)
+		return f, diag.Errorf(diag.Pos{}, "", "%s: %w", f.Name, err).With(diag.BadProgram)
 	}
 	f.URI, f.Archive = "", ""
 	f.Program, f.Root, f.Digest = found.path, filepath.Dir(found.path), found.digest
@@ -94,7 +94,7 @@ func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
 		return nil, err
 	}
 	if key.digest.IsZero() {
-		return nil, errors.New("nothing says which program it is") // trust demands it
+		return nil, diag.BadProgram.Errorf("nothing says which program it is") // trust demands it
 	}
 	program, err := in.program(ctx, key)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *programs) fetch(ctx context.Context, key programKey) (*local, error) {
 	}
 	name := filepath.Base(key.name)
 	if !filepath.IsLocal(name) {
-		return nil, fmt.Errorf("%q is no name of a program", name)
+		return nil, diag.BadProgram.Errorf("%q is no name of a program", name)
 	}
 	l := &local{filepath.Join(dir, name), krm.DigestOf(program.Data)}
 	return l, os.WriteFile(l.path, program.Data, 0o500)

@@ -74,7 +74,7 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 			s.moved(ctx, in, r, c, from)
 		}
 		if missing := (*remote.OfflineError)(nil); fromVendor && errors.As(err, &missing) {
-			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference, s.Vendor).Hint("krmflow lock and krmflow vendor put it there")
+			err = diag.Errorf(diag.Pos{}, "", "%s is not in %s", missing.Reference, s.Vendor).With(diag.NotVendored).Hint("krmflow lock and krmflow vendor put it there")
 		}
 		return c, err
 	}

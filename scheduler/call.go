@@ -25,6 +25,9 @@ func (e *ResultsError) Error() string {
 	return fmt.Sprintf("%s reported errors in its results", e.Name)
 }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *ResultsError) Kind() diag.Code { return diag.FunctionResults }
+
 // prepare obtains and verifies every function of the graph before the first one runs, so that a failure means that nothing
 // has run. It returns the failures in the order of the graph. Calls that come after the fetch of an image are looked at when all
 // images are there: they fail for other reasons alone.
@@ -115,7 +118,7 @@ func (r *run) prepareOne(ctx context.Context, n *graph.Node, f function.Function
 
 func (r *run) executor(runtime function.Runtime) (Executor, error) {
 	if r.o.Executor == nil {
-		return nil, fmt.Errorf("there is no executor for %s functions", runtime)
+		return nil, diag.NoEngine.Errorf("there is no executor for %s functions", runtime)
 	}
 	return r.o.Executor(runtime)
 }
@@ -205,11 +208,11 @@ func (r *run) answer(ctx context.Context, n *graph.Node, op graph.Call, list *kr
 func (a *answer) read(op graph.Call, printed yaml.Chunks, in *krm.List, wire function.WireOptions) {
 	a.reply, a.err = decode(op, printed, in, wire)
 	if a.err != nil {
-		code := function.Failed
 		if diag.IsTooLarge(a.err) {
-			code = function.LimitExceeded
+			a.err = function.Wrap(function.LimitExceeded, a.err).With(diag.FunctionLimit)
+		} else {
+			a.err = function.Wrap(function.Failed, a.err).With(diag.FunctionAnswer)
 		}
-		a.err = function.Wrap(code, a.err)
 	}
 	a.report.Results, a.report.Removed = a.reply.Results, a.reply.Removed
 	for _, w := range a.reply.Warnings {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
@@ -58,7 +59,7 @@ func compareDecoded(t *testing.T, g *graph.Graph) (count int) {
 		for _, in := range n.Inputs {
 			inputs = append(inputs, eval.Input{List: lists[in]})
 		}
-		return eval.Run(n.Op, inputs, func(string, ...any) {})
+		return eval.Run(n.Op, inputs, func(diag.Code, string, ...any) {})
 	}
 	for i, n := range g.Nodes {
 		want, err := run(n, plain)

@@ -202,9 +202,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 			start = began
 		}
 	} else {
-		list, err = eval.Run(n.Op, r.take(n), func(format string, args ...any) {
+		list, err = eval.Run(n.Op, r.take(n), func(code diag.Code, format string, args ...any) {
 			if r.o.Warn != nil {
-				r.o.Warn(n, func() *diag.Error { return n.Origin.Warning(format, args...) })
+				r.o.Warn(n, func() *diag.Error { return n.Origin.Warning(code, format, args...) })
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
@@ -14,16 +15,16 @@ func (x *decider) remoteProgram(e *catalog.Entry, p catalog.Platform) {
 	archive := err == nil && isArchive(strings.SplitN(ref.Location, "?", 2)[0])
 	switch pin := p.Pin.Err(); {
 	case isRemote && (strings.HasPrefix(p.URI, "file:") || err == nil && ref.OfMachine()):
-		x.deny(Untrusted, nil, "%s cannot name a path on this machine: %s", e, x.d.Source)
+		x.deny(Untrusted, nil, "%s cannot name a path on this machine: %s", e, x.d.Source).With(diag.GrantDenied)
 		return
 	case err != nil:
-		x.deny(Invalid, nil, "the program of %s: %v", e, err)
+		x.deny(Invalid, nil, "the program of %s: %v", e, err).With(diag.BadProgram)
 		return
 	case pin != nil:
-		x.deny(Mismatch, nil, "%s cannot be verified: sha256: %v", e, pin)
+		x.deny(Mismatch, nil, "%s cannot be verified: sha256: %v", e, pin).With(diag.BadCatalog)
 		return
 	case ref.Scheme != catalog.OCI && p.Pin.Given && !ref.Pin.IsZero() && ref.Pin != p.Pin.Digest:
-		x.deny(Mismatch, nil, "%s cannot be verified: the address says %s and sha256 beside it says %s", e, ref.Pin, p.Pin.Digest)
+		x.deny(Mismatch, nil, "%s cannot be verified: the address says %s and sha256 beside it says %s", e, ref.Pin, p.Pin.Digest).With(diag.BadCatalog)
 		return
 	}
 	member, ok := x.member(e, p, archive || p.Bin != "")
@@ -53,7 +54,7 @@ func (x *decider) unverifiedAddress(e *catalog.Entry, ref catalog.Ref) {
 	switch denied := x.unverified(e, found.Digest); {
 	case denied != nil:
 	case found.Err != nil:
-		x.deny(Invalid, nil, "the program %s cannot be used: %v", x.d.Source, found.Err).Err = found.Err
+		x.deny(Invalid, nil, "the program %s cannot be used: %v", x.d.Source, found.Err).With(diag.BadProgram).Err = found.Err
 	case !ok || found.Digest.IsZero():
 		x.deny(Mismatch, nil, "the program %s was not examined", x.d.Source)
 	}

@@ -43,7 +43,7 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 		return nil, nil
 	}
 	pinned := FlagTrust + "=" + r.Ref.Pinned(r.Digest)
-	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).Hint("pin it: %s", diag.ShellWord(pinned))
+	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).With(diag.NotPinned).Hint("pin it: %s", diag.ShellWord(pinned))
 	if deny {
 		return nil, &Denial{Reason: Untrusted, Err: err, Allow: []string{pinned}}
 	}
@@ -52,7 +52,7 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 
 // Mispinned returns the denial of a catalog that is not what its pin says; got is zero if it is not known what it is.
 func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
-	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", ref.Show()).Hint("want %s", ref.Pin)
+	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", ref.Show()).With(diag.PinMismatch).Hint("want %s", ref.Pin)
 	if !got.IsZero() {
 		err.Hint("got  %s", got)
 	}
@@ -61,7 +61,7 @@ func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
 
 // Unsigned returns the denial of a catalog that must be signed by a publisher and is not; each why is about one signature.
 func Unsigned(ref catalog.Ref, publisher string, why []string) *Denial {
-	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s has no valid signature of %s", ref.Show(), diag.OneLine(publisher))
+	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s has no valid signature of %s", ref.Show(), diag.OneLine(publisher)).With(diag.BadSignature)
 	for _, w := range why {
 		err.Hint("%s", w)
 	}
@@ -74,7 +74,7 @@ func (p Policy) DecideAge(c *catalog.Catalog, now time.Time) (warnings []*diag.E
 	if err != nil || end.IsZero() || now.Before(end) {
 		return nil, nil
 	}
-	e := diag.Errorf(diag.Pos{}, "", "catalog %s has expired: it was meant to be used until %s", c.Ref.Show(), end.Format(time.RFC3339)).
+	e := diag.Errorf(diag.Pos{}, "", "catalog %s has expired: it was meant to be used until %s", c.Ref.Show(), end.Format(time.RFC3339)).With(diag.Expired).
 		Hint("ask its publisher for a newer one")
 	if p.Strict {
 		return nil, &Denial{Reason: Untrusted, Err: e}

@@ -82,8 +82,8 @@ func (x *decider) errorf(format string, args []any) *diag.Error {
 	return err
 }
 
-func (x *decider) warn(format string, args ...any) {
-	err := x.errorf(format, args)
+func (x *decider) warn(code diag.Code, format string, args ...any) {
+	err := x.errorf(format, args).With(code)
 	x.d.Warnings = append(x.d.Warnings, err)
 }
 
@@ -95,7 +95,7 @@ func (x *decider) decide() {
 		return
 	}
 	if in := x.r.Inline; in != nil && in.Starlark != "" {
-		x.deny(Invalid, nil, "starlark is not supported: %s cannot run", diag.Redact(in.Starlark)).
+		x.deny(Invalid, nil, "starlark is not supported: %s cannot run", diag.Redact(in.Starlark)).With(diag.Unsupported).
 			Hint("use a container that runs the script, for instance StarlarkRun")
 		return
 	}
@@ -127,7 +127,7 @@ func (x *decider) denyRuntime(r function.Runtime) bool {
 	if r == "" || x.Executors[r] != "" {
 		return false
 	}
-	err := x.deny(Untrusted, nil, "no executor runs functions of the runtime %q", string(r))
+	err := x.deny(Untrusted, nil, "no executor runs functions of the runtime %q", string(r)).With(diag.NoEngine)
 	err.Hint("to have a program run them add %s=%s=PROGRAM@sha256:HEX", FlagExecutor, r)
 	return true
 }
@@ -152,9 +152,9 @@ func (x *decider) search() *catalog.Entry {
 	for _, e := range m.Shadowed {
 		msg := "%s is used; %s defines it differently and is shadowed"
 		if x.Strict {
-			x.deny(Untrusted, nil, msg, m.Entry, e)
+			x.deny(Untrusted, nil, msg, m.Entry, e).With(diag.UntrustedCatalog)
 		} else {
-			x.warn(msg, m.Entry, e)
+			x.warn(diag.UntrustedCatalog, msg, m.Entry, e)
 		}
 	}
 	return m.Entry
@@ -183,9 +183,9 @@ func (x *decider) unknown() {
 	}
 	var err *diag.Error
 	if len(list) == 0 {
-		err = x.deny(Untrusted, nil, "the function is not known: no catalog is trusted")
+		err = x.deny(Untrusted, nil, "the function is not known: no catalog is trusted").With(diag.Uncatalogued)
 	} else {
-		err = x.deny(Untrusted, nil, "no trusted catalog defines %s; searched: %s", x.r.ID.GVK, strings.Join(searched, ", "))
+		err = x.deny(Untrusted, nil, "no trusted catalog defines %s; searched: %s", x.r.ID.GVK, strings.Join(searched, ", ")).With(diag.Uncatalogued)
 		err.Hints = append(err.Hints, catalog.Search(x.r.ID.GVK, list).Hints...)
 	}
 	err.Hint("it is needed by %s", x.r.Node)
@@ -225,7 +225,7 @@ func (x *decider) denyUnavailable() bool {
 		all = []error{t.Err}
 	}
 	why, hints := diag.Parts(all[0])
-	err := x.deny(Invalid, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why)
+	err := x.deny(Invalid, nil, "catalog %s, which has to be searched for it, cannot be read: %s", t.Ref, why).With(diag.BadCatalog)
 	err.Err = t.Err
 	err.Hints = append(err.Hints, hints...)
 	for _, more := range all[1:] {
@@ -282,7 +282,7 @@ func (x *decider) confusedDeputy(e *catalog.Entry, sel catalog.Selection) {
 	default:
 		return
 	}
-	x.deny(Untrusted, nil, "a configuration from a remote tree may not use %s (%s)", what, e).
+	x.deny(Untrusted, nil, "a configuration from a remote tree may not use %s (%s)", what, e).With(diag.GrantDenied).
 		Hint("the catalog can allow it with allowRemoteConfig: true")
 }
 
@@ -307,18 +307,18 @@ func (x *decider) uncatalogued(mismatch []string) {
 	x.d.Runtime = x.fn.Runtime
 	switch {
 	case in.Exec != nil && x.r.Remote:
-		x.deny(Untrusted, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", diag.Redact(in.Exec.Path))
+		x.deny(Untrusted, nil, "a remote tree cannot bring a program: %s is in no trusted catalog", diag.Redact(in.Exec.Path)).With(diag.Uncatalogued)
 		return // it is not on this machine
 	case missing != nil && mismatch != nil:
-		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; "))
+		err := x.deny(Untrusted, missing, "the configuration differs from what the trusted catalog allows: %s", strings.Join(mismatch, "; ")).With(diag.GrantDenied)
 		err.Hint("or remove what the configuration says about its runtime")
 	case missing != nil:
-		err := x.deny(Untrusted, missing, "%s is in no trusted catalog", in)
+		err := x.deny(Untrusted, missing, "%s is in no trusted catalog", in).With(diag.Uncatalogued)
 		x.hintNamed(err)
 	case mismatch != nil:
-		x.warn("runs as the configuration says, uncatalogued, and differs from the trusted catalog: %s", strings.Join(mismatch, "; "))
+		x.warn(diag.Uncatalogued, "runs as the configuration says, uncatalogued, and differs from the trusted catalog: %s", strings.Join(mismatch, "; "))
 	default:
-		x.warn("%s is in no trusted catalog and runs because of %s", in, x.flagsFor(in))
+		x.warn(diag.Uncatalogued, "%s is in no trusted catalog and runs because of %s", in, x.flagsFor(in))
 	}
 	if in.Exec != nil {
 		x.inlineProgram()
@@ -350,14 +350,14 @@ func (x *decider) sandbox() {
 	case x.Executors[x.fn.Runtime] != "":
 	case x.AllowUnsandboxed:
 		x.d.Isolation = "none (" + FlagUnsandboxed + ")"
-		x.warn("runs without isolation because of %s", FlagUnsandboxed)
+		x.warn(diag.Unsandboxed, "runs without isolation because of %s", FlagUnsandboxed)
 	case x.r.Facts.Isolation == "":
 		x.d.Isolation = "none"
 		why := x.r.Facts.NotIsolated
 		if why != "" {
 			why = ": " + why
 		}
-		x.deny(Untrusted, []string{FlagUnsandboxed}, "this machine cannot isolate a program%s", why)
+		x.deny(Untrusted, []string{FlagUnsandboxed}, "this machine cannot isolate a program%s", why).With(diag.Unsandboxed)
 	default:
 		x.d.Isolation = x.r.Facts.Isolation
 	}

@@ -30,7 +30,7 @@ func (x *decider) grantNetwork(by string) {
 		x.fn.Network = DefaultNetwork
 	}
 	if !plainNetwork(x.fn.Network) {
-		x.deny(Untrusted, nil, "the network %q cannot be granted: only one that is its own, such as %s", x.fn.Network, DefaultNetwork)
+		x.deny(Untrusted, nil, "the network %q cannot be granted: only one that is its own, such as %s", x.fn.Network, DefaultNetwork).With(diag.GrantDenied)
 		return
 	}
 	x.grant(by, "network %s", x.fn.Network)
@@ -93,7 +93,7 @@ func (x *decider) inlineGrants() {
 		if x.Network {
 			x.grantNetwork(FlagNetwork)
 		} else {
-			x.deny(Untrusted, []string{FlagNetwork}, "the configuration asks for network")
+			x.deny(Untrusted, []string{FlagNetwork}, "the configuration asks for network").With(diag.GrantDenied)
 		}
 	}
 	for _, m := range x.Mounts {
@@ -130,14 +130,14 @@ func (x *decider) coverMount(i int, m function.Mount) {
 	if m.Writable {
 		flag += ",rw=true"
 	}
-	x.deny(Untrusted, []string{flag}, "the configuration asks for a mount: %s", mountText(m))
+	x.deny(Untrusted, []string{flag}, "the configuration asks for a mount: %s", mountText(m)).With(diag.GrantDenied)
 }
 
 // checkMount returns a mount of the configuration with its real source. A source is a relative path that stays below the
 // layer's directory, also after symbolic links.
 func (x *decider) checkMount(i int, m function.Mount) (function.Mount, bool) {
 	bad := func(format string, args ...any) (function.Mount, bool) {
-		x.deny(Untrusted, nil, "mounts[%d]: %s", i, fmt.Sprintf(format, args...))
+		x.deny(Untrusted, nil, "mounts[%d]: %s", i, fmt.Sprintf(format, args...)).With(diag.GrantDenied)
 		return m, false
 	}
 	for _, s := range []string{m.Source, m.Dest} {
@@ -226,10 +226,10 @@ func (x *decider) inlineEnv() {
 			x.fn.Env = append(x.fn.Env, item)
 			x.grant("the configuration", "env %s", name)
 		default:
-			x.deny(Untrusted, []string{FlagEnv + "=" + name}, "the configuration asks for the variable %s of this machine", name)
+			x.deny(Untrusted, []string{FlagEnv + "=" + name}, "the configuration asks for the variable %s of this machine", name).With(diag.GrantDenied)
 		}
 	}
 	if len(env) > 0 {
-		x.warn("environment variables of functions are deprecated; put the values into the configuration")
+		x.warn(diag.Deprecated, "environment variables of functions are deprecated; put the values into the configuration")
 	}
 }

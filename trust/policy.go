@@ -183,7 +183,7 @@ func (n Named) flag() string {
 
 // Warning returns the notice that the layer names a catalog that is not trusted.
 func (n Named) Warning() *diag.Error {
-	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).Hint("%s", n.hint())
+	return diag.Errorf(n.Pos, "catalogs", "catalog %s is not trusted and not read", n.Ref).With(diag.UntrustedCatalog).Hint("%s", n.hint())
 }
 
 // Facts are what the caller found out about this machine.

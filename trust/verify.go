@@ -104,15 +104,15 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 	shown := diag.Redact(path)
 	switch {
 	case filepath.IsAbs(path):
-		x.deny(Untrusted, nil, "the program %s has an absolute path; programs are files below %s", shown, root)
+		x.deny(Untrusted, nil, "the program %s has an absolute path; programs are files below %s", shown, root).With(diag.BadProgram)
 		return Program{}, false
 	case strings.HasSuffix(path, ".so"):
-		x.deny(Invalid, nil, "%s is a Go plugin, and these are not supported", shown).Hint("write the function as a program or a container")
+		x.deny(Invalid, nil, "%s is a Go plugin, and these are not supported", shown).With(diag.Unsupported).Hint("write the function as a program or a container")
 		return Program{}, false
 	}
 	full := joinBelow(root, path)
 	if full == "" {
-		x.deny(Untrusted, nil, "the program %s is outside %s", shown, root).Hint("no load restrictor lifts this")
+		x.deny(Untrusted, nil, "the program %s is outside %s", shown, root).With(diag.BadProgram).Hint("no load restrictor lifts this")
 		return Program{}, false
 	}
 	p, ok := x.r.Facts.Programs[full]
@@ -120,16 +120,16 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 	case !ok:
 		x.deny(Mismatch, nil, "the program %s was not examined", shown)
 	case p.Err != nil:
-		err := x.deny(Invalid, nil, "the program %s cannot be used: %v", shown, p.Err)
+		err := x.deny(Invalid, nil, "the program %s cannot be used: %v", shown, p.Err).With(diag.BadProgram)
 		if errors.Is(p.Err, fs.ErrNotExist) && !strings.Contains(path, "/") {
 			err.Hint("PATH is not searched: %s is a path in %s", shown, root)
 		}
 	case !below(p.Real, root):
-		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", shown, p.Real, root)
+		x.deny(Untrusted, nil, "the program %s leads to %s, which is outside %s", shown, p.Real, root).With(diag.BadProgram)
 	case p.Digest.IsZero():
 		x.deny(Mismatch, nil, "the program %s was not hashed", shown)
 	case !data && x.fn.Runtime == function.RuntimeExec && p.Mode != 0 && p.Mode&0o111 == 0: // what other runtimes take may be data
-		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real, p.Mode.Perm()).Hint("chmod +x makes it so")
+		x.deny(Invalid, nil, "the program %s cannot be used: %s is not executable (mode %04o)", shown, p.Real, p.Mode.Perm()).With(diag.BadProgram).Hint("chmod +x makes it so")
 	default:
 		return p, true
 	}
@@ -145,7 +145,7 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 		x.remoteProgram(e, p)
 		return
 	case dir == "":
-		x.deny(Untrusted, nil, "%s cannot name a path on this machine: %s", e, x.d.Source)
+		x.deny(Untrusted, nil, "%s cannot name a path on this machine: %s", e, x.d.Source).With(diag.GrantDenied)
 		return
 	}
 	archive := isArchive(p.URI)
@@ -156,7 +156,7 @@ func (x *decider) program(e *catalog.Entry, p catalog.Platform) {
 	found, ok := x.found(dir, p.URI, archive)
 	x.d.Digest = found.Digest
 	if pin := p.Pin.Err(); pin != nil {
-		x.deny(Mismatch, nil, "%s cannot be verified: sha256: %v", e, pin)
+		x.deny(Mismatch, nil, "%s cannot be verified: sha256: %v", e, pin).With(diag.BadCatalog)
 		return
 	}
 	if !ok {
@@ -182,10 +182,10 @@ func (x *decider) member(e *catalog.Entry, p catalog.Platform, archive bool) (st
 	member := path.Clean(strings.ReplaceAll(p.Bin, `\`, "/"))
 	switch {
 	case archive && p.Bin == "":
-		x.deny(Invalid, nil, "the program %s of %s is in an archive, and bin does not say which file it is", x.d.Source, e)
+		x.deny(Invalid, nil, "the program %s of %s is in an archive, and bin does not say which file it is", x.d.Source, e).With(diag.BadCatalog)
 		return "", false
 	case archive && (!fs.ValidPath(member) || member == "."):
-		x.deny(Invalid, nil, "bin %q of %s is no path in an archive", p.Bin, e)
+		x.deny(Invalid, nil, "bin %q of %s is no path in an archive", p.Bin, e).With(diag.BadCatalog)
 		return "", false
 	}
 	return member, true
@@ -220,20 +220,20 @@ func isArchive(uri string) bool {
 // unverified decides about an entry without a digest and returns the denial, if it is one.
 func (x *decider) unverified(e *catalog.Entry, got krm.Digest) *diag.Error {
 	if !x.AllowUnverified {
-		err := x.deny(Untrusted, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e)
+		err := x.deny(Untrusted, []string{FlagUnverified}, "%s has no digest, so nothing can be verified", e).With(diag.NoDigest)
 		if !got.IsZero() {
 			err.Hint("better add to the catalog, if this is what you trust: sha256: %s", strings.TrimPrefix(got.String(), "sha256:"))
 		}
 		return err
 	}
 	x.fn.Unverified = true
-	x.warn("%s has no digest: UNVERIFIED, it runs because of %s", e, FlagUnverified)
+	x.warn(diag.NoDigest, "%s has no digest: UNVERIFIED, it runs because of %s", e, FlagUnverified)
 	return nil
 }
 
 // mismatch denies what is not what the catalog says.
 func (x *decider) mismatch(e *catalog.Entry, what string, want, got krm.Digest) {
-	err := x.deny(Mismatch, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e)
+	err := x.deny(Mismatch, nil, "SECURITY ERROR: %s does NOT match the trusted catalog (%s)", what, e).With(diag.DigestMismatch)
 	err.Hint("want %s", want).Hint("got  %s", got).Hint("nothing was executed").
 		Hint("it was changed after the catalog was written: find out by whom before you change the digest")
 }
@@ -245,7 +245,7 @@ func (x *decider) image(e *catalog.Entry) {
 	x.container(name)
 	want, err := c.Digest()
 	if err != nil {
-		x.deny(Mismatch, nil, "%s cannot be verified: image %s: %v", e, c.Text, err)
+		x.deny(Mismatch, nil, "%s cannot be verified: image %s: %v", e, c.Text, err).With(diag.BadCatalog)
 		return
 	}
 	if want.IsZero() {
@@ -292,13 +292,13 @@ func (x *decider) inlineImage() {
 	case digest.IsZero() && !x.AllowUncatalogued: // nobody has asked for it
 		x.d.Denials[len(x.d.Denials)-1].Err.Hint("name the image with its digest: %s@sha256:...", name)
 	case digest.IsZero() && !x.AllowUnverified:
-		err := x.deny(Untrusted, []string{FlagUnverified}, "the digest of image %s is not known", text)
+		err := x.deny(Untrusted, []string{FlagUnverified}, "the digest of image %s is not known", text).With(diag.NoDigest)
 		if seen.Err != nil {
 			err.Hint("%v", seen.Err)
 		}
 		err.Hint("better name the image with its digest: %s@sha256:...", name)
 	case digest.IsZero():
 		x.fn.Unverified = true
-		x.warn("the digest of image %s is not known: UNVERIFIED, it runs because of %s", text, FlagUnverified)
+		x.warn(diag.NoDigest, "the digest of image %s is not known: UNVERIFIED, it runs because of %s", text, FlagUnverified)
 	}
 }

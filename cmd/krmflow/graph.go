@@ -84,7 +84,7 @@ roots that are made of the same layers are one box, and so are chains of layers.
 
 // illegalForm refuses a value of --output that is none of the forms that a command prints. Somebody may have meant a file.
 func illegalForm(cmd *cobra.Command, value string, forms ...string) error {
-	e := diag.Errorf(diag.Pos{}, "", "illegal value --output %s; legal values: %s", diag.Redact(value), strings.Join(forms, ", "))
+	e := diag.Errorf(diag.Pos{}, "", "illegal value --output %s; legal values: %s", diag.Redact(value), strings.Join(forms, ", ")).With(diag.FlagValue)
 	if ext := strings.TrimPrefix(filepath.Ext(value), "."); slices.Contains(forms, ext) {
 		e.Hint("for a file: %s -o %s > %s", cmd.CommandPath(), ext, diag.Redact(value))
 	}

@@ -20,7 +20,7 @@ import (
 func warnUnknown(a *app.App, plan *planner.Plan) {
 	for _, d := range plan.Denied {
 		if dec := plan.Decisions[d.Node]; dec != nil && dec.Entry == nil {
-			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("what %s needs is not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan says why"}})
+			a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("what %s needs is not locked: the function may not run here", d.Node), Hints: []string{"krmflow plan says why"}, Code: diag.Denied})
 		}
 	}
 }

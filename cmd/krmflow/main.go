@@ -13,7 +13,6 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/catalogs"
-	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/options"
@@ -38,6 +37,7 @@ func seeUsage(cmd *cobra.Command, err error) error {
 		cmd = cmd.Root()
 	}
 	e := *diag.AsError(usage.Err)
+	e.With(diag.Usage)
 	e.Hints = append(slices.Clip(e.Hints), app.Origins(cmd, &e)...)
 	return usageError(e.Hint("run '%s --help' for usage", cmd.CommandPath()))
 }
@@ -57,7 +57,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
 	a := &app.App{Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
-	end := console.Reporter{W: human, JSON: wantsJSON(args), Found: a.Found}
+	end := a.Reporter(wantsJSON(args))
 	done := make(chan int, 1)
 	go func() {
 		defer func() {
@@ -74,8 +74,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
 		a.Log.End()
-		end := end
-		end.JSON = end.JSON || a.LogFormat == "json"
+		end := a.Reporter(end.JSON || a.LogFormat == "json")
 		code := report(end, seeUsage(used, err))
 		code = max(code, report(end, a.WriteReports(err)))
 		if t := a.Tally; len(t.All) > 0 {
@@ -118,6 +117,7 @@ var commands = []struct {
 	{"create", createCommand, false},
 	{"edit", editCommand, false},
 	{"schema", schemaCommand, false},
+	{"explain", explainCommand, false},
 }
 
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of
@@ -222,7 +222,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0])
+	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0]).With(diag.UnknownCommand)
 	var names []string
 	for _, c := range cmd.Commands() {
 		if slices.Contains(c.SuggestFor, args[0]) {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +137,7 @@ func TestMistakes(t *testing.T) {
 				m.write(t, file)
 			}
 			checkMessages(t, m)
+			checkCodes(t, m)
 		})
 	}
 	if len(all) < 60 {
@@ -156,6 +158,27 @@ func TestMistakes(t *testing.T) {
 // placed is how a message begins that has a file and a line.
 var placed = regexp.MustCompile(`^(Error|Warning): [^ :]+:[0-9]+: `)
 
+// shownBeside are the lines of a message that say nothing new: that of the file, the carets, and where more is said.
+var shownBeside = regexp.MustCompile(`(?m)^( +[0-9]* \| .*|  see krmflow explain KF[0-9]+)\n`)
+
+// general are the mistakes that may have the general code.
+var general = []string{}
+
+// checkCodes fails unless each message has a code of its own.
+func checkCodes(t *testing.T, m *mistake) {
+	if slices.Contains(general, m.name) {
+		return
+	}
+	asJSON := *m
+	asJSON.args = map[string][]string{"krmflow": append(slices.Clip(m.args["krmflow"]), "--log-format=json")}
+	for line := range strings.Lines(asJSON.ask(t, "krmflow", "krmflow")) {
+		message := strings.Contains(line, `"level":"error"`) || strings.Contains(line, `"level":"warn"`)
+		if message && !strings.Contains(line, `"verb":`) && (!strings.Contains(line, `"code":"KF`) || strings.Contains(line, `"code":"KF0100"`)) {
+			t.Errorf("without a code of its own: %s", line)
+		}
+	}
+}
+
 // checkMessages fails unless each message has a file, a line and a next step.
 func checkMessages(t *testing.T, m *mistake) {
 	messages := regexp.MustCompile(`(?m)^(Error|Warning): `).FindAllStringIndex(m.said["krmflow"], -1)
@@ -167,7 +190,7 @@ func checkMessages(t *testing.T, m *mistake) {
 		if i+1 < len(messages) {
 			end = messages[i+1][0]
 		}
-		msg := m.said["krmflow"][at[0]:end]
+		msg := shownBeside.ReplaceAllString(m.said["krmflow"][at[0]:end], "")
 		noLine := m.name == "no_kustomization" || strings.HasPrefix(msg, "Warning: catalog ") // directories and flags have none
 		if !placed.MatchString(msg) && !noLine {
 			t.Errorf("without file and line: %s", msg)

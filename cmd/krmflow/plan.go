@@ -12,7 +12,6 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
-	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/preview"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/terminal"
@@ -187,7 +186,7 @@ func (c *planning) text(plan *planner.Plan, made *plandoc.Preview, wrong error) 
 		return err
 	}
 	if wrong != nil && !errors.As(wrong, new(*diag.PanicError)) {
-		console.Reporter{W: c.Stderr, JSON: c.LogFormat == "json", Found: c.Found}.PrintEach(wrong)
+		c.Reporter(c.LogFormat == "json").PrintEach(wrong)
 		wrong = &toldError{wrong}
 	}
 	return errors.Join(c.write(text.WriteTotals), wrong)

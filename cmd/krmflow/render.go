@@ -140,7 +140,7 @@ func drift(plan *planner.Plan, file string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	e := diag.Errorf(diag.Pos{}, "", "this is not what %s planned; nothing was executed", file)
+	e := diag.Errorf(diag.Pos{}, "", "this is not what %s planned; nothing was executed", file).With(diag.PlanDiffers)
 	e.Hints = lines
 	return &exitError{exitVerified, e}
 }

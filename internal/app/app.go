@@ -145,7 +145,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 // WarnBefore keeps warnings for when there is a log.
 func (a *App) WarnBefore(list []*diag.Error) {
 	for _, w := range list {
-		a.warnings = append(a.warnings, planner.Warning{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+		a.warnings = append(a.warnings, planner.Warning{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints, Code: w.Code})
 	}
 }
 
@@ -171,7 +171,7 @@ func (a *App) PlanRoots(cmd *cobra.Command, args []string) (render.Roots, *plann
 // StrictError turns warnings into a failure if the user asked for it.
 func (a *App) StrictError() error {
 	if n := a.Log.Warnings(); a.Strict && n > 0 {
-		return fmt.Errorf("--strict: warnings are errors: %d", n)
+		return diag.StrictWarnings.Errorf("--strict: warnings are errors: %d", n)
 	}
 	return nil
 }
@@ -182,6 +182,6 @@ func (a *App) WarnUnlocked(file *lock.File) {
 		return
 	}
 	for _, c := range a.Seen.Unlocked(file) {
-		a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"krmflow lock adds it"}})
+		a.Log.Warn(planner.Warning{Msg: fmt.Sprintf("%s is not in %s; it is %s now", c.Name, file.Path, c.New.Version()), Hints: []string{"krmflow lock adds it"}, Code: diag.Unlocked})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/probe"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
@@ -80,7 +81,7 @@ func (f *Flags) Validate() error {
 		{"log-format", f.LogFormat, []string{"text", "json"}},
 	} {
 		if c.value != "" && !slices.Contains(c.legal, c.value) {
-			return options.UsageError(fmt.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
+			return options.UsageError(diag.FlagValue.Errorf("illegal value --%s %s; legal values: %s", c.name, c.value, strings.Join(c.legal, ", ")))
 		}
 	}
 	if f.maxInput < 1 {

@@ -47,9 +47,37 @@ func (a *App) Found(f reports.Finding) {
 	}
 }
 
+// Reporter returns what prints errors, as lines for people or as JSON. Under kustomize's name, and quietly, they have neither lines of files
+// nor codes.
+func (a *App) Reporter(json bool) console.Reporter {
+	r := console.Reporter{W: a.Stderr, JSON: json, Found: a.Found}
+	if !a.Name.Kustomize() && !a.Quiet {
+		r.Source = a.Source
+	}
+	return r
+}
+
+// maxShown is how many bytes a file may have whose lines are shown: to look for secrets in a large one takes long.
+const maxShown = 1 << 20
+
+// Source returns a file that was read for the last plan, nil if there is none or its lines must not be shown: see
+// [yaml.Source.MayHoldSecrets].
+func (a *App) Source(file string) *yaml.Source {
+	if a.planned == nil {
+		return nil
+	}
+	all := a.planned.Files()
+	i := slices.IndexFunc(all, func(src *yaml.Source) bool { return src.File == file })
+	if i < 0 || len(all[i].Data) > maxShown || all[i].MayHoldSecrets() {
+		return nil
+	}
+	return all[i]
+}
+
 // Logger returns what prints warnings and what a run does.
 func (a *App) Logger() *console.Logger {
 	o := console.Options{JSON: a.LogFormat == "json", Quiet: a.Quiet && !a.Strict, Level: a.logLevel}
+	o.Plain = a.Name.Kustomize()
 	if a.report != nil {
 		o.Found = a.Found
 	}

@@ -95,7 +95,7 @@ func (a *App) needsRuntime(plan *planner.Plan) error {
 		return nil
 	}
 	if _, err := container.Detect(a.Runtime); err != nil {
-		e := diag.Errorf(diag.Pos{}, "", "%w; these functions need one:", err)
+		e := diag.Errorf(diag.Pos{}, "", "%w; these functions need one:", err).With(diag.NoEngine)
 		e.Hints = names
 		return e
 	}

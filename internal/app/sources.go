@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
@@ -85,7 +86,7 @@ func (a *App) Sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 		s.Vendor = a.beside("vendor", a.vendor, settings.IsSet(fs, "vendor"), dirs)
 	}
 	if _, err := os.Stat(s.Vendor); s.Vendor != "" && err != nil {
-		return s, fmt.Errorf("--vendor: %q does not exist", s.Vendor)
+		return s, diag.NoSuchFile.Errorf("--vendor: %q does not exist", s.Vendor)
 	}
 	var err error
 	if path := a.beside("lock-file", a.LockFile, settings.IsSet(fs, "lock-file"), dirs); path != "" {
@@ -126,6 +127,7 @@ func (a *App) beside(flag, path string, set bool, dirs []string) string {
 	}
 	if dir := locking.Outside(dirs); dir != "" {
 		w := planner.Warning{Msg: fmt.Sprintf("%s is not used, because %s is not below the working directory", path, dir)}
+		w.Code = diag.Unlocked
 		w.Hints = []string{fmt.Sprintf("to use it: --%s=%s", flag, path)}
 		a.Log.Warn(w)
 		return ""

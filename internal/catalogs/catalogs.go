@@ -130,7 +130,7 @@ warning. With --strict every warning is an error.`,
 					continue
 				}
 				for _, f := range append(c.Notices, c.Lint()...) {
-					a.Log.Warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints})
+					a.Log.Warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints, Code: f.Code})
 				}
 			}
 			return errors.Join(append(errs, a.StrictError())...)

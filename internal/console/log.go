@@ -26,11 +26,13 @@ type Logger struct {
 	w        io.Writer
 	json     bool
 	quiet    bool
+	plain    bool
 	found    func(reports.Finding)
 	z        zerolog.Logger
 	warnings int
-	hidden   int             // warnings that are not printed
-	fetching map[string]bool // references that there was a line about
+	hidden   int                // warnings that are not printed
+	told     map[diag.Code]bool // which were named
+	fetching map[string]bool    // references that there was a line about
 }
 
 // maxWarnings is how many warnings are printed.
@@ -41,6 +43,8 @@ type Options struct {
 	JSON bool
 	// Quiet leaves out warnings, fetches, and what a function that did not fail has said, unless JSON is true.
 	Quiet bool
+	// Plain leaves the codes of warnings out.
+	Plain bool
 	// Found is called with each warning and each result of a function, for reports, whatever is printed; it may be nil.
 	Found func(reports.Finding)
 	// Level is the least level to print: debug, info, warn or error. Without one it is info if JSON is true, else warn.
@@ -49,7 +53,7 @@ type Options struct {
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w io.Writer, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, found: o.Found, fetching: map[string]bool{}}
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel
@@ -68,14 +72,14 @@ func NewLogger(w io.Writer, o Options) *Logger {
 
 // Warn prints a warning and counts it. Of very many it prints no more than the first.
 func (l *Logger) Warn(w planner.Warning) {
-	l.report(reports.Warning, &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	l.report(reports.Warning, w.Message())
 	l.warn(w)
 }
 
 // report passes something on to the report, if there is one.
 func (l *Logger) report(level reports.Level, e *diag.Error) {
 	if l.found != nil {
-		l.found(reports.Finding{Level: level, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+		l.found(reports.Finding{Level: level, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: codeOf(e)})
 	}
 }
 
@@ -91,12 +95,17 @@ func (l *Logger) warn(w planner.Warning) {
 }
 
 func (l *Logger) print(w planner.Warning) {
-	e := short(&diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints})
+	e := short(w.Message())
 	switch {
 	case l.json:
 		send(l.z.Warn(), diag.AsError(e))
-	case !l.quiet && l.z.GetLevel() <= zerolog.WarnLevel:
+	case l.quiet || l.z.GetLevel() > zerolog.WarnLevel:
+	default:
 		fmt.Fprintln(l.w, "Warning:", e)
+		if w.Code != "" && !l.plain && !l.told[w.Code] {
+			l.told[w.Code] = true
+			fmt.Fprintf(l.w, "  see krmflow explain %s\n", w.Code)
+		}
 	}
 }
 
@@ -104,7 +113,7 @@ func (l *Logger) print(w planner.Warning) {
 func (l *Logger) Planned(plan *planner.Plan) {
 	all := make([]error, len(plan.Warnings))
 	for i, w := range plan.Warnings {
-		e := &diag.Error{Pos: w.Pos, Field: w.Field, Msg: w.Msg, Hints: w.Hints}
+		e := w.Message()
 		l.report(reports.Warning, e)
 		all[i] = e
 	}
@@ -114,7 +123,7 @@ func (l *Logger) Planned(plan *planner.Plan) {
 	}
 	for _, err := range told {
 		e := diag.AsError(err)
-		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+		l.warn(planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: e.Code})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +194,7 @@ func (l *Logger) Call(r scheduler.CallReport) {
 		}
 		l.warnings += len(r.Warnings)
 		for _, w := range r.Warnings {
-			l.z.Warn().Str("node", name).Msg(w)
+			l.z.Warn().Str("code", string(diag.FunctionWarning)).Str("node", name).Msg(w)
 		}
 		for _, id := range r.Removed {
 			l.z.Info().Str("node", name).Str("resource", id.String()).Msg("removed")
@@ -220,8 +229,8 @@ func (l *Logger) reportCall(r scheduler.CallReport) {
 	if l.found == nil {
 		return
 	}
-	at := func(level reports.Level, msg string) {
-		l.report(level, &diag.Error{Pos: r.Node.Origin.Pos(), Field: r.Node.Origin.Field(), Msg: msg})
+	at := func(level reports.Level, code diag.Code, msg string) {
+		l.report(level, &diag.Error{Pos: r.Node.Origin.Pos(), Field: r.Node.Origin.Field(), Msg: msg, Code: code})
 	}
 	for _, x := range r.Results {
 		level := reports.Error
@@ -231,10 +240,10 @@ func (l *Logger) reportCall(r scheduler.CallReport) {
 		case "info":
 			level = reports.Note
 		}
-		at(level, x.String())
+		at(level, diag.FunctionResults, x.String())
 	}
 	for _, w := range r.Warnings {
-		at(reports.Warning, w)
+		at(reports.Warning, diag.FunctionWarning, w)
 	}
 }
 

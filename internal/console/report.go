@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/reports"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/rs/zerolog"
 )
@@ -20,6 +21,9 @@ type Reporter struct {
 	JSON bool
 	// Found is called with each error, for reports; it may be nil.
 	Found func(reports.Finding)
+	// Source returns a file that errors are about, nil for one whose lines must not be shown. If it is nil, errors are shown as kustomize's
+	// users know them: without lines of files, and without codes.
+	Source func(file string) *yaml.Source
 }
 
 // PrintEach prints each of the errors that err joins. What is long is cut. Of more than three errors that say the same of different
@@ -34,15 +38,16 @@ func (r Reporter) PrintEach(err error) {
 	}
 	var list diag.Mistakes
 	list.Add(errors.Join(errs...))
+	told := map[diag.Code]bool{}
 	for _, problem := range list.Errors() {
-		r.print(short(problem))
+		r.print(short(problem), told)
 	}
 }
 
 func (r Reporter) found(err error) {
 	if r.Found != nil {
 		e := atPlace(short(err))
-		r.Found(reports.Finding{Level: reports.Error, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+		r.Found(reports.Finding{Level: reports.Error, Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: codeOf(err)})
 	}
 }
 
@@ -142,10 +147,11 @@ func truncate(line string) string {
 // Print prints err as one error.
 func (r Reporter) Print(err error) {
 	r.found(err)
-	r.print(err)
+	r.print(err, map[diag.Code]bool{})
 }
 
-func (r Reporter) print(err error) {
+// print prints an error. Where its code is looked up is said once for each: told has those of which it was.
+func (r Reporter) print(err error, told map[diag.Code]bool) {
 	if r.JSON {
 		z := zerolog.New(r.W).With().Timestamp().Logger()
 		ev := z.Error()
@@ -153,14 +159,42 @@ func (r Reporter) print(err error) {
 		if errors.As(err, &node) {
 			ev.Str("node", node.Node.ID)
 		}
-		send(ev, atPlace(err))
+		e := *atPlace(err)
+		e.Code = codeOf(err)
+		send(ev, &e)
 		return
 	}
-	for _, line := range strings.Split(err.Error(), "\n") {
+	for i, line := range strings.Split(err.Error(), "\n") {
 		if !strings.HasPrefix(line, "  ") {
 			line = "Error: " + line
 		}
 		fmt.Fprintln(r.W, line)
+		if i == 0 {
+			r.excerpt(atPlace(err), codeOf(err))
+		}
+	}
+	if code := codeOf(err); r.Source != nil && !told[code] && explained(code) {
+		told[code] = true
+		fmt.Fprintf(r.W, "  see krmflow explain %s\n", code)
+	}
+}
+
+// explained reports whether people are told where a code is looked up: what is wrong with a command line has the hint how that is used, and
+// the general code says nothing.
+func explained(code diag.Code) bool {
+	return code != diag.General && code != diag.Bug && code != diag.Stopped && !strings.HasPrefix(string(code), "KF02")
+}
+
+// excerpt prints the line of the file that an error is about, if what is wrong stands in it: it does not if a function may not run, or has
+// failed.
+func (r Reporter) excerpt(e *diag.Error, code diag.Code) {
+	if r.Source == nil || e.Pos.Line == 0 || !strings.HasPrefix(string(code), "KF01") || code == diag.General || code == diag.BadChart {
+		return
+	}
+	if src := r.Source(e.Pos.File); src != nil {
+		for _, line := range excerpt(src.Text(), e, code) {
+			fmt.Fprintln(r.W, line)
+		}
 	}
 }
 
@@ -186,6 +220,9 @@ func send(ev *zerolog.Event, e *diag.Error) {
 	}
 	if len(e.Hints) > 0 {
 		ev.Strs("hints", e.Hints)
+	}
+	if e.Code != "" {
+		ev.Str("code", string(e.Code))
 	}
 	ev.Msg(e.Msg)
 }

@@ -1,8 +1,7 @@
 package options
 
 import (
-	"fmt"
-
+	"github.com/krmflow/krmflow/diag"
 	"github.com/spf13/cobra"
 )
 
@@ -10,7 +9,7 @@ import (
 func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
-			return UsageError(fmt.Errorf("%s needs %s", cmd.CommandPath(), what))
+			return UsageError(diag.Arguments.Errorf("%s needs %s", cmd.CommandPath(), what))
 		}
 		return AtMost(n)(cmd, args)
 	}
@@ -23,8 +22,8 @@ func AtMost(n int) cobra.PositionalArgs {
 			return nil
 		}
 		if n == 0 {
-			return UsageError(fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0]))
+			return UsageError(diag.Arguments.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0]))
 		}
-		return UsageError(fmt.Errorf("%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]))
+		return UsageError(diag.Arguments.Errorf("%s takes no more than %d argument; %q is too many", cmd.Name(), n, args[n]))
 	}
 }

@@ -78,7 +78,7 @@ func (f *Functions) TrustedCatalogs() ([]trust.Source, []trust.Publisher, error)
 
 // ErrLocked says that nobody can add to what a distribution of krmflow trusts (TR-29).
 func ErrLocked() error {
-	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it")
+	err := diag.Errorf(diag.Pos{}, "", "this krmflow was built to trust nothing but the catalogs that are compiled into it").With(diag.UntrustedCatalog)
 	return &Error{Untrusted, err.Hint("'krmflow trust list' prints them")}
 }
 
@@ -100,10 +100,10 @@ func ParseRef(flag, text string) (catalog.Ref, error) {
 func Outdated(cmd *cobra.Command) []planner.Warning {
 	var list []planner.Warning
 	if cmd.Flags().Changed("alpha-trusted-plugin-catalog") {
-		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated", Hints: []string{"write --trusted-plugin-catalog"}})
+		list = append(list, planner.Warning{Msg: "--alpha-trusted-plugin-catalog is deprecated", Hints: []string{"write --trusted-plugin-catalog"}, Code: diag.Deprecated})
 	}
 	if cmd.Flags().Changed("enable-star") {
-		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported",
+		list = append(list, planner.Warning{Msg: "--enable-star has no effect: starlark functions are not supported", Code: diag.Unsupported,
 			Hints: []string{"use a container that runs the script"}})
 	}
 	return list
@@ -135,7 +135,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
 			name, _, _ = strings.Cut(letters, "=")
 		}
-		e := diag.Errorf(diag.Pos{}, "", "%w", err)
+		e := diag.Errorf(diag.Pos{}, "", "%w", err).With(diag.UnknownFlag)
 		if hint := trustHint(name); hint != "" {
 			e.Hint("%s", hint)
 		} else if near := nearFlag(cmd, name); near != "" {
@@ -167,5 +167,5 @@ func nearFlag(cmd *cobra.Command, name string) string {
 // badValue says what a value of a flag is not.
 func badValue(err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
-	return fmt.Errorf("--%s: %s", flag.Name, settings.WrongValue(flag.Value.Type(), err.GetValue(), err.Unwrap()))
+	return diag.FlagValue.Errorf("--%s: %s", flag.Name, settings.WrongValue(flag.Value.Type(), err.GetValue(), err.Unwrap()))
 }

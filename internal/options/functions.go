@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
@@ -67,7 +68,7 @@ func (f *Functions) Register(cmd *cobra.Command) {
 func (f *Functions) Planner() (planner.Functions, error) {
 	version, ok := map[string]string{"v1": "", "v1beta1": function.ResourceListV1beta1, "v1alpha1": function.ResourceListV1alpha1}[f.listVersion]
 	if !ok {
-		return planner.Functions{}, UsageError(fmt.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
+		return planner.Functions{}, UsageError(diag.FlagValue.Errorf("illegal value --resource-list-version %s; legal values: v1, v1beta1, v1alpha1", f.listVersion))
 	}
 	for _, l := range []struct {
 		flag string

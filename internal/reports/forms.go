@@ -2,12 +2,16 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/messages"
 )
 
 // indented returns v as JSON, as people can read it as well.
@@ -25,6 +29,7 @@ type jsonFinding struct {
 	File    string   `json:"file,omitempty"`
 	Line    int      `json:"line,omitempty"`
 	Field   string   `json:"field,omitempty"`
+	Code    string   `json:"code,omitempty"`
 	Message string   `json:"message"`
 	Hints   []string `json:"hints,omitempty"`
 }
@@ -50,7 +55,7 @@ func (r *Report) json() ([]byte, error) {
 		out.Roots = append(out.Roots, jsonRoot{root.Dir, status, root.Reasons})
 	}
 	for _, f := range r.findings {
-		out.Findings = append(out.Findings, jsonFinding{f.Level, f.Pos.File, f.Pos.Line, f.Field, f.Msg, f.Hints})
+		out.Findings = append(out.Findings, jsonFinding{f.Level, f.Pos.File, f.Pos.Line, f.Field, string(f.Code), f.Msg, f.Hints})
 	}
 	return indented(out)
 }
@@ -61,7 +66,7 @@ func (r *Report) sarif() ([]byte, error) {
 	type object = map[string]any
 	results := []object{}
 	for _, f := range r.findings {
-		result := object{"level": f.Level, "ruleId": "krmflow", "message": object{"text": strings.Join(append([]string{f.text()}, f.Hints...), "\n")}}
+		result := object{"level": f.Level, "ruleId": ruleID(f.Code), "message": object{"text": strings.Join(append([]string{f.text()}, f.Hints...), "\n")}}
 		if f.Pos.File != "" {
 			place := object{"artifactLocation": object{"uri": uri(f.Pos.File)}}
 			if f.Pos.Line > 0 {
@@ -71,12 +76,34 @@ func (r *Report) sarif() ([]byte, error) {
 		}
 		results = append(results, result)
 	}
-	driver := object{"name": "krmflow", "version": r.Version, "rules": []object{{"id": "krmflow", "name": "Render", "shortDescription": object{"text": "What krmflow " + r.Command + " found"}}}}
+	driver := object{"name": "krmflow", "version": r.Version, "informationUri": "https://github.com/krmflow/krmflow", "rules": r.rules()}
 	return indented(object{
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
 		"version": "2.1.0",
 		"runs":    []object{{"tool": object{"driver": driver}, "results": results}},
 	})
+}
+
+// ruleID returns the code, that for anything else if there is none.
+func ruleID(code diag.Code) diag.Code { return cmp.Or(code, diag.General) }
+
+// rules returns what SARIF has of the kinds of messages that the report has.
+func (r *Report) rules() []map[string]any {
+	type object = map[string]any
+	found := map[diag.Code]bool{}
+	for _, f := range r.findings {
+		found[ruleID(f.Code)] = true
+	}
+	rules := []object{}
+	for _, code := range slices.Sorted(maps.Keys(found)) {
+		rule := object{"id": code, "helpUri": messages.URI(code)}
+		if p := messages.Find(string(code)); p != nil {
+			rule["shortDescription"] = object{"text": p.Title}
+			rule["help"] = object{"text": p.String(), "markdown": p.Text}
+		}
+		rules = append(rules, rule)
+	}
+	return rules
 }
 
 // uri returns a path as a relative reference.

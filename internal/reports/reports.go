@@ -30,6 +30,8 @@ type Finding struct {
 	// Msg says what is wrong, and Hints what to do about it.
 	Msg   string
 	Hints []string
+	// Code is which kind of message it is.
+	Code diag.Code
 }
 
 // text returns the message with its field.

@@ -78,7 +78,7 @@ func (s *search) choose(only, exclude []*pattern) (*Found, error) {
 	}
 	for _, p := range slices.Concat(only, exclude) {
 		if !p.matches {
-			w := diag.Errorf(diag.Pos{}, "", "%s %s matches none of %s", p.flag, p.text, diag.Count(len(rels), "root"))
+			w := diag.Errorf(diag.Pos{}, "", "%s %s matches none of %s", p.flag, p.text, diag.Count(len(rels), "root")).With(diag.NoRoots)
 			if w.Hints = diag.DidYouMean(p.text, rels); len(w.Hints) == 0 {
 				w.Hints = s.startsAt(p.text)
 			}
@@ -110,7 +110,7 @@ func warningErrors(list []*diag.Error) (errs []error) {
 
 // nothing returns the error about a selection that leaves nothing over.
 func (f *Found) nothing() error {
-	err := diag.Errorf(diag.Pos{}, "", "nothing is left of the %s that were found", diag.Count(f.LeftOut(), "root"))
+	err := diag.Errorf(diag.Pos{}, "", "nothing is left of the %s that were found", diag.Count(f.LeftOut(), "root")).With(diag.NoRoots)
 	if len(f.Excluded) > 0 {
 		err.Hint("left out by --only and --exclude: %s", diag.Some(f.Excluded))
 	}

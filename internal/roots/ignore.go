@@ -44,7 +44,7 @@ func readRules(dir, rel string, outer *rules) (*rules, error) {
 		n++
 		one, ok, err := parseRule(strings.TrimRight(line, "\r\n"))
 		if err != nil {
-			return nil, diag.Errorf(diag.Pos{File: name, Line: n}, "", "%q is no pattern: a bracket or backslash in it has no end", strings.TrimSpace(line))
+			return nil, diag.Errorf(diag.Pos{File: name, Line: n}, "", "%q is no pattern: a bracket or backslash in it has no end", strings.TrimSpace(line)).With(diag.BadValue)
 		}
 		if ok {
 			r.list = append(r.list, one)

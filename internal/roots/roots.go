@@ -200,7 +200,7 @@ func (s *search) empty() error {
 		if slices.ContainsFunc(t.layers, func(l *layer) bool { return l.root }) {
 			continue
 		}
-		err := diag.Errorf(diag.Pos{}, "", "%s: no Kustomization or Composition at or below this directory", t.dir)
+		err := diag.Errorf(diag.Pos{}, "", "%s: no Kustomization or Composition at or below this directory", t.dir).With(diag.NoRoots)
 		if t.ignored > 0 {
 			err.Hint("%s leaves out %s below it", IgnoreFile, diag.Count(t.ignored, "folder"))
 		}

@@ -41,6 +41,9 @@ type UnsafeError struct {
 
 func (e *UnsafeError) Error() string { return e.Diag().Error() }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *UnsafeError) Kind() diag.Code { return diag.UnsafeConfig }
+
 // Diag returns e as a [diag.Error].
 func (e *UnsafeError) Diag() *diag.Error {
 	err := &diag.Error{Msg: fmt.Sprintf("%s %s, and it decides what is trusted", e.Path, e.Why), Err: e}

@@ -173,7 +173,7 @@ func fileValue(c yaml.Cursor, f yaml.Field) value {
 	}
 	for _, x := range items {
 		if !x.Value().IsScalar() {
-			x.Errorf("must be a value, not %s", x.Value().Type().Article())
+			x.Errorf("must be a value, not %s", x.Value().Type().Article()).With(diag.BadConfig)
 			continue
 		}
 		v.texts = append(v.texts, x.Value().Text())
@@ -273,9 +273,9 @@ func (v value) set(f *pflag.Flag) error {
 
 func (v value) errorf(format string, args ...any) *diag.Error {
 	if v.isVariable() {
-		return diag.Errorf(diag.Pos{}, "", v.name+": "+format, args...)
+		return diag.Errorf(diag.Pos{}, "", v.name+": "+format, args...).With(diag.FlagValue)
 	}
-	return diag.Errorf(v.pos, v.name, format, args...)
+	return diag.Errorf(v.pos, v.name, format, args...).With(diag.BadConfig)
 }
 
 // refused says why the value counts for nothing; f is the flag that it is called like, nil if there is none.

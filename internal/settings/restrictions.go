@@ -37,19 +37,19 @@ func (s *Settings) restrictions(c yaml.Cursor) {
 			r.None = true
 		case "rootOnly", "LoadRestrictionsRootOnly":
 		default:
-			word.Errorf("must be none or rootOnly, not %q", word.Text())
+			word.Errorf("must be none or rootOnly, not %q", word.Text()).With(diag.BadConfig)
 		}
 		if r.Path == "" {
 			continue
 		}
 		place, ok := absolute(r.Path)
 		if !ok {
-			x.Field("path").Errorf("%q must be absolute, or begin with ~/", r.Path)
+			x.Field("path").Errorf("%q must be absolute, or begin with ~/", r.Path).With(diag.BadConfig)
 			continue
 		}
 		var err error
 		if r.pattern, err = glob.Parse(place); err != nil {
-			x.Field("path").Errorf("a bracket or backslash in %q has no end", r.Path)
+			x.Field("path").Errorf("a bracket or backslash in %q has no end", r.Path).With(diag.BadConfig)
 			continue
 		}
 		s.Restrictions = append(s.Restrictions, r)

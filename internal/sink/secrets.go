@@ -125,7 +125,7 @@ func (s *refusing) Commit() error {
 	if len(found) > 1 {
 		what = fmt.Sprintf("%d Secrets have", len(found))
 	}
-	e := diag.Errorf(diag.Pos{}, "", "--fail-on-secrets: %s values, and nothing was written", what)
+	e := diag.Errorf(diag.Pos{}, "", "--fail-on-secrets: %s values, and nothing was written", what).With(diag.SecretsInOutput)
 	for _, at := range found {
 		e.Hint("%s", at)
 	}

@@ -98,7 +98,7 @@ func readDefinitions(name string) (crds []yaml.Value, err error) {
 		return nil, errs
 	}
 	if crds == nil {
-		return nil, diag.Errorf(diag.Pos{}, "", "--crds %s: no CustomResourceDefinition in it", name)
+		return nil, diag.Errorf(diag.Pos{}, "", "--crds %s: no CustomResourceDefinition in it", name).With(diag.FlagValue)
 	}
 	return crds, nil
 }

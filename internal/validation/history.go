@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
@@ -38,7 +39,7 @@ func replay(g *graph.Graph, root graph.Root) *history {
 		if _, fetch := n.Op.(graph.Fetch); fetch {
 			continue
 		}
-		if list, err := eval.Run(n.Op, inputs, func(string, ...any) {}); err == nil {
+		if list, err := eval.Run(n.Op, inputs, func(diag.Code, string, ...any) {}); err == nil {
 			h.lists[i] = list
 		}
 	}

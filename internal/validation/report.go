@@ -80,7 +80,7 @@ func (v *Run) problems(plan *planner.Plan) []Problem {
 
 // Diag returns the problem as an error: the place, the kind and name of the resource, the field, and what is wrong.
 func (p *Problem) Diag() *diag.Error {
-	e := &diag.Error{Pos: p.Pos, Field: p.Kind + " " + p.Name, Msg: p.Msg, Hints: slices.Clone(p.Hints)}
+	e := &diag.Error{Pos: p.Pos, Field: p.Kind + " " + p.Name, Msg: p.Msg, Hints: slices.Clone(p.Hints), Code: diag.InvalidResource}
 	if field := p.Field(); field != "" {
 		e.Field += ": " + field
 	}
@@ -111,7 +111,7 @@ func (r *Report) Warnings() (warnings []planner.Warning) {
 	for i := range r.Problems {
 		if p := &r.Problems[i]; p.Warning {
 			e := p.Diag()
-			warnings = append(warnings, planner.Warning{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints})
+			warnings = append(warnings, planner.WarningOf(e))
 		}
 	}
 	return warnings

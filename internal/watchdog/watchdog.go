@@ -78,7 +78,7 @@ func (u *Usage) checkCPU() error {
 	if cpuTime() <= limit {
 		return nil
 	}
-	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), diag.Size(rounded(input))).
+	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), diag.Size(rounded(input))).With(diag.TooMuch).
 		Hint(endless)
 }
 
@@ -97,7 +97,7 @@ func (u *Usage) checkMemory(live uint64) error {
 	if live <= uint64(limit) {
 		return nil
 	}
-	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20), diag.Size(rounded(u.Input.Used()))).
+	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20), diag.Size(rounded(u.Input.Used()))).With(diag.TooMuch).
 		Hint(endless)
 }
 

@@ -121,6 +121,7 @@ type Error struct {
 	Msg    string   // begins with the function's name
 	Hints  []string // as those of [diag.Error]
 	Stderr []byte   // of the function, as in [Output]
+	kind   diag.Code
 }
 
 func (e *Error) Error() string { return e.Diag().Error() }
@@ -128,10 +129,38 @@ func (e *Error) Error() string { return e.Diag().Error() }
 // Diag returns e as a [diag.Error].
 func (e *Error) Diag() *diag.Error { return &diag.Error{Msg: e.Msg, Hints: e.Hints, Err: e} }
 
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *Error) Kind() diag.Code {
+	if e.kind != "" {
+		return e.kind
+	}
+	switch e.Code {
+	case Invalid:
+		return diag.BadProgram
+	case Denied:
+		return diag.Denied
+	case Verification:
+		return diag.DigestMismatch
+	case Timeout:
+		return diag.FunctionTimeout
+	case LimitExceeded:
+		return diag.FunctionLimit
+	case Retrieval:
+		return diag.NotFetched
+	}
+	return diag.FunctionFailed
+}
+
 // Wrap returns an Error that says what err does.
 func Wrap(code Code, err error) *Error {
 	text, hints := diag.Parts(err)
-	return &Error{Code: code, Msg: text, Hints: hints}
+	return &Error{Code: code, Msg: text, Hints: hints, kind: diag.CodeOf(err)}
+}
+
+// With makes e a message of the kind c and returns e.
+func (e *Error) With(c diag.Code) *Error {
+	e.kind = c
+	return e
 }
 
 // Hint adds a line that tells the user what to do and returns e.

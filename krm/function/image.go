@@ -24,17 +24,17 @@ func ParseImage(text string) (m Image, err error) {
 	name, digest, pinned := strings.Cut(text, "@")
 	if pinned {
 		if !strings.HasPrefix(digest, "sha256:") || digest != strings.ToLower(digest) {
-			return m, fmt.Errorf("the digest of image %q must be sha256: and 64 lower case hexadecimal digits", shown(text))
+			return m, diag.BadFunction.Errorf("the digest of image %q must be sha256: and 64 lower case hexadecimal digits", shown(text))
 		}
 		if m.Digest, err = krm.ParseDigest(digest); err != nil {
-			return m, fmt.Errorf("image %q: %w", shown(text), err)
+			return m, diag.BadFunction.Errorf("image %q: %w", shown(text), err)
 		}
 	}
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		m.Tag = name[i+1:]
 		name = name[:i]
 		if !validTag(m.Tag) {
-			return m, fmt.Errorf("image %q has the tag %q, which is not valid", shown(text), m.Tag)
+			return m, diag.BadFunction.Errorf("image %q has the tag %q, which is not valid", shown(text), m.Tag)
 		}
 	} else if !pinned {
 		m.Tag = "latest"

@@ -111,7 +111,7 @@ func Without(config yaml.Value, place string) yaml.Value {
 func Misplaced(meta yaml.Cursor) (found bool) {
 	for _, key := range []string{PlaceProvider, PlaceRuntime} {
 		if c := meta.Field(key); c.Exists() {
-			c.Errorf("a function is not named in metadata").Hint("move it beside metadata, as %s:", PlaceRuntime)
+			c.Errorf("a function is not named in metadata").With(diag.BadFunction).Hint("move it beside metadata, as %s:", PlaceRuntime)
 			found = true
 		}
 	}
@@ -145,7 +145,7 @@ func (r *inlineReader) annotation(annotations yaml.Cursor, key string) {
 	doc, err := (&yaml.Source{File: key, Data: []byte(text)}).Strict()
 	if err != nil {
 		if inner := (*diag.Error)(nil); errors.As(err, &inner) {
-			c.Errorf("line %d of its text: %s", max(inner.Pos.Line, 1), inner.Msg)
+			c.Errorf("line %d of its text: %s", max(inner.Pos.Line, 1), inner.Msg).With(diag.BadFunction)
 		} else {
 			c.Errorf("%v", err)
 		}
@@ -171,7 +171,7 @@ func (r *inlineReader) result() (*Inline, error) {
 		if !a.Equal(b) {
 			places := [2]string{first.Places[0], other.Places[0]}
 			err := diag.Errorf(other.Pos, "", "the configuration names two functions: %s in %s and %s in %s",
-				first, places[0], other, places[1])
+				first, places[0], other, places[1]).With(diag.TwoFunctions)
 			return nil, &InlineConflict{Err: err.Hint("keep one of them: krmflow does not choose"), Places: places}
 		}
 		first.Places = append(first.Places, other.Places...)
@@ -210,9 +210,9 @@ func readInline(c yaml.Cursor) *Inline {
 	}
 	switch {
 	case n > 1:
-		c.Errorf("names more than one of container, exec and starlark; a function is one of them")
+		c.Errorf("names more than one of container, exec and starlark; a function is one of them").With(diag.BadFunction)
 	case n == 0:
-		c.Errorf("names neither a container nor an exec")
+		c.Errorf("names neither a container nor an exec").With(diag.BadFunction)
 	}
 	return f
 }
@@ -268,7 +268,7 @@ func readInlineContainer(c yaml.Cursor) *InlineContainer {
 		switch mount.Type {
 		case "bind", "volume", "tmpfs", "":
 		default:
-			m.Field("type").Errorf("%q is no type of mount: bind, volume, tmpfs", mount.Type)
+			m.Field("type").Errorf("%q is no type of mount: bind, volume, tmpfs", mount.Type).With(diag.BadFunction)
 		}
 		x.Mounts = append(x.Mounts, mount)
 	}
@@ -293,7 +293,7 @@ func readEnv(c yaml.Cursor) []string {
 	for i, item := range env {
 		name, _, _ := strings.Cut(item, "=")
 		if name == "" || strings.ContainsAny(item, "\x00\n") {
-			c.Errorf("item %d: %q is not NAME or NAME=value", i, item)
+			c.Errorf("item %d: %q is not NAME or NAME=value", i, item).With(diag.BadFunction)
 		}
 	}
 	return env

@@ -1,9 +1,9 @@
 package function
 
 import (
-	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/krmflow/krmflow/diag"
 )
 
 // ParseMount reads type=bind,src=DIR,dst=DIR[,rw=true], as kustomize has it. A relative source stays relative.
@@ -20,19 +20,19 @@ func ParseMount(text string) (Mount, error) {
 			m.Dest = value
 		case "rw":
 			if value != "true" && value != "false" {
-				return m, fmt.Errorf("rw is true or false, not %q", value)
+				return m, diag.BadFunction.Errorf("rw is true or false, not %q", value)
 			}
 			m.Writable = value == "true"
 		default:
-			return m, fmt.Errorf("unknown part %q; expected type=bind,src=DIR,dst=DIR[,rw=true]", key)
+			return m, diag.BadFunction.Errorf("unknown part %q; expected type=bind,src=DIR,dst=DIR[,rw=true]", key)
 		}
 	}
 	if m.Dest == "" || m.Source == "" && m.Type != "tmpfs" {
-		return m, errors.New("src and dst are needed")
+		return m, diag.BadFunction.Errorf("src and dst are needed")
 	}
 	switch m.Type {
 	case "bind", "volume", "tmpfs":
 		return m, nil
 	}
-	return m, fmt.Errorf("%q is no type of mount: bind, volume, tmpfs", m.Type)
+	return m, diag.BadFunction.Errorf("%q is no type of mount: bind, volume, tmpfs", m.Type)
 }

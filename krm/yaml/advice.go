@@ -1,14 +1,13 @@
 package yaml
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 )
 
 // ErrConflict says that a file has what git writes where two changes meet.
-var ErrConflict = errors.New("this is an unresolved merge conflict")
+var ErrConflict = diag.ConflictMarks.Errorf("this is an unresolved merge conflict")
 
 // advise adds what to do about an error in a text of YAML that was read from a file. What was left of a merge explains all else: then the
 // error is about that.

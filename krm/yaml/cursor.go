@@ -107,7 +107,7 @@ fields:
 				continue fields
 			}
 		}
-		err := c.Field(f.Key).Errorf("unknown field %q", f.Key)
+		err := c.Field(f.Key).Errorf("unknown field %q", f.Key).With(diag.UnknownField)
 		if err.Hints = diag.DidYouMean(f.Key, keys); err.Hints == nil {
 			err.Hint("the fields are: %s", diag.Some(keys))
 		}
@@ -117,10 +117,10 @@ fields:
 
 func (c Cursor) mismatch(want string) {
 	if c.v.Type() == None {
-		c.Errorf("is missing")
+		c.Errorf("is missing").With(diag.MissingField)
 		return
 	}
-	err := c.Errorf("must be %s, not %s", want, c.v.typ.Article())
+	err := c.Errorf("must be %s, not %s", want, c.v.typ.Article()).With(diag.WrongType)
 	switch {
 	case want != "a string" || !c.v.IsScalar():
 	case mayBeSecret(err.Field):
@@ -147,7 +147,7 @@ func (c Cursor) Required() string {
 	}
 	s := c.Text()
 	if s == "" && c.v.Type() == String {
-		c.Errorf("must not be empty")
+		c.Errorf("must not be empty").With(diag.MissingField)
 	}
 	return s
 }
@@ -157,7 +157,7 @@ func (c Cursor) Required() string {
 func (c Cursor) Line() string {
 	s := c.Required()
 	if strings.ContainsFunc(s, unicode.IsControl) {
-		c.Errorf("%q contains a control character", s)
+		c.Errorf("%q contains a control character", s).With(diag.BadValue)
 	}
 	return s
 }
@@ -229,7 +229,7 @@ func (c Cursor) Either(keys ...string) Cursor {
 		case !found.Exists():
 			found = next
 		case !found.v.Equal(next.v):
-			next.Errorf("differs from %s, which means the same; remove one of them", diag.FieldPath(found.Path()))
+			next.Errorf("differs from %s, which means the same; remove one of them", diag.FieldPath(found.Path())).With(diag.Exclusive)
 		}
 	}
 	return found

@@ -15,6 +15,7 @@ type DecodeError struct {
 	Path  []any // keys (string) and indexes (int) that lead to the value
 	Msg   string
 	Hints []string       // as diag.Error has them
+	Code  diag.Code      // as diag.Error has it
 	More  diag.MoreError // not 0 for the last one of a long list, which stands for so many mistakes that are not told one by one
 }
 
@@ -25,12 +26,15 @@ func (e *DecodeError) Error() string {
 	return (&diag.Error{Field: e.Field(), Msg: e.Msg, Hints: e.Hints}).Error()
 }
 
+// Kind returns e.Code: see [diag.CodeOf].
+func (e *DecodeError) Kind() diag.Code { return e.Code }
+
 // In returns the mistake with its place in src, a file that was read by [Source.Value].
 func (e *DecodeError) In(src *Source) *diag.Error {
 	if e.More > 0 {
 		return &diag.Error{Pos: diag.Pos{File: src.File}, Msg: e.Msg, Err: e.More}
 	}
-	return &diag.Error{Pos: src.Locate(0, e.Path...), Field: src.Field(e.Path), Msg: e.Msg, Hints: e.Hints}
+	return &diag.Error{Pos: src.Locate(0, e.Path...), Field: src.Field(e.Path), Msg: e.Msg, Hints: e.Hints, Code: e.Code}
 }
 
 // A Decoding says how [Decoding.Decode] treats what kustomize treats differently from file to file. The zero Decoding is
@@ -101,23 +105,23 @@ type step struct {
 	index int
 }
 
-func (d *decoder) fail(hints func() []string, format string, args ...any) {
+func (d *decoder) fail(code diag.Code, hints func() []string, format string, args ...any) {
 	if len(d.errs) >= diag.MaxMistakes {
 		d.more++
 		return
 	}
-	d.errs = append(d.errs, d.mistake(hints(), format, args...))
+	d.errs = append(d.errs, d.mistake(code, hints(), format, args...))
 }
 
 // mistake returns an error at the present path.
-func (d *decoder) mistake(hints []string, format string, args ...any) *DecodeError {
+func (d *decoder) mistake(code diag.Code, hints []string, format string, args ...any) *DecodeError {
 	path := make([]any, len(d.path))
 	for i, s := range d.path {
 		if path[i] = s.key; s.index >= 0 {
 			path[i] = s.index
 		}
 	}
-	return &DecodeError{Path: path, Msg: fmt.Sprintf(format, args...), Hints: hints}
+	return &DecodeError{Path: path, Msg: fmt.Sprintf(format, args...), Hints: hints, Code: code}
 }
 
 // secret reports whether the value may be meant for a Secret.
@@ -149,7 +153,7 @@ func (d *decoder) mismatch(want string, v Value) {
 		}
 		return []string{"put it in quotes: " + strconv.Quote(v.Text())}
 	}
-	d.fail(hints, "must be %s, not %s", want, v.Type().Article())
+	d.fail(diag.WrongType, hints, "must be %s, not %s", want, v.Type().Article())
 }
 
 // noMapping reports a value that is no mapping, where table has the fields of one: a text may be what the field path or patch is for.
@@ -159,9 +163,9 @@ func (d *decoder) noMapping(v Value, table *fieldTable) {
 	case v.Type() != String || table.find("path") == nil:
 		d.mismatch("a mapping", v)
 	case !strings.ContainsAny(text, "\n{["):
-		d.fail(func() []string { return []string{"write path: " + text} }, "must be a mapping, not a string")
+		d.fail(diag.WrongType, func() []string { return []string{"write path: " + text} }, "must be a mapping, not a string")
 	default:
-		d.fail(func() []string { return []string{"write the text behind patch: |"} }, "must be a mapping, not a string")
+		d.fail(diag.WrongType, func() []string { return []string{"write the text behind patch: |"} }, "must be a mapping, not a string")
 	}
 }
 
@@ -224,10 +228,10 @@ func (d *decoder) structure(v Value, into reflect.Value) {
 			d.value(f.Value, sf.in(into))
 			d.ScalarsAsText = asText
 		} else if !d.AllowUnknown {
-			d.fail(func() []string { return table.meant(f.Key) }, "unknown field %q", f.Key)
+			d.fail(diag.UnknownField, func() []string { return table.meant(f.Key) }, "unknown field %q", f.Key)
 		} else if d.Ignored != nil && d.ignored < diag.MaxMistakes {
 			d.ignored++
-			d.Ignored(d.mistake(table.meant(f.Key), "unknown field %q is ignored", f.Key))
+			d.Ignored(d.mistake(diag.UnknownField, table.meant(f.Key), "unknown field %q is ignored", f.Key))
 		}
 		d.path = d.path[:len(d.path)-1]
 	}

@@ -70,7 +70,7 @@ func (s *Source) convertSlow(p *parser, pc piece) (Value, error) {
 	if p.first {
 		s.warnSecond(pc.text, secondDocument(pc.text, root.Content[0].Line))
 	} else if line := nextLine(d, pc.text); line > 0 {
-		s.warn(c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
+		s.warn(diag.IgnoredText, c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
 	}
 	c.secret = s.hides(kindOf(root.Content[0]), pc.text)
 	done, err := c.convert(root.Content[0], 0)
@@ -193,7 +193,7 @@ type converted struct {
 }
 
 func (c *converter) errorf(line int, format string, args ...any) error {
-	return diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + line}, "", format, args...)
+	return diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + line}, "", format, args...).With(diag.InvalidYAML)
 }
 
 func (c *converter) limitf(line int, format string, args ...any) error {
@@ -305,7 +305,7 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 			return v, nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
-			return v, diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + n.Line}, diag.FieldPath(shown(c.path)), "the number %s cannot be written as JSON", n.Value)
+			return v, diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + n.Line}, diag.FieldPath(shown(c.path)), "the number %s cannot be written as JSON", n.Value).With(diag.OddValue)
 		}
 		if differs(v) {
 			c.source.warnValue(c.line+n.Line, v, c.secret)

@@ -203,13 +203,13 @@ func (s *Source) Losses() []*diag.Error {
 // maxWarnings is how many warnings a file can have: who sees them all?
 const maxWarnings = 100
 
-func (s *Source) warn(line int, field, format string, args ...any) {
-	s.add(diag.Errorf(diag.Pos{File: s.File, Line: line}, field, format, args...), false)
+func (s *Source) warn(code diag.Code, line int, field, format string, args ...any) {
+	s.add(diag.Errorf(diag.Pos{File: s.File, Line: line}, field, format, args...).With(code), false)
 }
 
 // warnForm warns about a value that leaves in another form than it is written.
 func (s *Source) warnForm(line int, format string, args ...any) {
-	s.add(diag.Errorf(diag.Pos{File: s.File, Line: line}, "", format, args...), true)
+	s.add(diag.Errorf(diag.Pos{File: s.File, Line: line}, "", format, args...).With(diag.OddValue), true)
 }
 
 func (s *Source) add(w *diag.Error, form bool) {

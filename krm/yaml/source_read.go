@@ -57,7 +57,7 @@ func decodeUTF16(file string, data []byte, order binary.ByteOrder) (string, erro
 	line := 1
 	for i := 0; i < len(data); i += 2 {
 		if i+1 == len(data) {
-			return "", diag.Errorf(diag.Pos{File: file, Line: line}, "", "the UTF-16 text ends in the middle of a character")
+			return "", diag.Errorf(diag.Pos{File: file, Line: line}, "", "the UTF-16 text ends in the middle of a character").With(diag.BadEncoding)
 		}
 		r := rune(order.Uint16(data[i:]))
 		if utf16.IsSurrogate(r) {
@@ -66,7 +66,7 @@ func decodeUTF16(file string, data []byte, order binary.ByteOrder) (string, erro
 				low = rune(order.Uint16(data[i:]))
 			}
 			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-				return "", diag.Errorf(diag.Pos{File: file, Line: line}, "", "found half of a UTF-16 surrogate pair")
+				return "", diag.Errorf(diag.Pos{File: file, Line: line}, "", "found half of a UTF-16 surrogate pair").With(diag.BadEncoding)
 			}
 		}
 		if r == '\n' {
@@ -88,7 +88,7 @@ func (s *Source) split(text string) ([]piece, error) {
 		}
 		here := line + strings.Count(rest[:start+1], "\n")
 		if c := strings.TrimSpace(rest[start+4 : end]); c != "" && c[0] != '#' {
-			return nil, diag.Errorf(diag.Pos{File: s.File, Line: here}, "", "found text behind the document separator ---").
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: here}, "", "found text behind the document separator ---").With(diag.IgnoredText).
 				Hint("start the document on the next line")
 		}
 		pieces = append(pieces, piece{rest[:start+1], line, plain})
@@ -182,7 +182,7 @@ func (s *Source) readDocuments(anyKeys bool) ([]Document, error) {
 	return docs, err
 }
 
-func (s *Source) warnEmpty() { s.warn(0, "", "the %s holds no resource", s.what()) }
+func (s *Source) warnEmpty() { s.warn(diag.NoResource, 0, "", "the %s holds no resource", s.what()) }
 
 // what says what s is: the text of a field has no file.
 func (s *Source) what() string {
@@ -291,19 +291,19 @@ func (s *Source) checkDocument(d Document) error {
 	kind := d.Value.Get("kind").Text()
 	switch {
 	case d.Value.typ != Map:
-		return s.errorIn(d, "the document is %s, not a Kubernetes object", d.Value.typ.Article())
+		return s.errorIn(d, "the document is %s, not a Kubernetes object", d.Value.typ.Article()).With(diag.Nameless)
 	case kind == "":
-		return s.errorIn(d, "the object has no kind")
+		return s.errorIn(d, "the object has no kind").With(diag.Nameless)
 	case strings.HasSuffix(kind, "List"):
 	case d.Value.At("metadata", "name").Text() == "":
 		if s.unnamed == nil {
-			s.unnamed = s.errorIn(d, "the %s has no metadata.name", kind)
+			s.unnamed = s.errorIn(d, "the %s has no metadata.name", kind).With(diag.Nameless)
 		}
 	}
 	if v := d.Value.Get("apiVersion"); !v.Exists() {
-		s.warn(d.Line, d.place(), "the %s has no apiVersion", kind)
+		s.warn(diag.Nameless, d.Line, d.place(), "the %s has no apiVersion", kind)
 	} else if v.typ != String {
-		s.warn(d.Line, d.place(), "the apiVersion of the %s is %s, not a string", kind, v.typ.Article())
+		s.warn(diag.OddValue, d.Line, d.place(), "the apiVersion of the %s is %s, not a string", kind, v.typ.Article())
 	}
 	return nil
 }
@@ -354,7 +354,7 @@ func (s *Source) inlineLists(docs []Document) ([]Document, error) {
 			if items.IsNull() {
 				continue
 			}
-			return nil, diag.Errorf(diag.Pos{File: s.File, Line: d.Line}, "items", "expected a list in the %s, found %s", kind, items.typ.Article())
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: d.Line}, "items", "expected a list in the %s, found %s", kind, items.typ.Article()).With(diag.BadList)
 		}
 		d.Value = MapOf(Field{"items", normalized(items)})
 		var inner []Document
@@ -443,7 +443,7 @@ func (s *Source) warnSecond(text string, i int) {
 	for n, l := range strings.Split(text[i:], "\n") {
 		l = strings.TrimSpace(l)
 		if l != "" && l[0] != '#' && l != "---" && l != "..." {
-			s.warn(line+n, "", "the %s has a second document, which is ignored", s.what())
+			s.warn(diag.IgnoredText, line+n, "", "the %s has a second document, which is ignored", s.what())
 			return
 		}
 	}

@@ -42,7 +42,7 @@ func (s *Source) Strict() (*StrictDocument, error) {
 			return nil, err
 		case v.IsNull():
 		case doc.Value.Exists():
-			return nil, diag.Errorf(diag.Pos{File: s.File, Line: pc.line + firstLine(pc.text)}, "", "the file has a second document; it must have one")
+			return nil, diag.Errorf(diag.Pos{File: s.File, Line: pc.line + firstLine(pc.text)}, "", "the file has a second document; it must have one").With(diag.IgnoredText)
 		default:
 			doc.Value, doc.piece = v, pc
 		}
@@ -71,7 +71,7 @@ func checkStrict(file string, pc piece) (err error) {
 	at := func(line int) diag.Pos { return diag.Pos{File: file, Line: pc.line - 1 + line} }
 	defer func() {
 		if r := recover(); r != nil {
-			err = diag.Errorf(at(1), "", "this is not valid YAML: %v", r)
+			err = diag.Errorf(at(1), "", "this is not valid YAML: %v", r).With(diag.InvalidYAML)
 		}
 	}()
 	d := yaml.NewDecoder(strings.NewReader(pc.text))
@@ -81,16 +81,16 @@ func checkStrict(file string, pc piece) (err error) {
 			return nil
 		} else if err != nil {
 			line, what := explain(pc.text, err)
-			return diag.Errorf(at(line), "", "%s", what)
+			return diag.Errorf(at(line), "", "%s", what).With(diag.InvalidYAML)
 		}
 		if n > 0 {
 			return diag.Errorf(at(root.Line), "", "the file has a second document; it must have one")
 		}
 		if n := foreignTag(&root); n != nil {
 			if mayBeSecret(pc.text) {
-				return diag.Errorf(at(n.Line), "", "tags are not allowed here; a value that starts with ! needs quotes")
+				return diag.Errorf(at(n.Line), "", "tags are not allowed here; a value that starts with ! needs quotes").With(diag.InvalidYAML)
 			}
-			return diag.Errorf(at(n.Line), "", "the tag %s is not allowed here", n.ShortTag())
+			return diag.Errorf(at(n.Line), "", "the tag %s is not allowed here", n.ShortTag()).With(diag.InvalidYAML)
 		}
 	}
 }

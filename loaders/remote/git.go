@@ -62,7 +62,7 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 func explainGit(err error) error {
 	var said *gitError
 	if errors.As(err, &said) && (strings.Contains(said.text, "could not read Username") || strings.Contains(said.text, "Authentication failed")) {
-		return diag.AsError(err).Hint("the server asks for a name and a password, or for others; git must find them by itself, by a credential helper or ssh")
+		return diag.AsError(diag.NoCredentials.Of(err)).Hint("the server asks for a name and a password, or for others; git must find them by itself, by a credential helper or ssh")
 	}
 	return err
 }

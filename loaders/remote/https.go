@@ -102,7 +102,7 @@ func (s *Session) fetchFile(ctx context.Context, r reference.Reference, from Ori
 func explain(err error) error {
 	var status *statusError
 	if errors.As(err, &status) && (status.code == http.StatusUnauthorized || status.code == http.StatusForbidden) {
-		return diag.AsError(err).Hint("anonymous read is required: files are fetched without credentials; what needs them can be fetched by git or from a registry")
+		return diag.AsError(diag.NoCredentials.Of(err)).Hint("anonymous read is required: files are fetched without credentials; what needs them can be fetched by git or from a registry")
 	}
 	return err
 }

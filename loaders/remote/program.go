@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -120,7 +119,7 @@ func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, erro
 		}
 	}
 	if what, _ := MediaType(layer.MediaType); what != "runtime-exec" && what != "runtime-starlark" { // the latter is in an example for programs
-		return nil, fmt.Errorf("the media type %q is none of a program: that is %s", diag.Sanitise(layer.MediaType), ProgramLayer)
+		return nil, diag.BadProgram.Errorf("the media type %q is none of a program: that is %s", diag.Sanitise(layer.MediaType), ProgramLayer)
 	}
 	return s.layer(layer)
 }
@@ -139,7 +138,7 @@ func (s *Session) member(data []byte, name string) ([]byte, error) {
 	defer tree.Close()
 	program, err := tree.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.Errorf(diag.Pos{}, "", "the archive has no %q", name).Hint("it has %s", strings.Join(members(tree), ", "))
+		return nil, diag.Errorf(diag.Pos{}, "", "the archive has no %q", name).With(diag.BadProgram).Hint("it has %s", strings.Join(members(tree), ", "))
 	}
 	return program, err
 }

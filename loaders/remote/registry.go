@@ -70,7 +70,7 @@ func (reg *registry) explain(r reference.Reference, err error) error {
 	case status.code == http.StatusNotFound:
 		return notFetched(r, fs.ErrNotExist, "there is no such artifact")
 	case status.code == http.StatusUnauthorized || status.code == http.StatusForbidden:
-		return notFetched(r, err, "%s", status).Hint("credentials are those of podman login and docker login for %s", r.Host())
+		return notFetched(r, err, "%s", status).With(diag.NoCredentials).Hint("credentials are those of podman login and docker login for %s", r.Host())
 	}
 	return wrap(r, err)
 }

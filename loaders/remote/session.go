@@ -21,6 +21,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/cache/archive"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/reference"
 )
@@ -274,7 +275,7 @@ func (s *Session) bounded(ctx context.Context, r reference.Reference, begin Stat
 	s.tell(Event{Reference: r.String(), State: begin})
 	err := run(limited)
 	if err != nil && errors.Is(context.Cause(limited), errTimeout) {
-		err = notFetched(r, errTimeout, "it took longer than %s", limit).Hint("--fetch-timeout sets how long it may take")
+		err = notFetched(r, errTimeout, "it took longer than %s", limit).With(diag.FetchTimeout).Hint("--fetch-timeout sets how long it may take")
 	} else if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

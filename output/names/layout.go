@@ -50,7 +50,7 @@ func ParseLayout(text string, words []string) (Layout, error) {
 		case "no-hash":
 			y.noHash = true
 		default:
-			e := diag.Errorf(diag.Pos{}, "", "names: %q is none of %s", word, strings.Join(options, ", "))
+			e := diag.Errorf(diag.Pos{}, "", "names: %q is none of %s", word, strings.Join(options, ", ")).With(diag.FlagValue)
 			e.Hints = diag.DidYouMean(word, options)
 			return Layout{}, e
 		}
@@ -65,7 +65,7 @@ func ParseLayout(text string, words []string) (Layout, error) {
 	case text == "single", text == "hydrator":
 		y.template = []piece{{text: Stream}}
 	case !strings.Contains(text, "{"):
-		e := diag.Errorf(diag.Pos{}, "", "layout: %q is neither files, single, hydrator nor a template such as {namespace}/{kind}-{name}.yaml", text)
+		e := diag.Errorf(diag.Pos{}, "", "layout: %q is neither files, single, hydrator nor a template such as {namespace}/{kind}-{name}.yaml", text).With(diag.FlagValue)
 		e.Hints = diag.DidYouMean(text, []string{"files", "single", "hydrator"})
 		return Layout{}, e
 	default:
@@ -113,7 +113,7 @@ func parseTemplate(text string) ([]piece, error) {
 			return nil, fmt.Errorf("%q has no } for each {", text)
 		}
 		if !slices.Contains(values, name) {
-			e := diag.Errorf(diag.Pos{}, "", "{%s} is none of {%s}", name, strings.Join(values, "}, {"))
+			e := diag.Errorf(diag.Pos{}, "", "{%s} is none of {%s}", name, strings.Join(values, "}, {")).With(diag.FlagValue)
 			e.Hints = diag.DidYouMean(name, values)
 			return nil, e
 		}

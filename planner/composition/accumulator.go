@@ -13,7 +13,7 @@ func (it *Item) Accumulated(r *report.Reporter) (texts []string, field []any, ok
 		switch f.Key {
 		case "apiVersion", "kind", "metadata", "paths", "files":
 		default:
-			e := c.Field(f.Key).Errorf("unknown field %q", f.Key)
+			e := c.Field(f.Key).Errorf("unknown field %q", f.Key).With(diag.UnknownField)
 			if e.Hints = diag.DidYouMean(f.Key, []string{"paths", "files"}); e.Hints == nil {
 				e.Hint("it has paths, which lists files and directories")
 			}
@@ -21,7 +21,7 @@ func (it *Item) Accumulated(r *report.Reporter) (texts []string, field []any, ok
 	}
 	list := c.Either("paths", "files")
 	if !list.Exists() {
-		c.Field("paths").Errorf("is missing").Hint("it lists files and directories, as resources of a Kustomization does")
+		c.Field("paths").Errorf("is missing").With(diag.MissingField).Hint("it lists files and directories, as resources of a Kustomization does")
 	}
 	for _, x := range list.Items() {
 		texts = append(texts, x.Required())

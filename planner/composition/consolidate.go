@@ -2,7 +2,6 @@ package composition
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,7 +32,7 @@ func (b *builder) importItems(f *file, i importRef) *List {
 			for _, d := range b.importing[n:] {
 				names = append(names, d.Name)
 			}
-			b.ErrorAt(f.src, i.at, fmt.Errorf("cycle: %s", strings.Join(append(names, dir.Name), " -> ")))
+			b.ErrorAt(f.src, i.at, diag.Cycle.Errorf("cycle: %s", strings.Join(append(names, dir.Name), " -> ")))
 			return nil
 		}
 	}
@@ -52,7 +51,7 @@ func (b *builder) importFile(f *file, path string) (*loaders.Dir, *yaml.Source, 
 		}
 	}
 	if filepath.IsAbs(path) {
-		return nil, nil, fmt.Errorf("%q must not be an absolute path", path)
+		return nil, nil, diag.AbsolutePath.Errorf("%q must not be an absolute path", path)
 	}
 	dir, err := b.files.Sub(f.dir, folder)
 	var missing *loaders.NotFoundError
@@ -65,11 +64,11 @@ func (b *builder) importFile(f *file, path string) (*loaders.Dir, *yaml.Source, 
 	var none *layerfile.NoFileError
 	switch {
 	case errors.As(err, &none):
-		return nil, nil, fmt.Errorf("no %s in directory %q", layerfile.CompositionNames[0], dir.Name)
+		return nil, nil, diag.NoComposition.Errorf("no %s in directory %q", layerfile.CompositionNames[0], dir.Name)
 	case err != nil:
 		return nil, nil, err
 	case !composition:
-		return nil, nil, fmt.Errorf("cannot import transformers from a Kustomization: %s", src.File)
+		return nil, nil, diag.ImportsKustomization.Errorf("cannot import transformers from a Kustomization: %s", src.File)
 	case named && !strings.HasPrefix(path[strings.LastIndexByte(path, '/')+1:], filepath.Base(src.File)):
 		return nil, nil, &loaders.NotFoundError{Path: path}
 	}
@@ -81,9 +80,9 @@ func fileNotComposition(path string) error {
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	switch {
 	case slices.Contains(layerfile.Names, base):
-		return fmt.Errorf("cannot import transformers from a Kustomization: %q", path)
+		return diag.ImportsKustomization.Errorf("cannot import transformers from a Kustomization: %q", path)
 	case strings.HasSuffix(base, ".yaml"), strings.HasSuffix(base, ".yml"):
-		return fmt.Errorf("%q is no Composition: its file is called %s", path, strings.Join(layerfile.CompositionNames, " or "))
+		return diag.NoComposition.Errorf("%q is no Composition: its file is called %s", path, strings.Join(layerfile.CompositionNames, " or "))
 	}
 	return nil
 }
@@ -110,12 +109,12 @@ func (b *builder) override(c *List, f *file, front, back []*Item) (_, _ []*Item)
 		}
 		switch {
 		case err != nil:
-			b.ErrorAt(o.Source, nil, fmt.Errorf("cannot be merged into %s, declared at %s: %w", o.ID, (*list)[at].Source.Locate(0), err))
+			b.ErrorAt(o.Source, nil, diag.NoOverrideTarget.Errorf("cannot be merged into %s, declared at %s: %w", o.ID, (*list)[at].Source.Locate(0), err))
 		case changed == nil:
 			*list = slices.Delete(slices.Clone(*list), at, at+1)
 		default:
 			if changed.Value.Equal((*list)[at].Value) {
-				b.Warn(o.Source, nil, "the override changes nothing")
+				b.Warn(diag.OverrideChangesNothing, o.Source, nil, "the override changes nothing")
 			}
 			*list = slices.Clone(*list)
 			(*list)[at] = changed
@@ -126,7 +125,7 @@ func (b *builder) override(c *List, f *file, front, back []*Item) (_, _ []*Item)
 
 // noTarget says that an override is about no imported item, and which one may be meant (CV-05 to CV-08).
 func noTarget(f *file, o *Item, imported []*Item) error {
-	err := diag.Errorf(diag.Pos{}, "", "no transformer found for override %s", o.ID)
+	err := diag.Errorf(diag.Pos{}, "", "no transformer found for override %s", o.ID).With(diag.NoOverrideTarget)
 	if len(f.imports) == 0 {
 		return err.Hint("only imported transformers can be overridden, and this Composition imports none")
 	}
@@ -219,7 +218,7 @@ func (b *builder) unique(c *List, items []*Item) {
 			b.Fail(diag.MoreError(1))
 			continue
 		}
-		err := diag.Errorf(it.Source.Locate(0), it.Source.Field(nil), "%s is declared twice, the first time at %s", it.ID, first.Source.Locate(0))
+		err := diag.Errorf(it.Source.Locate(0), it.Source.Field(nil), "%s is declared twice, the first time at %s", it.ID, first.Source.Locate(0)).With(diag.DeclaredTwice)
 		if it.Source.Locate(0) == first.Source.Locate(0) && it.Source.Field(nil) == first.Source.Field(nil) {
 			c.onTwoWays(err, it.ID)
 		} else {
@@ -245,7 +244,7 @@ func (b *builder) reorder(f *file, items []*Item) []*Item {
 		}
 		it := found[0]
 		if first, twice := place[it]; twice {
-			b.ErrorAt(f.src, o.at, fmt.Errorf("%s is named twice, the first time at %s", it.ID, f.src.Locate(0, first.at...)))
+			b.ErrorAt(f.src, o.at, diag.OrderUnknown.Errorf("%s is named twice, the first time at %s", it.ID, f.src.Locate(0, first.at...)))
 			continue
 		}
 		place[it] = o
@@ -258,7 +257,7 @@ func (b *builder) reorder(f *file, items []*Item) []*Item {
 		}
 	}
 	if len(missing) > 0 {
-		b.ErrorAt(f.src, f.order[0].at[:1], fmt.Errorf("must name every transformer once; missing: %s", diag.Some(missing)))
+		b.ErrorAt(f.src, f.order[0].at[:1], diag.OrderIncomplete.Errorf("must name every transformer once; missing: %s", diag.Some(missing)))
 	}
 	if b.Errs.Len() > before {
 		return items
@@ -279,7 +278,7 @@ func find(o orderEntry, items []*Item) (found []*Item) {
 // notOne says that an entry of an order names none of items, or the several in found.
 func notOne(o orderEntry, items, found []*Item) error {
 	if len(found) > 0 {
-		err := diag.Errorf(diag.Pos{}, "", "%q may be %s or %s", o.String(), found[0].ID, found[1].ID)
+		err := diag.Errorf(diag.Pos{}, "", "%q may be %s or %s", o.String(), found[0].ID, found[1].ID).With(diag.OrderUnknown)
 		return err.Hint("add kind or apiVersion")
 	}
 	var names, namesakes []string
@@ -289,7 +288,7 @@ func notOne(o orderEntry, items, found []*Item) error {
 			namesakes = append(namesakes, it.ID.String())
 		}
 	}
-	err := diag.Errorf(diag.Pos{}, "", "no transformer is called %q", o.String())
+	err := diag.Errorf(diag.Pos{}, "", "no transformer is called %q", o.String()).With(diag.OrderUnknown)
 	if len(namesakes) > 0 {
 		return err.Hint("did you mean %s?", strings.Join(namesakes[:min(3, len(namesakes))], " or "))
 	}

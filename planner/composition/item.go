@@ -67,7 +67,7 @@ func (id ID) Misplaced() error {
 }
 
 func misplaced(id ID) *diag.Error {
-	return diag.Errorf(diag.Pos{}, "", "a %s cannot be an item", id.Kind)
+	return diag.Errorf(diag.Pos{}, "", "a %s cannot be an item", id.Kind).With(diag.NotAnItem)
 }
 
 // Label returns what the nodes of an item are called: it does not depend on where the item stands. Items of one kind and name have
@@ -113,7 +113,7 @@ func BuiltinKinds() []string {
 func (r *reader) item(c yaml.Cursor, part *yaml.Source, override bool) *Item {
 	v := c.Value()
 	if v.Type() != yaml.Map {
-		c.Errorf("must be a mapping")
+		c.Errorf("must be a mapping").With(diag.WrongType)
 		return nil
 	}
 	it := &Item{Source: part, Dir: r.f.dir, file: filepath.Base(r.f.src.File)}
@@ -159,13 +159,13 @@ func (r *reader) itemVersion(c yaml.Cursor, kind string, override bool) string {
 		}
 		if !override {
 			pos := c.Pos()
-			r.Warnings.Add(diag.Errorf(pos, diag.FieldPath(c.Path()), "the %s has no apiVersion and is taken to be %s", kind, assumed))
+			r.Warnings.Add(diag.Errorf(pos, diag.FieldPath(c.Path()), "the %s has no apiVersion and is taken to be %s", kind, assumed).With(diag.WrongKind))
 		}
 		return assumed
 	}
 	text := f.Required()
 	if text != "" && !isAPIVersion(text) {
-		f.Errorf("%q is no apiVersion: builtin, VERSION or GROUP/VERSION in lower case", text)
+		f.Errorf("%q is no apiVersion: builtin, VERSION or GROUP/VERSION in lower case", text).With(diag.WrongKind)
 		return ""
 	}
 	return text
@@ -190,7 +190,7 @@ func (r *reader) itemName(c yaml.Cursor, kind string, override bool) (string, bo
 	if !f.Exists() {
 		name := kebab(kind)
 		if !isName(name) {
-			c.Errorf("needs a metadata.name: none can be made from the kind %q", kind)
+			c.Errorf("needs a metadata.name: none can be made from the kind %q", kind).With(diag.ItemName)
 			return "", false
 		}
 		return name, true
@@ -200,10 +200,10 @@ func (r *reader) itemName(c yaml.Cursor, kind string, override bool) (string, bo
 	case name == "":
 		return "", false
 	case !isName(lower):
-		f.Errorf("%q is no name: up to 253 letters, digits, - and ., with a letter or digit at both ends", name)
+		f.Errorf("%q is no name: up to 253 letters, digits, - and ., with a letter or digit at both ends", name).With(diag.ItemName)
 		return "", false
 	case lower != name && !override:
-		r.Warnings.Add(diag.Errorf(f.Pos(), diag.FieldPath(f.Path()), "%q has capital letters; names are in lower case", name))
+		r.Warnings.Add(diag.Errorf(f.Pos(), diag.FieldPath(f.Path()), "%q has capital letters; names are in lower case", name).With(diag.ItemName))
 	}
 	return name, true
 }
@@ -278,7 +278,7 @@ func (r *reader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.
 	at := c.Field("metadata").Field("annotations").Field(key)
 	text, ok := layerfile.CompositionDir(path)
 	if !ok {
-		at.Errorf("%q is no composition file", path)
+		at.Errorf("%q is no composition file", path).With(diag.NoComposition)
 		return nil, nil
 	}
 	dir, err := r.files.Sub(r.f.dir, text)
@@ -292,7 +292,7 @@ func (r *reader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.
 	defer dir.Close()
 	src, err := layerfile.FindComposition(r.files, dir, true)
 	if err != nil || src == nil || filepath.Base(src.File) != filepath.Base(path) {
-		at.Errorf("there is no Composition in %q", path)
+		at.Errorf("there is no Composition in %q", path).With(diag.NoComposition)
 		return nil, nil
 	}
 	r.files.Refers(r.f.src.File, r.f.src.Field(at.Path()), src.File)

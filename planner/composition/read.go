@@ -80,7 +80,7 @@ func (r *reader) read(c yaml.Cursor) {
 	before := count()
 	r.f.failed = true
 	if !c.Exists() {
-		c.Errorf("the file is empty").Hint("a Composition says at least kind: %s", layerfile.CompositionKind)
+		c.Errorf("the file is empty").With(diag.EmptyFile).Hint("a Composition says at least kind: %s", layerfile.CompositionKind)
 		return
 	}
 	if r.foreign(c.Field("apiVersion")) {
@@ -124,7 +124,7 @@ func (r *reader) foreign(c yaml.Cursor) bool {
 	if !ok || group == layerfile.Group {
 		return false
 	}
-	c.Errorf("%q is another tool's: there is no Kustomization or Composition in directory %q", c.Text(), r.f.dir.Name).
+	c.Errorf("%q is another tool's: there is no Kustomization or Composition in directory %q", c.Text(), r.f.dir.Name).With(diag.WrongKind).
 		Hint("the apiVersion of a Composition is %s", layerfile.CompositionVersion)
 	return true
 }
@@ -140,7 +140,7 @@ func (r *reader) spelling(c yaml.Cursor) int {
 		}
 	}
 	if found[0] != "" && found[1] != "" {
-		c.Field(found[1]).Errorf("modules is an older word for transformers; a file must not use both (it has %s, too)", found[0])
+		c.Field(found[1]).Errorf("modules is an older word for transformers; a file must not use both (it has %s, too)", found[0]).With(diag.OldWords)
 	}
 	if found[0] == "" && found[1] != "" {
 		return 1
@@ -152,7 +152,7 @@ func (r *reader) spelling(c yaml.Cursor) int {
 func (r *reader) head(c yaml.Cursor) {
 	if v := c.Field("apiVersion"); v.Exists() {
 		if text := v.Text(); v.Value().Type() == yaml.String && text != layerfile.CompositionVersion {
-			e := v.Errorf("must be %s for a Composition, not %q", layerfile.CompositionVersion, text)
+			e := v.Errorf("must be %s for a Composition, not %q", layerfile.CompositionVersion, text).With(diag.WrongKind)
 			if text == layerfile.Group+"/v1beta1" {
 				e.Hint("there is no %s of Composition yet", text)
 			}
@@ -160,7 +160,7 @@ func (r *reader) head(c yaml.Cursor) {
 	}
 	k := c.Field("kind")
 	if kind := k.Required(); kind != "" && kind != "Composition" {
-		e := k.Errorf("must be Composition, not %q", kind)
+		e := k.Errorf("must be Composition, not %q", kind).With(diag.WrongKind)
 		e.Hints = diag.DidYouMean(kind, []string{"Composition"})
 	}
 }
@@ -177,7 +177,7 @@ func (r *reader) importEntry(c yaml.Cursor) {
 		case text == "append":
 			i.append = true
 		default:
-			e := mode.Errorf("must be prepend or append, not %q", text)
+			e := mode.Errorf("must be prepend or append, not %q", text).With(diag.BadValue)
 			e.Hints = diag.DidYouMean(text, []string{"prepend", "append"})
 		}
 	}
@@ -226,7 +226,7 @@ func (r *reader) entry(c yaml.Cursor) {
 		return
 	case yaml.String:
 	default:
-		c.Errorf("must be a mapping, or the path of a file that holds one")
+		c.Errorf("must be a mapping, or the path of a file that holds one").With(diag.WrongType)
 		return
 	}
 	text := c.Required()
@@ -248,7 +248,7 @@ func (r *reader) entry(c yaml.Cursor) {
 		return
 	}
 	if r.files.IsDir(r.f.dir, text) {
-		c.Errorf("%q is a directory", text).Hint("list the files; a Composition is imported by transformersFrom, resources are added by ResourceAccumulator")
+		c.Errorf("%q is a directory", text).With(diag.NotAFile).Hint("list the files; a Composition is imported by transformersFrom, resources are added by ResourceAccumulator")
 		return
 	}
 	src, err := r.files.Read(r.f.dir, text)
@@ -263,7 +263,7 @@ func (r *reader) entry(c yaml.Cursor) {
 		return
 	}
 	if len(rs) == 0 {
-		c.Errorf("%s holds no transformer", src.File)
+		c.Errorf("%s holds no transformer", src.File).With(diag.EmptyFile)
 	}
 	for n, x := range rs {
 		r.document(x.Value(), src.Sub(x.Value(), n))

@@ -172,7 +172,7 @@ func (g *Generator) checkVersion(c *chart.Chart, folder string) error {
 	if g.Version == "" || folder == "" || reference.IsVersion(c.Version, g.Version) {
 		return nil
 	}
-	err = diag.Errorf(diag.Pos{}, "", "the chart in %s has the version %q, not %q", c.Source, c.Version, g.Version).
+	err = diag.Errorf(diag.Pos{}, "", "the chart in %s has the version %q, not %q", c.Source, c.Version, g.Version).With(diag.BadChart).
 		Hint("a chart that is there is used as it is: put the right one there, or remove the folder if the field repo says where it comes from")
 	return inField(err, "version")
 }

@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -38,7 +37,7 @@ func (g *Generator) values(files Files, c *chart.Chart, folder string) ([]byte, 
 		own = yaml.MapOf()
 	}
 	if own.Type() != yaml.Map {
-		return nil, diag.Errorf(src.Locate(0), "", "values must be a mapping")
+		return nil, diag.Errorf(src.Locate(0), "", "values must be a mapping").With(diag.BadValues)
 	}
 	over, under := inline, own
 	if g.ValuesMerge == mergeValues {
@@ -78,7 +77,7 @@ func (g *Generator) valuesFile(files Files, c *chart.Chart, folder string) (*yam
 	}
 	data, ok := c.File(name)
 	if !ok {
-		return nil, fmt.Errorf("the chart has no %s", name)
+		return nil, diag.BadValues.Errorf("the chart has no %s", name)
 	}
 	return &yaml.Source{File: path.Join(c.Source, c.Folder, name), Data: data}, nil
 }

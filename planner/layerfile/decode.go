@@ -80,7 +80,7 @@ func deprecations(r *report.Reporter, k *File, v yaml.Value) {
 		{k.Vars != nil, "vars", "replacements", ""},
 	} {
 		if d.used {
-			r.Warn(k.Source, []any{d.field}, "deprecated, use %s instead", d.by)
+			r.Warn(diag.Deprecated, k.Source, []any{d.field}, "deprecated, use %s instead", d.by)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func checkKind(r *report.Reporter, k *File, v yaml.Value) {
 		return
 	}
 	if k.Kind != "Kustomization" && k.Kind != "Component" {
-		e := diag.Errorf(k.Source.Locate(0, "kind"), k.Source.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind)
+		e := diag.Errorf(k.Source.Locate(0, "kind"), k.Source.Field([]any{"kind"}), "must be Kustomization or Component, not %q", k.Kind).With(diag.WrongKind)
 		if e.Hints = diag.DidYouMean(k.Kind, []string{"Kustomization", "Component"}); e.Hints == nil {
 			e.Hint("write kind: Kustomization, and resources into files that it lists")
 		}
@@ -139,7 +139,7 @@ func checkKind(r *report.Reporter, k *File, v yaml.Value) {
 		return
 	}
 	if k.APIVersion != k.requiredVersion() && !k.unread["apiVersion"] {
-		r.Fail(diag.Errorf(k.Source.Locate(0, "apiVersion"), k.Source.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion).
+		r.Fail(diag.Errorf(k.Source.Locate(0, "apiVersion"), k.Source.Field([]any{"apiVersion"}), "must be %s for a %s, not %q", k.requiredVersion(), k.Kind, k.APIVersion).With(diag.WrongKind).
 			Hint("write apiVersion: %s, or the kind that is meant: a Component has %s", k.requiredVersion(), ComponentVersion))
 	}
 }
@@ -149,7 +149,7 @@ func check(r *report.Reporter, k *File, v yaml.Value) {
 	for i, m := range k.BuildMetadata {
 		known := []string{"originAnnotations", "transformerAnnotations", "managedByLabel"}
 		if !slices.Contains(known, m) {
-			w := diag.Errorf(k.Source.Locate(0, "buildMetadata", i), k.Source.Field([]any{"buildMetadata", i}), "unknown option %q is ignored", m)
+			w := diag.Errorf(k.Source.Locate(0, "buildMetadata", i), k.Source.Field([]any{"buildMetadata", i}), "unknown option %q is ignored", m).With(diag.BadValue)
 			if w.Hints = diag.DidYouMean(m, known); w.Hints == nil {
 				w.Hint("the options are: %s", diag.Some(known))
 			}

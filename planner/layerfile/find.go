@@ -35,7 +35,9 @@ const MaxSize = 4 << 20
 const MaxNested = 1000
 
 // ErrNested returns the error about layers that are nested deeper than [MaxNested].
-func ErrNested() error { return diag.Limitf("layers are nested more than %d deep", MaxNested) }
+func ErrNested() error {
+	return diag.Limitf("layers are nested more than %d deep", MaxNested).With(diag.Limit)
+}
 
 // A Reader reads the files of directories, as [loaders.Local] does.
 type Reader interface {
@@ -85,11 +87,14 @@ func findFile(r Reader, dir *loaders.Dir) (*yaml.Source, error) {
 
 // both returns the error about two files of which a directory may have one.
 func both(a, b *yaml.Source, format string) error {
-	return diag.Errorf(diag.Pos{File: b.File, Line: 1}, "", format, a.File, b.File).Hint("remove one of them")
+	return diag.Errorf(diag.Pos{File: b.File, Line: 1}, "", format, a.File, b.File).With(diag.SeveralKustomizations).Hint("remove one of them")
 }
 
 // NoFileError says that a directory has no file that makes it a layer.
 type NoFileError struct{ dir, real string }
+
+// Kind says which kind of message it is: see [diag.CodeOf].
+func (e *NoFileError) Kind() diag.Code { return diag.NoKustomization }
 
 func (e *NoFileError) Error() string {
 	return fmt.Sprintf("no %s or %s in directory %q", strings.Join(Names, ", "), CompositionNames[0], diag.Redact(e.dir))

@@ -50,13 +50,13 @@ func (r *Reporter) FailIn(src *yaml.Source, mistakes []*yaml.DecodeError) {
 	}
 }
 
-// Warn warns about a field of a configuration file.
-func (r *Reporter) Warn(src *yaml.Source, path []any, format string, args ...any) {
+// Warn warns about a field of a configuration file, by a message of a kind.
+func (r *Reporter) Warn(code diag.Code, src *yaml.Source, path []any, format string, args ...any) {
 	if r.Warnings.full() {
 		r.Warnings.more++ // there is no use in finding out the line
 		return
 	}
-	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...))
+	r.Warnings.Add(diag.Errorf(src.Locate(0, path...), src.Field(path), format, args...).With(code))
 }
 
 // maxWarnings is how many warnings are kept.
@@ -78,7 +78,7 @@ func (w *Warnings) Add(list ...*diag.Error) {
 			w.more++
 			continue
 		}
-		e = &diag.Error{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints}
+		e = &diag.Error{Pos: e.Pos, Field: e.Field, Msg: e.Msg, Hints: e.Hints, Code: diag.CodeOf(e)}
 		if text := e.Error(); !w.told[text] {
 			if w.told == nil {
 				w.told = map[string]bool{}

@@ -15,8 +15,8 @@ func TestWarningsAreToldOnce(t *testing.T) {
 	var w Warnings
 	r := Reporter{Warnings: &w}
 	for i := range maxWarnings + 5 {
-		r.Warn(file, []any{"b", 1}, "twice")
-		r.Warn(file, []any{"a"}, "number %d", i)
+		r.Warn(diag.Deprecated, file, []any{"b", 1}, "twice")
+		r.Warn(diag.Deprecated, file, []any{"a"}, "number %d", i)
 	}
 	all, more := w.All()
 	if len(all) != maxWarnings || all[0].Error() != "d/kustomization.yaml:4: b[1]: twice" {

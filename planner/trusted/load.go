@@ -148,7 +148,7 @@ func (c *Catalogs) Unread() {
 		if !c.read || t.Err == nil {
 			continue
 		}
-		err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err)
+		err := diag.Errorf(diag.Pos{}, "", "catalog %s cannot be read: %v", t.Ref, t.Err).With(diag.BadCatalog)
 		err.Hints = append(err.Hints, report.Hints(t.Err)...)
 		switch {
 		case loaders.IsUnavailable(t.Err):

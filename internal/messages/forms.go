@@ -1,0 +1,63 @@
+package messages
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String returns the page as krmflow explain prints it.
+func (p Page) String() string {
+	return fmt.Sprintf("%s: %s\n\n%s", p.Code, p.Title, plain(p.Text))
+}
+
+// plain returns Markdown as text for a terminal: code blocks are indented, and words have no marks.
+func plain(text string) string {
+	var b strings.Builder
+	code := false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			code = !code
+		case code:
+			b.WriteString(strings.TrimRight("    "+line, " \n") + "\n")
+		default:
+			b.WriteString(strings.NewReplacer("**", "", "`", "").Replace(line))
+		}
+	}
+	return b.String()
+}
+
+// List returns a line for each code, as krmflow explain prints them without arguments.
+func List() string {
+	var b strings.Builder
+	for i, a := range Areas() {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s\n", a.Title)
+		for _, p := range a.Pages {
+			fmt.Fprintf(&b, "  %s  %s\n", p.Code, p.Title)
+		}
+	}
+	return b.String()
+}
+
+// Markdown returns all pages as one document: docs/messages.md.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString(`# Messages
+
+What krmflow says is wrong has a code. ` + "`krmflow explain CODE`" + ` prints what stands here about it, and ` + "`krmflow explain`" + ` lists the codes. The first message
+of a kind names its code in a line below it; logs and [reports](reports.md) in JSON have it in ` + "`code`" + `, SARIF in ` + "`ruleId`" + `. The first two digits follow the exit codes: 01 is the input, 02 the command line, 03 trust, 04 verification, 05 functions that failed, 06 limits, 07 fetching, and 09 the output.
+A code never gets another meaning.
+
+This page is made of internal/messages/pages. Each example that is wrong is rendered by a test, which looks for the code.
+`)
+	for _, a := range Areas() {
+		fmt.Fprintf(&b, "\n## %s\n", a.Title)
+		for _, p := range a.Pages {
+			fmt.Fprintf(&b, "\n### %s\n\n**%s**\n\n%s", p.Code, p.Title, p.Text)
+		}
+	}
+	return b.String()
+}
