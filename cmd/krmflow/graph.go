@@ -88,6 +88,9 @@ func illegalForm(cmd *cobra.Command, value string, forms ...string) error {
 	if ext := strings.TrimPrefix(filepath.Ext(value), "."); slices.Contains(forms, ext) {
 		e.Hint("for a file: %s -o %s > %s", cmd.CommandPath(), ext, diag.Redact(value))
 	}
+	if _, drawn := drawingForms[value]; drawn {
+		e.Hint("krmflow graph -o %s draws it", value)
+	}
 	return usageError(e)
 }
 

@@ -86,6 +86,9 @@ func (c *planning) validate(cmd *cobra.Command) error {
 			return usageError(fmt.Errorf("--%s is about the folder that the plan is compared with: add --against", flag))
 		}
 	}
+	if err := c.folder.Check(); err != nil {
+		return usageError(err)
+	}
 	return nil
 }
 

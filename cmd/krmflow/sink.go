@@ -43,6 +43,9 @@ func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 	case c.folder.Redact && c.failOnSecrets:
 		return usageError(errors.New("--fail-on-secrets refuses what --redact-secrets writes: choose one"))
 	}
+	if err := c.folder.Check(); err != nil {
+		return usageError(err)
+	}
 	return nil
 }
 

@@ -27,6 +27,12 @@ func (f *FolderFlags) Register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.Redact, "redact-secrets", false, "write a fixed text for each value of a Secret")
 }
 
+// Check refuses values of the flags that mean nothing.
+func (f *FolderFlags) Check() error {
+	_, err := names.ParseLayout(f.layout, f.names)
+	return err
+}
+
 // Options returns what the flags and the roots mean for a folder. An error is about the command line.
 func (f *FolderFlags) Options(roots render.Roots) (output.Options, error) {
 	layout, err := names.ParseLayout(f.layout, f.names)
