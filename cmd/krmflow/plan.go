@@ -58,7 +58,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	c.valid.Register(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json or dot")
-	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block for each root (roots)")
+	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block with all layers for each root (roots)")
 	fs.Lookup("detail").NoOptDefVal = "steps"
 	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
 	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed")
