@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/drawing"
@@ -38,7 +42,7 @@ roots that are made of the same layers are one box, and so are chains of layers.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write, ok := drawingForms[form]
 			if !ok {
-				return usageError(fmt.Errorf("illegal value --output %s; legal values: dot, mermaid, svg", form))
+				return illegalForm(cmd, form, "dot", "mermaid", "svg")
 			}
 			if detail != "layers" && detail != "steps" {
 				return usageError(fmt.Errorf("illegal value --detail %s; legal values: layers, steps", detail))
@@ -46,6 +50,9 @@ roots that are made of the same layers are one box, and so are chains of layers.
 			o.Steps = detail == "steps"
 			_, plan, err := a.PlanRoots(cmd, args)
 			if err != nil {
+				if a.Recursive && !a.KeepGoing && a.FoundRoots != nil {
+					a.Result = "nothing is drawn; --keep-going draws the roots without mistakes"
+				}
 				return err
 			}
 			d, err := drawing.New(plan, o)
@@ -73,6 +80,18 @@ roots that are made of the same layers are one box, and so are chains of layers.
 	_ = cmd.RegisterFlagCompletionFunc("detail", cobra.FixedCompletions([]string{"layers", "steps"}, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that do not exist
 	_ = cmd.MarkFlagDirname("root")
 	return cmd
+}
+
+// illegalForm refuses a value of --output that is none of the forms that a command prints. Somebody may have meant a file.
+func illegalForm(cmd *cobra.Command, value string, forms ...string) error {
+	e := diag.Errorf(diag.Pos{}, "", "illegal value --output %s; legal values: %s", diag.Redact(value), strings.Join(forms, ", ")).With(diag.FlagValue)
+	if ext := strings.TrimPrefix(filepath.Ext(value), "."); slices.Contains(forms, ext) {
+		e.Hint("for a file: %s -o %s > %s", cmd.CommandPath(), ext, diag.Redact(value))
+	}
+	if _, drawn := drawingForms[value]; drawn {
+		e.Hint("krmflow graph -o %s draws it", value)
+	}
+	return usageError(e)
 }
 
 // drawMermaid refuses what Mermaid cannot draw: another command line can ask for less.

@@ -222,13 +222,13 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0]).With(diag.UnknownCommand)
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
-	e := diag.Errorf(diag.Pos{}, "", "unknown command %q", args[0]).With(diag.UnknownCommand)
 	if e.Hints = elsewhere(cmd, args, names); e.Hints == nil {
 		e.Hints = diag.DidYouMean(args[0], names)
 	}

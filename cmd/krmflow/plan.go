@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/preview"
+	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/terminal"
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
@@ -31,6 +32,7 @@ type planning struct {
 	detail  string
 	noEval  bool
 	against string
+	folder  sink.FolderFlags // of against
 	color   terminal.Colors
 	valid   validation.Flags
 	check   *validation.Run // nil if nothing is validated
@@ -55,10 +57,11 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	c.valid.Register(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json or dot")
-	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block for each root (roots)")
+	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block with all layers for each root (roots)")
 	fs.Lookup("detail").NoOptDefVal = "steps"
 	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
 	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed")
+	c.folder.Register(fs)
 	fs.Var(&c.color, "color", "colour the text: auto, always or never")
 	return cmd
 }
@@ -67,7 +70,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 func (c *planning) validate(cmd *cobra.Command) error {
 	switch {
 	case !slices.Contains([]string{"text", "json", "dot"}, c.output):
-		return usageError(fmt.Errorf("illegal value --output %s; legal values: text, json, dot", c.output))
+		return illegalForm(cmd, c.output, "text", "json", "dot")
 	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
 		return usageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
 	case cmd.Flags().Changed("against") && c.against == "":
@@ -77,12 +80,23 @@ func (c *planning) validate(cmd *cobra.Command) error {
 	case c.valid.On && c.noEval:
 		return usageError(errors.New("--validate needs what --no-eval leaves out"))
 	}
+	for _, flag := range []string{"only-these", "layout", "names", "redact-secrets"} {
+		if c.against == "" && cmd.Flags().Changed(flag) {
+			return usageError(fmt.Errorf("--%s is about the folder that the plan is compared with: add --against", flag))
+		}
+	}
+	if err := c.folder.Check(); err != nil {
+		return usageError(err)
+	}
 	return nil
 }
 
 func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if err := c.validate(cmd); err != nil {
 		return err
+	}
+	if c.against != "" && c.folder.OnlyThese {
+		c.Base = output.Base(c.against)
 	}
 	var err error
 	if c.check, err = c.valid.New(cmd); err != nil {
@@ -135,12 +149,17 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 		},
 	}}
 	if c.against != "" {
-		folder, err := output.Open(c.against, output.Options{Context: ctx, Inputs: roots.Dirs(), Check: true})
+		fo, err := c.folder.Options(roots)
+		if err != nil {
+			return nil, nil, usageError(err)
+		}
+		fo.Context, fo.Check = ctx, true
+		folder, err := output.Open(c.against, fo)
 		if err != nil {
 			return nil, nil, err
 		}
 		defer c.Exits.Add(folder.Abort)()
-		o.Against, o.Name, o.Out = folder, diag.Redact(c.against), map[string]string{}
+		o.Against, o.Clean, o.Name, o.Out = folder, c.folder.Clean, diag.Redact(c.against), map[string]string{}
 		for _, r := range roots {
 			o.Out[diag.Redact(r.Dir)] = r.Out
 		}

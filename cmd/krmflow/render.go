@@ -33,11 +33,10 @@ type applyRender struct {
 	check    bool
 	planFile string
 
-	prune, onlyThese bool
-	layout           string
-	names            []string
-	secrets          sink.Secrets
-	validate         validation.Flags
+	prune         bool
+	failOnSecrets bool
+	folder        sink.FolderFlags
+	validate      validation.Flags
 }
 
 func renderCommand(a *app.App) *cobra.Command {
@@ -71,7 +70,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err := c.checkFlags(cmd); err != nil {
 		return err
 	}
-	if c.onlyThese {
+	if c.folder.OnlyThese {
 		c.Base = output.Base(c.output)
 	}
 	ctx := cmd.Context()

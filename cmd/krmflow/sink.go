@@ -24,11 +24,8 @@ func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
 	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
 	fs.BoolVar(&c.prune, "prune", false, "remove the files of directories that the folder has and that are not rendered now; without it and --only-these such a run is refused")
-	fs.BoolVar(&c.onlyThese, "only-these", false, "keep what the folder has of directories that are not rendered now")
-	fs.StringVar(&c.layout, "layout", "files", "files of a root in the folder: files (one for each resource), single or hydrator (one manifest.yaml), or a template of {namespace}, {kind}, {name}, {group} and {version}, such as {namespace}/{kind}-{name}.yaml; without {name}, resources share files")
-	fs.StringSliceVar(&c.names, "names", nil, "in names of files: namespace or no-namespace (always or never begin with it; default: if a root has several), no-hash (leave out the hash of generated objects)")
-	fs.BoolVar(&c.secrets.Redact, "redact-secrets", false, "write a fixed text for each value of a Secret")
-	fs.BoolVar(&c.secrets.Fail, "fail-on-secrets", false, "write nothing and exit with 1 if there are Secrets with values")
+	c.folder.Register(fs)
+	fs.BoolVar(&c.failOnSecrets, "fail-on-secrets", false, "write nothing and exit with 1 if there are Secrets with values")
 }
 
 // forFolders are the flags that mean nothing without a folder.
@@ -41,10 +38,13 @@ func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 		return usageError(errors.New("--output must not be empty; - means stdout"))
 	case c.planFile == "" && cmd.Flags().Changed("plan"):
 		return usageError(errors.New("--plan must not be empty"))
-	case c.prune && c.onlyThese:
+	case c.prune && c.folder.OnlyThese:
 		return usageError(errors.New("--prune removes what --only-these keeps: choose one"))
-	case c.secrets.Redact && c.secrets.Fail:
+	case c.folder.Redact && c.failOnSecrets:
 		return usageError(errors.New("--fail-on-secrets refuses what --redact-secrets writes: choose one"))
+	}
+	if err := c.folder.Check(); err != nil {
+		return usageError(err)
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (c *applyRender) sink(cmd *cobra.Command, roots render.Roots, plan *planner
 	if err != nil {
 		return nil, err
 	}
-	return c.secrets.Guard(to), nil
+	return sink.Secrets{Redact: c.folder.Redact, Fail: c.failOnSecrets}.Guard(to), nil
 }
 
 func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
@@ -86,12 +86,13 @@ func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner
 }
 
 func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
-	layout, err := sink.ParseLayout(c.layout, c.names)
+	o, err := c.folder.Options(roots)
 	if err != nil {
 		return nil, usageError(err)
 	}
-	o := output.Options{Context: ctx, Inputs: append(roots.Dirs(), filesIn(c.output, plan)...), Layout: layout, Roots: roots.Outs(), Base: roots.Base(),
-		Prune: c.prune, OnlyThese: c.onlyThese, Command: commandLine(c.Name.String(), os.Args[1:]), Force: c.force, Check: c.check}
+	o.Context, o.Command = ctx, commandLine(c.Name.String(), os.Args[1:])
+	o.Inputs = append(o.Inputs, filesIn(c.output, plan)...)
+	o.Prune, o.Force, o.Check = c.prune, c.force, c.check
 	return sink.Folder(c.output, o, func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
 

@@ -47,7 +47,7 @@ type Session struct {
 	Stdout, Stderr io.Writer
 	// More are the edits behind the first one, as they were typed.
 	More [][]string
-	// Usage makes an error one about the command line, FlagError one about a flag.
+	// Usage makes an error one about the command line, FlagError one about a flag of a command.
 	Usage     func(error) error
 	FlagError func(*cobra.Command, error) error
 

@@ -34,7 +34,8 @@ var flags = []group{
 		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "executor", "fn-max-procs", "fn-memory", "fn-timeout", "max-fn-output", "mount", "network", "network-name",
 		"resource-list-version"}},
 	{"Helm charts", []string{"enable-helm", "helm-api-versions", "helm-command", "helm-debug", "helm-kube-version"}},
-	{"Output", []string{"output", "check", "force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan"}},
+	{"Validation", []string{"validate", "kube-version", "crds", "unknown-kinds"}},
+	{"Output", []string{"output", "against", "check", "force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan"}},
 	{"Messages", []string{"log-format", "log-level", "quiet", "report"}},
 }
 

@@ -131,18 +131,17 @@ func FlagError(cmd *cobra.Command, err error) error {
 		GetSpecifiedShortnames() string
 	}
 	if errors.As(err, &unknown) {
-		err = diag.UnknownFlag.Of(err)
 		name := unknown.GetSpecifiedName()
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
 			name, _, _ = strings.Cut(letters, "=")
 		}
+		e := diag.Errorf(diag.Pos{}, "", "%w", err).With(diag.UnknownFlag)
 		if hint := trustHint(name); hint != "" {
-			err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", hint)
-		} else if hints := nearFlag(cmd, name); hints != nil {
-			e := diag.Errorf(diag.Pos{}, "", "%w", err)
-			e.Hints = hints
-			err = e
+			e.Hint("%s", hint)
+		} else {
+			e.Hints = append(e.Hints, nearFlag(cmd, name)...)
 		}
+		err = e
 	}
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {

@@ -27,9 +27,10 @@ type Folder interface {
 type Options struct {
 	// Run has what a render has, too: jobs, and who is told what happens. Warnings go to the plan.
 	Run scheduler.Options
-	// Against is compared with the output, and Name is how the user calls it. Out has the folder of each root in it, by the directory of
+	// Against is compared with what Clean makes of the output, and Name is how the user calls it. Out has the folder of each root in it, by the directory of
 	// the root.
 	Against Folder
+	Clean   func(*krm.List) *krm.List
 	Name    string
 	Out     map[string]string
 }
@@ -104,7 +105,7 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 	}
 	if r.o.Against != nil {
 		out.Changes = &plandoc.Changes{}
-		if err := r.o.Against.Put(r.o.Out[at.Dir], list); err != nil {
+		if err := r.o.Against.Put(r.o.Out[at.Dir], r.o.Clean(list)); err != nil {
 			return err
 		}
 	}

@@ -61,26 +61,29 @@ func (r *Report) json() ([]byte, error) {
 }
 
 // sarif returns the report as SARIF 2.1.0. Files are relative to the working directory, which uploads take for the root of the
-// repository.
+// repository. What is about no file is a notification of the run: code scanning refuses reports with a result that has no place.
 func (r *Report) sarif() ([]byte, error) {
 	type object = map[string]any
-	results := []object{}
+	results, notes := []object{}, []object{}
 	for _, f := range r.findings {
-		result := object{"level": f.Level, "ruleId": ruleID(f.Code), "message": object{"text": strings.Join(append([]string{f.text()}, f.Hints...), "\n")}}
-		if f.Pos.File != "" {
-			place := object{"artifactLocation": object{"uri": uri(f.Pos.File)}}
-			if f.Pos.Line > 0 {
-				place["region"] = object{"startLine": f.Pos.Line}
-			}
-			result["locations"] = []object{{"physicalLocation": place}}
+		message := object{"text": strings.Join(append([]string{f.text()}, f.Hints...), "\n")}
+		if f.Pos.File == "" {
+			notes = append(notes, object{"level": f.Level, "associatedRule": object{"id": ruleID(f.Code)}, "message": message})
+			continue
 		}
-		results = append(results, result)
+		place := object{"artifactLocation": object{"uri": uri(f.Pos.File)}}
+		if f.Pos.Line > 0 {
+			place["region"] = object{"startLine": f.Pos.Line}
+		}
+		results = append(results, object{"level": f.Level, "ruleId": ruleID(f.Code), "message": message, "locations": []object{{"physicalLocation": place}}})
 	}
+	// A run that has found mistakes is a successful one: code scanning drops the results of others.
+	invocation := object{"executionSuccessful": true, "toolExecutionNotifications": notes}
 	driver := object{"name": "krmflow", "version": r.Version, "informationUri": "https://github.com/krmflow/krmflow", "rules": r.rules()}
 	return indented(object{
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
 		"version": "2.1.0",
-		"runs":    []object{{"tool": object{"driver": driver}, "results": results}},
+		"runs":    []object{{"tool": object{"driver": driver}, "invocations": []object{invocation}, "results": results}},
 	})
 }
 

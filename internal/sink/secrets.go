@@ -11,14 +11,8 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
-	"github.com/krmflow/krmflow/output/names"
 	"github.com/krmflow/krmflow/render"
 )
-
-// ParseLayout is [names.ParseLayout] for the values of flags.
-func ParseLayout(layout string, words []string) (names.Layout, error) {
-	return names.ParseLayout(layout, words)
-}
 
 // Secrets says what becomes of the values of Secrets. The zero value passes them on.
 type Secrets struct {
@@ -45,7 +39,10 @@ const Redacted = "REDACTED"
 // redacting is a Sink that gets Secrets without their values.
 type redacting struct{ Sink }
 
-func (s redacting) Put(r render.Root, list *krm.List) error {
+func (s redacting) Put(r render.Root, list *krm.List) error { return s.Sink.Put(r, redact(list)) }
+
+// redact returns a list without the values of Secrets.
+func redact(list *krm.List) *krm.List {
 	clean := list
 	for i, item := range list.All() {
 		if !isSecret(item) {
@@ -56,7 +53,7 @@ func (s redacting) Put(r render.Root, list *krm.List) error {
 		}
 		clean.Set(i, redacted(item))
 	}
-	return s.Sink.Put(r, clean)
+	return clean
 }
 
 // lastApplied is where kubectl keeps a copy of the whole object.

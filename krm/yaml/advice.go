@@ -78,6 +78,8 @@ func adviceFor(reason string) string {
 		return "remove one of them"
 	case strings.Contains(reason, " leaves as "):
 		return "put it in quotes if it is a text"
+	case strings.HasSuffix(reason, " leaves in another form"):
+		return "put it in quotes if it is a text; it is not shown here because the document may hold secrets"
 	case strings.HasSuffix(reason, " holds no resource"):
 		return "remove it from the list, or write a resource into it"
 	}

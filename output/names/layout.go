@@ -50,13 +50,13 @@ func ParseLayout(text string, words []string) (Layout, error) {
 		case "no-hash":
 			y.noHash = true
 		default:
-			e := diag.Errorf(diag.Pos{}, "", "names: %q is none of %s", word, strings.Join(options, ", ")).With(diag.FlagValue)
+			e := diag.Errorf(diag.Pos{}, "", "--names: %q is none of %s", word, strings.Join(options, ", ")).With(diag.FlagValue)
 			e.Hints = diag.DidYouMean(word, options)
 			return Layout{}, e
 		}
 	}
 	if slices.Contains(words, "namespace") && slices.Contains(words, "no-namespace") {
-		return Layout{}, errors.New("names: namespace and no-namespace exclude each other")
+		return Layout{}, errors.New("--names: namespace and no-namespace exclude each other")
 	}
 	var err error
 	switch {
@@ -65,7 +65,7 @@ func ParseLayout(text string, words []string) (Layout, error) {
 	case text == "single", text == "hydrator":
 		y.template = []piece{{text: Stream}}
 	case !strings.Contains(text, "{"):
-		e := diag.Errorf(diag.Pos{}, "", "layout: %q is neither files, single, hydrator nor a template such as {namespace}/{kind}-{name}.yaml", text).With(diag.FlagValue)
+		e := diag.Errorf(diag.Pos{}, "", "--layout: %q is neither files, single, hydrator nor a template such as {namespace}/{kind}-{name}.yaml", text).With(diag.FlagValue)
 		e.Hints = diag.DidYouMean(text, []string{"files", "single", "hydrator"})
 		return Layout{}, e
 	default:
@@ -73,11 +73,11 @@ func ParseLayout(text string, words []string) (Layout, error) {
 	}
 	switch {
 	case err != nil:
-		return Layout{}, fmt.Errorf("layout: %w", err)
+		return Layout{}, fmt.Errorf("--layout: %w", err)
 	case y.namespaces != 0:
-		return Layout{}, errors.New("names: the layout decides about the namespace; namespace and no-namespace are for the layout files")
+		return Layout{}, errors.New("--names: the layout decides about the namespace; namespace and no-namespace are for the layout files")
 	case y.noHash && !y.names("name"):
-		return Layout{}, errors.New("names: no-hash needs a layout with the names of the resources")
+		return Layout{}, errors.New("--names: no-hash needs a layout with the names of the resources")
 	}
 	return y, nil
 }

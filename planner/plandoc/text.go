@@ -17,7 +17,7 @@ type Style struct {
 	Width int
 	// Color marks what counts by colour.
 	Color bool
-	// EachRoot writes a block for each root, however many there are.
+	// EachRoot writes a block for each root, however many there are, with all of its layers.
 	EachRoot bool
 	// LeftOut is how many roots were found and are not planned.
 	LeftOut int
@@ -197,7 +197,7 @@ func times(thing string, n int) string {
 	return fmt.Sprintf("%s ×%d", clean(thing), n)
 }
 
-// maxLayerLines is how many layers of a root are shown.
+// maxLayerLines is how many layers of a root are shown if nobody asks for all.
 const maxLayerLines = 12
 
 // layerLines returns the layers of a root as a tree of who uses whom: each once, with the number of files that it reads itself.
@@ -214,7 +214,7 @@ func (t *Text) layerLines(r *root) (lines []string) {
 			return
 		}
 		seen[file] = true
-		if len(lines) < maxLayerLines {
+		if len(lines) < maxLayerLines || t.style.EachRoot {
 			lines = append(lines, t.layerLine(l, depth))
 		} else {
 			more++
@@ -225,7 +225,7 @@ func (t *Text) layerLines(r *root) (lines []string) {
 	}
 	visit(r.file, 0)
 	if more > 0 {
-		lines = append(lines, fmt.Sprintf("… and %d more", more))
+		lines = append(lines, fmt.Sprintf("… and %d more, with --detail=roots", more))
 	}
 	return lines
 }

@@ -53,7 +53,7 @@ func (t *Text) totals() {
 func (t *Text) against(changes Changes, unknown int) {
 	fmt.Fprintf(&t.b, "%s: %s", clean(t.made.Against), changes.String())
 	if n := len(t.made.Elsewhere.Removed); n > 0 {
-		fmt.Fprintf(&t.b, "; %s of other roots removed", diag.Plural(n, "file"))
+		fmt.Fprintf(&t.b, "; %s of other roots removed, with --prune", diag.Plural(n, "file"))
 	}
 	if unknown > 0 {
 		fmt.Fprintf(&t.b, "; %s not compared", diag.Plural(unknown, "root"))

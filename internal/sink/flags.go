@@ -1,0 +1,51 @@
+package sink
+
+import (
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/names"
+	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/pflag"
+)
+
+// FolderFlags are the flags that say what an output folder has: one command writes it with them, and another compares with it.
+type FolderFlags struct {
+	// OnlyThese keeps what the folder has of roots that are not rendered.
+	OnlyThese bool
+	// Redact replaces the values of Secrets.
+	Redact bool
+
+	layout string
+	names  []string
+}
+
+// Register adds the flags.
+func (f *FolderFlags) Register(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.OnlyThese, "only-these", false, "keep what the folder has of directories that are not rendered now")
+	fs.StringVar(&f.layout, "layout", "files", "files of a root in the folder: files (one for each resource), single or hydrator (one manifest.yaml), or a template of {namespace}, {kind}, {name}, {group} and {version}, such as {namespace}/{kind}-{name}.yaml; without {name}, resources share files")
+	fs.StringSliceVar(&f.names, "names", nil, "in names of files: namespace or no-namespace (always or never begin with it; default: if a root has several), no-hash (leave out the hash of generated objects)")
+	fs.BoolVar(&f.Redact, "redact-secrets", false, "write a fixed text for each value of a Secret")
+}
+
+// Check refuses values of the flags that mean nothing.
+func (f *FolderFlags) Check() error {
+	_, err := names.ParseLayout(f.layout, f.names)
+	return err
+}
+
+// Options returns what the flags and the roots mean for a folder. An error is about the command line.
+func (f *FolderFlags) Options(roots render.Roots) (output.Options, error) {
+	layout, err := names.ParseLayout(f.layout, f.names)
+	if err != nil {
+		return output.Options{}, err
+	}
+	return output.Options{Inputs: roots.Dirs(), Layout: layout, Roots: roots.Outs(), Base: roots.Base(), OnlyThese: f.OnlyThese}, nil
+}
+
+// Clean returns the list that the folder gets of what is rendered.
+func (f *FolderFlags) Clean(list *krm.List) *krm.List {
+	if f.Redact {
+		return redact(list)
+	}
+	return list
+}
