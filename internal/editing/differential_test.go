@@ -150,7 +150,7 @@ func (c comparison) run(dir string) (ok bool, err error) {
 func runEdit(dir string, args []string) error {
 	cmd := &cobra.Command{Use: "edit", SilenceErrors: true, SilenceUsage: true}
 	same := func(err error) error { return err }
-	s := &editing.Session{Stdout: io.Discard, Stderr: io.Discard, Usage: same, FlagError: same}
+	s := &editing.Session{Stdout: io.Discard, Stderr: io.Discard, Usage: same, FlagError: func(_ *cobra.Command, err error) error { return err }}
 	cmd.AddCommand(s.Commands(cmd)...)
 	cmd.SetArgs(append([]string{"-C", dir}, args...))
 	return cmd.Execute()

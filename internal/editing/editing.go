@@ -49,7 +49,7 @@ type Session struct {
 	More [][]string
 	// Usage makes an error one about the command line, FlagError one about a flag.
 	Usage     func(error) error
-	FlagError func(error) error
+	FlagError func(*cobra.Command, error) error
 
 	dir    string
 	dryRun bool
@@ -151,7 +151,7 @@ func (s *Session) read(args []string) error {
 	n, dir := len(s.edits), s.dir
 	cmd := s.group("edit", "")
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return s.FlagError(err) })
+	cmd.SetFlagErrorFunc(s.FlagError)
 	cmd.SetOut(s.Stdout)
 	cmd.SetErr(s.Stderr)
 	cmd.AddCommand(s.Commands(cmd)...)

@@ -12,7 +12,6 @@ import (
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Catalogs is the value of the flag --trusted-plugin-catalog in all its spellings. They add up in the order in which they
@@ -107,47 +106,4 @@ func Outdated(cmd *cobra.Command) []planner.Warning {
 			Hints: []string{"use a container that runs the script"}})
 	}
 	return list
-}
-
-// trustHint returns what to write instead of a flag that somebody may expect here, "" for any other.
-func trustHint(name string) string {
-	switch name {
-	case "enable-container-plugins", "trust-embedded-exec-plugins":
-		return "functions run if a catalog lists them and you trust it: --trusted-plugin-catalog=CATALOG"
-	case "plugin-container-networks":
-		return "network is what a trusted catalog grants with requireNetwork: --trusted-plugin-catalog=CATALOG"
-	case "plugin-container-mounts":
-		return "mounts are what a trusted catalog grants with requireStorageMount: --trusted-plugin-catalog=CATALOG"
-	case "catalog":
-		return "--catalog does not grant trust; did you mean --trusted-plugin-catalog?"
-	}
-	return ""
-}
-
-// FlagError makes a mistake in the flags a usage error, with a hint if there is another flag for what was meant.
-func FlagError(err error) error {
-	var unknown interface {
-		GetSpecifiedName() string
-		GetSpecifiedShortnames() string
-	}
-	if errors.As(err, &unknown) {
-		name := unknown.GetSpecifiedName()
-		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
-			name, _, _ = strings.Cut(letters, "=")
-		}
-		if hint := trustHint(name); hint != "" {
-			err = diag.Errorf(diag.Pos{}, "", "%w", err).Hint("%s", hint)
-		}
-	}
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
-		err = badValue(value)
-	}
-	return UsageError(err)
-}
-
-// badValue says what a value of a flag is not.
-func badValue(err *pflag.InvalidValueError) error {
-	flag := err.GetFlag()
-	return fmt.Errorf("--%s: %s", flag.Name, settings.WrongValue(flag.Value.Type(), err.GetValue(), err.Unwrap()))
 }
