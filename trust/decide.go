@@ -3,6 +3,7 @@ package trust
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
@@ -314,6 +315,7 @@ func (x *decider) uncatalogued(mismatch []string) {
 		err.Hint("or remove what the configuration says about its runtime")
 	case missing != nil:
 		err := x.deny(Untrusted, missing, "%s is in no trusted catalog", in).With(diag.Uncatalogued)
+		err.Hints = slices.Insert(err.Hints, 0, "list it in a catalog, which 'krmflow edit generate-catalog DIR' makes, and trust that: "+FlagTrust+"=DIR/catalog.yaml")
 		x.hintNamed(err)
 	case mismatch != nil:
 		x.warn(diag.Uncatalogued, "runs as the configuration says, uncatalogued, and differs from the trusted catalog: %s", strings.Join(mismatch, "; "))

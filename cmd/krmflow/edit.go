@@ -16,7 +16,8 @@ func editCommand(a *app.App) *cobra.Command {
 the file is written once, if all of them succeed.`,
 		Example: "  krmflow edit -C overlays/prod set image web:v2 --and set namespace prod --dry-run",
 	}
-	session := &editing.Session{Stdout: a.Stdout, Stderr: a.Stderr, More: a.MoreEdits, Usage: usageError, FlagError: options.FlagError}
+	session := &editing.Session{Stdout: a.Stdout, Stderr: a.Stderr, More: a.MoreEdits, Usage: usageError,
+		FlagError: func(cmd *cobra.Command, err error) error { return options.FlagError(cmd, cmd.Root(), err) }}
 	cmd.AddCommand(session.Commands(cmd)...)
 	generate := catalogs.GenerateCommand(a)
 	generate.PreRunE = session.Refuse

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		cmd.SetArgs(args)
 		cmd.SetOut(out)
 		cmd.SetErr(human)
-		used, err := cmd.ExecuteContextC(ctx)
+		used, err := execute(ctx, cmd, args)
 		if lost := out.Err(); lost != nil {
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
@@ -86,6 +87,16 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		done <- code
 	}()
 	return await(ctx, a, done, end)
+}
+
+// execute runs the command that args name, and returns which one that is.
+func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Command, error) {
+	if cmd, rest, err := root.Find(args); err == nil {
+		if err := options.OneDash(cmd, rest); err != nil {
+			return cmd, err
+		}
+	}
+	return root.ExecuteContextC(ctx)
 }
 
 // commands are all commands by their names. Those that have all flags of rendering are complete: the others, which read a tree or fetch
@@ -204,7 +215,10 @@ func rootCommand(a *app.App) *cobra.Command {
 		show(cmd, args)
 	})
 	root.SetUsageFunc(help.Usage)
-	root.SetFlagErrorFunc(options.FlagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		all := newCommand(&app.App{Name: a.Name, Stdout: io.Discard, Stderr: io.Discard}, nil)
+		return options.FlagError(cmd, all, err)
+	})
 	return root
 }
 

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
@@ -247,34 +246,4 @@ func (c *call) failed(code executors.Code, out executors.Output, format string, 
 	e := fail(c.function, code, format, args...)
 	e.Stderr = out.Stderr
 	return e
-}
-
-// explain says what an exit status means. Engines use 125 to 127 for what went wrong before the function ran.
-func (c *call) explain(err error, out executors.Output) error {
-	var exit interface {
-		error
-		ExitCode() int
-	}
-	if !errors.As(err, &exit) {
-		return c.failed(executors.Failed, out, "%s: %v", c.engine.Name, err)
-	}
-	code := exit.ExitCode()
-	said := complaint(string(out.Stderr), err)
-	switch {
-	case code == 125:
-		return c.failed(executors.Failed, out, "%s could not start the container: %s", c.engine.Name, said)
-	case code == 126:
-		return c.failed(executors.Failed, out, "the command of the image cannot be executed: %s", said)
-	case code == 127:
-		return c.failed(executors.Failed, out, "the command of the image does not exist: %s", said)
-	case code == 128+int(syscall.SIGKILL):
-		// Nobody else kills it: what ends a call is known before this is asked.
-		return c.failed(executors.Limit, out, "it was killed (signal: killed), which happens to who needs more than %s of memory", diag.Size(c.function.Limits.Memory)).
-			Hint("--fn-memory sets how much a function may use")
-	case code > 128 && code < 128+65:
-		return c.failed(executors.Failed, out, "it died (signal: %s)", syscall.Signal(code-128))
-	case code < 0:
-		return c.failed(executors.Failed, out, "%s died: %v", c.engine.Name, err)
-	}
-	return c.failed(executors.Failed, out, "exit code %d", code)
 }

@@ -98,22 +98,6 @@ func (e Engine) output(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// complaint returns the last line that an engine printed before it failed.
-func complaint(stderr string, err error) string {
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	line := strings.TrimSpace(lines[len(lines)-1])
-	for _, prefix := range []string{"docker: ", "Error: ", "Error response from daemon: "} {
-		line = strings.TrimPrefix(line, prefix)
-	}
-	if line == "" {
-		return err.Error()
-	}
-	if len(line) > 500 {
-		line = line[:500] + "..."
-	}
-	return line
-}
-
 // abilities are what not every engine can do.
 type abilities struct {
 	unset bool // leave out variables that it sets on its own: podman since 4.2

@@ -88,7 +88,11 @@ func (e Engine) obtain(ctx context.Context, f function.Function, ref reference) 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fail(f, executors.Failed, "image %s: %v", f.Image, err)
+		failed := fail(f, executors.Failed, "image %s: %v", f.Image, err)
+		if advice := e.advice(err.Error()); advice != "" {
+			failed.Hint("%s", advice)
+		}
+		return failed
 	}
 	names := []string{ref.String()}
 	if digest := f.Digest; digest != (krm.Digest{}) {

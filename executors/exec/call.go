@@ -342,9 +342,9 @@ func (c *call) verdict(end ended) (executors.Output, error) {
 	case end.signal == syscall.SIGKILL:
 		return out, c.fail(executors.Failed, "ended by signal 9 (killed)").Hint("out of memory?")
 	case end.signal != 0:
-		return out, c.fail(executors.Failed, "ended by signal %d (%v)", int(end.signal), end.signal)
+		return out, c.blameSandbox(c.fail(executors.Failed, "ended by signal %d (%v)", int(end.signal), end.signal))
 	case end.code != 0:
-		return out, c.fail(executors.Failed, "exit code %d", end.code)
+		return out, c.blameSandbox(c.fail(executors.Failed, "exit code %d", end.code))
 	}
 	return out, nil
 }

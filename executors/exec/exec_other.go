@@ -2,7 +2,10 @@
 
 package exec
 
-import "github.com/krmflow/krmflow/krm/function"
+import (
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/krm/function"
+)
 
 // Probe returns no isolation: only Linux has a sandbox for functions.
 func Probe() Isolation { return Isolation{Missing: "only Linux has a sandbox"} }
@@ -10,3 +13,5 @@ func Probe() Isolation { return Isolation{Missing: "only Linux has a sandbox"} }
 func (c *call) start() (process, error) { return c.startPlain() }
 func noNewPrivileges()                  {}
 func limit(pid int, l function.Limits)  {}
+
+func (c *call) blameSandbox(e *executors.Error) *executors.Error { return e }

@@ -12,7 +12,6 @@ import (
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/trust"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Catalogs is the value of the flag --trusted-plugin-catalog in all its spellings. They add up in the order in which they
@@ -107,73 +106,4 @@ func Outdated(cmd *cobra.Command) []planner.Warning {
 			Hints: []string{"use a container that runs the script"}})
 	}
 	return list
-}
-
-// trustHint returns what to write instead of a flag that somebody may expect here, "" for any other.
-func trustHint(name string) string {
-	switch name {
-	case "enable-container-plugins", "trust-embedded-exec-plugins":
-		return "functions run if a catalog lists them and you trust it: --trusted-plugin-catalog=CATALOG"
-	case "plugin-container-networks":
-		return "network is what a trusted catalog grants with requireNetwork: --trusted-plugin-catalog=CATALOG"
-	case "plugin-container-mounts":
-		return "mounts are what a trusted catalog grants with requireStorageMount: --trusted-plugin-catalog=CATALOG"
-	case "catalog":
-		return "--catalog does not grant trust; did you mean --trusted-plugin-catalog?"
-	}
-	return ""
-}
-
-// FlagError makes a mistake in the flags of a command a usage error, with a hint if there is another flag for what was meant.
-func FlagError(cmd *cobra.Command, err error) error {
-	var unknown interface {
-		GetSpecifiedName() string
-		GetSpecifiedShortnames() string
-	}
-	if errors.As(err, &unknown) {
-		name := unknown.GetSpecifiedName()
-		if letters := unknown.GetSpecifiedShortnames(); letters != "" { // -catalog=FILE is read as -c -a -t ...
-			name, _, _ = strings.Cut(letters, "=")
-		}
-		e := diag.Errorf(diag.Pos{}, "", "%w", err).With(diag.UnknownFlag)
-		if hint := trustHint(name); hint != "" {
-			e.Hint("%s", hint)
-		} else {
-			e.Hints = append(e.Hints, nearFlag(cmd, name)...)
-		}
-		err = e
-	}
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
-		err = badValue(value)
-	}
-	return UsageError(err)
-}
-
-// nearFlag returns a hint line about a flag that a command does not have: what says it here, or one that is spelled nearly so.
-func nearFlag(cmd *cobra.Command, name string) []string {
-	var known []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			known = append(known, "--"+f.Name)
-		}
-	})
-	output := cmd.Flags().Lookup("output")
-	switch {
-	case name == "R" && cmd.Flags().Lookup("recursive") != nil:
-		return []string{"write --recursive"}
-	case name == "R" || name == "recursive":
-		return []string{"plan, validate and apply-render take all roots below a directory with -R; " + cmd.Name() + " takes one directory"}
-	case (name == "json" || name == "yaml") && output != nil && strings.Contains(output.Usage, name):
-		return []string{"write -o " + name}
-	case len(name) < 2:
-		return nil
-	}
-	return diag.DidYouMean("--"+name, known)
-}
-
-// badValue says what a value of a flag is not.
-func badValue(err *pflag.InvalidValueError) error {
-	flag := err.GetFlag()
-	return diag.FlagValue.Errorf("--%s: %s", flag.Name, settings.WrongValue(flag.Value.Type(), err.GetValue(), err.Unwrap()))
 }

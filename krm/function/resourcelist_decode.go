@@ -61,7 +61,16 @@ func (d *wireDecoder) decode(answer yaml.Chunks) error {
 	case diag.IsTooLarge(err):
 		return err
 	case err != nil:
+		if stray := d.stray(answer); stray != nil {
+			return stray
+		}
 		return d.start(err)
+	}
+	none := func(it yaml.Item) bool { return !it.Value.Get("apiVersion").Exists() && !it.Value.Get("kind").Exists() }
+	if slices.ContainsFunc(docs, none) {
+		if stray := d.stray(answer); stray != nil {
+			return stray
+		}
 	}
 	if len(docs) == 0 {
 		if d.Role == ValidatorRole {

@@ -39,7 +39,7 @@ func (c *Catalogs) Unused(g *graph.Graph) {
 
 func (c *Catalogs) unused(kind krm.GVK, pos diag.Pos, catalogs []*catalog.Catalog) {
 	if m := catalog.Search(kind, catalogs); m.Entry != nil {
-		w := diag.Errorf(pos, "", "%s is a resource here and no function runs for it, although %s defines one", kind, m.Entry).With(diag.UnusedFunction)
+		w := diag.Errorf(pos, "", "%s is the configuration of a function (%s), which does not run for a resource", kind, m.Entry).With(diag.UnusedFunction)
 		c.Warnings.Add(w.Hint("list it under generators, transformers or validators to run the function"))
 	}
 }

@@ -1,0 +1,119 @@
+package container
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/executors"
+)
+
+// explain says what an exit status means. Engines use 125 to 127 for what went wrong before the function ran, and functions may use them, too:
+// an engine has said something then.
+func (c *call) explain(err error, out executors.Output) error {
+	var exit interface {
+		error
+		ExitCode() int
+	}
+	if !errors.As(err, &exit) {
+		return c.failed(executors.Failed, out, "%s: %v", c.engine.Name, err)
+	}
+	code := exit.ExitCode()
+	said, own := lastWords(string(out.Stderr))
+	switch {
+	case own && code == 125, own && code <= 127 && code >= 126 && containsAny(said, "oci", "runc", "crun", "conmon", "container", "exec"):
+		return c.notStarted(said, out)
+	case code == 128+int(syscall.SIGKILL):
+		// Nobody else kills it: what ends a call is known before this is asked.
+		return c.failed(executors.Limit, out, "it was killed (signal: killed), which happens to who needs more than %s of memory", diag.Size(c.function.Limits.Memory)).
+			Hint("--fn-memory sets how much a function may use")
+	case code > 128 && code < 128+65:
+		return c.failed(executors.Failed, out, "it died (signal: %s)", syscall.Signal(code-128))
+	case code < 0:
+		return c.failed(executors.Failed, out, "%s died: %v", c.engine.Name, err)
+	}
+	return c.failed(executors.Failed, out, "exit code %d", code)
+}
+
+// notStarted is the error for what an engine says when the function did not run: the image or the machine may be the reason.
+func (c *call) notStarted(said string, out executors.Output) error {
+	switch {
+	case containsAny(said, "executable file", "no such file or directory") && containsAny(said, "exec: ", "executable file", "exec `"):
+		return c.failed(executors.Failed, out, "the command of the image does not exist: %s", said)
+	case containsAny(said, "exec format error"):
+		return c.failed(executors.Failed, out, "the command of the image is for another machine: %s", said)
+	case containsAny(said, "exec: ", "exec `", "exec container process") && containsAny(said, "permission denied", "is a directory"):
+		return c.failed(executors.Failed, out, "the command of the image cannot be executed: %s", said)
+	}
+	e := c.failed(executors.Failed, out, "%s could not start the container, so that the function did not run: %s", c.engine.Name, said)
+	if advice := c.engine.advice(said); advice != "" {
+		e.Hint("%s", advice)
+	}
+	return e.Hint("to see whether it is %s that fails here: %s run --rm --network none %s", c.engine.Name, c.engine.Name, shortID(c.image))
+}
+
+// advice returns what helps against a message of an engine that starts no container, whatever the image, "" if that is not known.
+func (e Engine) advice(said string) string {
+	for _, a := range []struct {
+		engine string
+		signs  []string
+		advice string
+	}{
+		{"podman", []string{"oci runtime \"", "no valid executable found for oci runtime"},
+			`install that runtime, or name another one in the file that CONTAINERS_CONF names: [engine] runtime = "runc"`},
+		{"podman", []string{"setting rlimit"},
+			`lower the limits in the file that CONTAINERS_CONF names: [containers] default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]`},
+		{"podman", []string{"systemd not running", "systemd cgroup", "sd-bus", "dial unix /run/systemd"},
+			`without systemd, the file that CONTAINERS_CONF names needs [engine] cgroup_manager = "cgroupfs"`},
+		{"podman", []string{"newuidmap", "newgidmap", "subuid", "insufficient uids"}, "podman without root needs ids for this user in /etc/subuid and /etc/subgid, and newuidmap"},
+		{"", []string{"user namespace", "clone: operation not permitted", "unshare: operation not permitted"}, "this machine lets this user make no user namespace (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"},
+		{"", []string{"cgroup", "memory.max", "pids.max"}, "limits of memory and processes take control groups that this user may use: the controllers memory and pids"},
+		{"docker", []string{"docker daemon", "docker.sock", "docker api"}, "docker's daemon does not run or does not let this user in; DOCKER_HOST names another one"},
+	} {
+		if (a.engine == "" || a.engine == e.Name) && containsAny(said, a.signs...) {
+			return a.advice
+		}
+	}
+	return ""
+}
+
+func containsAny(s string, words ...string) bool {
+	s = strings.ToLower(s)
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(s, word) })
+}
+
+// shortID returns an image as engines list it.
+func shortID(image string) string {
+	id := strings.TrimPrefix(image, "sha256:")
+	return id[:min(len(id), 12)]
+}
+
+// complaint returns what an engine said before it failed.
+func complaint(stderr string, err error) string {
+	if line, _ := lastWords(stderr); line != "" {
+		return line
+	}
+	return err.Error()
+}
+
+// lastWords returns the last line that is an engine's own message, which own reports, or else the last line.
+func lastWords(stderr string) (line string, own bool) {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	line = lines[len(lines)-1]
+	for _, l := range slices.Backward(lines[max(0, len(lines)-4):]) { // docker's tells how to get help, too
+		if strings.HasPrefix(l, "docker: ") || strings.HasPrefix(l, "Error: ") || strings.HasPrefix(l, "Error response from daemon: ") {
+			line, own = l, true
+			break
+		}
+	}
+	line = strings.TrimSpace(line)
+	for _, prefix := range []string{"docker: ", "Error: ", "Error response from daemon: "} {
+		line = strings.TrimPrefix(line, prefix)
+	}
+	if len(line) > 500 {
+		line = line[:500] + "..."
+	}
+	return line, own
+}

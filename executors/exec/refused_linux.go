@@ -1,0 +1,130 @@
+package exec
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/executors"
+	"github.com/krmflow/krmflow/executors/internal/sandbox"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxRefused = 3    // paths that a message names
+	maxPath    = 300  // bytes of a path that a message shows
+	lastBytes  = 4096 // of stderr that are looked at: what a program says last is why it failed
+)
+
+// blameSandbox adds to e what the sandbox has refused a function that failed, as far as its stderr tells. It names a path only if this process
+// could do there what the function could not, so that nothing else than the sandbox can be the reason.
+func (c *call) blameSandbox(e *executors.Error) *executors.Error {
+	if c.f.Unsandboxed {
+		return e
+	}
+	text := string(e.Stderr[max(0, len(e.Stderr)-lastBytes):])
+	rules := c.rules(false)
+	var found []string
+	barred, offline := false, false
+	for line := range strings.Lines(text) {
+		lower := strings.ToLower(line)
+		offline = offline || c.f.Network == "" && containsAny(lower, "could not resolve host", "name resolution", "name or service not known", "network is unreachable",
+			"getaddrinfo", "eai_again", "dial tcp", "dial udp", "no such host", "socket: operation not permitted")
+		denied := containsAny(lower, "permission denied", "eacces")
+		readOnly := containsAny(lower, "read-only file system", "erofs")
+		barred = barred || containsAny(lower, "operation not permitted", "eperm")
+		if !denied && !readOnly {
+			continue
+		}
+		writes := readOnly || containsAny(lower, "create", "creating", "write", "writing", "mkdir", "touch", "remove", "rename", "unlink")
+		for _, path := range c.pathsIn(line) {
+			if what := refusedAt(rules, path, writes); what != "" && !slices.Contains(found, what) {
+				found = append(found, what)
+			}
+		}
+	}
+	switch {
+	case len(found) > 0:
+		e.Hint("the sandbox refused it %s", strings.Join(found[:min(len(found), maxRefused)], ", "))
+		e.Hint("programs read and run what is installed, and write to $HOME and $TMPDIR alone: what they need of the tree belongs into the configuration")
+	case offline:
+		e.Hint("the sandbox gives programs no network; containers get it if their catalog entry says requireNetwork: true")
+	case barred:
+		e.Hint("probably the sandbox: it refuses programs what reaches beyond themselves, such as sockets, mounts, other owners of files and other processes")
+	default:
+		return e
+	}
+	return e.Hint("what it refuses: docs/trust.md#the-sandbox-of-programs; --allow-unsandboxed runs programs with all rights that you have")
+}
+
+// pathsIn returns the absolute paths that a line names, and the one that stands in front of the last colon, which may be relative.
+func (c *call) pathsIn(line string) (paths []string) {
+	add := func(word string) {
+		if word = strings.Trim(word, " \t\r\n:,;.()'\"`‘’“”[]"); word == "" || len(word) > maxPath || strings.ContainsRune(word, 0) {
+			return
+		}
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(c.f.Dir, word)
+		}
+		if !slices.Contains(paths, word) {
+			paths = append(paths, word)
+		}
+	}
+	for _, word := range strings.Fields(line) {
+		if word = strings.TrimLeft(word, "'\"`‘’“”(["); strings.HasPrefix(word, "/") {
+			add(word)
+		}
+	}
+	if i := strings.LastIndex(line, ": "); i >= 0 {
+		before := line[:i]
+		before = before[strings.LastIndex(before, ": ")+1:]
+		fields := strings.Fields(before)
+		if len(fields) > 0 {
+			add(fields[len(fields)-1])
+		}
+	}
+	return paths
+}
+
+// refusedAt returns what rules do not allow at a path although this process may do it, "" if that is nothing.
+func refusedAt(rules []sandbox.Rule, path string, writes bool) string {
+	real, err := filepath.EvalSymlinks(path)
+	exists := err == nil
+	if !exists {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil {
+			return ""
+		}
+		real = filepath.Join(dir, filepath.Base(path))
+	}
+	shown := diag.Sanitise(diag.OneLine(path))
+	switch reads := allows(rules, real, unix.LANDLOCK_ACCESS_FS_READ_FILE); {
+	case writes && !allows(rules, real, unix.LANDLOCK_ACCESS_FS_WRITE_FILE) && (exists && may(real, unix.W_OK) || !exists && may(filepath.Dir(real), unix.W_OK)):
+		return "to write " + shown
+	case exists && !reads && may(real, unix.R_OK):
+		return "to read " + shown
+	}
+	return ""
+}
+
+// allows reports whether a rule lets a function use a path in this way.
+func allows(rules []sandbox.Rule, path string, access uint64) bool {
+	return slices.ContainsFunc(rules, func(r sandbox.Rule) bool {
+		at, err := filepath.EvalSymlinks(r.Path)
+		if err != nil || r.Access&access != access {
+			return false
+		}
+		rel, err := filepath.Rel(at, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+}
+
+// may reports whether this process may use a path in this way.
+func may(path string, mode uint32) bool {
+	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS) == nil
+}
+
+func containsAny(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(s, word) })
+}
