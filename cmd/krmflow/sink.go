@@ -90,26 +90,14 @@ func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *
 	if err != nil {
 		return nil, usageError(err)
 	}
-	if err := refuseReports(c); err != nil {
-		return nil, err
+	if !c.force {
+		if err := c.RefuseReports(c.output); err != nil {
+			return nil, err
+		}
 	}
 	o := output.Options{Context: ctx, Inputs: append(roots.Dirs(), filesIn(c.output, plan)...), Layout: layout, Roots: roots.Outs(), Base: roots.Base(),
 		Prune: c.prune, OnlyThese: c.onlyThese, Command: commandLine(c.Name.String(), os.Args[1:]), Force: c.force, Check: c.check}
 	return sink.Folder(c.output, o, func(changes output.Changes) { c.Log.Changes(c.output, changes) })
-}
-
-// refuseReports refuses reports in the output folder, in which the next run would find files of others.
-func refuseReports(c *applyRender) error {
-	top, err := filepath.Abs(c.output)
-	if err != nil || c.force {
-		return nil
-	}
-	for _, file := range c.ReportFiles() {
-		if abs, err := filepath.Abs(file); err == nil && diag.Within(abs, top) {
-			return &output.RefusedError{Path: file, Reason: "is in the output folder, which is for what is rendered", Hint: "write the report beside it"}
-		}
-	}
-	return nil
 }
 
 // filesIn returns files of a plan that lie in a folder: one of each of their folders.

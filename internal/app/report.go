@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
@@ -19,14 +20,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ReportFiles returns the files of the reports that a run writes.
-func (a *App) ReportFiles() (files []string) {
+// RefuseReports refuses reports in the output folder, in which the next run would find files of others. Then none is written.
+func (a *App) RefuseReports(folder string) error {
+	top, err := filepath.Abs(folder)
+	if err != nil {
+		return nil
+	}
 	for _, t := range a.targets {
-		if t.File != "" {
-			files = append(files, t.File)
+		if abs, err := filepath.Abs(t.File); t.File != "" && err == nil && diag.Within(abs, top) {
+			a.report = nil
+			return &output.RefusedError{Path: t.File, Reason: "is in the output folder, which is for what is rendered", Hint: "write the report beside it"}
 		}
 	}
-	return files
+	return nil
 }
 
 // RegisterReport adds the flag that asks for reports to a command.
