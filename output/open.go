@@ -374,6 +374,7 @@ func (o *Dir) refuseDropped(runs map[string]bool) error {
 		refused.Reason = fmt.Sprintf("holds what was rendered from %s, and this run renders %s", o.shown(o.old.Base), o.shown(o.from))
 	}
 	command := strings.TrimPrefix(o.opts.Command+" ", " ")
+	command = strings.Replace(command, " --only-these ", " ", 1) // which --prune excludes
 	refused.Hint = "to remove their files: " + command + "--prune"
 	switch {
 	case !moved:

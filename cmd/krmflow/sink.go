@@ -90,6 +90,11 @@ func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *
 	if err != nil {
 		return nil, usageError(err)
 	}
+	if !c.force {
+		if err := c.RefuseReports(c.output); err != nil {
+			return nil, err
+		}
+	}
 	o.Context, o.Command = ctx, commandLine(c.Name.String(), os.Args[1:])
 	o.Inputs = append(o.Inputs, filesIn(c.output, plan)...)
 	o.Prune, o.Force, o.Check = c.prune, c.force, c.check

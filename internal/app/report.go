@@ -2,7 +2,9 @@ package app
 
 import (
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
@@ -18,6 +20,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// RefuseReports refuses reports in the output folder, in which the next run would find files of others. Then none is written.
+func (a *App) RefuseReports(folder string) error {
+	top, err := filepath.Abs(folder)
+	if err != nil {
+		return nil
+	}
+	for _, t := range a.targets {
+		if abs, err := filepath.Abs(t.File); t.File != "" && err == nil && diag.Within(abs, top) {
+			a.report = nil
+			return &output.RefusedError{Path: t.File, Reason: "is in the output folder, which is for what is rendered", Hint: "write the report beside it"}
+		}
+	}
+	return nil
+}
+
 // RegisterReport adds the flag that asks for reports to a command.
 func (f *Flags) RegisterReport(cmd *cobra.Command) {
 	cmd.Flags().Var((*options.Repeated)(&f.reports), "report", "write what is wrong for machines: sarif=FILE, junit=FILE, json=FILE, or github (annotations, on stderr); several are separated by commas")
@@ -30,7 +47,10 @@ func (a *App) openReport(cmd *cobra.Command) error {
 		return options.UsageError(err)
 	}
 	for _, t := range targets {
-		if err := output.CheckFile(t.File); t.File != "" && err != nil {
+		if t.File == "" {
+			continue
+		}
+		if err := errors.Join(output.CheckFile(t.File), a.checkLoss(t.File)); err != nil {
 			return err
 		}
 	}
@@ -110,14 +130,35 @@ func (a *App) WriteReports(err error) error {
 		case err != nil:
 		case t.Form == reports.GitHub:
 			_, err = a.Stderr.Write(text)
-		case a.isInput(t.File):
-			err = &output.RefusedError{Path: t.File, Reason: "is an input of this run"}
 		default:
-			err = output.WriteFileAtomic(t.File, text, 0o666)
+			if err = a.checkLoss(t.File); err == nil {
+				err = output.WriteFileAtomic(t.File, text, 0o666)
+			}
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// checkLoss refuses to replace an input of the run, and anything else that is no report: without a plan nobody knows the inputs.
+func (a *App) checkLoss(file string) error {
+	if a.isInput(file) {
+		return &output.RefusedError{Path: file, Reason: "is an input of this run"}
+	}
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return &output.RefusedError{Path: file, Reason: "cannot be read, so that nobody knows whether it is a report"}
+	}
+	defer f.Close()
+	start := make([]byte, 64)
+	n, _ := io.ReadFull(f, start)
+	if !reports.MayBe(start[:n]) {
+		return &output.RefusedError{Path: file, Reason: "is no report, and would be replaced by one", Hint: "choose another file, or remove it"}
+	}
+	return nil
 }
 
 // isInput reports whether a file was read for the last plan.

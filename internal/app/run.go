@@ -54,7 +54,12 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 
 		AllowErrorResults: a.AllowErrorResults,
 
-		Executor: func(runtime function.Runtime) (scheduler.Executor, error) { return pool.Get(runtime) },
+		Executor: func(runtime function.Runtime) (scheduler.Executor, error) {
+			if err := a.noEngine(runtime); err != nil {
+				return nil, diag.Errorf(diag.Pos{}, "", "%w", err).With(diag.NoEngine)
+			}
+			return pool.Get(runtime)
+		},
 	}
 	return o, a.Exits.Add(pool.Close)
 }
@@ -62,9 +67,9 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 // MayRun returns an error if a plan may not run: because functions of it may not, unless the run keeps going without the roots that need
 // these, or because it has functions and what is known now makes the run fail.
 func (a *App) MayRun(plan *planner.Plan) error {
-	err := a.Denied(plan)
-	if a.KeepGoing && errors.As(err, new(*render.DeniedError)) {
-		err = nil // of render.Run, when the others are done
+	var err error
+	if !a.KeepGoing { // otherwise it is of render.Run, when the others are done
+		err = a.Denied(plan)
 	}
 	for range plan.Graph.Calls() {
 		return errors.Join(err, a.StrictError())
@@ -91,13 +96,19 @@ func (a *App) needsRuntime(plan *planner.Plan) error {
 	if len(names) == 0 {
 		return nil
 	}
-	if _, ok := a.ThirdParty[function.RuntimeContainer]; ok {
-		return nil
-	}
-	if _, err := container.Detect(a.Runtime); err != nil {
+	if err := a.noEngine(function.RuntimeContainer); err != nil {
 		e := diag.Errorf(diag.Pos{}, "", "%w; these functions need one:", err).With(diag.NoEngine)
 		e.Hints = names
 		return e
 	}
 	return nil
+}
+
+// noEngine returns why nothing on this machine can run functions of a runtime, nil if something may.
+func (a *App) noEngine(runtime function.Runtime) error {
+	if _, ok := a.ThirdParty[runtime]; ok || runtime != function.RuntimeContainer {
+		return nil
+	}
+	_, err := container.Detect(a.Runtime)
+	return err
 }

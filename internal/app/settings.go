@@ -22,6 +22,9 @@ func (a *App) ReadSettings(cmd *cobra.Command) error {
 	if a.settings, err = settings.Load(); err != nil || a.settings == nil {
 		return WrongSetting(err)
 	}
+	if a.Name.Kustomize() { // who calls kustomize gets what it prints anywhere
+		a.settings = a.settings.WithoutProduct()
+	}
 	warnings, err := a.settings.Apply(flags, a.Complete, a.AllFlags)
 	a.WarnBefore(warnings)
 	return WrongSetting(err)

@@ -3,6 +3,7 @@
 package reports
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -111,6 +112,12 @@ func ParseTargets(values []string) (targets []Target, err error) {
 		}
 	}
 	return targets, nil
+}
+
+// MayBe reports whether a file that starts so may be a report of any tool: it is empty, or JSON or XML.
+func MayBe(start []byte) bool {
+	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
+	return len(start) == 0 || start[0] == '{' || start[0] == '[' || start[0] == '<' && !bytes.HasPrefix(start, []byte("<<"))
 }
 
 // Text returns the report in a form.

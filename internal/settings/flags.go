@@ -36,6 +36,19 @@ var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "he
 // catalogFlags have a list of the file in their place, which has more to say.
 var catalogFlags = []string{"trusted-plugin-catalog", "trusted-catalog", "alpha-trusted-plugin-catalog"}
 
+// ofProduct are the flags of kustomize build that decide what is printed.
+var ofProduct = []string{"reorder", "enable-managedby-label", "helm-api-versions", "helm-kube-version"}
+
+// WithoutProduct returns s without what it says about the product of kustomize build.
+func (s *Settings) WithoutProduct() *Settings {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.values = slices.DeleteFunc(slices.Clone(s.values), func(v value) bool { return slices.Contains(ofProduct, v.flag) })
+	return &out
+}
+
 // Trusted returns the flags that no variable can set.
 func Trusted() []string { return slices.Concat(trusted, catalogFlags) }
 
