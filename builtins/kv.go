@@ -87,7 +87,7 @@ func (s *KeyValueSources) load(env Env) (all []keyValue, _ error) {
 func checkKeys(all []keyValue) (errs []error) {
 	seen := make(map[string]string, len(all))
 	for _, kv := range all {
-		if first, ok := seen[kv.key]; ok && kv.pos.Line > 0 {
+		if first, ok := seen[kv.key]; ok && (kv.pos.Line > 0 || !isDataKey(kv.key)) {
 			errs = append(errs, diag.Errorf(diag.Pos{}, "", "%s: its key is already given by %s", kv.from, first).With(diag.DuplicateKey).Hint("remove one of them"))
 			continue
 		} else if ok {

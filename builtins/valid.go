@@ -49,9 +49,12 @@ func (e Env) doubtKeys(pairs []keyValue) {
 	}
 	for i := range pairs {
 		if key := pairs[i].key; !isDataKey(key) && !strings.Contains(key, "$") {
-			w := diag.Errorf(pairs[i].pos, "", "%s: %q is no key that Kubernetes takes", pairs[i].from, key).With(diag.InvalidName)
-			if pairs[i].pos.Line > 0 {
-				w = diag.Errorf(pairs[i].pos, "", "this line has no key that Kubernetes takes").With(diag.InvalidName) // it may be secret, all of it
+			w := diag.Errorf(diag.Pos{}, "", "%s: %q is no key that Kubernetes takes", pairs[i].from, key).With(diag.InvalidName)
+			switch { // what is no key may be secret, all of it
+			case pairs[i].pos.Line > 0:
+				w = diag.Errorf(pairs[i].pos, "", "this line has no key that Kubernetes takes").With(diag.InvalidName)
+			case pairs[i].file == nil:
+				w = diag.Errorf(diag.Pos{}, "", "%s: what stands before = is no key that Kubernetes takes", pairs[i].from).With(diag.InvalidName)
 			}
 			e.Warn(w.Hint("%s", dataKeyForm))
 		}

@@ -49,15 +49,18 @@ func replay(g *graph.Graph, root graph.Root) *history {
 // culprit returns the step that has brought what is wrong, nil if that cannot be known. It begins at the result, and goes from step to step
 // as long as one before has it, too.
 func (h *history) culprit(f *finding) *graph.Node {
-	if len(h.lists) == 0 || h.lists[h.root] == nil || !h.had(h.root, f) {
+	if len(h.lists) == 0 {
 		return nil
 	}
-	at := h.root
+	at, i := h.root, h.place(h.root, f, 0)
+	if i < 0 {
+		return nil
+	}
 	for {
 		before := graph.NodeID(-1)
 		for _, in := range h.g.Nodes[at].Inputs {
-			if h.had(in, f) {
-				before = in
+			if j := h.place(in, f, i); j >= 0 {
+				before, i = in, j
 			}
 		}
 		if before < 0 {
@@ -67,20 +70,31 @@ func (h *history) culprit(f *finding) *graph.Node {
 	}
 }
 
-// had reports whether the list of a step has the resource with what is wrong.
-func (h *history) had(id graph.NodeID, f *finding) bool {
-	if h.lists[id] == nil {
+// place returns where the list of a step has the resource with what is wrong, -1 if nowhere. It looks at near first: most steps leave
+// resources where they are, and roots may have thousands of both.
+func (h *history) place(id graph.NodeID, f *finding, near int) int {
+	list := h.lists[id]
+	if list == nil {
+		return -1
+	}
+	if near < list.Len() && had(list.At(near), f) {
+		return near
+	}
+	for i, r := range list.All() {
+		if had(r, f) {
+			return i
+		}
+	}
+	return -1
+}
+
+// had reports whether r is an earlier state of the resource, with what is wrong.
+func had(r *krm.Resource, f *finding) bool {
+	if r.Pos != f.r.Pos || r.OrigID().Kind != f.r.OrigID().Kind || r.OrigID().Name != f.r.OrigID().Name {
 		return false
 	}
-	for _, r := range h.lists[id].All() {
-		if r.Pos != f.r.Pos || r.OrigID().Kind != f.r.OrigID().Kind || r.OrigID().Name != f.r.OrigID().Name {
-			continue
-		}
-		if _, ok := has(&f.Finding, f.r.Value(), r.Value()); ok {
-			return true
-		}
-	}
-	return false
+	_, ok := has(&f.Finding, f.r.Value(), r.Value())
+	return ok
 }
 
 // patchesOf returns the files that a patch step names, relative to the file of the step, and the patch that it holds itself.

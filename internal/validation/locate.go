@@ -23,12 +23,13 @@ type locator struct {
 	plan  *planner.Plan
 	files map[string]*yaml.Source
 	known map[string]place // by file, line of the document, kind and finding
-	// histories are what the steps of roots have made, by root.
-	histories map[string]*history
+	// history is what the steps of one root have made. Findings come root by root, and all histories together may be larger than the run.
+	history *history
+	root    string // that it is of
 }
 
 func newLocator(plan *planner.Plan) *locator {
-	l := &locator{plan: plan, files: map[string]*yaml.Source{}, known: map[string]place{}, histories: map[string]*history{}}
+	l := &locator{plan: plan, files: map[string]*yaml.Source{}, known: map[string]place{}}
 	for _, src := range plan.Files() {
 		l.files[src.File] = src
 	}
@@ -83,12 +84,11 @@ func isEarlier(v yaml.Value, r *krm.Resource) bool {
 
 // byHistory returns where the step stands, or the part of its patch, that has brought what is wrong.
 func (l *locator) byHistory(f *finding) (place, bool) {
-	h := l.histories[f.root.Dir]
-	if h == nil {
-		h = replay(l.plan.Graph, f.root)
-		l.histories[f.root.Dir] = h
+	if l.history == nil || l.root != f.root.Dir {
+		l.history, l.root = nil, f.root.Dir // the other one may be collected now
+		l.history = replay(l.plan.Graph, f.root)
 	}
-	n := h.culprit(f)
+	n := l.history.culprit(f)
 	if n == nil {
 		return place{}, false
 	}

@@ -28,7 +28,7 @@ type row struct {
 
 func (t *Text) rowOf(r *root) *row {
 	x := &row{parent: path.Dir(r.dir), names: []string{path.Base(r.dir)}, roots: 1, minLayers: len(r.layers), maxLayer: len(r.layers),
-		changes: r.changes, denied: r.denied(t.p), charts: r.charts(), warnings: r.warnings, mistakes: map[string]bool{}}
+		changes: maps.Clone(r.changes), denied: r.denied(t.p), charts: r.charts(), warnings: r.warnings, mistakes: map[string]bool{}}
 	for _, err := range r.failed {
 		x.mistakes[err.Error()] = true
 	}
@@ -44,18 +44,13 @@ func (t *Text) rowOf(r *root) *row {
 
 // add counts the roots of another row in this one.
 func (x *row) add(y *row) {
-	changes, mistakes := map[string]int{}, map[string]bool{}
-	for _, m := range []map[string]int{x.changes, y.changes} {
-		for name, n := range m {
-			changes[name] += n
-		}
-	}
-	maps.Copy(mistakes, x.mistakes)
-	maps.Copy(mistakes, y.mistakes)
 	if x.roots == 0 {
-		x.minLayers = y.minLayers
+		x.changes, x.mistakes, x.minLayers = map[string]int{}, map[string]bool{}, y.minLayers
 	}
-	x.changes, x.mistakes = changes, mistakes
+	for name, n := range y.changes {
+		x.changes[name] += n
+	}
+	maps.Copy(x.mistakes, y.mistakes)
 	x.roots += y.roots
 	x.minLayers, x.maxLayer = min(x.minLayers, y.minLayers), max(x.maxLayer, y.maxLayer)
 	x.resources, x.known = x.resources+y.resources, x.known+y.known

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // However many roots there are and however they are nested, they fit a few lines, and each counts once.
@@ -39,5 +40,21 @@ func TestFold(t *testing.T) {
 		if roots != len(rows) || resources != 2*len(rows) {
 			t.Fatalf("%d roots and %d resources, want %d", roots, resources, len(rows))
 		}
+	}
+}
+
+// Adding up roots takes as long as there are roots, though each of them has a mistake of its own.
+func TestManyMistakes(t *testing.T) {
+	begin := time.Now()
+	sum := &row{}
+	const n = 20000
+	for i := range n {
+		sum.add(&row{roots: 1, mistakes: map[string]bool{fmt.Sprint("mistake ", i): true}, changes: map[string]int{"patches": 2}})
+	}
+	if len(sum.mistakes) != n || sum.roots != n || sum.changes["patches"] != 2*n {
+		t.Errorf("%d mistakes, %d roots, %d patches; want %d, %d, %d", len(sum.mistakes), sum.roots, sum.changes["patches"], n, n, 2*n)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("took %v", took)
 	}
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Findings in a thousand overlays, each with a patch of its own that causes one, are led back to the patches within the limits of a run.
+func TestValidateManyOverlays(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("base/kustomization.yaml", "resources: [services.yaml]\n")
+	var services strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&services, "---\napiVersion: v1\nkind: Service\nmetadata: {name: s%d}\nspec: {ports: [{port: 80}]}\n", i)
+	}
+	write("base/services.yaml", services.String())
+	for i := range 1000 {
+		write(fmt.Sprintf("r%d/kustomization.yaml", i), fmt.Sprintf(`resources: [../base]
+namespace: n%d
+labels:
+- pairs: {a: b}
+patches:
+- patch: |
+    apiVersion: v1
+    kind: Service
+    metadata: {name: s7}
+    spec: {bogus%d: 1}
+`, i, i))
+	}
+	cmd := exec.Command("krmflow", "validate", "-R", ".")
+	cmd.Dir = dir
+	said, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(said), "300,300 resources of 1,001 roots: 1,000 errors") {
+		t.Errorf("exit code %d:\n%s", code, said[max(0, len(said)-500):])
+	}
+}

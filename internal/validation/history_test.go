@@ -1,0 +1,47 @@
+package validation
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/validate"
+)
+
+// The step that has brought a finding is found in a root with thousands of resources and steps.
+func TestCulpritOfMany(t *testing.T) {
+	const resources, steps = 3000, 1000
+	before, after := krm.NewList(), krm.NewList()
+	for i := range resources {
+		r := krm.NewResource(yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}), nil)
+		r.Pos = diag.Pos{File: "r.yaml", Line: i + 1}
+		before.Append(r)
+		r = krm.NewResource(yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "bogus", Value: yaml.Str("b")}), nil)
+		r.Pos = diag.Pos{File: "r.yaml", Line: i + 1}
+		after.Append(r)
+	}
+	h := &history{g: &graph.Graph{}, root: steps - 1}
+	for i := range steps {
+		n := &graph.Node{ID: fmt.Sprint(i)}
+		if i > 0 {
+			n.Inputs = []graph.NodeID{graph.NodeID(i - 1)}
+		}
+		h.g.Nodes = append(h.g.Nodes, n)
+		h.lists = append(h.lists, after)
+	}
+	h.lists[0] = before
+	begin := time.Now()
+	for _, r := range after.All() {
+		n := h.culprit(&finding{validate.Finding{Code: validate.UnknownField, Path: []any{"bogus"}, Value: r.Value().Get("bogus")}, graph.Root{}, r})
+		if n == nil || n.ID != "1" {
+			t.Fatalf("found %v, want step 1", n)
+		}
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
