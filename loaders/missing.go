@@ -101,7 +101,8 @@ func (d *Dir) Below(names []string) (found []string) {
 	for _, levels := range [...]string{"*", "*/*"} {
 		dirs, _ := fs.Glob(os.DirFS(d.Real), levels)
 		for _, dir := range dirs[:min(len(dirs), 1000)] {
-			if slices.ContainsFunc(names, func(name string) bool {
+			hidden := strings.HasPrefix(dir, ".") || strings.Contains(dir, "/.")
+			if !hidden && slices.ContainsFunc(names, func(name string) bool {
 				_, err := os.Lstat(filepath.Join(d.Real, dir, name))
 				return err == nil
 			}) {

@@ -97,13 +97,17 @@ type refusing struct {
 
 func (s *refusing) Put(r render.Root, list *krm.List) error {
 	for _, item := range list.All() {
-		if isSecret(item) && (!item.Value().Get("data").IsEmpty() || !item.Value().Get("stringData").IsEmpty()) {
+		if isSecret(item) && hasValues(item.Value()) {
 			s.mu.Lock()
 			s.found = append(s.found, where(r, item))
 			s.mu.Unlock()
 		}
 	}
 	return s.Sink.Put(r, list)
+}
+
+func hasValues(v yaml.Value) bool {
+	return !v.Get("data").IsEmpty() || !v.Get("stringData").IsEmpty() || !v.At("metadata", "annotations", lastApplied).IsEmpty()
 }
 
 // where returns the file that a resource comes from, its root if that is not known, and its name.
