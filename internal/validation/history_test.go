@@ -16,13 +16,18 @@ import (
 func TestCulpritOfMany(t *testing.T) {
 	const resources, steps = 3000, 1000
 	before, after := krm.NewList(), krm.NewList()
+	add := func(list *krm.List, i int, more ...yaml.Field) {
+		t.Helper()
+		name := yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str(fmt.Sprint("r", i))})
+		r := krm.NewResource(yaml.MapOf(append(more, yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "metadata", Value: name})...), nil)
+		r.Pos = diag.Pos{File: "r.yaml", Line: i + 1}
+		if err := list.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range resources {
-		r := krm.NewResource(yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}), nil)
-		r.Pos = diag.Pos{File: "r.yaml", Line: i + 1}
-		before.Append(r)
-		r = krm.NewResource(yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "bogus", Value: yaml.Str("b")}), nil)
-		r.Pos = diag.Pos{File: "r.yaml", Line: i + 1}
-		after.Append(r)
+		add(before, i)
+		add(after, i, yaml.Field{Key: "bogus", Value: yaml.Str("b")})
 	}
 	h := &history{g: &graph.Graph{}, root: steps - 1}
 	for i := range steps {
