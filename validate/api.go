@@ -37,7 +37,7 @@ func ParseVersion(text string) (minor int, err error) {
 	case len(parts) < 2 || err != nil || parts[0] != "1":
 		return 0, fmt.Errorf("%q is no version of Kubernetes like %s", text, Newest())
 	case minor < oldest || minor > openapi.Newest:
-		return 0, fmt.Errorf("Kubernetes %s is not known: versions from %s to %s are", version(minor), Oldest(), Newest())
+		return 0, fmt.Errorf("version %s of Kubernetes is not known: those from %s to %s are", version(minor), Oldest(), Newest())
 	}
 	return minor, nil
 }
