@@ -1,8 +1,8 @@
 // Package cache keeps content by its digest, so that what was fetched once is there for later runs.
 //
-// A cache is a folder that only its user can read. It holds three things: blobs, named by the SHA-256 digest of their bytes;
-// entries, small named records that say which blob stands for what ("this commit of that repository"); and trees, read-only
-// directories that are two blobs each, see [Tree].
+// A cache is a folder that only its user can read. It holds four things: blobs, named by the SHA-256 digest of their bytes;
+// entries, small named records that say which blob stands for what ("this commit of that repository"); trees, read-only
+// directories that are two blobs each, see [Tree]; and what is kept for a key, results of earlier runs for instance.
 //
 // Every file is written under another name, and has its final one only when it is whole. What is read is hashed: a file that
 // is damaged, cut or exchanged is as good as absent. So any number of processes may use one cache at the same time, and
@@ -278,7 +278,13 @@ func readRegular(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, info.Size()) // nobody adds to a file
+	_, err = io.ReadFull(f, data)
+	return data, err
 }
 
 func openRegular(path string) (*os.File, error) {

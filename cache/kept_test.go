@@ -1,0 +1,66 @@
+package cache
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+func TestKept(t *testing.T) {
+	c := open(t)
+	key, other := krm.DigestOf([]byte("key")), krm.DigestOf([]byte("other"))
+	if _, ok := c.Kept("things", key); ok {
+		t.Error("something is kept in an empty cache")
+	}
+	for _, data := range [][]byte{[]byte("first"), nil, bytes.Repeat([]byte("x"), 1<<16)} {
+		if err := c.Keep("things", key, data); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := c.Kept("things", key); !ok || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes instead of %d, %t", len(got), len(data), ok)
+		}
+	}
+	if _, ok := c.Kept("others", key); ok {
+		t.Error("a key of another kind is the same")
+	}
+	if err := os.MkdirAll(c.kept("things", other), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Kept("things", other); ok {
+		t.Error("a folder is kept")
+	}
+	if err := c.Keep("things", other, []byte("second")); err != nil {
+		t.Errorf("a folder is in the way: %v", err)
+	}
+	text, err := os.ReadFile(c.kept("things", other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		bad := bytes.Clone(text)
+		bad[i] ^= 4
+		for _, damaged := range [][]byte{bad, text[:i]} {
+			if err := os.WriteFile(c.kept("things", other), damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := c.Kept("things", other); ok {
+				t.Fatalf("damaged at %d of %d: %q", i, len(text), got)
+			}
+		}
+	}
+	if err := os.Rename(c.kept("things", key), c.kept("things", other)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Kept("things", other); ok {
+		t.Error("what is kept for one key is taken for another's")
+	}
+	if err := c.Keep("things", key, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	c.Forget("things", key)
+	if _, ok := c.Kept("things", key); ok {
+		t.Error("what was forgotten is still there")
+	}
+}
