@@ -45,7 +45,7 @@ type Trimmed struct {
 // Trim removes what [Trim] says, and what runs have left that were killed. What other processes remove meanwhile is no error.
 func (c *Cache) Trim(t Trim) (Trimmed, error) {
 	if !t.DryRun {
-		sweep(filepath.Join(c.folder(), "tmp"))
+		c.Sweep()
 	}
 	var files []file
 	var total int64
@@ -99,15 +99,15 @@ func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
 		return done, err
 	}
 	var dirs []string
-	for _, top := range append([]string{tmp}, c.tops()...) {
-		_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+	for _, top := range depths {
+		_ = filepath.WalkDir(filepath.Join(c.folder(), top.name), func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
 				dirs = append(dirs, path)
 			}
 			return nil
 		})
 	}
-	for _, dir := range slices.Backward(dirs) {
+	for _, dir := range slices.Backward(append([]string{tmp}, dirs...)) {
 		os.Remove(dir) // fails for those that are in use
 	}
 	os.Remove(filepath.Join(c.folder(), ledgerFile))
@@ -115,14 +115,6 @@ func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
 		os.Remove(filepath.Join(c.Path(), tagFile))
 	}
 	return done, err
-}
-
-// tops returns the folders of content.
-func (c *Cache) tops() (dirs []string) {
-	for _, top := range depths {
-		dirs = append(dirs, filepath.Join(c.folder(), top.name))
-	}
-	return dirs
 }
 
 // Bound makes [Cache.Close] trim a cache that may have grown beyond that many bytes, to nine tenths of them, so that it does not do so each

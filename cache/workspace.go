@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -80,6 +81,9 @@ func newWorkspace(parent string) (*workspace, error) {
 	}
 }
 
+// room is what a file system must have left, or nothing new is put there.
+const room = 256 << 10
+
 // tryWorkspace returns neither a workspace nor an error if another process has removed its lock meanwhile.
 func tryWorkspace(parent string) (*workspace, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -94,8 +98,8 @@ func tryWorkspace(parent string) (*workspace, error) {
 		return nil, lock.Close()
 	}
 	w := &workspace{dir: strings.TrimSuffix(lock.Name(), lockSuffix), lock: lock}
-	_, err = lock.Write(make([]byte, 4096)) // there is room for something
-	if err == nil {
+	_, err = lock.Write(make([]byte, room))
+	if err = cmp.Or(err, lock.Truncate(0)); err == nil {
 		err = os.Mkdir(w.dir, 0o700)
 	}
 	if err != nil {
@@ -109,6 +113,13 @@ func (w *workspace) close() error {
 	os.Remove(w.lock.Name())
 	w.lock.Close()
 	return err
+}
+
+// Sweep removes what runs have left that were killed, as each run does that adds blobs or entries.
+func (c *Cache) Sweep() {
+	if !c.fixed {
+		sweep(filepath.Join(c.folder(), "tmp"))
+	}
 }
 
 // sweep removes the workspaces whose runs have ended, and returns how many others there are.

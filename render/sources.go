@@ -117,6 +117,7 @@ func (s Sources) ordinary() (in opened, err error) {
 			return in, err
 		}
 		in.owned = true
+		in.cache.Sweep()
 	}
 	opt := s.Options
 	opt.Cache = in.cache
