@@ -69,7 +69,9 @@ func TestVerify(t *testing.T) {
 		"longer":    func(path string) error { return os.Truncate(path, 10_000) },
 		"directory": func(path string) error { return errors.Join(os.Remove(path), os.MkdirAll(path+"/x", 0o700)) },
 		"link":      func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
-		"moved":     func(path string) error { return os.Rename(path, filepath.Join(filepath.Dir(path), "00"+filepath.Base(path)[2:])) },
+		"moved": func(path string) error {
+			return os.Rename(path, filepath.Join(filepath.Dir(path), "00"+filepath.Base(path)[2:]))
+		},
 	} {
 		for i := range 7 {
 			c := filled(t)

@@ -127,29 +127,31 @@ func sweep(parent string) (live int) {
 	list, _ := os.ReadDir(parent)
 	for _, e := range list {
 		path := filepath.Join(parent, e.Name())
-		if dir, ok := strings.CutSuffix(path, lockSuffix); !ok {
+		if !strings.HasSuffix(path, lockSuffix) {
 			if _, err := os.Lstat(path + lockSuffix); errors.Is(err, fs.ErrNotExist) { // which is made first and removed last
 				os.RemoveAll(path)
 			}
-		} else if isFree(path) {
-			if os.RemoveAll(dir) == nil {
-				os.RemoveAll(path)
-			}
-		} else {
+		} else if !removeAbandoned(path) {
 			live++
 		}
 	}
 	return live
 }
 
-// isFree reports whether nobody holds the lock, or it is none.
-func isFree(path string) bool {
-	f, err := openPlain(path, os.O_RDWR)
-	if err != nil {
-		return true
+// removeAbandoned removes a workspace, by the path of its lock, and reports whether it could: it holds the lock meanwhile.
+func removeAbandoned(lock string) bool {
+	if f, err := openPlain(lock, os.O_RDWR); err == nil {
+		defer f.Close()
+		if !isAbandoned(f) {
+			return false
+		}
+	} else if info, err := os.Lstat(lock); err == nil && info.Mode().IsRegular() {
+		return false // nobody knows
 	}
-	defer f.Close()
-	return isAbandoned(f)
+	if os.RemoveAll(strings.TrimSuffix(lock, lockSuffix)) == nil {
+		os.RemoveAll(lock)
+	}
+	return true
 }
 
 // stillThere reports whether the file's name still stands for it.
