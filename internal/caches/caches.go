@@ -160,19 +160,11 @@ makes it again. Here it is printed and removed. The exit code is 1 if there was 
 				if dryRun {
 					done = "not removed"
 				}
-				return diag.CacheDamaged.Errorf("%s of the cache damaged, and %s", wereOf(damaged, all), done)
+				return diag.CacheDamaged.Errorf("damaged and %s: %d of %s in the cache", done, damaged, diag.Count(all, "file"))
 			}
 			return a.Print(diag.Count(all, "file") + " verified\n")
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "remove nothing")
 	return cmd
-}
-
-func wereOf(n, all int) string {
-	verb := "were"
-	if n == 1 {
-		verb = "was"
-	}
-	return fmt.Sprintf("%d of %s %s", n, diag.Count(all, "file"), verb)
 }
