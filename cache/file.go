@@ -55,7 +55,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 // a part of it. What had the name before is not changed but removed, so that who has opened that can go on reading.
 func writeNew(path string, data []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL // which follow no link
-	f, err := os.OpenFile(path, flags, 0o600)
+	f, err := openPlain(path, flags)
 	for try := 0; err != nil && try < tries; try++ {
 		switch {
 		case errors.Is(err, fs.ErrExist):
@@ -66,7 +66,7 @@ func writeNew(path string, data []byte) error {
 			return err
 		}
 		if err == nil {
-			f, err = os.OpenFile(path, flags, 0o600)
+			f, err = openPlain(path, flags)
 		}
 	}
 	if err != nil {

@@ -59,10 +59,9 @@ func unwrap(kind string, key krm.Digest, text []byte) (data []byte, ok bool) {
 // Forget removes what is kept for a key.
 func (c *Cache) Forget(kind string, key krm.Digest) { os.RemoveAll(c.kept(kind, key)) }
 
-// kept returns the path of kept bytes.
+// kept returns the path of kept bytes. One folder has all of a kind: a file in another one costs file systems three times as much.
 func (c *Cache) kept(kind string, key krm.Digest) string {
-	name := hex.EncodeToString(key[:])
-	return filepath.Join(c.folder(), "kept", kind, name[:2], name[2:])
+	return filepath.Join(c.folder(), "kept", kind, hex.EncodeToString(key[:]))
 }
 
 // keptSum is over the place, too: a file that was moved is as good as damaged.

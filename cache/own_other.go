@@ -20,14 +20,10 @@ func isAbandoned(f *os.File) bool {
 	return err == nil && time.Since(info.ModTime()) > 24*time.Hour
 }
 
-// openPlain opens a file that is there, unless it is a symbolic link.
+// openPlain opens a file for its user alone, unless it is a symbolic link.
 func openPlain(path string, flags int) (*os.File, error) {
-	info, err := os.Lstat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fs.ErrInvalid
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && flags&os.O_EXCL == 0 {
+		return nil, fs.ErrInvalid
 	}
-	if err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, flags, 0)
+	return os.OpenFile(path, flags, 0o600)
 }

@@ -99,8 +99,8 @@ func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
 		return done, err
 	}
 	var dirs []string
-	for _, top := range depths {
-		_ = filepath.WalkDir(filepath.Join(c.folder(), top.name), func(path string, e fs.DirEntry, err error) error {
+	for _, top := range tops {
+		_ = filepath.WalkDir(filepath.Join(c.folder(), top), func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
 				dirs = append(dirs, path)
 			}

@@ -90,18 +90,15 @@ const block = 4096
 
 func onDisk(size int64) int64 { return (size + block - 1) / block * block }
 
-// depths are the folders of content, and how many parts the names of their files have.
-var depths = []struct {
-	name  string
-	parts int
-}{{"blobs", 3}, {"entries", 3}, {"kept", 4}}
+// tops are the folders of content. The names of files have two more parts: the first digits or the kind, and the rest.
+var tops = []string{"blobs", "entries", "kept"}
 
 // each calls visit with everything that is at the place of a file, whatever it is. What another process removes meanwhile is left out. It
 // goes on after what cannot be read.
 func (c *Cache) each(visit func(file) error) error {
 	var errs []error
-	for _, top := range depths {
-		err := filepath.WalkDir(filepath.Join(c.folder(), top.name), func(path string, e fs.DirEntry, err error) error {
+	for _, top := range tops {
+		err := filepath.WalkDir(filepath.Join(c.folder(), top), func(path string, e fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -111,7 +108,7 @@ func (c *Cache) each(visit func(file) error) error {
 			}
 			name, _ := filepath.Rel(c.folder(), path) // it is below
 			f := file{name: filepath.ToSlash(name)}
-			if e.IsDir() && len(f.parts()) < top.parts {
+			if e.IsDir() && len(f.parts()) < 3 {
 				return nil
 			}
 			if f.info, err = e.Info(); err == nil {
