@@ -150,6 +150,7 @@ func (l *Local) FetchAny(d *Dir, text string) (*Dir, *yaml.Source, error) {
 }
 
 func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Source, error) {
+	l.observe(d, Observation{Path: text, Kind: SawOther})
 	if l.fetch == nil {
 		return nil, nil, fmt.Errorf("%q is remote, and nothing is fetched here", diag.Redact(text))
 	}
@@ -308,7 +309,7 @@ func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
 		return nil, err
 	}
 	src := &yaml.Source{File: diag.Redact(c.Reference.Location), Data: data}
-	l.files[abs] = file{src, DirKey{Real: fetchedRoot}}
+	l.files[abs] = file{src: src, dir: DirKey{Real: fetchedRoot}}
 	l.fetchedFiles[src] = true
 	return src, nil
 }

@@ -30,12 +30,14 @@ func (o *Dir) Commit() (Changes, error) {
 	}
 	c := o.changes(next)
 	if o.opts.Check || c.None() {
+		o.opts.Known.keep(next)
 		return c, nil
 	}
 	if err := o.commit(next); err != nil {
 		return Changes{}, writeError(o.dir, err)
 	}
 	o.made = nil
+	o.opts.Known.learn(o.parent, o.base, next)
 	return c, nil
 }
 

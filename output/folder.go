@@ -15,6 +15,7 @@ import (
 //
 //	create(name, data, perm) writes a file that must not exist
 //	read(name, buf) reads at most len(buf) bytes of a regular file and returns how many, and the file's permissions
+//	stat(name) returns what the file system says about a regular file
 //	entries() lists it; the entries know their types
 //	link(from, name) gives the file called name in the folder from a second name here; errors.ErrUnsupported if it cannot
 type folder struct {

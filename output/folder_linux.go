@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/krmflow/krmflow/internal/filestat"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,6 +59,17 @@ func (d *folder) read(name string, buf []byte) (int, fs.FileMode, error) {
 		got += n
 	}
 	return got, fs.FileMode(st.Mode).Perm(), nil
+}
+
+func (d *folder) stat(name string) (filestat.Stat, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return filestat.Stat{}, pathError("stat", name, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return filestat.Stat{}, notRegular(name)
+	}
+	return filestat.Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Mode: fs.FileMode(st.Mode).Perm()}, nil
 }
 
 func (d *folder) open(name string, flags int, perm uint32) (int, error) {

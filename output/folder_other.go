@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/krmflow/krmflow/internal/filestat"
 )
 
 func (d *folder) create(name string, data []byte, perm fs.FileMode) error {
@@ -39,6 +41,17 @@ func (d *folder) read(name string, buf []byte) (int, fs.FileMode, error) {
 		err = nil
 	}
 	return n, info.Mode().Perm(), err
+}
+
+func (d *folder) stat(name string) (filestat.Stat, error) {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return filestat.Stat{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return filestat.Stat{}, notRegular(name)
+	}
+	return filestat.Of(info), nil
 }
 
 func (d *folder) entries() ([]fs.DirEntry, error) { return d.f.ReadDir(-1) }

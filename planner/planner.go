@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"slices"
 	"sync"
 
@@ -61,6 +62,8 @@ type Options struct {
 	ManagedByLabel bool
 	// Functions say which functions may run.
 	Functions Functions
+	// Observe makes [Plan.Observed] know what layers have seen.
+	Observe bool
 }
 
 // A Warning is something that the user probably did not mean.
@@ -103,6 +106,7 @@ type Plan struct {
 
 	files   *loaders.Local
 	reading *reading
+	reals   map[string]string // directories of the roots without symbolic links, by their names
 }
 
 // Fetched returns what was fetched to make the plan, sorted by reference.
@@ -119,6 +123,22 @@ func (p *Plan) warn(list *report.Warnings) {
 
 // Files returns all files that were read, sorted by name.
 func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
+
+// Observed yields the planned roots whose results follow from what their layers have seen of the file system, and that: none in which
+// something is remote or calls a function. [Options.Observe] must have been set.
+func (p *Plan) Observed() iter.Seq2[graph.Root, []loaders.Observation] {
+	return func(yield func(graph.Root, []loaders.Observation) bool) {
+		calls := p.Graph.BehindFunctions()
+		for _, root := range p.Graph.Roots {
+			if calls[root.Node] {
+				continue
+			}
+			if seen, enough := p.files.Observed(p.reals[root.Dir]); enough && !yield(root, seen) {
+				return
+			}
+		}
+	}
+}
 
 // A RootError holds the mistakes of one root.
 type RootError struct {
@@ -209,7 +229,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead})
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead, Observe: o.Observe})
 	reading := newReading()
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,
@@ -217,7 +237,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		files:        files,
 		ahead:        &ahead{},
 		draft:        newDraft(len(dirs)),
-		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
+		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading, reals: map[string]string{}},
 		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
 		kusts:        map[loaders.DirKey]*kustomizationFile{},
 		images:       map[string]trust.Image{},
@@ -246,6 +266,7 @@ func (c *compiler) root(name string) {
 		b.Fail(rootError(name, err))
 	} else {
 		defer dir.Close()
+		c.plan.reals[name] = dir.Real
 		b.root(name, dir)
 	}
 	c.failed(name, b)

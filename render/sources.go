@@ -130,11 +130,8 @@ func (s Sources) vendored() (opened, error) {
 	return opened{Session: remote.NewSession(opt), cache: c}, nil
 }
 
-// OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.
-func (s Sources) OpenCache() (*cache.Cache, error) {
-	if s.NoCache {
-		return cache.Temporary()
-	}
+// OpenLasting opens the cache that CacheDir says. The caller closes it.
+func (s Sources) OpenLasting() (*cache.Cache, error) {
 	dir, err := s.CacheDir, error(nil)
 	if dir == "" {
 		dir, err = cache.Dir()
@@ -144,11 +141,20 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 	if err == nil {
 		err = s.checkPlace(dir)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return cache.Open(dir)
+}
+
+// OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.
+func (s Sources) OpenCache() (*cache.Cache, error) {
+	if s.NoCache {
+		return cache.Temporary()
+	}
+	c, err := s.OpenLasting()
 	if err == nil {
-		var c *cache.Cache
-		if c, err = cache.Open(dir); err == nil {
-			return c, nil
-		}
+		return c, nil
 	}
 	if s.CacheDir == "" && os.Getenv("KRMFLOW_CACHE_DIR") == "" && !s.Offline {
 		return cache.Temporary() // nobody has asked for one, and there is no place for it, as in a container without a home

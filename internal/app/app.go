@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
@@ -16,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/reports"
+	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/loaders"
@@ -74,6 +76,9 @@ type App struct {
 	// Serves is true if the command ends when somebody else says so, and not soon after its context.
 	Serves atomic.Bool
 
+	wantsReuse func(dir string, r *reuse.Record) bool // see Reuse
+	reusing    *reusing
+
 	warnings []planner.Warning // from before there was a log
 	settings *settings.Settings
 }
@@ -125,18 +130,48 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Opts = render.Options{Dirs: dirs, Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	a.Opts.Dirs = a.startReuse(dirs, &a.Opts.Plan)
 	plan, err := render.Compile(cmd.Context(), a.Opts)
 	if err != nil {
 		return nil, err
 	}
 	a.planned = plan
-	a.Log.Planned(plan)
+	a.logPlanned(plan)
 	a.WarnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.KeepGoing {
 		for _, d := range plan.Denied {
 			err = errors.Join(err, d.Err) // without its exit code: that of the mistake counts
 		}
+		return nil, err
+	}
+	return plan, nil
+}
+
+// logPlanned prints the warnings of a plan, and those of the roots that it leaves out.
+func (a *App) logPlanned(plan *planner.Plan) {
+	all := *plan
+	planned, ran := a.reusing.warned()
+	all.Warnings = slices.Concat(planned, slices.DeleteFunc(slices.Clone(plan.Warnings), func(w planner.Warning) bool {
+		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
+	}))
+	a.Log.Planned(&all)
+	for _, w := range ran {
+		a.Log.Warn(w)
+	}
+}
+
+// PlanAgain compiles the roots in dirs, too, which were left out because they are known, when it turns out that they must be made. What
+// they warn about was told.
+func (a *App) PlanAgain(ctx context.Context, dirs []string) (*planner.Plan, error) {
+	a.Opts.Dirs = slices.Concat(a.Opts.Dirs, dirs)
+	a.reusing.used = slices.DeleteFunc(a.reusing.used, func(dir string) bool { return slices.Contains(dirs, dir) })
+	plan, err := render.Compile(ctx, a.Opts)
+	if err != nil {
+		return nil, err
+	}
+	a.planned = plan
+	if err := errors.Join(plan.Err(), a.MayRun(plan)); err != nil && !a.KeepGoing {
 		return nil, err
 	}
 	return plan, nil

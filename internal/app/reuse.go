@@ -1,0 +1,251 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// reusing is what a run knows of earlier ones, and remembers for later ones. A nil one knows and remembers nothing.
+type reusing struct {
+	cache   *cache.Cache
+	records *reuse.Records
+	usable  func(dir string, r *reuse.Record) bool
+	known   map[string]*reuse.Record // those that hold, by the directories of their roots
+	used    []string                 // the roots that are not planned
+	told    map[string]bool          // what these warn about
+
+	mu  sync.Mutex
+	ran map[*graph.Node][]planner.Warning // warnings of this run
+	all int                               // how many
+}
+
+// maxRan is how many warnings of steps a run may have whose roots are remembered.
+const maxRan = 1000
+
+// Reuse makes the next plan leave out the roots that were rendered before and have not changed, if usable says of one that the command
+// can do without making it again. It does nothing if there is no cache, or the flags want more than the results of the roots.
+func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReuse = usable }
+
+// startReuse looks for records of the roots and returns those that are to be planned.
+func (a *App) startReuse(dirs []string, o *planner.Options) []string {
+	if a.wantsReuse == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
+		return dirs
+	}
+	if a.reusing == nil {
+		c := a.openCache(dirs)
+		if c == nil {
+			return dirs
+		}
+		a.reusing = &reusing{cache: c, usable: a.wantsReuse, known: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
+			records: reuse.Open(c, a.reuseSettings(dirs, o))}
+	}
+	o.Observe = true
+	return a.reusing.find(dirs, o.Cwd)
+}
+
+// openCache opens the cache for results, nil if there is none that can be used.
+func (a *App) openCache(dirs []string) *cache.Cache {
+	s := a.Fetching()
+	s.Rendered = dirs
+	c, err := s.OpenLasting()
+	if err != nil {
+		return nil
+	}
+	a.Exits.Add(func() { c.Close() })
+	return c
+}
+
+// mixed reports whether some of the roots are absolute paths and others are not: how messages call files depends on all of them.
+func mixed(dirs []string) bool {
+	return slices.ContainsFunc(dirs, filepath.IsAbs) && !(len(dirs) == 1 || !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }))
+}
+
+// reuseSettings returns what decides about results and messages besides files.
+func (a *App) reuseSettings(dirs []string, o *planner.Options) []reuse.Setting {
+	return []reuse.Setting{
+		{Name: "krmflow", Value: program.Version() + executable()},
+		{Name: "working directory", Value: o.Cwd},
+		{Name: "absolute paths", Value: strconv.FormatBool(filepath.IsAbs(dirs[0]))},
+		{Name: "--load-restrictor", Value: a.loadRestrictor},
+		{Name: "--reorder", Value: a.reorder + map[bool]string{true: " (given)"}[o.ReorderSet]},
+		{Name: "--enable-managedby-label", Value: strconv.FormatBool(o.ManagedByLabel)},
+	}
+}
+
+// executable returns what tells this program from others of the same version: developers have many.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	s := filestat.Of(info)
+	return fmt.Sprintf(" of %d bytes at %d (%d)", info.Size(), info.ModTime().UnixNano(), s.Ino)
+}
+
+// find returns the roots that are not known or cannot be used.
+func (r *reusing) find(dirs []string, cwd string) (rest []string) {
+	for _, dir := range dirs {
+		abs := dir
+		if !filepath.IsAbs(abs) {
+			abs = filepath.Join(cwd, dir)
+		}
+		var record *reuse.Record
+		if !loaders.IsRemote(dir) && filepath.IsAbs(abs) {
+			record = r.records.Find(filepath.Clean(abs))
+		}
+		if record != nil {
+			r.known[dir] = record
+		}
+		if record != nil && r.usable(dir, record) {
+			r.used = append(r.used, dir)
+		} else {
+			rest = append(rest, dir)
+		}
+	}
+	return rest
+}
+
+// Reused returns the record of a root that was not planned, because it is known; nil for others.
+func (a *App) Reused(dir string) *reuse.Record {
+	if a.reusing == nil || !slices.Contains(a.reusing.used, dir) {
+		return nil
+	}
+	return a.reusing.known[dir]
+}
+
+// warned returns the warnings of the roots that are not planned: those of planning, each once, and those of steps.
+func (r *reusing) warned() (planned, ran []planner.Warning) {
+	if r == nil {
+		return nil, nil
+	}
+	told := map[string]bool{}
+	add := func(to []planner.Warning, list []planner.Warning) []planner.Warning {
+		for _, w := range list {
+			if text := w.String(); !told[text] {
+				told[text] = true
+				to = append(to, w)
+			}
+		}
+		return to
+	}
+	for _, dir := range r.used {
+		planned, ran = add(planned, r.known[dir].Planned), add(ran, r.known[dir].Ran)
+	}
+	r.told = told
+	return planned, ran
+}
+
+// warn keeps a warning of a step, and reports whether it was told because an earlier run gave it.
+func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all++; r.all > maxRan {
+		return false
+	}
+	w := planner.WarningOf(warning())
+	r.ran[n] = append(r.ran[n], w)
+	return len(r.told) > 0 && r.told[w.String()]
+}
+
+// Remember keeps what this run has made of the roots of a plan, for later ones. made says of each root whether it was made, and adds to its record what it
+// is. That something cannot be kept is no error: it will be made again.
+func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record) bool) {
+	r := a.reusing
+	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan {
+		return
+	}
+	var records []*reuse.Record
+	var dirs []string
+	ran := r.byRoot(plan)
+	if hasOthers(plan) {
+		return // a later run would not give these warnings
+	}
+	for root, seen := range plan.Observed() {
+		record := r.known[root.Dir]
+		if record == nil {
+			record = r.records.New(seen)
+		}
+		if record == nil {
+			continue
+		}
+		files := map[string]bool{}
+		for _, o := range seen {
+			if o.Kind == loaders.SawFile {
+				files[o.Source.File] = true
+			}
+		}
+		record.Planned, record.Ran = nil, ran[root.Dir]
+		for _, w := range plan.Warnings {
+			if files[w.Pos.File] {
+				record.Planned = append(record.Planned, w)
+			}
+		}
+		if made(root.Dir, record) {
+			records, dirs = append(records, record), append(dirs, root.Dir)
+		}
+	}
+	for i, record := range records {
+		dir := dirs[i]
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(a.Opts.Plan.Cwd, dir)
+		}
+		if r.records.Save(dir, record) != nil {
+			return
+		}
+	}
+}
+
+// hasOthers reports whether a plan has warnings about no file in particular, which are those of no root.
+func hasOthers(plan *planner.Plan) bool {
+	files := map[string]bool{}
+	for _, src := range plan.Files() {
+		files[src.File] = true
+	}
+	return slices.ContainsFunc(plan.Warnings, func(w planner.Warning) bool { return !files[w.Pos.File] })
+}
+
+// byRoot returns the warnings of steps by the roots that need them.
+func (r *reusing) byRoot(plan *planner.Plan) map[string][]planner.Warning {
+	ran := map[string][]planner.Warning{}
+	for _, n := range plan.Graph.Nodes {
+		if len(r.ran[n]) == 0 {
+			continue
+		}
+		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+			ran[root.Dir] = append(ran[root.Dir], r.ran[n]...)
+		}
+	}
+	return ran
+}
+
+// KnownOutput returns what is known of the files of an output folder, and RememberOutput keeps it for later runs.
+func (a *App) KnownOutput(folder string) *output.Known {
+	if a.reusing == nil {
+		return nil
+	}
+	return reuse.Output(a.reusing.cache, folder)
+}
+
+func (a *App) RememberOutput(folder string, known *output.Known) {
+	if a.reusing != nil && known != nil {
+		reuse.SaveOutput(a.reusing.cache, folder, known)
+	}
+}

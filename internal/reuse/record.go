@@ -1,0 +1,152 @@
+// Package reuse remembers what the roots of earlier runs were made from and what came of it, so that a run need not make again what has
+// not changed.
+//
+// A [Record] has what decided about the result: settings, and everything that the layers of the root have seen of the file system, down to
+// the files that were looked for and not there. A later run looks at all of that again. A file that has the size, the times and the number
+// that it had is not read for that: see package filestat. If everything is as it was, so is the result.
+//
+// Only roots are remembered whose results follow from these alone: none that calls a function or refers to something remote.
+package reuse
+
+import (
+	"slices"
+	"time"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// A Setting is something besides files that decides about results: a flag, or the version of krmflow.
+type Setting struct{ Name, Value string }
+
+// A Record is what is remembered of one render of a root.
+type Record struct {
+	settings []Setting
+	trace    trace
+
+	// Planned and Ran are the warnings that planning the root and rendering it gave.
+	Planned, Ran []planner.Warning
+	// Text is the digest of the YAML stream, which the cache has. It is zero if the stream was not kept.
+	Text krm.Digest
+
+	forms []form
+}
+
+// A form tells what files a root has in an output folder, without their contents.
+type form struct{ key, files krm.Digest }
+
+// maxForms is how many forms are remembered: a tree is usually rendered to one folder.
+const maxForms = 4
+
+// Form returns the digest of the files that the root has in folders of a form, and whether it is known.
+func (r *Record) Form(key krm.Digest) (krm.Digest, bool) {
+	i := slices.IndexFunc(r.forms, func(f form) bool { return f.key == key })
+	if i < 0 {
+		return krm.Digest{}, false
+	}
+	return r.forms[i].files, true
+}
+
+// SetForm remembers the digest of the files that the root has in folders of a form.
+func (r *Record) SetForm(key, files krm.Digest) {
+	r.forms = slices.DeleteFunc(r.forms, func(f form) bool { return f.key == key })
+	r.forms = append([]form{{key, files}}, r.forms[:min(len(r.forms), maxForms-1)]...)
+}
+
+// Files yields the paths of the files that the root was made from.
+func (r *Record) Files(yield func(string) bool) {
+	for i := range r.trace.files {
+		if f := &r.trace.files[i]; f.kind == loaders.SawFile && !yield(r.trace.path(f)) {
+			return
+		}
+	}
+}
+
+// Records are those that a cache has. They are not safe for concurrent use.
+type Records struct {
+	cache    *cache.Cache
+	settings []Setting
+	begun    time.Time
+	view     *view // before anything is read
+	after    *view // when everything was rendered
+}
+
+// Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before.
+func Open(c *cache.Cache, settings []Setting) *Records {
+	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView()}
+}
+
+// kind is what the cache calls records. Its number changes with their form.
+const kind = "roots1"
+
+// maxRecords is how many records of a root are kept: of several branches, or with several flags.
+const maxRecords = 4
+
+// of returns the records of a root, the last one first.
+func (rs *Records) of(real string) []*Record {
+	data, ok := rs.cache.Kept(kind, krm.DigestOf([]byte(real)))
+	if !ok {
+		return nil
+	}
+	d := &decoder{b: string(data)}
+	all := items(d, d.record)
+	if d.err != nil || d.b != "" {
+		return nil
+	}
+	return all
+}
+
+// Find returns the record of the root in a directory, an absolute path, if it still holds; nil if there is none.
+func (rs *Records) Find(dir string) *Record {
+	real := rs.view.real(dir)
+	if real == "" {
+		return nil
+	}
+	all := rs.of(real)
+	for i, r := range all {
+		if !slices.Equal(r.settings, rs.settings) {
+			continue
+		}
+		changes, fresh := r.trace.check(rs.view, true)
+		if len(changes) > 0 {
+			continue
+		}
+		if fresh || i > 0 {
+			_ = rs.save(real, all, r) // the next run takes more time without it
+		}
+		return r
+	}
+	return nil
+}
+
+// New returns a record of a root whose layers have seen these things since the run began. It returns nil if some of them have changed
+// since. It is to be called when all roots are rendered.
+func (rs *Records) New(seen []loaders.Observation) *Record {
+	if rs.after == nil {
+		rs.after = newView()
+	}
+	t, ok := newTrace(seen, rs.after, rs.begun)
+	if !ok {
+		return nil
+	}
+	return &Record{settings: rs.settings, trace: *t}
+}
+
+// Save makes r the last record of the root in a directory.
+func (rs *Records) Save(dir string, r *Record) error {
+	real := rs.view.real(dir)
+	if real == "" {
+		return nil
+	}
+	return rs.save(real, rs.of(real), r)
+}
+
+func (rs *Records) save(real string, all []*Record, r *Record) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || slices.Equal(o.settings, r.settings) && o.trace.same(&r.trace) })
+	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
+	e := &encoder{}
+	list(e, all, e.record)
+	return rs.cache.Keep(kind, krm.DigestOf([]byte(real)), e.b)
+}

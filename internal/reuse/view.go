@@ -1,0 +1,129 @@
+package reuse
+
+import (
+	"crypto/sha256"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A view is what the file system looks like to one run: each path is looked at once. It is not safe for concurrent use.
+type view struct {
+	dirs  map[string]string // real paths, "" for what is no directory
+	files map[string]*look
+}
+
+// look is what there is at a path.
+type look struct {
+	mode fs.FileMode // its type alone counts; fs.ModeIrregular if there is nothing
+	stat filestat.Stat
+	real string // if it is a symbolic link: the file or directory that it leads to, "" if there is none
+
+	hashed   bool
+	digest   krm.Digest // zero if it cannot be read
+	hashedAt time.Time
+}
+
+func newView() *view { return &view{map[string]string{}, map[string]*look{}} }
+
+// real returns the path of a directory without symbolic links, "" if it is none.
+func (v *view) real(path string) string {
+	if real, ok := v.dirs[path]; ok {
+		return real
+	}
+	real := v.findReal(path)
+	v.dirs[path] = real
+	return real
+}
+
+func (v *view) findReal(path string) string {
+	up := filepath.Dir(path)
+	if up == path {
+		return path
+	}
+	within := v.real(up)
+	if within == "" {
+		return ""
+	}
+	full := path
+	if within != up {
+		full = filepath.Join(within, filepath.Base(path))
+	}
+	info, err := os.Lstat(full)
+	switch {
+	case err != nil:
+		return ""
+	case info.IsDir():
+		return full
+	case info.Mode()&fs.ModeSymlink == 0:
+		return ""
+	}
+	if full, err = filepath.EvalSymlinks(full); err != nil {
+		return ""
+	}
+	if info, err = os.Lstat(full); err != nil || !info.IsDir() {
+		return ""
+	}
+	return full
+}
+
+// look looks at a path.
+func (v *view) look(path string) *look {
+	if l := v.files[path]; l != nil {
+		return l
+	}
+	l := &look{mode: fs.ModeIrregular}
+	v.files[path] = l
+	info, err := os.Lstat(path)
+	if err != nil {
+		return l
+	}
+	l.mode, l.stat = info.Mode().Type(), filestat.Of(info)
+	if l.mode&fs.ModeSymlink == 0 {
+		return l
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return l
+	}
+	if info, err = os.Lstat(real); err == nil {
+		l.real, l.mode, l.stat = real, info.Mode().Type(), filestat.Of(info)
+	}
+	return l
+}
+
+// exists reports whether there is something, and not only a link that leads nowhere.
+func (l *look) exists() bool { return l.mode&(fs.ModeIrregular|fs.ModeSymlink) == 0 }
+
+// sum returns the digest of a regular file, the zero Digest if there is none that can be read.
+func (l *look) sum(path string) krm.Digest {
+	if l.hashed {
+		return l.digest
+	}
+	l.hashed = true
+	l.hashedAt = time.Now()
+	if !l.mode.IsRegular() {
+		return l.digest
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return l.digest
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return l.digest
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return l.digest
+	}
+	l.stat = filestat.Of(info) // of what was read
+	h.Sum(l.digest[:0])
+	return l.digest
+}
