@@ -230,6 +230,7 @@ func (r *rendering) note(dir string, made *reuse.Record) bool {
 	root, ok := r.roots[dir]
 	if ok {
 		r.to.Note(root, made)
+		made.Rendered = true
 	}
 	return ok
 }

@@ -77,6 +77,7 @@ type App struct {
 	Serves atomic.Bool
 
 	wantsReuse func(dir string, r *reuse.Record) bool // see Reuse
+	wantsAll   func([]*reuse.Record) bool             // see ReuseAll
 	reusing    *reusing
 
 	warnings []planner.Warning // from before there was a log

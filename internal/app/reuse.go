@@ -1,7 +1,9 @@
 package app
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -23,7 +26,6 @@ import (
 type reusing struct {
 	cache   *cache.Cache
 	records *reuse.Records
-	usable  func(dir string, r *reuse.Record) bool
 	known   map[string]*reuse.Record // those that hold, by the directories of their roots
 	used    []string                 // the roots that are not planned
 	told    map[string]bool          // what these warn about
@@ -36,13 +38,16 @@ type reusing struct {
 // maxRan is how many warnings of steps a run may have whose roots are remembered.
 const maxRan = 1000
 
+// ReuseAll makes the next plan empty if all roots are known and all says that the command can do without them.
+func (a *App) ReuseAll(all func([]*reuse.Record) bool) { a.wantsAll = all }
+
 // Reuse makes the next plan leave out the roots that were rendered before and have not changed, if usable says of one that the command
 // can do without making it again. It does nothing if there is no cache, or the flags want more than the results of the roots.
 func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReuse = usable }
 
 // startReuse looks for records of the roots and returns those that are to be planned.
 func (a *App) startReuse(dirs []string, o *planner.Options) []string {
-	if a.wantsReuse == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
+	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
 		return dirs
 	}
 	if a.reusing == nil {
@@ -50,11 +55,23 @@ func (a *App) startReuse(dirs []string, o *planner.Options) []string {
 		if c == nil {
 			return dirs
 		}
-		a.reusing = &reusing{cache: c, usable: a.wantsReuse, known: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
+		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
 			records: reuse.Open(c, a.reuseSettings(dirs, o))}
 	}
 	o.Observe = true
-	return a.reusing.find(dirs, o.Cwd)
+	rest := a.reusing.find(dirs, o.Cwd, a.wantsReuse)
+	if a.wantsAll == nil || len(a.reusing.known) < len(dirs) {
+		return rest
+	}
+	var all []*reuse.Record
+	for _, dir := range dirs {
+		all = append(all, a.reusing.known[dir])
+	}
+	if a.wantsAll(all) {
+		a.reusing.used = dirs
+		return nil
+	}
+	return rest
 }
 
 // openCache opens the cache for results, nil if there is none that can be used.
@@ -101,7 +118,7 @@ func executable() string {
 }
 
 // find returns the roots that are not known or cannot be used.
-func (r *reusing) find(dirs []string, cwd string) (rest []string) {
+func (r *reusing) find(dirs []string, cwd string, usable func(string, *reuse.Record) bool) (rest []string) {
 	for _, dir := range dirs {
 		abs := dir
 		if !filepath.IsAbs(abs) {
@@ -114,7 +131,7 @@ func (r *reusing) find(dirs []string, cwd string) (rest []string) {
 		if record != nil {
 			r.known[dir] = record
 		}
-		if record != nil && r.usable(dir, record) {
+		if record != nil && usable != nil && usable(dir, record) {
 			r.used = append(r.used, dir)
 		} else {
 			rest = append(rest, dir)
@@ -192,13 +209,14 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 				files[o.Source.File] = true
 			}
 		}
+		before := record.Bytes()
 		record.Planned, record.Ran = nil, ran[root.Dir]
 		for _, w := range plan.Warnings {
 			if files[w.Pos.File] {
 				record.Planned = append(record.Planned, w)
 			}
 		}
-		if made(root.Dir, record) {
+		if made(root.Dir, record) && (r.known[root.Dir] == nil || !bytes.Equal(before, record.Bytes())) {
 			records, dirs = append(records, record), append(dirs, root.Dir)
 		}
 	}
@@ -234,6 +252,76 @@ func (r *reusing) byRoot(plan *planner.Plan) map[string][]planner.Warning {
 		}
 	}
 	return ran
+}
+
+// Kept returns the text of an earlier render, if the cache has it.
+func (a *App) Kept(text krm.Digest) ([]byte, bool) {
+	if a.reusing == nil || text == (krm.Digest{}) {
+		return nil, false
+	}
+	data, err := a.reusing.cache.Get(text)
+	return data, err == nil
+}
+
+// RememberText writes the list that the only root of a plan was rendered to, and remembers the text, unless it has Secrets.
+func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
+	if a.reusing == nil || hasSecrets(list) {
+		return list.WriteYAML(a.Stdout)
+	}
+	blob, err := a.reusing.cache.Create()
+	if err != nil {
+		return list.WriteYAML(a.Stdout)
+	}
+	defer blob.Discard()
+	both := &teeing{to: a.Stdout, also: blob}
+	if err := list.WriteYAML(both); err != nil || both.failed {
+		return err
+	}
+	sum, err := blob.Commit()
+	a.Remember(plan, func(_ string, r *reuse.Record) bool {
+		r.Text, r.Rendered = sum, true
+		return err == nil
+	})
+	return nil
+}
+
+// teeing writes to two places. That it cannot write to the second is no error.
+type teeing struct {
+	to, also io.Writer
+	failed   bool
+}
+
+func (t *teeing) Write(p []byte) (int, error) {
+	if !t.failed {
+		_, err := t.also.Write(p)
+		t.failed = err != nil
+	}
+	return t.to.Write(p)
+}
+
+// hasSecrets reports whether a list has what is written to no cache.
+func hasSecrets(list *krm.List) bool {
+	for _, r := range list.All() {
+		if id := r.ID(); id.Kind == "Secret" && id.Group == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// KeptPlan returns the text of a plan that an earlier run has kept for a key, and KeepPlan keeps it.
+func (a *App) KeptPlan(key krm.Digest) ([]byte, bool) { return a.reusing.cache.Kept("plans1", key) }
+
+// KeepPlan keeps the text of a plan if all its roots are remembered: see [App.KeptPlan].
+func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Record) krm.Digest, text []byte) {
+	var all []*reuse.Record
+	a.Remember(plan, func(_ string, r *reuse.Record) bool {
+		all = append(all, r)
+		return true
+	})
+	if a.reusing != nil && len(all) == len(dirs) {
+		_ = a.reusing.cache.Keep("plans1", key(all), text) // it will be made again
+	}
 }
 
 // KnownOutput returns what is known of the files of an output folder, and RememberOutput keeps it for later runs.

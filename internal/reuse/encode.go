@@ -20,6 +20,14 @@ func (e *encoder) int(n int64)         { e.b = binary.AppendVarint(e.b, n) }
 func (e *encoder) text(s string)       { e.uint(uint64(len(s))); e.b = append(e.b, s...) }
 func (e *encoder) digest(d krm.Digest) { e.b = append(e.b, d[:]...) }
 
+func (e *encoder) bool(yes bool) {
+	if yes {
+		e.uint(1)
+	} else {
+		e.uint(0)
+	}
+}
+
 func (e *encoder) stat(s filestat.Stat) {
 	if s == (filestat.Stat{}) {
 		e.uint(0)
@@ -41,19 +49,33 @@ func list[T any](e *encoder, items []T, one func(T)) {
 	}
 }
 
+func (e *encoder) setting(s Setting) {
+	e.text(s.Name)
+	e.text(s.Value)
+}
+
+func (e *encoder) dir(d dir) {
+	e.text(d.path)
+	e.text(d.real)
+}
+
+func (e *encoder) file(f file) {
+	e.uint(uint64(f.dir))
+	e.text(f.name)
+	e.uint(uint64(f.kind))
+	if f.kind == loaders.SawFile {
+		e.stat(f.stat)
+		e.digest(f.sum)
+		e.text(f.link)
+	}
+}
+
 func (e *encoder) record(r *Record) {
-	list(e, r.settings, func(s Setting) { e.text(s.Name); e.text(s.Value) })
-	list(e, r.trace.dirs, func(d dir) { e.text(d.path); e.text(d.real) })
-	list(e, r.trace.files, func(f file) {
-		e.uint(uint64(f.dir))
-		e.text(f.name)
-		e.uint(uint64(f.kind))
-		if f.kind == loaders.SawFile {
-			e.stat(f.stat)
-			e.digest(f.sum)
-			e.text(f.link)
-		}
-	})
+	list(e, r.settings, e.setting)
+	list(e, r.trace.dirs, e.dir)
+	list(e, r.trace.files, e.file)
+	e.digest(r.inputs)
+	e.bool(r.Rendered)
 	for _, warnings := range [][]planner.Warning{r.Planned, r.Ran} {
 		list(e, warnings, func(w planner.Warning) {
 			e.text(w.Pos.File)
@@ -152,6 +174,7 @@ func (d *decoder) record() *Record {
 		}
 		return f
 	})
+	r.inputs, r.Rendered = d.digest(), d.uint() == 1
 	warning := func() planner.Warning {
 		w := planner.Warning{Pos: diag.Pos{File: d.text(), Line: int(d.uint())}, Field: d.text(), Msg: d.text()}
 		w.Hints = items(d, d.text)

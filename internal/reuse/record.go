@@ -25,7 +25,10 @@ type Setting struct{ Name, Value string }
 type Record struct {
 	settings []Setting
 	trace    trace
+	inputs   krm.Digest // of the trace, whatever the file system said of the files
 
+	// Rendered is false if the root was only planned.
+	Rendered bool
 	// Planned and Ran are the warnings that planning the root and rendering it gave.
 	Planned, Ran []planner.Warning
 	// Text is the digest of the YAML stream, which the cache has. It is zero if the stream was not kept.
@@ -53,6 +56,16 @@ func (r *Record) Form(key krm.Digest) (krm.Digest, bool) {
 func (r *Record) SetForm(key, files krm.Digest) {
 	r.forms = slices.DeleteFunc(r.forms, func(f form) bool { return f.key == key })
 	r.forms = append([]form{{key, files}}, r.forms[:min(len(r.forms), maxForms-1)]...)
+}
+
+// Inputs returns a digest of what the root was made from: settings, contents, and what was not there.
+func (r *Record) Inputs() krm.Digest { return r.inputs }
+
+// Bytes returns all that there is to a record.
+func (r *Record) Bytes() []byte {
+	e := &encoder{}
+	e.record(r)
+	return e.b
 }
 
 // Files yields the paths of the files that the root was made from.
@@ -131,7 +144,7 @@ func (rs *Records) New(seen []loaders.Observation) *Record {
 	if !ok {
 		return nil
 	}
-	return &Record{settings: rs.settings, trace: *t}
+	return &Record{settings: rs.settings, trace: *t, inputs: t.digest(rs.settings)}
 }
 
 // Save makes r the last record of the root in a directory.
@@ -144,7 +157,7 @@ func (rs *Records) Save(dir string, r *Record) error {
 }
 
 func (rs *Records) save(real string, all []*Record, r *Record) error {
-	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || slices.Equal(o.settings, r.settings) && o.trace.same(&r.trace) })
+	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
 	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
 	e := &encoder{}
 	list(e, all, e.record)

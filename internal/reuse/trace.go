@@ -3,7 +3,6 @@ package reuse
 import (
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/krmflow/krmflow/internal/filestat"
@@ -166,10 +165,14 @@ func dirWords(real string) string {
 	return "the directory " + real
 }
 
-// same reports whether two traces are of the same contents, whatever the file system said of them.
-func (t *trace) same(o *trace) bool {
-	return slices.Equal(t.dirs, o.dirs) && slices.EqualFunc(t.files, o.files, func(a, b file) bool {
-		a.stat, b.stat = filestat.Stat{}, filestat.Stat{}
-		return a == b
+// digest returns a digest of settings and of the contents of a trace, whatever the file system said of them.
+func (t *trace) digest(settings []Setting) krm.Digest {
+	e := &encoder{}
+	list(e, settings, e.setting)
+	list(e, t.dirs, e.dir)
+	list(e, t.files, func(f file) {
+		f.stat = filestat.Stat{}
+		e.file(f)
 	})
+	return krm.DigestOf(e.b)
 }
