@@ -49,8 +49,10 @@ type Local struct {
 	fetchedFiles map[*yaml.Source]bool
 	// untaken is how many bytes were read ahead that nobody has asked for yet.
 	untaken int64
-	seen    map[string]*observed   // by directory; nil if nobody wants to know
-	work    func(over func() bool) // for those who wait for what is being read ahead; may be nil
+	seen    map[string]*observed // by directory; nil if nobody wants to know
+	// rootDirs are the directories of the roots without symbolic links, by their names; nil if nobody wants to know.
+	rootDirs map[string]string
+	work     func(over func() bool) // for those who wait for what is being read ahead; may be nil
 }
 
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.
@@ -97,7 +99,7 @@ func NewLocal(ctx context.Context, c Config) *Local {
 		files: map[string]file{}, known: map[filestat.Stat]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
 	}
 	if c.Observe {
-		l.seen = map[string]*observed{}
+		l.seen, l.rootDirs = map[string]*observed{}, map[string]string{}
 	}
 	if c.FS != nil {
 		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot}
@@ -173,7 +175,7 @@ func (l *Local) Root(path string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.observe(d, Observation{Path: abs, Kind: SawDir, Real: d.Real})
+	l.observeRoot(d, abs, path)
 	if l.freeRoot != nil {
 		d.Free = l.freeRoot(d.Real)
 	}
@@ -191,7 +193,9 @@ func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
 	var sub *Dir
 	var err error
 	if d.tree != nil {
-		sub, err = l.treeDir(d.tree, filepath.Join(d.Real, path), path)
+		if sub, err = l.treeDir(d.tree, filepath.Join(d.Real, path), path); err == nil {
+			l.observe(d, Observation{Path: sub.Real, Kind: SawDir, Real: sub.Real})
+		}
 	} else {
 		sub, err = l.observedDir(d, filepath.Join(d.Real, path), path)
 	}

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"iter"
 	"slices"
 	"sync"
 
@@ -106,7 +105,6 @@ type Plan struct {
 
 	files   *loaders.Local
 	reading *reading
-	reals   map[string]string // directories of the roots without symbolic links, by their names
 }
 
 // Fetched returns what was fetched to make the plan, sorted by reference.
@@ -124,21 +122,9 @@ func (p *Plan) warn(list *report.Warnings) {
 // Files returns all files that were read, sorted by name.
 func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
 
-// Observed yields the planned roots whose results follow from what their layers have seen of the file system, and that: none in which
-// something is remote or calls a function. [Options.Observe] must have been set.
-func (p *Plan) Observed() iter.Seq2[graph.Root, []loaders.Observation] {
-	return func(yield func(graph.Root, []loaders.Observation) bool) {
-		calls := p.Graph.BehindFunctions()
-		for _, root := range p.Graph.Roots {
-			if calls[root.Node] {
-				continue
-			}
-			if seen, enough := p.files.Observed(p.reals[root.Dir]); enough && !yield(root, seen) {
-				return
-			}
-		}
-	}
-}
+// Observed returns what the layers of a root have seen, by the name of its directory: see [loaders.Local.Observed]. Their plan follows from
+// that alone, unless there are functions. [Options.Observe] must have been set.
+func (p *Plan) Observed(dir string) ([]loaders.Observation, bool) { return p.files.Observed(dir) }
 
 // A RootError holds the mistakes of one root.
 type RootError struct {
@@ -237,7 +223,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		files:        files,
 		ahead:        &ahead{},
 		draft:        newDraft(len(dirs)),
-		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading, reals: map[string]string{}},
+		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
 		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
 		kusts:        map[loaders.DirKey]*kustomizationFile{},
 		images:       map[string]trust.Image{},
@@ -266,7 +252,6 @@ func (c *compiler) root(name string) {
 		b.Fail(rootError(name, err))
 	} else {
 		defer dir.Close()
-		c.plan.reals[name] = dir.Real
 		b.root(name, dir)
 	}
 	c.failed(name, b)

@@ -118,6 +118,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	defer r.progress.Stop()
 	o, end := c.RunOptions(ctx, r.event, r.root)
 	defer end()
+	o.Run.Several = len(roots) > 1
 	err = errors.Join(plan.Err(), render.Run(ctx, plan, o))
 	r.progress.Stop()
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {

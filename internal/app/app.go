@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -132,13 +133,14 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
-	a.Opts.Dirs = a.startReuse(dirs, &a.Opts.Plan)
+	a.Opts.Dirs = a.startReuse(cmd.Context(), dirs, &a.Opts.Plan)
 	plan, err := render.Compile(cmd.Context(), a.Opts)
 	if err != nil {
 		return nil, err
 	}
+	a.reusing.addFailed(plan, dirs)
 	a.planned = plan
-	a.logPlanned(plan)
+	a.logPlanned(plan, dirs)
 	a.WarnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.KeepGoing {
 		for _, d := range plan.Denied {
@@ -150,13 +152,18 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 }
 
 // logPlanned prints the warnings of a plan, and those of the roots that it leaves out.
-func (a *App) logPlanned(plan *planner.Plan) {
+func (a *App) logPlanned(plan *planner.Plan, dirs []string) {
 	all := *plan
-	planned, ran := a.reusing.warned()
+	planned, ran := a.reusing.warned(dirs)
 	all.Warnings = slices.Concat(planned, slices.DeleteFunc(slices.Clone(plan.Warnings), func(w planner.Warning) bool {
 		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
 	}))
 	a.Log.Planned(&all)
+	if a.reusing != nil {
+		for _, dir := range a.reusing.used {
+			a.Log.Unchanged(dir)
+		}
+	}
 	for _, w := range ran {
 		a.Log.Warn(w)
 	}
@@ -171,6 +178,7 @@ func (a *App) PlanAgain(ctx context.Context, dirs []string) (*planner.Plan, erro
 	if err != nil {
 		return nil, err
 	}
+	a.reusing.addFailed(plan, slices.Concat(a.Opts.Dirs, slices.Sorted(maps.Keys(a.reusing.failed))))
 	a.planned = plan
 	if err := errors.Join(plan.Err(), a.MayRun(plan)); err != nil && !a.KeepGoing {
 		return nil, err

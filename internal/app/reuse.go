@@ -2,6 +2,8 @@ package app
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 )
@@ -27,6 +30,7 @@ type reusing struct {
 	cache   *cache.Cache
 	records *reuse.Records
 	known   map[string]*reuse.Record // those that hold, by the directories of their roots
+	failed  map[string]*reuse.Record // and those of roots that cannot be planned
 	used    []string                 // the roots that are not planned
 	told    map[string]bool          // what these warn about
 
@@ -46,7 +50,7 @@ func (a *App) ReuseAll(all func([]*reuse.Record) bool) { a.wantsAll = all }
 func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReuse = usable }
 
 // startReuse looks for records of the roots and returns those that are to be planned.
-func (a *App) startReuse(dirs []string, o *planner.Options) []string {
+func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
 	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
 		return dirs
 	}
@@ -55,8 +59,8 @@ func (a *App) startReuse(dirs []string, o *planner.Options) []string {
 		if c == nil {
 			return dirs
 		}
-		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
-			records: reuse.Open(c, a.reuseSettings(dirs, o))}
+		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
+			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, o))}
 	}
 	o.Observe = true
 	rest := a.reusing.find(dirs, o.Cwd, a.wantsReuse)
@@ -72,6 +76,16 @@ func (a *App) startReuse(dirs []string, o *planner.Options) []string {
 		return nil
 	}
 	return rest
+}
+
+// fetching returns what fetches for the plan, too.
+func (a *App) fetching(ctx context.Context, o *planner.Options) loaders.Fetch {
+	if o.Fetch == nil && a.Opts.Sources != nil {
+		fetch, end := a.Opts.Sources.Fetching(ctx)
+		a.Exits.Add(end)
+		o.Fetch = fetch
+	}
+	return o.Fetch
 }
 
 // openCache opens the cache for results, nil if there is none that can be used.
@@ -99,6 +113,7 @@ func (a *App) reuseSettings(dirs []string, o *planner.Options) []reuse.Setting {
 		{Name: "absolute paths", Value: strconv.FormatBool(filepath.IsAbs(dirs[0]))},
 		{Name: "--load-restrictor", Value: a.loadRestrictor},
 		{Name: "--reorder", Value: a.reorder + map[bool]string{true: " (given)"}[o.ReorderSet]},
+		{Name: "--max-input", Value: strconv.FormatInt(a.maxInput, 10)},
 		{Name: "--enable-managedby-label", Value: strconv.FormatBool(o.ManagedByLabel)},
 	}
 }
@@ -119,25 +134,80 @@ func executable() string {
 
 // find returns the roots that are not known or cannot be used.
 func (r *reusing) find(dirs []string, cwd string, usable func(string, *reuse.Record) bool) (rest []string) {
-	for _, dir := range dirs {
-		abs := dir
-		if !filepath.IsAbs(abs) {
-			abs = filepath.Join(cwd, dir)
+	paths := make([]string, len(dirs))
+	for i, dir := range dirs {
+		if !loaders.IsRemote(dir) {
+			paths[i] = absolute(dir, cwd)
 		}
-		var record *reuse.Record
-		if !loaders.IsRemote(dir) && filepath.IsAbs(abs) {
-			record = r.records.Find(filepath.Clean(abs))
+	}
+	for i, record := range r.records.Find(paths) {
+		dir := dirs[i]
+		switch {
+		case record == nil:
+			rest = append(rest, dir)
+			continue
+		case len(record.Unavailable) > 0 && usable != nil:
+			r.failed[dir] = record
+			continue
 		}
-		if record != nil {
-			r.known[dir] = record
-		}
-		if record != nil && usable != nil && usable(dir, record) {
+		r.known[dir] = record
+		if usable != nil && usable(dir, record) {
 			r.used = append(r.used, dir)
 		} else {
 			rest = append(rest, dir)
 		}
 	}
 	return rest
+}
+
+// absolute returns the path of a root, "" if there is none because the working directory was removed.
+func absolute(dir, cwd string) string {
+	switch {
+	case filepath.IsAbs(dir):
+		return filepath.Clean(dir)
+	case cwd == "":
+		return ""
+	}
+	return filepath.Join(cwd, dir)
+}
+
+// addFailed adds the roots to a plan that cannot be planned because what they refer to cannot be fetched, as an earlier run has found and this
+// one again.
+func (r *reusing) addFailed(plan *planner.Plan, dirs []string) {
+	if r == nil || len(r.failed) == 0 {
+		return
+	}
+	failed := map[string]planner.RootError{}
+	for _, f := range plan.Failed {
+		failed[f.Dir] = f
+	}
+	plan.Failed = nil
+	for _, dir := range dirs {
+		name := diag.Redact(dir)
+		if record := r.failed[dir]; record != nil {
+			f := planner.RootError{Dir: name}
+			for _, w := range record.Unavailable {
+				e := w.Message()
+				e.Err = remote.ErrRetrieval
+				f.Errs = append(f.Errs, e)
+			}
+			failed[name] = f
+		}
+		if f, ok := failed[name]; ok {
+			plan.Failed = append(plan.Failed, f)
+		}
+	}
+}
+
+// unavailable returns what is wrong with a root if that is nothing but that something could not be fetched.
+func unavailable(f planner.RootError) (list []planner.Warning) {
+	for _, err := range f.Errs {
+		if !errors.Is(err, remote.ErrRetrieval) || errors.Is(err, remote.ErrVerification) || errors.Is(err, diag.ErrLimit) {
+			return nil
+		}
+		list = append(list, planner.WarningOf(diag.AsError(err)))
+	}
+	return list
 }
 
 // Reused returns the record of a root that was not planned, because it is known; nil for others.
@@ -148,8 +218,8 @@ func (a *App) Reused(dir string) *reuse.Record {
 	return a.reusing.known[dir]
 }
 
-// warned returns the warnings of the roots that are not planned: those of planning, each once, and those of steps.
-func (r *reusing) warned() (planned, ran []planner.Warning) {
+// warned returns the warnings of those of dirs that are not planned: those of planning, each once, and those of steps.
+func (r *reusing) warned(dirs []string) (planned, ran []planner.Warning) {
 	if r == nil {
 		return nil, nil
 	}
@@ -163,8 +233,16 @@ func (r *reusing) warned() (planned, ran []planner.Warning) {
 		}
 		return to
 	}
+	used := map[string]bool{}
 	for _, dir := range r.used {
-		planned, ran = add(planned, r.known[dir].Planned), add(ran, r.known[dir].Ran)
+		used[dir] = true
+	}
+	for _, dir := range dirs {
+		if failed := r.failed[dir]; failed != nil {
+			planned = add(planned, failed.Planned)
+		} else if used[dir] {
+			planned, ran = add(planned, r.known[dir].Planned), add(ran, r.known[dir].Ran)
+		}
 	}
 	r.told = told
 	return planned, ran
@@ -189,46 +267,80 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan {
 		return
 	}
-	var records []*reuse.Record
-	var dirs []string
-	ran := r.byRoot(plan)
 	if hasOthers(plan) {
 		return // a later run would not give these warnings
 	}
-	for root, seen := range plan.Observed() {
-		record := r.known[root.Dir]
+	ran := r.byRoot(plan)
+	failed := map[string]planner.RootError{}
+	for _, f := range plan.Failed {
+		failed[f.Dir] = f
+	}
+	type saved struct {
+		dir    string
+		record *reuse.Record
+	}
+	var all []saved
+	for _, dir := range pure(plan) {
+		seen, ok := plan.Observed(dir)
+		if !ok {
+			continue
+		}
+		f, fails := failed[dir]
+		was := r.known[dir]
+		record := was
 		if record == nil {
 			record = r.records.New(seen)
 		}
 		if record == nil {
 			continue
 		}
-		files := map[string]bool{}
-		for _, o := range seen {
-			if o.Kind == loaders.SawFile {
-				files[o.Source.File] = true
-			}
-		}
 		before := record.Bytes()
-		record.Planned, record.Ran = nil, ran[root.Dir]
-		for _, w := range plan.Warnings {
-			if files[w.Pos.File] {
-				record.Planned = append(record.Planned, w)
-			}
+		record.Planned, record.Ran = plannedIn(seen, plan.Warnings), ran[dir]
+		if fails {
+			record.Unavailable = unavailable(f)
 		}
-		if made(root.Dir, record) && (r.known[root.Dir] == nil || !bytes.Equal(before, record.Bytes())) {
-			records, dirs = append(records, record), append(dirs, root.Dir)
+		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) && (was == nil || !bytes.Equal(before, record.Bytes())) {
+			all = append(all, saved{dir, record})
 		}
 	}
-	for i, record := range records {
-		dir := dirs[i]
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(a.Opts.Plan.Cwd, dir)
-		}
-		if r.records.Save(dir, record) != nil {
+	for _, s := range all {
+		if r.records.Save(absolute(s.dir, a.Opts.Plan.Cwd), s.record) != nil {
 			return
 		}
 	}
+}
+
+// pure returns the directories of the roots of a plan that call no function, and of those that could not be planned.
+func pure(plan *planner.Plan) (dirs []string) {
+	calls := plan.Graph.BehindFunctions()
+	for _, root := range plan.Graph.Roots {
+		if !calls[root.Node] {
+			dirs = append(dirs, root.Dir)
+		}
+	}
+	for _, f := range plan.Failed {
+		dirs = append(dirs, f.Dir)
+	}
+	return dirs
+}
+
+// plannedIn returns the warnings that are about files which the layers of a root have seen.
+func plannedIn(seen []loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
+	if len(warnings) == 0 {
+		return nil
+	}
+	files := map[string]bool{}
+	for _, o := range seen {
+		if o.Kind == loaders.SawFile {
+			files[o.Source.File] = true
+		}
+	}
+	for _, w := range warnings {
+		if files[w.Pos.File] {
+			in = append(in, w)
+		}
+	}
+	return in
 }
 
 // hasOthers reports whether a plan has warnings about no file in particular, which are those of no root.

@@ -198,6 +198,17 @@ func (l *Logger) Node(e scheduler.Event) {
 	}
 }
 
+// Unchanged logs that a root was made by an earlier run, and has not changed.
+func (l *Logger) Unchanged(dir string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Str("root", diag.Redact(dir)).Msg("unchanged")
+		return
+	}
+	l.z.Info().Msgf("%s: unchanged", diag.OneLine(diag.Redact(dir)))
+}
+
 // Call prints what a function has said besides its list.
 func (l *Logger) Call(r scheduler.CallReport) {
 	l.reportCall(r)

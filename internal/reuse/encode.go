@@ -9,7 +9,9 @@ import (
 	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // encoder appends what records are made of. The cache has digests of them: nothing here needs to find damage.
@@ -70,13 +72,21 @@ func (e *encoder) file(f file) {
 	}
 }
 
+func (e *encoder) fetch(f fetch) {
+	e.text(f.text)
+	e.uint(uint64(f.use))
+	e.uint(uint64(f.from))
+	e.text(f.came)
+}
+
 func (e *encoder) record(r *Record) {
 	list(e, r.settings, e.setting)
 	list(e, r.trace.dirs, e.dir)
 	list(e, r.trace.files, e.file)
+	list(e, r.trace.fetches, e.fetch)
 	e.digest(r.inputs)
 	e.bool(r.Rendered)
-	for _, warnings := range [][]planner.Warning{r.Planned, r.Ran} {
+	for _, warnings := range [][]planner.Warning{r.Planned, r.Ran, r.Unavailable} {
 		list(e, warnings, func(w planner.Warning) {
 			e.text(w.Pos.File)
 			e.uint(uint64(w.Pos.Line))
@@ -174,6 +184,9 @@ func (d *decoder) record() *Record {
 		}
 		return f
 	})
+	r.trace.fetches = items(d, func() fetch {
+		return fetch{d.text(), reference.Use(d.uint()), remote.Origin(d.uint()), d.text()}
+	})
 	r.inputs, r.Rendered = d.digest(), d.uint() == 1
 	warning := func() planner.Warning {
 		w := planner.Warning{Pos: diag.Pos{File: d.text(), Line: int(d.uint())}, Field: d.text(), Msg: d.text()}
@@ -181,7 +194,7 @@ func (d *decoder) record() *Record {
 		w.Code = diag.Code(d.text())
 		return w
 	}
-	r.Planned, r.Ran = items(d, warning), items(d, warning)
+	r.Planned, r.Ran, r.Unavailable = items(d, warning), items(d, warning), items(d, warning)
 	r.Text = d.digest()
 	r.forms = items(d, func() form { return form{d.digest(), d.digest()} })
 	return r

@@ -5,7 +5,9 @@
 // the files that were looked for and not there. A later run looks at all of that again. A file that has the size, the times and the number
 // that it had is not read for that: see package filestat. If everything is as it was, so is the result.
 //
-// Only roots are remembered whose results follow from these alone: none that calls a function or refers to something remote.
+// A reference to something remote is opened again, as planning would, and must yield the same version.
+//
+// Only roots are remembered whose results follow from these alone: none that calls a function.
 package reuse
 
 import (
@@ -31,10 +33,13 @@ type Record struct {
 	Rendered bool
 	// Planned and Ran are the warnings that planning the root and rendering it gave.
 	Planned, Ran []planner.Warning
+	// Unavailable is not empty if the root could not be planned, because what it refers to could not be fetched: all that was wrong.
+	Unavailable []planner.Warning
 	// Text is the digest of the YAML stream, which the cache has. It is zero if the stream was not kept.
 	Text krm.Digest
 
 	forms []form
+	fresh bool // something of the trace is new
 }
 
 // A form tells what files a root has in an output folder, without their contents.
@@ -86,9 +91,10 @@ type Records struct {
 	after    *view // when everything was rendered
 }
 
-// Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before.
-func Open(c *cache.Cache, settings []Setting) *Records {
-	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView()}
+// Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before. fetch fetches
+// what is remote, and may be nil.
+func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch) *Records {
+	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch)}
 }
 
 // kind is what the cache calls records. Its number changes with their form.
@@ -111,34 +117,44 @@ func (rs *Records) of(real string) []*Record {
 	return all
 }
 
-// Find returns the record of the root in a directory, an absolute path, if it still holds; nil if there is none.
-func (rs *Records) Find(dir string) *Record {
-	real := rs.view.real(dir)
-	if real == "" {
-		return nil
+// Find returns the record of the root in each of these directories, absolute paths: nil for a root that has none that still holds.
+func (rs *Records) Find(dirs []string) []*Record {
+	found := make([]*Record, len(dirs))
+	all := make([][]*Record, len(dirs))
+	var fetches []fetch
+	for i, dir := range dirs {
+		if real := rs.view.real(dir); real != "" {
+			all[i] = rs.of(real)
+		}
+		for _, r := range all[i] {
+			if slices.Equal(r.settings, rs.settings) && r.seen(rs.view) {
+				found[i] = r
+				fetches = append(fetches, r.trace.fetches...)
+				break
+			}
+		}
 	}
-	all := rs.of(real)
-	for i, r := range all {
-		if !slices.Equal(r.settings, rs.settings) {
+	rs.view.fetchAll(fetches)
+	for i, r := range found {
+		if r == nil {
 			continue
 		}
-		changes, fresh := r.trace.check(rs.view, true)
-		if len(changes) > 0 {
+		if !r.trace.came(rs.view) {
+			found[i] = nil
 			continue
 		}
-		if fresh || i > 0 {
-			_ = rs.save(real, all, r) // the next run takes more time without it
+		if r.fresh || r != all[i][0] {
+			_ = rs.save(rs.view.real(dirs[i]), all[i], r) // the next run takes more time without it
 		}
-		return r
 	}
-	return nil
+	return found
 }
 
 // New returns a record of a root whose layers have seen these things since the run began. It returns nil if some of them have changed
 // since. It is to be called when all roots are rendered.
 func (rs *Records) New(seen []loaders.Observation) *Record {
 	if rs.after == nil {
-		rs.after = newView()
+		rs.after = newView(nil)
 	}
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {

@@ -3,17 +3,22 @@ package reuse
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A trace is what a root was made from: what its layers have seen of the file system.
 type trace struct {
-	dirs  []dir
-	files []file
+	dirs    []dir
+	files   []file
+	fetches []fetch
 }
 
 // A dir is a directory, or what leads to one.
@@ -32,6 +37,14 @@ type file struct {
 	link string // where a symbolic link leads to, "" for any other file
 }
 
+// A fetch is a reference to something remote, and what came of it.
+type fetch struct {
+	text string
+	use  reference.Use
+	from remote.Origin
+	came string
+}
+
 // newTrace returns the trace of what was seen since begun, and reports false if what is there now is something else.
 func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, bool) {
 	t := &trace{}
@@ -46,6 +59,13 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, boo
 		return i
 	}
 	for _, o := range seen {
+		if o.InFetched {
+			continue
+		}
+		if o.Kind == loaders.SawFetched {
+			t.fetches = append(t.fetches, fetch{o.Path, o.Use, o.From, o.Came})
+			continue
+		}
 		if o.Kind == loaders.SawDir {
 			if v.real(o.Path) != o.Real {
 				return nil, false
@@ -78,35 +98,49 @@ type change struct {
 	old, new string // what was there and is, in words
 }
 
-// check looks at everything again. It returns what has changed, at most one thing if first is set. What holds although a file was
-// written again gets what the file system says now, and fresh tells that there was such a file.
-func (t *trace) check(v *view, first bool) (changes []change, fresh bool) {
-	ok := make([]bool, len(t.dirs))
-	for i, d := range t.dirs {
-		if ok[i] = v.real(d.path) == d.real; ok[i] {
-			continue
+// seen reports whether everything that was seen of the file system is as it was. A file that holds although it was written again gets what
+// the file system says now.
+func (r *Record) seen(v *view) bool {
+	t := &r.trace
+	for _, d := range t.dirs {
+		if v.real(d.path) != d.real {
+			return false
 		}
-		changes = append(changes, change{path: d.path, old: dirWords(d.real), new: dirWords(v.real(d.path))})
-		if first {
-			return changes, false
+	}
+	for i := range t.files {
+		holds, again := t.files[i].check(t.path(&t.files[i]), v)
+		if !holds {
+			return false
+		}
+		r.fresh = r.fresh || again
+	}
+	return true
+}
+
+// came reports whether each fetch comes to the same.
+func (t *trace) came(v *view) bool {
+	return !slices.ContainsFunc(t.fetches, func(f fetch) bool { return v.came(f) != f.came })
+}
+
+// changes returns all that has changed.
+func (t *trace) changes(v *view) (changes []change) {
+	for _, d := range t.dirs {
+		if now := v.real(d.path); now != d.real {
+			changes = append(changes, change{path: d.path, old: dirWords(d.real), new: dirWords(now)})
 		}
 	}
 	for i := range t.files {
 		f := &t.files[i]
-		if !ok[f.dir] {
-			continue
-		}
-		holds, again := f.check(t.path(f), v)
-		fresh = fresh || again
-		if holds {
-			continue
-		}
-		changes = append(changes, f.change(t.path(f), v))
-		if first {
-			return changes, false
+		if holds, _ := f.check(t.path(f), v); !holds {
+			changes = append(changes, f.change(t.path(f), v))
 		}
 	}
-	return changes, fresh
+	for _, f := range t.fetches {
+		if came := v.came(f); came != f.came {
+			changes = append(changes, change{path: diag.Redact(f.text), old: f.came, new: came})
+		}
+	}
+	return changes
 }
 
 func (t *trace) path(f *file) string { return t.dirs[f.dir].path + string(filepath.Separator) + f.name }
@@ -174,5 +208,6 @@ func (t *trace) digest(settings []Setting) krm.Digest {
 		f.stat = filestat.Stat{}
 		e.file(f)
 	})
+	list(e, t.fetches, e.fetch)
 	return krm.DigestOf(e.b)
 }

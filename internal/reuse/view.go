@@ -6,16 +6,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+	"golang.org/x/sync/errgroup"
 )
 
 // A view is what the file system looks like to one run: each path is looked at once. It is not safe for concurrent use.
 type view struct {
-	dirs  map[string]string // real paths, "" for what is no directory
-	files map[string]*look
+	dirs    map[string]string // real paths, "" for what is no directory
+	files   map[string]*look
+	fetches map[fetch]string // what came of them; those have none
+	fetch   loaders.Fetch    // nil if nothing is fetched
 }
 
 // look is what there is at a path.
@@ -29,7 +34,49 @@ type look struct {
 	hashedAt time.Time
 }
 
-func newView() *view { return &view{map[string]string{}, map[string]*look{}} }
+func newView(get loaders.Fetch) *view {
+	return &view{dirs: map[string]string{}, files: map[string]*look{}, fetches: map[fetch]string{}, fetch: get}
+}
+
+// came fetches a reference, as planning would, and returns what comes of that.
+func (v *view) came(f fetch) string {
+	f.came = ""
+	came, ok := v.fetches[f]
+	if !ok {
+		came = "nothing is fetched here"
+		if v.fetch != nil {
+			came = loaders.Came(v.fetch(f.text, f.use, f.from))
+		}
+		v.fetches[f] = came
+	}
+	return came
+}
+
+// maxFetches is how many references are opened at the same time: to wait for them takes no core.
+const maxFetches = 8
+
+// fetchAll opens references.
+func (v *view) fetchAll(list []fetch) {
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(maxFetches)
+	asked := map[fetch]bool{}
+	for _, f := range list {
+		f.came = ""
+		if asked[f] || v.fetch == nil {
+			continue
+		}
+		asked[f] = true
+		g.Go(func() error {
+			came := loaders.Came(v.fetch(f.text, f.use, f.from))
+			mu.Lock()
+			defer mu.Unlock()
+			v.fetches[f] = came
+			return nil
+		})
+	}
+	_ = g.Wait() // none of them fails
+}
 
 // real returns the path of a directory without symbolic links, "" if it is none.
 func (v *view) real(path string) string {
