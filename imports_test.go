@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
 		"planner/summary", "planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "internal/roots", "loaders", "lock", "planner", "planner/report", "scheduler",
+	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "internal/filestat", "internal/roots", "loaders", "lock", "planner", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
 

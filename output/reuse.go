@@ -71,7 +71,7 @@ func (k *Known) learn(parent *os.Root, base string, m *manifest.Manifest) {
 		}
 		now := time.Now()
 		for name, rec := range files {
-			if stat, err := d.stat(name); err == nil && stat.Settled(now) {
+			if stat, _, err := d.stat(name); err == nil && stat.Settled(now) {
 				k.Files[path.Join(dir, name)] = KnownFile{stat, rec.Sum}
 			}
 		}
@@ -125,8 +125,13 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	if digestOf(have) != files {
 		return false, nil
 	}
+	top, err := openFolder(o.out, ".")
+	if err != nil {
+		return false, nil
+	}
+	defer top.close()
 	for dir, records := range have {
-		if !o.has(dir, records) {
+		if !o.has(top, dir, records) {
 			return false, nil
 		}
 	}
@@ -141,21 +146,26 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 }
 
 // has reports whether a folder has all these files.
-func (o *Dir) has(dir string, records map[string]manifest.Record) bool {
-	d, err := openFolder(o.out, dir)
-	if err != nil {
-		return false
-	}
-	defer d.close()
+func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) bool {
+	var d *folder // opened if something must be read
+	defer func() { d.close() }()
 	var buf []byte
 	for name, rec := range records {
-		file := path.Join(dir, name)
-		stat, err := d.stat(name)
+		file := name
+		if dir != "." {
+			file = dir + "/" + name
+		}
+		stat, _, err := top.stat(file)
 		if err != nil || !o.private(rec, stat.Mode) {
 			return false
 		}
 		if o.opts.Known.is(file, stat, rec) {
 			continue
+		}
+		if d == nil {
+			if d, err = openFolder(o.out, dir); err != nil {
+				return false
+			}
 		}
 		at := time.Now()
 		if buf, err = d.readWhole(name, buf, maxFile); err != nil || manifest.RecordOf(file, buf, rec.Secret) != rec {

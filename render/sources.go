@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
@@ -165,12 +166,13 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 // checkPlace refuses a folder for the cache in a directory that is rendered.
 func (s Sources) checkPlace(dir string) error {
 	real := realPlace(dir)
+	var places filestat.Dirs
 	for _, root := range s.Rendered {
 		abs, err := filepath.Abs(root)
 		if err != nil || loaders.IsRemote(root) {
 			continue
 		}
-		if root, err := loaders.Real(abs); err == nil && diag.Within(real, root) {
+		if root := places.Real(abs); root != "" && diag.Within(real, root) {
 			return fmt.Errorf("the cache folder %q is inside of %q, which is rendered", dir, root)
 		}
 	}

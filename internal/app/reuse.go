@@ -60,7 +60,7 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 			return dirs
 		}
 		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
-			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, o))}
+			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
 	rest := a.reusing.find(dirs, o.Cwd, a.wantsReuse)
@@ -79,8 +79,9 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 }
 
 // fetching returns what fetches for the plan, too.
-func (a *App) fetching(ctx context.Context, o *planner.Options) loaders.Fetch {
+func (a *App) fetching(ctx context.Context, c *cache.Cache, o *planner.Options) loaders.Fetch {
 	if o.Fetch == nil && a.Opts.Sources != nil {
+		a.Opts.Sources.Cache = c
 		fetch, end := a.Opts.Sources.Fetching(ctx)
 		a.Exits.Add(end)
 		o.Fetch = fetch

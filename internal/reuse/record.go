@@ -123,7 +123,7 @@ func (rs *Records) Find(dirs []string) []*Record {
 	all := make([][]*Record, len(dirs))
 	var fetches []fetch
 	for i, dir := range dirs {
-		if real := rs.view.real(dir); real != "" {
+		if real := rs.view.dirs.Real(dir); real != "" {
 			all[i] = rs.of(real)
 		}
 		for _, r := range all[i] {
@@ -144,7 +144,7 @@ func (rs *Records) Find(dirs []string) []*Record {
 			continue
 		}
 		if r.fresh || r != all[i][0] {
-			_ = rs.save(rs.view.real(dirs[i]), all[i], r) // the next run takes more time without it
+			_ = rs.save(rs.view.dirs.Real(dirs[i]), all[i], r) // the next run takes more time without it
 		}
 	}
 	return found
@@ -165,7 +165,7 @@ func (rs *Records) New(seen []loaders.Observation) *Record {
 
 // Save makes r the last record of the root in a directory.
 func (rs *Records) Save(dir string, r *Record) error {
-	real := rs.view.real(dir)
+	real := rs.view.dirs.Real(dir)
 	if real == "" {
 		return nil
 	}

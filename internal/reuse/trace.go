@@ -67,14 +67,14 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, boo
 			continue
 		}
 		if o.Kind == loaders.SawDir {
-			if v.real(o.Path) != o.Real {
+			if v.dirs.Real(o.Path) != o.Real {
 				return nil, false
 			}
 			add(o.Path, o.Real)
 			continue
 		}
 		up := filepath.Dir(o.Path)
-		f := file{dir: add(up, v.real(up)), name: filepath.Base(o.Path), kind: o.Kind}
+		f := file{dir: add(up, v.dirs.Real(up)), name: filepath.Base(o.Path), kind: o.Kind}
 		if o.Kind == loaders.SawFile {
 			f.sum = krm.Digest(o.Source.Digest())
 			now := v.look(o.Path)
@@ -103,7 +103,7 @@ type change struct {
 func (r *Record) seen(v *view) bool {
 	t := &r.trace
 	for _, d := range t.dirs {
-		if v.real(d.path) != d.real {
+		if v.dirs.Real(d.path) != d.real {
 			return false
 		}
 	}
@@ -125,7 +125,7 @@ func (t *trace) came(v *view) bool {
 // changes returns all that has changed.
 func (t *trace) changes(v *view) (changes []change) {
 	for _, d := range t.dirs {
-		if now := v.real(d.path); now != d.real {
+		if now := v.dirs.Real(d.path); now != d.real {
 			changes = append(changes, change{path: d.path, old: dirWords(d.real), new: dirWords(now)})
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // A view is what the file system looks like to one run: each path is looked at once. It is not safe for concurrent use.
 type view struct {
-	dirs    map[string]string // real paths, "" for what is no directory
+	dirs    filestat.Dirs
 	files   map[string]*look
 	fetches map[fetch]string // what came of them; those have none
 	fetch   loaders.Fetch    // nil if nothing is fetched
@@ -35,7 +35,7 @@ type look struct {
 }
 
 func newView(get loaders.Fetch) *view {
-	return &view{dirs: map[string]string{}, files: map[string]*look{}, fetches: map[fetch]string{}, fetch: get}
+	return &view{files: map[string]*look{}, fetches: map[fetch]string{}, fetch: get}
 }
 
 // came fetches a reference, as planning would, and returns what comes of that.
@@ -76,47 +76,6 @@ func (v *view) fetchAll(list []fetch) {
 		})
 	}
 	_ = g.Wait() // none of them fails
-}
-
-// real returns the path of a directory without symbolic links, "" if it is none.
-func (v *view) real(path string) string {
-	if real, ok := v.dirs[path]; ok {
-		return real
-	}
-	real := v.findReal(path)
-	v.dirs[path] = real
-	return real
-}
-
-func (v *view) findReal(path string) string {
-	up := filepath.Dir(path)
-	if up == path {
-		return path
-	}
-	within := v.real(up)
-	if within == "" {
-		return ""
-	}
-	full := path
-	if within != up {
-		full = filepath.Join(within, filepath.Base(path))
-	}
-	info, err := os.Lstat(full)
-	switch {
-	case err != nil:
-		return ""
-	case info.IsDir():
-		return full
-	case info.Mode()&fs.ModeSymlink == 0:
-		return ""
-	}
-	if full, err = filepath.EvalSymlinks(full); err != nil {
-		return ""
-	}
-	if info, err = os.Lstat(full); err != nil || !info.IsDir() {
-		return ""
-	}
-	return full
 }
 
 // look looks at a path.
