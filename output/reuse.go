@@ -53,18 +53,25 @@ func (k *Known) keep(m *manifest.Manifest) {
 	k.Changed = k.Changed || n != len(k.Files)
 }
 
-// learn looks at all files of a folder that was written just now.
-func (k *Known) learn(parent *os.Root, base string, m *manifest.Manifest) {
+// learn looks at all files of a part of the folder that was written just now.
+func (k *Known) learn(parent *os.Root, base string, m *manifest.Manifest, part string) {
 	if k == nil || parent == nil {
 		return
 	}
-	k.Files, k.Changed = map[string]KnownFile{}, true
+	k.Changed = true
+	maps.DeleteFunc(k.Files, func(file string, _ KnownFile) bool {
+		dir, _ := manifest.Split(file)
+		return isIn(dir, part)
+	})
 	out, err := parent.OpenRoot(base)
 	if err != nil {
 		return
 	}
 	defer out.Close()
 	for dir, files := range m.Files {
+		if !isIn(dir, part) {
+			continue
+		}
 		d, err := openFolder(out, dir)
 		if err != nil {
 			continue

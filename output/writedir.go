@@ -79,6 +79,7 @@ type Dir struct {
 	stage     *os.Root        // made when the first file must be written
 	stageName string
 	mode      fs.FileMode // what the folder will have
+	changed   string      // the folder that Commit has exchanged
 	failed    error
 }
 
