@@ -103,6 +103,7 @@ func (s *steps) checkCatalogs() {
 		}
 	}
 	if len(s.catalogs) > 0 {
+		s.c.files.Doubt(s.dir) // whom the user trusts is no file of the layer
 		_, named := s.c.trusted.Search(s.catalogs)
 		for _, n := range named {
 			s.Warnings.Add(n.Warning())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
@@ -144,29 +145,41 @@ func (s Sources) CacheFolder() (string, error) {
 	return filepath.Abs(s.CacheDir) // git runs elsewhere
 }
 
+// OpenLasting opens the cache that CacheDir says. The caller closes it.
+func (s Sources) OpenLasting() (*cache.Cache, error) {
+	dir, err := s.CacheFolder()
+	if err == nil {
+		err = s.checkPlace(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := cache.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	c.Bound(cmp.Or(s.CacheMax, cache.DefaultMax))
+	if s.isOwn() {
+		c.Unused = s.unused
+	}
+	return c, nil
+}
+
+// isOwn reports whether nobody has asked for the cache. Then there may be no place for it, as in a container without a home.
+func (s Sources) isOwn() bool {
+	return s.CacheDir == "" && os.Getenv("KRMFLOW_CACHE_DIR") == "" && !s.Offline
+}
+
 // OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.
 func (s Sources) OpenCache() (*cache.Cache, error) {
 	if s.NoCache {
 		return cache.Temporary()
 	}
-	dir, err := s.CacheFolder()
+	c, err := s.OpenLasting()
 	if err == nil {
-		err = s.checkPlace(dir)
-	}
-	var c *cache.Cache
-	if err == nil {
-		c, err = cache.Open(dir)
-	}
-	// Where nobody has asked for one, there may be no place for it, as in a container without a home.
-	own := s.CacheDir == "" && os.Getenv("KRMFLOW_CACHE_DIR") == "" && !s.Offline
-	switch {
-	case err == nil:
-		c.Bound(cmp.Or(s.CacheMax, cache.DefaultMax))
-		if own {
-			c.Unused = s.unused
-		}
 		return c, nil
-	case own:
+	}
+	if s.isOwn() {
 		s.unused(err)
 		return cache.Temporary()
 	}
@@ -182,12 +195,13 @@ func (s Sources) unused(why error) {
 // checkPlace refuses a folder for the cache in a directory that is rendered.
 func (s Sources) checkPlace(dir string) error {
 	real := realPlace(dir)
+	var places filestat.Dirs
 	for _, root := range s.Rendered {
 		abs, err := filepath.Abs(root)
 		if err != nil || loaders.IsRemote(root) {
 			continue
 		}
-		if root, err := loaders.Real(abs); err == nil && diag.Within(real, root) {
+		if root := places.Real(abs); root != "" && diag.Within(real, root) {
 			return fmt.Errorf("the cache folder %q is inside of %q, which is rendered", dir, root)
 		}
 	}

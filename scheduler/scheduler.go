@@ -34,6 +34,8 @@ type Options struct {
 	Jobs int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
+	// Several makes errors name their roots, also if there is one in the graph: it is one of several that the user named.
+	Several bool
 	// Pure leaves out the functions and what needs them: nothing is fetched or started, and no executor is asked for.
 	Pure bool
 	// Begin is called before each node. The function of a generator may have begun already: see [Event.Duration].

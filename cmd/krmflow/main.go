@@ -72,6 +72,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		cmd.SetOut(out)
 		cmd.SetErr(human)
 		used, err := execute(ctx, cmd, args)
+		a.Exits.Run() // what outlives the command, but not the run
 		if lost := out.Err(); lost != nil {
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}

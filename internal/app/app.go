@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/reports"
+	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/loaders"
@@ -75,6 +78,10 @@ type App struct {
 	// Serves is true if the command ends when somebody else says so, and not soon after its context.
 	Serves atomic.Bool
 
+	wantsReuse func(dir string, r *reuse.Record) bool // see Reuse
+	wantsAll   func([]*reuse.Record) bool             // see ReuseAll
+	reusing    *reusing
+
 	warnings []planner.Warning // from before there was a log
 	settings *settings.Settings
 
@@ -128,18 +135,55 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Opts = render.Options{Dirs: dirs, Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	a.Opts.Dirs = a.startReuse(cmd.Context(), dirs, &a.Opts.Plan)
 	plan, err := render.Compile(cmd.Context(), a.Opts)
 	if err != nil {
 		return nil, err
 	}
+	a.reusing.addFailed(plan, dirs)
 	a.planned = plan
-	a.Log.Planned(plan)
+	a.logPlanned(plan, dirs)
 	a.WarnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.KeepGoing {
 		for _, d := range plan.Denied {
 			err = errors.Join(err, d.Err) // without its exit code: that of the mistake counts
 		}
+		return nil, err
+	}
+	return plan, nil
+}
+
+// logPlanned prints the warnings of a plan, and those of the roots that it leaves out.
+func (a *App) logPlanned(plan *planner.Plan, dirs []string) {
+	all := *plan
+	planned, ran := a.reusing.warned(dirs)
+	all.Warnings = slices.Concat(planned, slices.DeleteFunc(slices.Clone(plan.Warnings), func(w planner.Warning) bool {
+		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
+	}))
+	a.Log.Planned(&all)
+	if a.reusing != nil {
+		for _, dir := range a.reusing.used {
+			a.Log.Unchanged(dir)
+		}
+	}
+	for _, w := range ran {
+		a.Log.Warn(w)
+	}
+}
+
+// PlanAgain compiles the roots in dirs, too, which were left out because they are known, when it turns out that they must be made. What
+// they warn about was told.
+func (a *App) PlanAgain(ctx context.Context, dirs []string) (*planner.Plan, error) {
+	a.Opts.Dirs = slices.Concat(a.Opts.Dirs, dirs)
+	a.reusing.used = slices.DeleteFunc(a.reusing.used, func(dir string) bool { return slices.Contains(dirs, dir) })
+	plan, err := render.Compile(ctx, a.Opts)
+	if err != nil {
+		return nil, err
+	}
+	a.reusing.addFailed(plan, slices.Concat(a.Opts.Dirs, slices.Sorted(maps.Keys(a.reusing.failed))))
+	a.planned = plan
+	if err := errors.Join(plan.Err(), a.MayRun(plan)); err != nil && !a.KeepGoing {
 		return nil, err
 	}
 	return plan, nil

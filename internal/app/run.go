@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
@@ -45,7 +46,7 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 				event(e)
 			}
 		},
-		Warn: a.Log.WarnNode,
+		Warn: a.warnNode,
 		Root: func(r graph.Root, list *krm.List) error {
 			a.Used.Made.Add(int64(list.Size()))
 			return root(r, list)
@@ -62,6 +63,17 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 		},
 	}
 	return o, a.Exits.Add(pool.Close)
+}
+
+// warnNode passes on a warning of a step.
+func (a *App) warnNode(n *graph.Node, warning func() *diag.Error) {
+	if a.reusing != nil {
+		warning = sync.OnceValue(warning)
+		if a.reusing.warn(n, warning) {
+			return
+		}
+	}
+	a.Log.WarnNode(n, warning)
 }
 
 // MayRun returns an error if a plan may not run: because functions of it may not, unless the run keeps going without the roots that need

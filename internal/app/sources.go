@@ -132,6 +132,9 @@ func (a *App) Fetching() render.Sources {
 
 // warnCacheUnused says why the user's folder is not the cache of this run. It is about the machine, and nothing that --strict is for.
 func (a *App) warnCacheUnused(why error) {
+	if a.Name.Kustomize() {
+		return // who calls kustomize gets what it prints
+	}
 	a.cacheTold.Do(func() {
 		a.Log.Notice(planner.Warning{Msg: "the cache is not used: " + why.Error(), Hints: []string{"--cache-dir names another folder for it, --no-cache does without one"}, Code: diag.CacheFolder})
 	})

@@ -32,6 +32,7 @@ type Logger struct {
 	warnings int
 	hidden   int                // warnings that are not printed
 	told     map[diag.Code]bool // which were named
+	given    map[string]bool    // warnings of nodes
 	fetching map[string]bool    // references that there was a line about
 }
 
@@ -53,7 +54,7 @@ type Options struct {
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w io.Writer, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, fetching: map[string]bool{}}
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, given: map[string]bool{}, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel
@@ -138,13 +139,28 @@ func (l *Logger) Planned(plan *planner.Plan) {
 	l.hidden += plan.MoreWarnings
 }
 
-// WarnNode prints a warning of a running node at the place of its configuration.
+// WarnNode prints a warning of a running node at the place of its configuration, once: a layer may be in the graph in several variants.
 func (l *Logger) WarnNode(_ *graph.Node, warning func() *diag.Error) {
 	var w planner.Warning
 	if l.found != nil || l.hasRoom() {
 		w = planner.WarningOf(warning())
+		if l.repeats(w) {
+			return
+		}
 	}
 	l.Warn(w)
+}
+
+// repeats reports whether a running node has given a warning before.
+func (l *Logger) repeats(w planner.Warning) bool {
+	text := w.String()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.given[text] {
+		return true
+	}
+	l.given[text] = true
+	return false
 }
 
 // Warnings returns how many warnings there were, also those that are not printed.
@@ -187,6 +203,17 @@ func (l *Logger) Node(e scheduler.Event) {
 		}
 		ev.Str("node", e.Node.ID).Str("verb", e.Node.Op.Verb()).Int("resources", e.Resources).Dur("ms", e.Duration).Msg("node")
 	}
+}
+
+// Unchanged logs that a root was made by an earlier run, and has not changed.
+func (l *Logger) Unchanged(dir string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Str("root", diag.Redact(dir)).Msg("unchanged")
+		return
+	}
+	l.z.Info().Msgf("%s: unchanged", diag.OneLine(diag.Redact(dir)))
 }
 
 // Call prints what a function has said besides its list.
