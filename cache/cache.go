@@ -13,6 +13,7 @@
 package cache
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,8 +32,8 @@ import (
 
 // A Cache is one folder with content. It is safe for concurrent use.
 type Cache struct {
-	// Unused is told why a temporary folder takes the place of the cache's for the rest of the run, and may be nil: then what cannot be
-	// written to the folder is an error. It must be set before the cache is used.
+	// Unused is told why something cannot be written to the folder. It may be nil. If it is not, a temporary folder takes the place for the rest of
+	// the run where something must be written; else that is an error. It must be set before the cache is used.
 	Unused func(error)
 
 	dir   atomic.Pointer[string] // of this layout's version
@@ -187,28 +188,52 @@ func (c *Cache) Put(data []byte) (krm.Digest, error) {
 
 // A Writer takes the bytes of one blob.
 type Writer struct {
-	c    *Cache
-	file *os.File
-	hash hash.Hash
-	size int64
+	c     *Cache
+	file  *os.File // nil if small has everything
+	small []byte
+	hash  hash.Hash
+	size  int64
 }
+
+// maxSmall is how many bytes of a blob from [Cache.CreateLater] have no file before they are all there.
+const maxSmall = 64 << 10
 
 // Create starts a blob. It is part of the cache after [Writer.Commit]; Discard must be called in any case.
 func (c *Cache) Create() (*Writer, error) {
-	dir, err := c.temp()
+	w := c.CreateLater()
+	return w, w.create()
+}
+
+// CreateLater is [Cache.Create] for a blob that who looks for it can do without, such as a result. A small one costs little, and what fails does so later:
+// it is written when it is whole, under its final name.
+func (c *Cache) CreateLater() *Writer { return &Writer{c: c, hash: sha256.New()} }
+
+// create begins a file, with what was written before.
+func (w *Writer) create() error {
+	dir, err := w.c.temp()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, err := os.CreateTemp(dir, "blob-")
-	if err != nil {
-		return nil, err
+	if w.file, err = os.CreateTemp(dir, "blob-"); err != nil {
+		return err
 	}
-	return &Writer{c: c, file: f, hash: sha256.New()}, nil
+	_, err = w.file.Write(w.small)
+	w.small = nil
+	return err
 }
 
 // Write adds bytes.
-func (w *Writer) Write(p []byte) (int, error) {
-	n, err := w.file.Write(p)
+func (w *Writer) Write(p []byte) (n int, err error) {
+	if w.file == nil && len(w.small)+len(p) > maxSmall {
+		if err := w.create(); err != nil {
+			return 0, err
+		}
+	}
+	if n = len(p); w.file == nil {
+		w.small = append(w.small, p...)
+	} else {
+		n, err = w.file.Write(p)
+	}
 	w.hash.Write(p[:n])
 	w.size += int64(n)
 	return n, err
@@ -221,12 +246,20 @@ func (w *Writer) Size() int64 { return w.size }
 func (w *Writer) Digest() krm.Digest { return krm.Digest(w.hash.Sum(nil)) }
 
 // Reader returns what was written, from its start. It ends with the Writer.
-func (w *Writer) Reader() io.ReaderAt { return w.file }
+func (w *Writer) Reader() io.ReaderAt {
+	if w.file == nil {
+		return bytes.NewReader(w.small)
+	}
+	return w.file
+}
 
 // Commit gives the blob its name.
 func (w *Writer) Commit() (krm.Digest, error) {
 	d := w.Digest()
 	path := w.c.blob(d)
+	if w.file == nil {
+		return d, w.commitSmall(d, path)
+	}
 	if err := w.file.Close(); err != nil {
 		return d, err
 	}
@@ -235,10 +268,39 @@ func (w *Writer) Commit() (krm.Digest, error) {
 	return d, moveTo(w.file.Name(), path)
 }
 
+// commitSmall writes a blob, unless it is there: somebody who cannot do without it may be about to read it.
+func (w *Writer) commitSmall(d krm.Digest, path string) error {
+	if w.c.fixed {
+		return errFixed
+	}
+	if _, err := w.c.Get(d); err == nil {
+		return nil
+	}
+	return w.c.put(path, w.small)
+}
+
+// put writes a file that who looks for it can do without.
+func (c *Cache) put(path string, data []byte) error {
+	err := writeNew(path, data)
+	if err == nil {
+		c.use(path)
+		c.added.Add(onDisk(int64(len(data))))
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Unused != nil {
+		c.Unused(err)
+	}
+	return err
+}
+
 // Discard removes what was not committed.
 func (w *Writer) Discard() {
-	w.file.Close()
-	os.Remove(w.file.Name())
+	if w.file != nil {
+		w.file.Close()
+		os.Remove(w.file.Name())
+	}
 }
 
 // moveTo renames a file. The folder is made, also one that another process has just removed. What else stands in its way is none of the

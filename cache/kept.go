@@ -22,13 +22,7 @@ func (c *Cache) Keep(kind string, key krm.Digest, data []byte) error {
 	}
 	sum := keptSum(kind, key, data)
 	text := append(make([]byte, 0, len(keptHeader)+len(sum)+len(data)), keptHeader...)
-	path := c.kept(kind, key)
-	err := writeNew(path, append(append(text, sum[:]...), data...))
-	if err == nil {
-		c.use(path)
-		c.added.Add(onDisk(int64(cap(text))))
-	}
-	return err
+	return c.put(c.kept(kind, key), append(append(text, sum[:]...), data...))
 }
 
 // Kept returns what [Cache.Keep] has stored for a key among those of one kind. Something that is damaged, or was stored for another key,

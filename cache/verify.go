@@ -24,7 +24,7 @@ func (c *Cache) Verify(ctx context.Context, dryRun bool, damaged func(path strin
 		}
 		n++
 		why := c.check(f)
-		if why != nil && f.parts()[0] == "kept" && f.info.Mode().IsRegular() && time.Since(f.info.ModTime()) < time.Minute {
+		if why != nil && f.info.Mode().IsRegular() && time.Since(f.info.ModTime()) < time.Minute {
 			time.Sleep(100 * time.Millisecond) // it may not have been whole yet
 			why = c.check(f)
 		}

@@ -382,10 +382,7 @@ func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
 	if a.reusing == nil || hasSecrets(list) {
 		return list.WriteYAML(a.Stdout)
 	}
-	blob, err := a.reusing.cache.Create()
-	if err != nil {
-		return list.WriteYAML(a.Stdout)
-	}
+	blob := a.reusing.cache.CreateLater()
 	defer blob.Discard()
 	both := &teeing{to: a.Stdout, also: blob}
 	if err := list.WriteYAML(both); err != nil || both.failed {
