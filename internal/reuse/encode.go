@@ -163,6 +163,9 @@ func items[T any](d *decoder, one func() T) []T {
 		d.fail()
 		return nil
 	}
+	if n == 0 {
+		return nil
+	}
 	all := make([]T, 0, n)
 	for range n {
 		all = append(all, one())
