@@ -47,6 +47,7 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			if a.Reused(dir) != nil {
+				a.Log.Unchanged(dir)
 				if err := a.StrictError(); err != nil {
 					return err
 				}

@@ -114,6 +114,7 @@ var commands = []struct {
 	{"apply-render", renderCommand, true},
 	{"validate", validateCommand, true},
 	{"graph", graphCommand, true},
+	{"why", whyCommand, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},

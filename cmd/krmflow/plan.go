@@ -118,6 +118,9 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if known != nil {
+		for _, root := range roots {
+			c.Log.Unchanged(root.Dir)
+		}
 		_, err := c.Stdout.Write(known)
 		return errors.Join(err, c.StrictError())
 	}

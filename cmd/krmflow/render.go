@@ -152,6 +152,7 @@ func (c *applyRender) reuse(ctx context.Context, r *rendering, roots render.Root
 		case err != nil:
 			return nil, err
 		case ok:
+			c.Log.Unchanged(root.Dir)
 			delete(r.missing, diag.Redact(root.Dir))
 		default:
 			again = append(again, root.Dir)

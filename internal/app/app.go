@@ -162,11 +162,6 @@ func (a *App) logPlanned(plan *planner.Plan, dirs []string) {
 		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
 	}))
 	a.Log.Planned(&all)
-	if a.reusing != nil {
-		for _, dir := range a.reusing.used {
-			a.Log.Unchanged(dir)
-		}
-	}
 	for _, w := range ran {
 		a.Log.Warn(w)
 	}

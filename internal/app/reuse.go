@@ -282,7 +282,8 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 		record *reuse.Record
 	}
 	var all []saved
-	for _, dir := range pure(plan) {
+	called := Functions(plan)
+	for _, dir := range allOf(plan) {
 		seen, ok := plan.Observed(dir)
 		if !ok {
 			continue
@@ -298,6 +299,7 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 		}
 		before := record.Bytes()
 		record.Planned, record.Ran = plannedIn(seen, plan.Warnings), ran[dir]
+		record.Functions = called[dir]
 		if fails {
 			record.Unavailable = unavailable(f)
 		}
@@ -312,13 +314,37 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 	}
 }
 
-// pure returns the directories of the roots of a plan that call no function, and of those that could not be planned.
-func pure(plan *planner.Plan) (dirs []string) {
-	calls := plan.Graph.BehindFunctions()
-	for _, root := range plan.Graph.Roots {
-		if !calls[root.Node] {
-			dirs = append(dirs, root.Dir)
+// States returns what has become of roots since they were rendered last, as far as the cache knows.
+func (a *App) States(plan *planner.Plan, dirs []string) map[string]reuse.State {
+	states := map[string]reuse.State{}
+	if a.reusing == nil {
+		return states
+	}
+	called := Functions(plan)
+	for _, dir := range dirs {
+		if path := absolute(dir, a.Opts.Plan.Cwd); path != "" && !loaders.IsRemote(dir) {
+			states[diag.Redact(dir)] = a.reusing.records.State(path, called[diag.Redact(dir)])
 		}
+	}
+	return states
+}
+
+// Functions returns the functions that each root of a plan calls: the id of the step, and what runs.
+func Functions(plan *planner.Plan) map[string][]reuse.Setting {
+	called := map[string][]reuse.Setting{}
+	for call, n := range plan.Graph.Calls() {
+		what := call.Function.Name + " " + call.Function.Digest.String()
+		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+			called[root.Dir] = append(called[root.Dir], reuse.Setting{Name: n.ID, Value: what})
+		}
+	}
+	return called
+}
+
+// allOf returns the directories of the roots of a plan, and of those that could not be planned.
+func allOf(plan *planner.Plan) (dirs []string) {
+	for _, root := range plan.Graph.Roots {
+		dirs = append(dirs, root.Dir)
 	}
 	for _, f := range plan.Failed {
 		dirs = append(dirs, f.Dir)

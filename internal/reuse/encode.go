@@ -86,6 +86,7 @@ func (e *encoder) record(r *Record) {
 	list(e, r.trace.fetches, e.fetch)
 	e.digest(r.inputs)
 	e.bool(r.Rendered)
+	list(e, r.Functions, e.setting)
 	for _, warnings := range [][]planner.Warning{r.Planned, r.Ran, r.Unavailable} {
 		list(e, warnings, func(w planner.Warning) {
 			e.text(w.Pos.File)
@@ -162,6 +163,9 @@ func items[T any](d *decoder, one func() T) []T {
 		d.fail()
 		return nil
 	}
+	if n == 0 {
+		return nil
+	}
 	all := make([]T, 0, n)
 	for range n {
 		all = append(all, one())
@@ -171,7 +175,8 @@ func items[T any](d *decoder, one func() T) []T {
 
 func (d *decoder) record() *Record {
 	r := &Record{}
-	r.settings = items(d, func() Setting { return Setting{d.text(), d.text()} })
+	setting := func() Setting { return Setting{d.text(), d.text()} }
+	r.settings = items(d, setting)
 	r.trace.dirs = items(d, func() dir { return dir{d.text(), d.text()} })
 	r.trace.files = items(d, func() file {
 		f := file{dir: int(d.uint()), name: d.text(), kind: loaders.Kind(d.uint())}
@@ -188,6 +193,7 @@ func (d *decoder) record() *Record {
 		return fetch{d.text(), reference.Use(d.uint()), remote.Origin(d.uint()), d.text()}
 	})
 	r.inputs, r.Rendered = d.digest(), d.uint() == 1
+	r.Functions = items(d, setting)
 	warning := func() planner.Warning {
 		w := planner.Warning{Pos: diag.Pos{File: d.text(), Line: int(d.uint())}, Field: d.text(), Msg: d.text()}
 		w.Hints = items(d, d.text)

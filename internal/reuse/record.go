@@ -7,7 +7,7 @@
 //
 // A reference to something remote is opened again, as planning would, and must yield the same version.
 //
-// Only roots are remembered whose results follow from these alone: none that calls a function.
+// Only roots are reused whose results follow from these alone: none that calls a function.
 package reuse
 
 import (
@@ -31,6 +31,9 @@ type Record struct {
 
 	// Rendered is false if the root was only planned.
 	Rendered bool
+	// Functions are the functions that it calls, if there are some: such a record does not hold for a later run, it only tells what the last
+	// one was made from.
+	Functions []Setting
 	// Planned and Ran are the warnings that planning the root and rendering it gave.
 	Planned, Ran []planner.Warning
 	// Unavailable is not empty if the root could not be planned, because what it refers to could not be fetched: all that was wrong.
@@ -127,7 +130,7 @@ func (rs *Records) Find(dirs []string) []*Record {
 			all[i] = rs.of(real)
 		}
 		for _, r := range all[i] {
-			if slices.Equal(r.settings, rs.settings) && r.seen(rs.view) {
+			if len(r.Functions) == 0 && slices.Equal(r.settings, rs.settings) && r.seen(rs.view) {
 				found[i] = r
 				fetches = append(fetches, r.trace.fetches...)
 				break

@@ -91,11 +91,14 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, boo
 	return t, true
 }
 
-// A change is why something that was made once does not hold any more.
-type change struct {
-	path     string // of the file, or the name of the setting
-	setting  bool
-	old, new string // what was there and is, in words
+// A Change is why something that was made once does not hold any more.
+type Change struct {
+	// What is the absolute path of a file or directory, a reference to something remote, the name of a flag or of a function.
+	What string
+	// Setting tells that it is nothing of the tree.
+	Setting bool
+	// Old and New are what was there and is, in words: digests of files for instance.
+	Old, New string
 }
 
 // seen reports whether everything that was seen of the file system is as it was. A file that holds although it was written again gets what
@@ -123,10 +126,10 @@ func (t *trace) came(v *view) bool {
 }
 
 // changes returns all that has changed.
-func (t *trace) changes(v *view) (changes []change) {
+func (t *trace) changes(v *view) (changes []Change) {
 	for _, d := range t.dirs {
 		if now := v.dirs.Real(d.path); now != d.real {
-			changes = append(changes, change{path: d.path, old: dirWords(d.real), new: dirWords(now)})
+			changes = append(changes, Change{What: d.path, Old: dirWords(d.real), New: dirWords(now)})
 		}
 	}
 	for i := range t.files {
@@ -137,7 +140,7 @@ func (t *trace) changes(v *view) (changes []change) {
 	}
 	for _, f := range t.fetches {
 		if came := v.came(f); came != f.came {
-			changes = append(changes, change{path: diag.Redact(f.text), old: f.came, new: came})
+			changes = append(changes, Change{What: diag.Redact(f.text), Old: f.came, New: came})
 		}
 	}
 	return changes
@@ -170,24 +173,24 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 }
 
 // change says what of a file has changed.
-func (f *file) change(path string, v *view) change {
-	c := change{path: path, old: "there was none", new: "there is none"}
+func (f *file) change(path string, v *view) Change {
+	c := Change{What: path, Old: "none", New: "none"}
 	switch now := v.look(path); {
 	case now.mode.IsRegular():
-		c.new = now.sum(path).String()
+		c.New = now.sum(path).String()
 	case now.mode.IsDir():
-		c.new = "a directory"
+		c.New = "a directory"
 	case now.exists():
-		c.new = "no regular file"
+		c.New = "no regular file"
 	}
 	switch {
 	case f.kind == loaders.SawFile:
-		c.old = f.sum.String()
-		if c.new == c.old {
-			c.new, c.old = "a link to "+v.look(path).real, "a link to "+f.link
+		c.Old = f.sum.String()
+		if c.New == c.Old {
+			c.New, c.Old = "a link to "+v.look(path).real, "a link to "+f.link
 		}
 	case f.kind == loaders.SawNoDir:
-		c.old = "no directory"
+		c.Old = "no directory"
 	}
 	return c
 }
