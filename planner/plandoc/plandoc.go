@@ -283,7 +283,7 @@ func reasonDoc(r trust.Reason) string {
 func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
 	d := &functionDoc{
 		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Args, TrustedBy: dec.By,
-		Executor: dec.Executor, Isolation: dec.Isolation, ListVersion: call.Version, Cacheable: dec.Cacheable,
+		Executor: dec.Executor, Isolation: dec.Isolation, ListVersion: call.Version, Cacheable: dec.NotReused == "",
 		Reason: reasonDoc(dec.Worst),
 	}
 	if c := call.Chart; c != nil {
