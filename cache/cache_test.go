@@ -236,7 +236,7 @@ func TestKilledProcesses(t *testing.T) {
 		}
 	}
 	c.Close()
-	if left, _ := os.ReadDir(filepath.Join(c.dir, "tmp")); len(left) > 0 {
+	if left, _ := os.ReadDir(filepath.Join(c.folder(), "tmp")); len(left) > 0 {
 		t.Errorf("%d files of killed processes are left", len(left))
 	}
 }

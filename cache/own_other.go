@@ -19,3 +19,15 @@ func isAbandoned(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && time.Since(info.ModTime()) > 24*time.Hour
 }
+
+// openPlain opens a file that is there, unless it is a symbolic link.
+func openPlain(path string, flags int) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, flags, 0)
+}

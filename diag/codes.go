@@ -167,6 +167,8 @@ const (
 	FetchTimeout  Code = "KF0704"
 	NoCredentials Code = "KF0705"
 	NotVendored   Code = "KF0706"
+	CacheFolder   Code = "KF0707"
+	CacheDamaged  Code = "KF0708"
 
 	// Output.
 	OutputRefused   Code = "KF0901"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/help"
@@ -121,6 +122,7 @@ var commands = []struct {
 	{"executor", executorCommand, false},
 	{"view", viewCommand, false},
 	{"config", configCommand, false},
+	{"cache", caches.Command, false},
 	{"trust", catalogs.TrustCommand, false},
 	{"lint", catalogs.LintCommand, false},
 	{"catalog", catalogs.PublishCommand, false},

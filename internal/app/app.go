@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
@@ -76,6 +77,8 @@ type App struct {
 
 	warnings []planner.Warning // from before there was a log
 	settings *settings.Settings
+
+	cacheTold sync.Once // that the user's cache is not used
 }
 
 // A Tally is what came of a run of several roots. The zero Tally is that of a command which has none.

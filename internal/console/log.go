@@ -76,6 +76,13 @@ func (l *Logger) Warn(w planner.Warning) {
 	l.warn(w)
 }
 
+// Notice prints a warning that is not about what is rendered, so that it does not count.
+func (l *Logger) Notice(w planner.Warning) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.print(w)
+}
+
 // report passes something on to the report, if there is one.
 func (l *Logger) report(level reports.Level, e *diag.Error) {
 	if l.found != nil {
