@@ -42,17 +42,13 @@ type Answers interface {
 	Store(ctx context.Context, key krm.Digest, out function.Output)
 }
 
-// Key returns the key of a call that gets no list, so that it is known before anything runs. It reports false for all other calls, and for those
-// that are never reused.
-func (u Reuse) Key(op graph.Call) (key krm.Digest, ok bool) {
-	if !u.may(op, nil) || !needsNoList(op) {
-		return key, false
+// Has reports whether there is an answer to a call that gets no list, so that this is known before anything runs. It reports false twice for all
+// other calls, and for those that are never reused.
+func (u Reuse) Has(ctx context.Context, op graph.Call) (there, known bool) {
+	if u.Answers == nil || !u.may(op, nil) || !needsNoList(op) {
+		return false, false
 	}
-	c := newRequest(op, nil)
-	if op.Chart == nil && c.encode() != nil {
-		return key, false
-	}
-	return u.key(c, false), true
+	return u.has(ctx, newRequest(op, nil)), true
 }
 
 // may reports whether an answer may take the place of a call with the list in.
