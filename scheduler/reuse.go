@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 	"path"
 	"path/filepath"
@@ -79,7 +80,7 @@ func newRequest(op graph.Call, list *krm.List) *request {
 func seed(op graph.Call) krm.Digest {
 	w := newKeyWriter("krmflow ids 1")
 	w.program(op.Function)
-	w.bytes(op.Config.AppendBinary(nil))
+	w.bytes(yaml.AppendJSON(nil, op.Config)) // not its style, which functions do not see
 	w.text(op.Version, string(rune(op.Role)))
 	return w.sum()
 }
@@ -288,7 +289,7 @@ func compare(f function.Function, now, before *answer) error {
 	if bytes.Equal(a.List.AppendYAML(nil), b.List.AppendYAML(nil)) && reflect.DeepEqual(a.Results, b.Results) {
 		return nil
 	}
-	err := diag.Errorf(diag.Pos{}, "", "%s is not deterministic: it has answered two things to the same list and configuration", f.Name).With(diag.NotDeterministic)
+	err := function.Wrap(function.Failed, fmt.Errorf("%s is not deterministic: it has answered two things to the same list and configuration", f.Name)).With(diag.NotDeterministic)
 	if f.Runtime == function.RuntimeHelm {
 		return err.Hint("set what its templates make up by values")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/executors/probe"
 	"github.com/krmflow/krmflow/internal/answers"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/planner"
@@ -50,6 +51,30 @@ func (a *App) openKept() *cache.Cache {
 		return nil
 	}
 	return c
+}
+
+// isolation returns what isolates programs on this machine, as [probe.Isolation] does, which starts processes for that: so it is not found out
+// again as long as nothing has changed that decides about it. That is for the plan alone: before an executor runs a program, it tries itself.
+func (a *App) isolation() (isolation, missing string) {
+	machine, ok := probe.Machine()
+	if !ok || a.NoCache {
+		return probe.Isolation()
+	}
+	s := a.Fetching()
+	s.Rendered, s.CacheUnused = a.Opts.Dirs, nil // who needs the cache for more tells why it is not used
+	c, err := s.OpenCache()
+	if err != nil {
+		return probe.Isolation()
+	}
+	defer c.Close()
+	const kind = "isolation"
+	if known, ok := c.Kept(kind, machine); ok && len(known) > 0 {
+		return string(known), ""
+	}
+	if isolation, missing = probe.Isolation(); isolation != "" {
+		_ = c.Keep(kind, machine, []byte(isolation)) // it is found out again
+	}
+	return isolation, missing
 }
 
 // debugs reports whether KRMFLOW_DEBUG asks for something.
