@@ -61,8 +61,8 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 // taken, else it runs.
 func (r *run) answer(ctx context.Context, id graph.NodeID, op graph.Call, list *krm.List, wait func(func())) *answer {
 	n, c, began := r.g.Nodes[id], newRequest(op, list), time.Now()
-	var before *answer
-	if wait(func() { before = r.kept(ctx, n, c) }); before != nil && !r.o.Reuse.Verify {
+	before := r.kept(ctx, n, c, wait)
+	if before != nil && !r.o.Reuse.Verify {
 		r.settled[id].Store(true)
 		before.began = began
 		return before

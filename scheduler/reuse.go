@@ -62,7 +62,8 @@ type request struct {
 	op   graph.Call
 	in   *krm.List // nil for a generator
 	wire function.WireOptions
-	sent yaml.Chunks // what a function gets, once it is encoded; for a chart that is packed at the end
+	sent yaml.Chunks  // what the executor gets, once that is encoded
+	keys []krm.Digest // what answers may be kept for, see Reuse.find; the second one, if any, is for those with Secrets
 }
 
 func newRequest(op graph.Call, list *krm.List) *request {
@@ -232,12 +233,39 @@ func hasSecret(v yaml.Value) bool {
 	return slices.ContainsFunc(v.Fields(), func(f yaml.Field) bool { return hasSecret(f.Value) }) || slices.ContainsFunc(v.Items(), hasSecret)
 }
 
+// maxHeld is how many bytes of an encoded list are held while a call waits for its turn. A longer one is encoded twice.
+const maxHeld = 64 << 10
+
+// find makes the keys of a request, none if no answer may take its place.
+func (u Reuse) find(c *request) {
+	if u.Answers == nil || !u.may(c.op, c.in) || c.op.Chart == nil && c.encode() != nil {
+		return
+	}
+	if c.keys = append(c.keys, u.key(c, false)); u.Secrets {
+		c.keys = append(c.keys, u.key(c, true))
+	}
+	if c.sent.Len() > maxHeld {
+		c.sent = nil
+	}
+}
+
+// has reports whether there is an answer to a request.
+func (u Reuse) has(ctx context.Context, c *request) bool {
+	u.find(c)
+	return slices.ContainsFunc(c.keys, func(key krm.Digest) bool {
+		_, ok := u.Answers.Lookup(ctx, key)
+		return ok
+	})
+}
+
 // kept returns the answer of an earlier run to a request, nil if there is none that may take its place.
-func (r *run) kept(ctx context.Context, n *graph.Node, c *request) *answer {
-	u := r.o.Reuse
-	for i, key := range u.keys(c) {
-		if out, ok := u.Answers.Lookup(ctx, key); ok {
-			a := &answer{report: &CallReport{Node: n, Stderr: out.Stderr, Cached: true}}
+func (r *run) kept(ctx context.Context, n *graph.Node, c *request, wait func(func())) (a *answer) {
+	r.o.Reuse.find(c)
+	for i, key := range c.keys {
+		var out function.Output
+		var ok bool
+		if wait(func() { out, ok = r.o.Reuse.Answers.Lookup(ctx, key) }); ok {
+			a = &answer{report: &CallReport{Node: n, Stderr: out.Stderr, Cached: true}}
 			if a.read(c, out.List); mayKeep(a, i > 0) {
 				return a
 			}
@@ -246,34 +274,17 @@ func (r *run) kept(ctx context.Context, n *graph.Node, c *request) *answer {
 	return nil
 }
 
-// has reports whether there is an answer to a request.
-func (u Reuse) has(ctx context.Context, c *request) bool {
-	return slices.ContainsFunc(u.keys(c), func(key krm.Digest) bool {
-		_, ok := u.Answers.Lookup(ctx, key)
-		return ok
-	})
-}
-
-// keys returns the keys that a request may have an answer for. The second one, if any, is for answers with Secrets.
-func (u Reuse) keys(c *request) (keys []krm.Digest) {
-	if u.Answers == nil || !u.may(c.op, c.in) || c.op.Chart == nil && c.encode() != nil {
-		return nil
-	}
-	if keys = append(keys, u.key(c, false)); u.Secrets {
-		keys = append(keys, u.key(c, true))
-	}
-	return keys
-}
-
 // keep stores what a function has just answered to a request, if it may be reused (K04, K05).
 func (r *run) keep(ctx context.Context, c *request, a *answer, out function.Output) {
-	u := r.o.Reuse
-	if u.Answers == nil || !u.may(c.op, c.in) || a.err != nil {
+	if len(c.keys) == 0 || a.err != nil {
 		return
 	}
-	secret := listHasSecret(c.in) || hasSecret(c.op.Config) || listHasSecret(a.reply.List)
-	if mayKeep(a, secret) && (u.Secrets || !secret) {
-		u.Answers.Store(ctx, u.key(c, secret), out)
+	which := 0
+	if listHasSecret(c.in) || hasSecret(c.op.Config) || listHasSecret(a.reply.List) {
+		which = 1
+	}
+	if which < len(c.keys) && mayKeep(a, which > 0) {
+		r.o.Reuse.Answers.Store(ctx, c.keys[which], out)
 	}
 }
 
