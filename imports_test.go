@@ -85,7 +85,8 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler"),
+	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler", "internal/answers"),
+	"internal/answers":              plus(values, "cache", "krm/function"),
 	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
 	"internal/catalogs":             plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
 	"internal/console":              plus(values, "graph", "internal/options", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),

@@ -160,6 +160,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	e.decision = &dec
 	e.call = &graph.Call{
 		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion, Origin: e.origin,
+		Reusable: dec.NotReused == "",
 	}
 }
 

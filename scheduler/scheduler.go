@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
@@ -24,7 +25,9 @@ type Event struct {
 	Resources int
 	// Duration is how long the node took. That of a generator which began before its list was there counts from then.
 	Duration time.Duration
-	Err      error
+	// Cached is true for a call whose answer is that of an earlier run.
+	Cached bool
+	Err    error
 }
 
 // Options say how a graph is run. The functions are called from several goroutines at the same time; nil ones are not
@@ -48,6 +51,8 @@ type Options struct {
 	Executor func(function.Runtime) (Executor, error)
 	// Call is called with what each function reported.
 	Call func(CallReport)
+	// Reuse says which answers of earlier runs take the place of calls.
+	Reuse Reuse
 	// AllowErrorResults lets a function that ends well report errors.
 	AllowErrorResults bool
 	// Root is called with each root's final list as soon as it is known. Its error counts as the root's.
@@ -71,6 +76,8 @@ type CallReport struct {
 	Removed []krm.ID
 	// Stderr is the end of what it wrote there, raw.
 	Stderr []byte
+	// Cached is true if all this is from an earlier run, whose answer has taken the place of the call.
+	Cached bool
 	// Failed is true if the call ends with an error, for which Stderr may be the reason.
 	Failed bool
 }
@@ -116,14 +123,15 @@ type RootError struct {
 func (e *RootError) Error() string { return e.Err.Error() }
 func (e *RootError) Unwrap() error { return e.Err }
 
-// Run runs g. After a failure it ends the functions that run, unless it keeps going. It prepares every function before the first one
-// runs: if that fails nothing runs, or with KeepGoing the roots that need no such function. It returns the failures in the order of the
-// graph, each a [NodeError], a [RootError] or the reason why ctx ended.
+// Run runs g. After a failure it ends the functions that run, unless it keeps going. It prepares every function that may have to run before
+// the first one runs: if that fails no function runs, or with KeepGoing those of the roots that need none that failed. If no answer can be
+// reused that is before everything else, and nothing runs. It returns the failures in the order of the graph, each a [NodeError], a [RootError]
+// or the reason why ctx ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	r := newRun(g, o)
 	var failed []error
-	if !o.Pure {
-		failed = r.prepare(ctx)
+	if !o.Pure && !r.mayReuse() {
+		failed = r.prepare(ctx).errs
 	}
 	if len(failed) > 0 {
 		able := g.Only(r.needsNone(failed))
@@ -134,16 +142,20 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 		r = newRun(able, o)
 	}
 	w := newWalk(ctx, r.g, o.Jobs, o.KeepGoing, r.visit)
+	if r.mayReuse() {
+		r.onFirst = sync.OnceValue(func() *preparation { return r.prepareFirst(w.visits) })
+	}
 	r.early = r.callEarly(w.visits)
 	w.work()
 	errs := w.end()
 	r.early.wait()
+	failed = append(failed, r.groupByCause(r.unprepared)...)
 	return append(failed, r.groupByCause(errs)...)
 }
 
 func newRun(g *graph.Graph, o Options) *run {
 	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
-		shared: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
+		shared: make([]bool, len(g.Nodes)), settled: make([]atomic.Bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
 	if o.Pure {
 		r.out = g.BehindFunctions()
 	}
@@ -170,6 +182,10 @@ type run struct {
 	calls chan struct{} // holds an item for each function that runs
 	early *early
 
+	settled    []atomic.Bool       // calls whose answer is there without their function
+	onFirst    func() *preparation // prepares when the first function must run, nil if that is done
+	unprepared []error             // of onFirst
+
 	mu     sync.Mutex
 	lists  []*krm.List // results that somebody still needs
 	users  []int       // nodes that have not ended their use of a result
@@ -187,7 +203,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		return errStopped // and so is what needs it
 	}
 	if _, ok := n.Op.(graph.Fetch); ok {
-		return nil // it was done before the first node
+		return nil // it was done before the first function, if one that needs it had to run
 	}
 	start := time.Now()
 	defer r.release(n)
@@ -195,14 +211,16 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		r.o.Begin(n)
 	}
 	var list *krm.List
+	cached := false
 	if op, ok := n.Op.(graph.Call); ok {
-		var began time.Time
-		if list, began, err = r.call(ctx, id, op, r.take(n), wait); err == nil {
+		var a *answer
+		if list, a, err = r.call(ctx, id, op, r.take(n), wait); err == nil {
 			err = list.CheckSize()
 		}
-		if began.Before(start) {
-			start = began
+		if a.began.Before(start) {
+			start = a.began
 		}
+		cached = a.report != nil && a.report.Cached
 	} else {
 		list, err = eval.Run(n.Op, r.take(n), func(code diag.Code, format string, args ...any) {
 			if r.o.Warn != nil {
@@ -214,7 +232,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		err = &NodeError{Node: n, Err: err}
 	}
 	if r.o.Event != nil {
-		e := Event{Node: n, Duration: time.Since(start), Err: err}
+		e := Event{Node: n, Duration: time.Since(start), Cached: cached, Err: err}
 		if list != nil {
 			e.Resources = list.Len()
 		}

@@ -146,7 +146,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	case c.output == "dot":
 		return errors.Join(c.write(func(w io.Writer) error { return drawDOT(plan, w) }), err)
 	case c.detail == "steps":
-		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan) }), err)
+		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan, made) }), err)
 	}
 	return c.writeText(plan, made, err)
 }
@@ -195,7 +195,9 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 		}
 	}
 	before, more := len(plan.Warnings), plan.MoreWarnings
-	made, mistakes, err = preview.Run(ctx, plan, o)
+	if made, mistakes, err = preview.Run(ctx, plan, o); made != nil {
+		made.Answers = c.KnownAnswers(ctx, plan)
+	}
 	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
 	return made, mistakes, err
 }

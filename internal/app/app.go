@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/answers"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
@@ -48,6 +49,8 @@ type App struct {
 	Opts render.Options
 	// Seen is what was fetched for the plan.
 	Seen locking.Seen
+	// Shared is a cache for answers of functions that is shared with others, nil if there is none.
+	Shared answers.Shared
 	// Fetch fetches for a plan, nil for one of its own.
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.

@@ -35,6 +35,8 @@ type Flags struct {
 
 	reports []string // values of --report
 
+	cacheSecrets bool
+
 	enableHelm bool
 	// Helm says how charts are rendered.
 	Helm helm.Options
@@ -62,6 +64,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them (default: as many as there are cores)")
 	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
 
+	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "keep in the cache also what has Secrets: answers of functions that get or make one")
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
 	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
 	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
@@ -96,7 +99,7 @@ func (f *Flags) Validate() error {
 // PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
 	functions.Policy.Helm, functions.Helm = a.enableHelm, a.Helm
-	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.Runtime)
+	functions.Isolation, functions.Image = a.isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}
 	a.Used.Watch(a.Stop)

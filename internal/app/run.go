@@ -35,7 +35,9 @@ func (a *App) RunOne(ctx context.Context, plan *planner.Plan) (result *krm.List,
 func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (o render.Options, end func()) {
 	o = a.Opts
 	pool := executors.NewPool(ctx, a.Program)
+	reuse, endReuse := a.answers(ctx)
 	o.Run = scheduler.Options{
+		Reuse:     reuse,
 		Jobs:      a.Jobs,
 		KeepGoing: a.KeepGoing,
 		Begin:     a.Steps.Begin,
@@ -62,7 +64,8 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 			return pool.Get(runtime)
 		},
 	}
-	return o, a.Exits.Add(pool.Close)
+	closePool := a.Exits.Add(pool.Close)
+	return o, func() { closePool(); endReuse() }
 }
 
 // warnNode passes on a warning of a step.

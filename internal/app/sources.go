@@ -51,7 +51,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command) {
 	fs.Int64Var(&f.MaxFetch, "max-fetch-bytes", 64<<20, "bytes of a file or an archive that is fetched")
 	fs.BoolVar(&f.allowHTTP, "allow-http", false, "fetch over http what is not named by a digest or a commit, too")
 	f.RegisterCache(cmd)
-	fs.BoolVar(&f.NoCache, "no-cache", false, "keep nothing of what is fetched, and use nothing that was kept")
+	fs.BoolVar(&f.NoCache, "no-cache", false, "keep nothing of what is fetched, and no answers of functions, and use nothing that was kept")
 }
 
 // RegisterCache adds those of the flags to a command that say which cache is used.

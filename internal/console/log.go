@@ -222,6 +222,9 @@ func (l *Logger) Call(r scheduler.CallReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := r.Node.ID
+	if r.Cached {
+		l.cached(r.Node)
+	}
 	if l.json {
 		for _, x := range r.Results {
 			l.z.Info().Str("node", name).Interface("result", x).Msg("result")
@@ -255,6 +258,15 @@ func (l *Logger) Call(r scheduler.CallReport) {
 	for line := range strings.Lines(string(r.Stderr)) {
 		fmt.Fprintf(l.w, "%s: %s\n", name, strings.TrimSuffix(line, "\n"))
 	}
+}
+
+// cached logs that a function did not run, because its answer is that of an earlier run.
+func (l *Logger) cached(n *graph.Node) {
+	if l.json {
+		l.z.Debug().Str("node", n.ID).Msg("cached")
+		return
+	}
+	l.z.Debug().Msgf("%s %s: cached", n.Op.Verb(), diag.OneLine(n.ID))
 }
 
 // reportCall passes the results of a function on to the report, at the place of its configuration: the paths that functions name are those
