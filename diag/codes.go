@@ -166,6 +166,7 @@ const (
 	FetchTimeout  Code = "KF0704"
 	NoCredentials Code = "KF0705"
 	NotVendored   Code = "KF0706"
+	SharedCache   Code = "KF0707"
 
 	// Output.
 	OutputRefused   Code = "KF0901"
