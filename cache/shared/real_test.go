@@ -28,6 +28,7 @@ import (
 type real struct {
 	grpc, http string // host and port
 	log        *lockedBuffer
+	kill       func() // and wait until it is gone
 }
 
 // startServer starts bazel-remote with an empty folder, and ends it with the test.
@@ -52,10 +53,11 @@ func startServer(t *testing.T, args ...string) real {
 			cmd.Wait()
 			close(ended)
 		}()
-		t.Cleanup(func() {
+		s.kill = func() {
 			cmd.Process.Kill()
 			<-ended
-		})
+		}
+		t.Cleanup(s.kill)
 		if listens(ended, s.grpc) && listens(ended, s.http) {
 			return s
 		}
@@ -258,14 +260,12 @@ func helper(t *testing.T, prints string) string {
 func TestBazelRemoteDies(t *testing.T) {
 	for _, scheme := range []string{"grpc", "http"} {
 		t.Run(scheme, func(t *testing.T) {
-			c := new(Client)
-			t.Run("while it lives", func(t *testing.T) {
-				s := startServer(t)
-				c = open(t, Options{Address: scheme + "://" + map[string]string{"grpc": s.grpc, "http": s.http}[scheme]})
-				if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err != nil {
-					t.Fatal(err)
-				}
-			})
+			s := startServer(t)
+			c := open(t, Options{Address: scheme + "://" + map[string]string{"grpc": s.grpc, "http": s.http}[scheme]})
+			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			s.kill()
 			if _, err := c.Get(t.Context(), krm.Digest{1}); err == nil {
 				t.Error("something comes from a server that is gone")
 			}
@@ -309,4 +309,3 @@ func makeCertificates(t *testing.T, dir string) {
 		write(name+".key", "PRIVATE KEY", keyDER)
 	}
 }
-

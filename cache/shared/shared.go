@@ -278,10 +278,8 @@ const (
 	lost
 )
 
-// A failure is what a server did wrong.
+// A failure is what a server did wrong. What it is made of is text: a credential helper that does not exist is no [fs.ErrNotExist].
 type failure struct {
 	kind kind
 	error
 }
-
-func (f *failure) Unwrap() error { return f.error }

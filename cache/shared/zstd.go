@@ -1,7 +1,9 @@
 package shared
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -42,12 +44,12 @@ func (b blob) readCompressed(r io.Reader) ([]byte, error) {
 	return b.read(notZstd{d})
 }
 
-// notZstd makes what the decoder finds wrong a failure of the server. What the connection says is one already.
+// notZstd makes what the decoder finds wrong a failure of the server. What the connection says stays.
 type notZstd struct{ d *zstd.Decoder }
 
 func (r notZstd) Read(p []byte) (int, error) {
 	n, err := r.d.Read(p)
-	if err == nil || err == io.EOF || isFailure(err) {
+	if err == nil || err == io.EOF || isFailure(err) || errors.Is(err, fs.ErrNotExist) {
 		return n, err
 	}
 	return n, wrongf("it sends what is not compressed with zstd: %w", err)
