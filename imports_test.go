@@ -52,6 +52,7 @@ var imports = map[string][]string{
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
+	"cache/shared":               {"diag", "krm"},
 	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/address", "loaders/remote/credentials", "reference"),
 	"loaders/remote/address":     {},
 	"loaders/remote/credentials": {},
@@ -84,7 +85,7 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler"),
+	"internal/app":                  plus(values, "cache", "cache/shared", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler"),
 	"internal/catalogs":             plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
 	"internal/console":              plus(values, "graph", "internal/options", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},

@@ -22,7 +22,8 @@ const (
 	rate = 4 << 20
 	// patience is how long each call may take before the rest counts as delay.
 	patience = 500 * time.Millisecond
-	// maxFaults is how many answers may be wrong before the server is not asked any more.
+	// maxFaults is how many answers may be wrong before the server is not asked any more, and how often it may fail to store something
+	// before nothing is sent any more.
 	maxFaults = 3
 )
 
@@ -59,7 +60,8 @@ type Client struct {
 	off      bool // nothing is asked any more
 	readOnly bool // nothing is sent any more
 	why      error
-	faults   int
+	faults   int // of answers
+	refusals int // of what is sent
 	delay    time.Duration
 	server   server
 	dial     func() (server, error)
@@ -240,7 +242,10 @@ func (c *Client) judge(ctx context.Context, err error, took time.Duration, put b
 	switch {
 	case c.off || put && c.readOnly: // somebody else has said so
 		return absentUnless(put)
-	case f.kind == refused && put:
+	case f.kind == wrong && put && c.refusals+1 < maxFaults:
+		c.refusals++
+		return c.errorf("it has not stored an answer: %s", text)
+	case f.kind != lost && put: // it can still be read
 		c.readOnly = true
 		return c.errorf("nothing can be stored there: %s", text).Hint("this run stores nothing more; --remote-cache-mode read does not try")
 	case f.kind == wrong && c.faults+1 < maxFaults:

@@ -284,7 +284,8 @@ func TestNobodyThere(t *testing.T) {
 
 // What a server answers with instead of what it should.
 func TestAnswers(t *testing.T) {
-	const once, always, off = "once", "always", "off" // what is told: the first time, each time up to maxFaults, the first time with an end of everything
+	// What is told: the first time, each time up to maxFaults, and the first time with an end of everything.
+	const once, always, off = "once", "always", "off"
 	cases := []struct {
 		name   string
 		way    way
@@ -342,7 +343,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("told %d times, want %d", told, want)
 			}
 			got, err := c.Get(t.Context(), key)
-			if works := x.want == once; works != (err == nil) || works && !bytes.Equal(got, content) {
+			if works := x.put; works != (err == nil) || works && !bytes.Equal(got, content) {
 				t.Errorf("afterwards: %d bytes, %v", len(got), err)
 			}
 		})
