@@ -288,7 +288,7 @@ func (s *store) serveHTTP(t *testing.T) string {
 type httpAnswer struct {
 	code   int
 	header map[string]string
-	body   io.Reader
+	body   func() io.Reader // nil for none
 }
 
 func (httpAnswer) Error() string { return "answered" }
@@ -306,7 +306,7 @@ func answerError(w http.ResponseWriter, err error) {
 		w.WriteHeader(a.code)
 	}
 	if a.body != nil {
-		io.Copy(w, a.body)
+		io.Copy(w, a.body())
 	}
 	if a.code == 0 {
 		panic(http.ErrAbortHandler)

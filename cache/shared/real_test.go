@@ -94,7 +94,7 @@ func freePort(t *testing.T) string {
 
 // samples are contents of all the ways that a blob can take: empty, in the result, in a batch, in a stream, compressed or not.
 func samples() map[string][]byte {
-	noise := make([]byte, 6<<20)
+	noise := make([]byte, 5<<20)
 	rand.Read(noise)
 	return map[string][]byte{
 		"empty":  {},
@@ -102,7 +102,7 @@ func samples() map[string][]byte {
 		"text":   bytes.Repeat([]byte("kind: ConfigMap\nmetadata: {name: a}\n"), 10_000),
 		"noise":  noise[:300_000],
 		"large":  noise,
-		"larger": bytes.Repeat(append(noise[:1000:1000], "kind: ConfigMap\n"...), 20_000),
+		"larger": bytes.Repeat(append(noise[:1000:1000], "kind: ConfigMap\n"...), 10_000), // more than a window of zstd
 	}
 }
 
@@ -117,12 +117,14 @@ func open(t *testing.T, o Options) *Client {
 	return c
 }
 
-// exchange puts contents into a shared cache and gets them with another client.
-func exchange(t *testing.T, write, read Options) {
+// exchange puts contents into a shared cache and gets them with another client: a small one, and those that are named.
+func exchange(t *testing.T, write, read Options, names ...string) {
 	t.Helper()
 	write.Timeout, read.Timeout = time.Minute, time.Minute // a busy machine
 	writer, reader := open(t, write), open(t, read)
-	for name, data := range samples() {
+	all := samples()
+	for _, name := range append(names, "small") {
+		data := all[name]
 		key := krm.DigestOf([]byte(t.Name() + name))
 		if _, err := reader.Get(t.Context(), key); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: before it is put: %v", name, err)
@@ -144,7 +146,7 @@ func TestBazelRemote(t *testing.T) {
 			addresses := []string{"grpc://" + s.grpc, "grpc://" + s.grpc + "/team/a", "http://" + s.http, "http://" + s.http + "/team/"}
 			for i, from := range addresses {
 				to := addresses[(i+1)%len(addresses)] // the other protocol has the same entries: instances are not kept apart by default
-				t.Run(from[:4]+"/"+to[:4], func(t *testing.T) { exchange(t, Options{Address: from}, Options{Address: to, ReadOnly: true}) })
+				t.Run(from[:4]+"/"+to[:4], func(t *testing.T) { exchange(t, Options{Address: from}, Options{Address: to, ReadOnly: true}, "empty", "text", "noise", "large", "larger") })
 			}
 		})
 	}
