@@ -146,7 +146,9 @@ func TestBazelRemote(t *testing.T) {
 			addresses := []string{"grpc://" + s.grpc, "grpc://" + s.grpc + "/team/a", "http://" + s.http, "http://" + s.http + "/team/"}
 			for i, from := range addresses {
 				to := addresses[(i+1)%len(addresses)] // the other protocol has the same entries: instances are not kept apart by default
-				t.Run(from[:4]+"/"+to[:4], func(t *testing.T) { exchange(t, Options{Address: from}, Options{Address: to, ReadOnly: true}, "empty", "text", "noise", "large", "larger") })
+				t.Run(from[:4]+"/"+to[:4], func(t *testing.T) {
+					exchange(t, Options{Address: from}, Options{Address: to, ReadOnly: true}, "empty", "text", "noise", "large", "larger")
+				})
 			}
 		})
 	}
