@@ -169,6 +169,7 @@ const (
 	NotVendored   Code = "KF0706"
 	CacheFolder   Code = "KF0707"
 	CacheDamaged  Code = "KF0708"
+	SharedCache   Code = "KF0709"
 
 	// Output.
 	OutputRefused   Code = "KF0901"

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -29,6 +30,7 @@ type Flags struct {
 	Quiet    bool
 	maxInput int64
 	SourceFlags
+	RemoteCacheFlags
 	logLevel string
 	// LogFormat is text or json.
 	LogFormat string
@@ -58,6 +60,7 @@ func (f *Flags) RegisterReading(cmd *cobra.Command) {
 // Register adds the flags to a command.
 func (f *Flags) Register(cmd *cobra.Command) {
 	f.RegisterReading(cmd)
+	f.RemoteCacheFlags.Register(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
@@ -93,7 +96,7 @@ func (f *Flags) Validate() error {
 	if f.Jobs < 1 {
 		return options.UsageError(fmt.Errorf("--jobs must be at least 1"))
 	}
-	return f.SourceFlags.Validate()
+	return cmp.Or(f.SourceFlags.Validate(), f.RemoteCacheFlags.Validate())
 }
 
 // PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
