@@ -107,7 +107,8 @@ func (r *run) prepareOne(ctx context.Context, n *graph.Node, f function.Function
 		err = ex.Prepare(ctx, f)
 	}
 	if fetch && r.o.Event != nil {
-		e := Event{Node: n, Duration: time.Since(start)}
+		e := Event{Node: n, Start: start, End: time.Now()}
+		e.Duration = e.End.Sub(start)
 		if err != nil {
 			e.Err = &NodeError{Node: n, Err: err}
 		}
@@ -129,11 +130,12 @@ type answer struct {
 	report *CallReport // nil if the function was not called
 	err    error
 	began  time.Time
+	ended  time.Time
 }
 
-// call runs the function of a node, unless that was done early, and returns the list after it and when the function began. Only what the
+// call runs the function of a node, unless that was done early, and returns the list after it and what it has answered. Only what the
 // node does itself takes a slot of the walk: wait gives that back meanwhile.
-func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, time.Time, error) {
+func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, *answer, error) {
 	list := eval.Take(inputs)
 	var a *answer
 	if get := r.early.take(id); get != nil {
@@ -145,18 +147,19 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 		r.o.Call(*a.report)
 	}
 	if a.err != nil {
-		return nil, a.began, a.err
+		return nil, a, a.err
 	}
 	if !r.o.AllowErrorResults && slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
-		return nil, a.began, &ResultsError{op.Function.Name}
+		return nil, a, &ResultsError{op.Function.Name}
 	}
 	list, err := apply(op, list, a.reply)
-	return list, a.began, err
+	return list, a, err
 }
 
 // answer runs a function with list, which a generator does not get.
 func (r *run) answer(ctx context.Context, n *graph.Node, op graph.Call, list *krm.List, wait func(func())) *answer {
 	a := &answer{began: time.Now()}
+	defer func() { a.ended = time.Now() }()
 	var ex Executor
 	if ex, a.err = r.executor(op.Function.Runtime); a.err != nil {
 		return a

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/probe"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -28,6 +29,8 @@ type Flags struct {
 	// Quiet leaves out progress and warnings.
 	Quiet    bool
 	maxInput int64
+	// memory is how many bytes the run may take, 0 for no limit of the user.
+	memory options.Bytes
 	SourceFlags
 	logLevel string
 	// LogFormat is text or json.
@@ -61,6 +64,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
 	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them (default: as many as there are cores)")
 	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
+	fs.Var(&f.memory, "memory-limit", "memory that the run may take, 512MiB for instance; the nearer it comes, the fewer nodes run at the same time (functions have --fn-memory)")
 
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
 	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
@@ -90,8 +94,14 @@ func (f *Flags) Validate() error {
 	if f.Jobs < 1 {
 		return options.UsageError(fmt.Errorf("--jobs must be at least 1"))
 	}
+	if f.memory != 0 && f.memory < leastMemory {
+		return options.UsageError(fmt.Errorf("--memory-limit must be at least %s", diag.Size(leastMemory)))
+	}
 	return f.SourceFlags.Validate()
 }
+
+// leastMemory is what a run takes that does nothing, and some more.
+const leastMemory = 16 << 20
 
 // PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
@@ -99,12 +109,21 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}
+	a.Used.Limit = int64(a.memory)
+	progress := a.Steps.Plan
+	if a.Recorder != nil {
+		a.Used.Seen = a.Recorder.Memory
+		progress = func(at graph.Origin) {
+			a.Steps.Plan(at)
+			a.Recorder.Plan(at)
+		}
+	}
 	a.Used.Watch(a.Stop)
 	return planner.Options{
 		Cwd:            cwd,
 		Jobs:           a.Jobs,
 		Input:          a.Used.Input,
-		Progress:       a.Steps.Plan,
+		Progress:       progress,
 		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
 		Free:           a.freeRoots(cmd),
 		Reorder:        a.reorder,

@@ -3,11 +3,13 @@ package app
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
@@ -32,15 +34,18 @@ func (a *App) RunOne(ctx context.Context, plan *planner.Plan) (result *krm.List,
 // RunOptions returns how a plan is run. The log gets what happens; event, unless it is nil, is called after each node, and root with
 // each root's list. The caller calls end when the run has ended.
 func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (o render.Options, end func()) {
+	a.Recorder.Stage(profile.Running)
 	o = a.Opts
 	pool := executors.NewPool(ctx, a.Program)
 	o.Run = scheduler.Options{
 		Jobs:      a.Jobs,
+		Limit:     a.Used.Jobs(a.Jobs),
 		KeepGoing: a.KeepGoing,
 		Begin:     a.Steps.Begin,
 		Event: func(e scheduler.Event) {
 			a.Steps.End(e.Node)
 			a.Log.Node(e)
+			a.Recorder.Event(e)
 			if event != nil {
 				event(e)
 			}
@@ -48,6 +53,8 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 		Warn: a.Log.WarnNode,
 		Root: func(r graph.Root, list *krm.List) error {
 			a.Used.Made.Add(int64(list.Size()))
+			start := time.Now()
+			defer func() { a.Recorder.Root(r, list, start) }()
 			return root(r, list)
 		},
 		Call: a.Log.Call,
