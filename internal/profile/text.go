@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -38,7 +39,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	sums(out, "functions", a.Functions)
 	m := p.Memory
 	out.line("\nmemory: peak %s, in use %s, allocated %s, %s", MB(m.Peak), MB(int64(m.Live)), MB(int64(m.Allocated)), diag.Count(int(m.Collections), "collection"))
-	if m.Least < p.Jobs {
+	if p.MemoryLimit > 0 && m.Least < p.Jobs {
 		out.line("near --memory-limit=%s: only %s at a time", MB(p.MemoryLimit), diag.Count(m.Least, "step"))
 	}
 	r.versus(out)
@@ -129,20 +130,33 @@ func (r *Report) versus(out *text) {
 // around returns half of how far figures are apart.
 func around(s Spread) string { return Brief(time.Duration(s.Max-s.Min) / 2) }
 
+// Chain returns the steps of the critical path that are worth to be shown, in order, so many at most, and how many others there are. Those
+// that take less than a hundredth of it are not.
+func (r *Report) Chain(most int) (shown []int, rest int) {
+	p, a := r.Profile, r.Analysis
+	took := func(i int) time.Duration { return p.Steps[a.Critical[i]].Took() }
+	long := order(len(a.Critical), took)
+	long = long[:min(len(long), most)]
+	for len(long) > 0 && took(long[len(long)-1]) < a.Length/100 {
+		long = long[:len(long)-1]
+	}
+	slices.Sort(long)
+	for _, i := range long {
+		shown = append(shown, a.Critical[i])
+	}
+	return shown, len(a.Critical) - len(shown)
+}
+
 // chain writes the critical path.
 func (r *Report) chain(out *text) {
-	p, a := r.Profile, r.Analysis
 	var rows [][]string
-	left := a.Critical
-	for i, k := range left {
-		if len(left) > 2*shown && i >= shown && i < len(left)-shown { // its ends say most
-			if i == shown {
-				rows = append(rows, []string{"", "", "", fmt.Sprintf("… %d more …", len(left)-2*shown)})
-			}
-			continue
-		}
-		s := &p.Steps[k]
+	steps, rest := r.Chain(2 * shown)
+	for _, i := range steps {
+		s := &r.Profile.Steps[i]
 		rows = append(rows, []string{Brief(s.Took()), Brief(s.Waited), diag.Count(s.Resources, "resource"), s.Verb + " " + s.ID})
+	}
+	if rest > 0 {
+		rows = append(rows, []string{"", "", "", "and " + diag.Count(rest, "shorter step")})
 	}
 	out.table("took\twaited\tmade\t  longest chain", rows)
 }
