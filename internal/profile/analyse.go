@@ -174,31 +174,34 @@ func (a *Analysis) gains(p *Profile) {
 	a.Gains = a.Gains[:min(len(a.Gains), most)]
 }
 
-// sums adds up the steps of each layer, file and function.
+// sums adds up the steps of each layer, file and function. A layer is planned when its own file is.
 func (a *Analysis) sums(p *Profile) {
-	a.Layers = a.sum(p, func(s *Step) string { return s.Layer }, nil)
-	a.Functions = a.sum(p, func(s *Step) string { return s.Function }, nil)
-	files := map[string]*Sum{}
+	files, layers := map[string]Sum{}, map[string]Sum{}
 	for _, f := range p.Files {
-		files[f.Name] = &Sum{Name: f.Name, Bytes: f.Bytes}
+		files[f.Name] = Sum{Bytes: f.Bytes}
 	}
 	for _, f := range p.Planned {
 		s := files[f.File]
-		if s == nil {
-			s = &Sum{Name: f.File}
-			files[f.File] = s
-		}
 		s.Planned += f.Wall
+		files[f.File] = s
 	}
 	delete(files, "")
+	for i := range p.Steps {
+		layer := p.Steps[i].Layer
+		layers[layer] = Sum{Planned: files[layer].Planned}
+	}
+	delete(layers, "")
+	a.Layers = a.sum(p, func(s *Step) string { return s.Layer }, layers)
 	a.Files = a.sum(p, func(s *Step) string { return s.File }, files)
+	a.Functions = a.sum(p, func(s *Step) string { return s.Function }, map[string]Sum{})
 }
 
-// sum adds up the steps that of gives the same name, to what is known of the names already; "" is none.
-func (a *Analysis) sum(p *Profile, of func(*Step) string, known map[string]*Sum) []Sum {
-	sums := maps.Clone(known)
-	if sums == nil {
-		sums = map[string]*Sum{}
+// sum adds the steps that of gives the same name to what is known of the names already; "" is none.
+func (a *Analysis) sum(p *Profile, of func(*Step) string, known map[string]Sum) []Sum {
+	sums := map[string]*Sum{}
+	for name, s := range known {
+		s.Name = name
+		sums[name] = &s
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -214,7 +217,7 @@ func (a *Analysis) sum(p *Profile, of func(*Step) string, known map[string]*Sum)
 		sum.Steps++
 		sum.Took += s.Took()
 		sum.Waited += s.Waited
-		if known == nil {
+		if known[name].Bytes == 0 { // it is no file, whose size is known
 			sum.Bytes += s.Made
 		}
 	}

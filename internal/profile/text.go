@@ -115,6 +115,8 @@ func (r *Report) versus(out *text) {
 	for _, row := range r.Versus.Rows {
 		if row.Error != "" {
 			out.line("\n%s: %s", row.Tree, row.Error)
+		} else if row.Kustomize == nil && row.Stopped {
+			out.line("\n%s: stopped: a single run took longer than --budget", row.Tree)
 		} else if row.Kustomize == nil {
 			out.line("\n%s: not compared", row.Tree)
 		}
