@@ -39,6 +39,8 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 		OwnCache: settings.IsSet(cmd.Flags(), "offline") || settings.IsSet(cmd.Flags(), "no-cache") || cmd.Flags().Changed("cache-dir")}
 	if !m.Quiet {
 		o.Log = func(line string) { fmt.Fprintln(m.Stderr, line) }
+	} else {
+		m.o.Log = nil
 	}
 	report, err := profile.Measure(ctx, o)
 	if err == nil && m.pprof != "" {

@@ -98,7 +98,7 @@ func (p *page) head() {
 	p.f("<div class=\"tiles\">\n")
 	tile("cold", of(r.Cold.Wall.Median), "cold, with an empty cache (±"+of((r.Cold.Wall.Max-r.Cold.Wall.Min)/2)+")")
 	tile("warm", of(r.Warm.Wall.Median), "warm, once more (±"+of((r.Warm.Wall.Max-r.Warm.Wall.Min)/2)+")")
-	tile("parallel", fmt.Sprintf("%.1f", a.Parallelism), "steps at the same time, of at most "+fmt.Sprint(p.p.Jobs))
+	tile("parallel", fmt.Sprintf("%.1f", a.Parallelism), fmt.Sprintf("steps and functions at the same time, with -j %d", p.p.Jobs))
 	tile("length", profile.Brief(a.Length), "longest chain of steps")
 	tile("peak", profile.MB(r.Cold.Peak.Median), "peak memory")
 	if cpu, wall := r.Ratio(r.Cold); cpu > 0 {
