@@ -12,6 +12,8 @@ type Analysis struct {
 	// Wall is how long the steps took together as they ran, and Work as if they had run one after the other.
 	Wall time.Duration `json:"wall_ns"`
 	Work time.Duration `json:"work_ns"`
+	// Prepared is how much of Wall had passed when the first step began: functions are prepared before.
+	Prepared time.Duration `json:"prepared_ns"`
 	// Parallelism is Work by Wall: how many steps ran at the same time on average.
 	Parallelism float64 `json:"parallelism"`
 	// Waited is how long all steps together could have run and did not.
@@ -59,7 +61,7 @@ const most = 100
 
 // Analyse says what p means.
 func Analyse(p *Profile) *Analysis {
-	a := &Analysis{Wall: p.Run().Wall}
+	a := &Analysis{Wall: p.Run().Wall, Prepared: max(0, p.First()-p.Run().Start)}
 	for i := range p.Steps {
 		a.Work += p.Steps[i].Took()
 		a.Waited += p.Steps[i].Waited

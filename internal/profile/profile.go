@@ -114,6 +114,21 @@ func (p *Profile) Run() Stage {
 	return Stage{}
 }
 
+// First returns when the first step began that is no fetch. What the stage did before is that it prepared functions. Without steps it is the
+// beginning of the stage.
+func (p *Profile) First() time.Duration {
+	first := time.Duration(-1)
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Verb != "fetch" && (first < 0 || s.Start < first) {
+			first = s.Start
+		}
+	}
+	if first < 0 {
+		return p.Run().Start
+	}
+	return first
+}
+
 // Wall returns how long the command took.
 func (p *Profile) Wall() time.Duration {
 	var sum time.Duration

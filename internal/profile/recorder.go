@@ -192,10 +192,10 @@ func (r *Recorder) steps(g *graph.Graph) (steps []Step, roots []string) {
 
 // derive works out from the moments of the steps how long each took and waited.
 func (p *Profile) derive() {
-	run := p.Run().Start
+	first := p.First()
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		ready, began := run, s.Start
+		ready, began := min(first, s.Start), s.Start // nothing waits while functions are prepared
 		for _, b := range s.Before {
 			ready = max(ready, p.Steps[b].End)
 		}

@@ -32,6 +32,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	r.series(out)
 	out.line("\nThe run in the middle: steps of %s in %s, %.1f at the same time. The longest chain takes %s; with %s the steps need at least %s.",
 		Brief(a.Work), Brief(a.Wall), a.Parallelism, Brief(a.Length), diag.Count(p.Jobs, "job"), Brief(a.Least))
+	if len(a.Functions) > 0 && a.Prepared > a.Wall/20 {
+		out.line("Before the first step functions were prepared, for %s.", Brief(a.Prepared))
+	}
 	r.chain(out)
 	r.steps(out)
 	sums(out, "layers", a.Layers)

@@ -64,13 +64,13 @@ func (p *page) graph() {
 		if b.Critical > 0 {
 			class = "box on"
 		}
-		p.f("<g class=\"%s\"><title>%s: took %s, on the longest chain %s</title><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"4\"/>",
-			class, name(b.Name), profile.Brief(b.Took), profile.Brief(b.Critical), b.x(), b.y(), boxWidth, boxHeight)
-		p.f("<text x=\"%.0f\" y=\"%.0f\">%s</text><text class=\"small\" x=\"%.0f\" y=\"%.0f\">%s, %s", b.x()+8, b.y()+17, short(b.Name, 28), b.x()+8, b.y()+33, profile.Brief(b.Took), diag.Count(b.Steps, "step"))
+		p.f("<g class=\"%s\"><title>%s: %s, took %s, on the longest chain %s</title><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"4\"/>",
+			class, name(b.Name), diag.Count(b.Steps, "step"), profile.Brief(b.Took), profile.Brief(b.Critical), b.x(), b.y(), boxWidth, boxHeight)
+		says := diag.Count(b.Steps, "step")
 		if b.Critical > 0 {
-			p.f(", chain %s", profile.Brief(b.Critical))
+			says = "on the chain " + profile.Brief(b.Critical)
 		}
-		p.f("</text></g>\n")
+		p.f("<text x=\"%.0f\" y=\"%.0f\">%s</text><text class=\"small\" x=\"%.0f\" y=\"%.0f\">%s, %s</text></g>\n", b.x()+8, b.y()+17, short(b.Name, 28), b.x()+8, b.y()+33, profile.Brief(b.Took), says)
 	}
 	p.f("</svg></div></section>\n")
 }

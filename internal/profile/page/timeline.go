@@ -87,6 +87,13 @@ func (p *page) timeline() {
 			p.f("<text class=\"in\" x=\"%.1f\" y=\"%.0f\">%s</text>\n", x(s.Start)+4, y+12, s.Name)
 		}
 	}
+	if a := p.a; len(a.Functions) > 0 && a.Prepared > all/100 {
+		start := p.p.Run().Start
+		rect(start, start+a.Prepared, "stage", "functions are prepared, "+profile.Brief(a.Prepared))
+		if x(a.Prepared)-gutter > 110 {
+			p.f("<text class=\"in\" x=\"%.1f\" y=\"%.0f\">run: preparing</text>\n", x(start)+4, y+12)
+		}
+	}
 	end()
 	end = next("planning")
 	var planned []profile.Span
