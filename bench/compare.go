@@ -22,6 +22,8 @@ type Options struct {
 	// Kustomize is the program to compare with. When it is empty, kustomize is looked for on PATH, and if there is none krmflow is
 	// measured alone.
 	Kustomize string
+	// Versus is a command line that is run with each of Dirs at its end, in the place of kustomize build.
+	Versus []string
 	// Trees names the trees to measure; empty means all of Trees and the growth of flat trees.
 	Trees []string
 	// Function is a program; if it is not empty the trees have one more, of [FunctionsOf] it.
@@ -73,15 +75,28 @@ var ErrDiffers = errors.New("output differs from kustomize")
 // report is written nevertheless, and when ctx ends it has the rows so far. The files that Compare makes are removed before it
 // returns, unless o.Keep is set.
 func Compare(ctx context.Context, w io.Writer, o Options) error {
+	report, failed := Measure(ctx, o)
+	if report == nil {
+		return failed
+	}
+	print := report.WriteText
+	if o.JSON {
+		print = report.json
+	}
+	return errors.Join(failed, print(w))
+}
+
+// Measure is [Compare] without its text. There is a report beside the error of a build.
+func Measure(ctx context.Context, o Options) (*Report, error) {
 	if err := o.checkTrees(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := o.complete(); err != nil {
-		return err
+		return nil, err
 	}
 	dir, remove, err := o.folder()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer remove()
 	subjects := o.subjects(dir)
@@ -104,11 +119,7 @@ func Compare(ctx context.Context, w io.Writer, o Options) error {
 		report.Rows = append(report.Rows, row)
 	}
 	report.grow()
-	print := report.text
-	if o.JSON {
-		print = report.json
-	}
-	return errors.Join(failed, print(w))
+	return report, failed
 }
 
 // checkTrees returns a [*TreeError] for the first name that is none.
@@ -136,6 +147,9 @@ func (o *Options) complete() (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	if len(o.Versus) > 0 {
+		o.Kustomize = o.Versus[0]
 	}
 	name := cmp.Or(o.Kustomize, "kustomize")
 	path, err := exec.LookPath(name)

@@ -90,8 +90,8 @@ func (r *Report) json(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// text writes the report as tables.
-func (r *Report) text(w io.Writer) error {
+// WriteText writes the report as tables.
+func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s/%s, %d CPUs, medians of %d whole processes\nkrmflow:   %s\nkustomize: %s\n\n",
 		r.OS, r.Arch, r.CPUs, r.Runs, r.Krmflow, orNone(r.Kustomize))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

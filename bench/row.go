@@ -116,7 +116,11 @@ func (c *comparison) kustomize(ctx context.Context, s subject, out string) (sum 
 			}
 			sample, err = Run(ctx, nil, c.o.Kustomize, "build", "-o", folder, root)
 		} else {
-			sample, err = runTo(ctx, out, c.o.Kustomize, slices.Concat([]string{"build"}, s.flags, []string{root})...)
+			args := append([]string{"build"}, s.flags...)
+			if len(c.o.Versus) > 0 {
+				args = c.o.Versus[1:]
+			}
+			sample, err = runTo(ctx, out, c.o.Kustomize, slices.Concat(args, []string{root})...)
 		}
 		if err != nil {
 			return sum, err

@@ -32,6 +32,7 @@ type answer struct {
 	report *CallReport // nil if the function was not called
 	err    error
 	began  time.Time
+	ended  time.Time
 }
 
 // call runs the function of a node, unless that was done early, and returns the list after it and what was answered. Only what the

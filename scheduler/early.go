@@ -49,17 +49,20 @@ func (r *run) callEarly(ctx context.Context) *early {
 		}
 	}
 	if len(order) > 0 {
-		e.running.Go(func() { e.begin(ctx, order) })
+		e.running.Go(func() { e.begin(ctx, r.o, order) })
 	}
 	return e
 }
 
-func (e *early) begin(ctx context.Context, order []*earlyCall) {
+func (e *early) begin(ctx context.Context, o Options, order []*earlyCall) {
 	for _, c := range order {
 		select {
 		case e.room <- struct{}{}:
 		case <-ctx.Done():
 			return
+		}
+		if o.Limit != nil && o.Limit() < o.Jobs {
+			return // there is no room for answers that wait
 		}
 		c.mu.Lock()
 		if c.begun = !c.visited; c.begun {

@@ -188,7 +188,8 @@ func (r *run) prepareOne(ctx context.Context, n *graph.Node, f function.Function
 		err = ex.Prepare(ctx, f)
 	}
 	if fetch && r.o.Event != nil {
-		e := Event{Node: n, Duration: time.Since(start)}
+		e := Event{Node: n, Start: start, End: time.Now()}
+		e.Duration = e.End.Sub(start)
 		if err != nil {
 			e.Err = &NodeError{Node: n, Err: err}
 		}

@@ -25,6 +25,13 @@ type Event struct {
 	Resources int
 	// Duration is how long the node took. That of a generator which began before its list was there counts from then.
 	Duration time.Duration
+	// Start and End are when the node was visited: it began with its inputs, and its list was there.
+	Start, End time.Time
+	// Called and Answered are when the function of a call was called and had answered, both zero for all else. Called is before
+	// Start if the function did not need the list, and later by the time that it waited for others.
+	Called, Answered time.Time
+	// Taken and Made are about how many bytes the lists of the inputs have, and the resulting one.
+	Taken, Made int
 	// Cached is true for a call whose answer is that of an earlier run.
 	Cached bool
 	Err    error
@@ -35,6 +42,9 @@ type Event struct {
 type Options struct {
 	// Jobs is how many functions may run at the same time, at least 1, and how many other nodes beside them.
 	Jobs int
+	// Limit returns how many nodes may run at the moment, which may be fewer than Jobs; less than 1 means one. It is called before each
+	// node and must be quick.
+	Limit func() int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
 	// Several makes errors name their roots, also if there is one in the graph: it is one of several that the user named.
@@ -145,6 +155,7 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	if r.mayReuse() {
 		r.onFirst = sync.OnceValue(func() *preparation { return r.prepareFirst(w.visits) })
 	}
+	w.limit = o.Limit
 	r.early = r.callEarly(w.visits)
 	w.work()
 	errs := w.end()
@@ -205,24 +216,25 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 	if _, ok := n.Op.(graph.Fetch); ok {
 		return nil // it was done before the first function, if one that needs it had to run
 	}
-	start := time.Now()
+	e := Event{Node: n, Start: time.Now()}
 	defer r.release(n)
 	if r.o.Begin != nil {
 		r.o.Begin(n)
 	}
 	var list *krm.List
-	cached := false
+	inputs := r.take(n)
+	for _, in := range inputs {
+		e.Taken += in.List.Size()
+	}
 	if op, ok := n.Op.(graph.Call); ok {
 		var a *answer
-		if list, a, err = r.call(ctx, id, op, r.take(n), wait); err == nil {
+		if list, a, err = r.call(ctx, id, op, inputs, wait); err == nil {
 			err = list.CheckSize()
 		}
-		if a.began.Before(start) {
-			start = a.began
-		}
-		cached = a.report != nil && a.report.Cached
+		e.Called, e.Answered = a.began, a.ended
+		e.Cached = a.report != nil && a.report.Cached
 	} else {
-		list, err = eval.Run(n.Op, r.take(n), func(code diag.Code, format string, args ...any) {
+		list, err = eval.Run(n.Op, inputs, func(code diag.Code, format string, args ...any) {
 			if r.o.Warn != nil {
 				r.o.Warn(n, func() *diag.Error { return n.Origin.Warning(code, format, args...) })
 			}
@@ -232,9 +244,13 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		err = &NodeError{Node: n, Err: err}
 	}
 	if r.o.Event != nil {
-		e := Event{Node: n, Duration: time.Since(start), Cached: cached, Err: err}
+		e.End, e.Err = time.Now(), err
+		e.Duration = e.End.Sub(e.Start)
+		if !e.Called.IsZero() && e.Called.Before(e.Start) {
+			e.Duration = e.End.Sub(e.Called)
+		}
 		if list != nil {
-			e.Resources = list.Len()
+			e.Resources, e.Made = list.Len(), list.Size()
 		}
 		r.o.Event(e)
 	}

@@ -34,6 +34,7 @@ type walk struct {
 	others    sync.WaitGroup // goroutines besides the calling one
 
 	jobs      int
+	limit     func() int // how many may run at the moment; nil for all of jobs
 	mu        sync.Mutex
 	changed   sync.Cond // of ready, running, slots or stopped, for idle goroutines
 	missing   []int     // nodes that must be done before and are not
@@ -121,7 +122,12 @@ func (w *walk) await() bool {
 }
 
 // more reports whether a node is ready and may be visited now.
-func (w *walk) more() bool { return len(w.ready) > 0 && w.slots > w.returning }
+func (w *walk) more() bool { return len(w.ready) > 0 && w.slots > w.returning && w.allowed() }
+
+// allowed reports whether one more may run by the limit. While it refuses somebody runs, who asks again when that is done.
+func (w *walk) allowed() bool {
+	return w.limit == nil || w.slots == w.jobs || w.jobs-w.slots < w.limit()
+}
 
 // share finds somebody else for a node that is ready.
 func (w *walk) share() {

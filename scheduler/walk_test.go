@@ -71,6 +71,33 @@ func TestWalkOrder(t *testing.T) {
 	}
 }
 
+// With a limit no node starts while so many run already, whether they wait or not, and all are visited nevertheless.
+func TestWalkLimit(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		g := randomGraph(r, 1+r.IntN(40))
+		limit := 1 + r.IntN(3)
+		var running, visited atomic.Int32
+		w := newWalk(context.Background(), g, 8, false, func(_ context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
+			if k := running.Add(1); int(k) > limit {
+				t.Errorf("%d nodes at a time, want at most %d", k, limit)
+			}
+			time.Sleep(time.Microsecond)
+			running.Add(-1)
+			if id%3 == 0 {
+				wait(func() { time.Sleep(time.Microsecond) })
+			}
+			visited.Add(1)
+			return nil
+		})
+		w.limit = func() int { return limit }
+		w.work()
+		if errs := w.end(); len(errs) > 0 || int(visited.Load()) != len(g.Nodes) {
+			t.Fatalf("%d of %d nodes visited, errors %v", visited.Load(), len(g.Nodes), errs)
+		}
+	}
+}
+
 // Visits that wait leave their slots to others, and take them again: at most so many run at a time, and all end.
 func TestWalkWait(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/validation"
@@ -26,6 +27,9 @@ same, so that krmflow build can take its place in scripts.`,
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
+			}
+			if err := a.StartProfile(cmd); err != nil {
+				return err
 			}
 			if dest == stdout.Dev {
 				dest = ""
@@ -63,6 +67,7 @@ same, so that krmflow build can take its place in scripts.`,
 			if err != nil {
 				return err
 			}
+			a.Recorder.Stage(profile.Writing)
 			if check != nil {
 				check.Root(plan.Graph.Roots[0], result)
 				if err := validated(a, check, plan); err != nil {
@@ -79,6 +84,7 @@ same, so that krmflow build can take its place in scripts.`,
 	a.Functions.Register(cmd)
 	validating.Register(cmd)
 	a.RegisterReport(cmd)
+	a.RegisterProfile(cmd)
 	cmd.Flags().StringVarP(&dest, "output", "o", "", "write to this file, or to this folder if it exists: one file per resource")
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -183,6 +184,67 @@ func documentedBlock(t *testing.T, dir, body string) (commands int) {
 		documented(t, dir, c, want)
 	}
 	return commands
+}
+
+// TestDocumentedProfile runs what docs/profiling.md shows. Figures differ from run to run, and so does which steps are slowest: the lines
+// without figures must be the same and in the same order, and what the others are about must be there.
+func TestDocumentedProfile(t *testing.T) {
+	text, err := os.ReadFile("../../docs/profiling.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/kustomize/shop")); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("krmflow", args...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("krmflow %s: %v", strings.Join(args, " "), err)
+		}
+		return string(out)
+	}
+	_, shown, ok := strings.Cut(string(text), "$ krmflow bench -q -R overlays\n")
+	if shown, _, _ = strings.Cut(shown, "```"); !ok {
+		t.Fatal("the command is not shown")
+	}
+	shown = strings.Replace(shown, "linux/amd64", runtime.GOOS+"/"+runtime.GOARCH, 1)
+	figure, between := regexp.MustCompile(`\d[\d.,]*( [\pL]+)?`), regexp.MustCompile(`  +`)
+	mask := func(text string) string { return between.ReplaceAllString(figure.ReplaceAllString(text, "#"), " ") }
+	got := mask(run("bench", "-q", "-n", "1", "-R", "overlays"))
+	all := run("bench", "-q", "-n", "1", "-R", "overlays", "--json")
+	named := func(name string) bool {
+		quoted, err := json.Marshal(name)
+		return err == nil && strings.Contains(all, string(quoted))
+	}
+	rows, others := 0, 0
+	for line := range strings.Lines(shown) {
+		line = strings.TrimSpace(line)
+		cells := between.Split(line, -1)
+		name := cells[len(cells)-1]
+		_, id, _ := strings.Cut(name, " ") // behind a verb
+		switch {
+		case line == "", line == "…", strings.HasPrefix(line, "and "):
+		case len(cells) > 3 && figure.MatchString(cells[0]):
+			rows++
+			if !named(name) && !named(id) && !strings.HasPrefix(name, "cold: ") && !strings.HasPrefix(name, "warm: ") {
+				t.Errorf("there is no %s", name)
+			}
+		default:
+			others++
+			_, rest, found := strings.Cut(got, mask(line)+"\n")
+			if !found {
+				t.Fatalf("no %q in\n%s", mask(line), got)
+			}
+			got = rest
+		}
+	}
+	if rows < 15 || others < 8 {
+		t.Errorf("%d rows and %d other lines are shown", rows, others)
+	}
 }
 
 // exitCommand prints the exit code of the command before.

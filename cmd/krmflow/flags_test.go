@@ -11,7 +11,7 @@ import (
 // Every command that plans or executes has the same flags with the same meaning: those of build, and one more set that says
 // which directories are meant. Only the output differs.
 func TestSameFlags(t *testing.T) {
-	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "force": true, "check": true, "plan": true, "report": true,
+	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "profile": true, "pprof": true, "force": true, "check": true, "plan": true, "report": true,
 		"validate": true, "kube-version": true, "crds": true, "unknown-kinds": true,
 		"prune": true, "only-these": true, "layout": true, "names": true, "redact-secrets": true, "fail-on-secrets": true,
 		"leaves": true, "only": true, "exclude": true, "hidden": true, "against": true, "color": true, "no-eval": true,

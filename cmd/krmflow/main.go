@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
@@ -51,6 +53,8 @@ func main() {
 
 // run runs one command line and returns the exit code.
 func run(name program.Name, args []string, stdin io.Reader, product, stderr io.Writer) int {
+	began := time.Now()
+	runtime.MemProfileRate = 0 // --pprof sets it again
 	watchdog.CollectSeldom()
 	ctx, cancel := untilSignal()
 	defer cancel(nil)
@@ -58,7 +62,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	human := diag.SanitisingWriter(status)
 	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
-	a := &app.App{Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
+	a := &app.App{Began: began, Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
 	end := a.Reporter(wantsJSON(args))
 	done := make(chan int, 1)
 	go func() {
@@ -79,7 +83,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		a.Log.End()
 		end := a.Reporter(end.JSON || a.LogFormat == "json")
 		code := report(end, seeUsage(used, err))
-		code = max(code, report(end, a.WriteReports(err)))
+		code = max(code, report(end, a.WriteReports(err)), report(end, a.WriteProfile()))
 		if t := a.Tally; len(t.All) > 0 {
 			end.Roots(t.What, t.Done(), len(t.All), t.LeftOut)
 		}

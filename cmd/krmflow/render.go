@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/sink"
@@ -63,13 +64,14 @@ refused if it would replace a file that was changed since krmflow wrote it, unle
 	a.RegisterRendering(cmd)
 	c.validate.Register(cmd)
 	a.RegisterReport(cmd)
+	a.RegisterProfile(cmd)
 	c.registerOutput(cmd.Flags())
 	cmd.Flags().StringVar(&c.planFile, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	return cmd
 }
 
 func (c *applyRender) run(cmd *cobra.Command, args []string) error {
-	if err := c.checkFlags(cmd); err != nil {
+	if err := errors.Join(c.checkFlags(cmd), c.StartProfile(cmd)); err != nil {
 		return err
 	}
 	if c.folder.OnlyThese {
@@ -121,6 +123,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	o.Run.Several = len(roots) > 1
 	err = errors.Join(plan.Err(), render.Run(ctx, plan, o))
 	r.progress.Stop()
+	c.Recorder.Stage(profile.Writing)
 	if err != nil && (!c.KeepGoing || ctx.Err() != nil) {
 		return err
 	}

@@ -11,12 +11,14 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/answers"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/reports"
@@ -75,6 +77,11 @@ type App struct {
 	Stop context.CancelCauseFunc
 	// Exits are what is left to do if the process must end before the command does.
 	Exits watchdog.Exits
+	// Began is when the process did, more or less.
+	Began time.Time
+	// Recorder measures the command, nil if nobody wants that.
+	Recorder *profile.Recorder
+	profile  profileFlags
 	// Used is what the run takes, and Steps which ones run at the moment.
 	Used  watchdog.Usage
 	Steps watchdog.Steps
@@ -126,6 +133,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err := a.openReport(cmd); err != nil {
 		return nil, err
 	}
+	a.Recorder.Stage(profile.Planning)
 	a.StartLog()
 	for _, w := range options.Outdated(cmd) {
 		a.Log.Warn(w)
@@ -205,6 +213,7 @@ func (a *App) StartLog() {
 
 // PlanRoots plans the directories that the arguments stand for.
 func (a *App) PlanRoots(cmd *cobra.Command, args []string) (render.Roots, *planner.Plan, error) {
+	a.Recorder.Stage(profile.Finding)
 	roots, err := a.Roots(cmd, args)
 	if err != nil {
 		return nil, nil, err

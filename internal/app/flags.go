@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/probe"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -29,6 +30,8 @@ type Flags struct {
 	// Quiet leaves out progress and warnings.
 	Quiet    bool
 	maxInput int64
+	// memory is how many bytes the run may take, 0 for no limit of the user.
+	memory options.Size
 	SourceFlags
 	RemoteCacheFlags
 	logLevel string
@@ -66,6 +69,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
 	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them (default: as many as there are cores)")
 	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
+	fs.Var(&f.memory, "memory-limit", "memory that the run may take, 512MiB for instance; the nearer it comes, the fewer nodes run at the same time (functions have --fn-memory)")
 
 	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "keep in the cache also what has Secrets: answers of functions that get or make one")
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
@@ -96,8 +100,14 @@ func (f *Flags) Validate() error {
 	if f.Jobs < 1 {
 		return options.UsageError(fmt.Errorf("--jobs must be at least 1"))
 	}
+	if f.memory != 0 && f.memory < leastMemory {
+		return options.UsageError(fmt.Errorf("--memory-limit must be at least %s", diag.Size(leastMemory)))
+	}
 	return cmp.Or(f.SourceFlags.Validate(), f.RemoteCacheFlags.Validate())
 }
+
+// leastMemory is what a run takes that does nothing, and some more.
+const leastMemory = 16 << 20
 
 // PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
@@ -105,12 +115,21 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 	functions.Isolation, functions.Image = a.isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}
+	a.Used.Limit = int64(a.memory)
+	progress := a.Steps.Plan
+	if a.Recorder != nil {
+		a.Used.Seen = a.Recorder.Memory
+		progress = func(at graph.Origin) {
+			a.Steps.Plan(at)
+			a.Recorder.Plan(at)
+		}
+	}
 	a.Used.Watch(a.Stop)
 	return planner.Options{
 		Cwd:            cwd,
 		Jobs:           a.Jobs,
 		Input:          a.Used.Input,
-		Progress:       a.Steps.Plan,
+		Progress:       progress,
 		Unrestricted:   a.loadRestrictor == "LoadRestrictionsNone",
 		Free:           a.freeRoots(cmd),
 		Reorder:        a.reorder,

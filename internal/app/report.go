@@ -26,10 +26,14 @@ func (a *App) RefuseReports(folder string) error {
 	if err != nil {
 		return nil
 	}
+	files := []string{a.profile.trace, a.profile.pprof}
 	for _, t := range a.targets {
-		if abs, err := filepath.Abs(t.File); t.File != "" && err == nil && diag.Within(abs, top) {
-			a.report = nil
-			return &output.RefusedError{Path: t.File, Reason: "is in the output folder, which is for what is rendered", Hint: "write the report beside it"}
+		files = append(files, t.File)
+	}
+	for _, file := range files {
+		if abs, err := filepath.Abs(file); file != "" && err == nil && diag.Within(abs, top) {
+			a.report, a.Recorder = nil, nil
+			return &output.RefusedError{Path: file, Reason: "is in the output folder, which is for what is rendered", Hint: "write the report beside it"}
 		}
 	}
 	return nil

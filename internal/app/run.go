@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/container"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/planner"
@@ -33,17 +35,20 @@ func (a *App) RunOne(ctx context.Context, plan *planner.Plan) (result *krm.List,
 // RunOptions returns how a plan is run. The log gets what happens; event, unless it is nil, is called after each node, and root with
 // each root's list. The caller calls end when the run has ended.
 func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (o render.Options, end func()) {
+	a.Recorder.Stage(profile.Running)
 	o = a.Opts
 	pool := executors.NewPool(ctx, a.Program)
 	reuse, endReuse := a.answers(ctx)
 	o.Run = scheduler.Options{
 		Reuse:     reuse,
 		Jobs:      a.Jobs,
+		Limit:     a.Used.Jobs(a.Jobs),
 		KeepGoing: a.KeepGoing,
 		Begin:     a.Steps.Begin,
 		Event: func(e scheduler.Event) {
 			a.Steps.End(e.Node)
 			a.Log.Node(e)
+			a.Recorder.Event(e)
 			if event != nil {
 				event(e)
 			}
@@ -51,6 +56,8 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 		Warn: a.warnNode,
 		Root: func(r graph.Root, list *krm.List) error {
 			a.Used.Made.Add(int64(list.Size()))
+			start := time.Now()
+			defer func() { a.Recorder.Root(r, list, start) }()
 			return root(r, list)
 		},
 		Call: a.Log.Call,

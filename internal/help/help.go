@@ -28,7 +28,7 @@ var commands = []group{
 
 // flags are the groups of the flags that many commands have. Those of a command alone come before them.
 var flags = []group{
-	{"Rendering", []string{"recursive", "leaves", "only", "exclude", "hidden", "load-restrictor", "reorder", "enable-managedby-label", "strict", "keep-going", "jobs", "max-input"}},
+	{"Rendering", []string{"recursive", "leaves", "only", "exclude", "hidden", "load-restrictor", "reorder", "enable-managedby-label", "strict", "keep-going", "jobs", "memory-limit", "max-input"}},
 	{"Remote sources", []string{"offline", "no-cache", "cache-dir", "cache-max", "allow-http", "fetch-timeout", "max-fetch-bytes", "lock-file", "locked", "vendor"}},
 	{"Functions and trust", []string{"trusted-plugin-catalog", "trusted-catalog", "require-catalog-checksums", "strict-trust", "allow-unverified", "enable-alpha-plugins", "enable-exec", "prefer-exec",
 		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "executor", "fn-max-procs", "fn-memory", "fn-timeout", "max-fn-output", "mount", "network", "network-name",
@@ -36,7 +36,7 @@ var flags = []group{
 	{"Helm charts", []string{"enable-helm", "helm-api-versions", "helm-command", "helm-debug", "helm-kube-version"}},
 	{"Validation", []string{"validate", "kube-version", "crds", "unknown-kinds"}},
 	{"Output", []string{"output", "against", "check", "force", "prune", "only-these", "layout", "names", "redact-secrets", "fail-on-secrets", "plan"}},
-	{"Messages", []string{"log-format", "log-level", "quiet", "report"}},
+	{"Messages", []string{"log-format", "log-level", "quiet", "report", "profile", "pprof"}},
 }
 
 // CommandNames yields the commands that help shows in groups.

@@ -10,12 +10,12 @@ import (
 // A Size is a flag whose value is a number of bytes: "10MiB", "1.5GiB", "500kB", "4096".
 type Size int64
 
-// units are those of a [Size]. The letter alone is the binary one, as with du and sort.
+// units are those of a [Size]. The letter alone is the binary one, as with du and sort; Ki and Mi are as in Kubernetes.
 var units = []struct {
 	names []string
 	bytes int64
 }{
-	{[]string{"TiB", "T"}, 1 << 40}, {[]string{"GiB", "G"}, 1 << 30}, {[]string{"MiB", "M"}, 1 << 20}, {[]string{"KiB", "K"}, 1 << 10},
+	{[]string{"TiB", "Ti", "T"}, 1 << 40}, {[]string{"GiB", "Gi", "G"}, 1 << 30}, {[]string{"MiB", "Mi", "M"}, 1 << 20}, {[]string{"KiB", "Ki", "K"}, 1 << 10},
 	{[]string{"TB"}, 1e12}, {[]string{"GB"}, 1e9}, {[]string{"MB"}, 1e6}, {[]string{"kB", "KB"}, 1e3}, {[]string{"B", ""}, 1},
 }
 

@@ -5,6 +5,7 @@ package watchdog
 import (
 	"cmp"
 	"context"
+	"math"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -28,6 +29,12 @@ const (
 type Usage struct {
 	Input *loaders.Budget
 	Made  atomic.Int64 // bytes of final lists
+	// Limit is how many bytes of memory the user wants the run to take, 0 for as many as its input is worth.
+	Limit int64
+	// Seen is called now and then with the bytes in use and the part of the jobs that may run; it may be nil.
+	Seen func(live uint64, part float64)
+
+	crowded atomic.Uint64 // the part of the jobs that may not run, as the bits of a float64
 }
 
 // The heap may grow to 20 MB before anything is collected, which most runs never reach. In those that do, collections come
@@ -42,9 +49,10 @@ const (
 // CollectSeldom makes collections of garbage rare, until [Usage.Watch] sees that there are some nevertheless.
 func CollectSeldom() { debug.SetGCPercent(gcSeldom) }
 
-// Watch ends the run with stop when this process takes more than the limits allow. Memory grows fast, so it looks often.
+// Watch ends the run with stop when this process takes more than the limits allow. Memory grows fast, so it looks often. The fields of
+// u do not change from then on.
 func (u *Usage) Watch(stop context.CancelCauseFunc) {
-	debug.SetMemoryLimit(seldomMax)
+	debug.SetMemoryLimit(u.within(seldomMax))
 	go func() {
 		seldom, aimed := true, int64(0)
 		for range time.Tick(20 * time.Millisecond) {
@@ -54,8 +62,13 @@ func (u *Usage) Watch(stop context.CancelCauseFunc) {
 				seldom = false
 			}
 			if limit := u.memory(); !seldom && limit > aimed+aimed/8 {
-				debug.SetMemoryLimit(limit + limit/4)
+				debug.SetMemoryLimit(u.within(limit + limit/4))
 				aimed = limit
+			}
+			part := u.part(live)
+			u.crowded.Store(math.Float64bits(1 - part))
+			if u.Seen != nil {
+				u.Seen(live, part)
 			}
 			if err := cmp.Or(u.checkCPU(), u.checkMemory(live)); err != nil {
 				stop(err)
@@ -63,6 +76,32 @@ func (u *Usage) Watch(stop context.CancelCauseFunc) {
 			}
 		}
 	}()
+}
+
+// within returns n, or what the user wants at most.
+func (u *Usage) within(n int64) int64 {
+	if u.Limit > 0 {
+		return min(n, u.Limit)
+	}
+	return n
+}
+
+// part returns which part of the jobs may run: all until half of the user's limit is in use, then fewer and fewer.
+func (u *Usage) part(live uint64) float64 {
+	if u.Limit <= 0 {
+		return 1
+	}
+	return min(1, max(0, 2*(1-float64(live)/float64(u.Limit))))
+}
+
+// Jobs returns what tells how many of all jobs may run at the moment, for [scheduler.Options]; nil if they may always.
+func (u *Usage) Jobs(all int) func() int {
+	if u.Limit <= 0 {
+		return nil
+	}
+	return func() int {
+		return max(1, int(float64(all)*(1-math.Float64frombits(u.crowded.Load()))))
+	}
 }
 
 // heap returns how many bytes the last garbage collection found in use, and how many collections there were.
@@ -94,7 +133,11 @@ func (u *Usage) memory() int64 {
 
 func (u *Usage) checkMemory(live uint64) error {
 	limit := u.memory()
-	if live <= uint64(limit) {
+	switch {
+	case u.Limit > 0 && live > uint64(u.Limit):
+		return diag.Limitf("stopped: the run takes more than the %s of memory that --memory-limit allows, with one step at a time", diag.Size(u.Limit)).With(diag.TooMuch).
+			Hint("its input has %s; render fewer roots at a time, or allow more", diag.Size(rounded(u.Input.Used())))
+	case live <= uint64(limit):
 		return nil
 	}
 	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20), diag.Size(rounded(u.Input.Used()))).With(diag.TooMuch).

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/bench"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/profile"
+	"github.com/krmflow/krmflow/internal/profile/page"
+	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/output"
+	"github.com/spf13/cobra"
+)
+
+// profile measures renders of directories.
+func (m *measuring) profile(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	old, err := m.prepare()
+	if err != nil {
+		return err
+	}
+	roots, err := m.Roots(cmd, args)
+	if err != nil {
+		return err
+	}
+	m.StartLog()
+	both, ours := m.passedOn(cmd)
+	o := profile.Options{Program: m.o.Krmflow, Flags: slices.Concat(both, ours), Dirs: args, Folder: len(roots) > 1 || m.Recursive, Runs: m.o.Runs, Work: m.o.Keep,
+		OwnCache: settings.IsSet(cmd.Flags(), "offline") || settings.IsSet(cmd.Flags(), "no-cache") || cmd.Flags().Changed("cache-dir")}
+	if !m.Quiet {
+		o.Log = func(line string) { fmt.Fprintln(m.Stderr, line) }
+	} else {
+		m.o.Log = nil
+	}
+	report, err := profile.Measure(ctx, o)
+	if err == nil && m.pprof != "" {
+		err = profile.PProf(ctx, o, m.pprof)
+	}
+	var differs error
+	if err == nil && (m.versus != "" || m.o.Kustomize != "") {
+		m.o.Dirs, m.o.Together, m.o.Flags, m.o.KrmflowFlags = roots.Dirs(), m.Recursive, both, ofBuild(ours)
+		report.Against = cmp.Or(m.versus, m.o.Kustomize+" build")
+		report.Versus, differs = bench.Measure(ctx, m.o)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	}
+	if old != nil {
+		report.Changes = profile.Compare(old, report)
+	}
+	return errors.Join(differs, m.write(report))
+}
+
+// prepare finds the programs, reads the baseline, and refuses what cannot be written.
+func (m *measuring) prepare() (old *profile.Report, err error) {
+	m.o.Versus = strings.Fields(m.versus)
+	if m.o.Krmflow == "" {
+		m.o.Krmflow, err = os.Executable()
+	} else {
+		m.o.Krmflow, err = exec.LookPath(m.o.Krmflow)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.versus != "" {
+		if _, err := exec.LookPath(m.o.Versus[0]); err != nil {
+			return nil, fmt.Errorf("--vs: %w", err)
+		}
+	}
+	for _, f := range []struct{ path, begins, what string }{{m.trace, profile.TraceBegins, "a trace"}, {m.html, page.Begins, "such a page"}} {
+		if f.path != "" {
+			if err := app.CheckOwn(f.path, f.begins, f.what); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if m.baseline == "" {
+		return nil, nil
+	}
+	f, err := os.Open(m.baseline)
+	if err != nil {
+		return nil, fmt.Errorf("--baseline: %w", err)
+	}
+	defer f.Close()
+	if old, err = profile.ReadReport(f); err != nil {
+		return nil, fmt.Errorf("--baseline %s: %w", diag.Redact(m.baseline), err)
+	}
+	return old, nil
+}
+
+// ofBuild leaves out the flags that build does not have.
+func ofBuild(flags []string) []string {
+	build := buildCommand(&app.App{}).Flags()
+	return slices.DeleteFunc(slices.Clone(flags), func(flag string) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		return build.Lookup(name) == nil
+	})
+}
+
+// write writes a report in all forms that the flags ask for.
+func (m *measuring) write(r *profile.Report) error {
+	var errs []error
+	file := func(path string, write func(io.Writer) error) {
+		var b bytes.Buffer
+		if path == "" {
+			return
+		}
+		if err := write(&b); err != nil {
+			errs = append(errs, err)
+			return
+		}
+		errs = append(errs, output.WriteFileAtomic(path, b.Bytes(), 0o666))
+	}
+	file(m.trace, func(w io.Writer) error { return profile.WriteTrace(w, r.Profile) })
+	file(m.html, func(w io.Writer) error { return page.Write(w, r) })
+	if m.o.JSON {
+		return errors.Join(append(errs, r.WriteJSON(m.Stdout))...)
+	}
+	return errors.Join(append(errs, r.WriteText(m.Stdout))...)
+}
