@@ -45,7 +45,6 @@ type Answers struct {
 	ctx  context.Context
 	o    Options
 	open func() *cache.Cache // once
-	used atomic.Pointer[cache.Cache]
 
 	full, alone atomic.Bool // nothing is added to the user's cache; the shared one is not asked
 	puts        sync.WaitGroup
@@ -58,11 +57,7 @@ const maxPuts = 4
 // New returns the answers of a run that ends with ctx. The caller closes them.
 func New(ctx context.Context, o Options) *Answers {
 	a := &Answers{ctx: ctx, o: o, slots: make(chan struct{}, maxPuts)}
-	a.open = sync.OnceValue(func() *cache.Cache {
-		c := o.Open()
-		a.used.Store(c)
-		return c
-	})
+	a.open = sync.OnceValue(o.Open)
 	return a
 }
 
@@ -114,13 +109,8 @@ func (a *Answers) Store(_ context.Context, key krm.Digest, out function.Output) 
 	})
 }
 
-// Close waits for what is on its way to the shared cache, and closes the user's.
-func (a *Answers) Close() {
-	a.puts.Wait()
-	if c := a.used.Load(); c != nil {
-		c.Close()
-	}
-}
+// Close waits for what is on its way to the shared cache.
+func (a *Answers) Close() { a.puts.Wait() }
 
 // keep adds to the cache of the user, unless that has failed before.
 func (a *Answers) keep(c *cache.Cache, key krm.Digest, data []byte) {

@@ -22,51 +22,43 @@ func (a *App) answers(ctx context.Context) (reuse scheduler.Reuse, end func()) {
 	if a.NoCache {
 		return reuse, func() {}
 	}
-	kept := answers.New(ctx, answers.Options{Open: a.openKept, Shared: a.Shared, Failed: func(shared bool, why error) {
+	kept := answers.New(ctx, answers.Options{Open: a.kept, Shared: a.shared, Failed: func(shared bool, why error) {
 		if !shared {
 			a.warnCacheUnused(why)
 			return
 		}
-		a.Log.Notice(planner.Warning{Msg: fmt.Sprintf("the shared cache is not used: %v", why), Code: diag.CacheFolder})
+		a.Log.Notice(planner.Warning{Msg: fmt.Sprintf("the shared cache is not used: %v", why), Code: diag.SharedCache})
 	}})
 	return scheduler.Reuse{Answers: kept, Version: program.Version(), Secrets: a.cacheSecrets, Verify: debugs("cacheverify")}, kept.Close
 }
 
-// openKept opens the cache for what is made, nil if there is none that lasts.
-func (a *App) openKept() *cache.Cache {
-	s := a.Fetching()
-	s.Rendered = a.Opts.Dirs
-	lasts := true
-	s.CacheUnused = func(why error) {
-		lasts = false
-		a.warnCacheUnused(why)
-	}
-	c, err := s.OpenCache()
-	switch {
-	case err != nil: // somebody has named the folder, but can do without what is in it
-		a.warnCacheUnused(err)
-		return nil
-	case !lasts:
-		c.Close()
-		return nil
-	}
-	return c
+// kept returns the cache for what is made. It is opened when it is needed first, and nil if there is none that lasts: a run can do without.
+func (a *App) kept() *cache.Cache {
+	a.keptOnce.Do(func() {
+		if a.NoCache {
+			return
+		}
+		s := a.Fetching()
+		s.Rendered = a.asked
+		c, err := s.OpenLasting()
+		if err != nil {
+			a.warnCacheUnused(err)
+			return
+		}
+		a.Exits.Add(func() { c.Close() })
+		a.keptCache = c
+	})
+	return a.keptCache
 }
 
 // isolation returns what isolates programs on this machine, as [probe.Isolation] does, which starts processes for that: so it is not found out
 // again as long as nothing has changed that decides about it. That is for the plan alone: before an executor runs a program, it tries itself.
 func (a *App) isolation() (isolation, missing string) {
 	machine, ok := probe.Machine()
-	if !ok || a.NoCache {
+	c := a.kept()
+	if !ok || c == nil {
 		return probe.Isolation()
 	}
-	s := a.Fetching()
-	s.Rendered, s.CacheUnused = a.Opts.Dirs, nil // who needs the cache for more tells why it is not used
-	c, err := s.OpenCache()
-	if err != nil {
-		return probe.Isolation()
-	}
-	defer c.Close()
 	const kind = "isolation"
 	if known, ok := c.Kept(kind, machine); ok && len(known) > 0 {
 		return string(known), ""

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/answers"
 	"github.com/krmflow/krmflow/internal/console"
@@ -50,10 +51,6 @@ type App struct {
 	// Opts is what the last plan was made with, and what it is run with.
 	Opts render.Options
 	// Seen is what was fetched for the plan.
-	Seen locking.Seen
-	// Shared is a cache for answers of functions that is shared with others, nil if there is none.
-	Shared answers.Shared
-	// Fetch fetches for a plan, nil for one of its own.
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.
 	Instead map[string][]byte
@@ -87,6 +84,11 @@ type App struct {
 	Steps watchdog.Steps
 	// Serves is true if the command ends when somebody else says so, and not soon after its context.
 	Serves atomic.Bool
+
+	asked     []string // the directories of the last plan
+	keptOnce  sync.Once
+	keptCache *cache.Cache   // see kept
+	shared    answers.Shared // nil if there is none
 
 	wantsReuse func(dir string, r *reuse.Record) bool // see Reuse
 	wantsAll   func([]*reuse.Record) bool             // see ReuseAll
@@ -144,6 +146,10 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	}
 	sources, err := a.Sources(cmd, dirs)
 	if err != nil {
+		return nil, err
+	}
+	a.asked = dirs
+	if err := a.openShared(); err != nil {
 		return nil, err
 	}
 	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}

@@ -51,11 +51,11 @@ func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReus
 
 // startReuse looks for records of the roots and returns those that are to be planned.
 func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
-	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
+	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || a.Recorder != nil || mixed(dirs) {
 		return dirs
 	}
 	if a.reusing == nil {
-		c := a.openCache(dirs)
+		c := a.kept()
 		if c == nil {
 			return dirs
 		}
@@ -81,25 +81,14 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 // fetching returns what fetches for the plan, too.
 func (a *App) fetching(ctx context.Context, c *cache.Cache, o *planner.Options) loaders.Fetch {
 	if o.Fetch == nil && a.Opts.Sources != nil {
-		a.Opts.Sources.Cache = c
+		if a.Opts.Sources.Cache == nil {
+			a.Opts.Sources.Cache = c
+		}
 		fetch, end := a.Opts.Sources.Fetching(ctx)
 		a.Exits.Add(end)
 		o.Fetch = fetch
 	}
 	return o.Fetch
-}
-
-// openCache opens the cache for results, nil if there is none that can be used.
-func (a *App) openCache(dirs []string) *cache.Cache {
-	s := a.Fetching()
-	s.Rendered = dirs
-	c, err := s.OpenLasting()
-	if err != nil {
-		a.warnCacheUnused(err)
-		return nil
-	}
-	a.Exits.Add(func() { c.Close() })
-	return c
 }
 
 // mixed reports whether some of the roots are absolute paths and others are not: how messages call files depends on all of them.
@@ -405,7 +394,7 @@ func (a *App) Kept(text krm.Digest) ([]byte, bool) {
 
 // RememberText writes the list that the only root of a plan was rendered to, and remembers the text, unless it has Secrets.
 func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
-	if a.reusing == nil || hasSecrets(list) {
+	if a.reusing == nil || hasSecrets(list) && !a.cacheSecrets {
 		return list.WriteYAML(a.Stdout)
 	}
 	blob := a.reusing.cache.CreateLater()
