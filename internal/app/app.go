@@ -51,6 +51,8 @@ type App struct {
 	// Opts is what the last plan was made with, and what it is run with.
 	Opts render.Options
 	// Seen is what was fetched for the plan.
+	Seen locking.Seen
+	// Fetch fetches for a plan, nil for one of its own.
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.
 	Instead map[string][]byte
