@@ -134,7 +134,7 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	}
 	err = r.finish(ctx, err, c.StrictError)
 	if r.committed {
-		c.Remember(plan, r.note)
+		err = errors.Join(err, c.Remember(plan, r.note))
 		c.RememberOutput(c.output, c.known)
 	}
 	c.Tally.Made, c.Tally.Missing = r.committed, slices.Collect(maps.Keys(r.missing))

@@ -63,6 +63,10 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
+	if debugs("cacheverify") {
+		a.reusing.find(dirs, o.Cwd, nil)
+		return dirs
+	}
 	rest := a.reusing.find(dirs, o.Cwd, a.wantsReuse)
 	if a.wantsAll == nil || len(a.reusing.known) < len(dirs) {
 		return rest
@@ -252,14 +256,15 @@ func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
 }
 
 // Remember keeps what this run has made of the roots of a plan, for later ones. made says of each root whether it was made, and adds to its record what it
-// is. That something cannot be kept is no error: it will be made again.
-func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record) bool) {
+// is. That something cannot be kept is no error: it will be made again. It is one if KRMFLOW_DEBUG=cacheverify has everything made again, and
+// something else came of a root than its record says.
+func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record) bool) error {
 	r := a.reusing
 	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan {
-		return
+		return nil
 	}
 	if hasOthers(plan) {
-		return // a later run would not give these warnings
+		return nil // a later run would not give these warnings
 	}
 	ran := r.byRoot(plan)
 	failed := map[string]planner.RootError{}
@@ -286,7 +291,7 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 		if record == nil {
 			continue
 		}
-		before := record.Bytes()
+		before, old := record.Bytes(), *record
 		record.Planned, record.Ran = plannedIn(seen, plan.Warnings), ran[dir]
 		record.Functions = called[dir]
 		if fails {
@@ -294,13 +299,17 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 		}
 		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) && (was == nil || !bytes.Equal(before, record.Bytes())) {
 			all = append(all, saved{dir, record})
+			if was != nil && debugs("cacheverify") && record.Contradicts(&old) {
+				return diag.Errorf(diag.Pos{File: dir}, "", "the cache says that something else comes of this root, although nothing of it has changed").With(diag.NotDeterministic)
+			}
 		}
 	}
 	for _, s := range all {
 		if r.records.Save(absolute(s.dir, a.Opts.Plan.Cwd), s.record) != nil {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // States returns what has become of roots since they were rendered last, as far as the cache knows.
@@ -404,11 +413,10 @@ func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
 		return err
 	}
 	sum, err := blob.Commit()
-	a.Remember(plan, func(_ string, r *reuse.Record) bool {
+	return a.Remember(plan, func(_ string, r *reuse.Record) bool {
 		r.Text, r.Rendered = sum, true
 		return err == nil
 	})
-	return nil
 }
 
 // teeing writes to two places. That it cannot write to the second is no error.
@@ -441,11 +449,11 @@ func (a *App) KeptPlan(key krm.Digest) ([]byte, bool) { return a.reusing.cache.K
 // KeepPlan keeps the text of a plan if all its roots are remembered: see [App.KeptPlan].
 func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Record) krm.Digest, text []byte) {
 	var all []*reuse.Record
-	a.Remember(plan, func(_ string, r *reuse.Record) bool {
+	_ = a.Remember(plan, func(_ string, r *reuse.Record) bool {
 		all = append(all, r)
 		return true
 	})
-	if a.reusing != nil && len(all) == len(dirs) {
+	if a.reusing != nil && len(all) == len(dirs) && !slices.ContainsFunc(all, func(r *reuse.Record) bool { return len(r.Functions) > 0 }) {
 		_ = a.reusing.cache.Keep("plans1", key(all), text) // it will be made again
 	}
 }

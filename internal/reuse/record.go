@@ -62,12 +62,24 @@ func (r *Record) Form(key krm.Digest) (krm.Digest, bool) {
 
 // SetForm remembers the digest of the files that the root has in folders of a form.
 func (r *Record) SetForm(key, files krm.Digest) {
-	r.forms = slices.DeleteFunc(r.forms, func(f form) bool { return f.key == key })
+	r.forms = slices.DeleteFunc(slices.Clone(r.forms), func(f form) bool { return f.key == key })
 	r.forms = append([]form{{key, files}}, r.forms[:min(len(r.forms), maxForms-1)]...)
 }
 
 // Inputs returns a digest of what the root was made from: settings, contents, and what was not there.
 func (r *Record) Inputs() krm.Digest { return r.inputs }
+
+// Contradicts reports whether r says that something else was made than o says.
+func (r *Record) Contradicts(o *Record) bool {
+	none := krm.Digest{}
+	if r.Text != o.Text && r.Text != none && o.Text != none {
+		return true
+	}
+	return slices.ContainsFunc(r.forms, func(f form) bool {
+		files, ok := o.Form(f.key)
+		return ok && files != f.files
+	})
+}
 
 // Bytes returns all that there is to a record.
 func (r *Record) Bytes() []byte {

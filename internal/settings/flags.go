@@ -31,7 +31,7 @@ var ofOneRun = []string{"help", "version", "recursive", "only", "exclude", "outp
 // them: whoever writes a file that a shell or a build reads before it starts krmflow sets variables (T21, TR-12).
 var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env", "as-current-user",
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
-	"executor", "load-restrictor", "cache-secrets", "remote-cache-credential-helper"}
+	"executor", "load-restrictor", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
 
 // catalogFlags have a list of the file in their place, which has more to say.
 var catalogFlags = []string{"trusted-plugin-catalog", "trusted-catalog", "alpha-trusted-plugin-catalog"}
