@@ -186,6 +186,9 @@ func TestBazelRemoteTLS(t *testing.T) {
 // mustGoOff checks that the first use of a server says what is wrong, and the following ones are not tried.
 func mustGoOff(t *testing.T, o Options, says string) {
 	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
 	c := open(t, o)
 	_, err := c.Get(t.Context(), krm.Digest{})
 	if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), says) {
@@ -265,7 +268,7 @@ func TestBazelRemoteDies(t *testing.T) {
 	for _, scheme := range []string{"grpc", "http"} {
 		t.Run(scheme, func(t *testing.T) {
 			s := startServer(t)
-			c := open(t, Options{Address: scheme + "://" + map[string]string{"grpc": s.grpc, "http": s.http}[scheme]})
+			c := open(t, Options{Address: scheme + "://" + map[string]string{"grpc": s.grpc, "http": s.http}[scheme], Timeout: time.Minute})
 			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err != nil {
 				t.Fatal(err)
 			}
