@@ -125,7 +125,9 @@ func (w *walk) await() bool {
 func (w *walk) more() bool { return len(w.ready) > 0 && w.slots > w.returning && w.allowed() }
 
 // allowed reports whether one more may run by the limit. While it refuses somebody runs, who asks again when that is done.
-func (w *walk) allowed() bool { return w.limit == nil || w.slots == w.jobs || w.jobs-w.slots < w.limit() }
+func (w *walk) allowed() bool {
+	return w.limit == nil || w.slots == w.jobs || w.jobs-w.slots < w.limit()
+}
 
 // share finds somebody else for a node that is ready.
 func (w *walk) share() {
