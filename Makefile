@@ -15,7 +15,7 @@ CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/settings
 
-.PHONY: build release image krmflow test check vulncheck bench profile fuzz difftest edittest kustomize helm golden generate
+.PHONY: build release image krmflow test check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -55,7 +55,7 @@ krmflow:
 # -race where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
 test:
 	$(GO) test ./...
-	$(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./loaders ./cache ./planner/...
+	$(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./loaders ./cache/... ./planner/...
 	$(GO) test -race -run 'TestScript/(render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
 	cd adapters/krusty && $(GO) test -race ./...
 
@@ -78,6 +78,10 @@ kustomize:
 helm:
 	test -e $(TOOLS)/helm-$(HELM_VERSION) || GOBIN=$(TOOLS) $(GO) install -p 2 -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 	touch $(TOOLS)/helm-$(HELM_VERSION)
+
+# A server for the tests of shared caches, of the version in its go.mod. It takes minutes to compile, once.
+bazel-remote:
+	cd testdata/servers/bazel-remote && CGO_ENABLED=0 $(GO) build -p 2 -trimpath -ldflags '-s -w' -o $(TOOLS)/bazel-remote github.com/buchgr/bazel-remote/v2
 
 bench: build kustomize
 	$(GO) build -o $(TOOLS)/kyaml-function ./testdata/functions/kyaml

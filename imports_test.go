@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	"krm/schema":      {"krm/yaml"},
 	"krm":             {"diag", "krm/schema", "krm/yaml"},
 	"krm/function":    values,
-	"output":          plus(values, "output/manifest", "output/names"),
+	"output":          plus(values, "internal/filestat", "output/manifest", "output/names"),
 	"output/manifest": plus(values, "output/names"),
 	"output/names":    values,
 
@@ -32,7 +32,7 @@ var imports = map[string][]string{
 	"graph":     plus(values, "krm/function", "krm/chart"),
 	"builtins":  plus(values, "krm/function"),
 	"cache":     values,
-	"loaders":   plus(values, "cache", "krm/chart", "loaders/remote", "reference"),
+	"loaders":   plus(values, "cache", "internal/filestat", "krm/chart", "loaders/remote", "reference"),
 	"reference": values,
 	"catalog":   plus(values, "krm/function"),
 	"trust":     plus(values, "krm/function", "catalog", "catalog/signature"),
@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
 		"planner/summary", "planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
-	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "internal/roots", "loaders", "lock", "planner", "planner/report", "scheduler",
+	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "internal/filestat", "internal/roots", "loaders", "lock", "planner", "planner/report", "scheduler",
 		"trust"),
 	"bench": {},
 
@@ -52,9 +52,11 @@ var imports = map[string][]string{
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
-	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/address", "loaders/remote/credentials", "reference"),
+	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
+	"cache/shared":               {"diag", "krm"},
 	"loaders/remote/address":     {},
 	"loaders/remote/credentials": {},
+	"loaders/remote/flight":      {},
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
 	"planner/drawing":     plus(values, "builtins", "graph", "planner"),
@@ -84,7 +86,9 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/locking", "internal/options", "internal/profile", "internal/program", "internal/progress", "internal/reports", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler"),
+	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile"),
+	"internal/answers":              plus(values, "cache", "krm/function"),
+	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
 	"internal/catalogs":             plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
 	"internal/console":              plus(values, "graph", "internal/options", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
@@ -92,6 +96,8 @@ var imports = map[string][]string{
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/glob":                 {},
+	"internal/filestat":             {},
+	"internal/reuse":                plus(values, "cache", "internal/filestat", "loaders", "loaders/remote", "output", "planner", "reference"),
 	"internal/roots":                {"diag", "internal/glob", "krm/yaml", "loaders", "planner/composition", "planner/layerfile", "output/manifest"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "internal/glob", "loaders", "output", "trust"),
 	"internal/help":                 {},
@@ -113,8 +119,9 @@ var imports = map[string][]string{
 	"internal/stdout":               {},
 	"internal/terminal":             {},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
+	"internal/why":                  plus(values, "graph", "internal/reuse", "planner"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/profile", "internal/profile/page", "internal/program", "internal/progress", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust"),
+	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page"),
 }
 
 // values are the packages that most others stand on.

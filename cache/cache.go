@@ -4,12 +4,16 @@
 // entries, small named records that say which blob stands for what ("this commit of that repository"); trees, read-only
 // directories that are two blobs each, see [Tree]; and what is kept for a key, results of earlier runs for instance.
 //
-// Every file is written under another name, and has its final one only when it is whole. What is read is hashed: a file that
-// is damaged, cut or exchanged is as good as absent. So any number of processes may use one cache at the same time, and
+// What is read is hashed: a file that is damaged, cut or exchanged is as good as absent. Blobs and entries are written under another
+// name, and have their final one only when they are whole. So any number of processes may use one cache at the same time, and
 // each of them may be killed at any moment.
+//
+// The time of a file is that of its last use, give or take an hour. What was not used for longest goes first when a cache is larger than it
+// may be: see [Cache.Bound].
 package cache
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,21 +24,38 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/krmflow/krmflow/krm"
 )
 
 // A Cache is one folder with content. It is safe for concurrent use.
 type Cache struct {
-	dir    string // of this layout's version
-	remove string // what Close removes; empty if the content is to stay
-	fixed  bool   // nothing is added or removed
+	// Unused is told why something cannot be written to the folder. It may be nil. If it is not, a temporary folder takes the place for the rest of
+	// the run where something must be written; else that is an error. It must be set before the cache is used.
+	Unused func(error)
 
-	mu   sync.Mutex
-	work *workspace      // made when it is needed first
-	used map[string]bool // files below dir that were read or written since Track; nil if nobody wants to know
+	dir   atomic.Pointer[string] // of this layout's version
+	fixed bool                   // nothing is added or removed
+	max   int64                  // what Close trims to; 0 for no bound
+	added atomic.Int64           // bytes that were written
+
+	mu     sync.Mutex
+	remove string          // what Close removes; empty if the content is to stay
+	work   *workspace      // made when it is needed first
+	used   map[string]bool // files below dir that were read or written since Track; nil if nobody wants to know
+}
+
+// folder returns the folder that has what is in the cache.
+func (c *Cache) folder() string { return *c.dir.Load() }
+
+// in returns the cache whose content is in dir.
+func in(dir string) *Cache {
+	dir = filepath.Join(dir, layout)
+	c := &Cache{}
+	c.dir.Store(&dir)
+	return c
 }
 
 // layout is the folder for what this version of the layout holds. Another version takes another one.
@@ -60,17 +81,22 @@ func Dir() (string, error) {
 // Open returns the cache in dir and makes the folder if there is none. It refuses a folder that is a symbolic link, belongs to
 // another user or can be written to by others. Nothing is removed from a cache that somebody else uses.
 func Open(dir string) (*Cache, error) {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+	c := in(dir)
+	made, err := private(dir)
+	if err == nil {
+		_, err = private(c.folder())
+	}
+	if err != nil {
 		return nil, err
 	}
-	c := &Cache{dir: filepath.Join(dir, layout)}
-	for _, dir := range []string{dir, c.dir} {
-		if err := private(dir); err != nil {
-			return nil, err
-		}
+	if made {
+		_ = writeNew(filepath.Join(dir, tagFile), []byte(tag)) // it is for other programs
 	}
 	return c, nil
 }
+
+// tagFile tells programs that make copies of home folders what need not be in them: see https://bford.info/cachedir/.
+const tagFile, tag = "CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n# This is the cache of krmflow: it can be removed at any time.\n"
 
 // Temporary returns a cache of its own, for a run that can or shall use no other. Close removes it.
 func Temporary() (*Cache, error) {
@@ -86,7 +112,8 @@ func Temporary() (*Cache, error) {
 	return c, nil
 }
 
-// Close removes what the run has left unfinished. The content stays, except that of a temporary cache.
+// Close removes what the run has left unfinished, and what is too much: see [Cache.Bound]. The content stays else, except that of a
+// temporary cache.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,39 +123,45 @@ func (c *Cache) Close() error {
 		c.work = nil
 	}
 	if c.remove != "" {
-		err = cmp.Or(err, os.RemoveAll(c.remove))
+		return cmp.Or(err, os.RemoveAll(c.remove))
+	}
+	if added := c.added.Swap(0); added > 0 && c.max > 0 {
+		c.bound(added)
 	}
 	return err
 }
 
 // Path returns the folder of the cache.
-func (c *Cache) Path() string { return filepath.Dir(c.dir) }
+func (c *Cache) Path() string { return filepath.Dir(c.folder()) }
 
 // private makes dir, or checks that it is a folder which no other user can change.
-func private(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
+func private(dir string) (made bool, err error) {
 	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			made = true
+			info, err = os.Lstat(dir)
+		}
+	}
 	switch {
 	case err != nil:
-		return err
+		return made, err
 	case !info.IsDir():
-		return fmt.Errorf("the cache folder %q is no directory", dir)
+		return made, fmt.Errorf("the cache folder %q is no directory", dir)
 	}
-	return owned(dir, info)
+	return made, owned(dir, info)
 }
 
 // blob returns the path of a blob.
 func (c *Cache) blob(d krm.Digest) string {
 	name := hex.EncodeToString(d[:])
-	return filepath.Join(c.dir, "blobs", name[:2], name[2:])
+	return filepath.Join(c.folder(), "blobs", name[:2], name[2:])
 }
 
 // Get returns the bytes of a blob. The error is one of fs.ErrNotExist if there is none, or none with these bytes.
 func (c *Cache) Get(d krm.Digest) ([]byte, error) {
 	path := c.blob(d)
-	data, err := readRegular(path)
+	data, err := c.read(path)
 	if err == nil && krm.DigestOf(data) != d {
 		c.discard(path)
 		err = fs.ErrNotExist
@@ -155,28 +188,52 @@ func (c *Cache) Put(data []byte) (krm.Digest, error) {
 
 // A Writer takes the bytes of one blob.
 type Writer struct {
-	c    *Cache
-	file *os.File
-	hash hash.Hash
-	size int64
+	c     *Cache
+	file  *os.File // nil if small has everything
+	small []byte
+	hash  hash.Hash
+	size  int64
 }
+
+// maxSmall is how many bytes of a blob from [Cache.CreateLater] have no file before they are all there.
+const maxSmall = 64 << 10
 
 // Create starts a blob. It is part of the cache after [Writer.Commit]; Discard must be called in any case.
 func (c *Cache) Create() (*Writer, error) {
-	dir, err := c.temp()
+	w := c.CreateLater()
+	return w, w.create()
+}
+
+// CreateLater is [Cache.Create] for a blob that who looks for it can do without, such as a result. A small one costs little, and what fails does so later:
+// it is written when it is whole, under its final name.
+func (c *Cache) CreateLater() *Writer { return &Writer{c: c, hash: sha256.New()} }
+
+// create begins a file, with what was written before.
+func (w *Writer) create() error {
+	dir, err := w.c.temp()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, err := os.CreateTemp(dir, "blob-")
-	if err != nil {
-		return nil, err
+	if w.file, err = os.CreateTemp(dir, "blob-"); err != nil {
+		return err
 	}
-	return &Writer{c: c, file: f, hash: sha256.New()}, nil
+	_, err = w.file.Write(w.small)
+	w.small = nil
+	return err
 }
 
 // Write adds bytes.
-func (w *Writer) Write(p []byte) (int, error) {
-	n, err := w.file.Write(p)
+func (w *Writer) Write(p []byte) (n int, err error) {
+	if w.file == nil && len(w.small)+len(p) > maxSmall {
+		if err := w.create(); err != nil {
+			return 0, err
+		}
+	}
+	if n = len(p); w.file == nil {
+		w.small = append(w.small, p...)
+	} else {
+		n, err = w.file.Write(p)
+	}
 	w.hash.Write(p[:n])
 	w.size += int64(n)
 	return n, err
@@ -189,47 +246,92 @@ func (w *Writer) Size() int64 { return w.size }
 func (w *Writer) Digest() krm.Digest { return krm.Digest(w.hash.Sum(nil)) }
 
 // Reader returns what was written, from its start. It ends with the Writer.
-func (w *Writer) Reader() io.ReaderAt { return w.file }
+func (w *Writer) Reader() io.ReaderAt {
+	if w.file == nil {
+		return bytes.NewReader(w.small)
+	}
+	return w.file
+}
 
 // Commit gives the blob its name.
 func (w *Writer) Commit() (krm.Digest, error) {
 	d := w.Digest()
 	path := w.c.blob(d)
+	if w.file == nil {
+		return d, w.commitSmall(d, path)
+	}
 	if err := w.file.Close(); err != nil {
 		return d, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return d, err
-	}
 	w.c.use(path)
+	w.c.added.Add(onDisk(w.size))
 	return d, moveTo(w.file.Name(), path)
 }
 
-// Discard removes what was not committed.
-func (w *Writer) Discard() {
-	w.file.Close()
-	os.Remove(w.file.Name())
+// commitSmall writes a blob, unless it is there: somebody who cannot do without it may be about to read it.
+func (w *Writer) commitSmall(d krm.Digest, path string) error {
+	if w.c.fixed {
+		return errFixed
+	}
+	if _, err := w.c.Get(d); err == nil {
+		return nil
+	}
+	return w.c.put(path, w.small)
 }
 
-// moveTo renames a file. What stands in its way, for instance a folder, is none of the cache's and goes.
-func moveTo(from, to string) error {
-	err := os.Rename(from, to)
-	if err != nil && os.RemoveAll(to) == nil {
-		err = os.Rename(from, to)
+// put writes a file that who looks for it can do without.
+func (c *Cache) put(path string, data []byte) error {
+	err := writeNew(path, data)
+	if err == nil {
+		c.use(path)
+		c.added.Add(onDisk(int64(len(data))))
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Unused != nil {
+		c.Unused(err)
 	}
 	return err
 }
 
+// Discard removes what was not committed.
+func (w *Writer) Discard() {
+	if w.file != nil {
+		w.file.Close()
+		os.Remove(w.file.Name())
+	}
+}
+
+// moveTo renames a file. The folder is made, also one that another process has just removed. What else stands in its way is none of the
+// cache's and goes.
+func moveTo(from, to string) error {
+	err := os.Rename(from, to)
+	for try := 0; err != nil && try < tries; try++ {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = os.MkdirAll(filepath.Dir(to), 0o700)
+		} else {
+			err = os.RemoveAll(to)
+		}
+		if err == nil {
+			err = os.Rename(from, to)
+		}
+	}
+	return err
+}
+
+// tries is how often something is tried that other processes can be in the way of.
+const tries = 5
+
 // Lookup returns the digest that was recorded for a key among those of one kind. Something that is damaged was not recorded.
 func (c *Cache) Lookup(kind, key string) (krm.Digest, bool) {
 	path := c.entry(kind, key)
-	data, err := readRegular(path)
+	text, err := c.read(path)
 	if err != nil {
 		return krm.Digest{}, false
 	}
-	text, check, _ := strings.Cut(strings.TrimSuffix(string(data), "\n"), " ")
-	d, err := krm.ParseDigest(text)
-	if err != nil || check != seal(kind, key, d) {
+	d, ok := parseEntry(kind, filepath.Base(path), text)
+	if !ok {
 		return krm.Digest{}, false
 	}
 	c.use(path)
@@ -247,53 +349,24 @@ func (c *Cache) Record(kind, key string, d krm.Digest) error {
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = fmt.Fprintf(f, "%s %s\n", d, seal(kind, key, d))
+	path := c.entry(kind, key)
+	_, err = fmt.Fprintf(f, "%s %s\n", d, seal(kind, filepath.Base(path), d))
 	if err = cmp.Or(err, f.Close()); err != nil {
 		return err
 	}
-	path := c.entry(kind, key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
 	c.use(path)
+	c.added.Add(onDisk(1))
 	return moveTo(f.Name(), path)
 }
 
 // entry returns the path of an entry. It holds no word of the key, which may be an address that nobody else should see.
 func (c *Cache) entry(kind, key string) string {
 	d := krm.DigestOf([]byte(key))
-	return filepath.Join(c.dir, "entries", kind, hex.EncodeToString(d[:]))
+	return filepath.Join(c.folder(), "entries", kind, hex.EncodeToString(d[:]))
 }
 
-// seal tells an entry that is whole and in its place from another one.
-func seal(kind, key string, d krm.Digest) string {
-	sum := krm.DigestOf([]byte(kind + "\x00" + key + "\x00" + d.String()))
+// seal tells an entry that is whole and in its place, which has a name among those of its kind, from another one.
+func seal(kind, name string, d krm.Digest) string {
+	sum := krm.DigestOf([]byte(kind + "\x00" + name + "\x00" + d.String()))
 	return hex.EncodeToString(sum[:])
-}
-
-// readRegular reads a regular file: anything else in the cache is no content of it.
-func readRegular(path string) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, info.Size()) // nobody adds to a file
-	_, err = io.ReadFull(f, data)
-	return data, err
-}
-
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Lstat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.Open(path)
 }

@@ -236,7 +236,44 @@ func TestKilledProcesses(t *testing.T) {
 		}
 	}
 	c.Close()
-	if left, _ := os.ReadDir(filepath.Join(c.dir, "tmp")); len(left) > 0 {
+	if left, _ := os.ReadDir(filepath.Join(c.folder(), "tmp")); len(left) > 0 {
 		t.Errorf("%d files of killed processes are left", len(left))
+	}
+}
+
+// A blob that nobody depends on is written when it is whole, and needs no workspace if it is small.
+func TestCreateLater(t *testing.T) {
+	for _, size := range []int{0, 1, maxSmall, maxSmall + 1, 3 * maxSmall} {
+		c := open(t)
+		for range 2 {
+			w := c.CreateLater()
+			defer w.Discard()
+			text := strings.Repeat("x", size)
+			for i := 0; i < size; i += 1000 {
+				if n, err := w.Write([]byte(text[i:min(size, i+1000)])); n != min(1000, size-i) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			read := make([]byte, size)
+			if n, err := w.Reader().ReadAt(read, 0); string(read) != text {
+				t.Errorf("%d of %d bytes, %v", n, size, err)
+			}
+			if list, _ := os.ReadDir(c.folder()); size <= maxSmall && len(list) > 1 {
+				t.Errorf("%d bytes: there is %q before there is a blob", size, list)
+			}
+			d, err := w.Commit()
+			if data, _ := c.Get(d); err != nil || string(data) != text {
+				t.Errorf("%d bytes instead of %d, %v", len(data), size, err)
+			}
+		}
+		if n, _ := os.ReadDir(filepath.Join(c.folder(), "tmp")); len(n) > 0 != (size > maxSmall) {
+			t.Errorf("%d bytes: there is %q", size, n)
+		}
+	}
+	c := open(t)
+	c.fixed = true
+	w := c.CreateLater()
+	if _, err := w.Commit(); err == nil {
+		t.Error("something is added to a cache that is only read")
 	}
 }

@@ -23,7 +23,9 @@ func OpenCopy(dir string) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{dir: filepath.Join(dir, layout), fixed: true}, nil
+	c := in(dir)
+	c.fixed = true
+	return c, nil
 }
 
 // Track begins to remember what is used, for [Cache.CopyUsed].
@@ -38,7 +40,7 @@ func (c *Cache) use(file string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used != nil {
-		rel, _ := filepath.Rel(c.dir, file) // it is below
+		rel, _ := filepath.Rel(c.folder(), file) // it is below
 		c.used[filepath.ToSlash(rel)] = true
 	}
 }
@@ -88,7 +90,7 @@ func (c *Cache) CopyUsed(dir string) error {
 
 // copy copies one file. A blob has the bytes that its name says, or is not copied.
 func (c *Cache) copy(root *os.Root, name string) error {
-	from, err := openRegular(filepath.Join(c.dir, filepath.FromSlash(name)))
+	from, _, err := openRegular(filepath.Join(c.folder(), filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
@@ -62,5 +63,51 @@ func TestKept(t *testing.T) {
 	c.Forget("things", key)
 	if _, ok := c.Kept("things", key); ok {
 		t.Error("what was forgotten is still there")
+	}
+}
+
+// What a run that keeps one thing pays: the cache is opened, nothing is found, something is kept, and the cache is closed within its bound.
+func BenchmarkKeepOne(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "cache")
+	data := make([]byte, 2000)
+	for i := 0; b.Loop(); i++ {
+		c, err := Open(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.Bound(DefaultMax)
+		if _, ok := c.Kept("things", keyOf(i)); ok {
+			b.Fatal("it is there")
+		}
+		if err := c.Keep("things", keyOf(i), data); err != nil {
+			b.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What a run that finds what it looks for pays.
+func BenchmarkKeptOne(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "cache")
+	c, err := Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := c.Keep("things", keyOf(0), make([]byte, 2000)); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		c, err := Open(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, ok := c.Kept("things", keyOf(0)); !ok {
+			b.Fatal("it is not there")
+		}
+		if err := c.Close(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

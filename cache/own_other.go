@@ -19,3 +19,11 @@ func isAbandoned(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && time.Since(info.ModTime()) > 24*time.Hour
 }
+
+// openPlain opens a file for its user alone, unless it is a symbolic link.
+func openPlain(path string, flags int) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && flags&os.O_EXCL == 0 {
+		return nil, fs.ErrInvalid
+	}
+	return os.OpenFile(path, flags, 0o600)
+}

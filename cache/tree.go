@@ -73,6 +73,9 @@ func (c *Cache) Tree(d krm.Digest) (*Tree, error) {
 // holds reports whether there is a blob that is long enough for all entries. Whoever wrote an index, it makes nobody read what is not there.
 func (c *Cache) holds(data krm.Digest, entries []entry) bool {
 	info, err := os.Lstat(c.blob(data))
+	if err == nil {
+		c.touch(c.blob(data), info)
+	}
 	return err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(entries, func(e entry) bool {
 		return e.size < 0 || e.offset < 0 || e.offset > info.Size()-e.size
 	})
@@ -283,7 +286,7 @@ func (t *Tree) opened() (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.file == nil {
-		f, err := openRegular(t.c.blob(t.data))
+		f, _, err := openRegular(t.c.blob(t.data))
 		if err != nil {
 			return nil, err
 		}

@@ -145,12 +145,13 @@ const (
 	BadSignature   Code = "KF0403"
 
 	// Functions.
-	FunctionFailed  Code = "KF0500"
-	FunctionTimeout Code = "KF0501"
-	FunctionAnswer  Code = "KF0502"
-	FunctionResults Code = "KF0503"
-	NoEngine        Code = "KF0504"
-	FunctionWarning Code = "KF0505"
+	FunctionFailed   Code = "KF0500"
+	FunctionTimeout  Code = "KF0501"
+	FunctionAnswer   Code = "KF0502"
+	FunctionResults  Code = "KF0503"
+	NoEngine         Code = "KF0504"
+	FunctionWarning  Code = "KF0505"
+	NotDeterministic Code = "KF0506"
 
 	// Limits.
 	Limit         Code = "KF0600"
@@ -166,6 +167,9 @@ const (
 	FetchTimeout  Code = "KF0704"
 	NoCredentials Code = "KF0705"
 	NotVendored   Code = "KF0706"
+	CacheFolder   Code = "KF0707"
+	CacheDamaged  Code = "KF0708"
+	SharedCache   Code = "KF0709"
 
 	// Output.
 	OutputRefused   Code = "KF0901"

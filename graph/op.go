@@ -83,6 +83,8 @@ type Call struct {
 	Version string
 	// Origin is recorded on what the function makes or, for a transformer, as a transformation.
 	Origin *krm.Origin
+	// Reusable is true if the answer of an earlier run to the same call may take its place: the planner decides that.
+	Reusable bool
 	// Chart is what helm renders, nil for a function. Helm is a generator that gets no ResourceList and answers with resources.
 	Chart *chart.Chart
 }

@@ -95,8 +95,8 @@ func (l *Local) take(e *early, d *Dir, abs, as string) (content, error) {
 	l.untaken -= int64(len(e.data))
 	delete(l.early, abs)
 	l.mu.Unlock()
-	if l.isKnown(e.id, int64(len(e.data))) {
-		return content{id: e.id}, nil
+	if l.isKnown(e.stat) {
+		return content{stat: e.stat}, nil
 	}
 	return e.content, l.budget.take(int64(len(e.data)))
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/krmflow/krmflow/internal/filestat"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,9 +37,9 @@ func (l *Local) readBeneath(d *Dir, rel string, limit int64) (c content, err err
 		return c, errors.ErrUnsupported
 	}
 	if stat.Size > 0 {
-		c.id = identity{uint64(stat.Dev), stat.Ino, stat.Mtim.Nano()}
+		c.stat = filestat.Stat{Dev: uint64(stat.Dev), Ino: stat.Ino, Size: stat.Size, Mtime: stat.Mtim.Nano(), Ctime: stat.Ctim.Nano(), Mode: fs.FileMode(stat.Mode).Perm()}
 	}
-	if l.isKnown(c.id, stat.Size) {
+	if l.isKnown(c.stat) {
 		return c, nil
 	}
 	if err := l.budget.take(stat.Size); err != nil {

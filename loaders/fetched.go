@@ -149,7 +149,7 @@ func (l *Local) FetchAny(d *Dir, text string) (*Dir, *yaml.Source, error) {
 	return l.obtain(d, text, reference.Any)
 }
 
-func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Source, error) {
+func (l *Local) obtain(d *Dir, text string, use reference.Use) (dir *Dir, src *yaml.Source, err error) {
 	if l.fetch == nil {
 		return nil, nil, fmt.Errorf("%q is remote, and nothing is fetched here", diag.Redact(text))
 	}
@@ -158,12 +158,13 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Sour
 		from = remote.FromFetched
 	}
 	c, err := l.fetch(text, use, from)
+	defer func() { l.observe(d, fetched(text, use, from, c, dir, err)) }()
 	if err != nil {
 		return nil, nil, err
 	}
 	l.record(text, c)
 	if c.Tree == nil {
-		src, err := l.fetchedFile(c)
+		src, err = l.fetchedFile(c)
 		return nil, src, err
 	}
 	t := newTree(text, use, c)
@@ -180,11 +181,11 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (*Dir, *yaml.Sour
 		return nil, nil, t.error(err, place, text)
 	}
 	if info.IsDir() {
-		dir, err := l.treeDir(t, t.abs(place), text)
+		dir, err = l.treeDir(t, t.abs(place), text)
 		return dir.like(d), nil, err
 	}
 	in := &Dir{Real: t.abs(path.Dir(place)), Name: l.name(t.abs(path.Dir(place))), tree: t}
-	src, err := l.Read(in, path.Base(place))
+	src, err = l.Read(in, path.Base(place))
 	return nil, src, err
 }
 
@@ -308,7 +309,7 @@ func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
 		return nil, err
 	}
 	src := &yaml.Source{File: diag.Redact(c.Reference.Location), Data: data}
-	l.files[abs] = file{src, DirKey{Real: fetchedRoot}}
+	l.files[abs] = file{src: src, dir: DirKey{Real: fetchedRoot}}
 	l.fetchedFiles[src] = true
 	return src, nil
 }

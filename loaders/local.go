@@ -18,6 +18,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -35,8 +36,8 @@ type Local struct {
 
 	mu    sync.Mutex
 	files map[string]file
-	known map[identity]*yaml.Source // those that were read, whatever their names are
-	dirs  map[string]string         // absolute path of a directory -> the same without symbolic links
+	known map[filestat.Stat]*yaml.Source // those that were read, whatever their names are
+	dirs  map[string]string              // absolute path of a directory -> the same without symbolic links
 	// parents is the same for the directories that those in dirs are in.
 	parents map[string]string
 	early   map[string]*early // what was read ahead, by absolute path
@@ -48,13 +49,17 @@ type Local struct {
 	fetchedFiles map[*yaml.Source]bool
 	// untaken is how many bytes were read ahead that nobody has asked for yet.
 	untaken int64
-	work    func(over func() bool) // for those who wait for what is being read ahead; may be nil
+	seen    map[string]*observed // by directory; nil if nobody wants to know
+	// rootDirs are the directories of the roots without symbolic links, by their names; nil if nobody wants to know.
+	rootDirs map[string]string
+	work     func(over func() bool) // for those who wait for what is being read ahead; may be nil
 }
 
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.
 type file struct {
-	src *yaml.Source
-	dir DirKey
+	src  *yaml.Source
+	dir  DirKey
+	stat filestat.Stat
 }
 
 // A Config says what a [Local] reads. The zero Config is that of the file system of this machine, without a working directory.
@@ -78,6 +83,8 @@ type Config struct {
 	// Instead has files of this machine, by their absolute paths without symbolic links, that are read as if they had other contents, also
 	// if they do not exist. One whose content is nil is read as if it did not.
 	Instead map[string][]byte
+	// Observe keeps what layers see of the file system of this machine: see [Local.Observed].
+	Observe bool
 }
 
 // NewLocal returns a Local for one run. When ctx has ended it reads nothing more, and says why.
@@ -89,7 +96,10 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	l := &Local{
 		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, freeRoot: c.Free, budget: c.Budget,
 		fetch: c.Fetch, instead: c.Instead, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
-		files: map[string]file{}, known: map[identity]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
+		files: map[string]file{}, known: map[filestat.Stat]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
+	}
+	if c.Observe {
+		l.seen, l.rootDirs = map[string]*observed{}, map[string]string{}
 	}
 	if c.FS != nil {
 		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot}
@@ -162,10 +172,14 @@ func (l *Local) Root(path string) (*Dir, error) {
 		abs = filepath.Join(l.cwd, path)
 	}
 	d, err := l.dir(abs, path)
-	if err == nil && l.freeRoot != nil {
+	if err != nil {
+		return nil, err
+	}
+	l.observeRoot(d, abs, path)
+	if l.freeRoot != nil {
 		d.Free = l.freeRoot(d.Real)
 	}
-	return d, err
+	return d, nil
 }
 
 // Sub returns the directory that the layer in d refers to as path, or by a reference to something remote.
@@ -179,9 +193,11 @@ func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
 	var sub *Dir
 	var err error
 	if d.tree != nil {
-		sub, err = l.treeDir(d.tree, filepath.Join(d.Real, path), path)
+		if sub, err = l.treeDir(d.tree, filepath.Join(d.Real, path), path); err == nil {
+			l.observe(d, Observation{Path: sub.Real, Kind: SawDir, Real: sub.Real})
+		}
 	} else {
-		sub, err = l.dir(filepath.Join(d.Real, path), path)
+		sub, err = l.observedDir(d, filepath.Join(d.Real, path), path)
 	}
 	return sub.like(d), err
 }
@@ -249,7 +265,7 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 		_, err := l.treeDir(d.tree, abs, path)
 		return err == nil || errors.Is(err, cache.ErrAbsent)
 	}
-	_, err := l.dir(abs, path)
+	_, err := l.observedDir(d, abs, path)
 	return err == nil
 }
 
@@ -272,6 +288,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	known, early := l.files[abs], l.early[abs]
 	l.mu.Unlock()
 	if known.src != nil && (l.unrestricted || known.dir == d.Key()) && int64(len(known.src.Data)) <= limit {
+		l.observe(d, Observation{Path: abs, Kind: SawFile, Source: known.src, Stat: known.stat})
 		return known.src, nil
 	}
 	var read content
@@ -282,28 +299,36 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 		read, err = l.read(d, abs, path, limit)
 	}
 	if err != nil {
+		l.observeError(d, abs, err)
 		return nil, err
 	}
+	src := l.keep(d, abs, read)
+	l.observe(d, Observation{Path: abs, Kind: SawFile, Source: src, Stat: read.stat})
+	return src, nil
+}
+
+// keep makes what was read the file at abs, unless somebody else was faster.
+func (l *Local) keep(d *Dir, abs string, read content) *yaml.Source {
 	name := l.name(abs)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.files[abs]; known.src != nil {
-		return known.src, nil
+		return known.src
 	}
 	src := read.parsed
 	if src == nil {
 		src = &yaml.Source{File: name, Data: read.data}
 	}
-	if first := l.known[read.id]; first != nil && read.data == nil {
+	if first := l.known[read.stat]; first != nil && read.data == nil {
 		src = first.As(src.File)
-	} else if read.id != (identity{}) {
-		l.known[read.id] = src
+	} else if read.stat != (filestat.Stat{}) {
+		l.known[read.stat] = src
 	}
-	l.files[abs] = file{src, d.Key()}
+	l.files[abs] = file{src, d.Key(), read.stat}
 	if d.IsFetched() {
 		l.fetchedFiles[src] = true
 	}
-	return src, nil
+	return src
 }
 
 // absolute returns the absolute path of what the layer in d refers to as path.
@@ -321,7 +346,7 @@ func absolute(d *Dir, path string) string {
 
 // content is what was read of a file, without the data if it is known.
 type content struct {
-	id     identity
+	stat   filestat.Stat
 	data   []byte
 	parsed *yaml.Source // of data, if it was read ahead and parsed
 }
@@ -358,23 +383,33 @@ func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 		return content{}, err
 	}
 	defer f.Close()
-	id, size := identify(f)
-	if size <= limit && l.isKnown(id, size) {
-		return content{id: id}, nil
+	stat := identify(f)
+	if stat.Size <= limit && l.isKnown(stat) {
+		return content{stat: stat}, nil
 	}
 	data, err := readAll(f, as, limit)
 	if err == nil {
 		err = l.budget.take(int64(len(data)))
 	}
-	return content{id: id, data: data}, err
+	return content{stat: stat, data: data}, err
 }
 
-// isKnown reports whether a file was read that had this size.
-func (l *Local) isKnown(id identity, size int64) bool {
+// identify returns what tells an open file from others, the zero Stat if nothing does: what does not know its size, as all files in /proc, is
+// always another one.
+func identify(f *os.File) filestat.Stat {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return filestat.Stat{}
+	}
+	return filestat.Of(info)
+}
+
+// isKnown reports whether a file was read.
+func (l *Local) isKnown(stat filestat.Stat) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	src := l.known[id]
-	return src != nil && int64(len(src.Data)) == size
+	src := l.known[stat]
+	return src != nil && int64(len(src.Data)) == stat.Size
 }
 
 // ReadFile returns the content of a regular file of at most limit bytes and refuses anything else.

@@ -30,12 +30,14 @@ func (o *Dir) Commit() (Changes, error) {
 	}
 	c := o.changes(next)
 	if o.opts.Check || c.None() {
+		o.opts.Known.keep(next)
 		return c, nil
 	}
 	if err := o.commit(next); err != nil {
 		return Changes{}, writeError(o.dir, err)
 	}
 	o.made = nil
+	o.opts.Known.learn(o.parent, o.base, next, o.changed)
 	return c, nil
 }
 
@@ -129,12 +131,14 @@ func (o *Dir) commit(m *manifest.Manifest) error {
 	if err != nil {
 		return err
 	}
+	part := o.part(m, texts)
+	o.changed = part
 	if !o.inside {
-		if err := o.linkSame(stage, texts); err != nil {
+		if err := o.linkSame(stage, texts, part); err != nil {
 			return err
 		}
 	}
-	if err := o.finishStage(stage, m, texts); err != nil {
+	if err := o.finishStage(stage, m, texts, part); err != nil {
 		return err
 	}
 	o.closeStage()
@@ -150,11 +154,14 @@ func (o *Dir) commit(m *manifest.Manifest) error {
 	if o.inside {
 		return o.commitJournal(o.out, journalName)
 	}
+	if part != "." {
+		return o.swapPart(m, part)
+	}
 	return o.swap(m)
 }
 
 // finishStage adds the manifests that are new and brings everything to the disk.
-func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string]string) error {
+func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string]string, part string) error {
 	secret := m.Secret()
 	for root, text := range texts {
 		if text == o.old.Text(root) {
@@ -167,7 +174,15 @@ func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string
 	if o.inside {
 		return addNext(stage, m)
 	}
-	if err := stage.Chmod(".", o.mode); err != nil {
+	mode := o.mode
+	if part != "." {
+		info, err := o.out.Lstat(part)
+		if err != nil {
+			return err
+		}
+		mode = info.Mode()
+	}
+	if err := stage.Chmod(part, mode); err != nil {
 		return err
 	}
 	return syncTree(stage)
@@ -223,8 +238,8 @@ func (o *Dir) rescan() error {
 	return nil
 }
 
-// linkSame gives the files and manifests that did not change a second name in the staging folder.
-func (o *Dir) linkSame(stage *os.Root, texts map[string]string) error {
+// linkSame gives the files and manifests of part that did not change a second name in the staging folder.
+func (o *Dir) linkSame(stage *os.Root, texts map[string]string, part string) error {
 	same := map[string][]string{}
 	for root, text := range texts {
 		if o.out != nil && text == o.old.Text(root) {
@@ -241,7 +256,7 @@ func (o *Dir) linkSame(stage *os.Root, texts map[string]string) error {
 	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(4)
 	for dir, files := range same {
-		if len(files) == 0 || ctx.Err() != nil {
+		if len(files) == 0 || ctx.Err() != nil || !isIn(dir, part) {
 			continue
 		}
 		g.Go(func() (err error) {
@@ -300,12 +315,39 @@ func (o *Dir) swap(m *manifest.Manifest) error {
 	if err != nil {
 		return err
 	}
+	return o.removeOld()
+}
+
+// removeOld removes what was in the place of the staging folder.
+func (o *Dir) removeOld() error {
 	old := o.stageName
 	o.stageName = ""
 	if err := o.parent.RemoveAll(old); err != nil {
 		return fmt.Errorf("the new files are in place, but %s with the previous ones cannot be removed: %w", old, withoutPath(err))
 	}
 	return nil
+}
+
+// swapPart is [Dir.swap] for a folder in the output: what is beside it stays.
+func (o *Dir) swapPart(m *manifest.Manifest, part string) error {
+	up, name := path.Split(part)
+	from, err := o.parent.OpenRoot(path.Join(o.stageName, up))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := o.out.OpenRoot(path.Clean(up))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := exchangeBetween(from, to, name); err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		return o.swapByJournal(m)
+	}
+	return o.removeOld()
 }
 
 // swapByJournal does what [Dir.swap] does where the system cannot.

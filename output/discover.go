@@ -23,15 +23,16 @@ type found struct {
 // nothing to do with krmflow is not searched. A folder with a manifest of a whole output is one of its own.
 func discover(out *os.Root, known map[string]bool) (*found, error) {
 	f := &found{Manifest: manifest.New(), entries: map[string][]fs.DirEntry{}, known: known}
-	return f, f.look(out, ".")
+	top, err := openFolder(out, ".")
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", names.Show("."), withoutPath(err))
+	}
+	defer top.close()
+	return f, f.look(top, ".")
 }
 
-func (f *found) look(out *os.Root, dir string) error {
-	d, err := openFolder(out, dir)
-	if err != nil {
-		return fmt.Errorf("%s: %w", names.Show(dir), withoutPath(err))
-	}
-	defer d.close()
+// look looks into d, which is the folder dir.
+func (f *found) look(d *folder, dir string) error {
 	entries, err := d.entries()
 	if err != nil {
 		return fmt.Errorf("%s: %w", names.Show(dir), withoutPath(err))
@@ -65,7 +66,13 @@ func (f *found) look(out *os.Root, dir string) error {
 		if !e.IsDir() || !f.all && !f.known[name] || dir == "." && (e.Name() == journalName || isStageName(e.Name(), "") || e.Name() == ".git") {
 			continue
 		}
-		if err := f.look(out, name); err != nil {
+		sub, err := d.sub(e.Name())
+		if err != nil {
+			return fmt.Errorf("%s: %w", names.Show(name), withoutPath(err))
+		}
+		err = f.look(sub, name)
+		sub.close()
+		if err != nil {
 			return err
 		}
 	}

@@ -15,10 +15,12 @@ import (
 //
 //	create(name, data, perm) writes a file that must not exist
 //	read(name, buf) reads at most len(buf) bytes of a regular file and returns how many, and the file's permissions
+//	stat(name) returns what the file system says about a regular file, whose name may have slashes, and its size
+//	sub(name) opens a folder in it
 //	entries() lists it; the entries know their types
 //	link(from, name) gives the file called name in the folder from a second name here; errors.ErrUnsupported if it cannot
 type folder struct {
-	root *os.Root
+	root *os.Root // nil for one that sub has opened
 	f    *os.File
 	fd   int // of f
 }
@@ -59,22 +61,22 @@ func listFolder(dir *os.Root, name string) ([]fs.DirEntry, error) {
 func (d *folder) close() {
 	if d != nil {
 		d.f.Close()
-		d.root.Close()
+		if d.root != nil {
+			d.root.Close()
+		}
 	}
 }
 
 // readWhole appends the content of a regular file to buf[:0]. A file of more than most bytes is an error.
 func (d *folder) readWhole(name string, buf []byte, most int64) ([]byte, error) {
-	info, err := d.root.Lstat(name)
+	_, size, err := d.stat(name)
 	switch {
 	case err != nil:
 		return buf, err
-	case !info.Mode().IsRegular():
-		return buf, notRegular(name)
-	case info.Size() > most:
+	case size > most:
 		return buf, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is larger than %s", diag.Size(most))}
 	}
-	buf = slices.Grow(buf[:0], int(info.Size())+1) // one byte more than needed shows a file that grows
+	buf = slices.Grow(buf[:0], int(size)+1) // one byte more than needed shows a file that grows
 	n, _, err := d.read(name, buf[:cap(buf)])
 	return buf[:n], err
 }

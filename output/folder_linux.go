@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/krmflow/krmflow/internal/filestat"
 	"golang.org/x/sys/unix"
 )
 
@@ -60,6 +61,25 @@ func (d *folder) read(name string, buf []byte) (int, fs.FileMode, error) {
 	return got, fs.FileMode(st.Mode).Perm(), nil
 }
 
+func (d *folder) stat(name string) (filestat.Stat, int64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return filestat.Stat{}, 0, pathError("stat", name, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return filestat.Stat{}, 0, notRegular(name)
+	}
+	return filestat.Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Mode: fs.FileMode(st.Mode).Perm()}, st.Size, nil
+}
+
+func (d *folder) sub(name string) (*folder, error) {
+	fd, err := d.open(name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{f: os.NewFile(uintptr(fd), name), fd: fd}, nil
+}
+
 func (d *folder) open(name string, flags int, perm uint32) (int, error) {
 	for {
 		fd, err := unix.Openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
@@ -71,6 +91,9 @@ func (d *folder) open(name string, flags int, perm uint32) (int, error) {
 
 // entries lists through a file of its own: one that comes from an os.Root asks for the details of every entry.
 func (d *folder) entries() ([]fs.DirEntry, error) {
+	if d.root == nil {
+		return d.f.ReadDir(-1)
+	}
 	fd, err := d.open(".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err

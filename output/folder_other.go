@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/krmflow/krmflow/internal/filestat"
 )
 
 func (d *folder) create(name string, data []byte, perm fs.FileMode) error {
@@ -40,6 +42,19 @@ func (d *folder) read(name string, buf []byte) (int, fs.FileMode, error) {
 	}
 	return n, info.Mode().Perm(), err
 }
+
+func (d *folder) stat(name string) (filestat.Stat, int64, error) {
+	info, err := d.root.Lstat(name)
+	if err != nil {
+		return filestat.Stat{}, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return filestat.Stat{}, 0, notRegular(name)
+	}
+	return filestat.Of(info), info.Size(), nil
+}
+
+func (d *folder) sub(name string) (*folder, error) { return openFolder(d.root, name) }
 
 func (d *folder) entries() ([]fs.DirEntry, error) { return d.f.ReadDir(-1) }
 

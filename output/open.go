@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 )
@@ -92,8 +93,10 @@ func (o *Dir) checkPlace() error {
 	o.path = filepath.Join(resolvePath(filepath.Dir(abs)), filepath.Base(abs))
 	o.base = filepath.Base(abs)
 	o.from = o.relative(o.opts.Base)
+	out, _ := os.Stat(o.path) // nil if there is nothing yet
+	var places filestat.Dirs
 	for _, in := range o.opts.Inputs {
-		if err := o.checkInput(in); err != nil {
+		if err := o.checkInput(in, out, &places); err != nil {
 			return err
 		}
 	}
@@ -115,16 +118,18 @@ func (o *Dir) checkFolder(info fs.FileInfo, path string) error {
 	return nil
 }
 
-func (o *Dir) checkInput(in string) error {
+func (o *Dir) checkInput(in string, out fs.FileInfo, places *filestat.Dirs) error {
 	abs, err := filepath.Abs(in)
 	if err != nil {
 		return o.refuse("%v", err)
 	}
-	real := resolvePath(abs)
+	real := places.Real(abs)
+	if real == "" {
+		real = resolvePath(abs)
+	}
 	inInfo, inErr := os.Stat(real)
-	outInfo, outErr := os.Stat(o.path)
 	switch {
-	case real == o.path, inErr == nil && outErr == nil && os.SameFile(inInfo, outInfo):
+	case real == o.path, inErr == nil && out != nil && os.SameFile(inInfo, out):
 		return o.refuse("is the input folder %s", names.Show(in))
 	case diag.Within(real, o.path) && inErr == nil && !inInfo.IsDir():
 		return o.refuseInput("holds the input %s", in)

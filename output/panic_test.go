@@ -12,7 +12,7 @@ import (
 func TestCommitPanic(t *testing.T) {
 	o := &Dir{roots: map[string]*rootState{"a": {folders: map[string]*folderState{"a": {same: []string{"x"}}}}}} // a bug: there is no folder that x is in
 	var bug *diag.PanicError
-	if err := o.linkSame(nil, nil); !errors.As(err, &bug) || !bytes.Contains(bug.Stack, []byte("linkFolder")) {
+	if err := o.linkSame(nil, nil, "."); !errors.As(err, &bug) || !bytes.Contains(bug.Stack, []byte("linkFolder")) {
 		t.Errorf("error %v, want a PanicError with its stack", err)
 	}
 }

@@ -13,6 +13,13 @@ func exchange(parent *os.Root, a, b string) error {
 	return renameat2(parent, a, b, unix.RENAME_EXCHANGE)
 }
 
+// exchangeBetween swaps the entries called name of two folders in one step.
+func exchangeBetween(a, b *os.Root, name string) error {
+	return withFD(a, func(from int) error {
+		return withFD(b, func(to int) error { return rename(from, name, to, name, unix.RENAME_EXCHANGE) })
+	})
+}
+
 // renameNew renames a to b, which must not exist.
 func renameNew(parent *os.Root, a, b string) error {
 	err := renameat2(parent, a, b, unix.RENAME_NOREPLACE)
@@ -23,16 +30,18 @@ func renameNew(parent *os.Root, a, b string) error {
 }
 
 func renameat2(parent *os.Root, a, b string, flags uint) error {
-	return withFD(parent, func(fd int) error {
-		err := unix.Renameat2(fd, a, fd, b, flags)
-		switch err {
-		case nil:
-			return nil
-		case unix.EBUSY, unix.EINVAL, unix.ENOSYS, unix.EXDEV, unix.EOPNOTSUPP:
-			return errors.ErrUnsupported
-		}
-		return err
-	})
+	return withFD(parent, func(fd int) error { return rename(fd, a, fd, b, flags) })
+}
+
+func rename(from int, a string, to int, b string, flags uint) error {
+	err := unix.Renameat2(from, a, to, b, flags)
+	switch err {
+	case nil:
+		return nil
+	case unix.EBUSY, unix.EINVAL, unix.ENOSYS, unix.EXDEV, unix.EOPNOTSUPP:
+		return errors.ErrUnsupported
+	}
+	return err
 }
 
 // syncTree brings everything on dir's file system to the disk.

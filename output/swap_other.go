@@ -11,6 +11,8 @@ import (
 // exchange would swap two entries of parent in one step; here the journal does the work.
 func exchange(parent *os.Root, a, b string) error { return errors.ErrUnsupported }
 
+func exchangeBetween(a, b *os.Root, name string) error { return errors.ErrUnsupported }
+
 // renameNew renames a to b, which must not exist.
 func renameNew(parent *os.Root, a, b string) error {
 	if _, err := parent.Lstat(b); err == nil {

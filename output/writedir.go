@@ -38,6 +38,8 @@ type Options struct {
 	Force bool
 	// Check only compares: nothing is written, and [Dir.Commit] returns what would change. Roots that would have to be pruned are removed.
 	Check bool
+	// Known has what is known of the files of the folder, nil if nothing is: see [Dir.Reuse].
+	Known *Known
 	// Wait is how long to wait for another run that writes the same folder; 0 means five seconds.
 	Wait time.Duration
 }
@@ -77,6 +79,7 @@ type Dir struct {
 	stage     *os.Root        // made when the first file must be written
 	stageName string
 	mode      fs.FileMode // what the folder will have
+	changed   string      // the folder that Commit has exchanged
 	failed    error
 }
 

@@ -103,6 +103,7 @@ func (s *steps) checkCatalogs() {
 		}
 	}
 	if len(s.catalogs) > 0 {
+		s.c.files.Doubt(s.dir) // whom the user trusts is no file of the layer
 		_, named := s.c.trusted.Search(s.catalogs)
 		for _, n := range named {
 			s.Warnings.Add(n.Warning())
@@ -159,6 +160,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	e.decision = &dec
 	e.call = &graph.Call{
 		Function: fn, Config: config, ConfigPos: d.r.Pos, Role: role, Schema: s.schema, Version: s.c.o.Functions.ListVersion, Origin: e.origin,
+		Reusable: dec.NotReused == "",
 	}
 }
 

@@ -61,6 +61,8 @@ type Options struct {
 	ManagedByLabel bool
 	// Functions say which functions may run.
 	Functions Functions
+	// Observe makes [Plan.Observed] know what layers have seen.
+	Observe bool
 }
 
 // A Warning is something that the user probably did not mean.
@@ -119,6 +121,10 @@ func (p *Plan) warn(list *report.Warnings) {
 
 // Files returns all files that were read, sorted by name.
 func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
+
+// Observed returns what the layers of a root have seen, by the name of its directory: see [loaders.Local.Observed]. Their plan follows from
+// that alone, unless there are functions. [Options.Observe] must have been set.
+func (p *Plan) Observed(dir string) ([]loaders.Observation, bool) { return p.files.Observed(dir) }
 
 // A RootError holds the mistakes of one root.
 type RootError struct {
@@ -209,7 +215,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead})
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, Roots: dirs, Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead, Observe: o.Observe})
 	reading := newReading()
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -13,6 +14,9 @@ import (
 // execute makes a run fetch the programs of functions, and count their answers. The function that it returns releases what that has used.
 func (o *Options) execute() (end func()) {
 	executor, input := o.Run.Executor, o.Plan.Input
+	if o.Run.Reuse.Answers != nil && input != nil {
+		o.Run.Reuse.Answers = countedAnswers{o.Run.Reuse.Answers, input}
+	}
 	var fetched *programs
 	end = func() {}
 	if o.Sources != nil {
@@ -29,6 +33,19 @@ func (o *Options) execute() (end func()) {
 		return fetchingExecutor{x, fetched}, err
 	}
 	return end
+}
+
+// countedAnswers are answers that count as input of the run that they are used in, as those of executors do.
+type countedAnswers struct {
+	scheduler.Answers
+	input *loaders.Budget
+}
+
+// Lookup counts what is there.
+func (x countedAnswers) Lookup(ctx context.Context, key krm.Digest) (function.Output, bool) {
+	out, ok := x.Answers.Lookup(ctx, key)
+	x.input.Add(int64(out.List.Len()))
+	return out, ok
 }
 
 // A countedExecutor is an executor whose answers count as input of the run.

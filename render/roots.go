@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/internal/roots"
 	"github.com/krmflow/krmflow/loaders"
 )
@@ -70,15 +72,13 @@ func Place(dirs []string, base string) (Roots, error) {
 	var roots Roots
 	var paths []string
 	seen := map[string]bool{}
+	var places filestat.Dirs
 	for _, dir := range dirs {
 		abs, err := located(dir)
 		if err != nil {
 			return nil, err
 		}
-		real := abs
-		if r, err := loaders.Real(abs); err == nil { // otherwise planning says what is wrong
-			real = r
-		}
+		real := cmp.Or(places.Real(abs), abs) // planning says what is wrong with what is no directory
 		if seen[real] {
 			continue
 		}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/lock"
@@ -21,9 +23,13 @@ type Sources struct {
 	// Options are those of the session. Without a Cache, one is opened when something is to be fetched, and closed after planning.
 	remote.Options
 	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one. It is that, too, if
-	// neither CacheDir nor the environment names one and the user has no place for it.
-	CacheDir string
-	NoCache  bool
+	// neither CacheDir nor the environment names one and the user's folder cannot be used, or written to: CacheUnused is told why then, once
+	// for each cache that is opened, and may be nil.
+	CacheDir    string
+	CacheUnused func(error)
+	NoCache     bool
+	// CacheMax is how many bytes it may have, [cache.DefaultMax] if it is 0: see [cache.Cache.Bound].
+	CacheMax int64
 	// Rendered are the directories that the cache must not be in: what is there would be part of them. [Options.Dirs] are, if it is nil.
 	Rendered []string
 
@@ -112,6 +118,7 @@ func (s Sources) ordinary() (in opened, err error) {
 			return in, err
 		}
 		in.owned = true
+		in.cache.Sweep()
 	}
 	opt := s.Options
 	opt.Cache = in.cache
@@ -130,41 +137,71 @@ func (s Sources) vendored() (opened, error) {
 	return opened{Session: remote.NewSession(opt), cache: c}, nil
 }
 
+// CacheFolder returns the folder that CacheDir says.
+func (s Sources) CacheFolder() (string, error) {
+	if s.CacheDir == "" {
+		return cache.Dir()
+	}
+	return filepath.Abs(s.CacheDir) // git runs elsewhere
+}
+
+// OpenLasting opens the cache that CacheDir says. The caller closes it.
+func (s Sources) OpenLasting() (*cache.Cache, error) {
+	dir, err := s.CacheFolder()
+	if err == nil {
+		err = s.checkPlace(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := cache.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	c.Bound(cmp.Or(s.CacheMax, cache.DefaultMax))
+	if s.isOwn() {
+		c.Unused = s.unused
+	}
+	return c, nil
+}
+
+// isOwn reports whether nobody has asked for the cache. Then there may be no place for it, as in a container without a home.
+func (s Sources) isOwn() bool {
+	return s.CacheDir == "" && os.Getenv("KRMFLOW_CACHE_DIR") == "" && !s.Offline
+}
+
 // OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.
 func (s Sources) OpenCache() (*cache.Cache, error) {
 	if s.NoCache {
 		return cache.Temporary()
 	}
-	dir, err := s.CacheDir, error(nil)
-	if dir == "" {
-		dir, err = cache.Dir()
-	} else {
-		dir, err = filepath.Abs(dir) // git runs elsewhere
-	}
+	c, err := s.OpenLasting()
 	if err == nil {
-		err = s.checkPlace(dir)
+		return c, nil
 	}
-	if err == nil {
-		var c *cache.Cache
-		if c, err = cache.Open(dir); err == nil {
-			return c, nil
-		}
+	if s.isOwn() {
+		s.unused(err)
+		return cache.Temporary()
 	}
-	if s.CacheDir == "" && os.Getenv("KRMFLOW_CACHE_DIR") == "" && !s.Offline {
-		return cache.Temporary() // nobody has asked for one, and there is no place for it, as in a container without a home
+	return nil, diag.AsError(diag.CacheFolder.Of(err)).Hint("--cache-dir names another folder for the cache, --no-cache does without one")
+}
+
+func (s Sources) unused(why error) {
+	if s.CacheUnused != nil {
+		s.CacheUnused(why)
 	}
-	return nil, diag.AsError(err).Hint("--cache-dir names another folder for the cache, --no-cache does without one")
 }
 
 // checkPlace refuses a folder for the cache in a directory that is rendered.
 func (s Sources) checkPlace(dir string) error {
 	real := realPlace(dir)
+	var places filestat.Dirs
 	for _, root := range s.Rendered {
 		abs, err := filepath.Abs(root)
 		if err != nil || loaders.IsRemote(root) {
 			continue
 		}
-		if root, err := loaders.Real(abs); err == nil && diag.Within(real, root) {
+		if root := places.Real(abs); root != "" && diag.Within(real, root) {
 			return fmt.Errorf("the cache folder %q is inside of %q, which is rendered", dir, root)
 		}
 	}

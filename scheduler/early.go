@@ -42,7 +42,7 @@ func (r *run) callEarly(ctx context.Context) *early {
 						a = &answer{err: diag.Panicked(n.ID, p)}
 					}
 				}()
-				return r.answer(ctx, n, op, nil, func(f func()) { f() })
+				return r.answer(ctx, graph.NodeID(i), op, nil, func(f func()) { f() })
 			})}
 			e.calls[graph.NodeID(i)] = c
 			order = append(order, c)

@@ -10,7 +10,7 @@ import (
 // groupByCause makes one of the failures that have one cause, a step that fails for several roots, and says for which. Of one item of a
 // Composition it keeps the first message.
 func (r *run) groupByCause(errs []error) []error {
-	if len(r.g.Roots) < 2 {
+	if len(r.g.Roots) < 2 && !r.o.Several {
 		return errs
 	}
 	type cause struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
@@ -31,7 +32,9 @@ type Event struct {
 	Called, Answered time.Time
 	// Taken and Made are about how many bytes the lists of the inputs have, and the resulting one.
 	Taken, Made int
-	Err         error
+	// Cached is true for a call whose answer is that of an earlier run.
+	Cached bool
+	Err    error
 }
 
 // Options say how a graph is run. The functions are called from several goroutines at the same time; nil ones are not
@@ -44,6 +47,8 @@ type Options struct {
 	Limit func() int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
+	// Several makes errors name their roots, also if there is one in the graph: it is one of several that the user named.
+	Several bool
 	// Pure leaves out the functions and what needs them: nothing is fetched or started, and no executor is asked for.
 	Pure bool
 	// Begin is called before each node. The function of a generator may have begun already: see [Event.Duration].
@@ -56,6 +61,8 @@ type Options struct {
 	Executor func(function.Runtime) (Executor, error)
 	// Call is called with what each function reported.
 	Call func(CallReport)
+	// Reuse says which answers of earlier runs take the place of calls.
+	Reuse Reuse
 	// AllowErrorResults lets a function that ends well report errors.
 	AllowErrorResults bool
 	// Root is called with each root's final list as soon as it is known. Its error counts as the root's.
@@ -79,6 +86,8 @@ type CallReport struct {
 	Removed []krm.ID
 	// Stderr is the end of what it wrote there, raw.
 	Stderr []byte
+	// Cached is true if all this is from an earlier run, whose answer has taken the place of the call.
+	Cached bool
 	// Failed is true if the call ends with an error, for which Stderr may be the reason.
 	Failed bool
 }
@@ -124,14 +133,15 @@ type RootError struct {
 func (e *RootError) Error() string { return e.Err.Error() }
 func (e *RootError) Unwrap() error { return e.Err }
 
-// Run runs g. After a failure it ends the functions that run, unless it keeps going. It prepares every function before the first one
-// runs: if that fails nothing runs, or with KeepGoing the roots that need no such function. It returns the failures in the order of the
-// graph, each a [NodeError], a [RootError] or the reason why ctx ended.
+// Run runs g. After a failure it ends the functions that run, unless it keeps going. It prepares every function that may have to run before
+// the first one runs: if that fails no function runs, or with KeepGoing those of the roots that need none that failed. If no answer can be
+// reused that is before everything else, and nothing runs. It returns the failures in the order of the graph, each a [NodeError], a [RootError]
+// or the reason why ctx ended.
 func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	r := newRun(g, o)
 	var failed []error
-	if !o.Pure {
-		failed = r.prepare(ctx)
+	if !o.Pure && !r.mayReuse() {
+		failed = r.prepare(ctx).errs
 	}
 	if len(failed) > 0 {
 		able := g.Only(r.needsNone(failed))
@@ -142,17 +152,21 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 		r = newRun(able, o)
 	}
 	w := newWalk(ctx, r.g, o.Jobs, o.KeepGoing, r.visit)
+	if r.mayReuse() {
+		r.onFirst = sync.OnceValue(func() *preparation { return r.prepareFirst(w.visits) })
+	}
 	w.limit = o.Limit
 	r.early = r.callEarly(w.visits)
 	w.work()
 	errs := w.end()
 	r.early.wait()
+	failed = append(failed, r.groupByCause(r.unprepared)...)
 	return append(failed, r.groupByCause(errs)...)
 }
 
 func newRun(g *graph.Graph, o Options) *run {
 	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
-		shared: make([]bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
+		shared: make([]bool, len(g.Nodes)), settled: make([]atomic.Bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
 	if o.Pure {
 		r.out = g.BehindFunctions()
 	}
@@ -179,6 +193,10 @@ type run struct {
 	calls chan struct{} // holds an item for each function that runs
 	early *early
 
+	settled    []atomic.Bool       // calls whose answer is there without their function
+	onFirst    func() *preparation // prepares when the first function must run, nil if that is done
+	unprepared []error             // of onFirst
+
 	mu     sync.Mutex
 	lists  []*krm.List // results that somebody still needs
 	users  []int       // nodes that have not ended their use of a result
@@ -196,7 +214,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		return errStopped // and so is what needs it
 	}
 	if _, ok := n.Op.(graph.Fetch); ok {
-		return nil // it was done before the first node
+		return nil // it was done before the first function, if one that needs it had to run
 	}
 	e := Event{Node: n, Start: time.Now()}
 	defer r.release(n)
@@ -214,6 +232,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 			err = list.CheckSize()
 		}
 		e.Called, e.Answered = a.began, a.ended
+		e.Cached = a.report != nil && a.report.Cached
 	} else {
 		list, err = eval.Run(n.Op, inputs, func(code diag.Code, format string, args ...any) {
 			if r.o.Warn != nil {

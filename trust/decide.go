@@ -38,7 +38,7 @@ func (x *decider) decision() Decision {
 	} else {
 		x.d.Warnings = nil // they say why it runs all the same
 	}
-	x.d.Executor, x.d.Inline = x.Executors[x.d.Runtime], x.r.Inline
+	x.d.Executor, x.d.Inline, x.d.NotReused = x.Executors[x.d.Runtime], x.r.Inline, x.notReused()
 	for _, denial := range x.d.Denials {
 		x.d.Worst = max(x.d.Worst, denial.Reason)
 	}
@@ -266,7 +266,6 @@ func (x *decider) catalogued(e *catalog.Entry) {
 		x.program(e, sel.Platform)
 		x.sandbox()
 	}
-	x.d.Cacheable = e.Idempotent && !x.fn.Unverified && x.fn.Network == "" && len(x.fn.Mounts) == 0
 }
 
 // confusedDeputy keeps configurations of fetched trees from what was catalogued for local use.

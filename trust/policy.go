@@ -276,6 +276,7 @@ type Decision struct {
 	Executor string
 	// Isolation is what isolates the function, as far as krmflow knows.
 	Isolation string
-	// Cacheable is true if results may be kept: a verified function that is declared idempotent, without capabilities.
-	Cacheable bool
+	// NotReused says in a few words why an answer of an earlier run never takes the place of a call, "" if one may: the function is verified,
+	// declared idempotent, isolated, and has no capabilities.
+	NotReused string
 }

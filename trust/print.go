@@ -44,7 +44,11 @@ func (d *Decision) Line() string {
 	if d.Isolation != "" {
 		add("isolation %s", d.Isolation)
 	}
-	add("cache no") // no results are kept yet, of no function
+	if d.NotReused == "" {
+		add("cache yes")
+	} else {
+		add("cache no (%s)", d.NotReused)
+	}
 	if !d.Allowed {
 		add("DENIED (%s)", d.Worst)
 	}

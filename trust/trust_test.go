@@ -111,7 +111,7 @@ func TestDecide(t *testing.T) {
 	}{
 		// What is known and trusted.
 		{"with a trusted catalog no other flag is needed: exec", Policy{}, "", []string{execA}, 0,
-			[]string{"exec fn.sh  sha256:" + hexA + "  verified  catalog /w/c0.yaml, entry 1 (flag)  caps none  isolation landlock7+userns+netns  cache no"}},
+			[]string{"exec fn.sh  sha256:" + hexA + "  verified  catalog /w/c0.yaml, entry 1 (flag)  caps none  isolation landlock7+userns+netns  cache no (not declared idempotent)"}},
 		{"with a trusted catalog no other flag is needed: container", Policy{}, "", []string{imageA}, 0, []string{"container e/f:v1  sha256:" + hexA + "  pinned"}},
 		{"function present, no trusted catalog given", Policy{}, "", nil, 3,
 			[]string{"fn.yaml:3: example.com/v1 Fn/x: the function is not known", "add --trusted-plugin-catalog=CATALOG"}},
@@ -246,7 +246,7 @@ func TestCapabilities(t *testing.T) {
 		mounts        string
 		want          []string
 	}{
-		{"requireNetwork grants network with no flag", Policy{}, "", entry(", requireNetwork: true"), 0, "bridge", "", []string{"network bridge (granted by catalog /w/c.yaml)", "cache no"}},
+		{"requireNetwork grants network with no flag", Policy{}, "", entry(", requireNetwork: true"), 0, "bridge", "", []string{"network bridge (granted by catalog /w/c.yaml)", "cache no (network)"}},
 		{"the network that the user names", Policy{NetworkName: "n1"}, "", entry(", requireNetwork: true"), 0, "n1", "", nil},
 		{"the network of the machine", Policy{NetworkName: "host"}, "", entry(", requireNetwork: true"), 3, "", "", []string{`the network "host" cannot be granted`}},
 		{"that of another container", Policy{NetworkName: "container:db"}, "", entry(", requireNetwork: true"), 3, "", "", []string{`"container:db" cannot be granted`}},
@@ -434,23 +434,39 @@ func TestZeroPolicy(t *testing.T) {
 	}
 }
 
-func TestCacheable(t *testing.T) {
-	for runtime, want := range map[string]bool{
-		execA: true, imageA: true,
-		"{container: {image: 'e/f:v1', sha256: " + hexA + ", requireNetwork: true}}": false,
+// Answers are reused only of functions that are verified, isolated, declared idempotent and without capabilities; the plan says why not.
+func TestNotReused(t *testing.T) {
+	network := "{container: {image: 'e/f:v1', sha256: " + hexA + ", requireNetwork: true}}"
+	const declared = ", idempotent: true"
+	for _, tt := range []struct {
+		policy                 Policy
+		runtime, version, want string
+	}{
+		{Policy{}, execA, declared, ""},
+		{Policy{}, imageA, declared, ""},
+		{Policy{AsCurrentUser: true}, imageA, declared, ""},
+		{Policy{AllowUnsandboxed: true}, imageA, declared, ""},
+		{Policy{}, execA, "", "not declared idempotent"},
+		{Policy{}, imageA, ", idempotent: false", "not declared idempotent"},
+		{Policy{}, network, declared, "network"},
+		{Policy{AllowUnverified: true}, "{exec: {path: fn.sh}}", declared, "unverified"},
+		{Policy{AllowUnsandboxed: true}, execA, declared, "not isolated"},
+		{Policy{Executors: map[function.Runtime]string{function.RuntimeExec: "x"}}, execA, declared, "executor of a third party"},
+		{Policy{}, "{exec: {path: fn.sh}}", declared, "denied"},
 	} {
-		c := trustedText(t, "/w/c.yaml", "{name: v1, idempotent: true, runtime: "+runtime+"}", "")
-		if d := (Policy{}).Decide(request(t, "", c)); d.Cacheable != want || !d.Allowed {
-			t.Errorf("%s: %v", runtime, d.Cacheable)
-		}
-		c = trustedText(t, "/w/c.yaml", "{name: v1, runtime: "+runtime+"}", "")
-		if d := (Policy{}).Decide(request(t, "", c)); d.Cacheable {
-			t.Errorf("%s: not declared idempotent, but cacheable", runtime)
+		c := trustedText(t, "/w/c.yaml", "{name: v1"+tt.version+", runtime: "+tt.runtime+"}", "")
+		d := tt.policy.Decide(request(t, "", c))
+		if d.NotReused != tt.want || d.Allowed != (tt.want != "denied") {
+			t.Errorf("%s%s: %q, want %q; allowed %t", tt.runtime, tt.version, d.NotReused, tt.want, d.Allowed)
 		}
 	}
-	c := trustedText(t, "/w/c.yaml", "{name: v1, idempotent: true, runtime: {exec: {path: fn.sh}}}", "")
-	if d := (Policy{AllowUnverified: true}).Decide(request(t, "", c)); d.Cacheable || !d.Allowed {
-		t.Error("unverified, but cacheable")
+	p := Policy{AllowUncatalogued: true, AllowExec: true}
+	if d := p.Decide(request(t, "{exec: {path: fn.sh}}")); d.NotReused == "" || !d.Allowed {
+		t.Errorf("in no catalog: %q, %t", d.NotReused, d.Allowed)
+	}
+	p = Policy{AllowUncatalogued: true, Env: []string{"A=1"}}
+	if d := p.Decide(request(t, "{container: {image: 'e/f@sha256:"+hexA+"', envs: [A]}}")); d.NotReused != "variables" || !d.Allowed {
+		t.Errorf("with variables: %q, %t", d.NotReused, d.Allowed)
 	}
 }
 

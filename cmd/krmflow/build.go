@@ -6,6 +6,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/profile"
+	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/output"
@@ -38,8 +39,23 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			a.Helm.Hash = a.HoldHelm
+			var text []byte // of an earlier run
+			if dest == "" && check == nil {
+				a.Reuse(func(_ string, made *reuse.Record) (ok bool) {
+					text, ok = a.Kept(made.Text)
+					return ok
+				})
+			}
 			plan, err := a.Plan(cmd, []string{dir})
 			if err != nil {
+				return err
+			}
+			if a.Reused(dir) != nil {
+				a.Log.Unchanged(dir)
+				if err := a.StrictError(); err != nil {
+					return err
+				}
+				_, err := a.Stdout.Write(text)
 				return err
 			}
 			if dest != "" {
@@ -61,7 +77,7 @@ same, so that krmflow build can take its place in scripts.`,
 			if dest != "" {
 				return output.BuildWrite(dest, result)
 			}
-			return result.WriteYAML(a.Stdout)
+			return a.RememberText(plan, result)
 		},
 	}
 	a.Flags.Register(cmd)

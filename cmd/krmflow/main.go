@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/help"
@@ -75,6 +76,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 		cmd.SetOut(out)
 		cmd.SetErr(human)
 		used, err := execute(ctx, cmd, args)
+		a.Exits.Run() // what outlives the command, but not the run
 		if lost := out.Err(); lost != nil {
 			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 		}
@@ -116,6 +118,7 @@ var commands = []struct {
 	{"apply-render", renderCommand, true},
 	{"validate", validateCommand, true},
 	{"graph", graphCommand, true},
+	{"why", whyCommand, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},
@@ -125,6 +128,7 @@ var commands = []struct {
 	{"executor", executorCommand, false},
 	{"view", viewCommand, false},
 	{"config", configCommand, false},
+	{"cache", caches.Command, false},
 	{"trust", catalogs.TrustCommand, false},
 	{"lint", catalogs.LintCommand, false},
 	{"catalog", catalogs.PublishCommand, false},

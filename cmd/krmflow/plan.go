@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/preview"
+	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/terminal"
 	"github.com/krmflow/krmflow/internal/validation"
@@ -36,6 +37,7 @@ type planning struct {
 	color   terminal.Colors
 	valid   validation.Flags
 	check   *validation.Run // nil if nothing is validated
+	text    bytes.Buffer    // what was written to stdout
 }
 
 func planCommand(a *app.App) *cobra.Command {
@@ -104,9 +106,23 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	}
 	keepGoing := c.KeepGoing
 	c.KeepGoing = keepGoing || c.output != "dot" // the plan says which roots have mistakes
+	var known []byte
+	if c.against == "" && c.check == nil {
+		c.ReuseAll(func(all []*reuse.Record) (ok bool) {
+			known, ok = c.KeptPlan(c.key(all))
+			return ok
+		})
+	}
 	roots, plan, err := c.PlanRoots(cmd, args)
 	if err != nil {
 		return err
+	}
+	if known != nil {
+		for _, root := range roots {
+			c.Log.Unchanged(root.Dir)
+		}
+		_, err := c.Stdout.Write(known)
+		return errors.Join(err, c.StrictError())
 	}
 	made, mistakes, err := c.preview(cmd.Context(), roots, plan)
 	if err != nil {
@@ -119,16 +135,30 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if c.check != nil {
 		mistakes = append(mistakes, findings(c.App, c.check, plan))
 	}
-	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied, c.StrictError())
+	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
+	if err == nil {
+		defer func() { c.KeepPlan(plan, roots.Dirs(), c.key, c.text.Bytes()) }()
+	}
+	err = errors.Join(err, c.StrictError())
 	switch {
 	case c.output == "json":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteJSON(w, plan, made) }), err)
 	case c.output == "dot":
 		return errors.Join(c.write(func(w io.Writer) error { return drawDOT(plan, w) }), err)
 	case c.detail == "steps":
-		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan) }), err)
+		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan, made) }), err)
 	}
-	return c.text(plan, made, err)
+	return c.writeText(plan, made, err)
+}
+
+// key returns what decides about the text of a plan of these roots.
+func (c *planning) key(roots []*reuse.Record) krm.Digest {
+	b := fmt.Appendf(nil, "%s %s %t %d %t %d", c.output, c.detail, c.noEval, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.LeftOut())
+	for _, r := range roots {
+		inputs := r.Inputs()
+		b = append(b, inputs[:]...)
+	}
+	return krm.DigestOf(b)
 }
 
 // preview runs what of the plan needs no function. It returns nil if the user does not want that.
@@ -166,23 +196,25 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 		}
 	}
 	before, more := len(plan.Warnings), plan.MoreWarnings
-	made, mistakes, err = preview.Run(ctx, plan, o)
+	if made, mistakes, err = preview.Run(ctx, plan, o); made != nil {
+		made.Answers = c.KnownAnswers(ctx, plan)
+	}
 	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
 	return made, mistakes, err
 }
 
 // write writes a form of the plan, if it can be made as a whole.
 func (c *planning) write(form func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := form(&b); err != nil {
+	from := c.text.Len()
+	if err := form(&c.text); err != nil {
 		return err
 	}
-	_, err := b.WriteTo(c.Stdout)
+	_, err := c.Stdout.Write(c.text.Bytes()[from:])
 	return err
 }
 
-// text writes the plan for people. What is wrong is told before the totals, so that the result is the last line.
-func (c *planning) text(plan *planner.Plan, made *plandoc.Preview, wrong error) error {
+// writeText writes the plan for people. What is wrong is told before the totals, so that the result is the last line.
+func (c *planning) writeText(plan *planner.Plan, made *plandoc.Preview, wrong error) error {
 	text := plandoc.NewText(plan, made, plandoc.Style{
 		Width: terminal.Width(os.Stdout), Color: c.color.On(os.Stdout), EachRoot: c.detail == "roots", LeftOut: c.LeftOut()})
 	if err := c.write(text.WriteRoots); err != nil {

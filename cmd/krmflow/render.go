@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
@@ -38,6 +39,7 @@ type applyRender struct {
 	failOnSecrets bool
 	folder        sink.FolderFlags
 	validate      validation.Flags
+	known         *output.Known // of the files of the output folder
 }
 
 func renderCommand(a *app.App) *cobra.Command {
@@ -81,10 +83,17 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	c.Helm.Hash = c.HoldHelm
-	roots, plan, err := c.PlanRoots(cmd, args)
+	roots, err := c.Roots(cmd, args)
+	if err != nil {
+		return err
+	}
 	if len(roots) > 1 || c.Recursive {
 		c.Tally.All, c.Tally.What, c.Tally.LeftOut = roots.Dirs(), "rendered", c.LeftOut()
 	}
+	if c.isFolder(roots) && check == nil && c.planFile == "" {
+		c.Reuse(func(string, *reuse.Record) bool { return true }) // the sink knows better
+	}
+	plan, err := c.Plan(cmd, roots.Dirs())
 	if err != nil {
 		return err
 	}
@@ -96,16 +105,22 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer c.Exits.Add(to.Abort)()
-	r := &rendering{to: to, check: check, missing: map[string]render.Root{}, progress: progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)}
+	r := &rendering{to: to, check: check, roots: map[string]render.Root{}}
 	for _, root := range roots {
-		r.missing[diag.Redact(root.Dir)] = root
+		r.roots[diag.Redact(root.Dir)] = root
 	}
+	r.missing = maps.Clone(r.roots)
+	if plan, err = c.reuse(ctx, r, roots, plan); err != nil {
+		return err
+	}
+	r.progress = progress.New(plan.Graph, len(plan.Failed), c.Steps.Slow)
 	if !c.Quiet && c.LogFormat != "json" {
 		r.progress.Start(c.Status, c.Stderr)
 	}
 	defer r.progress.Stop()
 	o, end := c.RunOptions(ctx, r.event, r.root)
 	defer end()
+	o.Run.Several = len(roots) > 1
 	err = errors.Join(plan.Err(), render.Run(ctx, plan, o))
 	r.progress.Stop()
 	c.Recorder.Stage(profile.Writing)
@@ -118,8 +133,38 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	err = r.finish(ctx, err, c.StrictError)
+	if r.committed {
+		c.Remember(plan, r.note)
+		c.RememberOutput(c.output, c.known)
+	}
 	c.Tally.Made, c.Tally.Missing = r.committed, slices.Collect(maps.Keys(r.missing))
 	return err
+}
+
+// reuse passes on to the sink what earlier runs have made of roots that are not in the plan. If it needs some of them anew, the plan that is
+// returned has these, too.
+func (c *applyRender) reuse(ctx context.Context, r *rendering, roots render.Roots, plan *planner.Plan) (*planner.Plan, error) {
+	var again []string
+	for _, root := range roots {
+		made := c.Reused(root.Dir)
+		if made == nil {
+			continue
+		}
+		ok, err := r.to.Reuse(root, made)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok:
+			c.Log.Unchanged(root.Dir)
+			delete(r.missing, diag.Redact(root.Dir))
+		default:
+			again = append(again, root.Dir)
+		}
+	}
+	if len(again) == 0 {
+		return plan, nil
+	}
+	return c.PlanAgain(ctx, again)
 }
 
 // drift compares the plan with the one in a file, if there is a file.
@@ -153,7 +198,8 @@ type rendering struct {
 	check    *validation.Run // nil if nothing is validated
 	progress *progress.Progress
 	mu       sync.Mutex
-	missing  map[string]render.Root // that have not ended well, by directory
+	roots    map[string]render.Root // all, by directory
+	missing  map[string]render.Root // that have not ended well
 
 	committed bool // what the run made is visible, or was compared
 }
@@ -179,6 +225,19 @@ func (r *rendering) root(at graph.Root, list *krm.List) error {
 	delete(r.missing, at.Dir)
 	r.progress.Done()
 	return nil
+}
+
+// note adds to the record of a root what was made of it, and reports whether it was made.
+func (r *rendering) note(dir string, made *reuse.Record) bool {
+	if _, missing := r.missing[dir]; missing {
+		return false
+	}
+	root, ok := r.roots[dir]
+	if ok {
+		r.to.Note(root, made)
+		made.Rendered = true
+	}
+	return ok
 }
 
 // finish makes the results visible; failed is what has failed before, although the run goes on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -58,12 +59,19 @@ func (c *applyRender) sink(cmd *cobra.Command, roots render.Roots, plan *planner
 	return sink.Secrets{Redact: c.folder.Redact, Fail: c.failOnSecrets}.Guard(to), nil
 }
 
-func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
+// isStream reports whether the output is stdout, and isFolder whether it is a folder.
+func (c *applyRender) isStream() bool { return c.output == "-" || c.output == stdout.Dev }
+
+func (c *applyRender) isFolder(roots render.Roots) bool {
 	info, err := os.Stat(c.output)
-	folder := err == nil && info.IsDir() || strings.HasSuffix(c.output, "/") || len(roots) > 1 || c.Recursive
-	stream := c.output == "-" || c.output == stdout.Dev
+	return !c.isStream() && (err == nil && info.IsDir() || strings.HasSuffix(c.output, "/") || len(roots) > 1 || c.Recursive)
+}
+
+func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
+	info, _ := os.Stat(c.output)
+	stream, folder := c.isStream(), c.isFolder(roots)
 	for _, flag := range forFolders {
-		if cmd.Flags().Changed(flag) && (stream || !folder) {
+		if cmd.Flags().Changed(flag) && !folder {
 			return nil, usageError(errors.New("--" + flag + " needs -o with a folder; write -o out/ for a new one"))
 		}
 	}
@@ -96,27 +104,38 @@ func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *
 		}
 	}
 	o.Context, o.Command = ctx, commandLine(c.Name.String(), os.Args[1:])
-	o.Inputs = append(o.Inputs, filesIn(c.output, plan)...)
+	var files []string
+	for _, src := range plan.Files() {
+		files = append(files, src.File)
+	}
+	for _, root := range roots {
+		if made := c.Reused(root.Dir); made != nil {
+			files = slices.AppendSeq(files, made.Files)
+		}
+	}
+	o.Inputs = append(o.Inputs, filesIn(c.output, files)...)
 	o.Prune, o.Force, o.Check = c.prune, c.force, c.check
-	return sink.Folder(c.output, o, func(changes output.Changes) { c.Log.Changes(c.output, changes) })
+	c.known = c.KnownOutput(c.output)
+	o.Known = c.known
+	return sink.Folder(c.output, o, c.folder.Form(), func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
 
-// filesIn returns files of a plan that lie in a folder: one of each of their folders.
-func filesIn(folder string, plan *planner.Plan) []string {
+// filesIn returns those of files that lie in a folder: one of each of their folders.
+func filesIn(folder string, files []string) []string {
 	top, err := filepath.Abs(folder)
 	if err != nil {
 		return nil
 	}
 	var in []string
 	seen := map[string]bool{}
-	for _, src := range plan.Files() {
-		dir := filepath.Dir(src.File)
+	for _, file := range files {
+		dir := filepath.Dir(file)
 		if seen[dir] {
 			continue
 		}
 		seen[dir] = true
 		if abs, err := filepath.Abs(dir); err == nil && diag.Within(abs, top) {
-			in = append(in, src.File)
+			in = append(in, file)
 		}
 	}
 	return in

@@ -7,10 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/answers"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
@@ -18,6 +23,7 @@ import (
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/reports"
+	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/loaders"
@@ -81,8 +87,19 @@ type App struct {
 	// Serves is true if the command ends when somebody else says so, and not soon after its context.
 	Serves atomic.Bool
 
+	asked     []string // the directories of the last plan
+	keptOnce  sync.Once
+	keptCache *cache.Cache   // see kept
+	shared    answers.Shared // nil if there is none
+
+	wantsReuse func(dir string, r *reuse.Record) bool // see Reuse
+	wantsAll   func([]*reuse.Record) bool             // see ReuseAll
+	reusing    *reusing
+
 	warnings []planner.Warning // from before there was a log
 	settings *settings.Settings
+
+	cacheTold sync.Once // that the user's cache is not used
 }
 
 // A Tally is what came of a run of several roots. The zero Tally is that of a command which has none.
@@ -133,18 +150,54 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Opts = render.Options{Dirs: dirs, Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	a.asked = dirs
+	if err := a.openShared(); err != nil {
+		return nil, err
+	}
+	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	a.Opts.Dirs = a.startReuse(cmd.Context(), dirs, &a.Opts.Plan)
 	plan, err := render.Compile(cmd.Context(), a.Opts)
 	if err != nil {
 		return nil, err
 	}
+	a.reusing.addFailed(plan, dirs)
 	a.planned = plan
-	a.Log.Planned(plan)
+	a.logPlanned(plan, dirs)
 	a.WarnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.KeepGoing {
 		for _, d := range plan.Denied {
 			err = errors.Join(err, d.Err) // without its exit code: that of the mistake counts
 		}
+		return nil, err
+	}
+	return plan, nil
+}
+
+// logPlanned prints the warnings of a plan, and those of the roots that it leaves out.
+func (a *App) logPlanned(plan *planner.Plan, dirs []string) {
+	all := *plan
+	planned, ran := a.reusing.warned(dirs)
+	all.Warnings = slices.Concat(planned, slices.DeleteFunc(slices.Clone(plan.Warnings), func(w planner.Warning) bool {
+		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
+	}))
+	a.Log.Planned(&all)
+	for _, w := range ran {
+		a.Log.Warn(w)
+	}
+}
+
+// PlanAgain compiles the roots in dirs, too, which were left out because they are known, when it turns out that they must be made. What
+// they warn about was told.
+func (a *App) PlanAgain(ctx context.Context, dirs []string) (*planner.Plan, error) {
+	a.Opts.Dirs = slices.Concat(a.Opts.Dirs, dirs)
+	a.reusing.used = slices.DeleteFunc(a.reusing.used, func(dir string) bool { return slices.Contains(dirs, dir) })
+	plan, err := render.Compile(ctx, a.Opts)
+	if err != nil {
+		return nil, err
+	}
+	a.reusing.addFailed(plan, slices.Concat(a.Opts.Dirs, slices.Sorted(maps.Keys(a.reusing.failed))))
+	a.planned = plan
+	if err := errors.Join(plan.Err(), a.MayRun(plan)); err != nil && !a.KeepGoing {
 		return nil, err
 	}
 	return plan, nil

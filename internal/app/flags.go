@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -30,13 +31,16 @@ type Flags struct {
 	Quiet    bool
 	maxInput int64
 	// memory is how many bytes the run may take, 0 for no limit of the user.
-	memory options.Bytes
+	memory options.Size
 	SourceFlags
+	RemoteCacheFlags
 	logLevel string
 	// LogFormat is text or json.
 	LogFormat string
 
 	reports []string // values of --report
+
+	cacheSecrets bool
 
 	enableHelm bool
 	// Helm says how charts are rendered.
@@ -59,6 +63,7 @@ func (f *Flags) RegisterReading(cmd *cobra.Command) {
 // Register adds the flags to a command.
 func (f *Flags) Register(cmd *cobra.Command) {
 	f.RegisterReading(cmd)
+	f.RemoteCacheFlags.Register(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
@@ -66,6 +71,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
 	fs.Var(&f.memory, "memory-limit", "memory that the run may take, 512MiB for instance; the nearer it comes, the fewer nodes run at the same time (functions have --fn-memory)")
 
+	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "keep in the cache also what has Secrets: answers of functions that get or make one")
 	fs.BoolVar(&f.enableHelm, "enable-helm", false, "let helm, the program of the user, render charts")
 	fs.StringVar(&f.Helm.Command, "helm-command", "helm", "helm's program: a name on PATH, or a path")
 	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
@@ -97,7 +103,7 @@ func (f *Flags) Validate() error {
 	if f.memory != 0 && f.memory < leastMemory {
 		return options.UsageError(fmt.Errorf("--memory-limit must be at least %s", diag.Size(leastMemory)))
 	}
-	return f.SourceFlags.Validate()
+	return cmp.Or(f.SourceFlags.Validate(), f.RemoteCacheFlags.Validate())
 }
 
 // leastMemory is what a run takes that does nothing, and some more.
@@ -106,7 +112,7 @@ const leastMemory = 16 << 20
 // PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
 	functions.Policy.Helm, functions.Helm = a.enableHelm, a.Helm
-	functions.Isolation, functions.Image = probe.Isolation, probe.Images(cmd.Context(), a.Runtime)
+	functions.Isolation, functions.Image = a.isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}
 	a.Used.Limit = int64(a.memory)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
@@ -37,7 +38,9 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 	a.Recorder.Stage(profile.Running)
 	o = a.Opts
 	pool := executors.NewPool(ctx, a.Program)
+	reuse, endReuse := a.answers(ctx)
 	o.Run = scheduler.Options{
+		Reuse:     reuse,
 		Jobs:      a.Jobs,
 		Limit:     a.Used.Jobs(a.Jobs),
 		KeepGoing: a.KeepGoing,
@@ -50,7 +53,7 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 				event(e)
 			}
 		},
-		Warn: a.Log.WarnNode,
+		Warn: a.warnNode,
 		Root: func(r graph.Root, list *krm.List) error {
 			a.Used.Made.Add(int64(list.Size()))
 			start := time.Now()
@@ -68,7 +71,19 @@ func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root 
 			return pool.Get(runtime)
 		},
 	}
-	return o, a.Exits.Add(pool.Close)
+	closePool := a.Exits.Add(pool.Close)
+	return o, func() { closePool(); endReuse() }
+}
+
+// warnNode passes on a warning of a step.
+func (a *App) warnNode(n *graph.Node, warning func() *diag.Error) {
+	if a.reusing != nil {
+		warning = sync.OnceValue(warning)
+		if a.reusing.warn(n, warning) {
+			return
+		}
+	}
+	a.Log.WarnNode(n, warning)
 }
 
 // MayRun returns an error if a plan may not run: because functions of it may not, unless the run keeps going without the roots that need

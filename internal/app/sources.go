@@ -26,6 +26,7 @@ const VendorName = "krmflow-vendor"
 type SourceFlags struct {
 	offline, allowHTTP bool
 	cacheDir           string
+	cacheMax           options.Size
 	fetchTimeout       time.Duration
 	vendor             string
 	// NoCache keeps nothing of what is fetched.
@@ -49,9 +50,20 @@ func (f *SourceFlags) Register(cmd *cobra.Command) {
 	fs.DurationVar(&f.fetchTimeout, "fetch-timeout", 30*time.Second, "how long one fetch may take")
 	fs.Int64Var(&f.MaxFetch, "max-fetch-bytes", 64<<20, "bytes of a file or an archive that is fetched")
 	fs.BoolVar(&f.allowHTTP, "allow-http", false, "fetch over http what is not named by a digest or a commit, too")
-	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of what was fetched (default: $KRMFLOW_CACHE_DIR, or krmflow in the user's cache folder)")
-	fs.BoolVar(&f.NoCache, "no-cache", false, "keep nothing of what is fetched, and use nothing that was kept")
+	f.RegisterCache(cmd)
+	fs.BoolVar(&f.NoCache, "no-cache", false, "keep nothing of what is fetched, and no answers of functions, and use nothing that was kept")
 }
+
+// RegisterCache adds those of the flags to a command that say which cache is used.
+func (f *SourceFlags) RegisterCache(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of the cache (default: $KRMFLOW_CACHE_DIR, or krmflow in the user's cache folder)")
+	f.cacheMax = cache.DefaultMax
+	fs.Var(&f.cacheMax, "cache-max", "size of the cache: what was not used for longest goes when it is larger")
+}
+
+// CacheMax returns how many bytes the cache may have.
+func (f *SourceFlags) CacheMax() int64 { return int64(f.cacheMax) }
 
 // registerLayers adds all of the flags to a command that plans layers.
 func (f *SourceFlags) registerLayers(cmd *cobra.Command) {
@@ -68,6 +80,8 @@ func (f *SourceFlags) Validate() error {
 		return options.UsageError(errors.New("--fetch-timeout must be more than 0"))
 	case f.MaxFetch <= 0:
 		return options.UsageError(errors.New("--max-fetch-bytes must be more than 0"))
+	case f.cacheMax <= 0:
+		return options.UsageError(errors.New("--cache-max must be more than 0; --no-cache does without a cache"))
 	case f.offline && f.NoCache:
 		return options.UsageError(errors.New("--offline takes everything from the cache, which --no-cache leaves out"))
 	}
@@ -111,9 +125,19 @@ func (a *App) Sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 
 // Fetching returns what the flags say about fetching, without lock file and vendor folder: these are for what layers refer to.
 func (a *App) Fetching() render.Sources {
-	return render.Sources{CacheDir: a.cacheDir, NoCache: a.NoCache, Options: remote.Options{
+	return render.Sources{CacheDir: a.cacheDir, CacheMax: a.CacheMax(), CacheUnused: a.warnCacheUnused, NoCache: a.NoCache, Options: remote.Options{
 		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.MaxFetch, Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.Log.Fetch,
 	}}
+}
+
+// warnCacheUnused says why the user's folder is not the cache of this run. It is about the machine, and nothing that --strict is for.
+func (a *App) warnCacheUnused(why error) {
+	if a.Name.Kustomize() {
+		return // who calls kustomize gets what it prints
+	}
+	a.cacheTold.Do(func() {
+		a.Log.Notice(planner.Warning{Msg: "the cache is not used: " + why.Error(), Hints: []string{"--cache-dir names another folder for it, --no-cache does without one"}, Code: diag.CacheFolder})
+	})
 }
 
 // beside returns the path of a file or folder that belongs to what is rendered: what a flag says if it is set; else the default, if that is

@@ -32,6 +32,7 @@ type Logger struct {
 	warnings int
 	hidden   int                // warnings that are not printed
 	told     map[diag.Code]bool // which were named
+	given    map[string]bool    // warnings of nodes
 	fetching map[string]bool    // references that there was a line about
 }
 
@@ -53,7 +54,7 @@ type Options struct {
 
 // NewLogger returns a Logger that prints to w.
 func NewLogger(w io.Writer, o Options) *Logger {
-	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, fetching: map[string]bool{}}
+	l := &Logger{w: w, json: o.JSON, quiet: o.Quiet, plain: o.Plain, found: o.Found, told: map[diag.Code]bool{}, given: map[string]bool{}, fetching: map[string]bool{}}
 	level := zerolog.WarnLevel
 	if l.json {
 		level = zerolog.InfoLevel
@@ -74,6 +75,13 @@ func NewLogger(w io.Writer, o Options) *Logger {
 func (l *Logger) Warn(w planner.Warning) {
 	l.report(reports.Warning, w.Message())
 	l.warn(w)
+}
+
+// Notice prints a warning that is not about what is rendered, so that it does not count.
+func (l *Logger) Notice(w planner.Warning) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.print(w)
 }
 
 // report passes something on to the report, if there is one.
@@ -131,13 +139,28 @@ func (l *Logger) Planned(plan *planner.Plan) {
 	l.hidden += plan.MoreWarnings
 }
 
-// WarnNode prints a warning of a running node at the place of its configuration.
+// WarnNode prints a warning of a running node at the place of its configuration, once: a layer may be in the graph in several variants.
 func (l *Logger) WarnNode(_ *graph.Node, warning func() *diag.Error) {
 	var w planner.Warning
 	if l.found != nil || l.hasRoom() {
 		w = planner.WarningOf(warning())
+		if l.repeats(w) {
+			return
+		}
 	}
 	l.Warn(w)
+}
+
+// repeats reports whether a running node has given a warning before.
+func (l *Logger) repeats(w planner.Warning) bool {
+	text := w.String()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.given[text] {
+		return true
+	}
+	l.given[text] = true
+	return false
 }
 
 // Warnings returns how many warnings there were, also those that are not printed.
@@ -182,12 +205,26 @@ func (l *Logger) Node(e scheduler.Event) {
 	}
 }
 
+// Unchanged logs that a root was made by an earlier run, and has not changed.
+func (l *Logger) Unchanged(dir string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Str("root", diag.Redact(dir)).Msg("unchanged")
+		return
+	}
+	l.z.Info().Msgf("%s: unchanged", diag.OneLine(diag.Redact(dir)))
+}
+
 // Call prints what a function has said besides its list.
 func (l *Logger) Call(r scheduler.CallReport) {
 	l.reportCall(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := r.Node.ID
+	if r.Cached {
+		l.cached(r.Node)
+	}
 	if l.json {
 		for _, x := range r.Results {
 			l.z.Info().Str("node", name).Interface("result", x).Msg("result")
@@ -221,6 +258,15 @@ func (l *Logger) Call(r scheduler.CallReport) {
 	for line := range strings.Lines(string(r.Stderr)) {
 		fmt.Fprintf(l.w, "%s: %s\n", name, strings.TrimSuffix(line, "\n"))
 	}
+}
+
+// cached logs that a function did not run, because its answer is that of an earlier run.
+func (l *Logger) cached(n *graph.Node) {
+	if l.json {
+		l.z.Debug().Str("node", n.ID).Msg("cached")
+		return
+	}
+	l.z.Debug().Msgf("%s %s: cached", n.Op.Verb(), diag.OneLine(n.ID))
 }
 
 // reportCall passes the results of a function on to the report, at the place of its configuration: the paths that functions name are those

@@ -20,16 +20,16 @@ type group struct {
 
 // commands are the groups of the commands; what is in none comes last.
 var commands = []group{
-	{"Render", []string{"build", "plan", "apply-render", "validate", "graph", "post-render", "bench", "explain"}},
+	{"Render", []string{"build", "plan", "apply-render", "validate", "graph", "why", "post-render", "bench", "explain"}},
 	{"Files", []string{"create", "edit", "convert", "localize", "view", "schema"}},
-	{"Remote sources", []string{"lock", "fetch", "vendor"}},
+	{"Remote sources", []string{"lock", "fetch", "vendor", "cache"}},
 	{"Functions and trust", []string{"trust", "catalog", "lint", "executor", "config"}},
 }
 
 // flags are the groups of the flags that many commands have. Those of a command alone come before them.
 var flags = []group{
 	{"Rendering", []string{"recursive", "leaves", "only", "exclude", "hidden", "load-restrictor", "reorder", "enable-managedby-label", "strict", "keep-going", "jobs", "memory-limit", "max-input"}},
-	{"Remote sources", []string{"offline", "no-cache", "cache-dir", "allow-http", "fetch-timeout", "max-fetch-bytes", "lock-file", "locked", "vendor"}},
+	{"Remote sources", []string{"offline", "no-cache", "cache-dir", "cache-max", "allow-http", "fetch-timeout", "max-fetch-bytes", "lock-file", "locked", "vendor"}},
 	{"Functions and trust", []string{"trusted-plugin-catalog", "trusted-catalog", "require-catalog-checksums", "strict-trust", "allow-unverified", "enable-alpha-plugins", "enable-exec", "prefer-exec",
 		"allow-unsandboxed", "allow-error-results", "as-current-user", "container-runtime", "env", "executor", "fn-max-procs", "fn-memory", "fn-timeout", "max-fn-output", "mount", "network", "network-name",
 		"resource-list-version"}},

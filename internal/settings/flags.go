@@ -31,7 +31,7 @@ var ofOneRun = []string{"help", "version", "recursive", "only", "exclude", "outp
 // them: whoever writes a file that a shell or a build reads before it starts krmflow sets variables (T21, TR-12).
 var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env", "as-current-user",
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
-	"executor", "load-restrictor"}
+	"executor", "load-restrictor", "cache-secrets", "remote-cache-credential-helper"}
 
 // catalogFlags have a list of the file in their place, which has more to say.
 var catalogFlags = []string{"trusted-plugin-catalog", "trusted-catalog", "alpha-trusted-plugin-catalog"}
@@ -260,6 +260,12 @@ func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.
 // set gives a flag the value.
 func (v value) set(f *pflag.Flag) error {
 	texts := v.texts
+	switch {
+	case len(texts) == 0 && !v.list: // its mistake is known
+		return nil
+	case v.needsAbsolute():
+		return v.errorf("%q must be an absolute path", texts[0])
+	}
 	if v.flag == "cache-dir" && !v.list && !filepath.IsAbs(texts[0]) {
 		if !v.isVariable() {
 			return v.errorf("%q must be an absolute path", texts[0])
@@ -282,6 +288,18 @@ func (v value) set(f *pflag.Flag) error {
 	}
 	f.Annotations[from] = []string{v.source()}
 	return nil
+}
+
+// needsAbsolute reports whether a file of the shared cache is named by a path that would lead into what is rendered. A credential helper may
+// also be a name on PATH.
+func (v value) needsAbsolute() bool {
+	switch {
+	case v.list || filepath.IsAbs(v.texts[0]):
+		return false
+	case v.flag == "remote-cache-credential-helper":
+		return filepath.Base(v.texts[0]) != v.texts[0]
+	}
+	return v.flag == "remote-cache-ca" || v.flag == "remote-cache-cert" || v.flag == "remote-cache-key"
 }
 
 func (v value) errorf(format string, args ...any) *diag.Error {

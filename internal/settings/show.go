@@ -60,8 +60,11 @@ func shownValue(f *pflag.Flag) string {
 	}
 	var shown []string
 	for _, text := range list.GetSlice() {
-		if name, _, set := strings.Cut(text, "="); set && f.Name == "env" {
+		switch name, _, set := strings.Cut(text, "="); {
+		case set && (f.Name == "env" || f.Name == "remote-cache-header"):
 			text = name + "=xxxxx"
+		case f.Name == "remote-cache-header": // what has no name may be all value
+			text = "xxxxx"
 		}
 		shown = append(shown, diag.Redact(text))
 	}

@@ -1,6 +1,8 @@
 package sink
 
 import (
+	"fmt"
+
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/names"
@@ -40,6 +42,11 @@ func (f *FolderFlags) Options(roots render.Roots) (output.Options, error) {
 		return output.Options{}, err
 	}
 	return output.Options{Inputs: roots.Dirs(), Layout: layout, Roots: roots.Outs(), Base: roots.Base(), OnlyThese: f.OnlyThese}, nil
+}
+
+// Form tells apart flags that make other files of the same list.
+func (f *FolderFlags) Form() krm.Digest {
+	return krm.DigestOf(fmt.Appendf(nil, "%q %q %t", f.layout, f.names, f.Redact))
 }
 
 // Clean returns the list that the folder gets of what is rendered.

@@ -119,6 +119,9 @@ func where(r render.Root, item *krm.Resource) string {
 	return diag.Pos{File: file, Line: item.Pos.Line}.String() + ": " + item.ID().String()
 }
 
+// Reuse looks at the list: only that has the values.
+func (s *refusing) Reuse(render.Root, Made) (bool, error) { return false, nil }
+
 func (s *refusing) Commit() error {
 	if len(s.found) == 0 {
 		return s.Sink.Commit()

@@ -26,10 +26,21 @@ type Sink interface {
 	Put(r render.Root, list *krm.List) error
 	// Keep says that a root has failed.
 	Keep(r render.Root) error
+	// Reuse is Put of what an earlier run has made. It reports false if it needs the list. It is called before Put.
+	Reuse(r render.Root, made Made) (bool, error)
+	// Note adds to made what was put of a root, for a later Reuse.
+	Note(r render.Root, made Made)
 	// Commit makes the results visible.
 	Commit() error
 	// Abort drops what Put has taken. It does nothing after Commit.
 	Abort()
+}
+
+// Made is what is known of an earlier render of a root.
+type Made interface {
+	// Form returns the digest of the files in folders of a form, if it is known, and SetForm sets it.
+	Form(key krm.Digest) (krm.Digest, bool)
+	SetForm(key, files krm.Digest)
 }
 
 // stream makes one YAML stream of all roots, in the order they were given.
@@ -83,8 +94,10 @@ func (s *stream) Put(r render.Root, list *krm.List) error {
 	return s.texts.Put(r.Dir, list.WriteYAML)
 }
 
-func (s *stream) Keep(render.Root) error { return nil }
-func (s *stream) Abort()                 { s.texts.Close() }
+func (s *stream) Keep(render.Root) error                { return nil }
+func (s *stream) Reuse(render.Root, Made) (bool, error) { return false, nil }
+func (s *stream) Note(render.Root, Made)                {}
+func (s *stream) Abort()                                { s.texts.Close() }
 
 func (s *stream) Commit() error {
 	if s.only != nil {
@@ -97,19 +110,35 @@ func (s *stream) Commit() error {
 type folder struct {
 	mu      sync.RWMutex // Abort may come while others use out
 	out     *output.Dir
+	form    krm.Digest
 	check   bool
 	changed func(output.Changes)
 }
 
 // Folder returns a Sink that writes one file per resource to the folder called path, and calls changed when it has. If o.Check is true it
-// compares them.
-func Folder(path string, o output.Options, changed func(output.Changes)) (Sink, error) {
+// compares them. form tells apart options that make other files of the same list.
+func Folder(path string, o output.Options, form krm.Digest, changed func(output.Changes)) (Sink, error) {
 	out, err := output.Open(path, o)
 	if err != nil {
 		return nil, err
 	}
-	return &folder{out: out, check: o.Check, changed: changed}, nil
+	return &folder{out: out, form: form, check: o.Check, changed: changed}, nil
 }
+
+// formOf returns the key of the form of a root's files: records of Secrets depend on where they are.
+func (s *folder) formOf(r render.Root) krm.Digest {
+	return krm.DigestOf(append(s.form[:], r.Out...))
+}
+
+func (s *folder) Reuse(r render.Root, made Made) (bool, error) {
+	files, ok := made.Form(s.formOf(r))
+	if !ok {
+		return false, nil
+	}
+	return s.out.Reuse(r.Out, files)
+}
+
+func (s *folder) Note(r render.Root, made Made) { made.SetForm(s.formOf(r), s.out.Files(r.Out)) }
 
 func (s *folder) Put(r render.Root, list *krm.List) error {
 	s.mu.RLock()

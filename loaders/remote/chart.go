@@ -124,7 +124,7 @@ func (s *Session) fetchChartOCI(ctx context.Context, r reference.Reference, from
 	if err != nil {
 		return d, err
 	}
-	return s.charts.do(ctx, fmt.Sprintf("%d %s %s", from, artifact.Location, v), func() (krm.Digest, error) {
+	return s.charts.Do(ctx, fmt.Sprintf("%d %s %s", from, artifact.Location, v), func() (krm.Digest, error) {
 		layer, err := s.chartLayer(v.Digest)
 		if err != nil {
 			if err := s.fetchOCI(ctx, artifact, v, from); err != nil {
@@ -160,7 +160,7 @@ func (s *Session) chartLayer(manifest krm.Digest) (krm.Digest, error) {
 
 // lastTag returns the last version of a chart in a registry that is in the range of r.
 func (s *Session) lastTag(ctx context.Context, r, artifact reference.Reference, from Origin) (string, error) {
-	tags, err := s.tags.do(ctx, fmt.Sprintf("%d %s", from, artifact.Location), func() (tags []string, err error) {
+	tags, err := s.tags.Do(ctx, fmt.Sprintf("%d %s", from, artifact.Location), func() (tags []string, err error) {
 		err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
 			return s.registry(artifact, from, func(reg *registry) error {
 				tags, err = reg.tags(ctx)

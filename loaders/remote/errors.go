@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/reference"
@@ -33,8 +34,11 @@ func (e *OfflineError) Error() string {
 	return e.Reference + " is not in the cache, and nothing is fetched offline"
 }
 
-// failure is the cause of an error: its kind, and what led to it.
-type failure struct{ kind, cause error }
+// failure is the cause of an error: its kind, and what led to it. The text of the error begins with the reference.
+type failure struct {
+	kind, cause error
+	reference   string
+}
 
 func (f failure) Error() string { return f.kind.Error() }
 
@@ -51,7 +55,7 @@ func notFetched(r reference.Reference, err error, format string, args ...any) *d
 }
 
 func newError(r reference.Reference, kind, err error, format string, args ...any) *diag.Error {
-	return &diag.Error{Msg: r.String() + ": " + fmt.Sprintf(format, args...), Err: failure{kind, err}}
+	return &diag.Error{Msg: r.String() + ": " + fmt.Sprintf(format, args...), Err: failure{kind, err, r.String()}}
 }
 
 // refused returns an error about a reference that is not followed.
@@ -82,6 +86,27 @@ func wrap(r reference.Reference, err error) error {
 		e.Msg, e.Hints = r.String()+": "+inner.Msg, inner.Hints
 	}
 	return e
+}
+
+// of returns err, which may be that of another reference to the same repository or file, as one about r: whoever asks first asks for all.
+func of(r reference.Reference, err error) error {
+	var e *diag.Error
+	var known failure
+	var offline *OfflineError
+	if errors.As(err, &offline) && offline == err {
+		return &OfflineError{Reference: r.String()}
+	}
+	if !errors.As(err, &e) || error(e) != err || !errors.As(e.Err, &known) || known.reference == r.String() {
+		return err
+	}
+	text, ok := strings.CutPrefix(e.Msg, known.reference+": ")
+	if !ok {
+		return err
+	}
+	own := *e
+	known.reference = r.String()
+	own.Msg, own.Err = r.String()+": "+text, known
+	return &own
 }
 
 // cause returns the text of what went wrong without the addresses that libraries put in front, which may hold credentials.

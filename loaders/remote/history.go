@@ -21,7 +21,7 @@ func (s *Session) History(ctx context.Context, r reference.Reference, old, now s
 	if err := s.allow(r, from); err != nil {
 		return nil, err
 	}
-	return s.histories.do(ctx, key(r, from)+"\n"+old+"\n"+now, func() (subjects []string, err error) {
+	return s.histories.Do(ctx, key(r, from)+"\n"+old+"\n"+now, func() (subjects []string, err error) {
 		if s.opt.Offline {
 			return nil, &OfflineError{Reference: r.String()}
 		}

@@ -29,7 +29,8 @@ func (s *Session) Program(ctx context.Context, r reference.Reference, member str
 		want = krm.Digest{} // what is in the artifact has the digests that its manifest says
 	}
 	data, err := s.opt.Cache.Get(want)
-	if want.IsZero() || err != nil || r.Scheme == reference.OCI && !r.Pin.IsZero() {
+	fetched := want.IsZero() || err != nil || r.Scheme == reference.OCI && !r.Pin.IsZero()
+	if fetched {
 		if data, err = s.blob(ctx, r, member, want, from); err != nil {
 			return nil, err
 		}
@@ -41,7 +42,7 @@ func (s *Session) Program(ctx context.Context, r reference.Reference, member str
 	} else if err != nil {
 		return nil, wrap(r, err)
 	}
-	if !want.IsZero() {
+	if fetched && !want.IsZero() {
 		keep := data
 		if p.Sent != want {
 			keep = p.Data

@@ -23,6 +23,7 @@ import (
 	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders/remote/flight"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -95,11 +96,11 @@ const (
 type Session struct {
 	opt       Options
 	slots     chan struct{}
-	versions  flights[reference.Version]
-	contents  flights[*Content]
-	charts    flights[krm.Digest] // of registries
-	tags      flights[[]string]
-	histories flights[[]string]
+	versions  flight.Group[reference.Version]
+	contents  flight.Group[*Content]
+	charts    flight.Group[krm.Digest] // of registries
+	tags      flight.Group[[]string]
+	histories flight.Group[[]string]
 	report    sync.Mutex
 	clients   func() clients
 }
@@ -118,7 +119,7 @@ func NewSession(opt Options) *Session {
 // Close releases the connections and files that the session has opened. What was returned can be used further.
 func (s *Session) Close() error {
 	var errs []error
-	for _, c := range s.contents.finished() {
+	for _, c := range s.contents.Finished() {
 		if c != nil && c.Tree != nil {
 			errs = append(errs, c.Tree.Close())
 		}
@@ -189,7 +190,7 @@ func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origi
 	if !r.Pin.IsZero() {
 		return reference.Version{Scheme: r.Scheme, Digest: r.Pin}, nil
 	}
-	return s.versions.do(ctx, key(r, from)+"\n"+r.Ref, func() (v reference.Version, err error) {
+	v, err := s.versions.Do(ctx, key(r, from)+"\n"+r.Ref, func() (v reference.Version, err error) {
 		if s.opt.Offline {
 			return v, &OfflineError{Reference: r.String()}
 		}
@@ -203,6 +204,7 @@ func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origi
 		})
 		return v, err
 	})
+	return v, of(r, err)
 }
 
 // Open returns the content of a reference, from the cache if it is there. The errors are those of [Session.Resolve].
@@ -219,7 +221,7 @@ func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) 
 		}
 		key += "\n" + v.String()
 	}
-	c, err := s.contents.do(ctx, key, func() (*Content, error) {
+	c, err := s.contents.Do(ctx, key, func() (*Content, error) {
 		switch r.Scheme {
 		case reference.Git:
 			return s.openGit(ctx, r, v, from)
@@ -231,7 +233,7 @@ func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) 
 		return s.openHTTPS(ctx, r, from)
 	})
 	if err != nil {
-		return nil, err
+		return nil, of(r, err)
 	}
 	return c.at(r)
 }
@@ -294,75 +296,6 @@ func (s *Session) tell(e Event) {
 	s.report.Lock()
 	defer s.report.Unlock()
 	s.opt.Progress(e)
-}
-
-// flights does each thing once, however many ask for it.
-type flights[T any] struct {
-	mu    sync.Mutex
-	known map[string]*flight[T]
-}
-
-type flight[T any] struct {
-	done  chan struct{}
-	gone  bool // it was cancelled: who waits does it anew
-	value T
-	err   error
-}
-
-// do returns what run returned for key, now or before. A run whose context was cancelled does not count.
-func (f *flights[T]) do(ctx context.Context, key string, run func() (T, error)) (T, error) {
-	for {
-		f.mu.Lock()
-		one, ok := f.known[key]
-		if !ok {
-			if f.known == nil {
-				f.known = map[string]*flight[T]{}
-			}
-			one = &flight[T]{done: make(chan struct{}), gone: true}
-			f.known[key] = one
-		}
-		f.mu.Unlock()
-		if !ok {
-			f.lead(ctx, key, one, run)
-			return one.value, one.err
-		}
-		select {
-		case <-one.done:
-		case <-ctx.Done():
-			var none T
-			return none, context.Cause(ctx)
-		}
-		if !one.gone {
-			return one.value, one.err
-		}
-	}
-}
-
-// finished returns the values that are known.
-func (f *flights[T]) finished() (values []T) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, one := range f.known {
-		select {
-		case <-one.done:
-			values = append(values, one.value)
-		default:
-		}
-	}
-	return values
-}
-
-func (f *flights[T]) lead(ctx context.Context, key string, one *flight[T], run func() (T, error)) {
-	defer func() {
-		if one.gone {
-			f.mu.Lock()
-			delete(f.known, key)
-			f.mu.Unlock()
-		}
-		close(one.done)
-	}()
-	one.value, one.err = run()
-	one.gone = ctx.Err() != nil && one.err != nil
 }
 
 // Unpack returns the files of an archive: see [archive.Unpack]. The limits are [Options].MaxTree.

@@ -59,8 +59,9 @@ func (g *Generator) Plan(r Request) (*graph.Call, *trust.Decision, *FieldError) 
 		}
 		dec.Args = g.Args(c)
 		dec.Function.Args = dec.Args
+		dec.NotReused = cmp.Or(dec.NotReused, g.notReused(c))
 	}
-	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c}, &dec, nil
+	return &graph.Call{Function: dec.Function, ConfigPos: r.Pos, Role: function.GeneratorRole, Chart: c, Reusable: dec.NotReused == ""}, &dec, nil
 }
 
 // fieldError returns err as one about a field, or about the whole chart.

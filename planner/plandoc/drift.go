@@ -129,6 +129,7 @@ func (f *functionDoc) fields() map[string]string {
 	for name, value := range values {
 		m[name] = string(value)
 	}
+	delete(m, "cache")   // what is there by now decides about no result, and cacheable says the rest
 	delete(m, "denials") // allowed says it, and they are reported themselves
 	delete(m, "reason")
 	return m

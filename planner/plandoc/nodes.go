@@ -13,8 +13,8 @@ import (
 
 // WriteNodes writes all nodes of a plan for people: one header line, the trusted catalogs, then the nodes in order, each with its configuration and
 // its inputs. No line of a node has a number that depends on other nodes, or on other lines of a file, so that plans can be compared
-// line by line.
-func WriteNodes(w io.Writer, p *planner.Plan) error {
+// line by line. Of made, which may be nil, it has which answers are in the cache.
+func WriteNodes(w io.Writer, p *planner.Plan, made *Preview) error {
 	g := p.Graph
 	b := bufio.NewWriterSize(w, 32<<10)
 	fmt.Fprintf(b, "plan: %s, %s, %s (%d reused), %s", diag.Plural(len(g.Roots), "root"), diag.Plural(len(g.Nodes), "node"),
@@ -39,6 +39,11 @@ func WriteNodes(w io.Writer, p *planner.Plan) error {
 	}
 	for i, n := range g.Nodes {
 		writeNode(b, p, n)
+		if there, known := made.answer(n); known && there {
+			writeDetail(b, "its answer is in the cache")
+		} else if known {
+			writeDetail(b, "its answer is not in the cache")
+		}
 		for _, dir := range roots[graph.NodeID(i)] {
 			writeDetail(b, "root "+dir)
 		}

@@ -118,6 +118,7 @@ type (
 		Isolation     string     `json:"isolation,omitempty"`
 		ListVersion   string     `json:"listVersion,omitempty"`
 		Cacheable     bool       `json:"cacheable"`
+		Cache         string     `json:"cache"`
 		Chart         *chartDoc  `json:"chart,omitempty"`
 		Config        string     `json:"config,omitempty"`
 		ConfigFile    string     `json:"configFile"`
@@ -159,7 +160,8 @@ type (
 	}
 )
 
-// WriteJSON writes a plan as one JSON document. The same tree gives the same bytes. made is nil if nothing has run.
+// WriteJSON writes a plan as one JSON document. The same tree gives the same bytes, but for what the cache has by now.
+// made is nil if nothing has run.
 func WriteJSON(w io.Writer, p *planner.Plan, made *Preview) error {
 	doc := planDoc{APIVersion: Version, Kind: "Plan", Roots: []rootDoc{}, Nodes: []nodeDoc{}, Layers: []layerDoc{}, Files: []fileDoc{}}
 	for _, f := range p.Fetched() {
@@ -187,7 +189,9 @@ func WriteJSON(w io.Writer, p *planner.Plan, made *Preview) error {
 			d.After = append(d.After, p.Graph.Nodes[id].ID)
 		}
 		if call, ok := n.Op.(graph.Call); ok {
-			d.Function = functionDocOf(call, p.Decisions[n.ID])
+			dec := p.Decisions[n.ID]
+			d.Function = functionDocOf(call, dec)
+			d.Function.Cache = made.cache(n, dec)
 		}
 		doc.Nodes = append(doc.Nodes, d)
 	}
@@ -283,7 +287,7 @@ func reasonDoc(r trust.Reason) string {
 func functionDocOf(call graph.Call, dec *trust.Decision) *functionDoc {
 	d := &functionDoc{
 		Allowed: dec.Allowed, Runtime: string(dec.Runtime), Source: dec.Source, Args: dec.Args, TrustedBy: dec.By,
-		Executor: dec.Executor, Isolation: dec.Isolation, ListVersion: call.Version, Cacheable: dec.Cacheable,
+		Executor: dec.Executor, Isolation: dec.Isolation, ListVersion: call.Version, Cacheable: dec.NotReused == "",
 		Reason: reasonDoc(dec.Worst),
 	}
 	if c := call.Chart; c != nil {

@@ -21,7 +21,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 		if err := plan.Err(); err != nil {
 			t.Fatal(err)
 		}
-		if err := plandoc.WriteNodes(&text, plan); err != nil {
+		if err := plandoc.WriteNodes(&text, plan, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := plandoc.NewText(plan, nil, plandoc.Style{}).WriteRoots(&text); err != nil {

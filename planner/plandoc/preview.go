@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/trust"
 )
 
 // A Preview is what is known of a plan when all of its steps have run that need no function. Package internal/preview makes it.
@@ -12,10 +13,34 @@ type Preview struct {
 	Roots map[string]*Output
 	// Failed has the steps that failed. What needs one of them did not run.
 	Failed map[*graph.Node]error
+	// Answers has the calls for which it was looked up whether an answer of an earlier run is in the cache, by the ids of their nodes.
+	Answers map[string]bool
 	// Against is the folder that the output was compared with, "" if it was compared with none. Elsewhere are the files in it that belong
 	// to no root of the plan.
 	Against   string
 	Elsewhere Changes
+}
+
+// answer reports whether the answer of a call is in the cache, and whether that is known.
+func (p *Preview) answer(n *graph.Node) (there, known bool) {
+	if p == nil {
+		return false, false
+	}
+	there, known = p.Answers[n.ID]
+	return there, known
+}
+
+// cache says of a call whether its answer is taken from an earlier run, as far as that is known.
+func (p *Preview) cache(n *graph.Node, dec *trust.Decision) string {
+	switch there, known := p.answer(n); {
+	case dec.NotReused != "":
+		return "never: " + dec.NotReused
+	case !known:
+		return "may be reused"
+	case there:
+		return "cached"
+	}
+	return "not cached"
 }
 
 // An Output is what a root yields.

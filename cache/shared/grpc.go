@@ -1,0 +1,327 @@
+package shared
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	execution = "/build.bazel.remote.execution.v2."
+	stream    = "/google.bytestream.ByteStream/"
+
+	// maxConnect is how long it may take to connect.
+	maxConnect = 2 * time.Second
+	// maxMessage is how many bytes a message may have that comes, and maxBatch the blobs of one that goes: servers take 4 MiB.
+	maxMessage = 8 << 20
+	maxBatch   = 4<<20 - 64<<10
+	// chunk is how much of a large blob goes in one message.
+	chunk = 512 << 10
+)
+
+// A grpcServer is a server that speaks the Remote Execution API.
+type grpcServer struct {
+	conn     *grpc.ClientConn
+	instance string
+	header   *headers
+	timeout  time.Duration
+	can      capabilities
+}
+
+func newGRPC(o Options, at address, header *headers, config *tls.Config) (server, error) {
+	creds := insecure.NewCredentials()
+	if at.tls {
+		creds = credentials.NewTLS(config)
+	}
+	conn, err := grpc.NewClient("dns:///"+at.hostPort(),
+		grpc.WithTransportCredentials(creds),
+		grpc.WithUserAgent(o.UserAgent),
+		grpc.WithDisableServiceConfig(), // which would be looked up
+		grpc.WithDisableRetry(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: min(maxConnect, o.Timeout)}),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+	if err != nil {
+		return nil, lostf("%w", err)
+	}
+	return &grpcServer{conn: conn, instance: at.path, header: header, timeout: o.Timeout}, nil
+}
+
+func (s *grpcServer) close() { s.conn.Close() }
+
+func (s *grpcServer) begin(ctx context.Context) error {
+	answer, err := s.call(ctx, execution+"Capabilities/GetCapabilities", encodeGetCapabilities(s.instance))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = refusedf("it has no instance %q", s.instance)
+		}
+		return err
+	}
+	if s.can, err = decodeCapabilities(answer); err == nil && !s.can.sha256 {
+		err = refusedf("it has no SHA-256")
+	}
+	return err
+}
+
+func (s *grpcServer) get(ctx context.Context, e entry) ([]byte, error) {
+	answer, err := s.call(ctx, execution+"ActionCache/GetActionResult", encodeGetResult(s.instance, blobOf(e.action), e.file))
+	if err != nil {
+		return nil, err
+	}
+	b, content, err := decodeResult(answer, e.file)
+	if err != nil {
+		return nil, err
+	}
+	if content != nil || b.size == 0 {
+		return b.check(content)
+	}
+	return s.read(ctx, b)
+}
+
+// read reads a blob from the CAS.
+func (s *grpcServer) read(ctx context.Context, b blob) (data []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout+transfer(int(b.size)))
+	defer cancel()
+	zstd := s.can.zstd && b.size >= minCompressed
+	name := fmt.Sprintf("blobs/%s/%d", b.hash(), b.size)
+	if zstd {
+		name = fmt.Sprintf("compressed-blobs/zstd/%s/%d", b.hash(), b.size)
+	}
+	r, err := s.open(ctx, "Read", &grpc.StreamDesc{ServerStreams: true})
+	if err != nil {
+		return nil, err
+	}
+	request := encodeRead(s.resource(name))
+	if err := r.SendMsg(&request); err != nil {
+		return nil, callFailure(ctx, err)
+	}
+	if err := r.CloseSend(); err != nil {
+		return nil, callFailure(ctx, err)
+	}
+	if zstd {
+		return b.readCompressed(&chunks{ctx: ctx, stream: r})
+	}
+	return b.read(&chunks{ctx: ctx, stream: r})
+}
+
+// chunks are what a server sends of a blob.
+type chunks struct {
+	ctx    context.Context
+	stream grpc.ClientStream
+	rest   []byte
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	for len(c.rest) == 0 {
+		var answer []byte
+		err := c.stream.RecvMsg(&answer)
+		if err == io.EOF {
+			return 0, err
+		}
+		if err != nil {
+			return 0, callFailure(c.ctx, err)
+		}
+		if c.rest, err = decodeChunk(answer); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// put sends the blobs first: a result of which something is missing would be none.
+func (s *grpcServer) put(ctx context.Context, e entry, data []byte) error {
+	if !s.can.updates {
+		return refusedf("it takes no results")
+	}
+	content := blobOf(data)
+	uploads := []upload{{blob: blobOf(e.command), data: e.command}, {blob: blobOf(e.action), data: e.action}}
+	if u := s.upload(content, data); int64(len(u.data)) > s.maxBatch() {
+		if err := s.write(ctx, content, data); err != nil {
+			return err
+		}
+	} else if len(data) > 0 { // servers have what is empty
+		uploads = append(uploads, u)
+	}
+	answer, err := s.call(ctx, execution+"ContentAddressableStorage/BatchUpdateBlobs", encodeUploads(s.instance, uploads))
+	if err == nil {
+		err = decodeUploaded(answer, len(uploads))
+	}
+	if err != nil {
+		return notStored(err)
+	}
+	_, err = s.call(ctx, execution+"ActionCache/UpdateActionResult", encodeUpdateResult(s.instance, blobOf(e.action), encodeResult(e.file, content)))
+	return notStored(err)
+}
+
+// maxBatch returns how large a blob in a batch may be.
+func (s *grpcServer) maxBatch() int64 {
+	if s.can.maxBatch > 0 {
+		return max(0, min(s.can.maxBatch-1<<10, maxBatch)) // beside command and action
+	}
+	return maxBatch
+}
+
+// upload returns how a blob goes in a batch.
+func (s *grpcServer) upload(b blob, data []byte) upload {
+	if s.can.zstdBatch {
+		if packed, ok := compressed(data); ok {
+			return upload{b, packed, zstdCompressor}
+		}
+	}
+	return upload{blob: b, data: data}
+}
+
+// write sends a large blob to the CAS.
+func (s *grpcServer) write(ctx context.Context, b blob, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout+transfer(len(data)))
+	defer cancel()
+	name := fmt.Sprintf("uploads/%s/blobs/%s/%d", uuid(), b.hash(), b.size)
+	want := b.size
+	if s.can.zstd {
+		if packed, ok := compressed(data); ok {
+			name = fmt.Sprintf("uploads/%s/compressed-blobs/zstd/%s/%d", uuid(), b.hash(), b.size)
+			data, want = packed, -1
+		}
+	}
+	w, err := s.open(ctx, "Write", &grpc.StreamDesc{ClientStreams: true})
+	if err != nil {
+		return err
+	}
+	name = s.resource(name)
+	for offset := 0; offset < len(data); {
+		end := min(offset+chunk, len(data))
+		request := encodeWrite(name, int64(offset), end == len(data), data[offset:end])
+		if err := w.SendMsg(&request); err == io.EOF {
+			break // it has answered already
+		} else if err != nil {
+			return callFailure(ctx, err)
+		}
+		name, offset = "", end
+	}
+	if err := w.CloseSend(); err != nil {
+		return callFailure(ctx, err)
+	}
+	var answer []byte
+	if err := w.RecvMsg(&answer); err != nil {
+		return callFailure(ctx, err)
+	}
+	size, err := decodeCommitted(answer)
+	if err == nil && want >= 0 && size != want {
+		err = wrongf("it stores %d bytes of %d", size, want)
+	}
+	return err
+}
+
+// resource returns a name with that of the instance in front.
+func (s *grpcServer) resource(name string) string {
+	return strings.TrimPrefix(s.instance+"/"+name, "/")
+}
+
+// open begins a stream of the ByteStream service.
+func (s *grpcServer) open(ctx context.Context, method string, d *grpc.StreamDesc) (grpc.ClientStream, error) {
+	ctx, err := s.outgoing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.conn.NewStream(ctx, d, stream+method)
+	return r, callFailure(ctx, err)
+}
+
+// call sends one message and returns the answer.
+func (s *grpcServer) call(ctx context.Context, method string, request []byte) (answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout+transfer(len(request)))
+	defer cancel()
+	if ctx, err = s.outgoing(ctx); err != nil {
+		return nil, err
+	}
+	err = s.conn.Invoke(ctx, method, &request, &answer)
+	return answer, callFailure(ctx, err)
+}
+
+// outgoing adds the headers.
+func (s *grpcServer) outgoing(ctx context.Context) (context.Context, error) {
+	list, err := s.header.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range list {
+		ctx = metadata.AppendToOutgoingContext(ctx, h.name, h.value)
+	}
+	return ctx, nil
+}
+
+// notStored returns the error of something that was to be stored. A server that lacks what was just sent to it, or says that it has nowhere to
+// put it, is wrong: there is nothing to look for.
+func notStored(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return refusedf("it has no place for it")
+	}
+	return err
+}
+
+// callFailure returns the error of a call as a [*failure], or as [fs.ErrNotExist].
+func callFailure(ctx context.Context, err error) error {
+	if err == nil || isFailure(err) {
+		return err
+	}
+	s := status.Convert(err)
+	if ctx.Err() != nil || s.Code() == codes.DeadlineExceeded {
+		return lostf("it does not answer in time")
+	}
+	return statusFailure(uint32(s.Code()), s.Message())
+}
+
+func isFailure(err error) bool { return errors.As(err, new(*failure)) }
+
+// statusFailure returns what the code of a call means.
+func statusFailure(code uint32, text string) error {
+	text = short(text)
+	switch c := codes.Code(code); c {
+	case codes.NotFound:
+		return fs.ErrNotExist
+	case codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
+		return refusedf("%s: %s", c, text)
+	case codes.Unavailable, codes.DeadlineExceeded:
+		return lostf("%s: %s", c, text)
+	default:
+		return wrongf("%s: %s", c, text)
+	}
+}
+
+// uuid returns a random name of an upload, in the form that servers want.
+func uuid() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// rawCodec passes messages that are encoded already.
+type rawCodec struct{}
+
+func (rawCodec) Name() string { return "proto" }
+
+func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(*v.(*[]byte))}, nil
+}
+
+func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}

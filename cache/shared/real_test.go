@@ -1,0 +1,315 @@
+package shared
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// A real is a bazel-remote that runs.
+type real struct {
+	grpc, http string // host and port
+	log        *lockedBuffer
+	kill       func() // and wait until it is gone
+}
+
+// startServer starts bazel-remote with an empty folder, and ends it with the test.
+func startServer(t *testing.T, args ...string) real {
+	t.Helper()
+	program, err := exec.LookPath("bazel-remote")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("bazel-remote is not on PATH: make bazel-remote")
+		}
+		t.Skip("bazel-remote is not on PATH: make bazel-remote builds it into .tools")
+	}
+	for attempt := 1; ; attempt++ {
+		s := real{grpc: freePort(t), http: freePort(t), log: &lockedBuffer{}}
+		cmd := exec.Command(program, append([]string{"--dir", t.TempDir(), "--max_size", "1", "--grpc_address", s.grpc, "--http_address", s.http}, args...)...)
+		cmd.Stdout, cmd.Stderr = s.log, s.log
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			cmd.Wait()
+			close(ended)
+		}()
+		s.kill = func() {
+			cmd.Process.Kill()
+			<-ended
+		}
+		t.Cleanup(s.kill)
+		if listens(ended, s.grpc) && listens(ended, s.http) {
+			return s
+		}
+		if attempt == 3 { // somebody else may have taken a port
+			t.Fatalf("bazel-remote does not start:\n%s", s.log)
+		}
+	}
+}
+
+// listens waits until somebody listens at an address, or the program has ended.
+func listens(ended <-chan struct{}, address string) bool {
+	for {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			return true
+		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// samples are contents of all the ways that a blob can take: empty, in the result, in a batch, in a stream, compressed or not.
+func samples() map[string][]byte {
+	noise := make([]byte, 5<<20)
+	rand.Read(noise)
+	return map[string][]byte{
+		"empty":  {},
+		"small":  []byte("kind: ConfigMap\n"),
+		"text":   bytes.Repeat([]byte("kind: ConfigMap\nmetadata: {name: a}\n"), 10_000),
+		"noise":  noise[:300_000],
+		"large":  noise,
+		"larger": bytes.Repeat(append(noise[:1000:1000], "kind: ConfigMap\n"...), 10_000), // more than a window of zstd
+	}
+}
+
+// open returns a client that is closed with the test.
+func open(t *testing.T, o Options) *Client {
+	t.Helper()
+	c, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// exchange puts contents into a shared cache and gets them with another client: a small one, and those that are named.
+func exchange(t *testing.T, write, read Options, names ...string) {
+	t.Helper()
+	write.Timeout, read.Timeout = time.Minute, time.Minute // a busy machine
+	writer, reader := open(t, write), open(t, read)
+	all := samples()
+	for _, name := range append(names, "small") {
+		data := all[name]
+		key := krm.DigestOf([]byte(t.Name() + name))
+		if _, err := reader.Get(t.Context(), key); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: before it is put: %v", name, err)
+		}
+		if err := writer.Put(t.Context(), key, data); err != nil {
+			t.Errorf("%s: put: %v", name, err)
+		}
+		got, err := reader.Get(t.Context(), key)
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d bytes, put %d: %v", name, len(got), len(data), err)
+		}
+	}
+}
+
+func TestBazelRemote(t *testing.T) {
+	for _, storage := range []string{"zstd", "uncompressed"} {
+		t.Run(storage, func(t *testing.T) {
+			s := startServer(t, "--storage_mode", storage)
+			addresses := []string{"grpc://" + s.grpc, "grpc://" + s.grpc + "/team/a", "http://" + s.http, "http://" + s.http + "/team/"}
+			for i, from := range addresses {
+				to := addresses[(i+1)%len(addresses)] // the other protocol has the same entries: instances are not kept apart by default
+				t.Run(from[:4]+"/"+to[:4], func(t *testing.T) {
+					exchange(t, Options{Address: from}, Options{Address: to, ReadOnly: true}, "empty", "text", "noise", "large", "larger")
+				})
+			}
+		})
+	}
+}
+
+func TestBazelRemoteTLS(t *testing.T) {
+	dir := t.TempDir()
+	makeCertificates(t, dir)
+	file := func(name string) string { return filepath.Join(dir, name) }
+	s := startServer(t, "--tls_cert_file", file("server.pem"), "--tls_key_file", file("server.key"))
+	m := startServer(t, "--tls_cert_file", file("server.pem"), "--tls_key_file", file("server.key"), "--tls_ca_file", file("ca.pem"))
+	for _, scheme := range []string{"grpcs", "https"} {
+		address := map[string]string{"grpcs": s.grpc, "https": s.http}[scheme]
+		mutual := map[string]string{"grpcs": m.grpc, "https": m.http}[scheme]
+		t.Run(scheme, func(t *testing.T) {
+			o := Options{Address: scheme + "://" + address, CA: file("ca.pem")}
+			exchange(t, o, o)
+		})
+		t.Run(scheme+" unknown authority", func(t *testing.T) {
+			mustGoOff(t, Options{Address: scheme + "://" + address}, "certificate")
+		})
+		t.Run(scheme+" mutual", func(t *testing.T) {
+			o := Options{Address: scheme + "://" + mutual, CA: file("ca.pem"), Cert: file("client.pem"), Key: file("client.key")}
+			exchange(t, o, o)
+		})
+		t.Run(scheme+" without a certificate", func(t *testing.T) {
+			mustGoOff(t, Options{Address: scheme + "://" + mutual, CA: file("ca.pem")}, "")
+		})
+		t.Run(scheme+" at a port without TLS", func(t *testing.T) {
+			mustGoOff(t, Options{Address: scheme + "://" + map[string]string{"grpcs": startServer(t).grpc, "https": startServer(t).http}[scheme]}, "")
+		})
+	}
+}
+
+// mustGoOff checks that the first use of a server says what is wrong, and the following ones are not tried.
+func mustGoOff(t *testing.T, o Options, says string) {
+	t.Helper()
+	c := open(t, o)
+	_, err := c.Get(t.Context(), krm.Digest{})
+	if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), says) {
+		t.Errorf("first: %v", err)
+	}
+	if _, err := c.Get(t.Context(), krm.Digest{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("second: %v", err)
+	}
+	if err := c.Put(t.Context(), krm.Digest{}, []byte("x")); err != nil {
+		t.Errorf("put: %v", err)
+	}
+}
+
+// One server wants a password for everything, another one for what is stored.
+func TestBazelRemotePassword(t *testing.T) {
+	sum := sha1.Sum([]byte("open-sesame"))
+	file := filepath.Join(t.TempDir(), "htpasswd")
+	if err := os.WriteFile(file, []byte("ci:{SHA}"+base64.StdEncoding.EncodeToString(sum[:])+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, "--htpasswd_file", file)
+	readable := startServer(t, "--htpasswd_file", file, "--allow_unauthenticated_reads")
+	for _, scheme := range []string{"grpc", "http"} {
+		place := func(s real) string { return map[string]string{"grpc": s.grpc, "http": s.http}[scheme] }
+		plain := Options{Address: scheme + "://" + place(s)}
+		t.Run(scheme+" in the address", func(t *testing.T) {
+			o := Options{Address: scheme + "://ci:open-sesame@" + place(s)}
+			exchange(t, o, o)
+		})
+		t.Run(scheme+" header", func(t *testing.T) {
+			o := plain
+			o.Headers = []string{"Authorization=Basic " + base64.StdEncoding.EncodeToString([]byte("ci:open-sesame"))}
+			exchange(t, o, o)
+		})
+		t.Run(scheme+" helper", func(t *testing.T) {
+			o := plain
+			o.Helper = helper(t, `{"headers":{"Authorization":["Basic `+base64.StdEncoding.EncodeToString([]byte("ci:open-sesame"))+`"]}}`)
+			exchange(t, o, o)
+		})
+		t.Run(scheme+" none", func(t *testing.T) { mustGoOff(t, plain, "") })
+		t.Run(scheme+" wrong", func(t *testing.T) {
+			o := Options{Address: scheme + "://ci:not-the-one@" + place(s)}
+			mustGoOff(t, o, "")
+		})
+		t.Run(scheme+" reads only", func(t *testing.T) {
+			c := open(t, Options{Address: scheme + "://" + place(readable), Timeout: time.Minute})
+			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err == nil || !strings.Contains(err.Error(), "nothing can be stored") {
+				t.Errorf("put: %v", err)
+			}
+			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err != nil {
+				t.Errorf("second put: %v", err)
+			}
+			w := open(t, Options{Address: scheme + "://ci:open-sesame@" + place(readable), Timeout: time.Minute})
+			if err := w.Put(t.Context(), krm.Digest{2}, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.Get(t.Context(), krm.Digest{2}); string(got) != "x" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+// helper makes a credential helper that prints a text if it is asked as it should be.
+func helper(t *testing.T, prints string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "helper")
+	script := "#!/bin/sh\nread -r line\ncase \"$1 $line\" in 'get {\"uri\":\"'*'://127.0.0.1:'*'\"}') ;; *) echo \"asked $1 $line\" >&2; exit 1 ;; esac\ncat <<'END'\n" + prints + "\nEND\n"
+	if err := os.WriteFile(file, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A server that dies in the middle of a run costs nothing but its answers.
+func TestBazelRemoteDies(t *testing.T) {
+	for _, scheme := range []string{"grpc", "http"} {
+		t.Run(scheme, func(t *testing.T) {
+			s := startServer(t)
+			c := open(t, Options{Address: scheme + "://" + map[string]string{"grpc": s.grpc, "http": s.http}[scheme]})
+			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			s.kill()
+			if _, err := c.Get(t.Context(), krm.Digest{1}); err == nil {
+				t.Error("something comes from a server that is gone")
+			}
+			if _, err := c.Get(t.Context(), krm.Digest{1}); !errors.Is(err, fs.ErrNotExist) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// makeCertificates writes an authority, and the certificates of a server and a client.
+func makeCertificates(t *testing.T, dir string) {
+	t.Helper()
+	write := func(name, kind string, der []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var authority *x509.Certificate
+	var authorityKey *ecdsa.PrivateKey
+	for i, name := range []string{"ca", "server", "client"} {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, KeyUsage: x509.KeyUsageDigitalSignature}
+		if i == 0 {
+			c.IsCA, c.BasicConstraintsValid, c.KeyUsage, c.IPAddresses, c.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil, nil
+			authority, authorityKey = c, key
+		}
+		der, err := x509.CreateCertificate(rand.Reader, c, authority, &key.PublicKey, authorityKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(name+".pem", "CERTIFICATE", der)
+		write(name+".key", "PRIVATE KEY", keyDER)
+	}
+}

@@ -1,0 +1,40 @@
+package shared
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// tlsConfig returns how a server proves who it is, and the client, nil without TLS.
+func tlsConfig(o Options, at address) (*tls.Config, error) {
+	switch {
+	case at.plain() && (o.CA != "" || o.Cert != "" || o.Key != ""):
+		return nil, diag.FlagValue.Errorf("certificates are for TLS, and the address of the shared cache, %s, has none: use grpcs or https", at.shown())
+	case at.plain():
+		return nil, nil
+	case (o.Cert == "") != (o.Key == ""):
+		return nil, diag.FlagValue.Errorf("a certificate for the shared cache needs its key, and a key its certificate")
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CA != "" {
+		text, err := os.ReadFile(o.CA)
+		if err != nil {
+			return nil, diag.NotReadable.Errorf("the authorities of the shared cache: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, diag.FlagValue.Errorf("%s has no certificate in the form of PEM", o.CA)
+		}
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, diag.NotReadable.Errorf("the certificate for the shared cache: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}

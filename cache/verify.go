@@ -1,0 +1,110 @@
+package cache
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// Verify checks every file: the digests of blobs, which trees are made of, and the seals of entries and of what is kept. What is damaged is removed unless
+// dryRun is true. It is passed to damaged, with the path below the folder of the cache and what is wrong. The result is how many files were looked
+// at. It returns the cause of ctx if that ends.
+func (c *Cache) Verify(ctx context.Context, dryRun bool, damaged func(path string, why error)) (n int, err error) {
+	err = c.each(func(f file) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n++
+		why := c.check(f)
+		if why != nil && f.info.Mode().IsRegular() && time.Since(f.info.ModTime()) < time.Minute {
+			time.Sleep(100 * time.Millisecond) // it may not have been whole yet
+			why = c.check(f)
+		}
+		if why == nil || errors.Is(why, os.ErrNotExist) && !exists(c.path(f)) {
+			return nil
+		}
+		damaged(filepath.Join(layout, filepath.FromSlash(f.name)), why)
+		if dryRun {
+			return nil
+		}
+		return os.RemoveAll(c.path(f))
+	})
+	return n, err
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+var (
+	errName = errors.New("nothing in the cache has such a name")
+	errSeal = errors.New("its seal is wrong")
+)
+
+// check returns what is wrong with a file.
+func (c *Cache) check(f file) error {
+	if !f.info.Mode().IsRegular() {
+		return errors.New("it is no file")
+	}
+	r, info, err := openRegular(c.path(f))
+	if err != nil {
+		return unplaced(err)
+	}
+	defer r.Close()
+	parts := f.parts()
+	if parts[0] == "blobs" {
+		d, ok := digestIn(parts[1:]...)
+		if !ok || c.blob(d) != c.path(f) {
+			return errName
+		}
+		hash := sha256.New()
+		if _, err := io.Copy(hash, r); err != nil {
+			return unplaced(err)
+		}
+		if got := krm.Digest(hash.Sum(nil)); got != d {
+			return fmt.Errorf("its digest is %s", got)
+		}
+		return nil
+	}
+	key, ok := digestIn(parts[2:]...)
+	if !ok || parts[0] == "kept" && c.kept(parts[1], key) != c.path(f) {
+		return errName
+	}
+	text := make([]byte, info.Size())
+	if _, err := io.ReadFull(r, text); err != nil {
+		return unplaced(err)
+	}
+	if parts[0] == "entries" {
+		_, ok = parseEntry(parts[1], parts[2], text)
+	} else {
+		_, ok = unwrap(parts[1], key, text)
+	}
+	if !ok {
+		return errSeal
+	}
+	return nil
+}
+
+// unplaced returns err without the path that it is about.
+func unplaced(err error) error {
+	if pe := (*os.PathError)(nil); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// parseEntry returns the digest that an entry holds, if it is whole and in its place.
+func parseEntry(kind, name string, text []byte) (krm.Digest, bool) {
+	digest, check, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
+	d, err := krm.ParseDigest(digest)
+	return d, err == nil && check == seal(kind, name, d)
+}

@@ -1,0 +1,102 @@
+package cache
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// filled returns a cache that has something of each kind.
+func filled(t *testing.T) *Cache {
+	t.Helper()
+	c := open(t)
+	tr, err := tree(t, c, map[string]string{"a": "hello", "b/c": "there"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.Put([]byte("a blob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Record("git", "tree", tr.Digest), c.Record("archive", "blob", d), c.Keep("things", keyOf(1), []byte("kept")), c.Keep("others", keyOf(1), nil)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestUsage(t *testing.T) {
+	c := filled(t)
+	age(t, c.kept("others", keyOf(1)), 10*time.Hour)
+	list, err := c.Usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"blobs": 1, "entries": 2, "kept/others": 1, "kept/things": 1, "trees": 2}
+	for _, u := range list {
+		if want[u.Kind] != u.Files || u.Bytes != int64(u.Files)*block || u.Oldest.After(u.Latest) {
+			t.Errorf("%+v", u)
+		}
+		if old := time.Since(u.Latest) > 9*time.Hour; old != (u.Kind == "kept/others") {
+			t.Errorf("%s was used %s", u.Kind, u.Latest)
+		}
+	}
+	if len(list) != len(want) {
+		t.Errorf("%+v", list)
+	}
+}
+
+// Whatever happens to whichever file, it is found and removed, and nothing else is. What has no business at such a place is found, too.
+func TestVerify(t *testing.T) {
+	verify := func(c *Cache, dryRun bool) (damaged []string) {
+		t.Helper()
+		n, err := c.Verify(t.Context(), dryRun, func(path string, why error) { damaged = append(damaged, filepath.ToSlash(path)) })
+		if err != nil || n < 5 {
+			t.Errorf("%d files, %v", n, err)
+		}
+		return damaged
+	}
+	c := filled(t)
+	if bad := verify(c, false); bad != nil {
+		t.Fatalf("nothing is damaged, and %q is", bad)
+	}
+	for how, damage := range map[string]func(path string) error{
+		"bit":       flip,
+		"cut":       func(path string) error { return os.Truncate(path, 2) },
+		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"longer":    func(path string) error { return os.Truncate(path, 10_000) },
+		"directory": func(path string) error { return errors.Join(os.Remove(path), os.MkdirAll(path+"/x", 0o700)) },
+		"link":      func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
+		"moved": func(path string) error {
+			return os.Rename(path, filepath.Join(filepath.Dir(path), "00"+filepath.Base(path)[2:]))
+		},
+	} {
+		for i := range 7 {
+			c := filled(t)
+			name := everything(t, c)[i]
+			path := filepath.Join(c.folder(), name)
+			age(t, path, time.Hour) // nobody is writing it
+			if err := damage(path); err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+				age(t, path, time.Hour)
+			}
+			before := everything(t, c)
+			if bad := verify(c, true); len(bad) != 1 || how != "moved" && bad[0] != layout+"/"+name {
+				t.Errorf("%s %s: %q", how, name, bad)
+			}
+			if !slices.Equal(everything(t, c), before) {
+				t.Errorf("%s %s: a dry run has changed something", how, name)
+			}
+			if bad := verify(c, false); len(bad) != 1 {
+				t.Errorf("%s %s: %q", how, name, bad)
+			}
+			if bad := verify(c, false); bad != nil {
+				t.Errorf("%s %s: it is still damaged: %q", how, name, bad)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package graph
+
+import (
+	"reflect"
+	"regexp"
+
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// Sources returns the files that an operation holds, each once. Those that it was configured in are not among them unless it holds them.
+func Sources(op Op) []*yaml.Source {
+	f := finder{seen: map[*yaml.Source]bool{}, visited: map[uintptr]bool{}}
+	f.find(reflect.ValueOf(op))
+	return f.list
+}
+
+type finder struct {
+	list    []*yaml.Source
+	seen    map[*yaml.Source]bool
+	visited map[uintptr]bool
+}
+
+func (f *finder) find(v reflect.Value) {
+	if !holds(v.Type()) {
+		return
+	}
+	v = readable(v)
+	switch v.Kind() {
+	case reflect.Slice, reflect.Array:
+		if !holds(v.Type().Elem()) {
+			return
+		}
+		for i := range v.Len() {
+			f.find(v.Index(i))
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			f.find(it.Value())
+		}
+	case reflect.Struct:
+		if v.Type().PkgPath() == "sync" || v.Type() == reflect.TypeFor[yaml.Value]() {
+			return
+		}
+		for i := range v.NumField() {
+			f.find(v.Field(i))
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			f.find(v.Elem())
+		}
+	case reflect.Pointer:
+		if v.IsNil() || f.visited[v.Pointer()] {
+			return
+		}
+		f.visited[v.Pointer()] = true
+		switch x := v.Interface().(type) {
+		case *yaml.Source:
+			if !f.seen[x] {
+				f.seen[x] = true
+				f.list = append(f.list, x)
+			}
+		case *schema.Schema, *regexp.Regexp:
+		default:
+			f.find(v.Elem())
+		}
+	}
+}
+
+// holds reports whether values of a type may lead to others.
+func holds(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map, reflect.Struct, reflect.Interface, reflect.Pointer:
+		return true
+	}
+	return false
+}

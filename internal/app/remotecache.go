@@ -1,0 +1,77 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/krmflow/krmflow/cache/shared"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+// RemoteCacheFlags say which cache the run shares with other machines.
+type RemoteCacheFlags struct {
+	address, mode, ca, cert, key, helper string
+	headers                              []string
+	timeout                              time.Duration
+}
+
+// Register adds the flags to a command.
+func (f *RemoteCacheFlags) Register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.address, "remote-cache", "", "cache of functions' answers that machines share: grpc(s)://HOST[:PORT][/INSTANCE] or http(s)://HOST[:PORT][/PATH]")
+	fs.StringVar(&f.mode, "remote-cache-mode", "read-write", "read, or read-write to store answers there as well")
+	fs.StringVar(&f.ca, "remote-cache-ca", "", "file with the authorities of the shared cache's certificate (default: those of the machine)")
+	fs.StringVar(&f.cert, "remote-cache-cert", "", "file with the certificate that the shared cache knows this client by")
+	fs.StringVar(&f.key, "remote-cache-key", "", "file with the key of --remote-cache-cert")
+	fs.Var((*options.Repeated)(&f.headers), "remote-cache-header", "header for the shared cache: NAME=VALUE")
+	fs.StringVar(&f.helper, "remote-cache-credential-helper", "", "program that prints headers for the shared cache, as Bazel's credential helpers do")
+	fs.DurationVar(&f.timeout, "remote-cache-timeout", 5*time.Second, "how long the shared cache may take for an answer; then the run goes on without it")
+}
+
+// Validate checks the values that the parser cannot check.
+func (f *RemoteCacheFlags) Validate() error {
+	switch {
+	case f.mode != "read" && f.mode != "read-write":
+		return options.UsageError(diag.FlagValue.Errorf("illegal value --remote-cache-mode %s; legal values: read, read-write", f.mode))
+	case f.timeout <= 0:
+		return options.UsageError(fmt.Errorf("--remote-cache-timeout must be more than 0"))
+	}
+	return nil
+}
+
+// openShared opens the cache that the run shares with other machines, if there is one. Nothing is asked before an answer is looked up.
+func (a *App) openShared() error {
+	c, err := a.SharedCache()
+	if c == nil || err != nil {
+		return err
+	}
+	a.shared = c
+	a.Exits.Add(func() { c.Close() })
+	return nil
+}
+
+// SharedCache returns the cache that the run shares with other machines. It is nil, which is a cache that has nothing, if there is none, and
+// for --offline and --no-cache. The caller closes it.
+func (a *App) SharedCache() (*shared.Client, error) {
+	f := &a.RemoteCacheFlags
+	if f.address == "" || a.offline || a.NoCache {
+		return nil, nil
+	}
+	c, err := shared.Open(shared.Options{
+		Address: f.address, ReadOnly: f.mode == "read", CA: f.ca, Cert: f.cert, Key: f.key, Headers: f.headers, Helper: f.helper,
+		AllowPlain: a.allowHTTP, Timeout: f.timeout, UserAgent: "krmflow/" + program.Version(),
+	})
+	if err != nil {
+		return nil, options.UsageError(err)
+	}
+	if c.Plain() {
+		w := planner.Warning{Msg: fmt.Sprintf("--remote-cache %s has no TLS: who is on the way can read and change answers of functions", diag.Redact(f.address)), Code: diag.SharedCache}
+		w.Hints = []string{"use grpcs or https"}
+		a.Log.Warn(w)
+	}
+	return c, nil
+}

@@ -1,0 +1,465 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/internal/program"
+	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// reusing is what a run knows of earlier ones, and remembers for later ones. A nil one knows and remembers nothing.
+type reusing struct {
+	cache   *cache.Cache
+	records *reuse.Records
+	known   map[string]*reuse.Record // those that hold, by the directories of their roots
+	failed  map[string]*reuse.Record // and those of roots that cannot be planned
+	used    []string                 // the roots that are not planned
+	told    map[string]bool          // what these warn about
+
+	mu  sync.Mutex
+	ran map[*graph.Node][]planner.Warning // warnings of this run
+	all int                               // how many
+}
+
+// maxRan is how many warnings of steps a run may have whose roots are remembered.
+const maxRan = 1000
+
+// ReuseAll makes the next plan empty if all roots are known and all says that the command can do without them.
+func (a *App) ReuseAll(all func([]*reuse.Record) bool) { a.wantsAll = all }
+
+// Reuse makes the next plan leave out the roots that were rendered before and have not changed, if usable says of one that the command
+// can do without making it again. It does nothing if there is no cache, or the flags want more than the results of the roots.
+func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReuse = usable }
+
+// startReuse looks for records of the roots and returns those that are to be planned.
+func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
+	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || a.Recorder != nil || mixed(dirs) {
+		return dirs
+	}
+	if a.reusing == nil {
+		c := a.kept()
+		if c == nil {
+			return dirs
+		}
+		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
+			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
+	}
+	o.Observe = true
+	rest := a.reusing.find(dirs, o.Cwd, a.wantsReuse)
+	if a.wantsAll == nil || len(a.reusing.known) < len(dirs) {
+		return rest
+	}
+	var all []*reuse.Record
+	for _, dir := range dirs {
+		all = append(all, a.reusing.known[dir])
+	}
+	if a.wantsAll(all) {
+		a.reusing.used = dirs
+		return nil
+	}
+	return rest
+}
+
+// fetching returns what fetches for the plan, too.
+func (a *App) fetching(ctx context.Context, c *cache.Cache, o *planner.Options) loaders.Fetch {
+	if o.Fetch == nil && a.Opts.Sources != nil {
+		if a.Opts.Sources.Cache == nil {
+			a.Opts.Sources.Cache = c
+		}
+		fetch, end := a.Opts.Sources.Fetching(ctx)
+		a.Exits.Add(end)
+		o.Fetch = fetch
+	}
+	return o.Fetch
+}
+
+// mixed reports whether some of the roots are absolute paths and others are not: how messages call files depends on all of them.
+func mixed(dirs []string) bool {
+	return slices.ContainsFunc(dirs, filepath.IsAbs) && !(len(dirs) == 1 || !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }))
+}
+
+// reuseSettings returns what decides about results and messages besides files.
+func (a *App) reuseSettings(dirs []string, o *planner.Options) []reuse.Setting {
+	return []reuse.Setting{
+		{Name: "krmflow", Value: program.Version() + executable()},
+		{Name: "working directory", Value: o.Cwd},
+		{Name: "absolute paths", Value: strconv.FormatBool(filepath.IsAbs(dirs[0]))},
+		{Name: "--load-restrictor", Value: a.loadRestrictor},
+		{Name: "--reorder", Value: a.reorder + map[bool]string{true: " (given)"}[o.ReorderSet]},
+		{Name: "--max-input", Value: strconv.FormatInt(a.maxInput, 10)},
+		{Name: "--enable-managedby-label", Value: strconv.FormatBool(o.ManagedByLabel)},
+	}
+}
+
+// executable returns what tells this program from others of the same version: developers have many.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	s := filestat.Of(info)
+	return fmt.Sprintf(" of %d bytes at %d (%d)", info.Size(), info.ModTime().UnixNano(), s.Ino)
+}
+
+// find returns the roots that are not known or cannot be used.
+func (r *reusing) find(dirs []string, cwd string, usable func(string, *reuse.Record) bool) (rest []string) {
+	paths := make([]string, len(dirs))
+	for i, dir := range dirs {
+		if !loaders.IsRemote(dir) {
+			paths[i] = absolute(dir, cwd)
+		}
+	}
+	for i, record := range r.records.Find(paths) {
+		dir := dirs[i]
+		switch {
+		case record == nil:
+			rest = append(rest, dir)
+			continue
+		case len(record.Unavailable) > 0 && usable != nil:
+			r.failed[dir] = record
+			continue
+		}
+		r.known[dir] = record
+		if usable != nil && usable(dir, record) {
+			r.used = append(r.used, dir)
+		} else {
+			rest = append(rest, dir)
+		}
+	}
+	return rest
+}
+
+// absolute returns the path of a root, "" if there is none because the working directory was removed.
+func absolute(dir, cwd string) string {
+	switch {
+	case filepath.IsAbs(dir):
+		return filepath.Clean(dir)
+	case cwd == "":
+		return ""
+	}
+	return filepath.Join(cwd, dir)
+}
+
+// addFailed adds the roots to a plan that cannot be planned because what they refer to cannot be fetched, as an earlier run has found and this
+// one again.
+func (r *reusing) addFailed(plan *planner.Plan, dirs []string) {
+	if r == nil || len(r.failed) == 0 {
+		return
+	}
+	failed := map[string]planner.RootError{}
+	for _, f := range plan.Failed {
+		failed[f.Dir] = f
+	}
+	plan.Failed = nil
+	for _, dir := range dirs {
+		name := diag.Redact(dir)
+		if record := r.failed[dir]; record != nil {
+			f := planner.RootError{Dir: name}
+			for _, w := range record.Unavailable {
+				e := w.Message()
+				e.Err = remote.ErrRetrieval
+				f.Errs = append(f.Errs, e)
+			}
+			failed[name] = f
+		}
+		if f, ok := failed[name]; ok {
+			plan.Failed = append(plan.Failed, f)
+		}
+	}
+}
+
+// unavailable returns what is wrong with a root if that is nothing but that something could not be fetched.
+func unavailable(f planner.RootError) (list []planner.Warning) {
+	for _, err := range f.Errs {
+		if !errors.Is(err, remote.ErrRetrieval) || errors.Is(err, remote.ErrVerification) || errors.Is(err, diag.ErrLimit) {
+			return nil
+		}
+		list = append(list, planner.WarningOf(diag.AsError(err)))
+	}
+	return list
+}
+
+// Reused returns the record of a root that was not planned, because it is known; nil for others.
+func (a *App) Reused(dir string) *reuse.Record {
+	if a.reusing == nil || !slices.Contains(a.reusing.used, dir) {
+		return nil
+	}
+	return a.reusing.known[dir]
+}
+
+// warned returns the warnings of those of dirs that are not planned: those of planning, each once, and those of steps.
+func (r *reusing) warned(dirs []string) (planned, ran []planner.Warning) {
+	if r == nil {
+		return nil, nil
+	}
+	told := map[string]bool{}
+	add := func(to []planner.Warning, list []planner.Warning) []planner.Warning {
+		for _, w := range list {
+			if text := w.String(); !told[text] {
+				told[text] = true
+				to = append(to, w)
+			}
+		}
+		return to
+	}
+	used := map[string]bool{}
+	for _, dir := range r.used {
+		used[dir] = true
+	}
+	for _, dir := range dirs {
+		if failed := r.failed[dir]; failed != nil {
+			planned = add(planned, failed.Planned)
+		} else if used[dir] {
+			planned, ran = add(planned, r.known[dir].Planned), add(ran, r.known[dir].Ran)
+		}
+	}
+	r.told = told
+	return planned, ran
+}
+
+// warn keeps a warning of a step, and reports whether it was told because an earlier run gave it.
+func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all++; r.all > maxRan {
+		return false
+	}
+	w := planner.WarningOf(warning())
+	r.ran[n] = append(r.ran[n], w)
+	return len(r.told) > 0 && r.told[w.String()]
+}
+
+// Remember keeps what this run has made of the roots of a plan, for later ones. made says of each root whether it was made, and adds to its record what it
+// is. That something cannot be kept is no error: it will be made again.
+func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record) bool) {
+	r := a.reusing
+	if r == nil || plan.MoreWarnings > 0 || r.all > maxRan {
+		return
+	}
+	if hasOthers(plan) {
+		return // a later run would not give these warnings
+	}
+	ran := r.byRoot(plan)
+	failed := map[string]planner.RootError{}
+	for _, f := range plan.Failed {
+		failed[f.Dir] = f
+	}
+	type saved struct {
+		dir    string
+		record *reuse.Record
+	}
+	var all []saved
+	called := Functions(plan)
+	for _, dir := range allOf(plan) {
+		seen, ok := plan.Observed(dir)
+		if !ok {
+			continue
+		}
+		f, fails := failed[dir]
+		was := r.known[dir]
+		record := was
+		if record == nil {
+			record = r.records.New(seen)
+		}
+		if record == nil {
+			continue
+		}
+		before := record.Bytes()
+		record.Planned, record.Ran = plannedIn(seen, plan.Warnings), ran[dir]
+		record.Functions = called[dir]
+		if fails {
+			record.Unavailable = unavailable(f)
+		}
+		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) && (was == nil || !bytes.Equal(before, record.Bytes())) {
+			all = append(all, saved{dir, record})
+		}
+	}
+	for _, s := range all {
+		if r.records.Save(absolute(s.dir, a.Opts.Plan.Cwd), s.record) != nil {
+			return
+		}
+	}
+}
+
+// States returns what has become of roots since they were rendered last, as far as the cache knows.
+func (a *App) States(plan *planner.Plan, dirs []string) map[string]reuse.State {
+	states := map[string]reuse.State{}
+	if a.reusing == nil {
+		return states
+	}
+	called := Functions(plan)
+	for _, dir := range dirs {
+		if path := absolute(dir, a.Opts.Plan.Cwd); path != "" && !loaders.IsRemote(dir) {
+			states[diag.Redact(dir)] = a.reusing.records.State(path, called[diag.Redact(dir)])
+		}
+	}
+	return states
+}
+
+// Functions returns the functions that each root of a plan calls: the id of the step, and what runs.
+func Functions(plan *planner.Plan) map[string][]reuse.Setting {
+	called := map[string][]reuse.Setting{}
+	for call, n := range plan.Graph.Calls() {
+		what := call.Function.Name + " " + call.Function.Digest.String()
+		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+			called[root.Dir] = append(called[root.Dir], reuse.Setting{Name: n.ID, Value: what})
+		}
+	}
+	return called
+}
+
+// allOf returns the directories of the roots of a plan, and of those that could not be planned.
+func allOf(plan *planner.Plan) (dirs []string) {
+	for _, root := range plan.Graph.Roots {
+		dirs = append(dirs, root.Dir)
+	}
+	for _, f := range plan.Failed {
+		dirs = append(dirs, f.Dir)
+	}
+	return dirs
+}
+
+// plannedIn returns the warnings that are about files which the layers of a root have seen.
+func plannedIn(seen []loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
+	if len(warnings) == 0 {
+		return nil
+	}
+	files := map[string]bool{}
+	for _, o := range seen {
+		if o.Kind == loaders.SawFile {
+			files[o.Source.File] = true
+		}
+	}
+	for _, w := range warnings {
+		if files[w.Pos.File] {
+			in = append(in, w)
+		}
+	}
+	return in
+}
+
+// hasOthers reports whether a plan has warnings about no file in particular, which are those of no root.
+func hasOthers(plan *planner.Plan) bool {
+	files := map[string]bool{}
+	for _, src := range plan.Files() {
+		files[src.File] = true
+	}
+	return slices.ContainsFunc(plan.Warnings, func(w planner.Warning) bool { return !files[w.Pos.File] })
+}
+
+// byRoot returns the warnings of steps by the roots that need them.
+func (r *reusing) byRoot(plan *planner.Plan) map[string][]planner.Warning {
+	ran := map[string][]planner.Warning{}
+	for _, n := range plan.Graph.Nodes {
+		if len(r.ran[n]) == 0 {
+			continue
+		}
+		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+			ran[root.Dir] = append(ran[root.Dir], r.ran[n]...)
+		}
+	}
+	return ran
+}
+
+// Kept returns the text of an earlier render, if the cache has it.
+func (a *App) Kept(text krm.Digest) ([]byte, bool) {
+	if a.reusing == nil || text == (krm.Digest{}) {
+		return nil, false
+	}
+	data, err := a.reusing.cache.Get(text)
+	return data, err == nil
+}
+
+// RememberText writes the list that the only root of a plan was rendered to, and remembers the text, unless it has Secrets.
+func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
+	if a.reusing == nil || hasSecrets(list) && !a.cacheSecrets {
+		return list.WriteYAML(a.Stdout)
+	}
+	blob := a.reusing.cache.CreateLater()
+	defer blob.Discard()
+	both := &teeing{to: a.Stdout, also: blob}
+	if err := list.WriteYAML(both); err != nil || both.failed {
+		return err
+	}
+	sum, err := blob.Commit()
+	a.Remember(plan, func(_ string, r *reuse.Record) bool {
+		r.Text, r.Rendered = sum, true
+		return err == nil
+	})
+	return nil
+}
+
+// teeing writes to two places. That it cannot write to the second is no error.
+type teeing struct {
+	to, also io.Writer
+	failed   bool
+}
+
+func (t *teeing) Write(p []byte) (int, error) {
+	if !t.failed {
+		_, err := t.also.Write(p)
+		t.failed = err != nil
+	}
+	return t.to.Write(p)
+}
+
+// hasSecrets reports whether a list has what is written to no cache.
+func hasSecrets(list *krm.List) bool {
+	for _, r := range list.All() {
+		if id := r.ID(); id.Kind == "Secret" && id.Group == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// KeptPlan returns the text of a plan that an earlier run has kept for a key, and KeepPlan keeps it.
+func (a *App) KeptPlan(key krm.Digest) ([]byte, bool) { return a.reusing.cache.Kept("plans1", key) }
+
+// KeepPlan keeps the text of a plan if all its roots are remembered: see [App.KeptPlan].
+func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Record) krm.Digest, text []byte) {
+	var all []*reuse.Record
+	a.Remember(plan, func(_ string, r *reuse.Record) bool {
+		all = append(all, r)
+		return true
+	})
+	if a.reusing != nil && len(all) == len(dirs) {
+		_ = a.reusing.cache.Keep("plans1", key(all), text) // it will be made again
+	}
+}
+
+// KnownOutput returns what is known of the files of an output folder, and RememberOutput keeps it for later runs.
+func (a *App) KnownOutput(folder string) *output.Known {
+	if a.reusing == nil {
+		return nil
+	}
+	return reuse.Output(a.reusing.cache, folder)
+}
+
+func (a *App) RememberOutput(folder string, known *output.Known) {
+	if a.reusing != nil && known != nil {
+		reuse.SaveOutput(a.reusing.cache, folder, known)
+	}
+}

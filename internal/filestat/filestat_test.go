@@ -1,0 +1,97 @@
+package filestat
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestSettled(t *testing.T) {
+	now := time.Unix(1000, 500_000_000)
+	at := func(age time.Duration) Stat {
+		n := now.Add(-age).UnixNano()
+		return Stat{Ino: 1, Mtime: n, Ctime: n}
+	}
+	old := at(time.Hour + time.Millisecond)
+	for _, c := range []struct {
+		stat Stat
+		want bool
+	}{
+		{Stat{}, false}, {at(0), false}, {at(time.Millisecond), false}, {at(50 * time.Millisecond), true}, {old, true},
+		{at(-time.Hour), false},              // in the future
+		{at(1500 * time.Millisecond), false}, // whole seconds alone
+		{at(3500 * time.Millisecond), true},
+		{Stat{Ino: 1, Mtime: old.Mtime, Ctime: at(time.Millisecond).Ctime}, false}, // somebody has set the time
+		{Stat{Ino: 1, Mtime: at(-time.Hour).Mtime, Ctime: old.Ctime}, false},
+	} {
+		if got := c.stat.Settled(now); got != c.want {
+			t.Errorf("%+v: %t, want %t", c.stat, got, c.want)
+		}
+	}
+}
+
+// Whatever is done to a file that was settled shows.
+func TestOf(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("nothing is known of files here")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("one"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stat := func() Stat {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Of(info)
+	}
+	for !stat().Settled(time.Now()) {
+		time.Sleep(time.Millisecond)
+	}
+	before := stat()
+	mtime := time.Unix(0, before.Mtime)
+	if err := os.WriteFile(file, []byte("two"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file, mtime, mtime); err != nil {
+		t.Fatal(err)
+	}
+	if after := stat(); after == before || after.Mtime != before.Mtime || after.Size != before.Size {
+		t.Errorf("%+v, before %+v", after, before)
+	}
+	info, err := os.Stat(filepath.Dir(file))
+	if err != nil || Of(info) != (Stat{}) {
+		t.Errorf("a directory has %+v, %v", Of(info), err)
+	}
+}
+
+func TestDirs(t *testing.T) {
+	top := t.TempDir()
+	top, err := filepath.EvalSymlinks(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(top, "a/b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a", filepath.Join(top, "link")); err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(filepath.Join(top, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var d Dirs
+	for path, want := range map[string]string{"a/b": "a/b", "link": "a", "link/b": "a/b", "file": "", "none": "", "file/x": "", "link/none": ""} {
+		if want != "" {
+			want = filepath.Join(top, want)
+		}
+		for range 2 {
+			if got := d.Real(filepath.Join(top, path)); got != want {
+				t.Errorf("%s is %q, want %q", path, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package reuse_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var rounds = flag.Int("rounds", 120, "how many edits TestIncremental makes")
+
+// A tree is a random tree of Kustomizations that is edited.
+type tree struct {
+	t    *testing.T
+	rnd  *rand.Rand
+	dir  string
+	dirs []string
+}
+
+const layers = 7
+
+func (w *tree) write(file, text string) {
+	path := filepath.Join(w.dir, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	if err == nil && w.rnd.IntN(3) == 0 { // as tools do that keep the time of a file
+		if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *tree) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
+
+// files are those that a layer may name, and what is in them.
+func (w *tree) file(dir int, name string) {
+	text := ""
+	n := w.rnd.IntN(3)
+	switch name {
+	case "a.yaml", "b.yaml":
+		kind := w.pick("ConfigMap", "ConfigMap", "Secret", "Service")
+		text = fmt.Sprintf("apiVersion: v1\nkind: %s\nmetadata:\n  name: l%d-%c\n  labels: {v: v%d}\n", kind, dir, name[0], n)
+		if w.rnd.IntN(40) == 0 {
+			text += "bad: [\n"
+		}
+	case "patch.yaml":
+		text = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: l%d-a\n  annotations: {p: p%d}\n", dir, n)
+	case "data.txt":
+		text = fmt.Sprintf("data %d\n", n)
+	case "values.env":
+		text = fmt.Sprintf("KEY=%d\n", n)
+	}
+	w.write(fmt.Sprintf("l%d/%s", dir, name), text)
+}
+
+var names = []string{"a.yaml", "b.yaml", "patch.yaml", "data.txt", "values.env"}
+
+// kustomization writes that of a layer, which uses some of the layers before it.
+func (w *tree) kustomization(dir int, name string) {
+	var b strings.Builder
+	component := dir == 1 || dir == 3
+	if component {
+		b.WriteString("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n")
+	}
+	var resources, components []string
+	for _, file := range []string{"a.yaml", "b.yaml"} {
+		if w.rnd.IntN(2) == 0 {
+			resources = append(resources, file)
+		}
+	}
+	for other := range dir {
+		if w.rnd.IntN(3) > 0 {
+			continue
+		}
+		if other == 1 || other == 3 {
+			components = append(components, fmt.Sprintf("../l%d", other))
+		} else {
+			resources = append(resources, fmt.Sprintf("../l%d", other))
+		}
+	}
+	if w.rnd.IntN(25) == 0 {
+		resources = append(resources, w.pick("missing.yaml", "../link", "../l9"))
+	}
+	fmt.Fprintf(&b, "resources: [%s]\n", strings.Join(resources, ", "))
+	fmt.Fprintf(&b, "components: [%s]\n", strings.Join(components, ", "))
+	for _, line := range []string{
+		fmt.Sprintf("namePrefix: p%d-\n", w.rnd.IntN(2)), "namespace: ns\n", "commonLabels: {c: d}\n", "patches: [{path: patch.yaml}]\n",
+		fmt.Sprintf("configMapGenerator: [{name: g%d, files: [data.txt]}]\n", dir), fmt.Sprintf("secretGenerator: [{name: s%d, envs: [values.env]}]\n", dir),
+		"images: [{name: none, newTag: x}]\n", "buildMetadata: [originAnnotations]\n",
+	} {
+		if w.rnd.IntN(4) == 0 {
+			b.WriteString(line)
+		}
+	}
+	w.write(fmt.Sprintf("l%d/%s", dir, name), b.String())
+}
+
+// edit changes something.
+func (w *tree) edit() string {
+	dir := w.rnd.IntN(layers)
+	file := names[w.rnd.IntN(len(names))]
+	path := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), file)
+	switch w.rnd.IntN(24) {
+	case 0:
+		w.kustomization(dir, "kustomization.yaml")
+		return fmt.Sprintf("kustomization of l%d", dir)
+	case 1:
+		os.Remove(path)
+		return "remove " + path
+	case 2:
+		other := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), w.pick("kustomization.yml", "Kustomization"))
+		if os.Remove(other) != nil {
+			w.kustomization(dir, filepath.Base(other))
+		}
+		return "another kustomization of " + other
+	case 3:
+		link := filepath.Join(w.dir, "link")
+		os.Remove(link)
+		os.Symlink(fmt.Sprintf("l%d", w.rnd.IntN(layers)), link)
+		return "link"
+	case 4:
+		os.Remove(path)
+		os.Symlink(filepath.Join("..", fmt.Sprintf("l%d", w.rnd.IntN(layers)), file), path)
+		return "link for " + path
+	case 5:
+		data, err := os.ReadFile(path)
+		os.Remove(path)
+		if err == nil {
+			os.WriteFile(path, data, 0o644)
+		}
+		return "rewrite " + path
+	case 6:
+		os.Remove(path)
+		os.Mkdir(path, 0o755)
+		return "a directory in the place of " + path
+	}
+	os.RemoveAll(path)
+	w.file(dir, file)
+	return "change " + path
+}
+
+// content returns the files below a folder.
+func content(t *testing.T, dir string) map[string]string {
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, dir)] = string(data)
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// program builds krmflow.
+func program(t *testing.T) string {
+	bin := filepath.Join(t.TempDir(), "krmflow")
+	if out, err := exec.Command("go", "build", "-o", bin, "../../cmd/krmflow").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
+// TestIncremental edits a random tree, and compares what krmflow makes of it with its cache and without one: files, stdout, messages and exit
+// code. In a tenth of the rounds it is killed before.
+func TestIncremental(t *testing.T) {
+	bin := program(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	top := t.TempDir()
+	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(top, "tree")}
+	for dir := range layers {
+		for _, name := range names {
+			w.file(dir, name)
+		}
+		w.kustomization(dir, "kustomization.yaml")
+	}
+	out, fresh := filepath.Join(top, "out"), filepath.Join(top, "fresh")
+	run := func(kill bool, args ...string) (stdout, stderr string, code int) {
+		cmd := exec.Command(bin, args...)
+		cmd.Dir = w.dir
+		cmd.Env = append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"))
+		var o, e bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &o, &e
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if kill {
+			time.Sleep(time.Duration(w.rnd.IntN(30)) * time.Millisecond)
+			cmd.Process.Kill()
+		}
+		cmd.Wait()
+		return o.String(), e.String(), cmd.ProcessState.ExitCode()
+	}
+	var edits []string
+	reused, killed := 0, 0
+	for round := range *rounds {
+		for range 1 + w.rnd.IntN(2) {
+			edits = append(edits, w.edit())
+		}
+		if w.rnd.IntN(4) == 0 {
+			time.Sleep(30 * time.Millisecond) // until the clock of the file system has gone on
+		}
+		if w.rnd.IntN(10) == 0 {
+			killed++
+			run(true, "apply-render", "-R", ".", "-o", out, "--keep-going", "--prune", "--force")
+		}
+		// Both folders are what the other one was before, but for those that a killed run has left.
+		os.RemoveAll(fresh)
+		_, log, code := run(false, "apply-render", "-R", ".", "-o", out, "--keep-going", "--prune", "--force")
+		_, wantLog, wantCode := run(false, "apply-render", "-R", ".", "-o", fresh, "--keep-going", "--prune", "--no-cache")
+		if got, want := messages(log), messages(wantLog); code != wantCode || !slices.Equal(got, want) {
+			t.Fatalf("round %d, after %q:\nexit code %d, %q\nwant      %d, %q", round, edits[max(0, len(edits)-4):], code, got, wantCode, want)
+		}
+		got, want := content(t, out), content(t, fresh)
+		delete(got, "/.krmflow-manifest") // has the way to the tree
+		delete(want, "/.krmflow-manifest")
+		if (code == 0 || len(want) > 0) && !maps.Equal(known(got, want), want) {
+			t.Fatalf("round %d, after %q:\n%q\nwant %q", round, edits[max(0, len(edits)-4):], got, want)
+		}
+		root := fmt.Sprintf("l%d", w.rnd.IntN(layers))
+		for _, command := range [][]string{{"build", root}, {"plan", root}, {"build", root}} {
+			stdout, log, code := run(false, command...)
+			wantOut, wantLog, wantCode := run(false, append(command, "--no-cache")...)
+			if stdout != wantOut || code != wantCode || !slices.Equal(messages(log), messages(wantLog)) {
+				t.Fatalf("round %d, %q after %q:\nexit code %d\n%s%s\nwant %d\n%s%s", round, command, edits[max(0, len(edits)-4):], code, stdout, log, wantCode, wantOut, wantLog)
+			}
+		}
+		if _, log, _ := run(false, "build", root, "--log-level=info"); strings.Contains(log, ": unchanged\n") {
+			reused++
+		}
+	}
+	t.Logf("%d rounds, %d killed, %d builds reused", *rounds, killed, reused)
+	if reused == 0 {
+		t.Error("nothing was reused: the test shows nothing")
+	}
+}
+
+// known returns got without what it has of roots that could not be rendered: they stay as they were, and a fresh folder has nothing of them.
+func known(got, want map[string]string) map[string]string {
+	roots := map[string]bool{}
+	for file := range want {
+		roots[strings.SplitN(file, "/", 3)[1]] = true
+	}
+	kept := maps.Clone(got)
+	maps.DeleteFunc(kept, func(file, _ string) bool { return !roots[strings.SplitN(file, "/", 3)[1]] })
+	return kept
+}
+
+// messages returns the lines of a log that say something about the tree, sorted: where only some roots are made anew they come in another order.
+func messages(log string) []string {
+	var lines []string
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, " files added, ") && !strings.Contains(line, " file added, ") && !strings.Contains(line, " roots done, ") {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,184 @@
+// Package reuse remembers what the roots of earlier runs were made from and what came of it, so that a run need not make again what has
+// not changed.
+//
+// A [Record] has what decided about the result: settings, and everything that the layers of the root have seen of the file system, down to
+// the files that were looked for and not there. A later run looks at all of that again. A file that has the size, the times and the number
+// that it had is not read for that: see package filestat. If everything is as it was, so is the result.
+//
+// A reference to something remote is opened again, as planning would, and must yield the same version.
+//
+// Only roots are reused whose results follow from these alone: none that calls a function.
+package reuse
+
+import (
+	"slices"
+	"time"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// A Setting is something besides files that decides about results: a flag, or the version of krmflow.
+type Setting struct{ Name, Value string }
+
+// A Record is what is remembered of one render of a root.
+type Record struct {
+	settings []Setting
+	trace    trace
+	inputs   krm.Digest // of the trace, whatever the file system said of the files
+
+	// Rendered is false if the root was only planned.
+	Rendered bool
+	// Functions are the functions that it calls, if there are some: such a record does not hold for a later run, it only tells what the last
+	// one was made from.
+	Functions []Setting
+	// Planned and Ran are the warnings that planning the root and rendering it gave.
+	Planned, Ran []planner.Warning
+	// Unavailable is not empty if the root could not be planned, because what it refers to could not be fetched: all that was wrong.
+	Unavailable []planner.Warning
+	// Text is the digest of the YAML stream, which the cache has. It is zero if the stream was not kept.
+	Text krm.Digest
+
+	forms []form
+	fresh bool // something of the trace is new
+}
+
+// A form tells what files a root has in an output folder, without their contents.
+type form struct{ key, files krm.Digest }
+
+// maxForms is how many forms are remembered: a tree is usually rendered to one folder.
+const maxForms = 4
+
+// Form returns the digest of the files that the root has in folders of a form, and whether it is known.
+func (r *Record) Form(key krm.Digest) (krm.Digest, bool) {
+	i := slices.IndexFunc(r.forms, func(f form) bool { return f.key == key })
+	if i < 0 {
+		return krm.Digest{}, false
+	}
+	return r.forms[i].files, true
+}
+
+// SetForm remembers the digest of the files that the root has in folders of a form.
+func (r *Record) SetForm(key, files krm.Digest) {
+	r.forms = slices.DeleteFunc(r.forms, func(f form) bool { return f.key == key })
+	r.forms = append([]form{{key, files}}, r.forms[:min(len(r.forms), maxForms-1)]...)
+}
+
+// Inputs returns a digest of what the root was made from: settings, contents, and what was not there.
+func (r *Record) Inputs() krm.Digest { return r.inputs }
+
+// Bytes returns all that there is to a record.
+func (r *Record) Bytes() []byte {
+	e := &encoder{}
+	e.record(r)
+	return e.b
+}
+
+// Files yields the paths of the files that the root was made from.
+func (r *Record) Files(yield func(string) bool) {
+	for i := range r.trace.files {
+		if f := &r.trace.files[i]; f.kind == loaders.SawFile && !yield(r.trace.path(f)) {
+			return
+		}
+	}
+}
+
+// Records are those that a cache has. They are not safe for concurrent use.
+type Records struct {
+	cache    *cache.Cache
+	settings []Setting
+	begun    time.Time
+	view     *view // before anything is read
+	after    *view // when everything was rendered
+}
+
+// Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before. fetch fetches
+// what is remote, and may be nil.
+func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch) *Records {
+	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch)}
+}
+
+// kind is what the cache calls records. Its number changes with their form.
+const kind = "roots1"
+
+// maxRecords is how many records of a root are kept: of several branches, or with several flags.
+const maxRecords = 4
+
+// of returns the records of a root, the last one first.
+func (rs *Records) of(real string) []*Record {
+	data, ok := rs.cache.Kept(kind, krm.DigestOf([]byte(real)))
+	if !ok {
+		return nil
+	}
+	d := &decoder{b: string(data)}
+	all := items(d, d.record)
+	if d.err != nil || d.b != "" {
+		return nil
+	}
+	return all
+}
+
+// Find returns the record of the root in each of these directories, absolute paths: nil for a root that has none that still holds.
+func (rs *Records) Find(dirs []string) []*Record {
+	found := make([]*Record, len(dirs))
+	all := make([][]*Record, len(dirs))
+	var fetches []fetch
+	for i, dir := range dirs {
+		if real := rs.view.dirs.Real(dir); real != "" {
+			all[i] = rs.of(real)
+		}
+		for _, r := range all[i] {
+			if len(r.Functions) == 0 && slices.Equal(r.settings, rs.settings) && r.seen(rs.view) {
+				found[i] = r
+				fetches = append(fetches, r.trace.fetches...)
+				break
+			}
+		}
+	}
+	rs.view.fetchAll(fetches)
+	for i, r := range found {
+		if r == nil {
+			continue
+		}
+		if !r.trace.came(rs.view) {
+			found[i] = nil
+			continue
+		}
+		if r.fresh || r != all[i][0] {
+			_ = rs.save(rs.view.dirs.Real(dirs[i]), all[i], r) // the next run takes more time without it
+		}
+	}
+	return found
+}
+
+// New returns a record of a root whose layers have seen these things since the run began. It returns nil if some of them have changed
+// since. It is to be called when all roots are rendered.
+func (rs *Records) New(seen []loaders.Observation) *Record {
+	if rs.after == nil {
+		rs.after = newView(nil)
+	}
+	t, ok := newTrace(seen, rs.after, rs.begun)
+	if !ok {
+		return nil
+	}
+	return &Record{settings: rs.settings, trace: *t, inputs: t.digest(rs.settings)}
+}
+
+// Save makes r the last record of the root in a directory.
+func (rs *Records) Save(dir string, r *Record) error {
+	real := rs.view.dirs.Real(dir)
+	if real == "" {
+		return nil
+	}
+	return rs.save(real, rs.of(real), r)
+}
+
+func (rs *Records) save(real string, all []*Record, r *Record) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
+	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
+	e := &encoder{}
+	list(e, all, e.record)
+	return rs.cache.Keep(kind, krm.DigestOf([]byte(real)), e.b)
+}

@@ -1,0 +1,216 @@
+package reuse
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// A trace is what a root was made from: what its layers have seen of the file system.
+type trace struct {
+	dirs    []dir
+	files   []file
+	fetches []fetch
+}
+
+// A dir is a directory, or what leads to one.
+type dir struct {
+	path string
+	real string // without symbolic links, "" if there was none
+}
+
+// A file is something in a directory that was looked for.
+type file struct {
+	dir  int // of trace.dirs
+	name string
+	kind loaders.Kind // SawFile, SawNothing or SawNoDir
+	stat filestat.Stat
+	sum  krm.Digest
+	link string // where a symbolic link leads to, "" for any other file
+}
+
+// A fetch is a reference to something remote, and what came of it.
+type fetch struct {
+	text string
+	use  reference.Use
+	from remote.Origin
+	came string
+}
+
+// newTrace returns the trace of what was seen since begun, and reports false if what is there now is something else.
+func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, bool) {
+	t := &trace{}
+	at := map[string]int{}
+	add := func(path, real string) int {
+		i, ok := at[path]
+		if !ok {
+			i = len(t.dirs)
+			at[path] = i
+			t.dirs = append(t.dirs, dir{path, real})
+		}
+		return i
+	}
+	for _, o := range seen {
+		if o.InFetched {
+			continue
+		}
+		if o.Kind == loaders.SawFetched {
+			t.fetches = append(t.fetches, fetch{o.Path, o.Use, o.From, o.Came})
+			continue
+		}
+		if o.Kind == loaders.SawDir {
+			if v.dirs.Real(o.Path) != o.Real {
+				return nil, false
+			}
+			add(o.Path, o.Real)
+			continue
+		}
+		up := filepath.Dir(o.Path)
+		f := file{dir: add(up, v.dirs.Real(up)), name: filepath.Base(o.Path), kind: o.Kind}
+		if o.Kind == loaders.SawFile {
+			f.sum = krm.Digest(o.Source.Digest())
+			now := v.look(o.Path)
+			f.link = now.real
+			switch {
+			case now.stat == o.Stat && o.Stat.Settled(begun):
+				f.stat = o.Stat
+			case now.stat != o.Stat && now.sum(o.Path) != f.sum:
+				return nil, false
+			}
+		}
+		t.files = append(t.files, f)
+	}
+	return t, true
+}
+
+// A Change is why something that was made once does not hold any more.
+type Change struct {
+	// What is the absolute path of a file or directory, a reference to something remote, the name of a flag or of a function.
+	What string
+	// Setting tells that it is nothing of the tree.
+	Setting bool
+	// Old and New are what was there and is, in words: digests of files for instance.
+	Old, New string
+}
+
+// seen reports whether everything that was seen of the file system is as it was. A file that holds although it was written again gets what
+// the file system says now.
+func (r *Record) seen(v *view) bool {
+	t := &r.trace
+	for _, d := range t.dirs {
+		if v.dirs.Real(d.path) != d.real {
+			return false
+		}
+	}
+	for i := range t.files {
+		holds, again := t.files[i].check(t.path(&t.files[i]), v)
+		if !holds {
+			return false
+		}
+		r.fresh = r.fresh || again
+	}
+	return true
+}
+
+// came reports whether each fetch comes to the same.
+func (t *trace) came(v *view) bool {
+	return !slices.ContainsFunc(t.fetches, func(f fetch) bool { return v.came(f) != f.came })
+}
+
+// changes returns all that has changed.
+func (t *trace) changes(v *view) (changes []Change) {
+	for _, d := range t.dirs {
+		if now := v.dirs.Real(d.path); now != d.real {
+			changes = append(changes, Change{What: d.path, Old: dirWords(d.real), New: dirWords(now)})
+		}
+	}
+	for i := range t.files {
+		f := &t.files[i]
+		if holds, _ := f.check(t.path(f), v); !holds {
+			changes = append(changes, f.change(t.path(f), v))
+		}
+	}
+	for _, f := range t.fetches {
+		if came := v.came(f); came != f.came {
+			changes = append(changes, Change{What: diag.Redact(f.text), Old: f.came, New: came})
+		}
+	}
+	return changes
+}
+
+func (t *trace) path(f *file) string { return t.dirs[f.dir].path + string(filepath.Separator) + f.name }
+
+// check reports whether a file is as it was, and whether it had to be read to know that.
+func (f *file) check(path string, v *view) (holds, again bool) {
+	now := v.look(path)
+	switch f.kind {
+	case loaders.SawNothing:
+		return !now.exists(), false
+	case loaders.SawNoDir:
+		return now.mode&fs.ModeDir == 0, false
+	}
+	switch {
+	case !now.mode.IsRegular() || now.real != f.link:
+		return false, false
+	case now.stat == f.stat && f.stat != (filestat.Stat{}):
+		return true, false
+	case now.sum(path) != f.sum:
+		return false, false
+	}
+	if now.stat.Settled(now.hashedAt) {
+		f.stat = now.stat
+		return true, true
+	}
+	return true, false
+}
+
+// change says what of a file has changed.
+func (f *file) change(path string, v *view) Change {
+	c := Change{What: path, Old: "none", New: "none"}
+	switch now := v.look(path); {
+	case now.mode.IsRegular():
+		c.New = now.sum(path).String()
+	case now.mode.IsDir():
+		c.New = "a directory"
+	case now.exists():
+		c.New = "no regular file"
+	}
+	switch {
+	case f.kind == loaders.SawFile:
+		c.Old = f.sum.String()
+		if c.New == c.Old {
+			c.New, c.Old = "a link to "+v.look(path).real, "a link to "+f.link
+		}
+	case f.kind == loaders.SawNoDir:
+		c.Old = "no directory"
+	}
+	return c
+}
+
+func dirWords(real string) string {
+	if real == "" {
+		return "no directory"
+	}
+	return "the directory " + real
+}
+
+// digest returns a digest of settings and of the contents of a trace, whatever the file system said of them.
+func (t *trace) digest(settings []Setting) krm.Digest {
+	e := &encoder{}
+	list(e, settings, e.setting)
+	list(e, t.dirs, e.dir)
+	list(e, t.files, func(f file) {
+		f.stat = filestat.Stat{}
+		e.file(f)
+	})
+	list(e, t.fetches, e.fetch)
+	return krm.DigestOf(e.b)
+}

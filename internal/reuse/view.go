@@ -1,0 +1,135 @@
+package reuse
+
+import (
+	"crypto/sha256"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/loaders"
+	"golang.org/x/sync/errgroup"
+)
+
+// A view is what the file system looks like to one run: each path is looked at once. It is not safe for concurrent use.
+type view struct {
+	dirs    filestat.Dirs
+	files   map[string]*look
+	fetches map[fetch]string // what came of them; those have none
+	fetch   loaders.Fetch    // nil if nothing is fetched
+}
+
+// look is what there is at a path.
+type look struct {
+	mode fs.FileMode // its type alone counts; fs.ModeIrregular if there is nothing
+	stat filestat.Stat
+	real string // if it is a symbolic link: the file or directory that it leads to, "" if there is none
+
+	hashed   bool
+	digest   krm.Digest // zero if it cannot be read
+	hashedAt time.Time
+}
+
+func newView(get loaders.Fetch) *view {
+	return &view{files: map[string]*look{}, fetches: map[fetch]string{}, fetch: get}
+}
+
+// came fetches a reference, as planning would, and returns what comes of that.
+func (v *view) came(f fetch) string {
+	f.came = ""
+	came, ok := v.fetches[f]
+	if !ok {
+		came = "nothing is fetched here"
+		if v.fetch != nil {
+			came = loaders.Came(v.fetch(f.text, f.use, f.from))
+		}
+		v.fetches[f] = came
+	}
+	return came
+}
+
+// maxFetches is how many references are opened at the same time: to wait for them takes no core.
+const maxFetches = 8
+
+// fetchAll opens references.
+func (v *view) fetchAll(list []fetch) {
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(maxFetches)
+	asked := map[fetch]bool{}
+	for _, f := range list {
+		f.came = ""
+		if asked[f] || v.fetch == nil {
+			continue
+		}
+		asked[f] = true
+		g.Go(func() error {
+			came := loaders.Came(v.fetch(f.text, f.use, f.from))
+			mu.Lock()
+			defer mu.Unlock()
+			v.fetches[f] = came
+			return nil
+		})
+	}
+	_ = g.Wait() // none of them fails
+}
+
+// look looks at a path.
+func (v *view) look(path string) *look {
+	if l := v.files[path]; l != nil {
+		return l
+	}
+	l := &look{mode: fs.ModeIrregular}
+	v.files[path] = l
+	info, err := os.Lstat(path)
+	if err != nil {
+		return l
+	}
+	l.mode, l.stat = info.Mode().Type(), filestat.Of(info)
+	if l.mode&fs.ModeSymlink == 0 {
+		return l
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return l
+	}
+	if info, err = os.Lstat(real); err == nil {
+		l.real, l.mode, l.stat = real, info.Mode().Type(), filestat.Of(info)
+	}
+	return l
+}
+
+// exists reports whether there is something, and not only a link that leads nowhere.
+func (l *look) exists() bool { return l.mode&(fs.ModeIrregular|fs.ModeSymlink) == 0 }
+
+// sum returns the digest of a regular file, the zero Digest if there is none that can be read.
+func (l *look) sum(path string) krm.Digest {
+	if l.hashed {
+		return l.digest
+	}
+	l.hashed = true
+	l.hashedAt = time.Now()
+	if !l.mode.IsRegular() {
+		return l.digest
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return l.digest
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return l.digest
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return l.digest
+	}
+	l.stat = filestat.Of(info) // of what was read
+	h.Sum(l.digest[:0])
+	return l.digest
+}

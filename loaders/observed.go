@@ -1,0 +1,175 @@
+package loaders
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders/remote"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// A Kind says what was found at a path: a later one implies what an earlier one says, or contradicts it.
+type Kind int
+
+const (
+	// SawNoDir is a path at which there was no directory: nothing, or a file.
+	SawNoDir Kind = iota
+	// SawNothing is a path at which there was nothing.
+	SawNothing
+	// SawFile is a file that was read.
+	SawFile
+	// SawDir is a directory. What was seen in it has observations of its own.
+	SawDir
+	// SawFetched is a reference to something remote.
+	SawFetched
+	// SawOther is what may be another time something else although nothing of that was changed, an error for instance.
+	SawOther
+)
+
+// An Observation is one thing that layers have seen of the file system: as long as it is so, they are what they were.
+type Observation struct {
+	// Path is absolute.
+	Path string
+	Kind Kind
+	// Source is the content of a file, and Stat what was said of it when it was opened: the zero Stat if nothing was.
+	Source *yaml.Source
+	Stat   filestat.Stat
+	// Real is the path of a directory without symbolic links.
+	Real string
+	// InFetched tells that this was seen in something that was fetched, which its version says everything about.
+	InFetched bool
+	// Use and From are how the reference in Path was fetched, and Came what came of it: see [Came].
+	Use  reference.Use
+	From remote.Origin
+	Came string
+}
+
+// Came returns the version of what was fetched, or why it was not, in one text: as long as it is the same, so is the content.
+func Came(c *remote.Content, err error) string {
+	if err != nil {
+		return "error " + err.Error()
+	}
+	return c.Version.String()
+}
+
+// fetched returns what is to be observed of a fetch: dir is the directory that came of it, if one did.
+func fetched(text string, use reference.Use, from remote.Origin, c *remote.Content, dir *Dir, err error) Observation {
+	o := Observation{Path: text, Kind: SawFetched, Use: use, From: from}
+	if dir != nil {
+		o.Real = dir.Real
+	}
+	if c != nil {
+		err = nil // what is wrong with the content follows from its version
+	}
+	o.Came = Came(c, err)
+	return o
+}
+
+// observed is what layers in one directory have seen.
+type observed struct{ by map[string]Observation }
+
+// observe keeps what the layer in d has seen. The later Kind of a path tells more.
+func (l *Local) observe(d *Dir, o Observation) {
+	if l.seen == nil || d == nil {
+		return
+	}
+	o.InFetched = d.tree != nil && o.Kind != SawFetched
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	in := l.seen[d.Real]
+	if in == nil {
+		in = &observed{map[string]Observation{}}
+		l.seen[d.Real] = in
+	}
+	if was, ok := in.by[o.key()]; !ok || o.Kind > was.Kind {
+		in.by[o.key()] = o
+	}
+}
+
+// observeRoot keeps where a root is.
+func (l *Local) observeRoot(d *Dir, abs, name string) {
+	if l.seen == nil {
+		return
+	}
+	l.observe(d, Observation{Path: abs, Kind: SawDir, Real: d.Real})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rootDirs[diag.Redact(name)] = d.Real
+}
+
+// key tells what was looked at: a reference may be read for several uses.
+func (o *Observation) key() string {
+	if o.Kind == SawFetched {
+		return fmt.Sprintf("%d %d %s", o.Use, o.From, o.Path)
+	}
+	return o.Path
+}
+
+// Doubt keeps that what the layer in d is depends on more than what it has seen.
+func (l *Local) Doubt(d *Dir) { l.observe(d, Observation{Kind: SawOther}) }
+
+// observeError keeps that a file could not be read.
+func (l *Local) observeError(d *Dir, abs string, err error) {
+	kind := SawOther
+	if errors.Is(err, fs.ErrNotExist) {
+		kind = SawNothing
+	}
+	l.observe(d, Observation{Path: abs, Kind: kind})
+}
+
+// observedDir is [Local.dir] for the layer in d.
+func (l *Local) observedDir(d *Dir, abs, as string) (*Dir, error) {
+	sub, err := l.dir(abs, as)
+	if err != nil {
+		l.observe(d, Observation{Path: abs, Kind: SawNoDir})
+		return nil, err
+	}
+	l.observe(d, Observation{Path: abs, Kind: SawDir, Real: sub.Real})
+	return sub, nil
+}
+
+// Observed returns what was seen by the layer in a directory that [Local.Root] has opened, and by those that it is made of, in the order of
+// the paths. It reports false if it is not enough to look at that again to know whether anything has changed.
+func (l *Local) Observed(root string) (all []Observation, enough bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	real, ok := l.rootDirs[root]
+	if !ok {
+		return nil, false
+	}
+	seen := map[string]Observation{}
+	enough = l.collect(real, seen, map[string]bool{})
+	for _, path := range slices.Sorted(maps.Keys(seen)) {
+		all = append(all, seen[path])
+	}
+	return all, enough
+}
+
+func (l *Local) collect(real string, seen map[string]Observation, visited map[string]bool) bool {
+	if visited[real] {
+		return true
+	}
+	visited[real] = true
+	in := l.seen[real]
+	if in == nil {
+		return true
+	}
+	for key, o := range in.by {
+		if o.Kind == SawOther {
+			return false
+		}
+		if was, ok := seen[key]; !ok || o.Kind > was.Kind {
+			seen[key] = o
+		}
+		if o.Real != "" && !l.collect(o.Real, seen, visited) {
+			return false
+		}
+	}
+	return true
+}

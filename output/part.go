@@ -1,0 +1,60 @@
+package output
+
+import (
+	"path"
+	"strings"
+
+	"github.com/krmflow/krmflow/output/manifest"
+)
+
+// part returns the innermost folder that holds all that a commit changes: only that must be exchanged, and not what is beside it. It is
+// "." for the whole output.
+func (o *Dir) part(next *manifest.Manifest, texts map[string]string) string {
+	if o.inside || o.out == nil {
+		return "."
+	}
+	old, new := o.old.Folders(), next.Folders()
+	part, first := ".", true
+	add := func(dir string) {
+		for dir != "." && !(old[dir] && new[dir]) { // one that comes or goes changes the folder that it is in
+			dir = path.Dir(dir)
+		}
+		if first {
+			part, first = dir, false
+		}
+		for part != "." && dir != part && !strings.HasPrefix(dir, part+"/") {
+			part = path.Dir(part)
+		}
+	}
+	for root, text := range texts {
+		if text != o.old.Text(root) {
+			add(root)
+		}
+	}
+	for _, st := range o.roots {
+		for dir, files := range st.folders {
+			if len(files.added)+len(files.changed) > 0 {
+				add(dir)
+			}
+		}
+	}
+	for dir, files := range o.old.Files {
+		for name := range files {
+			if _, stays := next.Files[dir][name]; !stays {
+				add(dir)
+				break
+			}
+		}
+	}
+	for root := range o.old.Roots {
+		if !next.Roots[root] {
+			add(root)
+		}
+	}
+	return part
+}
+
+// isIn reports whether a folder is part or lies in it.
+func isIn(dir, part string) bool {
+	return part == "." || dir == part || strings.HasPrefix(dir, part+"/")
+}

@@ -1,0 +1,159 @@
+package output
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm"
+)
+
+// nested are folders of roots, some of which lie in one another.
+var nested = []string{"a", "a/b", "a/b/c", "a/d", "e/f", "e/g", "h"}
+
+// TestOutputParts changes some roots at a time, and compares the folder with one that is written anew.
+func TestOutputParts(t *testing.T) {
+	for seed := range uint64(15) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		top := t.TempDir()
+		out := filepath.Join(top, "out")
+		known := &Known{Files: map[string]KnownFile{}}
+		roots := map[string]*krm.List{}
+		for step := range 12 {
+			for _, root := range nested {
+				switch rnd.IntN(8) {
+				case 0:
+					delete(roots, root)
+				case 1, 2:
+					l := krm.NewList()
+					for i := range rnd.IntN(4) {
+						l.Append(configMap(fmt.Sprintf("c%d", i), fmt.Sprint(rnd.IntN(3))))
+					}
+					roots[root] = l
+				}
+			}
+			if len(roots) == 0 {
+				continue
+			}
+			writeOut(t, out, Options{Known: known}, roots)
+			fresh := filepath.Join(top, fmt.Sprint("fresh", step))
+			writeOut(t, fresh, Options{}, roots)
+			if got, want := tree(t, out), tree(t, fresh); !maps.Equal(got, want) {
+				t.Fatalf("seed %d, step %d: %v, want %v", seed, step, got, want)
+			}
+			if c, err := tryWriteOut(out, Options{Known: known}, roots); err != nil || !c.None() {
+				t.Fatalf("seed %d, step %d: once more: %+v, %v", seed, step, c, err)
+			}
+		}
+	}
+}
+
+// A folder beside that of the only root that changes is the one that it was.
+func TestOutputPartAlone(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only there folders are exchanged")
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	roots := map[string]*krm.List{"a/b": krm.NewList(configMap("x", "1")), "a/c": krm.NewList(configMap("x", "1")), "d": krm.NewList(configMap("x", "1"))}
+	writeOut(t, out, Options{}, roots)
+	stat := func(name string) os.FileInfo {
+		info, err := os.Stat(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	if err := os.Chmod(filepath.Join(out, "a/b"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	before := map[string]os.FileInfo{}
+	for _, name := range []string{".", "a", "a/b", "a/c", "d"} {
+		before[name] = stat(name)
+	}
+	roots["a/b"] = krm.NewList(configMap("x", "2"))
+	writeOut(t, out, Options{}, roots)
+	for name, info := range before {
+		if got, want := os.SameFile(stat(name), info), name != "a/b"; got != want {
+			t.Errorf("%s is the same folder: %t, want %t", name, got, want)
+		}
+		if stat(name).Mode() != info.Mode() {
+			t.Errorf("%s has mode %v, not %v", name, stat(name).Mode(), info.Mode())
+		}
+	}
+}
+
+// TestOutputReuse reuses what is there, as long as it is what was written.
+func TestOutputReuse(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	known := &Known{Files: map[string]KnownFile{}}
+	list := krm.NewList(configMap("x", "1"), object("v1", "Secret", "", "s", "1"))
+	o, err := Open(out, Options{Known: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Put("r", list); err != nil {
+		t.Fatal(err)
+	}
+	files := o.Files("r")
+	if _, err := o.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	reuse := func() bool {
+		o, err := Open(out, Options{Known: known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Abort()
+		ok, err := o.Reuse("r", files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			if c, err := o.Commit(); err != nil || !c.None() || c.Unchanged != 2 {
+				t.Errorf("reused: %+v, %v", c, err)
+			}
+		}
+		return ok
+	}
+	for range 2 {
+		if !reuse() {
+			t.Fatal("what is there is not reused")
+		}
+	}
+	files[0]++
+	if reuse() {
+		t.Error("other files are reused")
+	}
+	files[0]--
+	file := filepath.Join(out, "r/v1_configmap_x.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, string(text)+"# edited\n")
+	if reuse() {
+		t.Error("a file that was edited is reused")
+	}
+	write(t, file, string(text))
+	if !reuse() {
+		t.Error("a file that was written again is not reused")
+	}
+	if runtime.GOOS != "windows" {
+		if err := os.Chmod(filepath.Join(out, "r/v1_secret_s.yaml"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if reuse() {
+			t.Error("a Secret that others can read is reused")
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if reuse() {
+		t.Error("a file that was removed is reused")
+	}
+}

@@ -1,0 +1,206 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm/function"
+)
+
+// A preparation is what came of obtaining and verifying functions.
+type preparation struct {
+	errs  []error          // in the order of the graph
+	stops func(i int) bool // reports whether node i is for nothing, because of errs
+	cause error            // why the run ended meanwhile
+}
+
+// mayReuse reports whether the run has calls that an answer of an earlier run may take the place of.
+func (r *run) mayReuse() bool {
+	if r.o.Reuse.Answers == nil || r.o.Pure {
+		return false
+	}
+	for op := range r.g.Calls() {
+		if op.Reusable {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare obtains and verifies every function of the graph that may have to run before the first one runs, so that a failure means that no
+// function has run. Calls whose answer is there already are left out, and what is fetched for them alone. Calls that come after the fetch of an
+// image are looked at when all images are there: they fail for other reasons alone.
+func (r *run) prepare(ctx context.Context) *preparation {
+	fetched := make([]bool, len(r.g.Nodes)) // nodes that are needed before a call that may have to run
+	for i, n := range r.g.Nodes {
+		if _, ok := n.Op.(graph.Call); ok && !r.settled[i].Load() {
+			for _, id := range n.After {
+				fetched[id] = true
+			}
+		}
+	}
+	calls := func(late bool) func(int, *graph.Node) *function.Function {
+		return func(i int, n *graph.Node) *function.Function {
+			switch op := n.Op.(type) {
+			case graph.Fetch:
+				if !late && fetched[i] {
+					return &op.Function
+				}
+			case graph.Call:
+				if late == (len(n.After) > 0) && !r.settled[i].Load() {
+					return &op.Function
+				}
+			}
+			return nil
+		}
+	}
+	p := &preparation{}
+	if p.errs = r.prepareEach(ctx, calls(false)); len(p.errs) == 0 {
+		p.errs = r.prepareEach(ctx, calls(true))
+	}
+	return p
+}
+
+// needsNone returns a function that reports whether a root needs no node that errs are about.
+func (r *run) needsNone(errs []error) func(graph.Root) bool {
+	failed := map[*graph.Node]bool{}
+	for _, err := range errs {
+		var e *NodeError
+		if errors.As(err, &e) {
+			failed[e.Node] = true
+		}
+	}
+	without := r.g.RootsThatNeed(failed)
+	return func(root graph.Root) bool { return !slices.Contains(without, root) }
+}
+
+// prepareFirst prepares what may have to run when the first function must. Calls whose keys are known are looked up before: their functions
+// may not be needed.
+func (r *run) prepareFirst(ctx context.Context) *preparation {
+	if !r.o.Reuse.Verify {
+		r.settle(ctx)
+	}
+	p := r.prepare(ctx)
+	if ctx.Err() != nil {
+		return &preparation{cause: context.Cause(ctx)}
+	}
+	if len(p.errs) == 0 {
+		return p
+	}
+	r.unprepared = p.errs
+	if !r.o.KeepGoing {
+		return &preparation{cause: errStopped}
+	}
+	needed := map[string]bool{}
+	for _, n := range r.g.Only(r.needsNone(p.errs)).Nodes {
+		needed[n.ID] = true
+	}
+	p.stops = func(i int) bool { return !needed[r.g.Nodes[i].ID] }
+	return p
+}
+
+// settle finds out which of the calls that get no list have an answer. It keeps none of them: there may be many.
+func (r *run) settle(ctx context.Context) {
+	r.each(func(i int, n *graph.Node) func() {
+		op, ok := n.Op.(graph.Call)
+		if !ok || !op.Reusable || !needsNoList(op) || r.settled[i].Load() {
+			return nil
+		}
+		return func() {
+			if ctx.Err() == nil && r.o.Reuse.has(ctx, newRequest(op, nil)) {
+				r.settled[i].Store(true)
+			}
+		}
+	}, func(int, any) {})
+}
+
+// ready returns when the function of node id may run: all that may have to run were prepared.
+func (r *run) ready(ctx context.Context, id graph.NodeID) error {
+	if r.onFirst == nil {
+		return nil
+	}
+	p := r.onFirst()
+	switch {
+	case p.cause != nil:
+		return p.cause
+	case p.stops != nil && p.stops(int(id)):
+		return errStopped
+	case r.settled[id].Load(): // its answer has gone since
+		op := r.g.Nodes[id].Op.(graph.Call)
+		return r.prepareOne(ctx, r.g.Nodes[id], op.Function)
+	}
+	return nil
+}
+
+// prepareEach prepares the functions that of returns for nodes, some at the same time.
+func (r *run) prepareEach(ctx context.Context, of func(int, *graph.Node) *function.Function) []error {
+	errs := make([]error, len(r.g.Nodes))
+	r.each(func(i int, n *graph.Node) func() {
+		f := of(i, n)
+		if f == nil {
+			return nil
+		}
+		return func() {
+			if err := r.prepareOne(ctx, n, *f); err != nil {
+				errs[i] = &NodeError{Node: n, Err: err}
+			}
+		}
+	}, func(i int, panicked any) { errs[i] = diag.Panicked(r.g.Nodes[i].ID, panicked) })
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// each calls the functions that of returns for nodes, some at the same time. A panic of one is told to panicked.
+func (r *run) each(of func(int, *graph.Node) func(), panicked func(int, any)) {
+	var wg sync.WaitGroup
+	limit := make(chan struct{}, max(1, r.o.Jobs))
+	for i, n := range r.g.Nodes {
+		f := of(i, n)
+		if f == nil {
+			continue
+		}
+		limit <- struct{}{}
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panicked(i, p)
+				}
+				<-limit
+			}()
+			f()
+		})
+	}
+	wg.Wait()
+}
+
+func (r *run) prepareOne(ctx context.Context, n *graph.Node, f function.Function) error {
+	start := time.Now()
+	_, fetch := n.Op.(graph.Fetch)
+	if fetch && r.o.Begin != nil {
+		r.o.Begin(n)
+	}
+	ex, err := r.executor(f.Runtime)
+	if err == nil {
+		err = ex.Prepare(ctx, f)
+	}
+	if fetch && r.o.Event != nil {
+		e := Event{Node: n, Start: start, End: time.Now()}
+		e.Duration = e.End.Sub(start)
+		if err != nil {
+			e.Err = &NodeError{Node: n, Err: err}
+		}
+		r.o.Event(e)
+	}
+	return err
+}
+
+func (r *run) executor(runtime function.Runtime) (Executor, error) {
+	if r.o.Executor == nil {
+		return nil, diag.NoEngine.Errorf("there is no executor for %s functions", runtime)
+	}
+	return r.o.Executor(runtime)
+}
