@@ -71,7 +71,7 @@ func TestWalkOrder(t *testing.T) {
 	}
 }
 
-// With a limit no node starts while so many run already, whether they wait or not, and all are visited nevertheless.
+// With a limit no node starts while so many run already that do not wait, and all are visited nevertheless.
 func TestWalkLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

@@ -116,7 +116,7 @@ func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
 		return usageError(errors.New("--runs must be at least 1"))
 	}
 	if m.Recursive && len(dirs) == 0 {
-		return usageError(errors.New("-R needs directories; for the working directory write krmflow bench -R ."))
+		return usageError(errors.New("-R needs directories: write krmflow bench -R . for the working directory"))
 	}
 	if len(m.o.Trees) > 0 && len(dirs) > 0 {
 		return usageError(errors.New("--tree and directories exclude each other: either generated trees are measured or yours"))

@@ -103,16 +103,12 @@ func stepChanges(old, now *Profile) []Change {
 			list = append(list, change(id, before[id], after[id]))
 		}
 	}
-	size := func(c Change) int64 { return max(c.New-c.Old, c.Old-c.New) }
-	slices.SortStableFunc(list, func(x, y Change) int {
-		return cmp.Or(cmp.Compare(b(x.Says == "noise"), b(y.Says == "noise")), cmp.Compare(size(y), size(x)))
-	})
-	return list[:min(len(list), compared)]
-}
-
-func b(is bool) int {
-	if is {
-		return 1
+	size := func(c Change) int64 {
+		if c.Says == "noise" {
+			return 0
+		}
+		return max(c.New-c.Old, c.Old-c.New)
 	}
-	return 0
+	slices.SortStableFunc(list, func(x, y Change) int { return cmp.Compare(size(y), size(x)) })
+	return list[:min(len(list), compared)]
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -53,85 +52,110 @@ func (b *block) longest() time.Duration { return b.filled / time.Duration(b.n) }
 // kinds are the colours of verbs.
 var kinds = map[string]string{"load": "k1", "fetch": "k1", "merge": "k2", "generate": "k2", "transform": "k2", "validate": "k2", "pass": "k2", "call": "k3", "finish": "k4", profile.Output: "k5"}
 
+// A timeline is one that is being drawn.
+type timeline struct {
+	*page
+	all   time.Duration // from the left to the right
+	least time.Duration // spans that are shorter are joined
+	y     float64       // the top of the lane
+}
+
+// x returns where a moment is.
+func (t *timeline) x(at time.Duration) float64 {
+	return gutter + (width-gutter)*float64(at)/float64(t.all)
+}
+
+// lane draws one lane.
+func (t *timeline) lane(label string, draw func()) {
+	t.f("<text class=\"lane\" x=\"0\" y=\"%.0f\">%s</text>\n", t.y+12, label)
+	draw()
+	t.y += lane
+}
+
+// rect draws a bar, which says what it is to who points at it.
+func (t *timeline) rect(start, end time.Duration, class, title string) {
+	t.f("<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\"><title>%s</title></rect>\n", class, t.x(start), t.y, max(0.8, t.x(end)-t.x(start)-0.4), bar, title)
+}
+
+// label writes into a bar, if it is long enough.
+func (t *timeline) label(start, end time.Duration, text string) {
+	if t.x(end)-t.x(start) > 9*float64(len(text)) {
+		t.f("<text class=\"in\" x=\"%.1f\" y=\"%.0f\">%s</text>\n", t.x(start)+4, t.y+12, text)
+	}
+}
+
+// blocks draws a lane of spans. of says what a span is, and its class.
+func (t *timeline) blocks(label string, spans []profile.Span, of func(i int) (what, class string)) {
+	t.lane(label, func() {
+		for _, b := range blocks(spans, t.least) {
+			what, class := of(b.Index)
+			t.rect(b.Start, b.End, class, b.title(name(what)))
+		}
+	})
+}
+
 // timeline draws what ran when: stages, planning, a lane for each step that ran at the same time as others, and functions.
 func (p *page) timeline() {
-	all := p.p.Wall()
-	if all <= 0 {
-		return
-	}
 	steps, calls := p.p.Spans()
 	work, functions := profile.Lanes(steps), profile.Lanes(calls)
 	left := max(0, len(work)-maxLanes) + max(0, len(functions)-maxLanes)
 	work, functions = work[:min(len(work), maxLanes)], functions[:min(len(functions), maxLanes)]
-	height := lane*float64(2+len(work)+len(functions)) + 30
-	x := func(d time.Duration) float64 { return gutter + (width-gutter)*float64(d)/float64(all) }
-	least := time.Duration(float64(all) / (width - gutter) * max(1.5, float64(len(work)+len(functions)+2)*(width-gutter)/maxBars))
+	lanes := float64(2 + len(work) + len(functions))
+	t := &timeline{page: p, all: p.p.Wall(), y: 22}
+	if t.all <= 0 {
+		return
+	}
+	t.least = time.Duration(float64(t.all) / (width - gutter) * max(1.5, lanes*(width-gutter)/maxBars))
+	height := lane*lanes + 30
 	p.f("<section id=\"timeline\"><h2>Timeline</h2><p>The cold run in the middle of %s. <span class=\"key on\">longest chain</span><span class=\"key k1\">load</span>"+
 		"<span class=\"key k2\">change</span><span class=\"key k3\">function</span><span class=\"key k4\">finish</span><span class=\"key k5\">output</span></p>\n", diag.Count(p.r.Cold.Runs, "run"))
 	p.f("<svg class=\"time\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"timeline\">\n", width, height)
-	for at, step := time.Duration(0), tick(all); at <= all; at += step {
-		p.f("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"18\" y2=\"%.0f\"/><text class=\"axis\" x=\"%.1f\" y=\"12\">%s</text>\n", x(at), x(at), height, x(at), cmp.Or(profile.Brief(at), "0"))
+	for at, step := time.Duration(0), tick(t.all); at <= t.all; at += step {
+		p.f("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"18\" y2=\"%.0f\"/><text class=\"axis\" x=\"%.1f\" y=\"12\">%s</text>\n", t.x(at), t.x(at), height, t.x(at), profile.Brief(at))
 	}
-	y := 22.0
-	rect := func(start, end time.Duration, class, title string) {
-		p.f("<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\"><title>%s</title></rect>\n", class, x(start), y, max(0.8, x(end)-x(start)-0.4), bar, title)
-	}
-	next := func(label string) func() {
-		p.f("<text class=\"lane\" x=\"0\" y=\"%.0f\">%s</text>\n", y+12, label)
-		return func() { y += lane }
-	}
-	end := next("stages")
-	for _, s := range p.p.Stages {
-		rect(s.Start, s.Start+s.Wall, "stage", s.Name+", "+profile.Brief(s.Wall))
-		if w := x(s.Start+s.Wall) - x(s.Start); w > 9*float64(len(s.Name)) {
-			p.f("<text class=\"in\" x=\"%.1f\" y=\"%.0f\">%s</text>\n", x(s.Start)+4, y+12, s.Name)
-		}
-	}
-	if a := p.a; len(a.Functions) > 0 && a.Prepared > all/100 {
-		start := p.p.Run().Start
-		rect(start, start+a.Prepared, "stage", "functions are prepared, "+profile.Brief(a.Prepared))
-		if x(a.Prepared)-gutter > 110 {
-			p.f("<text class=\"in\" x=\"%.1f\" y=\"%.0f\">run: preparing</text>\n", x(start)+4, y+12)
-		}
-	}
-	end()
-	end = next("planning")
+	t.lane("stages", t.drawStages)
 	var planned []profile.Span
 	for i, f := range p.p.Planned {
 		planned = append(planned, profile.Span{Start: f.Start, End: f.Start + f.Wall, Index: i})
 	}
-	for _, b := range blocks(planned, least) {
-		rect(b.Start, b.End, "k0", b.title(name(p.p.Planned[b.Index].File)))
-	}
-	end()
+	t.blocks("planning", planned, func(i int) (string, string) { return p.p.Planned[i].File, "k0" })
 	for k, spans := range work {
-		end = next(fmt.Sprintf("steps %d", k+1))
-		for _, b := range blocks(spans, least) {
-			s := &p.p.Steps[b.Index]
-			class := kinds[s.Verb]
-			if p.critical[b.Index] {
-				class = "on"
-			}
-			rect(b.Start, b.End, class, b.title(name(s.Verb+" "+s.ID)))
-		}
-		end()
+		t.blocks(fmt.Sprintf("steps %d", k+1), spans, func(i int) (string, string) {
+			s := &p.p.Steps[i]
+			return s.Verb + " " + s.ID, p.colour(i, kinds[s.Verb])
+		})
 	}
 	for k, spans := range functions {
-		end = next(fmt.Sprintf("functions %d", k+1))
-		for _, b := range blocks(spans, least) {
-			class := "k3"
-			if p.critical[b.Index] {
-				class = "on"
-			}
-			rect(b.Start, b.End, class, b.title(name(p.p.Steps[b.Index].Function)))
-		}
-		end()
+		t.blocks(fmt.Sprintf("functions %d", k+1), spans, func(i int) (string, string) { return p.p.Steps[i].Function, p.colour(i, "k3") })
 	}
 	p.f("</svg>\n")
 	if left > 0 {
 		p.f("<p>%s are not shown.</p>\n", diag.Count(left, "more lane"))
 	}
 	p.f("</section>\n")
+}
+
+// colour returns the class of a step, which is class unless it is on the longest chain.
+func (p *page) colour(step int, class string) string {
+	if p.critical[step] {
+		return "on"
+	}
+	return class
+}
+
+// drawStages draws the stages, and what of the run was there before the first step.
+func (t *timeline) drawStages() {
+	for _, s := range t.p.Stages {
+		end := s.Start + s.Wall
+		t.rect(s.Start, end, "stage", s.Name+", "+profile.Brief(s.Wall))
+		if s.Name != profile.Running || len(t.a.Functions) == 0 || t.a.Prepared < t.all/100 {
+			t.label(s.Start, end, s.Name)
+			continue
+		}
+		first := s.Start + t.a.Prepared
+		t.rect(s.Start, first, "stage", "functions are prepared, "+profile.Brief(t.a.Prepared))
+		t.label(s.Start, first, "run: preparing")
+	}
 }
 
 // title says what a block is.
