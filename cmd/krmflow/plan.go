@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/terminal"
 	"github.com/krmflow/krmflow/internal/validation"
+	"github.com/krmflow/krmflow/internal/why"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
@@ -109,7 +110,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	var known []byte
 	if c.against == "" && c.check == nil {
 		c.ReuseAll(func(all []*reuse.Record) (ok bool) {
-			known, ok = c.KeptPlan(c.key(all))
+			known, ok = c.KeptPlan(c.key(all, c.States(nil, c.Asked())))
 			return ok
 		})
 	}
@@ -128,6 +129,10 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	states := c.States(plan, roots.Dirs())
+	if made != nil {
+		made.Since = why.New(plan, c.Opts.Plan.Cwd, states).Since()
+	}
 	denied := c.Denied(plan)
 	if denied != nil && plan.Err() != nil && !keepGoing {
 		denied = errors.Join((&render.DeniedError{Denials: plan.Denied}).Unwrap()...) // without its exit code: that of the mistakes counts
@@ -137,7 +142,8 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
 	if err == nil {
-		defer func() { c.KeepPlan(plan, roots.Dirs(), c.key, c.text.Bytes()) }()
+		key := func(all []*reuse.Record) krm.Digest { return c.key(all, states) }
+		defer func() { c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes()) }()
 	}
 	err = errors.Join(err, c.StrictError())
 	switch {
@@ -151,12 +157,16 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	return c.writeText(plan, made, err)
 }
 
-// key returns what decides about the text of a plan of these roots.
-func (c *planning) key(roots []*reuse.Record) krm.Digest {
+// key returns what decides about the text of a plan of these roots, which have these states.
+func (c *planning) key(roots []*reuse.Record, states map[string]reuse.State) krm.Digest {
 	b := fmt.Appendf(nil, "%s %s %t %d %t %d", c.output, c.detail, c.noEval, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.LeftOut())
 	for _, r := range roots {
 		inputs := r.Inputs()
 		b = append(b, inputs[:]...)
+	}
+	for _, dir := range c.Asked() {
+		last := states[diag.Redact(dir)].Last
+		b = append(b, last[:]...)
 	}
 	return krm.DigestOf(b)
 }

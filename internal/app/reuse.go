@@ -312,13 +312,20 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 	return nil
 }
 
-// States returns what has become of roots since they were rendered last, as far as the cache knows.
+// Asked returns the roots of the last plan, also those that it left out.
+func (a *App) Asked() []string { return a.asked }
+
+// States returns what has become of roots since they were rendered last, as far as the cache knows. plan has the functions that they call now;
+// nil stands for none.
 func (a *App) States(plan *planner.Plan, dirs []string) map[string]reuse.State {
 	states := map[string]reuse.State{}
 	if a.reusing == nil {
 		return states
 	}
-	called := Functions(plan)
+	var called map[string][]reuse.Setting
+	if plan != nil {
+		called = Functions(plan)
+	}
 	for _, dir := range dirs {
 		if path := absolute(dir, a.Opts.Plan.Cwd); path != "" && !loaders.IsRemote(dir) {
 			states[diag.Redact(dir)] = a.reusing.records.State(path, called[diag.Redact(dir)])

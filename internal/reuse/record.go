@@ -104,12 +104,13 @@ type Records struct {
 	begun    time.Time
 	view     *view // before anything is read
 	after    *view // when everything was rendered
+	read     map[string][]*Record
 }
 
 // Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before. fetch fetches
 // what is remote, and may be nil.
 func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch) *Records {
-	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch)}
+	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch), read: map[string][]*Record{}}
 }
 
 // kind is what the cache calls records. Its number changes with their form.
@@ -120,6 +121,15 @@ const maxRecords = 4
 
 // of returns the records of a root, the last one first.
 func (rs *Records) of(real string) []*Record {
+	all, ok := rs.read[real]
+	if !ok {
+		all = rs.readAll(real)
+		rs.read[real] = all
+	}
+	return all
+}
+
+func (rs *Records) readAll(real string) []*Record {
 	data, ok := rs.cache.Kept(kind, krm.DigestOf([]byte(real)))
 	if !ok {
 		return nil
@@ -190,6 +200,7 @@ func (rs *Records) Save(dir string, r *Record) error {
 func (rs *Records) save(real string, all []*Record, r *Record) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
 	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
+	rs.read[real] = all
 	e := &encoder{}
 	list(e, all, e.record)
 	return rs.cache.Keep(kind, krm.DigestOf([]byte(real)), e.b)

@@ -1,6 +1,10 @@
 package reuse
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/krmflow/krmflow/krm"
+)
 
 // A State is what has become of a root since it was rendered last.
 type State struct {
@@ -8,6 +12,8 @@ type State struct {
 	Known bool
 	// Calls tells that it called functions then.
 	Calls bool
+	// Last is what it was made from then: see [Record.Inputs].
+	Last krm.Digest
 	// Changes are what is different now; without any the result is what it was, unless functions are called that make something else.
 	Changes []Change
 }
@@ -24,7 +30,7 @@ func (rs *Records) State(dir string, functions []Setting) State {
 		return State{}
 	}
 	r := all[last]
-	return State{Known: true, Calls: len(r.Functions) > 0,
+	return State{Known: true, Last: r.inputs, Calls: len(r.Functions) > 0,
 		Changes: slices.Concat(differences(r.settings, rs.settings), differences(r.Functions, functions), r.trace.changes(rs.view))}
 }
 

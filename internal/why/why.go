@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/plandoc"
 )
 
 // A Reason says why a step runs. The zero Reason is that of a step of which nothing has changed.
@@ -215,6 +216,38 @@ func (r *Reasons) Text(id graph.NodeID) string {
 		return ""
 	}
 	return r.of[id].text(r)
+}
+
+// Since returns what each step of the plan has to say of itself: see [plandoc.Since]. It is nil if no root is known to have been rendered.
+func (r *Reasons) Since() *plandoc.Since {
+	s := &plandoc.Since{Steps: make([]string, len(r.of))}
+	changed := make([]bool, len(r.of)) // what a root needs that is to be rendered
+	for _, root := range r.plan.Graph.Roots {
+		state := r.states[root.Dir]
+		switch {
+		case !state.Known:
+			s.New++
+		case len(state.Changes) > 0:
+			s.Changed++
+		default:
+			s.Unchanged++
+		}
+		changed[root.Node] = changed[root.Node] || !state.Known || len(state.Changes) > 0 || state.Calls
+	}
+	if s.Changed+s.Unchanged == 0 {
+		return nil
+	}
+	for i := len(r.of) - 1; i >= 0; i-- {
+		if changed[i] {
+			for in := range r.plan.Graph.Nodes[i].Before() {
+				changed[in] = true
+			}
+		}
+		if s.Steps[i] = r.Text(graph.NodeID(i)); !changed[i] {
+			s.Steps[i] = "unchanged"
+		}
+	}
+	return s
 }
 
 // WriteNode writes why a step must run again, with the way to what has changed.

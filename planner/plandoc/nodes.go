@@ -44,6 +44,11 @@ func WriteNodes(w io.Writer, p *planner.Plan, made *Preview) error {
 		} else if known {
 			writeDetail(b, "its answer is not in the cache")
 		}
+		if since := made.step(i); since == "unchanged" {
+			writeDetail(b, "unchanged since the last render")
+		} else if since != "" {
+			writeDetail(b, "since the last render: "+since)
+		}
 		for _, dir := range roots[graph.NodeID(i)] {
 			writeDetail(b, "root "+dir)
 		}

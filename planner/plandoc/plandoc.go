@@ -84,6 +84,8 @@ type (
 		Item    *itemDoc  `json:"item,omitempty"`
 		// Changes are the steps that changed the configuration of a node that is no item.
 		Changes []originDoc `json:"changes,omitempty"`
+		// Since is what of the node has changed since its roots were rendered last: see [Since].
+		Since string `json:"since,omitempty"`
 		// Function is the decision about the function of a call.
 		Function *functionDoc `json:"function,omitempty"`
 	}
@@ -177,7 +179,7 @@ func WriteJSON(w io.Writer, p *planner.Plan, made *Preview) error {
 			doc.Against.Others = &made.Elsewhere
 		}
 	}
-	for _, n := range p.Graph.Nodes {
+	for i, n := range p.Graph.Nodes {
 		d := nodeDoc{ID: n.ID, Verb: n.Op.Verb(), Summary: n.Summary, Layer: n.Layer, Origin: originDocOf(n.Origin)}
 		if d.Changes = originDocsOf(n.Changes); n.Item != nil {
 			d.Item, d.Changes = &itemDoc{n.Item.Kind, n.Item.Name, n.Item.Place, n.Item.Of, d.Changes}, nil
@@ -193,6 +195,7 @@ func WriteJSON(w io.Writer, p *planner.Plan, made *Preview) error {
 			d.Function = functionDocOf(call, dec)
 			d.Function.Cache = made.cache(n, dec)
 		}
+		d.Since = made.step(i)
 		doc.Nodes = append(doc.Nodes, d)
 	}
 	for _, l := range p.Layers() {

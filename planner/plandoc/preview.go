@@ -2,6 +2,7 @@ package plandoc
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/trust"
@@ -15,10 +16,43 @@ type Preview struct {
 	Failed map[*graph.Node]error
 	// Answers has the calls for which it was looked up whether an answer of an earlier run is in the cache, by the ids of their nodes.
 	Answers map[string]bool
+	// Since is what has changed since the roots were rendered last, nil if that is not known of any.
+	Since *Since
 	// Against is the folder that the output was compared with, "" if it was compared with none. Elsewhere are the files in it that belong
 	// to no root of the plan.
 	Against   string
 	Elsewhere Changes
+}
+
+// Since is what has changed since roots were rendered last.
+type Since struct {
+	// Unchanged, Changed and New are how many roots are as they were, are not, and were not rendered before as far as is known.
+	Unchanged, Changed, New int
+	// Steps says of each step of the plan what of it has changed, or "unchanged" if it need not run because all of its roots are as they were. It
+	// is "" for what runs although nothing of it has changed.
+	Steps []string
+}
+
+// String says how many roots have changed.
+func (s *Since) String() string {
+	var list []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{s.Unchanged, "unchanged"}, {s.Changed, "changed"}, {s.New, "not rendered before"}} {
+		if c.n > 0 {
+			list = append(list, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// step returns what has changed of step i: see [Since.Steps].
+func (p *Preview) step(i int) string {
+	if p == nil || p.Since == nil {
+		return ""
+	}
+	return p.Since.Steps[i]
 }
 
 // answer reports whether the answer of a call is in the cache, and whether that is known.

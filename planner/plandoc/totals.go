@@ -44,6 +44,9 @@ func (t *Text) totals() {
 		list = append(list, t.paint(yellow, diag.Count(n, "warning")))
 	}
 	fmt.Fprintln(&t.b, strings.Join(list, ", "))
+	if t.made != nil && t.made.Since != nil {
+		fmt.Fprintf(&t.b, "since the last render: %s\n", t.made.Since)
+	}
 	if t.made != nil && t.made.Against != "" {
 		t.against(changes, unknown)
 	}
