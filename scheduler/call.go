@@ -60,7 +60,12 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 
 // answer returns what a function answers to list, which a generator does not get: what it has answered in an earlier run, if that may be
 // taken, else it runs.
-func (r *run) answer(ctx context.Context, id graph.NodeID, op graph.Call, list *krm.List, wait func(func())) *answer {
+func (r *run) answer(ctx context.Context, id graph.NodeID, op graph.Call, list *krm.List, wait func(func())) (a *answer) {
+	defer func() {
+		if a != nil { // nothing has panicked
+			a.ended = time.Now()
+		}
+	}()
 	n, c, began := r.g.Nodes[id], newRequest(op, list), time.Now()
 	before := r.kept(ctx, n, c, wait)
 	if before != nil && !r.o.Reuse.Verify {
@@ -72,7 +77,8 @@ func (r *run) answer(ctx context.Context, id graph.NodeID, op graph.Call, list *
 	if wait(func() { err = r.ready(ctx, id) }); err != nil {
 		return &answer{err: err, began: began}
 	}
-	a, out := r.execute(ctx, n, c, wait)
+	var out function.Output
+	a, out = r.execute(ctx, n, c, wait)
 	switch {
 	case a.err != nil:
 	case before != nil:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/benching"
 	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
@@ -137,6 +138,15 @@ var commands = []struct {
 	{"edit", editCommand, false},
 	{"schema", schemaCommand, false},
 	{"explain", explainCommand, false},
+}
+
+func benchCommand(a *app.App) *cobra.Command {
+	return benching.Command(a, func(name string) *pflag.FlagSet {
+		if name == "build" {
+			return buildCommand(&app.App{}).Flags()
+		}
+		return renderCommand(&app.App{}).Flags()
+	})
 }
 
 // newCommand returns what runs a command line. If that begins with the name of a complete command, it knows no other one: the flags of

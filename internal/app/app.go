@@ -221,7 +221,6 @@ func (a *App) StartLog() {
 
 // PlanRoots plans the directories that the arguments stand for.
 func (a *App) PlanRoots(cmd *cobra.Command, args []string) (render.Roots, *planner.Plan, error) {
-	a.Recorder.Stage(profile.Finding)
 	roots, err := a.Roots(cmd, args)
 	if err != nil {
 		return nil, nil, err

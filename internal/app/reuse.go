@@ -51,7 +51,7 @@ func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReus
 
 // startReuse looks for records of the roots and returns those that are to be planned.
 func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
-	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || a.Recorder != nil || mixed(dirs) {
+	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
 		return dirs
 	}
 	if a.reusing == nil {

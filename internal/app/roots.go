@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/internal/roots"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
@@ -54,6 +55,7 @@ func (f *RootFlags) LeftOut() int {
 
 // Roots returns the directories that the arguments stand for, each once.
 func (a *App) Roots(cmd *cobra.Command, args []string) (render.Roots, error) {
+	a.Recorder.Stage(profile.Finding)
 	if len(args) == 0 {
 		args = []string{"."}
 	}

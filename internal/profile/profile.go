@@ -63,6 +63,8 @@ type Step struct {
 	Taken  int  `json:"bytes_in"`
 	Made   int  `json:"bytes_out"`
 	Failed bool `json:"failed,omitempty"`
+	// Cached is true for a call whose answer was that of an earlier run.
+	Cached bool `json:"cached,omitempty"`
 	// Runs is Self and Early together over several runs, nil for a profile of one.
 	Runs *Spread `json:"runs,omitempty"`
 }

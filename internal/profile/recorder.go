@@ -164,7 +164,7 @@ func (r *Recorder) steps(g *graph.Graph) (steps []Step, roots []string) {
 			continue
 		}
 		s := Step{ID: n.ID, Verb: n.Op.Verb(), Layer: n.Layer, File: diag.Redact(n.Origin.File()), Start: since(e.Start), End: since(e.End), Called: since(e.Called),
-			Answered: since(e.Answered), Resources: e.Resources, Taken: e.Taken, Made: e.Made, Failed: e.Err != nil}
+			Answered: since(e.Answered), Resources: e.Resources, Taken: e.Taken, Made: e.Made, Failed: e.Err != nil, Cached: e.Cached}
 		switch op := n.Op.(type) {
 		case graph.Load:
 			if op.Source != nil {

@@ -104,7 +104,7 @@ func WriteTrace(w io.Writer, p *Profile) error {
 	steps, calls := p.Spans()
 	t.lanes(stepThread, "steps", steps, func(i int) (string, string, map[string]any) {
 		s := &p.Steps[i]
-		return strings.TrimSpace(s.Verb + " " + s.ID), s.Verb, map[string]any{"layer": s.Layer, "resources": s.Resources, "bytes_in": s.Taken, "bytes_out": s.Made, "waited_ms": ms(s.Waited), "critical": critical[i]}
+		return strings.TrimSpace(s.Verb + " " + s.ID), s.Verb, map[string]any{"layer": s.Layer, "resources": s.Resources, "bytes_in": s.Taken, "bytes_out": s.Made, "waited_ms": ms(s.Waited), "cached": s.Cached, "critical": critical[i]}
 	})
 	t.lanes(callThread, "functions", calls, func(i int) (string, string, map[string]any) {
 		return cmp.Or(p.Steps[i].Function, p.Steps[i].ID), "function", map[string]any{"step": p.Steps[i].ID, "critical": critical[i]}

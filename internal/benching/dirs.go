@@ -1,4 +1,4 @@
-package main
+package benching
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 	}
 	var differs error
 	if err == nil && (m.versus != "" || m.o.Kustomize != "") {
-		m.o.Dirs, m.o.Together, m.o.Flags, m.o.KrmflowFlags = roots.Dirs(), m.Recursive, both, ofBuild(ours)
+		m.o.Dirs, m.o.Together, m.o.Flags, m.o.KrmflowFlags = roots.Dirs(), m.Recursive, both, m.ofBuild(ours)
 		report.Against = cmp.Or(m.versus, m.o.Kustomize+" build")
 		report.Versus, differs = bench.Measure(ctx, m.o)
 	}
@@ -102,8 +102,8 @@ func (m *measuring) prepare() (old *profile.Report, err error) {
 }
 
 // ofBuild leaves out the flags that build does not have.
-func ofBuild(flags []string) []string {
-	build := buildCommand(&app.App{}).Flags()
+func (m *measuring) ofBuild(flags []string) []string {
+	build := m.flags("build")
 	return slices.DeleteFunc(slices.Clone(flags), func(flag string) bool {
 		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
 		return build.Lookup(name) == nil

@@ -1,4 +1,5 @@
-package main
+// Package benching is the command bench: it profiles renders of directories, and compares krmflow with kustomize.
+package benching
 
 import (
 	"context"
@@ -26,10 +27,12 @@ type measuring struct {
 	pprof          string
 	baseline       string
 	ofTrees, ofDir *pflag.FlagSet // flags about generated trees alone, and about directories alone
+	flags          func(command string) *pflag.FlagSet
 }
 
-func benchCommand(a *app.App) *cobra.Command {
-	m := &measuring{App: a}
+// Command returns the command. flags returns those of build and apply-render, to which they are passed on.
+func Command(a *app.App, flags func(command string) *pflag.FlagSet) *cobra.Command {
+	m := &measuring{App: a, flags: flags}
 	cmd := &cobra.Command{
 		Use:   "bench [DIR...]",
 		Short: "Profile a render of directories, or measure krmflow against kustomize",
@@ -105,7 +108,7 @@ func (m *measuring) generated(ctx context.Context) error {
 	if errors.As(err, &unknown) {
 		e := *diag.AsError(err)
 		e.Hints = diag.DidYouMean(unknown.Name, unknown.Names)
-		return usageError(&e)
+		return options.UsageError(&e)
 	}
 	return err
 }
@@ -113,13 +116,13 @@ func (m *measuring) generated(ctx context.Context) error {
 // check refuses what cannot be measured before anything is.
 func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
 	if m.o.Runs < 1 {
-		return usageError(errors.New("--runs must be at least 1"))
+		return options.UsageError(errors.New("--runs must be at least 1"))
 	}
 	if m.Recursive && len(dirs) == 0 {
-		return usageError(errors.New("-R needs directories: write krmflow bench -R . for the working directory"))
+		return options.UsageError(errors.New("-R needs directories: write krmflow bench -R . for the working directory"))
 	}
 	if len(m.o.Trees) > 0 && len(dirs) > 0 {
-		return usageError(errors.New("--tree and directories exclude each other: either generated trees are measured or yours"))
+		return options.UsageError(errors.New("--tree and directories exclude each other: either generated trees are measured or yours"))
 	}
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -133,25 +136,25 @@ func (m *measuring) check(cmd *cobra.Command, dirs []string) error {
 	}
 	wrong.VisitAll(func(f *pflag.Flag) {
 		if cmd.Flags().Changed(f.Name) {
-			errs = append(errs, usageError(fmt.Errorf("--%s is about %s", f.Name, what)))
+			errs = append(errs, options.UsageError(fmt.Errorf("--%s is about %s", f.Name, what)))
 		} else if f.Changed {
-			errs = append(errs, usageError(fmt.Errorf("--%s must not be empty", f.Name)))
+			errs = append(errs, options.UsageError(fmt.Errorf("--%s must not be empty", f.Name)))
 		}
 	})
 	m.ofDir.VisitAll(func(f *pflag.Flag) {
 		if len(dirs) > 0 && cmd.Flags().Changed(f.Name) && strings.TrimSpace(f.Value.String()) == "" {
-			errs = append(errs, usageError(fmt.Errorf("--%s must not be empty", f.Name)))
+			errs = append(errs, options.UsageError(fmt.Errorf("--%s must not be empty", f.Name)))
 		}
 	})
 	if m.versus != "" && m.o.Kustomize != "" {
-		errs = append(errs, usageError(errors.New("--vs and --kustomize both say what to compare with: choose one")))
+		errs = append(errs, options.UsageError(errors.New("--vs and --kustomize both say what to compare with: choose one")))
 	}
 	return errors.Join(errs...)
 }
 
 // passedOn returns the flags of the command line that a render takes as well: those that kustomize build has, and those that krmflow alone has.
 func (m *measuring) passedOn(cmd *cobra.Command) (both, ours []string) {
-	render := renderCommand(&app.App{}).Flags()
+	render := m.flags("apply-render")
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if m.ofDir.Lookup(f.Name) != nil || render.Lookup(f.Name) == nil {
 			return
