@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
+	"github.com/krmflow/krmflow/output/swap"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -30,14 +31,13 @@ func (o *Dir) Commit() (Changes, error) {
 	}
 	c := o.changes(next)
 	if o.opts.Check || c.None() {
-		o.opts.Known.keep(next)
 		return c, nil
 	}
 	if err := o.commit(next); err != nil {
 		return Changes{}, writeError(o.dir, err)
 	}
 	o.made = nil
-	o.opts.Known.learn(o.parent, o.base, next, o.changed)
+	o.learn(next, o.changed)
 	return c, nil
 }
 
@@ -185,7 +185,7 @@ func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string
 	if err := stage.Chmod(part, mode); err != nil {
 		return err
 	}
-	return syncTree(stage)
+	return swap.Sync(stage)
 }
 
 // addNext makes a staging folder one that can be carried out as a journal.
@@ -193,7 +193,7 @@ func addNext(stage *os.Root, m *manifest.Manifest) error {
 	if err := addFile(stage, ".", nextName, m.Together(), secretPerm); err != nil {
 		return err
 	}
-	return syncTree(stage)
+	return swap.Sync(stage)
 }
 
 func permOf(secret bool) fs.FileMode {
@@ -296,7 +296,7 @@ func (o *Dir) linkFolder(stage *os.Root, dir string, files []string, kept bool) 
 
 // install gives the staging folder its final name, which nobody has yet.
 func (o *Dir) install() error {
-	err := renameNew(o.parent, o.stageName, o.base)
+	err := swap.RenameNew(o.parent, o.stageName, o.base)
 	if errors.Is(err, fs.ErrExist) {
 		return o.refuse("was made by another program while krmflow was running")
 	}
@@ -308,7 +308,7 @@ func (o *Dir) install() error {
 
 // swap exchanges the staging folder with the output and removes what was there.
 func (o *Dir) swap(m *manifest.Manifest) error {
-	err := exchange(o.parent, o.stageName, o.base)
+	err := swap.Exchange(o.parent, o.stageName, o.base)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return o.swapByJournal(m)
 	}
@@ -341,7 +341,7 @@ func (o *Dir) swapPart(m *manifest.Manifest, part string) error {
 		return err
 	}
 	defer to.Close()
-	if err := exchangeBetween(from, to, name); err != nil {
+	if err := swap.ExchangeBetween(from, to, name); err != nil {
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}

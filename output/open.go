@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
+	"github.com/krmflow/krmflow/output/swap"
 )
 
 const (
@@ -182,7 +183,7 @@ func (o *Dir) openParent() error {
 // takeLock locks the output. The lock file lies beside it, or, since beside a mount point is another file system that
 // often cannot be written to, inside. Check makes no file: it only waits for a run that has one.
 func (o *Dir) takeLock() error {
-	o.inside = isMountPoint(o.path)
+	o.inside = swap.IsMountPoint(o.path)
 	dir, name := o.parent, o.base+lockSuffix
 	if o.inside {
 		mount, err := o.parent.OpenRoot(o.base)
@@ -218,7 +219,7 @@ func (o *Dir) openOut() error {
 			return o.refuse("%v", withoutPath(err))
 		}
 	}
-	if err := checkWritable(o.path); err != nil && !o.opts.Check {
+	if err := swap.CheckWritable(o.path); err != nil && !o.opts.Check {
 		return o.refuse("cannot write to it: %v", err)
 	}
 	o.mode = info.Mode()
@@ -457,7 +458,7 @@ func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
 		name := path.Join(dir, e.Name())
 		switch {
 		case e.IsDir() && known[name]:
-			if err := checkWritable(filepath.Join(o.path, filepath.FromSlash(name))); err != nil && !o.opts.Check {
+			if err := swap.CheckWritable(filepath.Join(o.path, filepath.FromSlash(name))); err != nil && !o.opts.Check {
 				return o.refuse("%s: cannot write to it: %v", names.Show(name), err)
 			}
 			if err := o.scanFolder(name, known, now); err != nil {

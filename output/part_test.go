@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output/known"
 )
 
 // nested are folders of roots, some of which lie in one another.
@@ -21,7 +22,7 @@ func TestOutputParts(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		top := t.TempDir()
 		out := filepath.Join(top, "out")
-		known := &Known{Files: map[string]KnownFile{}}
+		seen := known.New()
 		roots := map[string]*krm.List{}
 		for step := range 12 {
 			for _, root := range nested {
@@ -39,13 +40,13 @@ func TestOutputParts(t *testing.T) {
 			if len(roots) == 0 {
 				continue
 			}
-			writeOut(t, out, Options{Known: known}, roots)
+			writeOut(t, out, Options{Known: seen}, roots)
 			fresh := filepath.Join(top, fmt.Sprint("fresh", step))
 			writeOut(t, fresh, Options{}, roots)
 			if got, want := tree(t, out), tree(t, fresh); !maps.Equal(got, want) {
 				t.Fatalf("seed %d, step %d: %v, want %v", seed, step, got, want)
 			}
-			if c, err := tryWriteOut(out, Options{Known: known}, roots); err != nil || !c.None() {
+			if c, err := tryWriteOut(out, Options{Known: seen}, roots); err != nil || !c.None() {
 				t.Fatalf("seed %d, step %d: once more: %+v, %v", seed, step, c, err)
 			}
 		}
@@ -89,9 +90,9 @@ func TestOutputPartAlone(t *testing.T) {
 // TestOutputReuse reuses what is there, as long as it is what was written.
 func TestOutputReuse(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	known := &Known{Files: map[string]KnownFile{}}
+	seen := known.New()
 	list := krm.NewList(configMap("x", "1"), object("v1", "Secret", "", "s", "1"))
-	o, err := Open(out, Options{Known: known})
+	o, err := Open(out, Options{Known: seen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestOutputReuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	reuse := func() bool {
-		o, err := Open(out, Options{Known: known})
+		o, err := Open(out, Options{Known: seen})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,69 +1,26 @@
 package output
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"runtime"
 	"slices"
 	"time"
 
-	"github.com/krmflow/krmflow/internal/filestat"
+	"io/fs"
+
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// Known is what is known of the files of an output folder from earlier runs, so that a file that was not touched need not be read. A
-// nil one knows nothing. It belongs to one [Dir] at a time.
-type Known struct {
-	// Files are the files, by their paths in the folder.
-	Files map[string]KnownFile
-	// Changed tells that Files is not what it was.
-	Changed bool
-}
-
-// A KnownFile is a file that had these contents when the file system said this of it.
-type KnownFile struct {
-	Stat filestat.Stat
-	Sum  krm.Digest
-}
-
-// is reports whether a file that the file system says stat of has the content of rec.
-func (k *Known) is(file string, stat filestat.Stat, rec manifest.Record) bool {
-	if k == nil || stat == (filestat.Stat{}) {
-		return false
-	}
-	was, ok := k.Files[file]
-	return ok && was.Stat == stat && was.Sum == rec.Sum
-}
-
-// keep tells that some of the files are not known that the folder has.
-func (k *Known) keep(m *manifest.Manifest) {
-	if k == nil {
-		return
-	}
-	n := 0
-	for _, files := range m.Files {
-		n += len(files)
-	}
-	k.Changed = k.Changed || n != len(k.Files)
-}
-
 // learn looks at all files of a part of the folder that was written just now.
-func (k *Known) learn(parent *os.Root, base string, m *manifest.Manifest, part string) {
-	if k == nil || parent == nil {
+func (o *Dir) learn(m *manifest.Manifest, part string) {
+	k := o.opts.Known
+	if k == nil || o.parent == nil {
 		return
 	}
-	k.Changed = true
-	maps.DeleteFunc(k.Files, func(file string, _ KnownFile) bool {
-		dir, _ := manifest.Split(file)
-		return isIn(dir, part)
-	})
-	out, err := parent.OpenRoot(base)
+	k.Forget(func(dir string) bool { return isIn(dir, part) })
+	out, err := o.parent.OpenRoot(o.base)
 	if err != nil {
 		return
 	}
@@ -79,7 +36,7 @@ func (k *Known) learn(parent *os.Root, base string, m *manifest.Manifest, part s
 		now := time.Now()
 		for name, rec := range files {
 			if stat, _, err := d.stat(name); err == nil && stat.Settled(now) {
-				k.Files[path.Join(dir, name)] = KnownFile{stat, rec.Sum}
+				k.Add(path.Join(dir, name), stat, rec)
 			}
 		}
 		d.close()
@@ -98,24 +55,7 @@ func (o *Dir) Files(root string) krm.Digest {
 	for dir, f := range st.folders {
 		files[dir] = f.files
 	}
-	return digestOf(files)
-}
-
-func digestOf(folders map[string]map[string]manifest.Record) krm.Digest {
-	h := sha256.New()
-	for _, dir := range slices.Sorted(maps.Keys(folders)) {
-		fmt.Fprintf(h, "%q\n", dir)
-		for _, name := range slices.Sorted(maps.Keys(folders[dir])) {
-			rec := folders[dir][name]
-			io.WriteString(h, name)
-			h.Write([]byte{0, 0})
-			if rec.Secret {
-				h.Write([]byte{1})
-			}
-			h.Write(rec.Sum[:])
-		}
-	}
-	return krm.Digest(h.Sum(nil))
+	return manifest.Digest(files)
 }
 
 // Reuse is [Dir.Put] of a list whose files are those of this digest of [Dir.Files]. It reports false, and does nothing, if these
@@ -129,7 +69,7 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	for _, dir := range o.old.Of(root) {
 		have[dir] = o.old.Files[dir]
 	}
-	if digestOf(have) != files {
+	if manifest.Digest(have) != files {
 		return false, nil
 	}
 	top, err := openFolder(o.out, ".")
@@ -166,7 +106,7 @@ func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) b
 		if err != nil || !o.private(rec, stat.Mode) {
 			return false
 		}
-		if o.opts.Known.is(file, stat, rec) {
+		if o.opts.Known.Is(file, stat, rec) {
 			continue
 		}
 		if d == nil {
@@ -178,8 +118,8 @@ func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) b
 		if buf, err = d.readWhole(name, buf, maxFile); err != nil || manifest.RecordOf(file, buf, rec.Secret) != rec {
 			return false
 		}
-		if k := o.opts.Known; k != nil && stat.Settled(at) {
-			k.Files[file], k.Changed = KnownFile{stat, rec.Sum}, true
+		if stat.Settled(at) {
+			o.opts.Known.Add(file, stat, rec)
 		}
 	}
 	return true

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 )
@@ -39,7 +40,7 @@ type Options struct {
 	// Check only compares: nothing is written, and [Dir.Commit] returns what would change. Roots that would have to be pruned are removed.
 	Check bool
 	// Known has what is known of the files of the folder, nil if nothing is: see [Dir.Reuse].
-	Known *Known
+	Known *known.Files
 	// Wait is how long to wait for another run that writes the same folder; 0 means five seconds.
 	Wait time.Duration
 }

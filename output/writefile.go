@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
+	"github.com/krmflow/krmflow/output/swap"
 )
 
 // WriteFileAtomic makes data the content of the file at path: a reader sees the old content or the new one, also after a
@@ -49,7 +50,7 @@ func CheckFile(path string) error {
 	case err == nil && !info.IsDir():
 		return &RefusedError{Path: path, Reason: fmt.Sprintf("%s is a file, not a folder", names.Show(dir))}
 	case err == nil:
-		err = checkWritable(dir)
+		err = swap.CheckWritable(dir)
 	}
 	if err != nil {
 		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to the folder %s: %v", names.Show(dir), withoutPath(err))}
@@ -241,7 +242,7 @@ func BuildCheck(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return CheckFile(path)
 	}
-	if err := checkWritable(path); err != nil {
+	if err := swap.CheckWritable(path); err != nil {
 		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to it: %v", err)}
 	}
 	return nil

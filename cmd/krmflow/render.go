@@ -20,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
 	"github.com/krmflow/krmflow/render"
@@ -39,7 +40,7 @@ type applyRender struct {
 	failOnSecrets bool
 	folder        sink.FolderFlags
 	validate      validation.Flags
-	known         *output.Known // of the files of the output folder
+	known         *known.Files // of the files of the output folder
 }
 
 func renderCommand(a *app.App) *cobra.Command {

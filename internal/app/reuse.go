@@ -21,7 +21,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
-	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/planner"
 )
 
@@ -466,14 +466,14 @@ func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Reco
 }
 
 // KnownOutput returns what is known of the files of an output folder, and RememberOutput keeps it for later runs.
-func (a *App) KnownOutput(folder string) *output.Known {
+func (a *App) KnownOutput(folder string) *known.Files {
 	if a.reusing == nil {
 		return nil
 	}
 	return reuse.Output(a.reusing.cache, folder)
 }
 
-func (a *App) RememberOutput(folder string, known *output.Known) {
+func (a *App) RememberOutput(folder string, known *known.Files) {
 	if a.reusing != nil && known != nil {
 		reuse.SaveOutput(a.reusing.cache, folder, known)
 	}

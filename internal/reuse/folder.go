@@ -5,15 +5,15 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/known"
 )
 
 // outputs is what the cache calls what is known of output folders.
 const outputs = "outputs1"
 
 // Output returns what is known of the files of an output folder: nothing, if no run has written it.
-func Output(c *cache.Cache, folder string) *output.Known {
-	k := &output.Known{Files: map[string]output.KnownFile{}}
+func Output(c *cache.Cache, folder string) *known.Files {
+	k := known.New()
 	data, ok := c.Kept(outputs, folderKey(folder))
 	if !ok {
 		return k
@@ -22,22 +22,22 @@ func Output(c *cache.Cache, folder string) *output.Known {
 	n := d.uint()
 	for range min(n, uint64(len(d.b))) {
 		name := d.text()
-		k.Files[name] = output.KnownFile{Stat: d.stat(), Sum: d.digest()}
+		k.By[name] = known.File{Stat: d.stat(), Sum: d.digest()}
 	}
 	if d.err != nil {
-		clear(k.Files)
+		clear(k.By)
 	}
 	return k
 }
 
 // SaveOutput remembers what is known of the files of an output folder, if that has changed.
-func SaveOutput(c *cache.Cache, folder string, k *output.Known) {
+func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
 	if !k.Changed {
 		return
 	}
 	e := &encoder{}
-	e.uint(uint64(len(k.Files)))
-	for name, f := range k.Files {
+	e.uint(uint64(len(k.By)))
+	for name, f := range k.By {
 		e.text(name)
 		e.stat(f.Stat)
 		e.digest(f.Sum)

@@ -162,6 +162,20 @@ func (m *Manifest) Of(root string) []string {
 	return dirs
 }
 
+// Digest returns a digest of records by folder and name.
+func Digest(folders map[string]map[string]Record) krm.Digest {
+	h := sha256.New()
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
+		io.WriteString(h, strconv.Quote(dir)+"\n")
+		for _, name := range slices.Sorted(maps.Keys(folders[dir])) {
+			rec := folders[dir][name]
+			io.WriteString(h, strconv.Quote(name)+strconv.FormatBool(rec.Secret))
+			h.Write(rec.Sum[:])
+		}
+	}
+	return krm.Digest(h.Sum(nil))
+}
+
 // Text returns the manifest in a folder as it was read, "" if there was none.
 func (m *Manifest) Text(dir string) string { return m.texts[dir] }
 

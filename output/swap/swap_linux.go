@@ -1,4 +1,5 @@
-package output
+// Package swap has the system calls by which a folder takes the place of another one.
+package swap
 
 import (
 	"errors"
@@ -7,21 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps two entries of parent in one step. The error is errors.ErrUnsupported where the file system or the kind
+// Exchange swaps two entries of parent in one step. The error is errors.ErrUnsupported where the file system or the kind
 // of entry (a mount point) does not allow that.
-func exchange(parent *os.Root, a, b string) error {
+func Exchange(parent *os.Root, a, b string) error {
 	return renameat2(parent, a, b, unix.RENAME_EXCHANGE)
 }
 
-// exchangeBetween swaps the entries called name of two folders in one step.
-func exchangeBetween(a, b *os.Root, name string) error {
+// ExchangeBetween swaps the entries called name of two folders in one step.
+func ExchangeBetween(a, b *os.Root, name string) error {
 	return withFD(a, func(from int) error {
 		return withFD(b, func(to int) error { return rename(from, name, to, name, unix.RENAME_EXCHANGE) })
 	})
 }
 
-// renameNew renames a to b, which must not exist.
-func renameNew(parent *os.Root, a, b string) error {
+// RenameNew renames a to b, which must not exist.
+func RenameNew(parent *os.Root, a, b string) error {
 	err := renameat2(parent, a, b, unix.RENAME_NOREPLACE)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return parent.Rename(a, b)
@@ -44,8 +45,8 @@ func rename(from int, a string, to int, b string, flags uint) error {
 	return err
 }
 
-// syncTree brings everything on dir's file system to the disk.
-func syncTree(dir *os.Root) error {
+// Sync brings everything on dir's file system to the disk.
+func Sync(dir *os.Root) error {
 	return withFD(dir, func(fd int) error {
 		err := unix.Syncfs(fd)
 		if err == unix.ENOSYS {
@@ -56,8 +57,8 @@ func syncTree(dir *os.Root) error {
 	})
 }
 
-// isMountPoint reports whether another file system is mounted at path, so that it cannot be renamed.
-func isMountPoint(path string) bool {
+// IsMountPoint reports whether another file system is mounted at path, so that it cannot be renamed.
+func IsMountPoint(path string) bool {
 	var here, above unix.Statx_t
 	if unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &here) != nil {
 		return false
@@ -69,8 +70,8 @@ func isMountPoint(path string) bool {
 	return err == nil && (here.Dev_major != above.Dev_major || here.Dev_minor != above.Dev_minor)
 }
 
-// checkWritable returns an error if entries of the folder at path cannot be changed.
-func checkWritable(path string) error {
+// CheckWritable returns an error if entries of the folder at path cannot be changed.
+func CheckWritable(path string) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 }
 

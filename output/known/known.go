@@ -1,0 +1,53 @@
+// Package known remembers what the files of an output folder are, so that those that nobody has touched need not be read.
+package known
+
+import (
+	"maps"
+
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output/manifest"
+)
+
+// Files are the files of an output folder that are known from earlier runs, by their paths in it. A nil one knows nothing, and learns
+// nothing. It belongs to one run at a time, and is not safe for concurrent use.
+type Files struct {
+	// By has them by their paths.
+	By map[string]File
+	// Changed tells that By is not what it was.
+	Changed bool
+}
+
+// A File had this content when the file system said this of it.
+type File struct {
+	Stat filestat.Stat
+	Sum  krm.Digest // that of its record in the manifest
+}
+
+// New returns Files without any.
+func New() *Files { return &Files{By: map[string]File{}} }
+
+// Is reports whether a file that the file system says stat of has the content of rec.
+func (f *Files) Is(file string, stat filestat.Stat, rec manifest.Record) bool {
+	if f == nil || stat == (filestat.Stat{}) {
+		return false
+	}
+	was, ok := f.By[file]
+	return ok && was == File{stat, rec.Sum}
+}
+
+// Add remembers that a file with this Stat, which must be settled, has the content of rec.
+func (f *Files) Add(file string, stat filestat.Stat, rec manifest.Record) {
+	if f != nil {
+		f.By[file], f.Changed = File{stat, rec.Sum}, true
+	}
+}
+
+// Forget forgets the files in the folders that in reports.
+func (f *Files) Forget(in func(dir string) bool) {
+	f.Changed = true
+	maps.DeleteFunc(f.By, func(file string, _ File) bool {
+		dir, _ := manifest.Split(file)
+		return in(dir)
+	})
+}
