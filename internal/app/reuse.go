@@ -23,6 +23,7 @@ import (
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
 )
 
 // reusing is what a run knows of earlier ones, and remembers for later ones. A nil one knows and remembers nothing.
@@ -95,7 +96,9 @@ func (a *App) openCache(dirs []string) *cache.Cache {
 	s.Rendered = dirs
 	c, err := s.OpenLasting()
 	if err != nil {
-		a.warnCacheUnused(err)
+		if !errors.Is(err, render.ErrCacheInside) { // there is nothing wrong with that folder
+			a.warnCacheUnused(err)
+		}
 		return nil
 	}
 	a.Exits.Add(func() { c.Close() })
