@@ -60,6 +60,9 @@ func Came(c *remote.Content, err error) string {
 
 // fetched returns what is to be observed of a fetch: dir is the directory that came of it, if one did.
 func fetched(text string, use reference.Use, from remote.Origin, c *remote.Content, dir *Dir, err error) Observation {
+	if diag.Redact(text) != text {
+		return Observation{Kind: SawOther} // nobody must keep credentials
+	}
 	o := Observation{Path: text, Kind: SawFetched, Use: use, From: from}
 	if dir != nil {
 		o.Real = dir.Real

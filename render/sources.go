@@ -192,6 +192,16 @@ func (s Sources) unused(why error) {
 	}
 }
 
+// ErrCacheInside is what the error of [Sources.OpenLasting] is if the folder is in a directory that is rendered.
+var ErrCacheInside = errors.New("the cache folder is inside of what is rendered")
+
+type insideError struct{ dir, root string }
+
+func (e *insideError) Is(err error) bool { return err == ErrCacheInside }
+func (e *insideError) Error() string {
+	return fmt.Sprintf("the cache folder %q is inside of %q, which is rendered", e.dir, e.root)
+}
+
 // checkPlace refuses a folder for the cache in a directory that is rendered.
 func (s Sources) checkPlace(dir string) error {
 	real := realPlace(dir)
@@ -202,7 +212,7 @@ func (s Sources) checkPlace(dir string) error {
 			continue
 		}
 		if root := places.Real(abs); root != "" && diag.Within(real, root) {
-			return fmt.Errorf("the cache folder %q is inside of %q, which is rendered", dir, root)
+			return &insideError{dir, root}
 		}
 	}
 	return nil

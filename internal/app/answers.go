@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/answers"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 )
 
@@ -42,7 +44,9 @@ func (a *App) kept() *cache.Cache {
 		s.Rendered = a.asked
 		c, err := s.OpenLasting()
 		if err != nil {
-			a.warnCacheUnused(err)
+			if !errors.Is(err, render.ErrCacheInside) { // there is nothing wrong with that folder
+				a.warnCacheUnused(err)
+			}
 			return
 		}
 		a.Exits.Add(func() { c.Close() })
