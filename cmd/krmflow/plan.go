@@ -51,7 +51,7 @@ yields, what changes them, and which functions would run and why they may. Many 
 alike share a line. The last line says how many of the roots can be rendered.
 
 Built-ins are evaluated, so that the plan knows the resources and finds all mistakes that can be found without a function: those
-of all roots are reported together. Nothing else is executed, and nothing is written.`,
+of all roots are reported together. Nothing else is executed, and nothing is written but to the cache.`,
 		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json\n  krmflow plan -R overlays --against out/",
 		RunE:    c.run,
 	}

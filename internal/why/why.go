@@ -173,8 +173,22 @@ func (r *Reasons) change(b *strings.Builder, c reuse.Change) {
 	what := c.What
 	if !c.Setting {
 		what = r.name(what)
+		c.Old, c.New = r.shown(what, c.Old), r.shown(what, c.New)
 	}
 	fmt.Fprintf(b, "  %s\n    was %s\n    is  %s\n", diag.OneLine(what), diag.OneLine(c.Old), diag.OneLine(c.New))
+}
+
+// shown returns what was or is at a path, without the digest of a file that may hold values of Secrets: whoever knows the rest of it could try
+// values until that fits. So it is with a file that the plan does not have any more.
+func (r *Reasons) shown(file, what string) string {
+	if !strings.HasPrefix(what, "sha256:") {
+		return what
+	}
+	i := slices.IndexFunc(r.plan.Files(), func(s *yaml.Source) bool { return s.File == file })
+	if i >= 0 && !r.plan.Files()[i].MayHoldSecrets() {
+		return what
+	}
+	return "a file, whose digest is not shown"
 }
 
 // steps writes the steps of a root that have other inputs.
