@@ -47,7 +47,7 @@ type Denial struct {
 
 // rendered returns the directories that are rendered, as far as they are known by now, without symbolic links.
 func (c *compiler) rendered() []string {
-	dirs := c.compositions.Dirs()
+	dirs := append(c.compositions.Dirs(), c.o.Rendered...)
 	for dir := range c.kusts {
 		dirs = append(dirs, dir.Real)
 	}

@@ -61,6 +61,8 @@ type Options struct {
 	ManagedByLabel bool
 	// Functions say which functions may run.
 	Functions Functions
+	// Rendered are more directories that the run renders, without symbolic links: what is made of them is known without a plan.
+	Rendered []string
 	// Observe makes [Plan.Observed] know what layers have seen.
 	Observe bool
 }

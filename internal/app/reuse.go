@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/krmflow/krmflow/cache"
@@ -51,7 +52,7 @@ func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReus
 
 // startReuse looks for records of the roots and returns those that are to be planned.
 func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
-	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
+	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
 		return dirs
 	}
 	if a.reusing == nil {
@@ -68,6 +69,7 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		return dirs
 	}
 	rest := a.reusing.find(dirs, o.Cwd, a.wantsReuse)
+	defer func() { o.Rendered = a.reusing.rendered() }()
 	if a.wantsAll == nil || len(a.reusing.known) < len(dirs) {
 		return rest
 	}
@@ -376,13 +378,28 @@ func plannedIn(seen []loaders.Observation, warnings []planner.Warning) (in []pla
 	return in
 }
 
-// hasOthers reports whether a plan has warnings about no file in particular, which are those of no root.
+// rendered returns the directories of the layers of the roots that are not planned.
+func (r *reusing) rendered() (dirs []string) {
+	seen := map[string]bool{}
+	for _, dir := range r.used {
+		for real := range r.known[dir].Dirs {
+			if !seen[real] {
+				seen[real] = true
+				dirs = append(dirs, real)
+			}
+		}
+	}
+	return dirs
+}
+
+// hasOthers reports whether a plan has warnings about no file in particular, which are those of no root. What is said of trust is said in each
+// run: what needs to be trusted is always planned.
 func hasOthers(plan *planner.Plan) bool {
 	files := map[string]bool{}
 	for _, src := range plan.Files() {
 		files[src.File] = true
 	}
-	return slices.ContainsFunc(plan.Warnings, func(w planner.Warning) bool { return !files[w.Pos.File] })
+	return slices.ContainsFunc(plan.Warnings, func(w planner.Warning) bool { return !files[w.Pos.File] && !strings.HasPrefix(string(w.Code), "KF03") })
 }
 
 // byRoot returns the warnings of steps by the roots that need them.

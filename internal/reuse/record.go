@@ -88,6 +88,15 @@ func (r *Record) Bytes() []byte {
 	return e.b
 }
 
+// Dirs yields the directories that the layers of the root were found in, without symbolic links.
+func (r *Record) Dirs(yield func(string) bool) {
+	for _, d := range r.trace.dirs {
+		if d.real != "" && !yield(d.real) {
+			return
+		}
+	}
+}
+
 // Files yields the paths of the files that the root was made from.
 func (r *Record) Files(yield func(string) bool) {
 	for i := range r.trace.files {
