@@ -37,7 +37,7 @@ func (e *OfflineError) Error() string {
 // failure is the cause of an error: its kind, and what led to it. The text of the error begins with the reference.
 type failure struct {
 	kind, cause error
-	reference   string
+	about       reference.Reference
 }
 
 func (f failure) Error() string { return f.kind.Error() }
@@ -55,7 +55,7 @@ func notFetched(r reference.Reference, err error, format string, args ...any) *d
 }
 
 func newError(r reference.Reference, kind, err error, format string, args ...any) *diag.Error {
-	return &diag.Error{Msg: r.String() + ": " + fmt.Sprintf(format, args...), Err: failure{kind, err, r.String()}}
+	return &diag.Error{Msg: r.String() + ": " + fmt.Sprintf(format, args...), Err: failure{kind, err, r}}
 }
 
 // refused returns an error about a reference that is not followed.
@@ -96,15 +96,15 @@ func of(r reference.Reference, err error) error {
 	if errors.As(err, &offline) && offline == err {
 		return &OfflineError{Reference: r.String()}
 	}
-	if !errors.As(err, &e) || error(e) != err || !errors.As(e.Err, &known) || known.reference == r.String() {
+	if !errors.As(err, &e) || error(e) != err || !errors.As(e.Err, &known) || known.about.Scheme != r.Scheme || known.about.Location != r.Location {
 		return err
 	}
-	text, ok := strings.CutPrefix(e.Msg, known.reference+": ")
+	text, ok := strings.CutPrefix(e.Msg, known.about.String()+": ")
 	if !ok {
 		return err
 	}
 	own := *e
-	known.reference = r.String()
+	known.about = r
 	own.Msg, own.Err = r.String()+": "+text, known
 	return &own
 }
