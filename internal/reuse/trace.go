@@ -48,7 +48,7 @@ type fetch struct {
 // newTrace returns the trace of what was seen since begun, and reports false if a directory is another one now. Files need no second look: one that
 // has changed since does not hold for the next run.
 func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, bool) {
-	t := &trace{}
+	t := &trace{files: make([]file, 0, len(seen))}
 	at := map[string]int{}
 	add := func(path, real string) int {
 		i, ok := at[path]
@@ -207,7 +207,7 @@ func dirWords(real string) string {
 
 // digest returns a digest of settings and of the contents of a trace, whatever the file system said of them.
 func (t *trace) digest(settings []Setting) krm.Digest {
-	e := &encoder{}
+	e := newEncoder(len(t.files))
 	list(e, settings, e.setting)
 	list(e, t.dirs, e.dir)
 	list(e, t.files, func(f file) {
