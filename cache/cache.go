@@ -24,6 +24,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -190,13 +191,13 @@ func (c *Cache) Put(data []byte) (krm.Digest, error) {
 type Writer struct {
 	c     *Cache
 	file  *os.File // nil if small has everything
-	small []byte
+	small [][]byte
 	hash  hash.Hash
 	size  int64
 }
 
 // maxSmall is how many bytes of a blob from [Cache.CreateLater] have no file before they are all there.
-const maxSmall = 64 << 10
+const maxSmall = 1 << 20
 
 // Create starts a blob. It is part of the cache after [Writer.Commit]; Discard must be called in any case.
 func (c *Cache) Create() (*Writer, error) {
@@ -217,20 +218,20 @@ func (w *Writer) create() error {
 	if w.file, err = os.CreateTemp(dir, "blob-"); err != nil {
 		return err
 	}
-	_, err = w.file.Write(w.small)
+	err = writeAll(w.file, w.small)
 	w.small = nil
 	return err
 }
 
 // Write adds bytes.
 func (w *Writer) Write(p []byte) (n int, err error) {
-	if w.file == nil && len(w.small)+len(p) > maxSmall {
+	if w.file == nil && w.size+int64(len(p)) > maxSmall {
 		if err := w.create(); err != nil {
 			return 0, err
 		}
 	}
 	if n = len(p); w.file == nil {
-		w.small = append(w.small, p...)
+		w.small = append(w.small, bytes.Clone(p))
 	} else {
 		n, err = w.file.Write(p)
 	}
@@ -248,7 +249,7 @@ func (w *Writer) Digest() krm.Digest { return krm.Digest(w.hash.Sum(nil)) }
 // Reader returns what was written, from its start. It ends with the Writer.
 func (w *Writer) Reader() io.ReaderAt {
 	if w.file == nil {
-		return bytes.NewReader(w.small)
+		return bytes.NewReader(slices.Concat(w.small...))
 	}
 	return w.file
 }
@@ -276,15 +277,19 @@ func (w *Writer) commitSmall(d krm.Digest, path string) error {
 	if _, err := w.c.Get(d); err == nil {
 		return nil
 	}
-	return w.c.put(path, w.small)
+	return w.c.put(path, w.small...)
 }
 
 // put writes a file that who looks for it can do without.
-func (c *Cache) put(path string, data []byte) error {
-	err := writeNew(path, data)
+func (c *Cache) put(path string, data ...[]byte) error {
+	err := writeNew(path, data...)
 	if err == nil {
 		c.use(path)
-		c.added.Add(onDisk(int64(len(data))))
+		size := 0
+		for _, part := range data {
+			size += len(part)
+		}
+		c.added.Add(onDisk(int64(size)))
 		return nil
 	}
 	c.mu.Lock()

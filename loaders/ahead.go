@@ -96,7 +96,7 @@ func (l *Local) take(e *early, d *Dir, abs, as string) (content, error) {
 	delete(l.early, abs)
 	l.mu.Unlock()
 	if l.isKnown(e.stat) {
-		return content{stat: e.stat}, nil
+		return content{stat: e.stat, plain: e.plain}, nil
 	}
 	return e.content, l.budget.take(int64(len(e.data)))
 }

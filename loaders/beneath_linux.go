@@ -21,10 +21,15 @@ func (l *Local) readBeneath(d *Dir, rel string, limit int64) (c content, err err
 		}
 		d.handle = dir
 	}
-	fd, err := unix.Openat2(int(d.handle.Fd()), rel, &unix.OpenHow{
+	how := unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
-	})
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS,
+	}
+	fd, err := unix.Openat2(int(d.handle.Fd()), rel, &how)
+	if c.plain = err == nil; err == unix.ELOOP {
+		how.Resolve &^= unix.RESOLVE_NO_SYMLINKS
+		fd, err = unix.Openat2(int(d.handle.Fd()), rel, &how)
+	}
 	switch {
 	case err == unix.ENOENT:
 		return c, fs.ErrNotExist

@@ -57,9 +57,10 @@ type Local struct {
 
 // file is a file that was read, with the directory that it was read from: another directory must allow it anew.
 type file struct {
-	src  *yaml.Source
-	dir  DirKey
-	stat filestat.Stat
+	src   *yaml.Source
+	dir   DirKey
+	stat  filestat.Stat
+	plain bool
 }
 
 // A Config says what a [Local] reads. The zero Config is that of the file system of this machine, without a working directory.
@@ -288,7 +289,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	known, early := l.files[abs], l.early[abs]
 	l.mu.Unlock()
 	if known.src != nil && (l.unrestricted || known.dir == d.Key()) && int64(len(known.src.Data)) <= limit {
-		l.observe(d, Observation{Path: abs, Kind: SawFile, Source: known.src, Stat: known.stat})
+		l.observe(d, Observation{Path: abs, Kind: SawFile, Source: known.src, Stat: known.stat, Plain: known.plain})
 		return known.src, nil
 	}
 	var read content
@@ -303,7 +304,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 		return nil, err
 	}
 	src := l.keep(d, abs, read)
-	l.observe(d, Observation{Path: abs, Kind: SawFile, Source: src, Stat: read.stat})
+	l.observe(d, Observation{Path: abs, Kind: SawFile, Source: src, Stat: read.stat, Plain: read.plain})
 	return src, nil
 }
 
@@ -324,7 +325,7 @@ func (l *Local) keep(d *Dir, abs string, read content) *yaml.Source {
 	} else if read.stat != (filestat.Stat{}) {
 		l.known[read.stat] = src
 	}
-	l.files[abs] = file{src, d.Key(), read.stat}
+	l.files[abs] = file{src, d.Key(), read.stat, read.plain}
 	if d.IsFetched() {
 		l.fetchedFiles[src] = true
 	}
@@ -347,6 +348,7 @@ func absolute(d *Dir, path string) string {
 // content is what was read of a file, without the data if it is known.
 type content struct {
 	stat   filestat.Stat
+	plain  bool // no symbolic link below the directory of the layer leads to it
 	data   []byte
 	parsed *yaml.Source // of data, if it was read ahead and parsed
 }

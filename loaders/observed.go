@@ -1,11 +1,12 @@
 package loaders
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/filestat"
@@ -40,6 +41,8 @@ type Observation struct {
 	// Source is the content of a file, and Stat what was said of it when it was opened: the zero Stat if nothing was.
 	Source *yaml.Source
 	Stat   filestat.Stat
+	// Plain tells of a file that no symbolic link below the directory of the layer leads to it; false if that is not known.
+	Plain bool
 	// Real is the path of a directory without symbolic links.
 	Real string
 	// InFetched tells that this was seen in something that was fetched, which its version says everything about.
@@ -75,7 +78,7 @@ func fetched(text string, use reference.Use, from remote.Origin, c *remote.Conte
 }
 
 // observed is what layers in one directory have seen.
-type observed struct{ by map[string]Observation }
+type observed struct{ by map[string]*Observation }
 
 // observe keeps what the layer in d has seen. The later Kind of a path tells more.
 func (l *Local) observe(d *Dir, o Observation) {
@@ -87,11 +90,14 @@ func (l *Local) observe(d *Dir, o Observation) {
 	defer l.mu.Unlock()
 	in := l.seen[d.Real]
 	if in == nil {
-		in = &observed{map[string]Observation{}}
+		in = &observed{map[string]*Observation{}}
 		l.seen[d.Real] = in
 	}
-	if was, ok := in.by[o.key()]; !ok || o.Kind > was.Kind {
-		in.by[o.key()] = o
+	key := o.key()
+	if was := in.by[key]; was == nil {
+		in.by[key] = &o
+	} else if o.Kind > was.Kind {
+		*was = o
 	}
 }
 
@@ -146,15 +152,23 @@ func (l *Local) Observed(root string) (all []Observation, enough bool) {
 	if !ok {
 		return nil, false
 	}
-	seen := map[string]Observation{}
-	enough = l.collect(real, seen, map[string]bool{})
-	for _, path := range slices.Sorted(maps.Keys(seen)) {
-		all = append(all, seen[path])
+	var seen []*Observation
+	if !l.collect(real, &seen, map[string]bool{}) {
+		return nil, false
 	}
-	return all, enough
+	slices.SortFunc(seen, func(a, b *Observation) int {
+		return cmp.Or(strings.Compare(a.key(), b.key()), cmp.Compare(b.Kind, a.Kind))
+	})
+	seen = slices.CompactFunc(seen, func(a, b *Observation) bool { return a.key() == b.key() })
+	all = make([]Observation, len(seen))
+	for i, o := range seen {
+		all[i] = *o
+	}
+	return all, true
 }
 
-func (l *Local) collect(real string, seen map[string]Observation, visited map[string]bool) bool {
+// collect adds what was seen by the layer in a directory and by those that it is made of.
+func (l *Local) collect(real string, seen *[]*Observation, visited map[string]bool) bool {
 	if visited[real] {
 		return true
 	}
@@ -163,13 +177,11 @@ func (l *Local) collect(real string, seen map[string]Observation, visited map[st
 	if in == nil {
 		return true
 	}
-	for key, o := range in.by {
+	for _, o := range in.by {
 		if o.Kind == SawOther {
 			return false
 		}
-		if was, ok := seen[key]; !ok || o.Kind > was.Kind {
-			seen[key] = o
-		}
+		*seen = append(*seen, o)
 		if o.Real != "" && !l.collect(o.Real, seen, visited) {
 			return false
 		}

@@ -293,7 +293,11 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 		if record == nil {
 			continue
 		}
-		before, old := record.Bytes(), *record
+		var before []byte
+		if was != nil {
+			before = was.Bytes()
+		}
+		old := *record
 		record.Planned, record.Ran = plannedIn(seen, plan.Warnings), ran[dir]
 		record.Functions = called[dir]
 		if fails {
@@ -395,6 +399,9 @@ func (r *reusing) rendered() (dirs []string) {
 // hasOthers reports whether a plan has warnings about no file in particular, which are those of no root. What is said of trust is said in each
 // run: what needs to be trusted is always planned.
 func hasOthers(plan *planner.Plan) bool {
+	if len(plan.Warnings) == 0 {
+		return false
+	}
 	files := map[string]bool{}
 	for _, src := range plan.Files() {
 		files[src.File] = true

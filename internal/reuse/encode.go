@@ -17,6 +17,9 @@ import (
 // encoder appends what records are made of. The cache has digests of them: nothing here needs to find damage.
 type encoder struct{ b []byte }
 
+// newEncoder returns one with room for about so many files.
+func newEncoder(files int) *encoder { return &encoder{make([]byte, 0, 1<<10+160*files)} }
+
 func (e *encoder) uint(n uint64)       { e.b = binary.AppendUvarint(e.b, n) }
 func (e *encoder) int(n int64)         { e.b = binary.AppendVarint(e.b, n) }
 func (e *encoder) text(s string)       { e.uint(uint64(len(s))); e.b = append(e.b, s...) }

@@ -83,7 +83,7 @@ func (r *Record) Contradicts(o *Record) bool {
 
 // Bytes returns all that there is to a record.
 func (r *Record) Bytes() []byte {
-	e := &encoder{}
+	e := newEncoder(len(r.trace.files))
 	e.record(r)
 	return e.b
 }
@@ -210,7 +210,7 @@ func (rs *Records) save(real string, all []*Record, r *Record) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
 	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
 	rs.read[real] = all
-	e := &encoder{}
+	e := newEncoder(len(r.trace.files) * len(all))
 	list(e, all, e.record)
 	return rs.cache.Keep(kind, krm.DigestOf([]byte(real)), e.b)
 }

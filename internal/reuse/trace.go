@@ -45,9 +45,10 @@ type fetch struct {
 	came string
 }
 
-// newTrace returns the trace of what was seen since begun, and reports false if what is there now is something else.
+// newTrace returns the trace of what was seen since begun, and reports false if a directory is another one now. Files need no second look: one that
+// has changed since does not hold for the next run.
 func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, bool) {
-	t := &trace{}
+	t := &trace{files: make([]file, 0, len(seen))}
 	at := map[string]int{}
 	add := func(path, real string) int {
 		i, ok := at[path]
@@ -74,16 +75,18 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, boo
 			continue
 		}
 		up := filepath.Dir(o.Path)
-		f := file{dir: add(up, v.dirs.Real(up)), name: filepath.Base(o.Path), kind: o.Kind}
+		real := up
+		if !o.Plain {
+			real = v.dirs.Real(up)
+		}
+		f := file{dir: add(up, real), name: filepath.Base(o.Path), kind: o.Kind}
 		if o.Kind == loaders.SawFile {
 			f.sum = krm.Digest(o.Source.Digest())
-			now := v.look(o.Path)
-			f.link = now.real
-			switch {
-			case now.stat == o.Stat && o.Stat.Settled(begun):
+			if !o.Plain {
+				f.link = v.look(o.Path).real
+			}
+			if o.Stat.Settled(begun) { // a change since then has given it another one
 				f.stat = o.Stat
-			case now.stat != o.Stat && now.sum(o.Path) != f.sum:
-				return nil, false
 			}
 		}
 		t.files = append(t.files, f)
@@ -204,7 +207,7 @@ func dirWords(real string) string {
 
 // digest returns a digest of settings and of the contents of a trace, whatever the file system said of them.
 func (t *trace) digest(settings []Setting) krm.Digest {
-	e := &encoder{}
+	e := newEncoder(len(t.files))
 	list(e, settings, e.setting)
 	list(e, t.dirs, e.dir)
 	list(e, t.files, func(f file) {
