@@ -157,6 +157,25 @@ func (w *tree) edit() string {
 	return "change " + path
 }
 
+// mend makes the tree one without mistakes, but for those in what it is made of.
+func (w *tree) mend() {
+	for dir := range layers {
+		for _, name := range []string{"kustomization.yml", "Kustomization"} {
+			os.Remove(filepath.Join(w.dir, fmt.Sprintf("l%d", dir), name))
+		}
+		for _, name := range names {
+			path := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), name)
+			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+				os.RemoveAll(path)
+				w.file(dir, name)
+			}
+		}
+		if data, err := os.ReadFile(filepath.Join(w.dir, fmt.Sprintf("l%d", dir), "kustomization.yaml")); err != nil || bytes.Contains(data, []byte("link")) || bytes.Contains(data, []byte("l9")) || bytes.Contains(data, []byte("missing")) {
+			w.kustomization(dir, "kustomization.yaml")
+		}
+	}
+}
+
 // content returns the files below a folder.
 func content(t *testing.T, dir string) map[string]string {
 	files := map[string]string{}
@@ -219,6 +238,10 @@ func TestIncremental(t *testing.T) {
 	for round := range *rounds {
 		for range 1 + w.rnd.IntN(2) {
 			edits = append(edits, w.edit())
+		}
+		if w.rnd.IntN(3) == 0 {
+			w.mend()
+			edits = append(edits, "mend")
 		}
 		if w.rnd.IntN(4) == 0 {
 			time.Sleep(30 * time.Millisecond) // until the clock of the file system has gone on
