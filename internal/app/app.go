@@ -190,7 +190,9 @@ func (a *App) logPlanned(plan *planner.Plan, dirs []string) {
 // they warn about was told.
 func (a *App) PlanAgain(ctx context.Context, dirs []string) (*planner.Plan, error) {
 	a.Opts.Dirs = slices.Concat(a.Opts.Dirs, dirs)
-	a.reusing.used = slices.DeleteFunc(a.reusing.used, func(dir string) bool { return slices.Contains(dirs, dir) })
+	for _, dir := range dirs {
+		delete(a.reusing.used, dir)
+	}
 	plan, err := render.Compile(ctx, a.Opts)
 	if err != nil {
 		return nil, err

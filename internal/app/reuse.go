@@ -32,7 +32,7 @@ type reusing struct {
 	records *reuse.Records
 	known   map[string]*reuse.Record // those that hold, by the directories of their roots
 	failed  map[string]*reuse.Record // and those of roots that cannot be planned
-	used    []string                 // the roots that are not planned
+	used    map[string]bool          // the roots that are not planned
 	told    map[string]bool          // what these warn about
 
 	mu  sync.Mutex
@@ -60,7 +60,7 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		if c == nil {
 			return dirs
 		}
-		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
+		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[*graph.Node][]planner.Warning{},
 			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
@@ -78,7 +78,9 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		all = append(all, a.reusing.known[dir])
 	}
 	if a.wantsAll(all) {
-		a.reusing.used = dirs
+		for _, dir := range dirs {
+			a.reusing.used[dir] = true
+		}
 		return nil
 	}
 	return rest
@@ -149,7 +151,7 @@ func (r *reusing) find(dirs []string, cwd string, usable func(string, *reuse.Rec
 		}
 		r.known[dir] = record
 		if usable != nil && usable(dir, record) {
-			r.used = append(r.used, dir)
+			r.used[dir] = true
 		} else {
 			rest = append(rest, dir)
 		}
@@ -209,7 +211,7 @@ func unavailable(f planner.RootError) (list []planner.Warning) {
 
 // Reused returns the record of a root that was not planned, because it is known; nil for others.
 func (a *App) Reused(dir string) *reuse.Record {
-	if a.reusing == nil || !slices.Contains(a.reusing.used, dir) {
+	if a.reusing == nil || !a.reusing.used[dir] {
 		return nil
 	}
 	return a.reusing.known[dir]
@@ -230,14 +232,10 @@ func (r *reusing) warned(dirs []string) (planned, ran []planner.Warning) {
 		}
 		return to
 	}
-	used := map[string]bool{}
-	for _, dir := range r.used {
-		used[dir] = true
-	}
 	for _, dir := range dirs {
 		if failed := r.failed[dir]; failed != nil {
 			planned = add(planned, failed.Planned)
-		} else if used[dir] {
+		} else if r.used[dir] {
 			planned, ran = add(planned, r.known[dir].Planned), add(ran, r.known[dir].Ran)
 		}
 	}
@@ -385,7 +383,7 @@ func plannedIn(seen []loaders.Observation, warnings []planner.Warning) (in []pla
 // rendered returns the directories of the layers of the roots that are not planned.
 func (r *reusing) rendered() (dirs []string) {
 	seen := map[string]bool{}
-	for _, dir := range r.used {
+	for dir := range r.used {
 		for real := range r.known[dir].Dirs {
 			if !seen[real] {
 				seen[real] = true

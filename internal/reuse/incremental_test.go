@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -284,14 +285,20 @@ func TestIncremental(t *testing.T) {
 // sinceLine is what only a plan with a cache says.
 var sinceLine = regexp.MustCompile(`(?m)^since the last render: .*\n`)
 
-// known returns got without what it has of roots that could not be rendered: they stay as they were, and a fresh folder has nothing of them.
+// known returns got without what it has of roots that could not be rendered: they stay as they were, and a fresh folder has nothing of them. Each
+// root has a manifest in its folder.
 func known(got, want map[string]string) map[string]string {
-	roots := map[string]bool{}
-	for file := range want {
-		roots[strings.SplitN(file, "/", 3)[1]] = true
-	}
 	kept := maps.Clone(got)
-	maps.DeleteFunc(kept, func(file, _ string) bool { return !roots[strings.SplitN(file, "/", 3)[1]] })
+	maps.DeleteFunc(kept, func(file, _ string) bool {
+		for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
+			manifest := dir + "/.krmflow-manifest"
+			if _, ok := got[manifest]; ok {
+				_, ok = want[manifest]
+				return !ok
+			}
+		}
+		return false
+	})
 	return kept
 }
 
@@ -305,4 +312,55 @@ func messages(log string) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// TestEveryFile takes away and empties each file of the trees of this repository in turn: what comes of that is the same with records of the whole tree
+// and without.
+func TestEveryFile(t *testing.T) {
+	bin := program(t)
+	top := t.TempDir()
+	for _, tree := range []string{"../../testdata/kustomize/shop", "testdata/kinds"} {
+		dir := filepath.Join(top, filepath.Base(tree))
+		if err := os.CopyFS(dir, os.DirFS(tree)); err != nil {
+			t.Fatal(err)
+		}
+		out, fresh := filepath.Join(top, "out"), filepath.Join(top, "fresh")
+		run := func(out string, args ...string) (log string, code int) {
+			cmd := exec.Command(bin, append([]string{"apply-render", "-R", ".", "-o", out, "--keep-going", "--prune"}, args...)...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"))
+			var e bytes.Buffer
+			cmd.Stderr = &e
+			cmd.Run()
+			return e.String(), cmd.ProcessState.ExitCode()
+		}
+		files := slices.Sorted(maps.Keys(content(t, dir)))
+		for _, file := range files {
+			data, err := os.ReadFile(dir + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, change := range []string{"removed", "empty"} {
+				os.RemoveAll(out)
+				run(out)
+				if log, _ := run(out, "--log-level=info"); !strings.Contains(log, ": unchanged") {
+					t.Fatalf("nothing is reused: %s", log)
+				}
+				if os.Remove(dir + file); change == "empty" {
+					os.WriteFile(dir+file, nil, 0o644)
+				}
+				os.RemoveAll(fresh)
+				log, code := run(out)
+				wantLog, wantCode := run(fresh, "--no-cache")
+				got, want := content(t, out), content(t, fresh)
+				delete(got, "/.krmflow-manifest")
+				delete(want, "/.krmflow-manifest")
+				if code != wantCode || !slices.Equal(messages(log), messages(wantLog)) || !maps.Equal(known(got, want), want) {
+					t.Errorf("%s%s is %s: exit code %d, %q\n%q\nwant %d, %q\n%q", tree, file, change, code, messages(log), got, wantCode, messages(wantLog), want)
+				}
+				if err := os.WriteFile(dir+file, data, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
 }
