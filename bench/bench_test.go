@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,10 +45,15 @@ func standIn(name string, args []string) {
 		case base == "differ":
 			base = name
 		}
-		return "kind: Root\nmetadata:\n  name: " + base + "\n"
+		patch, _ := os.ReadFile(filepath.Join(root, "merge.yaml"))
+		return fmt.Sprintf("kind: Root\nmetadata:\n  name: %s\n  patch: %x\n", base, sha256.Sum256(patch))
 	}
-	var out string // build|apply-render [-o out] root...
-	roots := args[1:]
+	if args[0] == "version" {
+		fmt.Println(name, "v0")
+		return
+	}
+	var out string // build|apply-render [-o out] [--flag...] root...
+	roots := slices.DeleteFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, "--") })
 	if roots[0] == "-o" {
 		out, roots = roots[1], roots[2:]
 	}
@@ -99,7 +105,7 @@ func small() map[string]struct {
 		"nested":       {Nested(125), 125},
 		"json patches": {JSONPatches(20), 20}, "annotation patches": {AnnotationPatches(20), 20}, "patched chain": {PatchedChain(5, 20), 20},
 		"replace all": {ReplaceAll(20), 20}, "many fields": {ManyFields(20), 20}, "vars": {Vars(20), 20}, "files": {Files(2), 4},
-		"components": {DeepComponents(4, 20), 20},
+		"components": {DeepComponents(4, 20), 20}, "monorepo": {Monorepo(10), 5},
 	}
 }
 
@@ -274,7 +280,8 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"patch 1", "overlays-100 100", "overlays-100-files 100"} {
-		if row := r.Rows[i]; fmt.Sprint(row.Tree, " ", row.Resources) != want || !row.Same {
+		row := r.Rows[i]
+		if fmt.Sprint(row.Tree, " ", row.Resources) != want || !row.Same || row.Cold == nil || row.Warm == nil || (row.Changed != nil) != (i == 2) {
 			t.Errorf("want %s, got row %+v", want, row)
 		}
 	}
@@ -286,7 +293,7 @@ func TestCompareText(t *testing.T) {
 	if err := Compare(t.Context(), &out, o); !errors.Is(err, ErrDiffers) {
 		t.Errorf("got error %v", err)
 	}
-	for _, want := range []string{"kustomize CPU", "same", "FAILED", "differ: line 3: output differs"} {
+	for _, want := range []string{"CPU time", "same", "FAILED", "differ: line 3: output differs"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

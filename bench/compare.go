@@ -34,6 +34,8 @@ type Options struct {
 	Together bool
 	// Flags are given to both programs for Dirs, and KrmflowFlags to krmflow alone.
 	Flags, KrmflowFlags []string
+	// OwnCache means that the flags say which cache krmflow uses for Dirs. Else it has one that is empty at first, and removed afterwards.
+	OwnCache bool
 	// Runs is how many times each program builds a tree, after a first time whose output is compared and whose cost is not
 	// counted; 0 means 5.
 	Runs int
@@ -101,7 +103,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	defer remove()
 	subjects := o.subjects(dir)
 	c := &comparison{o: o, dir: dir}
-	report := &Report{Krmflow: o.Krmflow, Kustomize: o.Kustomize, OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Runs: o.Runs, Seed: o.Seed}
+	report := &Report{Krmflow: o.Krmflow, Kustomize: o.Kustomize, KrmflowVersion: version(ctx, o.Krmflow), KustomizeVersion: version(ctx, o.Kustomize), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Runs: o.Runs, Seed: o.Seed}
 	var failed error
 	for i, s := range subjects {
 		if o.Log != nil {
@@ -173,6 +175,11 @@ type subject struct {
 	name, title string
 	size        int                         // resources of a flat tree whose growth is measured; krmflow builds it alone
 	roots       []string                    // folders as the programs get them
+	below       string                      // folder that krmflow gets in their place; may be empty
+	sample      int                         // how many of them kustomize builds; 0 for all
+	caches      bool                        // krmflow is measured without a cache, with an empty and with a filled one
+	leaf        string                      // file that is changed to measure that, too; may be empty
+	change      string                      // what is added to it
 	files       bool                        // build into a folder, with one file per resource
 	alone       bool                        // kustomize cannot build it
 	flags, ours []string                    // of both programs, and of krmflow alone
@@ -201,7 +208,7 @@ func (o *Options) subjects(dir string) []subject {
 		}
 	}
 	if len(o.Trees) == 0 {
-		for _, n := range []int{1000, 2000, 5000, 10000} {
+		for _, n := range []int{1000, 2000, 5000, 10000, 20000} {
 			list = append(list, o.generated(dir, Flat(n), n))
 		}
 	}
@@ -220,11 +227,14 @@ func isComposition(dir string) bool {
 
 func (o *Options) generated(dir string, t Tree, size int) subject {
 	base := filepath.Join(dir, t.Name)
-	var ours []string
-	for _, flag := range t.KrmflowFlags {
-		ours = append(ours, strings.ReplaceAll(flag, treeDir, base))
+	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, sample: t.Sample, caches: true, change: t.Change, flags: t.Flags, ours: t.KrmflowFlags,
+		write: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
+	if t.Below != "" {
+		s.below = filepath.Join(base, filepath.FromSlash(t.Below))
 	}
-	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, flags: t.Flags, ours: ours, write: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
+	if t.Files && t.Leaf != "" {
+		s.leaf = filepath.Join(base, filepath.FromSlash(t.Leaf))
+	}
 	for _, r := range t.Roots {
 		s.roots = append(s.roots, filepath.Join(base, filepath.FromSlash(r)))
 	}

@@ -12,6 +12,7 @@ func Overlays(m, bases int) Tree {
 	for i := range m {
 		t.Roots = append(t.Roots, fmt.Sprintf("overlays/site-%03d", i))
 	}
+	t.Leaf, t.Change = t.Roots[0]+"/merge.yaml", "      priorityClassName: changed\n"
 	t.fill = func(w *treeWriter) {
 		apps := make([]app, bases)
 		for i := range bases {

@@ -38,6 +38,18 @@ func Run(ctx context.Context, stdout io.Writer, program string, args ...string) 
 	return Sample{CPU: state.UserTime() + state.SystemTime(), Wall: wall, Peak: peak(state)}, nil
 }
 
+// version returns what a program says it is, in its own words; empty if it says nothing.
+func version(ctx context.Context, program string) string {
+	if program == "" {
+		return ""
+	}
+	out, err := exec.CommandContext(ctx, program, "version").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), ", ")
+}
+
 // plus is the cost of s followed by t.
 func (s Sample) plus(t Sample) Sample {
 	return Sample{CPU: s.CPU + t.CPU, Wall: s.Wall + t.Wall, Peak: max(s.Peak, t.Peak)}

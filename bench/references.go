@@ -8,16 +8,9 @@ import (
 	"strings"
 )
 
-// References is one Kustomization with n references to bases of one git repository, which lies beside it. Cold, krmflow keeps nothing of
-// what it fetched before; otherwise it has a cache of its own in the tree's folder.
-func References(n int, cold bool) Tree {
-	t := Tree{
-		Name: fmt.Sprintf("references-%d", n), Title: fmt.Sprintf("%d references to one git repository", n), Roots: []string{"app"},
-		KrmflowFlags: []string{"--cache-dir=" + treeDir + "/cache"},
-	}
-	if cold {
-		t.Name, t.Title, t.KrmflowFlags = t.Name+"-cold", t.Title+", nothing cached", []string{"--no-cache"}
-	}
+// References is one Kustomization with n references to bases of one git repository, which lies beside it.
+func References(n int) Tree {
+	t := Tree{Name: fmt.Sprintf("references-%d", n), Title: fmt.Sprintf("%d references to one git repository", n), Roots: []string{"app"}}
 	t.fill = func(w *treeWriter) {
 		var bases []string
 		for i := range n {

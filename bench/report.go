@@ -1,38 +1,50 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
 // A Report is the result of Compare as its JSON form has it.
 type Report struct {
-	Krmflow   string  `json:"krmflow"`
-	Kustomize string  `json:"kustomize,omitempty"`
-	OS        string  `json:"os"`
-	Arch      string  `json:"arch"`
-	CPUs      int     `json:"cpus"`
-	Runs      int     `json:"runs"`
-	Seed      int64   `json:"seed"`
-	Rows      []Row   `json:"rows"`
-	Growth    *Growth `json:"growth,omitempty"`
+	Krmflow   string `json:"krmflow"`
+	Kustomize string `json:"kustomize,omitempty"`
+	// KrmflowVersion and KustomizeVersion are what the programs say they are; empty if they do not.
+	KrmflowVersion   string `json:"krmflow_version,omitempty"`
+	KustomizeVersion string `json:"kustomize_version,omitempty"`
+
+	OS     string  `json:"os"`
+	Arch   string  `json:"arch"`
+	CPUs   int     `json:"cpus"`
+	Runs   int     `json:"runs"`
+	Seed   int64   `json:"seed"`
+	Rows   []Row   `json:"rows"`
+	Growth *Growth `json:"growth,omitempty"`
 }
 
 // A Row is the result for one tree.
 type Row struct {
-	Tree      string  `json:"tree"`
-	Title     string  `json:"title"`
-	Size      int     `json:"size,omitempty"` // resources, when the row belongs to the growth of flat trees
-	Resources int     `json:"resources"`
-	Bytes     int64   `json:"bytes"`
+	Tree      string `json:"tree"`
+	Title     string `json:"title"`
+	Size      int    `json:"size,omitempty"` // resources, when the row belongs to the growth of flat trees
+	Roots     int    `json:"roots"`
+	Resources int    `json:"resources"`
+	Bytes     int64  `json:"bytes"`
+	// Krmflow is without a cache, Cold with an empty one, Warm once more with what that has left, and Changed after a change of one file. All
+	// but the first are nil for directories of the user.
 	Krmflow   *Figure `json:"krmflow,omitempty"`
+	Cold      *Figure `json:"cold,omitempty"`
+	Warm      *Figure `json:"warm,omitempty"`
+	Changed   *Figure `json:"changed,omitempty"`
 	Kustomize *Figure `json:"kustomize,omitempty"`
-	Same      bool    `json:"same"` // the outputs were compared, after every run, and equal
+	// Sample is how many of the roots kustomize has built, if that was not all: its times are scaled to all of them.
+	Sample int  `json:"kustomize_roots,omitempty"`
+	Same   bool `json:"same"` // the outputs were compared, and equal
 	// Stopped is true if kustomize took longer than it may.
 	Stopped bool   `json:"kustomize_stopped,omitempty"`
 	Error   string `json:"error,omitempty"`
@@ -92,23 +104,11 @@ func (r *Report) json(w io.Writer) error {
 
 // WriteText writes the report as tables.
 func (r *Report) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "%s/%s, %d CPUs, medians of %d whole processes\nkrmflow:   %s\nkustomize: %s\n\n",
-		r.OS, r.Arch, r.CPUs, r.Runs, r.Krmflow, orNone(r.Kustomize))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	heading, printed := "", 0
-	for _, row := range r.Rows {
-		if h := row.heading(); h != heading {
-			t.Flush()
-			if printed > 0 {
-				fmt.Fprintln(w)
-			}
-			heading = h
-			fmt.Fprintln(t, h)
-		}
-		printed++
-		fmt.Fprintln(t, row.line())
+	fmt.Fprintf(w, "%s/%s, %d CPUs, medians of %d whole processes\nkrmflow:   %s\nkustomize: %s\n",
+		r.OS, r.Arch, r.CPUs, r.Runs, cmp.Or(r.KrmflowVersion, r.Krmflow), cmp.Or(r.KustomizeVersion, r.Kustomize, "none found: krmflow alone"))
+	for _, t := range []table{r.cpu(), r.folders(), r.wall(), r.peak()} {
+		t.write(w)
 	}
-	t.Flush()
 	for _, row := range r.Rows {
 		if row.Error != "" {
 			fmt.Fprintf(w, "\n%s: %s\n", row.Tree, row.Error)
@@ -126,12 +126,15 @@ func (r *Report) notes(w io.Writer) error {
 		case row.Stopped:
 			notes = append(notes, fmt.Sprintf("%s: runs of kustomize: %d, then its --budget was used up", row.Tree, f.Runs))
 		}
+		if row.Sample > 0 {
+			notes = append(notes, fmt.Sprintf("%s: kustomize has built %d of the %d roots, one after the other; its times are scaled to all of them", row.Tree, row.Sample, row.Roots))
+		}
 		if f := row.Krmflow; f != nil && f.PeakFloor {
 			notes = append(notes, fmt.Sprintf("%s: a peak marked ≤ may be smaller: it is not above that of the measuring process", row.Tree))
 		}
 	}
 	if g := r.Growth; g != nil {
-		notes = append(notes, fmt.Sprintf("krmflow on flat trees of n resources: CPU grows as n^%.2f, peak memory as n^%.2f (between the largest two n^%.2f and n^%.2f)",
+		notes = append(notes, fmt.Sprintf("krmflow without a cache on flat trees of n resources: CPU grows as n^%.2f, peak memory as n^%.2f (between the largest two n^%.2f and n^%.2f)",
 			g.CPU, g.Peak, g.LastCPU, g.LastPeak))
 	}
 	if len(notes) == 0 {
@@ -139,34 +142,6 @@ func (r *Report) notes(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(notes, "\n"))
 	return err
-}
-
-func (row *Row) heading() string {
-	if row.Kustomize == nil && row.Error == "" {
-		return "tree\tresources\tCPU\twall\tpeak\t"
-	}
-	return "tree\tresources\tkustomize CPU\tkrmflow CPU\tratio\tkustomize wall\tkrmflow wall\tratio\tkustomize peak\tkrmflow peak\tratio\toutput\t"
-}
-
-func (row *Row) line() string {
-	a, b := row.Krmflow, row.Kustomize
-	switch {
-	case row.Error != "":
-		return fmt.Sprintf("%s\t\t\t\t\t\t\t\t\t\t\tFAILED\t", row.Title)
-	case b == nil:
-		return fmt.Sprintf("%s\t%d\t%s\t%s\t%s\t", row.Title, row.Resources, seconds(a.CPU), seconds(a.Wall), a.peak())
-	}
-	return fmt.Sprintf("%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\tsame\t", row.Title, row.Resources,
-		seconds(b.CPU), seconds(a.CPU), times(b.CPU, a.CPU), seconds(b.Wall), seconds(a.Wall), times(b.Wall, a.Wall),
-		b.peak(), a.peak(), times(float64(b.Peak), float64(a.Peak)))
-}
-
-func (f *Figure) peak() string {
-	s := fmt.Sprintf("%.0f MB", float64(f.Peak)/(1<<20))
-	if f.PeakFloor {
-		s = "≤ " + s
-	}
-	return s
 }
 
 // seconds prints three digits.
@@ -191,11 +166,4 @@ func times(theirs, ours float64) string {
 		return fmt.Sprintf("%.1f×", q)
 	}
 	return fmt.Sprintf("%.0f×", theirs/ours)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none found: krmflow alone"
-	}
-	return s
 }

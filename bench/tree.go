@@ -22,14 +22,18 @@ type Tree struct {
 	Roots []string
 	// Files asks for an output of one file per resource in place of one text.
 	Files bool
-	// Flags are those of both programs' build, KrmflowFlags those of krmflow alone. In these, {dir} stands for the tree's folder.
+	// Below is a folder that krmflow is told to search for the roots, in the place of their names.
+	Below string
+	// Sample is how many of the roots kustomize builds, if that is not all: what they take is scaled.
+	Sample int
+	// Leaf is a file that one root alone is made from, and Change what is added to its end to change that root. Both are empty if no
+	// change is measured.
+	Leaf, Change string
+	// Flags are those of both programs' build, KrmflowFlags those of krmflow alone.
 	Flags, KrmflowFlags []string
 
 	fill func(*treeWriter)
 }
-
-// treeDir stands for the folder of a tree in its flags.
-const treeDir = "{dir}"
 
 // Trees returns the trees that Compare measures, smallest first. Those with a git repository need git.
 func Trees() []Tree {
@@ -40,6 +44,7 @@ func Trees() []Tree {
 		Flat(4000),
 		Overlays(100, 20),
 		Overlays(100, 20).asFiles(),
+		Monorepo(5000),
 		Chain(30, 100),
 		Diamond(4, 200),
 		Replacements(400),
@@ -59,7 +64,7 @@ func Trees() []Tree {
 		Functions(5, 200).unsandboxed(),
 	}
 	if _, err := exec.LookPath("git"); err == nil {
-		trees = append(trees, References(20, true), References(20, false))
+		trees = append(trees, References(20))
 	}
 	return trees
 }

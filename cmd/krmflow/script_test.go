@@ -36,6 +36,7 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
 			env.Values[serversKey{}] = map[string]*scriptServer{}
+			env.Values[killsKey{}] = map[string]func(){}
 			env.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("UNSHARE", unshareFlag())
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // for a PATH with krmflow and nothing else
@@ -47,12 +48,12 @@ func TestScript(t *testing.T) {
 			"private": private, "nothingleft": nothingLeft, "image": image, "hostiletrees": writeHostileTrees,
 			"server": startServer, "requests": requests, "commit": commitFiles, "expand": expand,
 			"fill": fill, "digest": digest, "archive": archive, "registry": startRegistry, "artifact": artifact,
-			"cosign": cosign, "damagecache": damageCache,
+			"cosign": cosign, "damagecache": damageCache, "cacheserver": cacheServer, "lyingcache": lyingCache,
 		},
 	})
 }
 
-// condition knows [sandbox], this machine isolates programs in every way that krmflow knows, [podman], [netns], unshare makes a network namespace
+// condition knows [sandbox], this machine isolates programs in every way that krmflow knows, [podman], [bazelremote], [netns], unshare makes a network namespace
 // with the flag $UNSHARE, and [root], the user may mount file systems and become another user.
 func condition(name string) (bool, error) {
 	switch name {
@@ -60,6 +61,8 @@ func condition(name string) (bool, error) {
 		return hasSandbox(execfn.Probe())
 	case "podman":
 		return hasPodman()
+	case "bazelremote":
+		return hasBazelRemote()
 	case "netns":
 		return hasNetNS()
 	case "root":

@@ -40,6 +40,10 @@ type reusing struct {
 	all int                               // how many
 }
 
+// rootWorth is what a root counts for that an earlier run has made, in bytes of the results that allow a run to go on: it takes time to look
+// whether anything has changed, and nothing is read for that.
+const rootWorth = 64 << 10
+
 // maxRan is how many warnings of steps a run may have whose roots are remembered.
 const maxRan = 1000
 
@@ -64,6 +68,7 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
+	a.Used.Made.Add(int64(len(dirs)) * rootWorth)
 	if debugs("cacheverify") {
 		a.reusing.find(dirs, o.Cwd, nil)
 		return dirs

@@ -48,7 +48,7 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 	}
 	var differs error
 	if err == nil && (m.versus != "" || m.o.Kustomize != "") {
-		m.o.Dirs, m.o.Together, m.o.Flags, m.o.KrmflowFlags = roots.Dirs(), m.Recursive, both, m.ofBuild(ours)
+		m.o.Dirs, m.o.Together, m.o.Flags, m.o.KrmflowFlags, m.o.OwnCache = roots.Dirs(), m.Recursive, both, m.ofBuild(ours), o.OwnCache
 		report.Against = cmp.Or(m.versus, m.o.Kustomize+" build")
 		report.Versus, differs = bench.Measure(ctx, m.o)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/krm"
 )
@@ -46,6 +47,9 @@ type Manifest struct {
 	also    map[string][]Record // more records of a path, if versions of a manifest were merged: each was krmflow's
 	texts   map[string]string   // of the manifests by folder, as they were read
 	folders int                 // that lead to Files, counted for each of these
+
+	once sync.Once
+	of   map[string][]string // folders by roots, for Of
 }
 
 // A Record stands for the content of a file.
@@ -150,16 +154,18 @@ func (m *Manifest) Keep(old *Manifest, root string) {
 	}
 }
 
-// Of returns the folders with files of a root, sorted.
+// Of returns the folders with files of a root, sorted. Roots and Files must not change after its first call: a folder may have thousands of
+// roots, and each is asked for.
 func (m *Manifest) Of(root string) []string {
-	var dirs []string
-	for dir := range m.Files {
-		if owner, ok := m.Owner(dir); ok && owner == root {
-			dirs = append(dirs, dir)
+	m.once.Do(func() {
+		m.of = make(map[string][]string, len(m.Roots))
+		for _, dir := range slices.Sorted(maps.Keys(m.Files)) {
+			if owner, ok := m.Owner(dir); ok {
+				m.of[owner] = append(m.of[owner], dir)
+			}
 		}
-	}
-	slices.Sort(dirs)
-	return dirs
+	})
+	return m.of[root]
 }
 
 // Digest returns a digest of records by folder and name.

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// A table is a part of the text of a report. Without rows it is left out.
+type table struct {
+	title, header string // with tabs
+	rows          []string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, strings.Join(cells, "\t")) }
+
+func (t *table) write(w io.Writer) {
+	if len(t.rows) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", t.title)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, line := range append([]string{t.header}, t.rows...) {
+		fmt.Fprintln(tw, line+"\t")
+	}
+	tw.Flush()
+}
+
+// cpu compares processor time, with how many times as much kustomize takes.
+func (r *Report) cpu() table {
+	t := table{title: "CPU time, and how many times as much kustomize takes", header: "tree\tresources\tkustomize\tno cache\t\tempty cache\t\tfilled cache\t\toutput"}
+	for _, row := range r.Rows {
+		if row.Error != "" {
+			t.add(row.Title, "", "", "", "", "", "", "", "", "FAILED")
+			continue
+		}
+		theirs, same := row.Kustomize, "-"
+		if row.Same {
+			same = "same"
+		}
+		t.add(row.Title, fmt.Sprint(row.Resources), theirs.cpu(), row.Krmflow.cpu(), row.Krmflow.ratio(theirs), row.Cold.cpu(), row.Cold.ratio(theirs),
+			row.Warm.cpu(), row.Warm.ratio(theirs), same)
+	}
+	return t
+}
+
+// folders compares processor time of trees that are rendered to folders, where changes of single files are measured.
+func (r *Report) folders() table {
+	t := table{title: "CPU time of folders, once more after a change of one file", header: "tree\troots\tkustomize\tempty cache\t\tunchanged\t\tone file changed\t"}
+	for _, row := range r.Rows {
+		if row.Changed != nil && row.Error == "" {
+			theirs := row.Kustomize
+			t.add(row.Title, fmt.Sprint(row.Roots), theirs.cpu(), row.Cold.cpu(), row.Cold.ratio(theirs), row.Warm.cpu(), row.Warm.ratio(theirs), row.Changed.cpu(), row.Changed.ratio(theirs))
+		}
+	}
+	return t
+}
+
+func (r *Report) wall() table {
+	t := table{title: "Wall time", header: "tree\tkustomize\tno cache\tempty cache\tfilled cache\tone file changed"}
+	r.each(&t, (*Figure).wall)
+	return t
+}
+
+func (r *Report) peak() table {
+	t := table{title: "Peak memory", header: "tree\tkustomize\tno cache\tempty cache\tfilled cache\tone file changed"}
+	r.each(&t, (*Figure).peak)
+	return t
+}
+
+// each adds a row with one figure of each way in which a tree was built.
+func (r *Report) each(t *table, of func(*Figure) string) {
+	for _, row := range r.Rows {
+		if row.Error == "" {
+			t.add(row.Title, of(row.Kustomize), of(row.Krmflow), of(row.Cold), of(row.Warm), of(row.Changed))
+		}
+	}
+}
+
+// none stands for what was not measured.
+const none = "-"
+
+func (f *Figure) cpu() string {
+	if f == nil {
+		return none
+	}
+	return seconds(f.CPU)
+}
+
+func (f *Figure) wall() string {
+	if f == nil {
+		return none
+	}
+	return seconds(f.Wall)
+}
+
+func (f *Figure) peak() string {
+	if f == nil {
+		return none
+	}
+	s := fmt.Sprintf("%.0f MB", float64(f.Peak)/(1<<20))
+	if f.PeakFloor {
+		s = "≤ " + s
+	}
+	return s
+}
+
+// ratio tells how many times as much processor time theirs is.
+func (f *Figure) ratio(theirs *Figure) string {
+	if f == nil || theirs == nil {
+		return ""
+	}
+	return times(theirs.CPU, f.CPU)
+}

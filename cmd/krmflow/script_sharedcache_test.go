@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// hasBazelRemote reports whether there is a server for shared caches. Where that must not be skipped, in CI, its absence is an error.
+func hasBazelRemote() (bool, error) {
+	_, err := exec.LookPath("bazel-remote")
+	if err != nil && executortest.MustTest() {
+		return false, fmt.Errorf("%w: shared caches must be tested here: make bazel-remote", err)
+	}
+	return err == nil, nil
+}
+
+// cacheServer starts bazel-remote with an empty folder: cacheserver NAME. It sets NAME to its address, and NAME_HTTP to that of its other form.
+// cacheserver NAME stop kills it; the script does so at its end.
+func cacheServer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 || len(args) > 2 || len(args) == 2 && args[1] != "stop" {
+		ts.Fatalf("usage: cacheserver NAME [stop]")
+	}
+	kills := ts.Value(killsKey{}).(map[string]func())
+	if len(args) == 2 {
+		kills[args[0]]()
+		return
+	}
+	dir, err := os.MkdirTemp("", "bazel-remote-")
+	ts.Check(err)
+	ts.Defer(func() { os.RemoveAll(dir) })
+	for range 3 { // somebody else may take a port
+		grpc, web := freeAddress(ts), freeAddress(ts)
+		cmd := exec.Command("bazel-remote", "--dir", dir, "--max_size", "1", "--grpc_address", grpc, "--http_address", web)
+		ts.Check(cmd.Start())
+		ended := make(chan struct{})
+		go func() {
+			cmd.Wait()
+			close(ended)
+		}()
+		kill := func() {
+			cmd.Process.Kill()
+			<-ended
+		}
+		ts.Defer(kill)
+		if answers(ended, grpc) && answers(ended, web) {
+			kills[args[0]] = kill
+			ts.Setenv(args[0], "grpc://"+grpc)
+			ts.Setenv(args[0]+"_HTTP", "http://"+web)
+			return
+		}
+	}
+	ts.Fatalf("bazel-remote does not start")
+}
+
+// killsKey is where a script keeps what ends its shared caches, by name.
+type killsKey struct{}
+
+func freeAddress(ts *testscript.TestScript) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// answers waits until somebody listens at an address, and reports false if the program has ended before.
+func answers(ended <-chan struct{}, address string) bool {
+	for {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			return true
+		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// lies are what a shared cache can do with what it was given before it gives that back. all has everything that was stored at the places of the same kind.
+var lies = map[string]func(body []byte, all [][]byte) []byte{
+	"none":    func(body []byte, _ [][]byte) []byte { return body },
+	"bit":     func(body []byte, _ [][]byte) []byte { return flipped(body, len(body)/2) },
+	"last":    func(body []byte, _ [][]byte) []byte { return flipped(body, len(body)-1) },
+	"cut":     func(body []byte, _ [][]byte) []byte { return body[:len(body)/2] },
+	"longer":  func(body []byte, _ [][]byte) []byte { return append(slices.Clone(body), '\n') },
+	"empty":   func([]byte, [][]byte) []byte { return nil },
+	"another": func(body []byte, all [][]byte) []byte { return otherThan(body, all) },
+	"page":    func([]byte, [][]byte) []byte { return []byte("<html>sign in</html>") },
+}
+
+func flipped(body []byte, i int) []byte {
+	body = slices.Clone(body)
+	if i >= 0 && i < len(body) {
+		body[i] ^= 1
+	}
+	return body
+}
+
+func otherThan(body []byte, all [][]byte) []byte {
+	for _, other := range all {
+		if string(other) != string(body) {
+			return other
+		}
+	}
+	return nil
+}
+
+// lyingCache starts a shared cache that lies about answers, contents or both: lyingcache NAME. It sets NAME to its address. It lies as the files lie
+// and about in $WORK say, which may change: one of [lies], and ac, cas or nothing.
+func lyingCache(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: lyingcache NAME")
+	}
+	var mu sync.Mutex
+	stored := map[string][]byte{}
+	setting := func(name string) string {
+		data, _ := os.ReadFile(ts.MkAbs(name))
+		return strings.TrimSpace(string(data))
+	}
+	kind := func(path string) string { return strings.Split(strings.TrimPrefix(path, "/"), "/")[0] }
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodPut {
+			stored[r.URL.Path], _ = io.ReadAll(r.Body)
+			return
+		}
+		body, ok := stored[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if about := setting("about"); about == "" || about == kind(r.URL.Path) {
+			var all [][]byte
+			for path, other := range stored {
+				if kind(path) == kind(r.URL.Path) {
+					all = append(all, other)
+				}
+			}
+			body = lies[setting("lie")](body, all)
+		}
+		w.Write(body)
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv(args[0], s.URL)
+}
