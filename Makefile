@@ -85,7 +85,8 @@ bazel-remote:
 
 bench: build kustomize
 	$(GO) build -o $(TOOLS)/kyaml-function ./testdata/functions/kyaml
-	bin/krmflow bench --kustomize $(TOOLS)/kustomize --function $(TOOLS)/kyaml-function
+	bench/record bin/krmflow --kustomize $(TOOLS)/kustomize --function $(TOOLS)/kyaml-function --budget 3m >$(TOOLS)/RESULTS.md
+	mv $(TOOLS)/RESULTS.md bench/RESULTS.md
 	$(GO) test -run '^$$' -bench . -benchmem ./krm ./krm/yaml ./krm/schema ./output ./builtins ./bench ./executors ./executors/exec
 
 # Records the profile anew, without the paths of this machine. It need not be exact: do so after large changes of krm, builtins or planner.

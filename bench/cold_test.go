@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var (
+	before = flag.String("before", "", "krmflow of an earlier version, for BenchmarkCold")
+	after  = flag.String("after", "", "krmflow to compare with it")
+	public = flag.String("public", "", "folder with a public tree, to measure that, too")
+)
+
+// BenchmarkCold shows that a cache does not make a first run slower, and that a version is not slower than an earlier one:
+//
+//	go test -run '^$' -bench Cold -benchtime 20x ./bench -before old/krmflow -after "$PWD/bin/krmflow"
+//
+// Three ways to build each tree take turns: the earlier version without a cache, this one without a cache, and this one with an empty cache. The figures are
+// medians of processor time, in milliseconds, and how many times as much the latter two take. What was made is removed when all is measured: some file
+// systems are slow where files were removed a moment ago.
+func BenchmarkCold(b *testing.B) {
+	if *before == "" || *after == "" {
+		b.Skip("-before and -after name two programs")
+	}
+	shop, err := filepath.Abs("../testdata/kustomize/shop/overlays")
+	if err != nil {
+		b.Fatal(err)
+	}
+	folders := map[string]string{"shop": shop}
+	if *public != "" {
+		folders["public"] = *public
+	}
+	for name, dir := range folders {
+		b.Run(name, func(b *testing.B) {
+			cost(b, func(out string) []string { return []string{"apply-render", "-q", "-R", dir, "-o", out + "/"} })
+		})
+	}
+	for _, t := range []Tree{Service(), Flat(1000)} {
+		b.Run(t.Name, func(b *testing.B) {
+			dir := b.TempDir()
+			if err := Write(b.Context(), dir, t, 1); err != nil {
+				b.Fatal(err)
+			}
+			cost(b, func(string) []string { return []string{"build", dir} })
+		})
+	}
+}
+
+// cost measures a command in three ways, in turn.
+func cost(b *testing.B, command func(out string) []string) {
+	work := b.TempDir()
+	// A cache that other roots are in already: to make its folders takes a fraction of a millisecond, once for a machine.
+	other := filepath.Join(work, "other")
+	if err := Write(b.Context(), other, Service(), 2); err != nil {
+		b.Fatal(err)
+	}
+	var samples [3][]Sample
+	for i := 0; b.Loop(); i++ {
+		cache := filepath.Join(work, fmt.Sprint("cache-", i))
+		if _, err := runTo(b.Context(), os.DevNull, *after, "build", "-q", "--cache-dir="+cache, other); err != nil {
+			b.Fatal(err)
+		}
+		for k := range samples {
+			way := (i + k) % len(samples)
+			args := append(command(filepath.Join(work, fmt.Sprint("out-", way, "-", i))), []string{"--no-cache", "--no-cache", "--cache-dir=" + cache}[way])
+			s, err := runTo(b.Context(), os.DevNull, []string{*before, *after, *after}[way], args...)
+			if err != nil {
+				b.Fatal(err)
+			}
+			samples[way] = append(samples[way], s)
+		}
+	}
+	ms := func(way int) float64 { return float64(Median(samples[way]).CPU) / float64(time.Millisecond) }
+	b.ReportMetric(ms(0), "before-ms")
+	b.ReportMetric(ms(1), "after-ms")
+	b.ReportMetric(ms(2), "cold-ms")
+	b.ReportMetric(ms(1)/ms(0), "after/before")
+	b.ReportMetric(ms(2)/ms(1), "cold/after")
+	b.ReportMetric(0, "ns/op")
+}
