@@ -151,7 +151,7 @@ func (l *Local) Observed(root string) (all []Observation, enough bool) {
 	return all, enough
 }
 
-func (l *Local) collect(real string, seen map[string]Observation, visited map[string]bool) bool {
+func (l *Local) collect(real string, seen map[string]Observation, visited map[string]bool) (enough bool) {
 	if visited[real] {
 		return true
 	}
@@ -160,16 +160,17 @@ func (l *Local) collect(real string, seen map[string]Observation, visited map[st
 	if in == nil {
 		return true
 	}
+	enough = true
 	for key, o := range in.by {
 		if o.Kind == SawOther {
-			return false
+			enough = false
 		}
 		if was, ok := seen[key]; !ok || o.Kind > was.Kind {
 			seen[key] = o
 		}
 		if o.Real != "" && !l.collect(o.Real, seen, visited) {
-			return false
+			enough = false
 		}
 	}
-	return true
+	return enough
 }

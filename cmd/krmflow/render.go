@@ -34,6 +34,7 @@ type applyRender struct {
 	force    bool
 	check    bool
 	planFile string
+	watch    bool
 
 	prune         bool
 	failOnSecrets bool
@@ -66,12 +67,19 @@ refused if it would replace a file that was changed since krmflow wrote it, unle
 	a.RegisterReport(cmd)
 	a.RegisterProfile(cmd)
 	c.registerOutput(cmd.Flags())
+	c.registerWatch(cmd)
 	cmd.Flags().StringVar(&c.planFile, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	return cmd
 }
 
 func (c *applyRender) run(cmd *cobra.Command, args []string) error {
-	if err := errors.Join(c.checkFlags(cmd), c.StartProfile(cmd)); err != nil {
+	if err := c.checkFlags(cmd); err != nil {
+		return err
+	}
+	if c.watch && c.Watch == nil {
+		return c.untilStopped(cmd)
+	}
+	if err := c.StartProfile(cmd); err != nil {
 		return err
 	}
 	if c.folder.OnlyThese {

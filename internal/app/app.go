@@ -69,6 +69,13 @@ type App struct {
 	targets []reports.Target
 	planned *planner.Plan // the last plan
 
+	// CommandLine are the arguments of the program.
+	CommandLine []string
+	// Perform runs the command line of an App, and returns the exit code.
+	Perform func(context.Context, *App) int
+	// Watch is what this run has in common with others of the same command, nil if there are none.
+	Watch *Watch
+
 	// MoreEdits are the command lines of edit behind the first one.
 	MoreEdits [][]string
 
@@ -155,6 +162,10 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	if a.Watch != nil {
+		a.Opts.Plan.Observe, a.Watch.cwd = true, a.Opts.Plan.Cwd
+		a.openRecords(nil, nil, nil)
+	}
 	a.Opts.Dirs = a.startReuse(cmd.Context(), dirs, &a.Opts.Plan)
 	plan, err := render.Compile(cmd.Context(), a.Opts)
 	if err != nil {

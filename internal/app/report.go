@@ -54,6 +54,9 @@ func (a *App) openReport(cmd *cobra.Command) error {
 		if t.File == "" {
 			continue
 		}
+		if a.Watch != nil {
+			a.Watch.Writes(t.File)
+		}
 		if err := errors.Join(output.CheckFile(t.File), a.checkLoss(t.File)); err != nil {
 			return err
 		}

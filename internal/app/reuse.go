@@ -51,16 +51,16 @@ func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReus
 
 // startReuse looks for records of the roots and returns those that are to be planned.
 func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
-	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || a.Recorder != nil || mixed(dirs) {
+	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache && a.Watch == nil || len(a.targets) > 0 || len(a.Trusted) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || a.Recorder != nil || mixed(dirs) {
 		return dirs
 	}
 	if a.reusing == nil {
 		c := a.kept()
-		if c == nil {
+		if c == nil && a.Watch == nil {
 			return dirs
 		}
 		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, ran: map[*graph.Node][]planner.Warning{},
-			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
+			records: a.openRecords(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
 	if debugs("cacheverify") {
@@ -80,6 +80,18 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		return nil
 	}
 	return rest
+}
+
+// openRecords opens the records of a run: those that the rounds of a watch share, if it is one.
+func (a *App) openRecords(c *cache.Cache, settings []reuse.Setting, fetch loaders.Fetch) *reuse.Records {
+	if a.Watch == nil {
+		return reuse.Open(c, settings, fetch)
+	}
+	if a.Watch.records == nil {
+		a.Watch.records = reuse.Open(c, settings, fetch)
+	}
+	a.Watch.records.Again(c, settings, fetch)
+	return a.Watch.records
 }
 
 // fetching returns what fetches for the plan, too.
@@ -460,14 +472,21 @@ func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Reco
 
 // KnownOutput returns what is known of the files of an output folder, and RememberOutput keeps it for later runs.
 func (a *App) KnownOutput(folder string) *output.Known {
-	if a.reusing == nil {
+	switch {
+	case a.reusing == nil:
 		return nil
+	case a.Watch != nil && a.Watch.outputs[folder] != nil:
+		return a.Watch.outputs[folder]
 	}
 	return reuse.Output(a.reusing.cache, folder)
 }
 
 func (a *App) RememberOutput(folder string, known *output.Known) {
-	if a.reusing != nil && known != nil {
-		reuse.SaveOutput(a.reusing.cache, folder, known)
+	if a.reusing == nil || known == nil {
+		return
+	}
+	reuse.SaveOutput(a.reusing.cache, folder, known)
+	if a.Watch != nil {
+		a.Watch.outputs = map[string]*output.Known{folder: known}
 	}
 }

@@ -104,12 +104,14 @@ type Records struct {
 	begun    time.Time
 	view     *view // before anything is read
 	after    *view // when everything was rendered
+	known    map[string][]*Record
+	watched  watched
 }
 
 // Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before. fetch fetches
 // what is remote, and may be nil.
 func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch) *Records {
-	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch)}
+	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch), known: map[string][]*Record{}}
 }
 
 // kind is what the cache calls records. Its number changes with their form.
@@ -120,6 +122,15 @@ const maxRecords = 4
 
 // of returns the records of a root, the last one first.
 func (rs *Records) of(real string) []*Record {
+	all, ok := rs.known[real]
+	if !ok && rs.cache != nil {
+		all = rs.read(real)
+		rs.known[real] = all
+	}
+	return all
+}
+
+func (rs *Records) read(real string) []*Record {
 	data, ok := rs.cache.Kept(kind, krm.DigestOf([]byte(real)))
 	if !ok {
 		return nil
@@ -168,14 +179,18 @@ func (rs *Records) Find(dirs []string) []*Record {
 // New returns a record of a root whose layers have seen these things since the run began. It returns nil if some of them have changed
 // since. It is to be called when all roots are rendered.
 func (rs *Records) New(seen []loaders.Observation) *Record {
-	if rs.after == nil {
-		rs.after = newView(nil)
-	}
+	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {
 		return nil
 	}
 	return &Record{settings: rs.settings, trace: *t, inputs: t.digest(rs.settings)}
+}
+
+func (rs *Records) afterwards() {
+	if rs.after == nil {
+		rs.after = newView(nil)
+	}
 }
 
 // Save makes r the last record of the root in a directory.
@@ -190,6 +205,10 @@ func (rs *Records) Save(dir string, r *Record) error {
 func (rs *Records) save(real string, all []*Record, r *Record) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
 	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
+	rs.known[real] = all
+	if rs.cache == nil {
+		return nil
+	}
 	e := &encoder{}
 	list(e, all, e.record)
 	return rs.cache.Keep(kind, krm.DigestOf([]byte(real)), e.b)

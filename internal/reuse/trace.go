@@ -45,9 +45,9 @@ type fetch struct {
 	came string
 }
 
-// newTrace returns the trace of what was seen since begun, and reports false if what is there now is something else.
-func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, bool) {
-	t := &trace{}
+// newTrace returns the trace of what was seen since begun, and reports whether what is there now is the same.
+func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, same bool) {
+	t, same = &trace{}, true
 	at := map[string]int{}
 	add := func(path, real string) int {
 		i, ok := at[path]
@@ -66,10 +66,14 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, boo
 			t.fetches = append(t.fetches, fetch{o.Path, o.Use, o.From, o.Came})
 			continue
 		}
-		if o.Kind == loaders.SawDir {
-			if v.dirs.Real(o.Path) != o.Real {
-				return nil, false
+		if o.Kind == loaders.SawOther {
+			if o.Path != "" {
+				t.addFile(o.Path, v, begun)
 			}
+			continue
+		}
+		if o.Kind == loaders.SawDir {
+			same = same && v.dirs.Real(o.Path) == o.Real
 			add(o.Path, o.Real)
 			continue
 		}
@@ -83,12 +87,12 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, boo
 			case now.stat == o.Stat && o.Stat.Settled(begun):
 				f.stat = o.Stat
 			case now.stat != o.Stat && now.sum(o.Path) != f.sum:
-				return nil, false
+				same = false
 			}
 		}
 		t.files = append(t.files, f)
 	}
-	return t, true
+	return t, same
 }
 
 // A Change is why something that was made once does not hold any more.
@@ -156,6 +160,8 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 		return !now.exists(), false
 	case loaders.SawNoDir:
 		return now.mode&fs.ModeDir == 0, false
+	case loaders.SawOther:
+		return now.real == f.link && (now.stat == f.stat && f.stat != (filestat.Stat{}) || now.whatever(path) == f.sum), false
 	}
 	switch {
 	case !now.mode.IsRegular() || now.real != f.link:
