@@ -265,7 +265,7 @@ func isStageName(name, base string) bool {
 
 // readState reads the manifests and looks for files that are not in them.
 func (o *Dir) readState() error {
-	now, err := discover(o.out, o.leading())
+	now, err := discover(o.out, o.leading(), o.lists())
 	if err != nil {
 		return now.refuse(o.dir, err)
 	}
@@ -285,6 +285,18 @@ func (o *Dir) readState() error {
 		runs[path.Clean(root)] = true
 	}
 	return o.refuseDropped(runs)
+}
+
+// lists returns what earlier runs of this process know of the folders, nil if there are none.
+func (o *Dir) lists() *listings {
+	k := o.opts.Known
+	if k == nil || !o.opts.Again {
+		return nil
+	}
+	if k.lists == nil || k.lists.top != o.path {
+		k.lists = &listings{o.path, map[string]*listing{}}
+	}
+	return k.lists
 }
 
 // leading returns the folders of the roots of the run, and those that lead to them.
@@ -446,20 +458,23 @@ func (o *Dir) scan(now *found) error {
 }
 
 func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
-	entries, err := now.list(o.out, dir)
+	seen, err := now.list(o.out, dir, o.lists())
+	if err == nil && dir != "." && !seen.writable && !o.opts.Check {
+		if err = checkWritable(filepath.Join(o.path, filepath.FromSlash(dir))); err != nil {
+			return o.refuse("%s: cannot write to it: %v", names.Show(dir), err)
+		}
+		seen.writable = true
+	}
 	if err != nil {
 		return o.refuse("%s: %v", names.Show(dir), withoutPath(err))
 	}
-	for _, e := range entries {
+	for _, e := range seen.entries {
 		if o.ours(dir, e) {
 			continue
 		}
 		name := path.Join(dir, e.Name())
 		switch {
 		case e.IsDir() && known[name]:
-			if err := checkWritable(filepath.Join(o.path, filepath.FromSlash(name))); err != nil && !o.opts.Check {
-				return o.refuse("%s: cannot write to it: %v", names.Show(name), err)
-			}
 			if err := o.scanFolder(name, known, now); err != nil {
 				return err
 			}

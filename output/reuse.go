@@ -24,6 +24,8 @@ type Known struct {
 	Files map[string]KnownFile
 	// Changed tells that Files is not what it was.
 	Changed bool
+
+	lists *listings
 }
 
 // A KnownFile is a file that had these contents when the file system said this of it.
@@ -154,6 +156,9 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 
 // has reports whether a folder has all these files.
 func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) bool {
+	if o.lists().isSame(dir) {
+		return true
+	}
 	var d *folder // opened if something must be read
 	defer func() { d.close() }()
 	var buf []byte
@@ -182,6 +187,7 @@ func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) b
 			k.Files[file], k.Changed = KnownFile{stat, rec.Sum}, true
 		}
 	}
+	o.lists().setSame(dir)
 	return true
 }
 

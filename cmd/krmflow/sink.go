@@ -116,7 +116,7 @@ func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *
 	o.Inputs = append(o.Inputs, filesIn(c.output, files)...)
 	o.Prune, o.Force, o.Check = c.prune, c.force, c.check
 	c.known = c.KnownOutput(c.output)
-	o.Known = c.known
+	o.Known, o.Again = c.known, c.Watch != nil
 	return sink.Folder(c.output, o, c.folder.Form(), func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
 

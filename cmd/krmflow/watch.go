@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -109,6 +110,7 @@ func (r *watching) round(ctx context.Context, w *app.Watch) int {
 	defer r.now.Store(nil)
 	code := r.Perform(ctx, a)
 	a.SawAll()
+	go runtime.GC() // while nobody waits
 	return code
 }
 

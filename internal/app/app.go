@@ -171,7 +171,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.reusing.addFailed(plan, dirs)
+	a.reusing.addFailed(plan, dirs, a.Opts.Plan.Cwd)
 	a.planned = plan
 	a.logPlanned(plan, dirs)
 	a.WarnUnlocked(sources.Lock)
@@ -206,7 +206,7 @@ func (a *App) PlanAgain(ctx context.Context, dirs []string) (*planner.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	a.reusing.addFailed(plan, slices.Concat(a.Opts.Dirs, slices.Sorted(maps.Keys(a.reusing.failed))))
+	a.reusing.addFailed(plan, slices.Concat(a.Opts.Dirs, slices.Sorted(maps.Keys(a.reusing.failed))), a.Opts.Plan.Cwd)
 	a.planned = plan
 	if err := errors.Join(plan.Err(), a.MayRun(plan)); err != nil && !a.KeepGoing {
 		return nil, err

@@ -94,6 +94,9 @@ func (a *App) Source(file string) *yaml.Source {
 		return nil
 	}
 	all := a.planned.Files()
+	if a.Watch != nil {
+		all = slices.Concat(all, a.Watch.sources)
+	}
 	i := slices.IndexFunc(all, func(src *yaml.Source) bool { return src.File == file })
 	if i < 0 || len(all[i].Data) > maxShown || all[i].MayHoldSecrets() {
 		return nil

@@ -31,6 +31,7 @@ type reusing struct {
 	records *reuse.Records
 	known   map[string]*reuse.Record // those that hold, by the directories of their roots
 	failed  map[string]*reuse.Record // and those of roots that cannot be planned
+	broken  map[string]brokenRoot    // roots in which an earlier round of a watch has found mistakes, by their paths
 	used    []string                 // the roots that are not planned
 	told    map[string]bool          // what these warn about
 
@@ -63,6 +64,9 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 			records: a.openRecords(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
+	if a.Watch != nil {
+		a.reusing.broken = a.Watch.broken
+	}
 	if debugs("cacheverify") {
 		a.reusing.find(dirs, o.Cwd, nil)
 		return dirs
@@ -149,6 +153,10 @@ func (r *reusing) find(dirs []string, cwd string, usable func(string, *reuse.Rec
 	}
 	for i, record := range r.records.Find(paths) {
 		dir := dirs[i]
+		if b, ok := r.broken[paths[i]]; ok && record == nil && usable != nil && r.records.Holds(b.record) {
+			r.failed[dir] = b.record
+			continue
+		}
 		switch {
 		case record == nil:
 			rest = append(rest, dir)
@@ -180,7 +188,7 @@ func absolute(dir, cwd string) string {
 
 // addFailed adds the roots to a plan that cannot be planned because what they refer to cannot be fetched, as an earlier run has found and this
 // one again.
-func (r *reusing) addFailed(plan *planner.Plan, dirs []string) {
+func (r *reusing) addFailed(plan *planner.Plan, dirs []string, cwd string) {
 	if r == nil || len(r.failed) == 0 {
 		return
 	}
@@ -191,7 +199,9 @@ func (r *reusing) addFailed(plan *planner.Plan, dirs []string) {
 	plan.Failed = nil
 	for _, dir := range dirs {
 		name := diag.Redact(dir)
-		if record := r.failed[dir]; record != nil {
+		if b, ok := r.broken[absolute(dir, cwd)]; ok && r.failed[dir] == b.record && b.record != nil {
+			failed[name] = b.err
+		} else if record := r.failed[dir]; record != nil {
 			f := planner.RootError{Dir: name}
 			for _, w := range record.Unavailable {
 				e := w.Message()

@@ -11,9 +11,11 @@ import (
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/roots"
 	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/planner"
 )
 
 // A Watch is what the rounds of a command have in common that renders again when something changes. Each round has an App of its own. The zero
@@ -24,10 +26,19 @@ type Watch struct {
 	cwd     string
 	roots   int // of the last round
 
+	broken  map[string]brokenRoot // by the paths of their directories
+	sources []*yaml.Source        // of what is wrong with them
+
 	search   func(ctx context.Context) (*roots.Found, error) // nil without -R
 	found    *roots.Found                                    // what it has found; nil if it must search anew
 	searched map[string]bool
 	own      []string // what rounds write, without symbolic links
+}
+
+// A brokenRoot has mistakes, all of which are known until its record does not hold any more.
+type brokenRoot struct {
+	record *reuse.Record
+	err    planner.RootError
 }
 
 // Began reports whether a round has planned something.
@@ -142,18 +153,7 @@ func (a *App) SawAll() {
 			}
 		}
 	}
-	seen := map[string]bool{}
-	for _, dir := range allOf(plan) {
-		path := absolute(dir, w.cwd)
-		if a.reusing != nil && a.reusing.failed[dir] != nil || path == "" || loaders.IsRemote(dir) {
-			continue
-		}
-		list, _ := plan.Observed(dir)
-		for _, o := range list {
-			seen[o.Path] = true
-		}
-		w.records.Saw(path, list)
-	}
+	seen := a.sawPlanned(plan)
 	var others []string
 	for _, src := range plan.Files() {
 		others = append(others, src.File)
@@ -170,4 +170,54 @@ func (a *App) SawAll() {
 	}
 	slices.Sort(files)
 	w.records.SawFiles(slices.Compact(files))
+}
+
+// sawPlanned makes what the roots of a plan were made from what is watched, and returns which files that is.
+func (a *App) sawPlanned(plan *planner.Plan) (seen map[string]bool) {
+	w := a.Watch
+	seen = map[string]bool{}
+	failed := map[string]planner.RootError{}
+	for _, f := range plan.Failed {
+		failed[f.Dir] = f
+	}
+	was, sources := w.broken, w.sources
+	w.broken, w.sources = map[string]brokenRoot{}, nil
+	for _, dir := range allOf(plan) {
+		path := absolute(dir, w.cwd)
+		if path == "" || loaders.IsRemote(dir) {
+			continue
+		}
+		f, fails := failed[dir]
+		if a.reusing != nil && a.reusing.failed[dir] != nil {
+			if b, ok := was[path]; ok {
+				w.broken[path] = b
+				w.keepSources(f, sources)
+			}
+			continue
+		}
+		list, enough := plan.Observed(dir)
+		for _, o := range list {
+			seen[o.Path] = true
+		}
+		w.records.Saw(path, list)
+		if !fails || !enough || a.reusing == nil || len(plan.Denied) > 0 {
+			continue
+		}
+		if record := w.records.New(list); record != nil {
+			record.Planned = plannedIn(list, plan.Warnings)
+			w.broken[path] = brokenRoot{record, f}
+			w.keepSources(f, plan.Files())
+		}
+	}
+	return seen
+}
+
+// keepSources keeps those of the files that mistakes of a root are in, whose lines are shown.
+func (w *Watch) keepSources(f planner.RootError, files []*yaml.Source) {
+	for _, err := range f.Errs {
+		name := diag.AsError(err).Pos.File
+		if i := slices.IndexFunc(files, func(src *yaml.Source) bool { return src.File == name }); i >= 0 && !slices.Contains(w.sources, files[i]) {
+			w.sources = append(w.sources, files[i])
+		}
+	}
 }

@@ -153,6 +153,11 @@ func (rs *Records) Forget(entries []string, all bool) {
 	}
 }
 
+// Holds reports whether a record of an earlier run of this process holds. What is remote is not asked for again.
+func (rs *Records) Holds(r *Record) bool {
+	return slices.Equal(r.settings, rs.settings) && r.seen(rs.view)
+}
+
 // Hold reports whether all that is watched is as it was.
 func (rs *Records) Hold() bool {
 	for _, r := range rs.watched.roots {

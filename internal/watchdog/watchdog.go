@@ -36,6 +36,8 @@ type Usage struct {
 
 	crowded atomic.Uint64 // the part of the jobs that may not run, as the bits of a float64
 	before  time.Duration // what the process had taken when the run began
+
+	collected uint64 // how many collections there were before
 }
 
 // The heap may grow to 20 MB before anything is collected, which most runs never reach. In those that do, collections come
@@ -48,7 +50,11 @@ const (
 )
 
 // Begin says that the run begins now, in a process that had others before.
-func (u *Usage) Begin() { u.before = cpuTime() }
+func (u *Usage) Begin() {
+	u.before = cpuTime()
+	_, u.collected = heap()
+	CollectSeldom()
+}
 
 // CollectSeldom makes collections of garbage rare, until [Usage.Watch] sees that there are some nevertheless.
 func CollectSeldom() { debug.SetGCPercent(gcSeldom) }
@@ -64,7 +70,7 @@ func (u *Usage) Watch(ctx context.Context, stop context.CancelCauseFunc) {
 				return
 			}
 			live, collections := heap()
-			if seldom && collections > 0 {
+			if seldom && collections > u.collected {
 				debug.SetGCPercent(gcOften)
 				seldom = false
 			}
