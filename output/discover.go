@@ -14,7 +14,7 @@ import (
 type found struct {
 	*manifest.Manifest
 	bad     string // the manifest that an error is about, "" if it is about something else
-	entries map[string][]fs.DirEntry
+	entries map[string]*listing
 	known   map[string]bool // folders to look into
 	all     bool            // to look into every folder
 	lists   *listings
@@ -23,7 +23,7 @@ type found struct {
 // discover reads the manifests of an output folder. Without one of the whole folder it looks into known folders alone, so that a folder that has
 // nothing to do with krmflow is not searched. A folder with a manifest of a whole output is one of its own.
 func discover(out *os.Root, known map[string]bool, lists *listings) (*found, error) {
-	f := &found{Manifest: manifest.New(), entries: map[string][]fs.DirEntry{}, known: known, lists: lists}
+	f := &found{Manifest: manifest.New(), entries: map[string]*listing{}, known: known, lists: lists}
 	top, err := openFolder(out, ".")
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", names.Show("."), withoutPath(err))
@@ -74,7 +74,7 @@ func (f *found) look(top *folder, dir string, open func() (*folder, error)) erro
 			f.all = true
 		}
 	}
-	f.entries[dir] = entries
+	f.entries[dir] = seen
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		if !e.IsDir() || !f.all && !f.known[name] || dir == "." && (e.Name() == journalName || isStageName(e.Name(), "") || e.Name() == ".git") {
@@ -100,8 +100,8 @@ func (f *found) look(top *folder, dir string, open func() (*folder, error)) erro
 
 // list returns what is in a folder, from what was seen if that was.
 func (f *found) list(out *os.Root, dir string, lists *listings) (*listing, error) {
-	if f != nil && f.entries[dir] != nil && lists == nil {
-		return &listing{entries: f.entries[dir]}, nil
+	if f != nil && f.entries[dir] != nil {
+		return f.entries[dir], nil
 	}
 	return lists.of(dir, func() ([]fs.DirEntry, error) { return listFolder(out, dir) })
 }

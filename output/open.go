@@ -95,12 +95,17 @@ func (o *Dir) checkPlace() error {
 	o.from = o.relative(o.opts.Base)
 	out, _ := os.Stat(o.path) // nil if there is nothing yet
 	var places filestat.Dirs
+	wd, err := os.Getwd()
 	for _, in := range o.opts.Inputs {
-		if err := o.checkInput(in, out, &places); err != nil {
+		abs := filepath.Join(wd, in)
+		if filepath.IsAbs(in) || err != nil {
+			abs = in
+		}
+		if err := o.checkInput(in, filepath.Clean(abs), out, &places); err != nil {
 			return err
 		}
 	}
-	if wd, err := os.Getwd(); err == nil && diag.Within(resolvePath(wd), o.path) {
+	if err == nil && diag.Within(resolvePath(wd), o.path) {
 		return &RefusedError{Path: o.dir, Reason: "is the current folder or holds it, and a render takes its place",
 			Hint: "run krmflow from outside of it"}
 	}
@@ -118,11 +123,7 @@ func (o *Dir) checkFolder(info fs.FileInfo, path string) error {
 	return nil
 }
 
-func (o *Dir) checkInput(in string, out fs.FileInfo, places *filestat.Dirs) error {
-	abs, err := filepath.Abs(in)
-	if err != nil {
-		return o.refuse("%v", err)
-	}
+func (o *Dir) checkInput(in, abs string, out fs.FileInfo, places *filestat.Dirs) error {
 	real := places.Real(abs)
 	if real == "" {
 		real = resolvePath(abs)

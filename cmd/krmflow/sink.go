@@ -126,6 +126,10 @@ func filesIn(folder string, files []string) []string {
 	if err != nil {
 		return nil
 	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil
+	}
 	var in []string
 	seen := map[string]bool{}
 	for _, file := range files {
@@ -134,7 +138,11 @@ func filesIn(folder string, files []string) []string {
 			continue
 		}
 		seen[dir] = true
-		if abs, err := filepath.Abs(dir); err == nil && diag.Within(abs, top) {
+		abs := dir
+		if !filepath.IsAbs(dir) {
+			abs = filepath.Join(wd, dir)
+		}
+		if diag.Within(abs, top) {
 			in = append(in, file)
 		}
 	}

@@ -62,6 +62,7 @@ func (c *applyRender) untilStopped(cmd *cobra.Command) error {
 	})()
 	w := &app.Watch{}
 	w.Writes(c.output)
+	defer c.Exits.Add(w.Close)()
 	if code := r.round(ctx, w); !w.Began() || code == exitUsage {
 		return &exitError{code, &toldError{errNotBegun}}
 	}

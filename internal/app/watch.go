@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/roots"
@@ -22,6 +23,7 @@ import (
 // Watch is that of a command that has not begun. It is not safe for concurrent use.
 type Watch struct {
 	records *reuse.Records // nil before the first plan
+	cache   *cache.Cache   // nil if none is used
 	outputs map[string]*output.Known
 	cwd     string
 	roots   int // of the last round
@@ -43,6 +45,13 @@ type brokenRoot struct {
 
 // Began reports whether a round has planned something.
 func (w *Watch) Began() bool { return w.records != nil }
+
+// Close ends the use of the cache.
+func (w *Watch) Close() {
+	if w.cache != nil {
+		w.cache.Close()
+	}
+}
 
 // Roots returns how many roots the last round had.
 func (w *Watch) Roots() int { return w.roots }

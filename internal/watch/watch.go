@@ -19,7 +19,7 @@ import (
 
 const (
 	// quiet is how long nothing may have changed before [Watcher.Wait] returns: programs save a file in several steps, and often several files.
-	quiet = 4 * time.Millisecond
+	quiet = 3 * time.Millisecond
 	// most is how long it waits for that.
 	most = 100 * time.Millisecond
 )
