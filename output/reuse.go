@@ -134,12 +134,18 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	if digestOf(have) != files {
 		return false, nil
 	}
-	top, err := openFolder(o.out, ".")
-	if err != nil {
-		return false, nil
-	}
-	defer top.close()
+	var top *folder // opened if something must be looked at
+	defer func() { top.close() }()
 	for dir, records := range have {
+		if o.lists().isSame(dir) {
+			continue
+		}
+		if top == nil {
+			var err error
+			if top, err = openFolder(o.out, "."); err != nil {
+				return false, nil
+			}
+		}
 		if !o.has(top, dir, records) {
 			return false, nil
 		}
@@ -156,9 +162,6 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 
 // has reports whether a folder has all these files.
 func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) bool {
-	if o.lists().isSame(dir) {
-		return true
-	}
 	var d *folder // opened if something must be read
 	defer func() { d.close() }()
 	var buf []byte

@@ -89,6 +89,7 @@ func perform(ctx context.Context, a *app.App) (code int) {
 		err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 	}
 	a.Log.End()
+	a.Ended = err
 	end := a.Reporter(wantsJSON(a.CommandLine) || a.LogFormat == "json")
 	code = report(end, seeUsage(used, err))
 	code = max(code, report(end, a.WriteReports(err)), report(end, a.WriteProfile()))

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watch"
+	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 )
 
@@ -63,8 +64,8 @@ func (c *applyRender) untilStopped(cmd *cobra.Command) error {
 	w := &app.Watch{}
 	w.Writes(c.output)
 	defer c.Exits.Add(w.Close)()
-	if code := r.round(ctx, w); !w.Began() || code == exitUsage {
-		return &exitError{code, &toldError{errNotBegun}}
+	if code, err := r.round(ctx, w); !w.Began() || code == exitUsage || errors.As(err, new(*output.RefusedError)) || errors.As(err, new(*output.LockedError)) {
+		return &exitError{code, &toldError{errNotBegun}} // no change of a file that is watched would help
 	}
 	for {
 		fresh, err := watcher.Watch(w.Dirs())
@@ -85,7 +86,7 @@ func (c *applyRender) untilStopped(cmd *cobra.Command) error {
 		}
 		if w.Changed(ctx, c.Entries, c.Lost) {
 			r.separate(c.Entries)
-			r.round(ctx, w)
+			r.round(ctx, w) // it says what is wrong; the next change may cure that
 		}
 	}
 }
@@ -93,8 +94,8 @@ func (c *applyRender) untilStopped(cmd *cobra.Command) error {
 // errNotBegun is why nothing is watched, which the round has told.
 var errNotBegun = errors.New("nothing was rendered")
 
-// round renders once, in an App of its own, and returns the exit code.
-func (r *watching) round(ctx context.Context, w *app.Watch) int {
+// round renders once, in an App of its own, and returns the exit code and the error, which has been told.
+func (r *watching) round(ctx context.Context, w *app.Watch) (code int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a := &app.App{Began: time.Now(), Name: r.Name, Stdin: r.Stdin, Stdout: stdout.New(ctx, r.Stdout), Stderr: r.Stderr, Status: r.Status, Watch: w, CommandLine: r.CommandLine, Perform: r.Perform, AllFlags: r.AllFlags}
@@ -109,10 +110,10 @@ func (r *watching) round(ctx context.Context, w *app.Watch) int {
 	}
 	r.now.Store(a)
 	defer r.now.Store(nil)
-	code := r.Perform(ctx, a)
+	code = r.Perform(ctx, a)
 	a.SawAll()
 	go runtime.GC() // while nobody waits
-	return code
+	return code, a.Ended
 }
 
 // waits says that the next round begins when something changes.

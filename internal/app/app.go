@@ -71,6 +71,8 @@ type App struct {
 
 	// CommandLine are the arguments of the program.
 	CommandLine []string
+	// Ended is the error that the command has ended with.
+	Ended error
 	// Perform runs the command line of an App, and returns the exit code.
 	Perform func(context.Context, *App) int
 	// Watch is what this run has in common with others of the same command, nil if there are none.
