@@ -22,7 +22,8 @@ var imports = map[string][]string{
 	"krm/schema":      {"krm/yaml"},
 	"krm":             {"diag", "krm/schema", "krm/yaml"},
 	"krm/function":    values,
-	"output":          plus(values, "internal/filestat", "output/manifest", "output/names"),
+	"output":          plus(values, "internal/filestat", "output/listing", "output/manifest", "output/names"),
+	"output/listing":  {"internal/filestat"},
 	"output/manifest": plus(values, "output/names"),
 	"output/names":    values,
 
@@ -118,11 +119,12 @@ var imports = map[string][]string{
 	"internal/spool":                {},
 	"internal/stdout":               {},
 	"internal/terminal":             {},
+	"internal/rounds":               {"internal/app", "internal/stdout", "internal/watch"},
 	"internal/watch":                {"diag"},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"internal/why":                  plus(values, "graph", "internal/reuse", "planner"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watch", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page"),
+	"cmd/krmflow":                   plus(values, "bench", "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/rounds", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page"),
 }
 
 // values are the packages that most others stand on.

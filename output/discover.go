@@ -6,6 +6,8 @@ import (
 	"os"
 	"path"
 
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 )
@@ -14,16 +16,16 @@ import (
 type found struct {
 	*manifest.Manifest
 	bad     string // the manifest that an error is about, "" if it is about something else
-	entries map[string]*listing
+	entries map[string]*listing.Listing
 	known   map[string]bool // folders to look into
 	all     bool            // to look into every folder
-	lists   *listings
+	lists   *listing.Listings
 }
 
 // discover reads the manifests of an output folder. Without one of the whole folder it looks into known folders alone, so that a folder that has
 // nothing to do with krmflow is not searched. A folder with a manifest of a whole output is one of its own.
-func discover(out *os.Root, known map[string]bool, lists *listings) (*found, error) {
-	f := &found{Manifest: manifest.New(), entries: map[string]*listing{}, known: known, lists: lists}
+func discover(out *os.Root, known map[string]bool, lists *listing.Listings) (*found, error) {
+	f := &found{Manifest: manifest.New(), entries: map[string]*listing.Listing{}, known: known, lists: lists}
 	top, err := openFolder(out, ".")
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", names.Show("."), withoutPath(err))
@@ -34,7 +36,7 @@ func discover(out *os.Root, known map[string]bool, lists *listings) (*found, err
 
 // look looks into the folder dir of top, which open opens.
 func (f *found) look(top *folder, dir string, open func() (*folder, error)) error {
-	seen, err := f.lists.of(dir, func() ([]fs.DirEntry, error) {
+	seen, err := f.lists.Of(dir, func() ([]fs.DirEntry, error) {
 		d, err := open()
 		if err != nil {
 			return nil, err
@@ -44,12 +46,15 @@ func (f *found) look(top *folder, dir string, open func() (*folder, error)) erro
 	if err != nil {
 		return fmt.Errorf("%s: %w", names.Show(dir), withoutPath(err))
 	}
-	entries := seen.entries
+	entries := seen.Entries
 	for _, e := range entries {
 		if e.Name() != manifest.Name {
 			continue
 		}
-		text, err := seen.manifest(top, path.Join(dir, manifest.Name), func() ([]byte, error) {
+		text, err := seen.Manifest(func() (filestat.Stat, error) {
+			stat, _, err := top.stat(path.Join(dir, manifest.Name))
+			return stat, err
+		}, func() ([]byte, error) {
 			d, err := open()
 			if err != nil {
 				return nil, err
@@ -99,11 +104,11 @@ func (f *found) look(top *folder, dir string, open func() (*folder, error)) erro
 }
 
 // list returns what is in a folder, from what was seen if that was.
-func (f *found) list(out *os.Root, dir string, lists *listings) (*listing, error) {
+func (f *found) list(out *os.Root, dir string, lists *listing.Listings) (*listing.Listing, error) {
 	if f != nil && f.entries[dir] != nil {
 		return f.entries[dir], nil
 	}
-	return lists.of(dir, func() ([]fs.DirEntry, error) { return listFolder(out, dir) })
+	return lists.Of(dir, func() ([]fs.DirEntry, error) { return listFolder(out, dir) })
 }
 
 // refuse returns err of discover as the reason to refuse the folder that messages call dir.

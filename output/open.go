@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 )
@@ -289,13 +290,13 @@ func (o *Dir) readState() error {
 }
 
 // lists returns what earlier runs of this process know of the folders, nil if there are none.
-func (o *Dir) lists() *listings {
+func (o *Dir) lists() *listing.Listings {
 	k := o.opts.Known
 	if k == nil || !o.opts.Again {
 		return nil
 	}
-	if k.lists == nil || k.lists.top != o.path {
-		k.lists = &listings{o.path, map[string]*listing{}}
+	if k.lists == nil || k.lists.Top() != o.path {
+		k.lists = listing.New(o.path)
 	}
 	return k.lists
 }
@@ -460,16 +461,16 @@ func (o *Dir) scan(now *found) error {
 
 func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
 	seen, err := now.list(o.out, dir, o.lists())
-	if err == nil && dir != "." && !seen.writable && !o.opts.Check {
+	if err == nil && dir != "." && !seen.Writable && !o.opts.Check {
 		if err = checkWritable(filepath.Join(o.path, filepath.FromSlash(dir))); err != nil {
 			return o.refuse("%s: cannot write to it: %v", names.Show(dir), err)
 		}
-		seen.writable = true
+		seen.Writable = true
 	}
 	if err != nil {
 		return o.refuse("%s: %v", names.Show(dir), withoutPath(err))
 	}
-	for _, e := range seen.entries {
+	for _, e := range seen.Entries {
 		if o.ours(dir, e) {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
@@ -25,7 +26,7 @@ type Known struct {
 	// Changed tells that Files is not what it was.
 	Changed bool
 
-	lists *listings
+	lists *listing.Listings
 }
 
 // A KnownFile is a file that had these contents when the file system said this of it.
@@ -137,7 +138,7 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	var top *folder // opened if something must be looked at
 	defer func() { top.close() }()
 	for dir, records := range have {
-		if o.lists().isSame(dir) {
+		if o.lists().IsSame(dir) {
 			continue
 		}
 		if top == nil {
@@ -190,7 +191,7 @@ func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) b
 			k.Files[file], k.Changed = KnownFile{stat, rec.Sum}, true
 		}
 	}
-	o.lists().setSame(dir)
+	o.lists().SetSame(dir)
 	return true
 }
 

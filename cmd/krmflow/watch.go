@@ -1,17 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"os"
-	"path/filepath"
-	"runtime"
-	"sync/atomic"
-	"time"
 
-	"github.com/krmflow/krmflow/internal/app"
-	"github.com/krmflow/krmflow/internal/stdout"
-	"github.com/krmflow/krmflow/internal/watch"
+	"github.com/krmflow/krmflow/internal/rounds"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 )
@@ -36,106 +28,19 @@ func (c *applyRender) checkWatch(cmd *cobra.Command) error {
 	return nil
 }
 
-// A watching renders in rounds until its context ends.
-type watching struct {
-	*applyRender
-	roots int // how many the last line said that there are
-	now   atomic.Pointer[app.App]
-}
-
-// untilStopped renders, and again whenever that would make something else.
+// untilStopped renders, and again whenever that would make something else. A first round that nothing but another command line helps ends it.
 func (c *applyRender) untilStopped(cmd *cobra.Command) error {
 	if err := c.checkWatch(cmd); err != nil {
 		return err
 	}
-	ctx := cmd.Context()
-	watcher, err := watch.New()
+	code, err := rounds.Run(cmd.Context(), c.App, rounds.Options{Writes: c.output, Grace: grace, Hopeless: func(code int, err error) bool {
+		return code == exitUsage || errors.As(err, new(*output.RefusedError)) || errors.As(err, new(*output.LockedError))
+	}})
 	if err != nil {
 		return err
 	}
-	defer c.Exits.Add(watcher.Close)()
-	r := &watching{applyRender: c}
-	r.Log = r.Logger()
-	defer c.Exits.Add(func() {
-		if a := r.now.Load(); a != nil {
-			a.Exits.Run()
-		}
-	})()
-	w := &app.Watch{}
-	w.Writes(c.output)
-	defer c.Exits.Add(w.Close)()
-	if code, err := r.round(ctx, w); !w.Began() || code == exitUsage || errors.As(err, new(*output.RefusedError)) || errors.As(err, new(*output.LockedError)) {
-		return &exitError{code, &toldError{errNotBegun}} // no change of a file that is watched would help
-	}
-	for {
-		fresh, err := watcher.Watch(w.Dirs())
-		if err != nil {
-			return err
-		}
-		var c watch.Changes
-		if fresh { // something may have changed before it was watched
-			c.Lost = true
-		} else {
-			r.waits(w)
-			if c, err = watcher.Wait(ctx, w.Matters); err != nil {
-				return err
-			}
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if w.Changed(ctx, c.Entries, c.Lost) {
-			r.separate(c.Entries)
-			r.round(ctx, w) // it says what is wrong; the next change may cure that
-		}
-	}
+	return &exitError{code, &toldError{errNotBegun}}
 }
 
 // errNotBegun is why nothing is watched, which the round has told.
 var errNotBegun = errors.New("nothing was rendered")
-
-// round renders once, in an App of its own, and returns the exit code and the error, which has been told.
-func (r *watching) round(ctx context.Context, w *app.Watch) (code int, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	a := &app.App{Began: time.Now(), Name: r.Name, Stdin: r.Stdin, Stdout: stdout.New(ctx, r.Stdout), Stderr: r.Stderr, Status: r.Status, Watch: w, CommandLine: r.CommandLine, Perform: r.Perform, AllFlags: r.AllFlags}
-	a.Used.Begin()
-	a.Stop = func(cause error) {
-		cancel(cause)
-		time.AfterFunc(grace, func() {
-			if r.now.Load() == a { // it does not listen
-				r.Stop(cause)
-			}
-		})
-	}
-	r.now.Store(a)
-	defer r.now.Store(nil)
-	code = r.Perform(ctx, a)
-	a.SawAll()
-	go runtime.GC() // while nobody waits
-	return code, a.Ended
-}
-
-// waits says that the next round begins when something changes.
-func (r *watching) waits(w *app.Watch) {
-	if n := w.Roots(); n != r.roots {
-		r.roots = n
-		r.Log.Watching(n)
-	}
-}
-
-// separate says why a round begins.
-func (r *watching) separate(entries []string) {
-	wd, _ := os.Getwd() // without one paths are absolute
-	if real, err := filepath.EvalSymlinks(wd); err == nil {
-		wd = real
-	}
-	shown := make([]string, len(entries))
-	for i, entry := range entries {
-		shown[i] = entry
-		if rel, err := filepath.Rel(wd, entry); err == nil && filepath.IsLocal(rel) {
-			shown[i] = rel
-		}
-	}
-	r.Log.Again(shown)
-}
