@@ -22,10 +22,11 @@ var imports = map[string][]string{
 	"krm/schema":      {"krm/yaml"},
 	"krm":             {"diag", "krm/schema", "krm/yaml"},
 	"krm/function":    values,
-	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/swap"),
+	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/swap", "output/listing"),
+	"output/listing":  {"internal/filestat"},
 	"output/manifest": plus(values, "output/names"),
 	"output/swap":     {},
-	"output/known":    plus(values, "internal/filestat", "output/manifest"),
+	"output/known":    plus(values, "internal/filestat", "output/listing", "output/manifest"),
 	"output/names":    values,
 
 	"edit":      {"diag", "edit/inplace", "krm/function", "krm/yaml"},
@@ -88,7 +89,7 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile"),
+	"internal/app":                  plus(values, "cache", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest"),
 	"internal/answers":              plus(values, "cache", "krm/function"),
 	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
 	"internal/benching":             {"bench", "diag", "internal/app", "internal/options", "internal/profile", "internal/profile/page", "internal/settings", "output"},
@@ -121,10 +122,12 @@ var imports = map[string][]string{
 	"internal/spool":                {},
 	"internal/stdout":               {},
 	"internal/terminal":             {},
+	"internal/rounds":               {"internal/app", "internal/stdout", "internal/watch"},
+	"internal/watch":                {"diag"},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"internal/why":                  plus(values, "graph", "internal/reuse", "planner", "planner/plandoc"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page"),
+	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds"),
 }
 
 // values are the packages that most others stand on.

@@ -177,6 +177,7 @@ const (
 	OutputLost      Code = "KF0903"
 	OutputDiffers   Code = "KF0904"
 	SecretsInOutput Code = "KF0905"
+	Unwatched       Code = "KF0906"
 	Bug             Code = "KF0990"
 	Stopped         Code = "KF0991"
 )

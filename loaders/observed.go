@@ -153,9 +153,7 @@ func (l *Local) Observed(root string) (all []Observation, enough bool) {
 		return nil, false
 	}
 	var seen []*Observation
-	if !l.collect(real, &seen, map[string]bool{}) {
-		return nil, false
-	}
+	enough = l.collect(real, &seen, map[string]bool{})
 	slices.SortFunc(seen, func(a, b *Observation) int {
 		return cmp.Or(strings.Compare(a.key(), b.key()), cmp.Compare(b.Kind, a.Kind))
 	})
@@ -164,11 +162,11 @@ func (l *Local) Observed(root string) (all []Observation, enough bool) {
 	for i, o := range seen {
 		all[i] = *o
 	}
-	return all, true
+	return all, enough
 }
 
 // collect adds what was seen by the layer in a directory and by those that it is made of.
-func (l *Local) collect(real string, seen *[]*Observation, visited map[string]bool) bool {
+func (l *Local) collect(real string, seen *[]*Observation, visited map[string]bool) (enough bool) {
 	if visited[real] {
 		return true
 	}
@@ -177,14 +175,15 @@ func (l *Local) collect(real string, seen *[]*Observation, visited map[string]bo
 	if in == nil {
 		return true
 	}
+	enough = true
 	for _, o := range in.by {
 		if o.Kind == SawOther {
-			return false
+			enough = false
 		}
 		*seen = append(*seen, o)
 		if o.Real != "" && !l.collect(o.Real, seen, visited) {
-			return false
+			enough = false
 		}
 	}
-	return true
+	return enough
 }

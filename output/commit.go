@@ -36,7 +36,11 @@ func (o *Dir) Commit() (Changes, error) {
 	if err := o.commit(next); err != nil {
 		return Changes{}, writeError(o.dir, err)
 	}
-	o.made = nil
+	if o.made = nil; o.opts.Again && !o.inside {
+		if err := swap.Sync(o.parent); err != nil {
+			return Changes{}, writeError(o.dir, err)
+		}
+	}
 	o.learn(next, o.changed)
 	return c, nil
 }
@@ -184,6 +188,9 @@ func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string
 	}
 	if err := stage.Chmod(part, mode); err != nil {
 		return err
+	}
+	if o.opts.Again {
+		return nil
 	}
 	return swap.Sync(stage)
 }

@@ -166,7 +166,7 @@ func journalOf(t *testing.T, staged, out string) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	now, err := discover(dir, map[string]bool{})
+	now, err := discover(dir, map[string]bool{}, nil)
 	if err := errors.Join(err, addNext(dir, now.Manifest), os.Rename(staged, filepath.Join(out, journalName))); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path"
 
+	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 )
@@ -14,45 +16,62 @@ import (
 type found struct {
 	*manifest.Manifest
 	bad     string // the manifest that an error is about, "" if it is about something else
-	entries map[string][]fs.DirEntry
+	entries map[string]*listing.Listing
 	known   map[string]bool // folders to look into
 	all     bool            // to look into every folder
+	lists   *listing.Listings
 }
 
 // discover reads the manifests of an output folder. Without one of the whole folder it looks into known folders alone, so that a folder that has
 // nothing to do with krmflow is not searched. A folder with a manifest of a whole output is one of its own.
-func discover(out *os.Root, known map[string]bool) (*found, error) {
-	f := &found{Manifest: manifest.New(), entries: map[string][]fs.DirEntry{}, known: known}
+func discover(out *os.Root, known map[string]bool, lists *listing.Listings) (*found, error) {
+	f := &found{Manifest: manifest.New(), entries: map[string]*listing.Listing{}, known: known, lists: lists}
 	top, err := openFolder(out, ".")
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", names.Show("."), withoutPath(err))
 	}
 	defer top.close()
-	return f, f.look(top, ".")
+	return f, f.look(top, ".", func() (*folder, error) { return top, nil })
 }
 
-// look looks into d, which is the folder dir.
-func (f *found) look(d *folder, dir string) error {
-	entries, err := d.entries()
+// look looks into the folder dir of top, which open opens.
+func (f *found) look(top *folder, dir string, open func() (*folder, error)) error {
+	seen, err := f.lists.Of(dir, func() ([]fs.DirEntry, error) {
+		d, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return d.entries()
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", names.Show(dir), withoutPath(err))
 	}
+	entries := seen.Entries
 	for _, e := range entries {
 		if e.Name() != manifest.Name {
 			continue
 		}
-		text, err := d.readWhole(manifest.Name, nil, manifest.MaxSize)
-		if dir != "." && err == nil && manifest.IsTop(string(text)) {
+		text, err := seen.Manifest(func() (filestat.Stat, error) {
+			stat, _, err := top.stat(path.Join(dir, manifest.Name))
+			return stat, err
+		}, func() ([]byte, error) {
+			d, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return d.readWhole(manifest.Name, nil, manifest.MaxSize)
+		})
+		if dir != "." && err == nil && manifest.IsTop(text) {
 			return nil
 		}
 		if err == nil {
-			err = f.Read(dir, string(text))
+			err = f.Read(dir, text)
 		}
 		if err != nil {
 			f.bad = path.Join(dir, manifest.Name)
 			return err
 		}
-		if dir == "." && manifest.IsOld(string(text)) {
+		if dir == "." && manifest.IsOld(text) {
 			for lead := range f.Folders() {
 				f.known[lead] = true
 			}
@@ -60,17 +79,22 @@ func (f *found) look(d *folder, dir string) error {
 			f.all = true
 		}
 	}
-	f.entries[dir] = entries
+	f.entries[dir] = seen
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		if !e.IsDir() || !f.all && !f.known[name] || dir == "." && (e.Name() == journalName || isStageName(e.Name(), "") || e.Name() == ".git") {
 			continue
 		}
-		sub, err := d.sub(e.Name())
-		if err != nil {
-			return fmt.Errorf("%s: %w", names.Show(name), withoutPath(err))
-		}
-		err = f.look(sub, name)
+		var sub *folder // opened when something must be read
+		err := f.look(top, name, func() (_ *folder, err error) {
+			if sub == nil {
+				var d *folder
+				if d, err = open(); err == nil {
+					sub, err = d.sub(e.Name())
+				}
+			}
+			return sub, err
+		})
 		sub.close()
 		if err != nil {
 			return err
@@ -79,12 +103,12 @@ func (f *found) look(d *folder, dir string) error {
 	return nil
 }
 
-// list returns the entries of a folder, from what was seen if they were.
-func (f *found) list(out *os.Root, dir string) ([]fs.DirEntry, error) {
+// list returns what is in a folder, from what was seen if that was.
+func (f *found) list(out *os.Root, dir string, lists *listing.Listings) (*listing.Listing, error) {
 	if f != nil && f.entries[dir] != nil {
 		return f.entries[dir], nil
 	}
-	return listFolder(out, dir)
+	return lists.Of(dir, func() ([]fs.DirEntry, error) { return listFolder(out, dir) })
 }
 
 // refuse returns err of discover as the reason to refuse the folder that messages call dir.

@@ -95,7 +95,7 @@ func readText(dir *os.Root, name string) (string, error) {
 
 // carryOut makes out what next says; the last step ends the journal.
 func carryOut(out, journal *os.Root, next *manifest.Manifest, last, dir string, force bool) error {
-	now, err := discover(out, next.Folders())
+	now, err := discover(out, next.Folders(), nil)
 	if err != nil {
 		return now.refuse(dir, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/filestat"
+	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 	"github.com/krmflow/krmflow/output/swap"
@@ -96,12 +97,17 @@ func (o *Dir) checkPlace() error {
 	o.from = o.relative(o.opts.Base)
 	out, _ := os.Stat(o.path) // nil if there is nothing yet
 	var places filestat.Dirs
+	wd, err := os.Getwd()
 	for _, in := range o.opts.Inputs {
-		if err := o.checkInput(in, out, &places); err != nil {
+		abs := filepath.Join(wd, in)
+		if filepath.IsAbs(in) || err != nil {
+			abs = in
+		}
+		if err := o.checkInput(in, filepath.Clean(abs), out, &places); err != nil {
 			return err
 		}
 	}
-	if wd, err := os.Getwd(); err == nil && diag.Within(resolvePath(wd), o.path) {
+	if err == nil && diag.Within(resolvePath(wd), o.path) {
 		return &RefusedError{Path: o.dir, Reason: "is the current folder or holds it, and a render takes its place",
 			Hint: "run krmflow from outside of it"}
 	}
@@ -119,11 +125,7 @@ func (o *Dir) checkFolder(info fs.FileInfo, path string) error {
 	return nil
 }
 
-func (o *Dir) checkInput(in string, out fs.FileInfo, places *filestat.Dirs) error {
-	abs, err := filepath.Abs(in)
-	if err != nil {
-		return o.refuse("%v", err)
-	}
+func (o *Dir) checkInput(in, abs string, out fs.FileInfo, places *filestat.Dirs) error {
 	real := places.Real(abs)
 	if real == "" {
 		real = resolvePath(abs)
@@ -266,7 +268,7 @@ func isStageName(name, base string) bool {
 
 // readState reads the manifests and looks for files that are not in them.
 func (o *Dir) readState() error {
-	now, err := discover(o.out, o.leading())
+	now, err := discover(o.out, o.leading(), o.lists())
 	if err != nil {
 		return now.refuse(o.dir, err)
 	}
@@ -286,6 +288,18 @@ func (o *Dir) readState() error {
 		runs[path.Clean(root)] = true
 	}
 	return o.refuseDropped(runs)
+}
+
+// lists returns what earlier runs of this process know of the folders, nil if there are none.
+func (o *Dir) lists() *listing.Listings {
+	k := o.opts.Known
+	if k == nil || !o.opts.Again {
+		return nil
+	}
+	if k.Lists == nil || k.Lists.Top() != o.path {
+		k.Lists = listing.New(o.path)
+	}
+	return k.Lists
 }
 
 // leading returns the folders of the roots of the run, and those that lead to them.
@@ -447,20 +461,23 @@ func (o *Dir) scan(now *found) error {
 }
 
 func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
-	entries, err := now.list(o.out, dir)
+	seen, err := now.list(o.out, dir, o.lists())
+	if err == nil && dir != "." && !seen.Writable && !o.opts.Check {
+		if err = swap.CheckWritable(filepath.Join(o.path, filepath.FromSlash(dir))); err != nil {
+			return o.refuse("%s: cannot write to it: %v", names.Show(dir), err)
+		}
+		seen.Writable = true
+	}
 	if err != nil {
 		return o.refuse("%s: %v", names.Show(dir), withoutPath(err))
 	}
-	for _, e := range entries {
+	for _, e := range seen.Entries {
 		if o.ours(dir, e) {
 			continue
 		}
 		name := path.Join(dir, e.Name())
 		switch {
 		case e.IsDir() && known[name]:
-			if err := swap.CheckWritable(filepath.Join(o.path, filepath.FromSlash(name))); err != nil && !o.opts.Check {
-				return o.refuse("%s: cannot write to it: %v", names.Show(name), err)
-			}
 			if err := o.scanFolder(name, known, now); err != nil {
 				return err
 			}

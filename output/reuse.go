@@ -72,12 +72,18 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	if manifest.Digest(have) != files {
 		return false, nil
 	}
-	top, err := openFolder(o.out, ".")
-	if err != nil {
-		return false, nil
-	}
-	defer top.close()
+	var top *folder // opened if something must be looked at
+	defer func() { top.close() }()
 	for dir, records := range have {
+		if o.lists().IsSame(dir) {
+			continue
+		}
+		if top == nil {
+			var err error
+			if top, err = openFolder(o.out, "."); err != nil {
+				return false, nil
+			}
+		}
 		if !o.has(top, dir, records) {
 			return false, nil
 		}
@@ -122,6 +128,7 @@ func (o *Dir) has(top *folder, dir string, records map[string]manifest.Record) b
 			o.opts.Known.Add(file, stat, rec)
 		}
 	}
+	o.lists().SetSame(dir)
 	return true
 }
 

@@ -41,6 +41,10 @@ type Options struct {
 	Check bool
 	// Known has what is known of the files of the folder, nil if nothing is: see [Dir.Reuse].
 	Known *known.Files
+	// Again tells that this process wrote the folder before, with the same Known, and will again. Then folders in which nothing has come or gone
+	// since are not read, files in them not looked at unless they are to be replaced, and what is new is visible before it is brought to the disk:
+	// if the machine loses power in that moment, files of the last run may be torn.
+	Again bool
 	// Wait is how long to wait for another run that writes the same folder; 0 means five seconds.
 	Wait time.Duration
 }

@@ -63,7 +63,7 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 	human := diag.SanitisingWriter(status)
 	out := stdout.New(ctx, product)
 	args, more := editing.Split(args)
-	a := &app.App{Began: began, Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more}
+	a := &app.App{Began: began, Name: name, Stdin: stdin, Stdout: out, Stderr: human, Status: status, Stop: cancel, MoreEdits: more, CommandLine: args, Perform: perform}
 	end := a.Reporter(wantsJSON(args))
 	done := make(chan int, 1)
 	go func() {
@@ -72,28 +72,35 @@ func run(name program.Name, args []string, stdin io.Reader, product, stderr io.W
 				done <- report(end, diag.Panicked("krmflow", p))
 			}
 		}()
-		cmd := newCommand(a, args)
-		cmd.SetArgs(args)
-		cmd.SetOut(out)
-		cmd.SetErr(human)
-		used, err := execute(ctx, cmd, args)
-		a.Exits.Run() // what outlives the command, but not the run
-		if lost := out.Err(); lost != nil {
-			err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
-		}
-		a.Log.End()
-		end := a.Reporter(end.JSON || a.LogFormat == "json")
-		code := report(end, seeUsage(used, err))
-		code = max(code, report(end, a.WriteReports(err)), report(end, a.WriteProfile()))
-		if t := a.Tally; len(t.All) > 0 {
-			end.Roots(t.What, t.Done(), len(t.All), t.LeftOut)
-		}
-		if a.Result != "" {
-			end.Result(a.Result)
-		}
-		done <- code
+		done <- perform(ctx, a)
 	}()
 	return await(ctx, a, done, end)
+}
+
+// perform runs the command of the App's command line, and says what came of it. Its Stdout is a [*stdout.Writer].
+func perform(ctx context.Context, a *app.App) (code int) {
+	out := a.Stdout.(*stdout.Writer)
+	cmd := newCommand(a, a.CommandLine)
+	cmd.SetArgs(a.CommandLine)
+	cmd.SetOut(out)
+	cmd.SetErr(a.Stderr)
+	used, err := execute(ctx, cmd, a.CommandLine)
+	a.Exits.Run() // what outlives the command, but not the run
+	if lost := out.Err(); lost != nil {
+		err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
+	}
+	a.Log.End()
+	a.Ended = err
+	end := a.Reporter(wantsJSON(a.CommandLine) || a.LogFormat == "json")
+	code = report(end, seeUsage(used, err))
+	code = max(code, report(end, a.WriteReports(err)), report(end, a.WriteProfile()))
+	if t := a.Tally; len(t.All) > 0 {
+		end.Roots(t.What, t.Done(), len(t.All), t.LeftOut)
+	}
+	if a.Result != "" {
+		end.Result(a.Result)
+	}
+	return code
 }
 
 // execute runs the command that args name, and returns which one that is.

@@ -35,6 +35,7 @@ type applyRender struct {
 	force    bool
 	check    bool
 	planFile string
+	watch    bool
 
 	prune         bool
 	failOnSecrets bool
@@ -54,11 +55,15 @@ or to the deepest folder that holds all of them. --layout and --names change the
 everything is rendered: a run that is killed leaves what was there. Files that an earlier run wrote and that are no longer made
 are removed. A folder with files of directories that are not rendered now is refused: --prune removes these files, --only-these
 keeps them. Files that krmflow did not write are never touched; if the render needs their place, it is refused. It is also
-refused if it would replace a file that was changed since krmflow wrote it, unless you add --force.`,
+refused if it would replace a file that was changed since krmflow wrote it, unless you add --force.
+
+With --watch, it then waits for changes of what the directories are made from, and renders again what they change, until
+Ctrl-C ends it with exit code 130. What is remote is not watched.`,
 		Example: `  krmflow apply-render overlays/prod -o out/
   krmflow apply-render -R overlays -o out/ --prune
   krmflow apply-render overlays/prod -o out/ --only-these
   krmflow apply-render -R overlays -o out/ --check
+  krmflow apply-render -R overlays -o out/ --watch
   krmflow apply-render -R overlays -o out/ --layout '{namespace}/{kind}-{name}.yaml'`,
 		RunE: c.run,
 	}
@@ -67,12 +72,19 @@ refused if it would replace a file that was changed since krmflow wrote it, unle
 	a.RegisterReport(cmd)
 	a.RegisterProfile(cmd)
 	c.registerOutput(cmd.Flags())
+	c.registerWatch(cmd)
 	cmd.Flags().StringVar(&c.planFile, "plan", "", "file from plan -o json: run only if every input, function and grant is the planned one, else exit with 4")
 	return cmd
 }
 
 func (c *applyRender) run(cmd *cobra.Command, args []string) error {
-	if err := errors.Join(c.checkFlags(cmd), c.StartProfile(cmd)); err != nil {
+	if err := c.checkFlags(cmd); err != nil {
+		return err
+	}
+	if c.watch && c.Watch == nil {
+		return c.untilStopped(cmd)
+	}
+	if err := c.StartProfile(cmd); err != nil {
 		return err
 	}
 	if c.folder.OnlyThese {

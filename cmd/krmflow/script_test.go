@@ -48,7 +48,7 @@ func TestScript(t *testing.T) {
 			"private": private, "nothingleft": nothingLeft, "image": image, "hostiletrees": writeHostileTrees,
 			"server": startServer, "requests": requests, "commit": commitFiles, "expand": expand,
 			"fill": fill, "digest": digest, "archive": archive, "registry": startRegistry, "artifact": artifact,
-			"cosign": cosign, "damagecache": damageCache, "cacheserver": cacheServer, "lyingcache": lyingCache,
+			"cosign": cosign, "damagecache": damageCache, "cacheserver": cacheServer, "lyingcache": lyingCache, "awaits": awaits,
 		},
 	})
 }

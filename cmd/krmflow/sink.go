@@ -116,13 +116,17 @@ func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *
 	o.Inputs = append(o.Inputs, filesIn(c.output, files)...)
 	o.Prune, o.Force, o.Check = c.prune, c.force, c.check
 	c.known = c.KnownOutput(c.output)
-	o.Known = c.known
+	o.Known, o.Again = c.known, c.Watch != nil
 	return sink.Folder(c.output, o, c.folder.Form(), func(changes output.Changes) { c.Log.Changes(c.output, changes) })
 }
 
 // filesIn returns those of files that lie in a folder: one of each of their folders.
 func filesIn(folder string, files []string) []string {
 	top, err := filepath.Abs(folder)
+	if err != nil {
+		return nil
+	}
+	wd, err := os.Getwd()
 	if err != nil {
 		return nil
 	}
@@ -134,7 +138,11 @@ func filesIn(folder string, files []string) []string {
 			continue
 		}
 		seen[dir] = true
-		if abs, err := filepath.Abs(dir); err == nil && diag.Within(abs, top) {
+		abs := dir
+		if !filepath.IsAbs(dir) {
+			abs = filepath.Join(wd, dir)
+		}
+		if diag.Within(abs, top) {
 			in = append(in, file)
 		}
 	}

@@ -40,6 +40,10 @@ func (a *App) kept() *cache.Cache {
 		if a.NoCache {
 			return
 		}
+		if a.Watch != nil && a.Watch.cache != nil {
+			a.keptCache = a.Watch.cache
+			return
+		}
 		s := a.Fetching()
 		s.Rendered = a.asked
 		c, err := s.OpenLasting()
@@ -49,8 +53,11 @@ func (a *App) kept() *cache.Cache {
 			}
 			return
 		}
+		if a.keptCache = c; a.Watch != nil {
+			a.Watch.cache = c
+			return
+		}
 		a.Exits.Add(func() { c.Close() })
-		a.keptCache = c
 	})
 	return a.keptCache
 }

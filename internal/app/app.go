@@ -69,6 +69,15 @@ type App struct {
 	targets []reports.Target
 	planned *planner.Plan // the last plan
 
+	// CommandLine are the arguments of the program.
+	CommandLine []string
+	// Ended is the error that the command has ended with.
+	Ended error
+	// Perform runs the command line of an App, and returns the exit code.
+	Perform func(context.Context, *App) int
+	// Watch is what this run has in common with others of the same command, nil if there are none.
+	Watch *Watch
+
 	// MoreEdits are the command lines of edit behind the first one.
 	MoreEdits [][]string
 
@@ -155,12 +164,16 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	if a.Watch != nil {
+		a.Opts.Plan.Observe, a.Watch.cwd = true, a.Opts.Plan.Cwd
+		a.openRecords(nil, nil, nil)
+	}
 	a.Opts.Dirs = a.startReuse(cmd.Context(), dirs, &a.Opts.Plan)
 	plan, err := render.Compile(cmd.Context(), a.Opts)
 	if err != nil {
 		return nil, err
 	}
-	a.reusing.addFailed(plan, dirs)
+	a.reusing.addFailed(plan, dirs, a.Opts.Plan.Cwd)
 	a.planned = plan
 	a.logPlanned(plan, dirs)
 	a.WarnUnlocked(sources.Lock)
@@ -197,7 +210,7 @@ func (a *App) PlanAgain(ctx context.Context, dirs []string) (*planner.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	a.reusing.addFailed(plan, slices.Concat(a.Opts.Dirs, slices.Sorted(maps.Keys(a.reusing.failed))))
+	a.reusing.addFailed(plan, slices.Concat(a.Opts.Dirs, slices.Sorted(maps.Keys(a.reusing.failed))), a.Opts.Plan.Cwd)
 	a.planned = plan
 	if err := errors.Join(plan.Err(), a.MayRun(plan)); err != nil && !a.KeepGoing {
 		return nil, err

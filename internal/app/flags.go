@@ -124,7 +124,7 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 			a.Recorder.Plan(at)
 		}
 	}
-	a.Used.Watch(a.Stop)
+	a.Used.Watch(cmd.Context(), a.Stop)
 	return planner.Options{
 		Cwd:            cwd,
 		Jobs:           a.Jobs,

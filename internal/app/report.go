@@ -54,6 +54,9 @@ func (a *App) openReport(cmd *cobra.Command) error {
 		if t.File == "" {
 			continue
 		}
+		if a.Watch != nil {
+			a.Watch.Writes(t.File)
+		}
 		if err := errors.Join(output.CheckFile(t.File), a.checkLoss(t.File)); err != nil {
 			return err
 		}
@@ -91,6 +94,9 @@ func (a *App) Source(file string) *yaml.Source {
 		return nil
 	}
 	all := a.planned.Files()
+	if a.Watch != nil {
+		all = slices.Concat(all, a.Watch.sources)
+	}
 	i := slices.IndexFunc(all, func(src *yaml.Source) bool { return src.File == file })
 	if i < 0 || len(all[i].Data) > maxShown || all[i].MayHoldSecrets() {
 		return nil

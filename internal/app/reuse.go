@@ -32,6 +32,7 @@ type reusing struct {
 	records *reuse.Records
 	known   map[string]*reuse.Record // those that hold, by the directories of their roots
 	failed  map[string]*reuse.Record // and those of roots that cannot be planned
+	broken  map[string]brokenRoot    // roots in which an earlier round of a watch has found mistakes, by their paths
 	used    map[string]bool          // the roots that are not planned
 	told    map[string]bool          // what these warn about
 
@@ -56,19 +57,22 @@ func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReus
 
 // startReuse looks for records of the roots and returns those that are to be planned.
 func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
-	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache || len(a.targets) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
+	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache && a.Watch == nil || len(a.targets) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
 		return dirs
 	}
 	if a.reusing == nil {
 		c := a.kept()
-		if c == nil {
+		if c == nil && a.Watch == nil {
 			return dirs
 		}
 		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[*graph.Node][]planner.Warning{},
-			records: reuse.Open(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
+			records: a.openRecords(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
 	a.Used.Made.Add(int64(len(dirs)) * rootWorth)
+	if a.Watch != nil {
+		a.reusing.broken = a.Watch.broken
+	}
 	if debugs("cacheverify") {
 		a.reusing.find(dirs, o.Cwd, nil)
 		return dirs
@@ -89,6 +93,18 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		return nil
 	}
 	return rest
+}
+
+// openRecords opens the records of a run: those that the rounds of a watch share, if it is one.
+func (a *App) openRecords(c *cache.Cache, settings []reuse.Setting, fetch loaders.Fetch) *reuse.Records {
+	if a.Watch == nil {
+		return reuse.Open(c, settings, fetch)
+	}
+	if a.Watch.records == nil {
+		a.Watch.records = reuse.Open(c, settings, fetch)
+	}
+	a.Watch.records.Again(c, settings, fetch)
+	return a.Watch.records
 }
 
 // fetching returns what fetches for the plan, too.
@@ -146,6 +162,10 @@ func (r *reusing) find(dirs []string, cwd string, usable func(string, *reuse.Rec
 	}
 	for i, record := range r.records.Find(paths) {
 		dir := dirs[i]
+		if b, ok := r.broken[paths[i]]; ok && record == nil && usable != nil && r.records.Holds(b.record) {
+			r.failed[dir] = b.record
+			continue
+		}
 		switch {
 		case record == nil:
 			rest = append(rest, dir)
@@ -177,7 +197,7 @@ func absolute(dir, cwd string) string {
 
 // addFailed adds the roots to a plan that cannot be planned because what they refer to cannot be fetched, as an earlier run has found and this
 // one again.
-func (r *reusing) addFailed(plan *planner.Plan, dirs []string) {
+func (r *reusing) addFailed(plan *planner.Plan, dirs []string, cwd string) {
 	if r == nil || len(r.failed) == 0 {
 		return
 	}
@@ -188,7 +208,9 @@ func (r *reusing) addFailed(plan *planner.Plan, dirs []string) {
 	plan.Failed = nil
 	for _, dir := range dirs {
 		name := diag.Redact(dir)
-		if record := r.failed[dir]; record != nil {
+		if b, ok := r.broken[absolute(dir, cwd)]; ok && r.failed[dir] == b.record && b.record != nil {
+			failed[name] = b.err
+		} else if record := r.failed[dir]; record != nil {
 			f := planner.RootError{Dir: name}
 			for _, w := range record.Unavailable {
 				e := w.Message()
@@ -494,14 +516,21 @@ func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Reco
 
 // KnownOutput returns what is known of the files of an output folder, and RememberOutput keeps it for later runs.
 func (a *App) KnownOutput(folder string) *known.Files {
-	if a.reusing == nil {
+	switch {
+	case a.reusing == nil:
 		return nil
+	case a.Watch != nil && a.Watch.outputs[folder] != nil:
+		return a.Watch.outputs[folder]
 	}
 	return reuse.Output(a.reusing.cache, folder)
 }
 
-func (a *App) RememberOutput(folder string, known *known.Files) {
-	if a.reusing != nil && known != nil {
-		reuse.SaveOutput(a.reusing.cache, folder, known)
+func (a *App) RememberOutput(folder string, files *known.Files) {
+	if a.reusing == nil || files == nil {
+		return
+	}
+	reuse.SaveOutput(a.reusing.cache, folder, files)
+	if a.Watch != nil {
+		a.Watch.outputs = map[string]*known.Files{folder: files}
 	}
 }

@@ -86,7 +86,7 @@ func (a *App) Roots(cmd *cobra.Command, args []string) (render.Roots, error) {
 // find finds the roots below the directories.
 func (a *App) find(ctx context.Context, args []string) error {
 	a.selection.Jobs = a.Jobs
-	found, err := a.selection.Find(ctx, args)
+	found, err := a.Watch.find(ctx, a.selection, args)
 	var bad *roots.PatternError
 	switch {
 	case errors.As(err, &bad):

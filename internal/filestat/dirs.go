@@ -2,6 +2,7 @@ package filestat
 
 import (
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 )
@@ -52,4 +53,26 @@ func (d *Dirs) find(path string) string {
 		return ""
 	}
 	return full
+}
+
+// Looked reports whether the directory at a path was looked for.
+func (d *Dirs) Looked(path string) bool {
+	_, ok := d.real[path]
+	return ok
+}
+
+// Only makes d forget all but the directories at these paths, and those above them.
+func (d *Dirs) Only(paths iter.Seq[string]) {
+	only := map[string]string{}
+	for path := range paths {
+		for {
+			real, ok := d.real[path]
+			if _, done := only[path]; done || !ok {
+				break
+			}
+			only[path] = real
+			path = filepath.Dir(path)
+		}
+	}
+	d.real = only
 }

@@ -27,6 +27,15 @@ func Of(info fs.FileInfo) Stat {
 	return of(info)
 }
 
+// OfFolder returns the Stat of info, the zero Stat for anything but a directory of a system that says enough. It changes when something comes or
+// goes in the directory.
+func OfFolder(info fs.FileInfo) Stat {
+	if info == nil || !info.IsDir() {
+		return Stat{}
+	}
+	return of(info)
+}
+
 const (
 	// fine is longer than the clock of a file system that counts fractions of a second takes from one time to the next, and coarse
 	// the same for others.

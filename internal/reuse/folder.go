@@ -11,9 +11,12 @@ import (
 // outputs is what the cache calls what is known of output folders.
 const outputs = "outputs1"
 
-// Output returns what is known of the files of an output folder: nothing, if no run has written it.
+// Output returns what is known of the files of an output folder: nothing, if no run has written it. The cache may be nil.
 func Output(c *cache.Cache, folder string) *known.Files {
 	k := known.New()
+	if c == nil {
+		return k
+	}
 	data, ok := c.Kept(outputs, folderKey(folder))
 	if !ok {
 		return k
@@ -32,9 +35,10 @@ func Output(c *cache.Cache, folder string) *known.Files {
 
 // SaveOutput remembers what is known of the files of an output folder, if that has changed.
 func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
-	if !k.Changed {
+	if !k.Changed || c == nil {
 		return
 	}
+	k.Changed = false
 	e := &encoder{}
 	e.uint(uint64(len(k.By)))
 	for name, f := range k.By {

@@ -113,13 +113,14 @@ type Records struct {
 	begun    time.Time
 	view     *view // before anything is read
 	after    *view // when everything was rendered
-	read     map[string][]*Record
+	known    map[string][]*Record
+	watched  watched
 }
 
 // Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before. fetch fetches
 // what is remote, and may be nil.
 func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch) *Records {
-	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch), read: map[string][]*Record{}}
+	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch), known: map[string][]*Record{}}
 }
 
 // kind is what the cache calls records. Its number changes with their form.
@@ -130,15 +131,15 @@ const maxRecords = 4
 
 // of returns the records of a root, the last one first.
 func (rs *Records) of(real string) []*Record {
-	all, ok := rs.read[real]
-	if !ok {
-		all = rs.readAll(real)
-		rs.read[real] = all
+	all, ok := rs.known[real]
+	if !ok && rs.cache != nil {
+		all = rs.read(real)
+		rs.known[real] = all
 	}
 	return all
 }
 
-func (rs *Records) readAll(real string) []*Record {
+func (rs *Records) read(real string) []*Record {
 	data, ok := rs.cache.Kept(kind, krm.DigestOf([]byte(real)))
 	if !ok {
 		return nil
@@ -187,14 +188,18 @@ func (rs *Records) Find(dirs []string) []*Record {
 // New returns a record of a root whose layers have seen these things since the run began. It returns nil if some of them have changed
 // since. It is to be called when all roots are rendered.
 func (rs *Records) New(seen []loaders.Observation) *Record {
-	if rs.after == nil {
-		rs.after = newView(nil)
-	}
+	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {
 		return nil
 	}
 	return &Record{settings: rs.settings, trace: *t, inputs: t.digest(rs.settings)}
+}
+
+func (rs *Records) afterwards() {
+	if rs.after == nil {
+		rs.after = newView(nil)
+	}
 }
 
 // Save makes r the last record of the root in a directory.
@@ -209,7 +214,10 @@ func (rs *Records) Save(dir string, r *Record) error {
 func (rs *Records) save(real string, all []*Record, r *Record) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
 	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
-	rs.read[real] = all
+	rs.known[real] = all
+	if rs.cache == nil {
+		return nil
+	}
 	e := newEncoder(len(r.trace.files) * len(all))
 	list(e, all, e.record)
 	return rs.cache.Keep(kind, krm.DigestOf([]byte(real)), e.b)

@@ -47,8 +47,8 @@ type fetch struct {
 
 // newTrace returns the trace of what was seen since begun, and reports false if a directory is another one now. Files need no second look: one that
 // has changed since does not hold for the next run.
-func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, bool) {
-	t := &trace{files: make([]file, 0, len(seen))}
+func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, same bool) {
+	t, same = &trace{files: make([]file, 0, len(seen))}, true
 	at := map[string]int{}
 	add := func(path, real string) int {
 		i, ok := at[path]
@@ -67,10 +67,14 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, boo
 			t.fetches = append(t.fetches, fetch{o.Path, o.Use, o.From, o.Came})
 			continue
 		}
-		if o.Kind == loaders.SawDir {
-			if v.dirs.Real(o.Path) != o.Real {
-				return nil, false
+		if o.Kind == loaders.SawOther {
+			if o.Path != "" {
+				t.addFile(o.Path, v, begun)
 			}
+			continue
+		}
+		if o.Kind == loaders.SawDir {
+			same = same && v.dirs.Real(o.Path) == o.Real
 			add(o.Path, o.Real)
 			continue
 		}
@@ -91,7 +95,7 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (*trace, boo
 		}
 		t.files = append(t.files, f)
 	}
-	return t, true
+	return t, same
 }
 
 // A Change is why something that was made once does not hold any more.
@@ -159,6 +163,8 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 		return !now.exists(), false
 	case loaders.SawNoDir:
 		return now.mode&fs.ModeDir == 0, false
+	case loaders.SawOther:
+		return now.real == f.link && (now.stat == f.stat && f.stat != (filestat.Stat{}) || now.whatever(path) == f.sum), false
 	}
 	switch {
 	case !now.mode.IsRegular() || now.real != f.link:

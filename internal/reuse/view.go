@@ -29,6 +29,8 @@ type look struct {
 	stat filestat.Stat
 	real string // if it is a symbolic link: the file or directory that it leads to, "" if there is none
 
+	isLink bool
+
 	hashed   bool
 	digest   krm.Digest // zero if it cannot be read
 	hashedAt time.Time
@@ -93,6 +95,7 @@ func (v *view) look(path string) *look {
 	if l.mode&fs.ModeSymlink == 0 {
 		return l
 	}
+	l.isLink = true
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return l
@@ -132,4 +135,12 @@ func (l *look) sum(path string) krm.Digest {
 	l.stat = filestat.Of(info) // of what was read
 	h.Sum(l.digest[:0])
 	return l.digest
+}
+
+// whatever returns a digest of what there is, a regular file or not.
+func (l *look) whatever(path string) krm.Digest {
+	if l.mode.IsRegular() {
+		return l.sum(path)
+	}
+	return krm.DigestOf([]byte(l.mode.String()))
 }

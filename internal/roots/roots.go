@@ -28,6 +28,8 @@ type Selection struct {
 	Hidden bool
 	// Jobs is how many files are read at the same time; less than 2 means one.
 	Jobs int
+	// Visit is called with each directory that is searched, an absolute path without symbolic links. It may be nil.
+	Visit func(dir string)
 }
 
 // Found are the roots that were found.
@@ -133,6 +135,9 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
+	if s.Visit != nil {
+		s.Visit(filepath.Join(t.real, filepath.FromSlash(rel)))
+	}
 	entries, err := os.ReadDir(dir)
 	if err == nil && hasIgnoreFile(entries) {
 		ignore, err = readRules(dir, rel, ignore)
@@ -221,4 +226,9 @@ func join(rel, name string) string {
 func mayMakeLayer(name string) bool {
 	return (strings.HasPrefix(name, "k") || strings.HasPrefix(name, "K") || strings.HasPrefix(name, "c")) &&
 		(slices.Contains(layerfile.Names, name) || slices.Contains(layerfile.CompositionNames, name))
+}
+
+// Decides reports whether a file of this name in a directory that is searched may decide which roots there are.
+func Decides(name string) bool {
+	return mayMakeLayer(name) || name == IgnoreFile || name == manifest.Name
 }

@@ -35,6 +35,9 @@ type Usage struct {
 	Seen func(live uint64, part float64)
 
 	crowded atomic.Uint64 // the part of the jobs that may not run, as the bits of a float64
+	before  time.Duration // what the process had taken when the run began
+
+	collected uint64 // how many collections there were before
 }
 
 // The heap may grow to 20 MB before anything is collected, which most runs never reach. In those that do, collections come
@@ -46,18 +49,28 @@ const (
 	seldomMax = 64 << 20 // bytes
 )
 
+// Begin says that the run begins now, in a process that had others before.
+func (u *Usage) Begin() {
+	u.before = cpuTime()
+	_, u.collected = heap()
+	CollectSeldom()
+}
+
 // CollectSeldom makes collections of garbage rare, until [Usage.Watch] sees that there are some nevertheless.
 func CollectSeldom() { debug.SetGCPercent(gcSeldom) }
 
-// Watch ends the run with stop when this process takes more than the limits allow. Memory grows fast, so it looks often. The fields of
-// u do not change from then on.
-func (u *Usage) Watch(stop context.CancelCauseFunc) {
+// Watch ends the run with stop when this process takes more than the limits allow, until ctx ends. Memory grows fast, so it looks often. The fields
+// of u do not change from then on.
+func (u *Usage) Watch(ctx context.Context, stop context.CancelCauseFunc) {
 	debug.SetMemoryLimit(u.within(seldomMax))
 	go func() {
 		seldom, aimed := true, int64(0)
 		for range time.Tick(20 * time.Millisecond) {
+			if ctx.Err() != nil {
+				return
+			}
 			live, collections := heap()
-			if seldom && collections > 0 {
+			if seldom && collections > u.collected {
 				debug.SetGCPercent(gcOften)
 				seldom = false
 			}
@@ -114,7 +127,7 @@ func heap() (live, collections uint64) {
 func (u *Usage) checkCPU() error {
 	input := u.Input.Used()
 	limit := perMiB(max(1<<20, input), cpuPerInput) + perMiB(u.Made.Load(), cpuPerMade)
-	if cpuTime() <= limit {
+	if cpuTime()-u.before <= limit {
 		return nil
 	}
 	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), diag.Size(rounded(input))).With(diag.TooMuch).

@@ -6,6 +6,7 @@ import (
 
 	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output/listing"
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
@@ -16,6 +17,8 @@ type Files struct {
 	By map[string]File
 	// Changed tells that By is not what it was.
 	Changed bool
+	// Lists are what the folders have, for a process that writes the output several times; nil for any other.
+	Lists *listing.Listings
 }
 
 // A File had this content when the file system said this of it.

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// awaits waits until a file matches a regular expression: awaits FILE REGEXP. With ! it waits until there is no such file.
+func awaits(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 && !(neg && len(args) == 1) {
+		ts.Fatalf("usage: awaits FILE REGEXP, or ! awaits FILE")
+	}
+	var data []byte
+	for range 6000 {
+		var err error
+		data, err = os.ReadFile(ts.MkAbs(args[0]))
+		switch {
+		case neg && os.IsNotExist(err):
+			return
+		case !neg && err == nil && regexp.MustCompile("(?m)"+args[1]).Match(data):
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s is still\n%s", args[0], data)
+}

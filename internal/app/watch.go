@@ -1,0 +1,232 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/internal/roots"
+	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output/known"
+	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// A Watch is what the rounds of a command have in common that renders again when something changes. Each round has an App of its own. The zero
+// Watch is that of a command that has not begun. It is not safe for concurrent use.
+type Watch struct {
+	records *reuse.Records // nil before the first plan
+	cache   *cache.Cache   // nil if none is used
+	outputs map[string]*known.Files
+	cwd     string
+	roots   int // of the last round
+
+	broken  map[string]brokenRoot // by the paths of their directories
+	sources []*yaml.Source        // of what is wrong with them
+
+	search   func(ctx context.Context) (*roots.Found, error) // nil without -R
+	found    *roots.Found                                    // what it has found; nil if it must search anew
+	searched map[string]bool
+	own      []string // what rounds write, without symbolic links
+}
+
+// A brokenRoot has mistakes, all of which are known until its record does not hold any more.
+type brokenRoot struct {
+	record *reuse.Record
+	err    planner.RootError
+}
+
+// Began reports whether a round has planned something.
+func (w *Watch) Began() bool { return w.records != nil }
+
+// Close ends the use of the cache.
+func (w *Watch) Close() {
+	if w.cache != nil {
+		w.cache.Close()
+	}
+}
+
+// Roots returns how many roots the last round had.
+func (w *Watch) Roots() int { return w.roots }
+
+// Writes says that rounds write a file or folder.
+func (w *Watch) Writes(path string) {
+	abs, err := filepath.Abs(path)
+	if err != nil || path == "" {
+		return
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		dir = filepath.Dir(abs)
+	}
+	if own := filepath.Join(dir, filepath.Base(abs)); !slices.Contains(w.own, own) {
+		w.own = append(w.own, own)
+	}
+}
+
+// isOwn reports whether a path is of what rounds write, or what they have beside it while they do.
+func (w *Watch) isOwn(entry string) bool {
+	return slices.ContainsFunc(w.own, func(own string) bool {
+		return diag.Within(entry, own) || strings.HasPrefix(entry, own+manifest.Reserved)
+	})
+}
+
+// Dirs returns the directories in which entries matter, without symbolic links, and notes which entries do.
+func (w *Watch) Dirs() map[string]bool {
+	dirs := map[string]bool{}
+	for entry := range w.records.Entries() {
+		dirs[filepath.Dir(entry)] = true
+	}
+	for dir := range w.searched {
+		if !w.isOwn(dir) {
+			dirs[dir] = true
+		}
+	}
+	return dirs
+}
+
+// Matters reports whether the results may be others after a directory entry has changed.
+func (w *Watch) Matters(entry string) bool {
+	return !w.isOwn(entry) && (w.records.Decides(entry) || w.decidesRoots(entry))
+}
+
+// decidesRoots reports whether there may be other roots after a directory entry has changed.
+func (w *Watch) decidesRoots(entry string) bool {
+	if w.searched[entry] || !w.searched[filepath.Dir(entry)] {
+		return w.searched[entry]
+	}
+	info, err := os.Lstat(entry)
+	return roots.Decides(filepath.Base(entry)) || err == nil && info.IsDir()
+}
+
+// Changed reports whether the next round would find something else than the last one, after these entries have changed, or all may have.
+func (w *Watch) Changed(ctx context.Context, entries []string, all bool) bool {
+	w.records.Forget(entries, all)
+	return w.otherRoots(ctx, all || slices.ContainsFunc(entries, w.decidesRoots)) || !w.records.Hold()
+}
+
+// otherRoots searches the roots, if there may be others, and reports whether there are.
+func (w *Watch) otherRoots(ctx context.Context, maybe bool) bool {
+	if w.search == nil || !maybe {
+		return false
+	}
+	was := w.found
+	w.found = nil
+	found, err := w.search(ctx)
+	if err != nil {
+		return true // the round will say so
+	}
+	w.found = found
+	return was == nil || !slices.Equal(was.Dirs, found.Dirs) || was.LeftOut() != found.LeftOut()
+}
+
+// find finds the roots below directories, unless it is known that there are no others than in the last round.
+func (w *Watch) find(ctx context.Context, s roots.Selection, dirs []string) (*roots.Found, error) {
+	if w == nil {
+		return s.Find(ctx, dirs)
+	}
+	w.search = func(ctx context.Context) (*roots.Found, error) {
+		w.searched = map[string]bool{}
+		s.Visit = func(dir string) { w.searched[dir] = true }
+		return s.Find(ctx, dirs)
+	}
+	if w.found != nil {
+		return w.found, nil
+	}
+	var err error
+	w.found, err = w.search(ctx)
+	return w.found, err
+}
+
+// SawAll makes what this round was made from what is watched. A round that has planned nothing leaves what there was.
+func (a *App) SawAll() {
+	w, plan := a.Watch, a.planned
+	if plan == nil {
+		return
+	}
+	w.roots = len(a.asked)
+	w.records.Unwatch()
+	if a.reusing != nil {
+		for _, dir := range a.asked {
+			if r := a.reusing.failed[dir]; r != nil {
+				w.records.Used(absolute(dir, w.cwd), r)
+			} else if a.reusing.used[dir] {
+				w.records.Used(absolute(dir, w.cwd), a.reusing.known[dir])
+			}
+		}
+	}
+	seen := a.sawPlanned(plan)
+	var others []string
+	for _, src := range plan.Files() {
+		others = append(others, src.File)
+	}
+	for call := range plan.Graph.Calls() {
+		others = append(others, call.Function.Program, call.Function.Archive)
+	}
+	others = append(others, a.LockFile, a.vendor, settings.ConfigPath())
+	var files []string
+	for _, file := range others {
+		if path := absolute(file, w.cwd); file != "" && path != "" && !loaders.IsRemote(file) && !seen[path] {
+			files = append(files, path)
+		}
+	}
+	slices.Sort(files)
+	w.records.SawFiles(slices.Compact(files))
+}
+
+// sawPlanned makes what the roots of a plan were made from what is watched, and returns which files that is.
+func (a *App) sawPlanned(plan *planner.Plan) (seen map[string]bool) {
+	w := a.Watch
+	seen = map[string]bool{}
+	failed := map[string]planner.RootError{}
+	for _, f := range plan.Failed {
+		failed[f.Dir] = f
+	}
+	was, sources := w.broken, w.sources
+	w.broken, w.sources = map[string]brokenRoot{}, nil
+	for _, dir := range allOf(plan) {
+		path := absolute(dir, w.cwd)
+		if path == "" || loaders.IsRemote(dir) {
+			continue
+		}
+		f, fails := failed[dir]
+		if a.reusing != nil && a.reusing.failed[dir] != nil {
+			if b, ok := was[path]; ok {
+				w.broken[path] = b
+				w.keepSources(f, sources)
+			}
+			continue
+		}
+		list, enough := plan.Observed(dir)
+		for _, o := range list {
+			seen[o.Path] = true
+		}
+		w.records.Saw(path, list)
+		if !fails || !enough || a.reusing == nil || len(plan.Denied) > 0 {
+			continue
+		}
+		if record := w.records.New(list); record != nil {
+			record.Planned = plannedIn(list, plan.Warnings)
+			w.broken[path] = brokenRoot{record, f}
+			w.keepSources(f, plan.Files())
+		}
+	}
+	return seen
+}
+
+// keepSources keeps those of the files that mistakes of a root are in, whose lines are shown.
+func (w *Watch) keepSources(f planner.RootError, files []*yaml.Source) {
+	for _, err := range f.Errs {
+		name := diag.AsError(err).Pos.File
+		if i := slices.IndexFunc(files, func(src *yaml.Source) bool { return src.File == name }); i >= 0 && !slices.Contains(w.sources, files[i]) {
+			w.sources = append(w.sources, files[i])
+		}
+	}
+}

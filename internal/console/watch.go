@@ -1,0 +1,40 @@
+package console
+
+import (
+	"fmt"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// Watching tells that the run waits for changes of what some roots were made from.
+func (l *Logger) Watching(roots int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.json:
+		l.z.Info().Int("roots", roots).Msg("watching")
+	case !l.quiet:
+		fmt.Fprintf(l.w, "watching %s; Ctrl-C ends\n", diag.Count(roots, "root"))
+	}
+}
+
+// Again tells that a run begins anew because files have changed; none are named if nobody knows which ones.
+func (l *Logger) Again(files []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.json:
+		l.z.Info().Strs("files", files).Msg("changed")
+	case l.quiet:
+	case len(files) == 0:
+		fmt.Fprintln(l.w, "--- something changed")
+	case len(files) <= 2:
+		fmt.Fprint(l.w, "--- changed:")
+		for _, file := range files {
+			fmt.Fprint(l.w, " ", file)
+		}
+		fmt.Fprintln(l.w)
+	default:
+		fmt.Fprintf(l.w, "--- changed: %s and %d more\n", files[0], len(files)-1)
+	}
+}
