@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 var (
 	before = flag.String("before", "", "krmflow of an earlier version, for BenchmarkCold")
 	after  = flag.String("after", "", "krmflow to compare with it")
-	public = flag.String("public", "", "folder with a public tree, to measure that, too")
+	public = flag.String("public", "", "folder with a public tree, to measure that, too, with flags of apply-render")
 )
 
 // BenchmarkCold shows that a cache does not make a first run slower, and that a version is not slower than an earlier one:
@@ -20,7 +21,7 @@ var (
 //	go test -run '^$' -bench Cold -benchtime 20x ./bench -before old/krmflow -after "$PWD/bin/krmflow"
 //
 // Three ways to build each tree take turns: the earlier version without a cache, this one without a cache, and this one with an empty cache. The figures are
-// medians of processor time, in milliseconds, and how many times as much the latter two take. What was made is removed when all is measured: some file
+// medians of processor time, in milliseconds, and how many times as much the latter two take, also of wall time. What was made is removed when all is measured: some file
 // systems are slow where files were removed a moment ago.
 func BenchmarkCold(b *testing.B) {
 	if *before == "" || *after == "" {
@@ -30,13 +31,14 @@ func BenchmarkCold(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	folders := map[string]string{"shop": shop}
-	if *public != "" {
-		folders["public"] = *public
-	}
-	for name, dir := range folders {
+	for name, args := range map[string][]string{"shop": {shop}, "public": strings.Fields(*public)} {
+		if len(args) == 0 {
+			continue
+		}
 		b.Run(name, func(b *testing.B) {
-			cost(b, func(out string) []string { return []string{"apply-render", "-q", "-R", dir, "-o", out + "/"} })
+			cost(b, func(out string) []string {
+				return append([]string{"apply-render", "-q", "-R", "-o", out + "/"}, args...)
+			})
 		})
 	}
 	for _, t := range []Tree{Service(), Flat(1000)} {
@@ -75,10 +77,13 @@ func cost(b *testing.B, command func(out string) []string) {
 		}
 	}
 	ms := func(way int) float64 { return float64(Median(samples[way]).CPU) / float64(time.Millisecond) }
+	wall := func(way int) float64 { return float64(Median(samples[way]).Wall) }
 	b.ReportMetric(ms(0), "before-ms")
 	b.ReportMetric(ms(1), "after-ms")
 	b.ReportMetric(ms(2), "cold-ms")
 	b.ReportMetric(ms(1)/ms(0), "after/before")
 	b.ReportMetric(ms(2)/ms(1), "cold/after")
+	b.ReportMetric(wall(1)/wall(0), "wall-after/before")
+	b.ReportMetric(wall(2)/wall(1), "wall-cold/after")
 	b.ReportMetric(0, "ns/op")
 }

@@ -48,6 +48,9 @@ func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Sou
 	l.untaken += int64(len(e.data))
 	l.mu.Unlock()
 	src := &yaml.Source{File: l.name(abs), Data: e.data}
+	if l.seen != nil {
+		src.Digest() // somebody will want it: now the bytes are at hand, and other cores have time
+	}
 	if parse != nil && (parse(src) != nil || len(src.Warnings()) > 0) {
 		return nil
 	}
