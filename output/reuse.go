@@ -47,13 +47,11 @@ func (o *Dir) learn(m *manifest.Manifest, part string) {
 func (o *Dir) Files(root string) krm.Digest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	st := o.roots[path.Clean(root)]
-	if st == nil {
-		return krm.Digest{}
-	}
-	files := make(map[string]map[string]manifest.Record, len(st.folders))
-	for dir, f := range st.folders {
-		files[dir] = f.files
+	files := map[string]map[string]manifest.Record{}
+	if st := o.roots[path.Clean(root)]; st != nil {
+		for dir, f := range st.folders {
+			files[dir] = f.files
+		}
 	}
 	return manifest.Digest(files)
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/filestat"
@@ -65,8 +66,12 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		if c == nil && a.Watch == nil {
 			return dirs
 		}
+		settings, ok := a.reuseSettings(dirs, o)
+		if !ok {
+			return dirs
+		}
 		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[*graph.Node][]planner.Warning{},
-			records: a.openRecords(c, a.reuseSettings(dirs, o), a.fetching(ctx, c, o))}
+			records: a.openRecords(c, settings, a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
 	a.Used.Made.Add(int64(len(dirs)) * rootWorth)
@@ -125,9 +130,11 @@ func mixed(dirs []string) bool {
 	return slices.ContainsFunc(dirs, filepath.IsAbs) && !(len(dirs) == 1 || !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }))
 }
 
-// reuseSettings returns what decides about results and messages besides files.
-func (a *App) reuseSettings(dirs []string, o *planner.Options) []reuse.Setting {
+// reuseSettings returns what decides about results and messages besides files. It reports false if that cannot be known.
+func (a *App) reuseSettings(dirs []string, o *planner.Options) ([]reuse.Setting, bool) {
+	catalogs, ok := trustedCatalogs(o)
 	return []reuse.Setting{
+		{Name: "trusted catalogs", Value: catalogs},
 		{Name: "krmflow", Value: program.Version() + executable()},
 		{Name: "working directory", Value: o.Cwd},
 		{Name: "absolute paths", Value: strconv.FormatBool(filepath.IsAbs(dirs[0]))},
@@ -135,7 +142,36 @@ func (a *App) reuseSettings(dirs []string, o *planner.Options) []reuse.Setting {
 		{Name: "--reorder", Value: a.reorder + map[bool]string{true: " (given)"}[o.ReorderSet]},
 		{Name: "--max-input", Value: strconv.FormatInt(a.maxInput, 10)},
 		{Name: "--enable-managedby-label", Value: strconv.FormatBool(o.ManagedByLabel)},
+	}, ok
+}
+
+// trustedCatalogs returns which catalogs are trusted, and what is in them: they know which resources look like configurations of functions. It
+// reports false if one is remote and may be another one each time.
+func trustedCatalogs(o *planner.Options) (text string, ok bool) {
+	var b strings.Builder
+	for _, src := range o.Functions.Trusted {
+		fmt.Fprintf(&b, "%s ", src.Ref)
+		if src.Content != nil {
+			fmt.Fprintf(&b, "%s ", krm.DigestOf(src.Content))
+			continue
+		}
+		ref, err := catalog.ParseRef(src.Ref)
+		switch {
+		case err != nil, ref.Remote() && ref.Pin.IsZero() && !src.Below:
+			return "", false
+		case !ref.Remote() && !src.Below:
+			path := ref.Location
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(o.Cwd, path)
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return "", false // planning says what is wrong
+			}
+			fmt.Fprintf(&b, "%s ", krm.DigestOf(data))
+		}
 	}
+	return b.String(), true
 }
 
 // executable returns what tells this program from others of the same version: developers have many.
@@ -459,8 +495,18 @@ func (a *App) Kept(text krm.Digest) ([]byte, bool) {
 
 // RememberText writes the list that the only root of a plan was rendered to, and remembers the text, unless it has Secrets.
 func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
-	if a.reusing == nil || hasSecrets(list) && !a.cacheSecrets {
-		return list.WriteYAML(a.Stdout)
+	calls := false
+	for range plan.Graph.Calls() {
+		calls = true // such a root is not reused
+	}
+	if a.reusing == nil || calls || hasSecrets(list) && !a.cacheSecrets {
+		if err := list.WriteYAML(a.Stdout); err != nil {
+			return err
+		}
+		return a.Remember(plan, func(_ string, r *reuse.Record) bool {
+			r.Text, r.Rendered = krm.Digest{}, true
+			return true
+		})
 	}
 	blob := a.reusing.cache.CreateLater()
 	defer blob.Discard()

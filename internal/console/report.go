@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,10 +55,10 @@ func (r Reporter) found(err error) {
 // fewAlike is how many errors that are alike are told one by one.
 const fewAlike = 3
 
-// alike makes one of the errors that differ in their files alone, if they are many.
+// alike makes one of the errors that differ in their files alone, if they are many: it is that of the first place, in whatever order they come.
 func alike(errs []error) []error {
 	type cause struct{ field, msg string }
-	places := map[cause][]string{}
+	places := map[cause][]diag.Pos{}
 	files := map[cause]map[string]bool{}
 	for _, err := range errs {
 		e := atPlace(err)
@@ -69,7 +70,10 @@ func alike(errs []error) []error {
 			files[c] = map[string]bool{}
 		}
 		files[c][e.Pos.File] = true
-		places[c] = append(places[c], e.Pos.String())
+		places[c] = append(places[c], e.Pos)
+	}
+	for _, list := range places {
+		slices.SortFunc(list, func(a, b diag.Pos) int { return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 	}
 	var kept []error
 	told := map[cause]bool{}
@@ -81,8 +85,12 @@ func alike(errs []error) []error {
 			kept = append(kept, err)
 		case !told[c]:
 			told[c] = true
-			e.Hints, e.Err = slices.Clip(e.Hints), err
-			kept = append(kept, e.Hint("and %d more like it, at %s", len(places[c])-1, diag.Some(places[c][1:])))
+			e.Pos, e.Hints, e.Err = places[c][0], slices.Clip(e.Hints), err
+			var more []string
+			for _, at := range places[c][1:] {
+				more = append(more, at.String())
+			}
+			kept = append(kept, e.Hint("and %d more like it, at %s", len(more), diag.Some(more)))
 		}
 	}
 	return kept

@@ -22,10 +22,9 @@ var rounds = flag.Int("rounds", 120, "how many edits TestIncremental makes")
 
 // A tree is a random tree of Kustomizations that is edited.
 type tree struct {
-	t    *testing.T
-	rnd  *rand.Rand
-	dir  string
-	dirs []string
+	t   *testing.T
+	rnd *rand.Rand
+	dir string
 }
 
 const layers = 7
