@@ -86,6 +86,9 @@ func perform(ctx context.Context, a *app.App) (code int) {
 	cmd.SetErr(a.Stderr)
 	used, err := execute(ctx, cmd, a.CommandLine)
 	a.Exits.Run() // what outlives the command, but not the run
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, diag.ErrLimit) && diag.AsError(err).Pos.File == "" {
+		err = a.Steps.Stopped(cause) // it ended between two steps, before somebody else could say where
+	}
 	if lost := out.Err(); lost != nil {
 		err = &exitError{exitOutput, fmt.Errorf("cannot write to stdout: %w", lost)}
 	}
