@@ -70,19 +70,17 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	if manifest.Digest(have) != files {
 		return false, nil
 	}
-	var top *folder // opened if something must be looked at
-	defer func() { top.close() }()
 	for dir, records := range have {
 		if o.lists().IsSame(dir) {
 			continue
 		}
-		if top == nil {
+		if o.top == nil {
 			var err error
-			if top, err = openFolder(o.out, "."); err != nil {
+			if o.top, err = openFolder(o.out, "."); err != nil {
 				return false, nil
 			}
 		}
-		if !o.has(top, dir, records) {
+		if !o.has(o.top, dir, records) {
 			return false, nil
 		}
 	}
