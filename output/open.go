@@ -34,7 +34,7 @@ const (
 //
 // Errors are a [*RefusedError], a [*LockedError] or a [*WriteError].
 func Open(dir string, opts Options) (*Dir, error) {
-	o := &Dir{dir: dir, opts: opts, roots: map[string]*rootState{}, found: map[string]bool{}, old: manifest.New()}
+	o := &Dir{dir: dir, opts: opts, roots: map[string]*rootState{}, foreign: map[string]fs.FileMode{}, found: map[string]bool{}, old: manifest.New()}
 	if opts.Wait == 0 {
 		o.opts.Wait = defaultWait
 	}
@@ -274,7 +274,7 @@ func (o *Dir) readState() error {
 		return now.refuse(o.dir, err)
 	}
 	o.old = now.Manifest
-	if err := o.scan(now); err != nil {
+	if err := o.scan(".", now); err != nil {
 		return err
 	}
 	o.lost = o.mayBeOurs()
@@ -453,12 +453,12 @@ func (o *Dir) relative(dir string) string {
 	return rel
 }
 
-// scan walks the folder and records what the manifests do not list, or list as what it is not.
-func (o *Dir) scan(now *found) error {
-	o.foreign = map[string]fs.FileMode{}
+// scan walks a part of the folder and records what the manifests do not list, or list as what it is not. What was recorded of the rest stays.
+func (o *Dir) scan(part string, now *found) error {
+	maps.DeleteFunc(o.foreign, func(name string, _ fs.FileMode) bool { return part == "." || strings.HasPrefix(name, part+"/") })
 	known := o.leading()
 	maps.Copy(known, o.old.Folders())
-	return o.scanFolder(".", known, now)
+	return o.scanFolder(part, known, now)
 }
 
 func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
