@@ -34,7 +34,7 @@ const (
 //
 // Errors are a [*RefusedError], a [*LockedError] or a [*WriteError].
 func Open(dir string, opts Options) (*Dir, error) {
-	o := &Dir{dir: dir, opts: opts, roots: map[string]*rootState{}, foreign: map[string]fs.FileMode{}, found: map[string]bool{}, old: manifest.New()}
+	o := &Dir{dir: dir, opts: opts, began: time.Now(), roots: map[string]*rootState{}, foreign: map[string]fs.FileMode{}, found: map[string]bool{}, old: manifest.New()}
 	if opts.Wait == 0 {
 		o.opts.Wait = defaultWait
 	}

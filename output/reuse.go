@@ -9,6 +9,7 @@ import (
 
 	"io/fs"
 
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output/manifest"
 )
@@ -20,6 +21,9 @@ func (o *Dir) learn(m *manifest.Manifest, part string) {
 		return
 	}
 	k.Forget(func(dir string) bool { return isIn(dir, part) })
+	if !filestat.MaySettle(o.began) { // all of the part is younger
+		return
+	}
 	out, err := o.parent.OpenRoot(o.base)
 	if err != nil {
 		return

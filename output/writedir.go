@@ -62,8 +62,9 @@ type Options struct {
 //
 // [Dir.Put] and [Dir.Keep] are safe for concurrent use; every other method must be called when they have returned.
 type Dir struct {
-	dir  string // as the user named it
-	opts Options
+	dir   string // as the user named it
+	opts  Options
+	began time.Time
 
 	parent *os.Root
 	made   []string // folders above the output that did not exist, innermost first
