@@ -21,6 +21,7 @@ var imports = map[string][]string{
 	"krm/yaml":        {"diag"},
 	"krm/schema":      {"krm/yaml"},
 	"krm":             {"diag", "krm/schema", "krm/yaml"},
+	"krm/diff":        values,
 	"krm/function":    values,
 	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/swap", "output/listing"),
 	"output/listing":  {"internal/filestat"},
