@@ -52,7 +52,8 @@ var imports = map[string][]string{
 	"validate":                     {"diag", "krm", "krm/yaml", "validate/internal/openapi"},
 	"validate/internal/openapi":    {},
 	"validate/internal/openapigen": {},
-	"internal/validation":          plus(values, "builtins", "eval", "graph", "internal/options", "loaders", "planner", "validate"),
+	"internal/history":             plus(values, "builtins", "eval", "graph", "planner"),
+	"internal/validation":          plus(values, "graph", "internal/history", "internal/options", "loaders", "planner", "validate"),
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},

@@ -179,3 +179,45 @@ func earlier(list *krm.List, r *krm.Resource) int {
 	}
 	return -1
 }
+
+// Culprit returns the step that has brought something to a resource of the result, nil if that cannot be known. has reports whether a resource is an
+// earlier state of that one, and has it. It begins at the result, and goes from step to step as long as one before has it, too.
+func (h *History) Culprit(has func(r *krm.Resource) bool) *graph.Node {
+	if len(h.lists) == 0 {
+		return nil
+	}
+	at, i := h.root, h.place(h.root, has, 0)
+	if i < 0 {
+		return nil
+	}
+	for {
+		before := graph.NodeID(-1)
+		for _, in := range h.g.Nodes[at].Inputs {
+			if j := h.place(in, has, i); j >= 0 {
+				before, i = in, j
+			}
+		}
+		if before < 0 {
+			return h.g.Nodes[at]
+		}
+		at = before
+	}
+}
+
+// place returns where the list of a step has the resource, -1 if nowhere. It looks at near first: most steps leave resources where they are, and roots
+// may have thousands of both.
+func (h *History) place(id graph.NodeID, has func(r *krm.Resource) bool, near int) int {
+	list := h.lists[id]
+	if list == nil {
+		return -1
+	}
+	if near < list.Len() && has(list.At(near)) {
+		return near
+	}
+	for i, r := range list.All() {
+		if has(r) {
+			return i
+		}
+	}
+	return -1
+}
