@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,8 @@ type part struct {
 	name       string
 	quoted     bool
 	item       bool
-	place      int // of the item, -1 if key and value tell which it is
+	every      bool // item of the list
+	place      int  // of the item, -1 if key and value tell which it is
 	key, value string
 }
 
@@ -67,8 +69,11 @@ func nextPart(text string, first bool) (p part, rest string, err error) {
 		if p.key, p.value, ok = strings.Cut(inner, "="); ok {
 			return p, rest, nil
 		}
+		if p.every = inner == "*"; p.every {
+			return p, rest, nil
+		}
 		if p.place, err = strconv.Atoi(inner); err != nil || p.place < 0 {
-			return p, "", fmt.Errorf("[%s] is no item: write [0], [name=web] or [\"a name\"]", inner)
+			return p, "", fmt.Errorf("[%s] is no item: write [0], [name=web], [*] or [\"a name\"]", inner)
 		}
 		return p, rest, nil
 	}
@@ -90,41 +95,86 @@ func nextPart(text string, first bool) (p part, rest string, err error) {
 	return part{name: text[:end]}, text[end:], nil
 }
 
-// In returns the path of the field in an object, and whether it is there. If it is not, the path leads to the last part that is.
+// In returns the path of the field in an object, and whether it is there. If it is not, the path leads to the last part that is. Of a field that has
+// every item of a list it is the first.
 func (f Field) In(v yaml.Value) (path []any, ok bool) {
 	if len(f) == 0 {
 		return nil, true
 	}
 	if f[0].item {
-		i := f[0].place
-		if i < 0 {
-			i = slices.IndexFunc(v.Items(), func(x yaml.Value) bool { return x.Get(f[0].key).IsScalar() && x.Get(f[0].key).Text() == f[0].value })
-		}
-		if i < 0 || i >= len(v.Items()) {
-			if x := v.Get(f[0].name); f[0].name == "" || !x.Exists() { // of a JSON pointer
-				return nil, false
+		items := f[0].items(v)
+		if len(items) == 0 {
+			if x := v.Get(f[0].name); f[0].name != "" && x.Exists() { // of a JSON pointer
+				path, ok = f[1:].In(x)
+				return append([]any{f[0].name}, path...), ok
 			}
-			path, ok = f[1:].In(v.Get(f[0].name))
-			return append([]any{f[0].name}, path...), ok
+			return nil, false
 		}
-		path, ok = f[1:].In(v.Items()[i])
-		return append([]any{i}, path...), ok
+		path, ok = f[1:].In(v.Items()[items[0]])
+		return append([]any{items[0]}, path...), ok
 	}
 	// Names of labels and the like have dots: as many parts as needed are one name.
-	name := f[0].name
-	for n := 1; ; n++ {
-		if x := v.Get(name); x.Exists() {
-			rest, ok := f[n:].In(x)
-			if here := append([]any{name}, rest...); ok {
-				return here, true
-			} else if len(here) > len(path) {
-				path = here
+	for n, name := range f.names() {
+		x := v.Get(name)
+		if !x.Exists() {
+			continue
+		}
+		rest, ok := f[n:].In(x)
+		if here := append([]any{name}, rest...); ok {
+			return here, true
+		} else if len(here) > len(path) {
+			path = here
+		}
+	}
+	return path, false
+}
+
+// All returns the paths of the field in an object: several if it has every item of a list. missing are the paths of items that do not have it.
+func (f Field) All(v yaml.Value) (paths, missing [][]any) {
+	i := slices.IndexFunc(f, func(p part) bool { return p.every })
+	if i < 0 {
+		if path, ok := f.In(v); ok {
+			return [][]any{path}, nil
+		}
+		return nil, [][]any{nil}
+	}
+	list, ok := f[:i].In(v)
+	if !ok {
+		return nil, [][]any{nil}
+	}
+	for k, item := range At(v, list).Items() {
+		at := append(list[:len(list):len(list)], k)
+		in, out := f[i+1:].All(item)
+		for _, path := range in {
+			paths = append(paths, append(at[:len(at):len(at)], path...))
+		}
+		for _, path := range out {
+			missing = append(missing, append(at[:len(at):len(at)], path...))
+		}
+	}
+	return paths, missing
+}
+
+// items returns which items of a list a part is.
+func (p part) items(v yaml.Value) (items []int) {
+	for i, x := range v.Items() {
+		if p.every || p.place == i || p.place < 0 && x.Get(p.key).IsScalar() && x.Get(p.key).Text() == p.value {
+			items = append(items, i)
+		}
+	}
+	return items
+}
+
+// names yields the names that a field may begin with, and how many parts each takes.
+func (f Field) names() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		name := f[0].name
+		for n := 1; yield(n, name); n++ {
+			if n == len(f) || f[0].quoted || f[n].quoted || f[n].item {
+				return
 			}
+			name += "." + f[n].name
 		}
-		if n == len(f) || f[0].quoted || f[n].quoted || f[n].item {
-			return path, false
-		}
-		name += "." + f[n].name
 	}
 }
 
