@@ -61,6 +61,9 @@ func (c *Cache) check(f file) error {
 	}
 	defer r.Close()
 	parts := f.parts()
+	if len(parts) < 3 {
+		return errName
+	}
 	if parts[0] == "blobs" {
 		d, ok := digestIn(parts[1:]...)
 		if !ok || c.blob(d) != c.path(f) {

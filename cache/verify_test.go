@@ -100,3 +100,29 @@ func TestVerify(t *testing.T) {
 		}
 	}
 }
+
+// A file or a link can be in the place of a folder.
+func TestNoFolder(t *testing.T) {
+	for _, name := range []string{"kept", "entries", "blobs", "kept/things", "entries/git"} {
+		for how, damage := range map[string]func(path string) error{
+			"file": func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+			"link": func(path string) error { return os.Symlink(t.TempDir(), path) },
+		} {
+			c := filled(t)
+			path := filepath.Join(c.folder(), filepath.FromSlash(name))
+			if err := errors.Join(os.RemoveAll(path), damage(path)); err != nil {
+				t.Fatal(err)
+			}
+			if how == "file" {
+				age(t, path, time.Hour)
+			}
+			if list, err := c.Usage(); err != nil || len(list) == 0 {
+				t.Errorf("%s %s: %+v, %v", how, name, list, err)
+			}
+			bad := 0
+			if _, err := c.Verify(t.Context(), false, func(string, error) { bad++ }); err != nil || bad != 1 || exists(path) {
+				t.Errorf("%s %s: %d damaged, %v", how, name, bad, err)
+			}
+		}
+	}
+}
