@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -118,8 +119,8 @@ func otherThan(body []byte, all [][]byte) []byte {
 	return nil
 }
 
-// lyingCache starts a shared cache that lies about answers, contents or both: lyingcache NAME. It sets NAME to its address. It lies as the files lie
-// and about in $WORK say, which may change: one of [lies], and ac, cas or nothing.
+// lyingCache starts a shared cache that lies about answers, contents or both: lyingcache NAME. It sets NAME to its address. It lies as the files lie,
+// about and times in $WORK say, which may change: one of [lies]; ac, cas or nothing; and how often at most, if there is such a file.
 func lyingCache(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: lyingcache NAME")
@@ -129,6 +130,15 @@ func lyingCache(ts *testscript.TestScript, neg bool, args []string) {
 	setting := func(name string) string {
 		data, _ := os.ReadFile(ts.MkAbs(name))
 		return strings.TrimSpace(string(data))
+	}
+	times, lied := "", 0
+	lying := func() bool {
+		if now := setting("times"); now != times {
+			times, lied = now, 0
+		}
+		lied++
+		most, err := strconv.Atoi(times)
+		return err != nil || lied <= most
 	}
 	kind := func(path string) string { return strings.Split(strings.TrimPrefix(path, "/"), "/")[0] }
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +153,7 @@ func lyingCache(ts *testscript.TestScript, neg bool, args []string) {
 			http.NotFound(w, r)
 			return
 		}
-		if about := setting("about"); about == "" || about == kind(r.URL.Path) {
+		if about := setting("about"); (about == "" || about == kind(r.URL.Path)) && lying() {
 			var all [][]byte
 			for path, other := range stored {
 				if kind(path) == kind(r.URL.Path) {
