@@ -57,6 +57,7 @@ var imports = map[string][]string{
 	"cache/archive":              {"cache", "diag"},
 	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
 	"cache/shared":               {"diag", "krm"},
+	"cache/shared/sharedtest":    {},
 	"loaders/remote/address":     {},
 	"loaders/remote/credentials": {},
 	"loaders/remote/flight":      {},

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmflow/krmflow/cache/shared/sharedtest"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -127,9 +128,13 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	nobody, err := sharedtest.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, scheme := range []string{"grpc://", "http://", "grpcs://", "https://"} {
 		mustGoOff(t, Options{Address: scheme + l.Addr().String(), Timeout: 300 * time.Millisecond}, "")
-		mustGoOff(t, Options{Address: scheme + freePort(t)}, "refused")
+		mustGoOff(t, Options{Address: scheme + nobody}, "refused")
 	}
 }
 
