@@ -399,3 +399,28 @@ func TestRecord(t *testing.T) {
 		}
 	}
 }
+
+// A program that is stopped is not waited for by what it has started.
+func TestRunStops(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	dir := t.TempDir()
+	begun, ended := filepath.Join(dir, "begun"), filepath.Join(dir, "ended")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			if _, err := os.Stat(begun); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	if _, err := Run(ctx, nil, "sh", "-c", `(sleep 10; touch "$1") & touch "$0"; exec sleep 10`, begun, ended); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Stat(ended); err == nil {
+		t.Error("it was waited for")
+	}
+}
