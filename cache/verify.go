@@ -82,6 +82,9 @@ func (c *Cache) check(f file) error {
 	if !ok || parts[0] == "kept" && c.kept(parts[1], key) != c.path(f) {
 		return errName
 	}
+	if info.Size() > largest {
+		return errLarge
+	}
 	text := make([]byte, info.Size())
 	if _, err := io.ReadFull(r, text); err != nil {
 		return unplaced(err)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -124,5 +125,24 @@ func TestNoFolder(t *testing.T) {
 				t.Errorf("%s %s: %d damaged, %v", how, name, bad, err)
 			}
 		}
+	}
+}
+
+// A file that is larger than memory is damaged, and found without being read.
+func TestVerifyHuge(t *testing.T) {
+	c := filled(t)
+	huge := 0
+	for _, name := range everything(t, c) {
+		if path := filepath.Join(c.folder(), name); !strings.HasPrefix(name, "blobs/") {
+			if err := os.Truncate(path, 1<<42); err != nil {
+				t.Fatal(err)
+			}
+			age(t, path, time.Hour)
+			huge++
+		}
+	}
+	bad := 0
+	if _, err := c.Verify(t.Context(), false, func(string, error) { bad++ }); err != nil || bad != huge || huge == 0 {
+		t.Errorf("%d of %d are found, %v", bad, huge, err)
 	}
 }
