@@ -499,7 +499,7 @@ func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
 	for range plan.Graph.Calls() {
 		calls = true // such a root is not reused
 	}
-	if a.reusing == nil || calls || hasSecrets(list) && !a.cacheSecrets {
+	if a.reusing == nil || calls || list.HoldsSecrets() && !a.cacheSecrets {
 		if err := list.WriteYAML(a.Stdout); err != nil {
 			return err
 		}
@@ -533,16 +533,6 @@ func (t *teeing) Write(p []byte) (int, error) {
 		t.failed = err != nil
 	}
 	return t.to.Write(p)
-}
-
-// hasSecrets reports whether a list has what is written to no cache.
-func hasSecrets(list *krm.List) bool {
-	for _, r := range list.All() {
-		if id := r.ID(); id.Kind == "Secret" && id.Group == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // KeptPlan returns the text of a plan that an earlier run has kept for a key, and KeepPlan keeps it.
