@@ -346,13 +346,14 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 			continue
 		}
 		f, fails := failed[dir]
-		was := r.known[dir]
-		record := was
-		if record == nil {
-			record = r.records.New(seen)
-		}
+		record, was := r.records.New(seen), r.known[dir]
 		if record == nil {
 			continue
+		}
+		if was != nil && was.Inputs() == record.Inputs() {
+			record = was
+		} else {
+			was = nil // something has changed between the look at what the record has and the plan
 		}
 		var before []byte
 		if was != nil {
