@@ -27,6 +27,8 @@ const (
 	SawFile
 	// SawDir is a directory. What was seen in it has observations of its own.
 	SawDir
+	// SawFolder is a directory whose entries were listed: Source has what [NamesOf] returns.
+	SawFolder
 	// SawFetched is a reference to something remote.
 	SawFetched
 	// SawOther is what may be another time something else although nothing of that was changed, an error for instance.
@@ -51,6 +53,15 @@ type Observation struct {
 	Use  reference.Use
 	From remote.Origin
 	Came string
+}
+
+// NamesOf returns the names of directory entries, sorted as [os.ReadDir] does, in one text.
+func NamesOf(entries []fs.DirEntry) []byte {
+	var names []byte
+	for _, e := range entries {
+		names = append(append(names, e.Name()...), 0)
+	}
+	return names
 }
 
 // Came returns the version of what was fetched, or why it was not, in one text: as long as it is the same, so is the content.

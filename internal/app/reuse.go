@@ -127,7 +127,7 @@ func (a *App) fetching(ctx context.Context, c *cache.Cache, o *planner.Options) 
 
 // mixed reports whether some of the roots are absolute paths and others are not: how messages call files depends on all of them.
 func mixed(dirs []string) bool {
-	return slices.ContainsFunc(dirs, filepath.IsAbs) && !(len(dirs) == 1 || !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }))
+	return slices.ContainsFunc(dirs, filepath.IsAbs) && slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
 // reuseSettings returns what decides about results and messages besides files. It reports false if that cannot be known.
@@ -407,6 +407,9 @@ func Functions(plan *planner.Plan) map[string][]reuse.Setting {
 	called := map[string][]reuse.Setting{}
 	for call, n := range plan.Graph.Calls() {
 		what := call.Function.Name + " " + call.Function.Digest.String()
+		if call.Chart != nil {
+			what += ", chart " + call.Chart.Digest.String()
+		}
 		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
 			called[root.Dir] = append(called[root.Dir], reuse.Setting{Name: n.ID, Value: what})
 		}

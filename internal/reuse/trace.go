@@ -31,7 +31,7 @@ type dir struct {
 type file struct {
 	dir  int // of trace.dirs
 	name string
-	kind loaders.Kind // SawFile, SawNothing or SawNoDir
+	kind loaders.Kind // SawFile, SawFolder, SawNothing or SawNoDir; watched files have SawOther, too
 	stat filestat.Stat
 	sum  krm.Digest
 	link string // where a symbolic link leads to, "" for any other file
@@ -84,6 +84,9 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, s
 			real = v.dirs.Real(up)
 		}
 		f := file{dir: add(up, real), name: filepath.Base(o.Path), kind: o.Kind}
+		if o.Kind == loaders.SawFolder {
+			f.sum = krm.Digest(o.Source.Digest())
+		}
 		if o.Kind == loaders.SawFile {
 			f.sum = krm.Digest(o.Source.Digest())
 			if !o.Plain {
@@ -163,6 +166,8 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 		return !now.exists(), false
 	case loaders.SawNoDir:
 		return now.mode&fs.ModeDir == 0, false
+	case loaders.SawFolder:
+		return now.mode.IsDir() && now.sum(path) == f.sum, false
 	case loaders.SawOther:
 		return now.real == f.link && (now.stat == f.stat && f.stat != (filestat.Stat{}) || now.whatever(path) == f.sum), false
 	}
@@ -200,6 +205,8 @@ func (f *file) change(path string, v *view) Change {
 		}
 	case f.kind == loaders.SawNoDir:
 		c.Old = "no directory"
+	case f.kind == loaders.SawFolder:
+		c.Old = "a directory with other files"
 	}
 	return c
 }

@@ -109,13 +109,19 @@ func (v *view) look(path string) *look {
 // exists reports whether there is something, and not only a link that leads nowhere.
 func (l *look) exists() bool { return l.mode&(fs.ModeIrregular|fs.ModeSymlink) == 0 }
 
-// sum returns the digest of a regular file, the zero Digest if there is none that can be read.
+// sum returns the digest of a regular file, or of the names in a directory; the zero Digest if there is none that can be read.
 func (l *look) sum(path string) krm.Digest {
 	if l.hashed {
 		return l.digest
 	}
 	l.hashed = true
 	l.hashedAt = time.Now()
+	if l.mode.IsDir() {
+		if entries, err := os.ReadDir(path); err == nil {
+			l.digest = krm.DigestOf(loaders.NamesOf(entries))
+		}
+		return l.digest
+	}
 	if !l.mode.IsRegular() {
 		return l.digest
 	}

@@ -111,6 +111,12 @@ func (rs *Records) Entries() map[string]bool {
 			f := &r.trace.files[i]
 			path := r.trace.path(f)
 			real := dirs[r.trace.dirs[f.dir].path]
+			if f.kind == loaders.SawFolder {
+				list := rs.view.dirs.Real(path) + string(filepath.Separator)
+				if !slices.Contains(w.files[list], path) {
+					w.files[list] = append(w.files[list], path)
+				}
+			}
 			if looked[path] || real == "" {
 				continue
 			}
@@ -134,8 +140,11 @@ func (rs *Records) Entries() map[string]bool {
 
 // Decides reports whether one of the entries that [Records.Entries] has returned last is this one.
 func (rs *Records) Decides(entry string) bool {
-	return rs.watched.leads[entry] || rs.watched.files[entry] != nil
+	return rs.watched.leads[entry] || rs.watched.files[entry] != nil || rs.watched.files[listOf(entry)] != nil
 }
+
+// listOf returns how the directory that an entry is in is called among the files of [watched], if what comes and goes there decides.
+func listOf(entry string) string { return filepath.Dir(entry) + string(filepath.Separator) }
 
 // Forget makes the next run look again at what some directory entries decide about, or at everything.
 func (rs *Records) Forget(entries []string, all bool) {
@@ -143,6 +152,9 @@ func (rs *Records) Forget(entries []string, all bool) {
 		all = all || rs.watched.leads[entry]
 		for _, path := range rs.watched.files[entry] {
 			all = all || rs.view.dirs.Looked(path)
+			delete(rs.view.files, path)
+		}
+		for _, path := range rs.watched.files[listOf(entry)] {
 			delete(rs.view.files, path)
 		}
 	}
