@@ -134,6 +134,9 @@ func (o *Observation) key() string {
 // Doubt keeps that what the layer in d is depends on more than what it has seen.
 func (l *Local) Doubt(d *Dir) { l.observe(d, Observation{Kind: SawOther}) }
 
+// DependsOn keeps that what the layer in d is depends on what is at an absolute path, of which nothing else was seen.
+func (l *Local) DependsOn(d *Dir, path string) { l.observe(d, Observation{Path: path, Kind: SawOther}) }
+
 // observeError keeps that a file could not be read.
 func (l *Local) observeError(d *Dir, abs string, err error) {
 	kind := SawOther

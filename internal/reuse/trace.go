@@ -45,8 +45,8 @@ type fetch struct {
 	came string
 }
 
-// newTrace returns the trace of what was seen since begun, and reports false if a directory is another one now. Files need no second look: one that
-// has changed since does not hold for the next run.
+// newTrace returns the trace of what was seen since begun, but for what is SawOther, and reports false if a directory is another one now. Files need no
+// second look: one that has changed since does not hold for the next run.
 func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, same bool) {
 	t, same = &trace{files: make([]file, 0, len(seen))}, true
 	at := map[string]int{}
@@ -60,17 +60,11 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, s
 		return i
 	}
 	for _, o := range seen {
-		if o.InFetched {
+		if o.InFetched || o.Kind == loaders.SawOther {
 			continue
 		}
 		if o.Kind == loaders.SawFetched {
 			t.fetches = append(t.fetches, fetch{o.Path, o.Use, o.From, o.Came})
-			continue
-		}
-		if o.Kind == loaders.SawOther {
-			if o.Path != "" {
-				t.addFile(o.Path, v, begun)
-			}
 			continue
 		}
 		if o.Kind == loaders.SawDir {

@@ -143,10 +143,12 @@ func (l *look) sum(path string) krm.Digest {
 	return l.digest
 }
 
-// whatever returns a digest of what there is, a regular file or not.
+// whatever returns a digest of what there is, a regular file with its permissions or not: it may be a program.
 func (l *look) whatever(path string) krm.Digest {
+	text := []byte((l.mode | l.stat.Mode).String())
 	if l.mode.IsRegular() {
-		return l.sum(path)
+		sum := l.sum(path)
+		text = append(text, sum[:]...)
 	}
-	return krm.DigestOf([]byte(l.mode.String()))
+	return krm.DigestOf(text)
 }

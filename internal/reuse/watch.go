@@ -8,7 +8,6 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/internal/filestat"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 )
 
@@ -32,7 +31,12 @@ func (rs *Records) Saw(root string, seen []loaders.Observation) {
 	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {
-		t.files = append(t.files, file{kind: loaders.SawOther, sum: krm.DigestOf(nil), link: "."}) // it has changed meanwhile: nothing is like that
+		t.files = append(t.files, file{kind: loaders.SawOther}) // it has changed meanwhile: nothing is like that
+	}
+	for _, o := range seen {
+		if o.Kind == loaders.SawOther && o.Path != "" {
+			rs.addFile(t, o.Path)
+		}
 	}
 	t.addDir(root, rs.after)
 	rs.watch(root, &Record{trace: *t})
@@ -43,7 +47,7 @@ func (rs *Records) SawFiles(paths []string) {
 	rs.afterwards()
 	r := &Record{}
 	for _, path := range paths {
-		r.trace.addFile(path, rs.after, rs.begun)
+		rs.addFile(&r.trace, path)
 	}
 	rs.watch("", r)
 }
@@ -71,13 +75,18 @@ func (t *trace) addDir(path string, v *view) int {
 	return i
 }
 
-// addFile adds what is at a path, whatever it is.
-func (t *trace) addFile(path string, v *view, begun time.Time) {
-	now := v.look(path)
-	f := file{dir: t.addDir(filepath.Dir(path), v), name: filepath.Base(path), kind: loaders.SawOther, link: now.real}
-	if now.stat.Settled(begun) {
+// addFile adds what is at a path, whatever it is. What the last run has found there is not known: it is what was there before, if that is known, or
+// what is there now, if that has not changed since. Otherwise nothing is like it.
+func (rs *Records) addFile(t *trace, path string) {
+	now := rs.view.files[path]
+	if now == nil {
+		now = rs.after.look(path)
+	}
+	f := file{dir: t.addDir(filepath.Dir(path), rs.after), name: filepath.Base(path), kind: loaders.SawOther, link: now.real}
+	switch {
+	case now.stat.Settled(rs.begun):
 		f.stat = now.stat
-	} else {
+	case now.hashed || !now.mode.IsRegular():
 		f.sum = now.whatever(path)
 	}
 	t.files = append(t.files, f)
