@@ -9,6 +9,7 @@ import (
 
 	"io/fs"
 
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output/manifest"
 )
@@ -21,6 +22,9 @@ func (o *Dir) learn(part string) {
 		return
 	}
 	was := k.Forget(func(dir string) bool { return isIn(dir, part) })
+	if !filestat.MaySettle(o.began) { // all of the part is younger
+		return
+	}
 	out, err := o.parent.OpenRoot(o.base)
 	if err != nil {
 		return
@@ -78,19 +82,17 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	if manifest.Digest(have) != files {
 		return false, nil
 	}
-	var top *folder // opened if something must be looked at
-	defer func() { top.close() }()
 	for dir, records := range have {
 		if o.lists().IsSame(dir) {
 			continue
 		}
-		if top == nil {
+		if o.top == nil {
 			var err error
-			if top, err = openFolder(o.out, "."); err != nil {
+			if o.top, err = openFolder(o.out, "."); err != nil {
 				return false, nil
 			}
 		}
-		if !o.has(top, dir, records) {
+		if !o.has(o.top, dir, records) {
 			return false, nil
 		}
 	}

@@ -32,6 +32,8 @@ type Sources struct {
 	CacheMax int64
 	// Rendered are the directories that the cache must not be in: what is there would be part of them. [Options.Dirs] are, if it is nil.
 	Rendered []string
+	// Places knows where they are, if the run has looked for that; it may be nil.
+	Places *filestat.Dirs
 
 	// Vendor is a copy of a cache, see [cache.Cache.CopyUsed], that holds what layers refer to: nothing else is taken for that then. Whoever
 	// wrote the folder says what is in a repository, as if it was part of the tree; so catalogs and programs never come from there. Empty
@@ -205,9 +207,10 @@ func (e *insideError) Error() string {
 // checkPlace refuses a folder for the cache in a directory that is rendered.
 func (s Sources) checkPlace(dir string) error {
 	real := realPlace(dir)
-	var places filestat.Dirs
+	places := cmp.Or(s.Places, &filestat.Dirs{})
+	wd, _ := os.Getwd()
 	for _, root := range s.Rendered {
-		abs, err := filepath.Abs(root)
+		abs, err := absolute(root, wd)
 		if err != nil || loaders.IsRemote(root) {
 			continue
 		}

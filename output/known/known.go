@@ -48,7 +48,6 @@ func (f *Files) Add(file string, stat filestat.Stat, rec manifest.Record) {
 
 // Forget forgets the files in the folders that in reports, and returns them.
 func (f *Files) Forget(in func(dir string) bool) map[string]File {
-	f.Changed = true
 	gone := map[string]File{}
 	maps.DeleteFunc(f.By, func(file string, is File) bool {
 		dir, _ := manifest.Split(file)
@@ -58,6 +57,7 @@ func (f *Files) Forget(in func(dir string) bool) map[string]File {
 		}
 		return false
 	})
+	f.Changed = f.Changed || len(gone) > 0
 	return gone
 }
 
