@@ -170,7 +170,7 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 		return false, false
 	case now.stat == f.stat && f.stat != (filestat.Stat{}):
 		return true, false
-	case now.sum(path) != f.sum:
+	case f.stat != (filestat.Stat{}) && now.stat.Size != f.stat.Size, now.sum(path) != f.sum:
 		return false, false
 	}
 	if now.stat.Settled(now.hashedAt) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/krmflow/krmflow/internal/filestat"
@@ -110,7 +111,8 @@ func (v *view) look(path string) *look {
 // exists reports whether there is something, and not only a link that leads nowhere.
 func (l *look) exists() bool { return l.mode&(fs.ModeIrregular|fs.ModeSymlink) == 0 }
 
-// sum returns the digest of a regular file, or of the names in a directory; the zero Digest if there is none that can be read.
+// sum returns the digest of a regular file, or of the names in a directory; the zero Digest if there is none that can be read, or more than a
+// run reads.
 func (l *look) sum(path string) krm.Digest {
 	if l.hashed {
 		return l.digest
@@ -126,17 +128,17 @@ func (l *look) sum(path string) krm.Digest {
 	if !l.mode.IsRegular() {
 		return l.digest
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
 		return l.digest
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > loaders.MaxProgram {
 		return l.digest
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(f, loaders.MaxProgram)); err != nil {
 		return l.digest
 	}
 	l.stat = filestat.Of(info) // of what was read
