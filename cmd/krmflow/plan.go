@@ -94,14 +94,13 @@ func (c *planning) validate(cmd *cobra.Command) error {
 	return nil
 }
 
-func (c *planning) run(cmd *cobra.Command, args []string) error {
+func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	if err := c.validate(cmd); err != nil {
 		return err
 	}
 	if c.against != "" && c.folder.OnlyThese {
 		c.Base = output.Base(c.against)
 	}
-	var err error
 	if c.check, err = c.valid.New(cmd); err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
 	if err == nil && made != nil { // without, it does not know all warnings
 		key := func(all []*reuse.Record) krm.Digest { return c.key(all, states) }
-		defer func() { c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes()) }()
+		defer func() { err = errors.Join(err, c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes())) }()
 	}
 	err = errors.Join(err, c.StrictError())
 	switch {

@@ -552,16 +552,24 @@ func hasSecrets(list *krm.List) bool {
 // KeptPlan returns the text of a plan that an earlier run has kept for a key, and KeepPlan keeps it.
 func (a *App) KeptPlan(key krm.Digest) ([]byte, bool) { return a.reusing.cache.Kept("plans1", key) }
 
-// KeepPlan keeps the text of a plan if all its roots are remembered: see [App.KeptPlan].
-func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Record) krm.Digest, text []byte) {
+// KeepPlan keeps the text of a plan if all its roots are remembered: see [App.KeptPlan]. The error is that of [App.Remember].
+func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Record) krm.Digest, text []byte) error {
 	var all []*reuse.Record
-	_ = a.Remember(plan, func(_ string, r *reuse.Record) bool {
+	err := a.Remember(plan, func(_ string, r *reuse.Record) bool {
 		all = append(all, r)
 		return true
 	})
-	if a.reusing != nil && len(all) == len(dirs) && !slices.ContainsFunc(all, func(r *reuse.Record) bool { return len(r.Functions) > 0 }) {
-		_ = a.reusing.cache.Keep("plans1", key(all), text) // it will be made again
+	if err != nil || a.reusing == nil || len(all) != len(dirs) || slices.ContainsFunc(all, func(r *reuse.Record) bool { return len(r.Functions) > 0 }) {
+		return err
 	}
+	sum := key(all)
+	if debugs("cacheverify") {
+		if known, ok := a.KeptPlan(sum); ok && !bytes.Equal(known, text) {
+			return diag.Errorf(diag.Pos{}, "", "the cache says that something else comes of this plan, although nothing of it has changed").With(diag.NotDeterministic)
+		}
+	}
+	_ = a.reusing.cache.Keep("plans1", sum, text) // it will be made again
+	return nil
 }
 
 // KnownOutput returns what is known of the files of an output folder, and RememberOutput keeps it for later runs.
