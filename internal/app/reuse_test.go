@@ -11,20 +11,29 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newApp returns an App for a command with these flags.
+func newApp(t *testing.T, args ...string) (a *App, cmd *cobra.Command, stderr *bytes.Buffer) {
+	t.Helper()
+	stderr = &bytes.Buffer{}
+	a = &App{Stdout: &bytes.Buffer{}, Stderr: stderr, Stop: func(error) {}}
+	t.Cleanup(a.Exits.Run)
+	cmd = &cobra.Command{Use: "test"}
+	a.Flags.Register(cmd)
+	a.Functions.Register(cmd)
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	cmd.SetContext(t.Context())
+	return a, cmd, stderr
+}
+
 // builds renders a root as build does, and calls meanwhile when the records of earlier runs were looked at, and nothing is planned. It returns what
 // is printed, and whether that was reused.
 func builds(t *testing.T, dir string, meanwhile func()) (text string, reused bool) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	a := &App{Stdout: &stdout, Stderr: &stderr, Stop: func(error) {}}
-	defer a.Exits.Run()
-	cmd := &cobra.Command{Use: "test"}
-	a.Flags.Register(cmd)
-	a.Functions.Register(cmd)
-	if err := cmd.ParseFlags(nil); err != nil {
-		t.Fatal(err)
-	}
-	cmd.SetContext(t.Context())
+	a, cmd, stderr := newApp(t)
+	var stdout bytes.Buffer
+	a.Stdout = &stdout
 	var kept []byte
 	a.Reuse(func(_ string, made *reuse.Record) (ok bool) {
 		if meanwhile != nil {
@@ -36,7 +45,7 @@ func builds(t *testing.T, dir string, meanwhile func()) (text string, reused boo
 	})
 	plan, err := a.Plan(cmd, []string{dir})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, &stderr)
+		t.Fatalf("%v\n%s", err, stderr)
 	}
 	if a.Reused(dir) != nil {
 		return string(kept), true
@@ -49,6 +58,35 @@ func builds(t *testing.T, dir string, meanwhile func()) (text string, reused boo
 		t.Fatal(err)
 	}
 	return stdout.String(), false
+}
+
+// Roots that an earlier run may have made allow a run to take more time, for it looks at all that they were made from. Without a cache it does not.
+func TestWorthOfRoots(t *testing.T) {
+	t.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(t.TempDir(), "cache"))
+	dir := t.TempDir()
+	var dirs []string
+	for _, name := range []string{"a", "b", "c"} {
+		dirs = append(dirs, filepath.Join(dir, name))
+		if err := os.Mkdir(dirs[len(dirs)-1], 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, "kustomization.yaml"), []byte("namePrefix: x-\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		args []string
+		want int64
+	}{{nil, 3 * rootWorth}, {[]string{"--no-cache"}, 0}} {
+		a, cmd, stderr := newApp(t, tt.args...)
+		a.Reuse(func(string, *reuse.Record) bool { return true })
+		if _, err := a.Plan(cmd, dirs); err != nil {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		if got := a.Used.Made.Load(); got != tt.want {
+			t.Errorf("%q: %d, want %d", tt.args, got, tt.want)
+		}
+	}
 }
 
 // A file that changes while a run decides what it reuses is no part of what is remembered of an earlier one.
