@@ -38,8 +38,8 @@ type reusing struct {
 	told    map[string]bool          // what these warn about
 
 	mu  sync.Mutex
-	ran map[*graph.Node][]planner.Warning // warnings of this run
-	all int                               // how many
+	ran map[string][]planner.Warning // warnings of this run, by the ids of steps: a run of a part of the plan has other nodes
+	all int                          // how many
 }
 
 // rootWorth is what a root counts for that an earlier run has made, in bytes of the results that allow a run to go on: it takes time to look
@@ -70,7 +70,7 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		if !ok {
 			return dirs
 		}
-		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[*graph.Node][]planner.Warning{},
+		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[string][]planner.Warning{},
 			records: a.openRecords(c, settings, a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
@@ -314,7 +314,7 @@ func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
 		return false
 	}
 	w := planner.WarningOf(warning())
-	r.ran[n] = append(r.ran[n], w)
+	r.ran[n.ID] = append(r.ran[n.ID], w)
 	return len(r.told) > 0 && r.told[w.String()]
 }
 
@@ -478,11 +478,11 @@ func hasOthers(plan *planner.Plan) bool {
 func (r *reusing) byRoot(plan *planner.Plan) map[string][]planner.Warning {
 	ran := map[string][]planner.Warning{}
 	for _, n := range plan.Graph.Nodes {
-		if len(r.ran[n]) == 0 {
+		if len(r.ran[n.ID]) == 0 {
 			continue
 		}
 		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
-			ran[root.Dir] = append(ran[root.Dir], r.ran[n]...)
+			ran[root.Dir] = append(ran[root.Dir], r.ran[n.ID]...)
 		}
 	}
 	return ran
