@@ -150,7 +150,7 @@ func (a *App) reuseSettings(dirs []string, o *planner.Options) ([]reuse.Setting,
 func trustedCatalogs(o *planner.Options) (text string, ok bool) {
 	var b strings.Builder
 	for _, src := range o.Functions.Trusted {
-		fmt.Fprintf(&b, "%s ", src.Ref)
+		fmt.Fprintf(&b, "%s ", diag.Redact(src.Ref))
 		if src.Content != nil {
 			fmt.Fprintf(&b, "%s ", krm.DigestOf(src.Content))
 			continue
