@@ -93,7 +93,7 @@ func (o *Dir) checkPlace() error {
 			return err
 		}
 	}
-	o.path = filepath.Join(resolvePath(filepath.Dir(abs)), filepath.Base(abs))
+	o.path = filepath.Join(filestat.Resolve(filepath.Dir(abs)), filepath.Base(abs))
 	o.base = filepath.Base(abs)
 	o.from = o.relative(o.opts.Base)
 	out, _ := os.Stat(o.path) // nil if there is nothing yet
@@ -108,7 +108,7 @@ func (o *Dir) checkPlace() error {
 			return err
 		}
 	}
-	if err == nil && diag.Within(resolvePath(wd), o.path) {
+	if err == nil && diag.Within(filestat.Resolve(wd), o.path) {
 		return &RefusedError{Path: o.dir, Reason: "is the current folder or holds it, and a render takes its place",
 			Hint: "run krmflow from outside of it"}
 	}
@@ -129,7 +129,7 @@ func (o *Dir) checkFolder(info fs.FileInfo, path string) error {
 func (o *Dir) checkInput(in, abs string, out fs.FileInfo, places *filestat.Dirs) error {
 	real, info := places.Find(abs)
 	if real == "" { // it is a file, or not there
-		real = resolvePath(abs)
+		real = filestat.Resolve(abs)
 		info, _ = os.Stat(real)
 	}
 	switch {
@@ -141,21 +141,6 @@ func (o *Dir) checkInput(in, abs string, out fs.FileInfo, places *filestat.Dirs)
 		return o.refuseInput("holds the input folder %s", in)
 	}
 	return nil
-}
-
-// resolvePath resolves the links of the part of path that exists.
-func resolvePath(path string) string {
-	rest := ""
-	for {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return filepath.Join(real, rest)
-		}
-		up := filepath.Dir(path)
-		if up == path {
-			return filepath.Join(path, rest)
-		}
-		path, rest = up, filepath.Join(filepath.Base(path), rest)
-	}
 }
 
 // openParent opens the folder that holds the output and makes it if need be. With Check it may be missing.
@@ -428,7 +413,7 @@ func (o *Dir) dropped(runs func(root string) bool) []string {
 func (o *Dir) shown(base string) string {
 	abs := filepath.Join(o.path, filepath.FromSlash(base))
 	if wd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(resolvePath(wd), abs); err == nil {
+		if rel, err := filepath.Rel(filestat.Resolve(wd), abs); err == nil {
 			abs = rel
 		}
 	}
@@ -439,11 +424,8 @@ func (o *Dir) shown(base string) string {
 // then the path says nothing elsewhere.
 func (o *Dir) relative(dir string) string {
 	abs, err := filepath.Abs(dir)
-	if dir == "" || err != nil {
-		return ""
-	}
-	rel, err := filepath.Rel(o.path, resolvePath(abs))
-	if err != nil {
+	rel, relErr := filepath.Rel(o.path, filestat.Resolve(abs))
+	if dir == "" || err != nil || relErr != nil {
 		return ""
 	}
 	rel = filepath.ToSlash(rel)

@@ -206,7 +206,7 @@ func (e *insideError) Error() string {
 
 // checkPlace refuses a folder for the cache in a directory that is rendered.
 func (s Sources) checkPlace(dir string) error {
-	real := realPlace(dir)
+	real := filestat.Resolve(dir)
 	places := cmp.Or(s.Places, &filestat.Dirs{})
 	wd, _ := os.Getwd()
 	for _, root := range s.Rendered {
@@ -219,16 +219,4 @@ func (s Sources) checkPlace(dir string) error {
 		}
 	}
 	return nil
-}
-
-// realPlace returns an absolute path without symbolic links, as far as it exists.
-func realPlace(path string) string {
-	if real, err := loaders.Real(path); err == nil {
-		return real
-	}
-	up := filepath.Dir(path)
-	if up == path {
-		return path
-	}
-	return filepath.Join(realPlace(up), filepath.Base(path))
 }
