@@ -22,35 +22,27 @@ func (o *Dir) learn(part string) {
 		return
 	}
 	was := k.Forget(func(dir string) bool { return isIn(dir, part) })
-	if !filestat.MaySettle(o.began) { // all of the part is younger
+	top, err := openFolder(o.parent, o.base)
+	defer top.close()
+	if err != nil || !filestat.MaySettle(o.began) { // all of the part is younger
 		return
 	}
-	out, err := o.parent.OpenRoot(o.base)
-	if err != nil {
-		return
-	}
-	defer out.Close()
 	for _, st := range o.roots {
 		for dir, files := range st.folders {
 			if st.kept || !isIn(dir, part) {
 				continue
 			}
-			d, err := openFolder(out, dir)
-			if err != nil {
-				continue
-			}
-			written := map[string]bool{}
-			for _, name := range slices.Concat(files.added, files.changed) {
-				written[name] = true
+			linked := map[string]bool{}
+			for _, name := range files.same {
+				linked[name] = true
 			}
 			for name, rec := range files.files {
 				file := path.Join(dir, name)
-				stat, _, err := d.stat(name)
-				if err == nil && stat.Settled(o.shownAt) && (written[name] || was[file].IsLinked(stat, rec)) {
+				stat, _, err := top.stat(file)
+				if err == nil && stat.Settled(o.shownAt) && (!linked[name] || was[file].IsLinked(stat, rec)) {
 					k.Add(file, stat, rec)
 				}
 			}
-			d.close()
 		}
 	}
 }
