@@ -12,6 +12,7 @@ const (
 	NotAFile              Code = "KF0106"
 	AbsolutePath          Code = "KF0107"
 	Cycle                 Code = "KF0108"
+	NoRevision            Code = "KF0109"
 
 	// Fields of Kustomizations and other configuration.
 	UnknownField Code = "KF0110"
@@ -123,6 +124,10 @@ const (
 	FlagValue      Code = "KF0202"
 	UnknownCommand Code = "KF0203"
 	Arguments      Code = "KF0204"
+
+	// Tests of what is rendered.
+	BadTest    Code = "KF0210"
+	TestFailed Code = "KF0211"
 
 	// Trust.
 	Denied           Code = "KF0300"

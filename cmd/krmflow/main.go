@@ -23,6 +23,7 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/spf13/cobra"
@@ -130,6 +131,7 @@ var commands = []struct {
 	{"validate", validateCommand, true},
 	{"graph", graphCommand, true},
 	{"why", whyCommand, true},
+	{"test", rendertest.Command, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},
