@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,23 +33,10 @@ func (l *log) String() string {
 // TestWatch edits a random tree while krmflow watches it. After some edits, at any moments, the folder must become what a clean render makes. As
 // nothing says when that is, the test waits for it: it takes long only if it fails.
 func TestWatch(t *testing.T) {
-	bin := program(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	top := t.TempDir()
-	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(top, "tree")}
-	for dir := range layers {
-		for _, name := range names {
-			w.file(dir, name)
-		}
-		w.kustomization(dir, "kustomization.yaml")
-	}
-	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(top, "fresh")
-	env := append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"))
+	w := randomTree(t)
+	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(w.top, "fresh")
 	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(bin, append([]string{"apply-render", "-R", ".", "--keep-going", "--prune", "--force"}, args...)...)
-		cmd.Dir, cmd.Env = w.dir, env
-		return cmd
+		return w.command(append([]string{"apply-render", "-R", ".", "--keep-going", "--prune", "--force"}, args...)...)
 	}
 	watch := command("-o", out, "--watch")
 	said := &log{}
