@@ -1,8 +1,11 @@
 package explain
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/krmflow/krmflow/graph"
@@ -16,6 +19,9 @@ import (
 
 // minRoots is how many roots must have been looked at, or the test shows nothing.
 const minRoots = 50
+
+// maxPlaced is of how many fields of a root the lines are looked at: each takes a look through its file.
+const maxPlaced = 500
 
 // The changes of each field of each resource follow one another, from nothing to the value that the output has. KRMFLOW_TREES names a folder with more
 // trees.
@@ -36,14 +42,17 @@ func TestEveryField(t *testing.T) {
 				continue // it has a mistake, or needs what is not here
 			}
 			roots++
+			placed := 0
 			for i, r := range h.Result().All() {
 				chain := h.Steps(i)
 				steps += len(chain)
 				replay(t, root, r, chain)
+				files := history.FilesOf(plan)
 				each(r.Value(), nil, func(path []any, v yaml.Value) {
 					fields++
+					changes := history.FieldOf(chain, path)
 					now := yaml.Value{}
-					for _, c := range history.FieldOf(chain, path) {
+					for _, c := range changes {
 						if !c.Old.Equal(now) {
 							t.Fatalf("%s: %s %v: %s begins with %s, and %s was left", root, r.ID(), path, c.Node.ID, show(c.Old), show(now))
 						}
@@ -51,6 +60,15 @@ func TestEveryField(t *testing.T) {
 					}
 					if !now.Equal(v) {
 						t.Fatalf("%s: %s %v: the changes lead to %s, the output has %s", root, r.ID(), path, show(now), show(v))
+					}
+					if why := wrong(chain, changes, path); why != "" {
+						t.Fatalf("%s: %s %v: %s", root, r.ID(), path, why)
+					}
+					if placed++; placed > maxPlaced {
+						return
+					}
+					if why := misplaced(files, changes[0]); why != "" {
+						t.Fatalf("%s: %s %v: %s", root, r.ID(), path, why)
 					}
 				})
 			}
@@ -67,7 +85,7 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// replay fails if the steps of a resource do not follow one another.
+// replay fails if the steps of a resource do not follow one another, or do not begin where it is written or generated.
 func replay(t *testing.T, root string, r *krm.Resource, chain []history.Step) {
 	t.Helper()
 	var now *krm.Resource
@@ -75,11 +93,86 @@ func replay(t *testing.T, root string, r *krm.Resource, chain []history.Step) {
 		if (s.Before == nil) != (i == 0) || now != nil && !s.Before.Value().Equal(now.Value()) {
 			t.Fatalf("%s: %s: step %d (%s) does not begin where the one before has ended", root, r.ID(), i, s.Node.ID)
 		}
+		if verb := s.Node.Op.Verb(); i == 0 && verb != "load" && verb != "generate" {
+			t.Fatalf("%s: %s: it begins with %s, which makes nothing", root, r.ID(), s.Node.ID)
+		}
 		now = s.After
 	}
 	if now == nil || !now.Value().Equal(r.Value()) {
 		t.Fatalf("%s: %s: the steps do not lead to the output", root, r.ID())
 	}
+}
+
+// wrong says what the changes of a field leave out or have too much, "" if nothing: of a field that is in no list, all that has become of it since it
+// was last not there; of others, that the first of them finds no item of that name.
+func wrong(chain []history.Step, changes []history.Change, path []any) string {
+	item := slices.IndexFunc(path, func(step any) bool { _, ok := step.(int); return ok })
+	if item < 0 {
+		var want, have []string
+		for _, s := range chain {
+			var old yaml.Value
+			if s.Before != nil {
+				old = history.At(s.Before.Value(), path)
+			}
+			now := history.At(s.After.Value(), path)
+			if !old.Exists() {
+				want = nil
+			}
+			if !old.Equal(now) {
+				want = append(want, s.Node.ID)
+			}
+		}
+		for _, c := range changes {
+			have = append(have, c.Node.ID)
+		}
+		if !slices.Equal(have, want) {
+			return fmt.Sprintf("it is changed by %v, want %v", have, want)
+		}
+		return ""
+	}
+	first := changes[0]
+	if first.Before == nil {
+		return ""
+	}
+	now := history.At(first.After.Value(), first.Path[:item+1])
+	for _, x := range history.At(first.Before.Value(), first.Path[:item]).Items() {
+		same := x.Equal(now) || now.Get("name").Exists() && x.Get("name").Equal(now.Get("name"))
+		if rest := path[item+1:]; same && !slices.ContainsFunc(rest, func(step any) bool { _, ok := step.(int); return ok }) && history.At(x, rest).Exists() {
+			return fmt.Sprintf("%s has not made it: it was there", first.Node.ID)
+		}
+	}
+	return ""
+}
+
+// misplaced says what is wrong with the line that a field is said to be written in, "" if nothing: if a file has the field, the line has its name or
+// its value.
+func misplaced(files history.Files, c history.Change) string {
+	if c.Before != nil || c.Node.Op.Verb() != "load" {
+		return ""
+	}
+	pos, _ := files.Place(c)
+	src := files[pos.File]
+	if src == nil || pos.File != c.After.Pos.File {
+		return fmt.Sprintf("it is said to be in %s, and is in %s", pos, c.After.Pos)
+	}
+	lines := strings.Split(src.Text(), "\n")
+	if pos.Line < 1 || pos.Line > len(lines) {
+		return fmt.Sprintf("%s is no line", pos)
+	}
+	if _, item := c.Path[len(c.Path)-1].(int); item {
+		return "" // whatever it begins with
+	}
+	line := lines[pos.Line-1]
+	var name, parent string // an anchor stands at the parent
+	for _, step := range c.Path {
+		if step, ok := step.(string); ok {
+			parent, name = name, step
+		}
+	}
+	if strings.Contains(line, name) || parent != "" && strings.Contains(line, parent) || c.New.IsScalar() && strings.Contains(line, strings.SplitN(c.New.Text(), "\n", 2)[0]) {
+		return ""
+	}
+	return fmt.Sprintf("%s is %q", pos, line)
 }
 
 // each calls visit with all fields and items of a value.
