@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -66,16 +67,16 @@ below it, 'see krmflow explain KF0101' for instance. Without arguments, list all
 				dir, what = root, subject
 			}
 			report, err := explained(cmd, a, dir, what)
-			if err != nil {
+			switch {
+			case report == nil:
 				return err
-			}
-			if form == "json" {
+			case form == "json":
 				e := json.NewEncoder(a.Stdout)
 				e.SetIndent("", "  ")
 				e.SetEscapeHTML(false)
-				return errors.Join(e.Encode(report.JSON()), a.StrictError())
+				return errors.Join(e.Encode(report.JSON()), err, a.StrictError())
 			}
-			return errors.Join(report.WriteText(a.Stdout), a.StrictError())
+			return errors.Join(report.WriteText(a.Stdout), err, a.StrictError())
 		},
 	}
 	a.Flags.Register(cmd)
@@ -105,13 +106,21 @@ func explained(cmd *cobra.Command, a *app.App, dir, what string) (*explain.Repor
 	o, end := a.RunOptions(cmd.Context(), nil, func(graph.Root, *krm.List) error { return nil })
 	defer end()
 	o.Run.Made = lists.Made
+	warnings, warn, mu := explain.Warnings{}, o.Run.Warn, sync.Mutex{}
+	o.Run.Warn = func(n *graph.Node, warning func() *diag.Error) {
+		warning = sync.OnceValue(warning)
+		warn(n, warning)
+		mu.Lock()
+		defer mu.Unlock()
+		warnings[n.ID] = append(warnings[n.ID], warning())
+	}
 	if err := errors.Join(render.Run(cmd.Context(), plan, o), context.Cause(cmd.Context())); err != nil {
 		return nil, err
 	}
 	if len(plan.Graph.Roots) != 1 {
 		return nil, fmt.Errorf("%s is no root", diag.Redact(dir))
 	}
-	report, err := explain.New(plan, lists.Of(plan.Graph, plan.Graph.Roots[0]), roots[0].Dir, what)
+	report, err := explain.New(plan, lists.Of(plan.Graph, plan.Graph.Roots[0]), roots[0].Dir, what, warnings)
 	if syntax := new(explain.SyntaxError); errors.As(err, &syntax) {
 		return nil, usageError(err)
 	}

@@ -29,8 +29,12 @@ type Report struct {
 	Value yaml.Value
 	// Removed tells that the resource, or the field, is not in the output.
 	Removed bool
+	// Absent tells that it never was in the root. ID has what the user has named then, unless the resource is there, and Field is as it was written.
+	Absent bool
 	// Steps are those that have made and changed it, in order.
 	Steps []Step
+	// Near are steps that look as if they should have, and have not.
+	Near []Near
 }
 
 // A Step is one that has made, changed or removed what is explained.
@@ -41,6 +45,8 @@ type Step struct {
 	Config string
 	// Made and Removed tell that the resource, or the field, was not there before, or is not there any more.
 	Made, Removed bool
+	// Why says why a step that removes things has removed the resource, "" if that is its configuration.
+	Why string
 	// Changes are the fields that it has changed.
 	Changes []Change
 }
@@ -58,20 +64,24 @@ type Change struct {
 }
 
 // New explains what the user has named, in the result of a root. warnings are those of the run: what has not matched may be why something is not
-// there.
-func New(plan *planner.Plan, h *history.History, root, text string) (*Report, error) {
+// there. If there is an error that wraps [ErrAbsent] there is a report, too.
+func New(plan *planner.Plan, h *history.History, root, text string, warnings Warnings) (*Report, error) {
 	list := h.Result()
 	if list == nil {
 		return nil, fmt.Errorf("the result of %s is not known", root)
 	}
-	s, err := Parse(text, func(s Subject) bool {
+	there := func(s Subject) bool {
 		for _, r := range list.All() {
 			if s.Is(r) {
 				return true
 			}
 		}
 		return false
-	})
+	}
+	s, err := Parse(text, there)
+	if err == nil && !there(s) {
+		s, err = Parse(text, func(s Subject) bool { return h.Gone(s.Is) != nil })
+	}
 	if err != nil {
 		return nil, &SyntaxError{err}
 	}
@@ -79,27 +89,33 @@ func New(plan *planner.Plan, h *history.History, root, text string) (*Report, er
 	if err != nil {
 		return nil, err
 	}
-	e := explainer{history.FilesOf(plan)}
-	if i < 0 {
-		steps := h.Gone(s.Is)
-		if steps == nil {
-			return nil, s.absent(h, root)
-		}
-		r := e.resource(steps)
-		r.Root, r.Removed = root, true
-		return r, nil
+	e := explainer{history.FilesOf(plan), warnings}
+	r, err := e.report(h, s, i, root)
+	if r != nil {
+		r.Root, r.Near = root, e.near(h, s, r.Absent || r.Removed, r.Steps)
 	}
-	steps := h.Steps(i)
-	if len(s.field) == 0 {
-		r := e.resource(steps)
-		r.Root = root
-		return r, nil
+	return r, err
+}
+
+// report explains resource i of the result, or one that is not there if i is less than 0.
+func (e explainer) report(h *history.History, s Subject, i int, root string) (*Report, error) {
+	if i >= 0 && len(s.field) == 0 {
+		return e.resource(h.Steps(i)), nil
 	}
-	r, err := e.field(steps, list.At(i), s)
-	if err != nil {
-		return nil, err
+	if i >= 0 {
+		return e.field(h.Steps(i), s)
 	}
-	r.Root = root
+	steps := h.Gone(s.Is)
+	if steps == nil {
+		kind, group, _ := strings.Cut(s.kind, ".")
+		id := krm.ID{GVK: krm.GVK{Group: group, Kind: kind}, Namespace: s.space, Name: s.name}
+		return &Report{ID: id, Field: s.fieldText(), Absent: true}, s.absent(h, root)
+	}
+	if len(s.field) > 0 {
+		return e.field(steps, s)
+	}
+	r := e.resource(steps)
+	r.Removed = true
 	return r, nil
 }
 
@@ -109,7 +125,10 @@ type SyntaxError struct{ err error }
 func (e *SyntaxError) Error() string { return e.err.Error() }
 func (e *SyntaxError) Unwrap() error { return e.err }
 
-type explainer struct{ files history.Files }
+type explainer struct {
+	files    history.Files
+	warnings Warnings
+}
 
 // resource explains a whole resource.
 func (e explainer) resource(steps []history.Step) *Report {
@@ -124,6 +143,9 @@ func (e explainer) resource(steps []history.Step) *Report {
 			}
 		case s.After == nil:
 			step.Removed = true
+			if _, ok := s.Node.Op.(graph.Finish); ok && s.Before.Value().At("metadata", "annotations", krm.LocalConfigAnnotation).Exists() {
+				step.Why = "it has the annotation " + krm.LocalConfigAnnotation
+			}
 		default:
 			r.ID = s.After.ID()
 			for _, edit := range diff.Values(s.Before.Value(), s.After.Value(), s.After.Schema().For(schema.Kind(s.After.ID().GVK))) {
@@ -143,7 +165,7 @@ func at(s history.Step) Step {
 func (e explainer) edits(s history.Step, edit diff.Edit) []Change {
 	c := Change{Path: edit.Path.String(), Old: edit.Old, New: edit.New, Lines: edit.Lines}
 	if edit.Hidden {
-		c.Old, c.New = hidden(c.Old), hidden(c.New)
+		c.Old, c.New = hidden(edit)
 	}
 	full := history.Change{Step: s}
 	if edit.Op != diff.Remove {
@@ -164,7 +186,7 @@ func (e explainer) edits(s history.Step, edit diff.Edit) []Change {
 		for _, in := range edit.Inside {
 			x := Change{Path: c.Path + " > " + in.Path.String(), Old: in.Old, New: in.New, Lines: in.Lines, Pos: c.Pos, Field: c.Field}
 			if in.Hidden {
-				x.Old, x.New = hidden(x.Old), hidden(x.New)
+				x.Old, x.New = hidden(in)
 			}
 			inside = append(inside, x)
 		}
@@ -173,15 +195,28 @@ func (e explainer) edits(s history.Step, edit diff.Edit) []Change {
 	return []Change{c}
 }
 
-func hidden(v yaml.Value) yaml.Value {
-	if v.Exists() {
-		return v
+// hidden returns what is shown of the values of an edit that has something hidden.
+func hidden(edit diff.Edit) (old, now yaml.Value) {
+	old, now = edit.Old, edit.New
+	if !old.Exists() && edit.Op != diff.Add {
+		old = yaml.Str(diff.Hidden)
 	}
-	return yaml.Str(diff.Hidden)
+	if !now.Exists() && edit.Op != diff.Remove {
+		now = yaml.Str(diff.Hidden)
+		if old.Exists() {
+			now = yaml.Str(diff.HiddenChanged)
+		}
+	}
+	return old, now
 }
 
-// field explains a field of a resource that is in the result.
-func (e explainer) field(steps []history.Step, res *krm.Resource, s Subject) (*Report, error) {
+// field explains a field of a resource. The last step may have removed the resource.
+func (e explainer) field(steps []history.Step, s Subject) (*Report, error) {
+	var gone *history.Step
+	if last := steps[len(steps)-1]; last.After == nil {
+		gone, steps = &last, steps[:len(steps)-1]
+	}
+	res := steps[len(steps)-1].After
 	path, ok := s.field.In(res.Value())
 	var changes []history.Change
 	r := &Report{ID: res.ID()}
@@ -191,7 +226,12 @@ func (e explainer) field(steps []history.Step, res *krm.Resource, s Subject) (*R
 	} else if changes = history.Removed(steps, s.field); changes != nil {
 		r.Field, r.Removed = diag.FieldPath(changes[len(changes)-1].OldPath), true
 	} else {
-		return nil, e.noField(res, s, path)
+		r.Field, r.Absent = s.fieldText(), true
+		return r, e.noField(res, s, path)
+	}
+	if ok && gone != nil {
+		r.Removed, r.Value = true, yaml.Value{}
+		changes = append(changes, history.Change{Step: *gone, OldPath: path, Old: history.At(res.Value(), path)})
 	}
 	for _, c := range changes {
 		step := at(c.Step)
@@ -231,6 +271,8 @@ func (e explainer) noField(res *krm.Resource, s Subject, path []any) error {
 		err.Hint("%s has %s", where, diag.Some(names))
 	case there.Type() == yaml.Seq:
 		err.Hint("%s has %s", where, diag.Count(len(there.Items()), "item"))
+	case len(path) > 0:
+		err.Hint("%s is %s", where, show(history.At(diff.Shown(res.Value()), path)))
 	}
 	return err
 }
@@ -244,34 +286,41 @@ func (s Subject) fieldText() string {
 // WriteText writes the report for people.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s", r.ID, diag.Redact(r.Root))
+	if !r.Absent { // otherwise the error says that
+		r.writeSteps(&b)
+	}
+	r.writeNear(&b)
+	_, err := io.WriteString(w, diag.Sanitise(b.String()))
+	return err
+}
+
+func (r *Report) writeSteps(b *strings.Builder) {
+	fmt.Fprintf(b, "%s of %s", r.ID, diag.Redact(r.Root))
 	switch {
 	case r.Field != "" && r.Removed:
-		fmt.Fprintf(&b, ": %s is not there any more", r.Field)
+		fmt.Fprintf(b, ": %s is not there any more", r.Field)
 	case r.Field != "":
-		fmt.Fprintf(&b, ": %s is %s", r.Field, show(r.Value))
+		fmt.Fprintf(b, ": %s is %s", r.Field, show(r.Value))
 	case r.Removed:
 		b.WriteString(": it is not in the output")
 	}
 	b.WriteString("\n")
 	for i, s := range r.Steps {
-		fmt.Fprintf(&b, "\n%d. %s", i+1, s.head())
+		fmt.Fprintf(b, "\n%d. %s", i+1, s.head())
 		b.WriteString("\n")
 		if r.Field != "" {
 			c := s.Changes[0]
-			fmt.Fprintf(&b, "     %s%s\n", c.arrow(s.Made), c.from(s))
+			fmt.Fprintf(b, "     %s%s\n", c.arrow(s.Made), c.from(s))
 			continue
 		}
 		for k, c := range s.Changes {
 			if k == maxShown {
-				fmt.Fprintf(&b, "     and %s more: -o json has all\n", diag.Count(len(s.Changes)-k, "field"))
+				fmt.Fprintf(b, "     and %s more: -o json has all\n", diag.Count(len(s.Changes)-k, "field"))
 				break
 			}
-			fmt.Fprintf(&b, "     %s: %s%s\n", c.Path, c.arrow(!c.Old.Exists() && c.New.Exists()), c.from(s))
+			fmt.Fprintf(b, "     %s: %s%s\n", c.Path, c.arrow(!c.Old.Exists() && c.New.Exists()), c.from(s))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // maxShown is how many fields of a step are shown in text.
@@ -296,6 +345,12 @@ func (s Step) head() string {
 	}
 	if s.Removed && len(s.Changes) == 0 {
 		b.WriteString(": it removes the resource")
+		if s.Why != "" {
+			b.WriteString(", for " + s.Why)
+		}
+	}
+	for _, by := range s.Node.Changes {
+		fmt.Fprintf(&b, "\n     configured also by %s: %s", by.Pos(), by.Field())
 	}
 	return b.String()
 }

@@ -73,7 +73,7 @@ func TestEveryField(t *testing.T) {
 				})
 			}
 			if roots%10 == 0 {
-				if _, err := New(plan, h, root, "ConfigMap/there-is-none"); err == nil {
+				if _, err := New(plan, h, root, "ConfigMap/there-is-none", nil); err == nil {
 					t.Errorf("%s: something that is not there was explained", root)
 				}
 			}

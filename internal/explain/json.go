@@ -18,7 +18,19 @@ type Document struct {
 	Field      string          `json:"field,omitempty"`
 	Value      json.RawMessage `json:"value,omitempty"`
 	Removed    bool            `json:"removed,omitempty"`
+	Absent     bool            `json:"absent,omitempty"`
 	Steps      []DocumentStep  `json:"steps"`
+	Near       []DocumentNear  `json:"near,omitempty"`
+}
+
+// A DocumentNear is a [Near].
+type DocumentNear struct {
+	ID      string   `json:"id"`
+	Verb    string   `json:"verb"`
+	Summary string   `json:"summary,omitempty"`
+	File    string   `json:"file,omitempty"`
+	Line    int      `json:"line,omitempty"`
+	Says    []string `json:"says,omitempty"`
 }
 
 // A DocumentStep is a [Step].
@@ -31,6 +43,7 @@ type DocumentStep struct {
 	Field   string           `json:"field,omitempty"`
 	Made    bool             `json:"made,omitempty"`
 	Removed bool             `json:"removed,omitempty"`
+	Why     string           `json:"why,omitempty"`
 	Changes []DocumentChange `json:"changes,omitempty"`
 }
 
@@ -47,14 +60,17 @@ type DocumentChange struct {
 // JSON returns the report for programs.
 func (r *Report) JSON() Document {
 	d := Document{Version: 1, Root: diag.Redact(r.Root), APIVersion: r.ID.APIVersion(), Kind: r.ID.Kind, Namespace: r.ID.Namespace, Name: r.ID.Name,
-		Field: r.Field, Value: raw(r.Value), Removed: r.Removed, Steps: []DocumentStep{}}
+		Field: r.Field, Value: raw(r.Value), Removed: r.Removed, Absent: r.Absent, Steps: []DocumentStep{}}
 	for _, s := range r.Steps {
 		step := DocumentStep{ID: s.Node.ID, Verb: s.Node.Op.Verb(), Summary: s.Node.Summary, File: s.Pos.File, Line: s.Pos.Line, Field: s.Config,
-			Made: s.Made, Removed: s.Removed}
+			Made: s.Made, Removed: s.Removed, Why: s.Why}
 		for _, c := range s.Changes {
 			step.Changes = append(step.Changes, DocumentChange{c.Path, raw(c.Old), raw(c.New), c.Pos.File, c.Pos.Line, c.Field})
 		}
 		d.Steps = append(d.Steps, step)
+	}
+	for _, x := range r.Near {
+		d.Near = append(d.Near, DocumentNear{x.Node.ID, x.Node.Op.Verb(), x.Node.Summary, x.Pos.File, x.Pos.Line, x.Says})
 	}
 	return d
 }

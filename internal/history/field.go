@@ -51,6 +51,9 @@ func ParseField(text string) (f Field, err error) {
 
 // nextPart takes a part from the beginning of text.
 func nextPart(text string, first bool) (p part, rest string, err error) {
+	if !first && strings.HasPrefix(text, ".[") { // as replacements have it
+		text = text[1:]
+	}
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		if quoted, err := strconv.QuotedPrefix(inner); err == nil {
 			p.name, _ = strconv.Unquote(quoted)
@@ -262,6 +265,11 @@ func (f Files) Place(c Change) (pos diag.Pos, field string) {
 	path := c.Path
 	if path == nil {
 		path = c.OldPath
+	}
+	if c.New.Exists() {
+		if pos, at, ok := f.InGenerator(c.Node, path); ok {
+			return pos, diag.FieldPath(at)
+		}
 	}
 	if pos, at, ok := f.InPatch(c.Node, path, has); ok {
 		return pos, diag.FieldPath(at)

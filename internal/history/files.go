@@ -84,7 +84,7 @@ func patchesOf(n *graph.Node) (files []string, text string) {
 	case *builtins.PatchStrategicMergeTransformer:
 		return t.Paths, ""
 	case *builtins.PatchJson6902Transformer:
-		return []string{t.Path}, ""
+		return []string{t.Path}, t.JsonOp
 	}
 	return nil, ""
 }
@@ -120,7 +120,14 @@ func inPatch(src *yaml.Source, path []any, has func(doc yaml.Value) (at []any, o
 	}
 	best, length := -1, 0
 	for i, op := range ops.Items() {
-		if n := pointsTo(op.Get("path").Text(), path); n >= length {
+		n := pointsTo(op.Get("path").Text(), path)
+		switch op.Get("op").Text() {
+		case "test":
+			continue
+		case "move":
+			n = max(n, pointsTo(op.Get("from").Text(), path))
+		}
+		if n >= length {
 			best, length = i, n
 		}
 	}
