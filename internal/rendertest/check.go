@@ -165,7 +165,7 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 	who := res.ID().Kind + " " + diag.OneLine(res.ID().Name)
 	if x.Absent {
 		for _, path := range paths {
-			x.cause(r.failf(x.Pos, "%s: %s is %s, want none", who, diag.FieldPath(path), shown(res, path)), o, i, path)
+			x.cause(r.failf(x.Pos, "%s: %s is %s, want none", who, diag.FieldPath(path), text(history.At(diff.Shown(res.Value()), path))), o, i, path)
 		}
 		return
 	}
@@ -186,21 +186,21 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 		want := ""
 		switch {
 		case x.Equals.Exists() && !equal(v, x.Equals):
-			want = text(x.Equals)
+			want = text(diff.Shown(x.Equals))
 		case x.Not.Exists() && equal(v, x.Not):
 			want = "anything else"
 		case x.Matches != nil && (!v.IsScalar() || !x.Matches.MatchString(v.Text())):
-			want = "what matches " + x.Matches.String()
+			want = "what matches " + diag.Redact(x.Matches.String())
 		case x.Contains.Exists() && !contains(v, x.Contains):
-			want = "something with " + text(x.Contains)
+			want = "something with " + text(diff.Shown(x.Contains))
 		default:
 			continue
 		}
-		have := shown(res, path)
-		if have != text(v) {
+		have := history.At(diff.Shown(res.Value()), path)
+		if !have.Equal(v) {
 			want = "another value" // a Secret's: not even what was expected is shown
 		}
-		x.cause(r.failf(x.Pos, "%s: %s is %s, want %s", who, diag.FieldPath(path), have, want), o, i, path)
+		x.cause(r.failf(x.Pos, "%s: %s is %s, want %s", who, diag.FieldPath(path), text(have), want), o, i, path)
 	}
 }
 
@@ -235,11 +235,6 @@ func contains(v, part yaml.Value) bool {
 	return v.IsScalar() && part.IsScalar() && strings.Contains(v.Text(), part.Text())
 }
 
-// shown returns a value of a resource in one line, as it may be shown.
-func shown(res *krm.Resource, path []any) string {
-	return text(history.At(diff.Shown(res.Value()), path))
-}
-
 // maxText is how much of a value is shown.
 const maxText = 200
 
@@ -256,13 +251,6 @@ const maxListed = 10
 
 // compare holds resources to a golden file. What counts is what an API server would see, not how it is written.
 func (c *Case) compare(r *Result, list *krm.List, chosen []int, update func(string, []byte) error) {
-	part := krm.NewList()
-	for _, i := range chosen {
-		if err := part.Append(list.At(i)); err != nil {
-			r.failf(c.Pos, "%w", err)
-			return
-		}
-	}
 	data, err := loaders.ReadFile(c.Golden, yaml.MaxFile)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || update == nil) {
 		r.failf(c.Pos, "golden: %w", err).Hint("krmflow test --update writes it")
@@ -276,6 +264,13 @@ func (c *Case) compare(r *Result, list *krm.List, chosen []int, update func(stri
 			return
 		}
 		want = krm.NewList(rs...)
+	}
+	part := krm.NewList()
+	for _, i := range chosen {
+		if err := part.Append(open(list.At(i), want, update != nil)); err != nil {
+			r.failf(c.Pos, "%w", err)
+			return
+		}
 	}
 	changes := diff.Lists(want, part)
 	if err == nil && !changes.Any() && len(changes.Moved) == 0 {
@@ -299,6 +294,21 @@ func (c *Case) compare(r *Result, list *krm.List, chosen []int, update func(stri
 	e.Hint("krmflow test --update takes over what is rendered")
 }
 
+// open returns a resource as a golden file has it: without the values of Secrets, if the file has none or is to be written. One that has them, by
+// the hand of somebody, is held to them.
+func open(r *krm.Resource, golden *krm.List, write bool) *krm.Resource {
+	shown := diff.Shown(r.Value())
+	if shown.Equal(r.Value()) {
+		return r
+	}
+	found := golden.Find(r.ID())
+	has := func(v yaml.Value) bool { return len(found) == 1 && equal(golden.At(found[0]).Value(), v) }
+	if has(shown) || write && !has(r.Value()) {
+		return krm.NewResource(shown, r.Schema())
+	}
+	return r
+}
+
 // described returns changes in a line each.
 func described(c *diff.Changes) (lines []string) {
 	for _, r := range c.Resources {
@@ -309,7 +319,11 @@ func described(c *diff.Changes) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s is expected, and not rendered", r.ID()))
 		default:
 			for _, e := range r.Edits {
-				lines = append(lines, fmt.Sprintf("%s: %s is %s, want %s", r.ID(), e.Path, edited(e.New, e.Hidden), edited(e.Old, e.Hidden)))
+				if e.Op == diff.Replace && e.Hidden && !e.New.Exists() && !e.Old.Exists() {
+					lines = append(lines, fmt.Sprintf("%s: %s has another value %s", r.ID(), e.Path, diff.Hidden))
+					continue
+				}
+				lines = append(lines, fmt.Sprintf("%s: %s is %s, want %s", r.ID(), e.Path, edited(e.New, e.Hidden && e.Op != diff.Remove), edited(e.Old, e.Hidden && e.Op != diff.Add)))
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 package rendertest
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -44,19 +44,25 @@ for build. If a test fails, the exit code is 1, and each value that is not as ex
 			if err != nil {
 				return err
 			}
+			if a.Strict {
+				strict(suites)
+			}
 			outcomes, err := renderTested(cmd, a, suites)
 			if err != nil {
 				return err
 			}
 			var write func(string, []byte) error
 			if update {
-				write = func(file string, data []byte) error { return output.WriteFileAtomic(file, data, 0o666) }
+				write = updating()
 			}
 			report := &Report{}
 			for _, s := range suites {
 				report.Suites = append(report.Suites, SuiteReport{Suite: s, Results: s.Check(outcomes[s.Root], pattern, write)})
 			}
-			return errors.Join(writeTests(a, report, form, junit), a.StrictError())
+			if _, all := report.Failed(); all == 0 {
+				return diag.Arguments.Errorf("--run: no test is called %s", diag.OneLine(run))
+			}
+			return writeTests(a, report, form, junit)
 		},
 	}
 	a.Flags.Register(cmd)
@@ -67,4 +73,25 @@ for build. If a test fails, the exit code is 1, and each value that is not as ex
 	fs.StringVar(&run, "run", "", "run the tests whose names match this regular expression")
 	fs.BoolVar(&update, "update", false, "write what is rendered to the golden files")
 	return cmd
+}
+
+// strict lets no root warn of what its tests do not expect.
+func strict(suites []*Suite) {
+	for _, s := range suites {
+		if s.Warnings == nil && s.Fails == nil {
+			s.Warnings = []*regexp.Regexp{}
+		}
+	}
+}
+
+// updating returns what writes golden files. Two tests cannot have one with different contents.
+func updating() func(file string, data []byte) error {
+	written := map[string][]byte{}
+	return func(file string, data []byte) error {
+		if had, ok := written[file]; ok && !bytes.Equal(had, data) {
+			return fmt.Errorf("another test has written other resources to %s", file)
+		}
+		written[file] = data
+		return output.WriteFileAtomic(file, data, 0o666)
+	}
 }

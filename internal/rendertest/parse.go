@@ -4,6 +4,7 @@ package rendertest
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -69,6 +70,9 @@ type Expectation struct {
 // Find returns the files with tests in directories and below them, in lexical order. Directories whose names begin with a dot are left out.
 func Find(dirs []string) (files []string, err error) {
 	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			dir += string(filepath.Separator) // a link to a directory is one
+		}
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

@@ -62,7 +62,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			}
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, diag.Sanitise(b.String()))
 	return err
 }
 
@@ -96,6 +96,7 @@ type testJSON struct {
 type failureJSON struct {
 	File    string   `json:"file,omitempty"`
 	Line    int      `json:"line,omitempty"`
+	Field   string   `json:"field,omitempty"`
 	Message string   `json:"message"`
 	Hints   []string `json:"hints,omitempty"`
 }
@@ -109,7 +110,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		for _, t := range s.Results {
 			test := testJSON{Name: t.Name, Line: t.Pos.Line, Passed: t.Passed(), Updated: t.Updated}
 			for _, e := range t.Failures {
-				test.Failures = append(test.Failures, failureJSON{e.Pos.File, e.Pos.Line, e.Msg, e.Hints})
+				test.Failures = append(test.Failures, failureJSON{e.Pos.File, e.Pos.Line, e.Field, e.Msg, e.Hints})
 			}
 			suite.Tests = append(suite.Tests, test)
 		}

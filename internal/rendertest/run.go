@@ -47,7 +47,7 @@ func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*
 			dirs = append(dirs, s.Root)
 		}
 	}
-	a.KeepGoing, a.Quiet = true, !a.Strict // a root may be meant to fail, and warnings may be expected
+	a.KeepGoing, a.Quiet, a.Strict = true, true, false // a root may be meant to fail, and warnings may be expected
 	plan, err := a.Plan(cmd, dirs)
 	if err != nil {
 		return nil, err
@@ -138,16 +138,27 @@ func (t *testRun) root(root graph.Root, list *krm.List) error {
 
 // failed gives the roots that have no result the reasons.
 func (t *testRun) failed(err error) {
-	of := map[string][]error{}
+	of := map[string][]error{} // by the directories of the roots
+	add := func(id string, err error) {
+		for _, root := range t.plan.Graph.RootsThatNeed(map[string]bool{id: true}) {
+			if said := of[root.Dir]; !slices.ContainsFunc(said, func(e error) bool { return e.Error() == err.Error() }) {
+				of[root.Dir] = append(said, err)
+			}
+		}
+	}
+	denied := map[string]bool{}
+	for _, d := range t.plan.Denied {
+		denied[d.Err.Error()] = true
+		add(d.Node, d.Err)
+	}
 	var others []error
 	for e := range diag.Each(err) {
 		var node *scheduler.NodeError
-		if !errors.As(e, &node) {
+		switch {
+		case errors.As(e, &node):
+			add(node.Node.ID, e)
+		case !denied[e.Error()]:
 			others = append(others, e)
-			continue
-		}
-		for _, root := range t.plan.Graph.RootsThatNeed(map[string]bool{node.Node.ID: true}) {
-			of[root.Dir] = append(of[root.Dir], e)
 		}
 	}
 	for _, root := range t.plan.Graph.Roots {
@@ -156,7 +167,10 @@ func (t *testRun) failed(err error) {
 			continue
 		}
 		if o.Errs = of[root.Dir]; len(o.Errs) == 0 {
-			o.Errs = append(others, fmt.Errorf("%s was not rendered", root.Dir))
+			o.Errs = slices.Clip(others)
+		}
+		if len(o.Errs) == 0 {
+			o.Errs = []error{fmt.Errorf("%s was not rendered", root.Dir)}
 		}
 	}
 }
