@@ -12,7 +12,6 @@ import (
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
-	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
 )
@@ -89,10 +88,10 @@ func New(plan *planner.Plan, h *history.History, root, text string, warnings War
 	if err != nil {
 		return nil, err
 	}
-	e := explainer{history.FilesOf(plan), warnings}
+	e := explainer{files: history.FilesOf(plan), warnings: warnings}
 	r, err := e.report(h, s, i, root)
 	if r != nil {
-		r.Root, r.Near = root, e.near(h, s, r.Absent || r.Removed, r.Steps)
+		r.Root, r.Near = root, e.near(h, s, r)
 	}
 	return r, err
 }
@@ -128,11 +127,13 @@ func (e *SyntaxError) Unwrap() error { return e.err }
 type explainer struct {
 	files    history.Files
 	warnings Warnings
+	secret   bool // what is explained is or was a Secret
 }
 
 // resource explains a whole resource.
 func (e explainer) resource(steps []history.Step) *Report {
 	r := &Report{}
+	e.secret = wasSecret(steps)
 	for _, s := range steps {
 		step := at(s)
 		switch {
@@ -148,7 +149,7 @@ func (e explainer) resource(steps []history.Step) *Report {
 			}
 		default:
 			r.ID = s.After.ID()
-			for _, edit := range diff.Values(s.Before.Value(), s.After.Value(), s.After.Schema().For(schema.Kind(s.After.ID().GVK))) {
+			for _, edit := range e.changed(s) {
 				step.Changes = append(step.Changes, e.edits(s, edit)...)
 			}
 		}
@@ -212,6 +213,7 @@ func hidden(edit diff.Edit) (old, now yaml.Value) {
 
 // field explains a field of a resource. The last step may have removed the resource.
 func (e explainer) field(steps []history.Step, s Subject) (*Report, error) {
+	e.secret = wasSecret(steps)
 	var gone *history.Step
 	if last := steps[len(steps)-1]; last.After == nil {
 		gone, steps = &last, steps[:len(steps)-1]
@@ -222,7 +224,7 @@ func (e explainer) field(steps []history.Step, s Subject) (*Report, error) {
 	r := &Report{ID: res.ID()}
 	if ok {
 		changes = history.FieldOf(steps, path)
-		r.Field, r.Value = diag.FieldPath(path), history.At(diff.Shown(res.Value()), path)
+		r.Field, r.Value = diag.FieldPath(path), history.At(e.shown(res), path)
 	} else if changes = history.Removed(steps, s.field); changes != nil {
 		r.Field, r.Removed = diag.FieldPath(changes[len(changes)-1].OldPath), true
 	} else {
@@ -238,10 +240,10 @@ func (e explainer) field(steps []history.Step, s Subject) (*Report, error) {
 		step.Made, step.Removed = !c.Old.Exists(), !c.New.Exists()
 		x := Change{Path: r.Field}
 		if c.Before != nil && c.Old.Exists() {
-			x.Old = history.At(diff.Shown(c.Before.Value()), c.OldPath)
+			x.Old = history.At(e.shown(c.Before), c.OldPath)
 		}
 		if c.After != nil && c.New.Exists() {
-			x.New = history.At(diff.Shown(c.After.Value()), c.Path)
+			x.New = history.At(e.shown(c.After), c.Path)
 		}
 		if x.Old.Exists() && x.Old.Equal(x.New) {
 			x.New = yaml.Str(diff.HiddenChanged)
@@ -272,7 +274,7 @@ func (e explainer) noField(res *krm.Resource, s Subject, path []any) error {
 	case there.Type() == yaml.Seq:
 		err.Hint("%s has %s", where, diag.Count(len(there.Items()), "item"))
 	case len(path) > 0:
-		err.Hint("%s is %s", where, show(history.At(diff.Shown(res.Value()), path)))
+		err.Hint("%s is %s", where, show(history.At(e.shown(res), path)))
 	}
 	return err
 }

@@ -22,12 +22,13 @@ type Near struct {
 	Says []string
 }
 
-// near returns the steps that have done nothing to a subject. If it is there, or a resource, only those count that have given a warning.
-func (e explainer) near(h *history.History, s Subject, absent bool, steps []Step) (list []Near) {
+// near returns the steps that have done nothing to what a report is about. Where it is there, only those count that have given a warning.
+func (e explainer) near(h *history.History, s Subject, r *Report) (list []Near) {
 	did := map[string]bool{}
-	for _, step := range steps {
+	for _, step := range r.Steps {
 		did[step.Node.ID] = true
 	}
+	absent, resource := r.Absent || r.Removed, r.Absent && r.ID.Version == "" // what the user has named has no version
 	for n := range h.Nodes() {
 		if did[n.ID] {
 			continue
@@ -37,13 +38,11 @@ func (e explainer) near(h *history.History, s Subject, absent bool, steps []Step
 		for _, w := range warnings {
 			x.Says = append(append(x.Says, diag.OneLine(w.Msg)), w.Hints...)
 		}
-		if len(s.field) == 0 {
-			if len(warnings) > 0 && s.nearly(e.files, n) {
-				list = append(list, x)
-			}
+		switch {
+		case (len(s.field) == 0 || resource) && len(warnings) > 0 && s.nearly(e.files, n):
+			list = append(list, x)
 			continue
-		}
-		if !absent && len(warnings) == 0 {
+		case len(s.field) == 0 || resource || !absent && len(warnings) == 0:
 			continue
 		}
 		set, ok := e.files.Sets(n, s.field)
@@ -86,7 +85,7 @@ func (r *Report) writeNear(b *strings.Builder) {
 			if b.Len() > 0 {
 				b.WriteString("\n")
 			}
-			if r.Field != "" {
+			if r.Field != "" && r.ID.Version != "" {
 				fmt.Fprintf(b, "Steps that set %s, but not here:\n", diag.OneLine(r.Field))
 			} else {
 				b.WriteString("Steps that select this name, or nearly this, and find nothing:\n")
