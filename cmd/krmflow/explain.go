@@ -105,7 +105,10 @@ func explained(cmd *cobra.Command, a *app.App, dir, what string) (*explain.Repor
 	var lists history.Recorder
 	o, end := a.RunOptions(cmd.Context(), nil, func(graph.Root, *krm.List) error { return nil })
 	defer end()
-	o.Run.Made = lists.Made
+	o.Run.Made = func(n *graph.Node, list *krm.List) {
+		a.Used.Made.Add(history.Worth(list))
+		lists.Made(n, list)
+	}
 	warnings, warn, mu := explain.Warnings{}, o.Run.Warn, sync.Mutex{}
 	o.Run.Warn = func(n *graph.Node, warning func() *diag.Error) {
 		warning = sync.OnceValue(warning)

@@ -37,6 +37,9 @@ func (r *Recorder) Made(n *graph.Node, list *krm.List) {
 	r.lists[n.ID] = list
 }
 
+// Worth returns how many bytes more a run may be said to make, for each list of a step that is kept.
+func Worth(list *krm.List) int64 { return int64(list.Size() + 256*list.Len()) }
+
 // Of returns the history of a root of the graph that was run.
 func (r *Recorder) Of(g *graph.Graph, root graph.Root) *History {
 	h := &History{g: g, root: root.Node, lists: make([]*krm.List, len(g.Nodes))}

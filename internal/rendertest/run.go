@@ -52,7 +52,7 @@ func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*
 	if err != nil {
 		return nil, err
 	}
-	t := &testRun{plan: plan, files: history.FilesOf(plan), outcomes: outcomes}
+	t := &testRun{plan: plan, files: history.FilesOf(plan), outcomes: outcomes, keep: func(n int64) { a.Used.Made.Add(n) }}
 	for _, f := range plan.Failed {
 		t.outcome(f.Dir).Errs = f.Errs
 	}
@@ -72,6 +72,7 @@ func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*
 type testRun struct {
 	plan     *planner.Plan
 	files    history.Files
+	keep     func(bytes int64) // is told of what is kept besides
 	mu       sync.Mutex
 	outcomes map[string]*Outcome
 }
@@ -120,7 +121,10 @@ func (t *testRun) root(root graph.Root, list *krm.List) error {
 	defer t.mu.Unlock()
 	o := t.outcome(root.Dir)
 	o.List = list
-	steps := sync.OnceValue(func() *history.History { return history.Replay(t.plan.Graph, root) })
+	steps := sync.OnceValue(func() *history.History {
+		t.keep(int64(len(t.plan.Graph.Nodes)) * history.Worth(list))
+		return history.Replay(t.plan.Graph, root)
+	})
 	o.Cause = func(i int, path []any) diag.Pos {
 		h := steps()
 		if h.Result() == nil || i >= h.Result().Len() {
