@@ -26,8 +26,14 @@ type part struct {
 	key, value string
 }
 
+// maxField is how long the text of a field may be: finding one takes time that grows with the square of it.
+const maxField = 4 << 10
+
 // ParseField reads a field. A JSON pointer, which begins with a slash, is one, too. Without text it is the whole object.
 func ParseField(text string) (f Field, err error) {
+	if len(text) > maxField {
+		return nil, fmt.Errorf("a field has at most %d letters", maxField)
+	}
 	if rest, ok := strings.CutPrefix(text, "/"); ok {
 		for _, name := range strings.Split(rest, "/") {
 			name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
