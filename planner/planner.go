@@ -269,14 +269,7 @@ func (c *compiler) rootDir(name string) (*loaders.Dir, error) {
 }
 
 // distinct returns errs without those whose text was there before: several layers may have the same mistake in one file.
-func distinct(errs []error) []error {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
-		text := err.Error()
-		defer func() { seen[text] = true }()
-		return seen[text]
-	})
-}
+func distinct(errs []error) []error { return firsts(errs, error.Error) }
 
 func rootError(name string, err error) error {
 	if at := diag.AsError(err); at.Pos.File != "" && at.Pos.Line > 0 {

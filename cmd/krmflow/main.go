@@ -19,6 +19,7 @@ import (
 	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
@@ -128,7 +129,7 @@ var commands = []struct {
 	{"plan", planCommand, true},
 	{"apply-render", renderCommand, true},
 	{"validate", validateCommand, true},
-	{"graph", graphCommand, true},
+	{"graph", graphing.Command, true},
 	{"why", whyCommand, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},
