@@ -206,6 +206,7 @@ func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 	req.Facts.Programs, req.Facts.Fetched = map[string]trust.Program{}, map[string]trust.Fetched{}
 	req.Facts.Images, req.Facts.Mounts = map[string]trust.Image{}, map[string]trust.Mount{}
 	for i, path := range needs.Programs {
+		s.c.files.Uses(s.dir, path)
 		p, err := s.c.files.Program(path, needs.Roots[i])
 		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
 	}
@@ -217,6 +218,7 @@ func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 		req.Facts.Images[image] = s.c.image(image)
 	}
 	for _, path := range needs.Mounts {
+		s.c.files.Uses(s.dir, path)
 		real, err := loaders.Real(path)
 		req.Facts.Mounts[path] = trust.Mount{Real: real, Err: err}
 	}
