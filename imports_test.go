@@ -55,7 +55,9 @@ var imports = map[string][]string{
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
-	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
+	"loaders/revision":           {"diag", "internal/detach"},
+	"internal/detach":            {},
+	"loaders/remote":             plus(values, "cache", "cache/archive", "internal/detach", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
 	"cache/shared":               {"diag", "krm"},
 	"loaders/remote/address":     {},
 	"loaders/remote/credentials": {},
@@ -89,7 +91,7 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest"),
+	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest"),
 	"internal/answers":              plus(values, "cache", "krm/function"),
 	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
 	"internal/benching":             {"bench", "diag", "internal/app", "internal/options", "internal/profile", "internal/profile/page", "internal/settings", "output"},

@@ -12,6 +12,7 @@ const (
 	NotAFile              Code = "KF0106"
 	AbsolutePath          Code = "KF0107"
 	Cycle                 Code = "KF0108"
+	NoRevision            Code = "KF0109"
 
 	// Fields of Kustomizations and other configuration.
 	UnknownField Code = "KF0110"

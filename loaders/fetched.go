@@ -50,7 +50,7 @@ func fetchedVolume() string {
 type fetchedTree struct {
 	files
 	root string // below fetchedRoot
-	name string // as messages show it, empty for what is given
+	name string // as messages show it; of what is given, what they put before names in it
 	repo string // what git clones, empty for others
 	ref  string // as it is written
 }
@@ -332,6 +332,9 @@ func (t *fetchedTree) error(err error, place, as string) error {
 
 // errOutside refuses a path that leads out of what was fetched.
 func errOutside(t *fetchedTree, as string) error {
+	if t.isGiven() && t.name != "" {
+		return diag.OutsideDirectory.Errorf("%q is outside of %s, which has nothing but what is in the repository", diag.Redact(as), t.name)
+	}
 	if t.isGiven() {
 		return diag.OutsideDirectory.Errorf("%q is outside of the file system that is rendered", diag.Redact(as))
 	}
@@ -348,10 +351,10 @@ func (l *Local) fetchedName(abs string) string {
 		}
 		rel := filepath.ToSlash(strings.TrimPrefix(abs, root))
 		switch {
-		case t.isGiven() && l.absolute:
+		case t.isGiven() && l.absolute && t.name == "":
 			return cmp.Or(rel, "/")
 		case t.isGiven():
-			return cmp.Or(strings.TrimPrefix(rel, "/"), ".")
+			return t.name + cmp.Or(strings.TrimPrefix(rel, "/"), ".")
 		}
 		return t.name + rel
 	}

@@ -1,6 +1,7 @@
 package loaders
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,19 @@ var givenRoot = fetchedRoot + "fs"
 
 // IsGiven reports whether an absolute path is one in the [fs.FS] of a run.
 func IsGiven(path string) bool { return diag.Within(path, givenRoot) }
+
+// GivenName returns the name in the [fs.FS] of a run of what an absolute path is, for instance that of an [Observation]: false if it is elsewhere.
+func GivenName(path string) (string, bool) {
+	if !IsGiven(path) {
+		return "", false
+	}
+	return cmp.Or(strings.TrimPrefix(filepath.ToSlash(strings.TrimPrefix(path, givenRoot)), "/"), "."), true
+}
+
+// RealIn returns a name in a file system without symbolic links. It is an error if there is nothing, or a link leaves the file system.
+func RealIn(files fs.FS, name string) (string, error) {
+	return (&given{FS: files, known: map[string]string{}}).Real(name)
+}
 
 // given are the files of an [fs.FS] that a program renders.
 type given struct {

@@ -70,6 +70,8 @@ type Config struct {
 	// FS has the roots, and all that layers name by a path; nil stands for the file system of this machine. What the user names
 	// besides, such as a catalog, is on this machine all the same.
 	FS fs.FS
+	// FSName is what messages put before the names of files in FS, "git:v1:" for instance.
+	FSName string
 	// Roots are what the run renders. Messages show paths relative to Cwd unless all roots are absolute: what several roots share
 	// has one name.
 	Roots []string
@@ -103,7 +105,7 @@ func NewLocal(ctx context.Context, c Config) *Local {
 		l.seen, l.rootDirs = map[string]*observed{}, map[string]string{}
 	}
 	if c.FS != nil {
-		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot}
+		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot, name: c.FSName}
 		l.trees[givenRoot] = l.fs
 	}
 	return l
@@ -163,7 +165,13 @@ func (l *Local) Root(path string) (*Dir, error) {
 		return nil, diag.MissingField.Errorf("the directory must not be empty")
 	}
 	if l.fs != nil {
-		return l.treeDir(l.fs, givenPath(path), path)
+		d, err := l.treeDir(l.fs, givenPath(path), path)
+		if err != nil {
+			return nil, err
+		}
+		l.observeRoot(d, givenPath(path), path)
+		d.Free = l.freeRoot != nil && l.freeRoot(d.Real)
+		return d, nil
 	}
 	abs := path
 	if !filepath.IsAbs(abs) {
@@ -196,6 +204,8 @@ func (l *Local) Sub(d *Dir, path string) (*Dir, error) {
 	if d.tree != nil {
 		if sub, err = l.treeDir(d.tree, filepath.Join(d.Real, path), path); err == nil {
 			l.observe(d, Observation{Path: sub.Real, Kind: SawDir, Real: sub.Real})
+		} else if d.tree.isGiven() {
+			l.observe(d, Observation{Path: filepath.Join(d.Real, path), Kind: SawNoDir})
 		}
 	} else {
 		sub, err = l.observedDir(d, filepath.Join(d.Real, path), path)
@@ -263,7 +273,13 @@ func (l *Local) IsDir(d *Dir, path string) bool {
 	}
 	abs := filepath.Join(d.Real, path)
 	if d.tree != nil {
-		_, err := l.treeDir(d.tree, abs, path)
+		sub, err := l.treeDir(d.tree, abs, path)
+		switch {
+		case err == nil:
+			l.observe(d, Observation{Path: abs, Kind: SawDir, Real: sub.Real})
+		case d.tree.isGiven():
+			l.observe(d, Observation{Path: abs, Kind: SawNoDir})
+		}
 		return err == nil || errors.Is(err, cache.ErrAbsent)
 	}
 	_, err := l.observedDir(d, abs, path)

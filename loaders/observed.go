@@ -88,7 +88,7 @@ func (l *Local) observe(d *Dir, o Observation) {
 	if l.seen == nil || d == nil {
 		return
 	}
-	o.InFetched = d.tree != nil && o.Kind != SawFetched
+	o.InFetched = d.IsFetched() && o.Kind != SawFetched
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.seen[d.Real]

@@ -35,8 +35,12 @@ func (a *App) RunOne(ctx context.Context, plan *planner.Plan) (result *krm.List,
 // RunOptions returns how a plan is run. The log gets what happens; event, unless it is nil, is called after each node, and root with
 // each root's list. The caller calls end when the run has ended.
 func (a *App) RunOptions(ctx context.Context, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (o render.Options, end func()) {
+	return a.RunOptionsOf(ctx, a.Opts, event, root)
+}
+
+// RunOptionsOf is [App.RunOptions] for a plan that was made with o.
+func (a *App) RunOptionsOf(ctx context.Context, o render.Options, event func(scheduler.Event), root func(graph.Root, *krm.List) error) (_ render.Options, end func()) {
 	a.Recorder.Stage(profile.Running)
-	o = a.Opts
 	pool := executors.NewPool(ctx, a.Program)
 	reuse, endReuse := a.answers(ctx)
 	o.Run = scheduler.Options{

@@ -7,7 +7,6 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/glob"
-	"github.com/krmflow/krmflow/loaders"
 )
 
 // IgnoreFile is the name of files that say which directories are not looked into. They are written like .gitignore.
@@ -29,9 +28,9 @@ type rule struct {
 }
 
 // readRules reads the ignore file of a directory.
-func readRules(dir, rel string, outer *rules) (*rules, error) {
+func (s *search) readRules(dir, rel string, outer *rules) (*rules, error) {
 	name := path.Join(dir, IgnoreFile)
-	data, err := loaders.ReadFile(name, maxIgnoreFile)
+	data, err := s.readFile(name, maxIgnoreFile)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (s *search) read() error {
 				return
 			}
 			if l := s.layers[i]; !l.given {
-				l.read(s.Leaves)
+				s.readLayer(l)
 			}
 		}
 	}
@@ -37,18 +37,19 @@ func (s *search) read() error {
 	return context.Cause(s.ctx)
 }
 
-// read looks into the files of a layer. Those that cannot be read or parsed make it a root, so that planning reports them.
-func (l *layer) read(uses bool) {
+// readLayer looks into the files of a layer. Those that cannot be read or parsed make it a root, so that planning reports them.
+func (s *search) readLayer(l *layer) {
+	uses := s.Leaves
 	for _, name := range l.files {
 		file := filepath.Join(l.dir, name)
-		data, err := loaders.ReadFile(file, layerfile.MaxSize)
+		data, err := s.readFile(file, layerfile.MaxSize)
 		src := &yaml.Source{File: file, Data: data}
 		switch {
 		case slices.Contains(layerfile.CompositionNames, name):
 			if err == nil && layerfile.IsComposition(src) {
 				l.root = true
 				if uses {
-					l.uses = append(l.uses, composition.Uses(src, l.file)...)
+					l.uses = append(l.uses, composition.Uses(src, func(path string) *yaml.Source { return s.file(l, path) })...)
 				}
 			}
 		case err != nil:
@@ -64,12 +65,12 @@ func (l *layer) read(uses bool) {
 }
 
 // file returns the file of a layer that its Composition refers to.
-func (l *layer) file(path string) *yaml.Source {
+func (s *search) file(l *layer, path string) *yaml.Source {
 	if path == "" || filepath.IsAbs(path) || loaders.IsRemote(path) {
 		return nil
 	}
 	path = filepath.Join(l.dir, path)
-	data, err := loaders.ReadFile(path, yaml.MaxFile)
+	data, err := s.readFile(path, yaml.MaxFile)
 	if err != nil {
 		return nil
 	}
@@ -129,7 +130,7 @@ func (s *search) other(l *layer, text string) *layer {
 	if ext := filepath.Ext(text); ext == ".yaml" || ext == ".yml" || ext == ".json" || loaders.IsRemote(text) {
 		return nil
 	}
-	if real, err := filepath.EvalSymlinks(to); err == nil {
+	if real, err := s.real(to); err == nil {
 		return s.known[real]
 	}
 	return nil

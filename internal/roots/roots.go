@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
@@ -30,6 +28,8 @@ type Selection struct {
 	Jobs int
 	// Visit is called with each directory that is searched, an absolute path without symbolic links. It may be nil.
 	Visit func(dir string)
+	// FS has the directories; nil stands for the file system of this machine. Its Open and Stat must follow symbolic links.
+	FS fs.FS
 }
 
 // Found are the roots that were found.
@@ -112,7 +112,7 @@ type layer struct {
 
 // top searches one of the directories that the user named.
 func (s *search) top(dir string) error {
-	info, err := os.Stat(dir)
+	info, err := s.stat(dir)
 	if err != nil || !info.IsDir() {
 		l := &layer{dir: dir, rel: ".", root: true, given: true}
 		s.layers = append(s.layers, l)
@@ -120,10 +120,7 @@ func (s *search) top(dir string) error {
 		return nil
 	}
 	t := &top{dir: dir}
-	if t.real, err = filepath.Abs(dir); err == nil {
-		t.real, err = filepath.EvalSymlinks(t.real)
-	}
-	if err != nil {
+	if t.real, err = s.real(dir); err != nil {
 		t.real = filepath.Clean(dir) // the working directory is gone: there is no other name for it
 	}
 	s.tops = append(s.tops, t)
@@ -138,9 +135,9 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 	if s.Visit != nil {
 		s.Visit(filepath.Join(t.real, filepath.FromSlash(rel)))
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := s.readDir(dir)
 	if err == nil && hasIgnoreFile(entries) {
-		ignore, err = readRules(dir, rel, ignore)
+		ignore, err = s.readRules(dir, rel, ignore)
 	}
 	if err != nil {
 		var pe *fs.PathError
@@ -149,7 +146,7 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 		}
 		return err
 	}
-	if isOutput(dir, entries) {
+	if s.isOutput(dir, entries) {
 		return nil
 	}
 	var files []string
@@ -179,11 +176,11 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 }
 
 // isOutput reports whether krmflow has written a directory: then nothing in it is a root.
-func isOutput(dir string, entries []fs.DirEntry) bool {
+func (s *search) isOutput(dir string, entries []fs.DirEntry) bool {
 	if !slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == manifest.Name }) {
 		return false
 	}
-	data, err := loaders.ReadFile(filepath.Join(dir, manifest.Name), manifest.MaxSize)
+	data, err := s.readFile(filepath.Join(dir, manifest.Name), manifest.MaxSize)
 	return err == nil && manifest.Is(string(data))
 }
 

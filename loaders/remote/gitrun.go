@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/detach"
 	"github.com/krmflow/krmflow/loaders/remote/address"
 	"github.com/krmflow/krmflow/reference"
 )
@@ -183,7 +184,7 @@ func (g *gitRun) stream(ctx context.Context, input io.Reader, read func(io.Reade
 	stderr := &tail{max: 4096}
 	cmd.Stderr = stderr
 	cmd.WaitDelay = 2 * time.Second
-	detach(cmd)
+	detach.Command(cmd)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err

@@ -1,0 +1,60 @@
+package roots
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/loaders"
+)
+
+// What is searched is below directories of this machine, or in [Selection.FS].
+
+func (s *search) stat(name string) (fs.FileInfo, error) {
+	if s.FS != nil {
+		return fs.Stat(s.FS, inFS(name))
+	}
+	return os.Stat(name)
+}
+
+func (s *search) readDir(name string) ([]fs.DirEntry, error) {
+	if s.FS != nil {
+		return fs.ReadDir(s.FS, inFS(name))
+	}
+	return os.ReadDir(name)
+}
+
+// readFile returns the content of a regular file of at most limit bytes.
+func (s *search) readFile(name string, limit int64) ([]byte, error) {
+	if s.FS == nil {
+		return loaders.ReadFile(name, limit)
+	}
+	f, err := s.FS.Open(inFS(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%q is larger than %d MiB", name, limit>>20)
+	}
+	return data, err
+}
+
+// real returns a path without symbolic links: an absolute one of this machine, or a name in the file system.
+func (s *search) real(name string) (string, error) {
+	if s.FS != nil {
+		real, err := loaders.RealIn(s.FS, inFS(name))
+		return filepath.FromSlash(real), err
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// inFS returns a path as [fs.FS] has it.
+func inFS(name string) string { return filepath.ToSlash(filepath.Clean(name)) }

@@ -1,0 +1,149 @@
+package revision
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+)
+
+// MaxFile is the size in bytes up to which a file of a tree can be read.
+const MaxFile = 64 << 20
+
+// batch is one process of git that answers for the content of objects, one after the other.
+type batch struct {
+	in     io.WriteCloser
+	out    *bufio.Reader
+	ended  chan struct{}
+	cancel context.CancelFunc
+}
+
+// startBatch starts the process. It ends with ctx, or when it is closed.
+func (g *git) startBatch(ctx context.Context) (*batch, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := g.command(ctx, io.Discard, "cat-file", "--batch")
+	in, errIn := cmd.StdinPipe()
+	out, errOut := cmd.StdoutPipe()
+	if err := errors.Join(errIn, errOut); err != nil {
+		cancel()
+		return nil, err
+	}
+	b := &batch{in: in, out: bufio.NewReaderSize(out, 64<<10), ended: make(chan struct{}), cancel: cancel}
+	started := make(chan error)
+	go func() { // the program ends with the thread that started it, so that stays
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			<-ctx.Done()
+			_ = cmd.Wait() // it was killed
+		}
+		close(b.ended)
+	}()
+	if err := <-started; err != nil {
+		cancel()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *batch) close() {
+	b.in.Close()
+	b.cancel()
+	<-b.ended
+}
+
+// errMissing says that a repository lacks an object.
+var errMissing = errors.New("missing")
+
+// read returns an object, or its size alone if that is more than a file may have: then b cannot be used any more.
+func (b *batch) read(id string) (data []byte, size int64, err error) {
+	if _, err := io.WriteString(b.in, id+"\n"); err != nil {
+		return nil, 0, err
+	}
+	line, err := b.out.ReadString('\n')
+	if err != nil {
+		return nil, 0, err
+	}
+	fields := strings.Fields(line)
+	if len(fields) == 2 && fields[1] == "missing" {
+		return nil, 0, errMissing
+	}
+	if len(fields) != 3 || fields[0] != id || fields[1] != "blob" {
+		return nil, 0, fmt.Errorf("git answers %q", diag.OneLine(strings.TrimSpace(line)))
+	}
+	if size, err = strconv.ParseInt(fields[2], 10, 64); err != nil || size < 0 {
+		return nil, 0, fmt.Errorf("git answers %q", diag.OneLine(strings.TrimSpace(line)))
+	}
+	if size > MaxFile {
+		return nil, size, nil
+	}
+	data = make([]byte, size)
+	if _, err := io.ReadFull(b.out, data); err != nil {
+		return nil, 0, err
+	}
+	_, err = b.out.Discard(1)
+	return data, size, err
+}
+
+// size returns how many bytes an object has. What is read to know that is kept until somebody takes it.
+func (t *Tree) size(id string) (int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if size, ok := t.sizes[id]; ok {
+		return size, nil
+	}
+	data, err := t.load(id)
+	if err == nil && t.sizes[id] <= MaxFile {
+		t.pending[id] = data
+	}
+	return t.sizes[id], err
+}
+
+// content returns an object, which is the caller's.
+func (t *Tree) content(id string) ([]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if data, ok := t.pending[id]; ok {
+		delete(t.pending, id)
+		return data, nil
+	}
+	data, err := t.load(id)
+	if err == nil && t.sizes[id] > MaxFile {
+		return nil, fmt.Errorf("it is larger than %d MiB", MaxFile>>20)
+	}
+	return data, err
+}
+
+// load reads an object and notes its size. t.mu is locked.
+func (t *Tree) load(id string) (data []byte, err error) {
+	if t.ctx.Err() != nil {
+		return nil, context.Cause(t.ctx)
+	}
+	if t.batch == nil {
+		if t.batch, err = t.git.startBatch(t.ctx); err != nil {
+			return nil, err
+		}
+	}
+	data, size, err := t.batch.read(id)
+	if err != nil && err != errMissing || size > MaxFile {
+		t.batch.close() // what comes next is no answer to the next question
+		t.batch = nil
+	}
+	switch {
+	case t.ctx.Err() != nil:
+		return nil, context.Cause(t.ctx)
+	case err == errMissing || err == io.EOF: // git ends where it would have to fetch
+		return nil, t.absent(id)
+	case err == nil:
+		t.sizes[id] = size
+	}
+	return data, err
+}

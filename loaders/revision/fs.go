@@ -1,0 +1,296 @@
+package revision
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// node is a file or a directory.
+type node struct {
+	name     string
+	mode     fs.FileMode
+	id       string  // of the object; for a submodule, of its commit
+	children []*node // of a directory, sorted
+}
+
+// add adds a line of git's list to the directories. What git itself would not make, in a name that no path can have, is left out.
+func add(dirs map[string]*node, head, name string) {
+	fields := strings.Fields(head)
+	if len(fields) != 3 || !fs.ValidPath(name) || name == "." {
+		return
+	}
+	n := &node{name: path.Base(name), mode: 0o644, id: fields[2]}
+	switch fields[0] {
+	case "100755":
+		n.mode = 0o755
+	case "120000":
+		n.mode = fs.ModeSymlink | 0o777
+	case "160000":
+		n.mode = fs.ModeIrregular
+	}
+	d := directory(dirs, path.Dir(name))
+	d.children = append(d.children, n)
+}
+
+// directory returns a directory of a tree that is being made.
+func directory(dirs map[string]*node, name string) *node {
+	if d := dirs[name]; d != nil {
+		return d
+	}
+	d := &node{name: path.Base(name), mode: fs.ModeDir | 0o755}
+	dirs[name] = d
+	up := directory(dirs, path.Dir(name))
+	up.children = append(up.children, d)
+	return d
+}
+
+// child returns the entry of a name, nil if there is none.
+func (n *node) child(name string) *node {
+	i, ok := slices.BinarySearchFunc(n.children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
+	if !ok {
+		return nil
+	}
+	return n.children[i]
+}
+
+// errSubmodule says why there is nothing in a submodule.
+var errSubmodule = errors.New("it is a submodule of git, whose files are in a repository of their own")
+
+// errLeaves says that a link leads where there are no files of the tree.
+var errLeaves = errors.New("it is a symbolic link that leads out of the repository")
+
+// lookup returns what a name means: follow tells whether a symbolic link at its end is followed; those before it always are.
+func (t *Tree) lookup(op, name string, follow bool) (*node, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	n, err := t.walk(name, follow)
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return n, nil
+}
+
+func (t *Tree) walk(name string, follow bool) (*node, error) {
+	const maxLinks = 40
+	at := []*node{t.root} // the directories that lead to the present one, and that
+	links := 0
+	for rest := name; rest != ""; {
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if len(at) == 1 {
+				return nil, errLeaves
+			}
+			at = at[:len(at)-1]
+			continue
+		}
+		next := at[len(at)-1].child(part)
+		switch {
+		case next == nil:
+			return nil, fs.ErrNotExist
+		case next.mode&fs.ModeIrregular != 0:
+			return nil, errSubmodule
+		case next.mode&fs.ModeSymlink != 0 && (follow || rest != ""):
+			target, err := t.target(next)
+			if err != nil {
+				return nil, err
+			}
+			if links++; links > maxLinks {
+				return nil, errors.New("too many links")
+			}
+			rest = target + "/" + rest
+			continue
+		}
+		at = append(at, next)
+	}
+	return at[len(at)-1], nil
+}
+
+// maxTarget is how long the target of a symbolic link may be, in bytes.
+const maxTarget = 4096
+
+// target returns what a symbolic link leads to.
+func (t *Tree) target(n *node) (string, error) {
+	size, err := t.size(n.id)
+	if err != nil {
+		return "", err
+	}
+	if size > maxTarget {
+		return "", errors.New("it is a symbolic link with a target that is too long")
+	}
+	data, err := t.content(n.id)
+	if err == nil && path.IsAbs(string(data)) {
+		err = errLeaves
+	}
+	return string(data), err
+}
+
+// Open opens a file or a directory.
+func (t *Tree) Open(name string) (fs.File, error) {
+	info, err := t.stat("open", name, true)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return &dir{info: info, tree: t}, nil
+	}
+	data, err := t.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return &file{Reader: bytes.NewReader(data), info: info}, nil
+}
+
+// ReadFile returns the content of a file. It is the caller's.
+func (t *Tree) ReadFile(name string) ([]byte, error) {
+	n, err := t.lookup("read", name, true)
+	if err != nil {
+		return nil, err
+	}
+	if n.mode.IsDir() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is a directory")}
+	}
+	data, err := t.content(n.id)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return data, nil
+}
+
+// Stat describes what a name means.
+func (t *Tree) Stat(name string) (fs.FileInfo, error) { return t.stat("stat", name, true) }
+
+// Lstat describes what a name means, a symbolic link as such.
+func (t *Tree) Lstat(name string) (fs.FileInfo, error) { return t.stat("lstat", name, false) }
+
+func (t *Tree) stat(op, name string, follow bool) (fs.FileInfo, error) {
+	n, err := t.lookup(op, name, follow)
+	if err != nil {
+		return nil, err
+	}
+	return t.info(op, name, n)
+}
+
+// info describes a node under the last part of the name that it was found by.
+func (t *Tree) info(op, name string, n *node) (*info, error) {
+	i := &info{node: n, name: path.Base(name)}
+	if n.mode.IsDir() {
+		return i, nil
+	}
+	var err error
+	if i.size, err = t.size(n.id); err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return i, nil
+}
+
+// ReadLink returns the target of a symbolic link.
+func (t *Tree) ReadLink(name string) (string, error) {
+	n, err := t.lookup("readlink", name, false)
+	if err != nil {
+		return "", err
+	}
+	if n.mode&fs.ModeSymlink == 0 {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+	}
+	data, err := t.content(n.id)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
+	}
+	return string(data), nil
+}
+
+// ReadDir returns the entries of a directory, sorted.
+func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	n, err := t.lookup("readdir", name, true)
+	if err != nil {
+		return nil, err
+	}
+	if !n.mode.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("it is no directory")}
+	}
+	return t.entries(n), nil
+}
+
+func (t *Tree) entries(n *node) []fs.DirEntry {
+	list := make([]fs.DirEntry, len(n.children))
+	for i, c := range n.children {
+		list[i] = entry{t, c}
+	}
+	return list
+}
+
+// info describes a file; of a link, size is that of its target's name.
+type info struct {
+	*node
+	name string
+	size int64
+}
+
+func (i *info) Name() string       { return i.name }
+func (i *info) Size() int64        { return i.size }
+func (i *info) Mode() fs.FileMode  { return i.mode }
+func (i *info) ModTime() time.Time { return time.Time{} }
+func (i *info) IsDir() bool        { return i.mode.IsDir() }
+func (i *info) Sys() any           { return nil }
+
+// entry is an entry of a directory.
+type entry struct {
+	tree *Tree
+	node *node
+}
+
+func (e entry) Name() string      { return e.node.name }
+func (e entry) IsDir() bool       { return e.node.mode.IsDir() }
+func (e entry) Type() fs.FileMode { return e.node.mode.Type() }
+func (e entry) Info() (fs.FileInfo, error) {
+	if e.node.mode&fs.ModeIrregular != 0 {
+		return &info{node: e.node, name: e.node.name}, nil
+	}
+	return e.tree.info("stat", e.node.name, e.node)
+}
+
+// file is an open file.
+type file struct {
+	*bytes.Reader
+	info fs.FileInfo
+}
+
+func (f *file) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *file) Close() error               { return nil }
+
+// dir is an open directory.
+type dir struct {
+	info fs.FileInfo
+	tree *Tree
+	read int // how many entries
+}
+
+func (d *dir) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *dir) Close() error               { return nil }
+func (d *dir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.info.Name(), Err: errors.New("it is a directory")}
+}
+
+// ReadDir is that of [fs.ReadDirFile].
+func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
+	all := d.tree.entries(d.info.(*info).node)[d.read:]
+	if n > 0 && len(all) == 0 {
+		return nil, io.EOF
+	}
+	if n > 0 {
+		all = all[:min(n, len(all))]
+	}
+	d.read += len(all)
+	return all, nil
+}
