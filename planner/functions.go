@@ -96,7 +96,7 @@ func (s *steps) ownCatalogs() (list []catalog.Listed) {
 func (s *steps) checkCatalogs() {
 	for i, c := range s.catalogs {
 		first := slices.IndexFunc(s.catalogs, func(o catalog.Listed) bool { return o.Text == c.Text && o.Source == c.Source })
-		if _, err := catalog.ParseRefIn(c.Dir, c.Text, loaders.Exists); err != nil {
+		if _, err := catalog.ParseRefIn(c.Dir, c.Text, func(path string) bool { s.c.files.Uses(s.dir, path); return loaders.Exists(path) }); err != nil {
 			s.ErrorAt(c.Source, c.Path, err)
 		} else if first < i {
 			s.Warn(diag.ListedTwice, c.Source, c.Path, "%q is listed twice", c.Text)

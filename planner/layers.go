@@ -107,9 +107,8 @@ func (p *Plan) LayersRead() (all []Layer) {
 // firsts returns list without what has the key of something before it.
 func firsts[T any, K comparable](list []T, key func(T) K) []T {
 	seen := map[K]bool{}
-	return slices.DeleteFunc(slices.Clone(list), func(v T) bool {
-		k := key(v)
-		defer func() { seen[k] = true }()
-		return seen[k]
+	return slices.DeleteFunc(slices.Clone(list), func(v T) (again bool) {
+		again, seen[key(v)] = seen[key(v)], true
+		return again
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/help"
+	"github.com/krmflow/krmflow/internal/inputs"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
@@ -130,6 +131,7 @@ var commands = []struct {
 	{"apply-render", renderCommand, true},
 	{"validate", validateCommand, true},
 	{"graph", graphing.Command, true},
+	{"deps", inputs.Command, true},
 	{"why", whyCommand, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},
