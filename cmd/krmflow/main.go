@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/affected"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/benching"
 	"github.com/krmflow/krmflow/internal/caches"
@@ -132,6 +133,7 @@ var commands = []struct {
 	{"validate", validateCommand, true},
 	{"graph", graphing.Command, true},
 	{"deps", inputs.Command, true},
+	{"affected", affected.Command, true},
 	{"why", whyCommand, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},

@@ -24,6 +24,7 @@ var values = map[string][]string{
 var outputs = map[string][]string{
 	"plan":         {"text", "json", "dot"},
 	"graph":        {"dot", "mermaid", "svg", "text"},
+	"affected":     {"text", "json"},
 	"version":      {"json", "yaml"},
 	"view catalog": {"text", "yaml", "json"},
 	"config show":  {"text", "json"},

@@ -39,19 +39,10 @@ func content(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// program builds krmflow.
-func program(t *testing.T) string {
-	bin := filepath.Join(t.TempDir(), "krmflow")
-	if out, err := exec.Command("go", "build", "-o", bin, "../../cmd/krmflow").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return bin
-}
-
 // TestIncremental edits a random tree, and compares what krmflow makes of it with its cache and without one: files, stdout, messages and exit
 // code. In a tenth of the rounds it is killed before.
 func TestIncremental(t *testing.T) {
-	bin := program(t)
+	bin := treetest.Program(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	top := t.TempDir()
@@ -166,7 +157,7 @@ func messages(log string) []string {
 // TestEveryFile takes away and empties each file of the trees of this repository in turn: what comes of that is the same with records of the whole tree
 // and without.
 func TestEveryFile(t *testing.T) {
-	bin := program(t)
+	bin := treetest.Program(t)
 	top := t.TempDir()
 	for _, tree := range []string{"../../testdata/kustomize/shop", "testdata/kinds"} {
 		dir := filepath.Join(top, filepath.Base(tree))

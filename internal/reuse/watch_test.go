@@ -36,7 +36,7 @@ func (l *log) String() string {
 // TestWatch edits a random tree while krmflow watches it. After some edits, at any moments, the folder must become what a clean render makes. As
 // nothing says when that is, the test waits for it: it takes long only if it fails.
 func TestWatch(t *testing.T) {
-	bin := program(t)
+	bin := treetest.Program(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	top := t.TempDir()

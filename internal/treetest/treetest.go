@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -179,4 +180,13 @@ func (w *Tree) Mend() {
 			w.kustomization(dir, "kustomization.yaml")
 		}
 	}
+}
+
+// Program builds krmflow, and returns where it is.
+func Program(t testing.TB) string {
+	bin := filepath.Join(t.TempDir(), "krmflow")
+	if out, err := exec.Command("go", "build", "-o", bin, "github.com/krmflow/krmflow/cmd/krmflow").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
 }
