@@ -122,6 +122,13 @@ type Dir struct {
 	root   *os.Root
 	handle *os.File     // of the directory itself
 	tree   *fetchedTree // that it is part of, nil for a directory of this machine
+	ahead  bool         // see Ahead
+}
+
+// Ahead makes d, and what is opened by way of it, a directory that is read ahead: what is seen there is not what a layer has seen.
+func (d *Dir) Ahead() *Dir {
+	d.ahead = true
+	return d
 }
 
 // Close releases what reading files of d has opened.
@@ -148,7 +155,7 @@ func (d *Dir) Key() DirKey { return DirKey{d.Real, d.Free} }
 // like returns d, which a layer in the directory by refers to: what that may read, the layer in d may. Both may be nil.
 func (d *Dir) like(by *Dir) *Dir {
 	if d != nil && by != nil {
-		d.Free = by.Free
+		d.Free, d.ahead = by.Free, by.ahead
 	}
 	return d
 }

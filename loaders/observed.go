@@ -85,7 +85,7 @@ type observed struct{ by map[string]*Observation }
 
 // observe keeps what the layer in d has seen. The later Kind of a path tells more.
 func (l *Local) observe(d *Dir, o Observation) {
-	if l.seen == nil || d == nil {
+	if l.seen == nil || d == nil || d.ahead {
 		return
 	}
 	o.InFetched = d.IsFetched() && o.Kind != SawFetched

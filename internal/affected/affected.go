@@ -53,19 +53,24 @@ func Why(r inputs.Root, changes Changes, n inputs.Naming) (all []Reason) {
 	return sorted(all)
 }
 
+// sorted returns the reasons by the names of files. Of several about one change, the first stays.
 func sorted(all []Reason) []Reason {
-	slices.SortFunc(all, func(a, b Reason) int {
-		return cmp.Or(strings.Compare(a.File, b.File), strings.Compare(a.Change, b.Change), strings.Compare(string(a.Use), string(b.Use)))
+	slices.SortStableFunc(all, func(a, b Reason) int {
+		return cmp.Or(strings.Compare(a.File, b.File), strings.Compare(a.Change, b.Change))
 	})
 	return slices.CompactFunc(all, func(a, b Reason) bool { return a.File == b.File && a.Change == b.Change })
 }
 
-// WriteText writes the directories of the roots that are there, each followed by end.
-func WriteText(w io.Writer, roots []Root, end string) error {
+// WriteText writes the directories of the roots that are there: each in a line, or as it is with a zero byte behind it.
+func WriteText(w io.Writer, roots []Root, null bool) error {
 	var b strings.Builder
 	for _, r := range roots {
-		if r.State != Deleted {
-			b.WriteString(r.Dir + end)
+		switch {
+		case r.State == Deleted:
+		case null:
+			b.WriteString(r.Dir + "\x00")
+		default:
+			b.WriteString(inputs.Line(r.Dir) + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())

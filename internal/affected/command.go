@@ -54,7 +54,7 @@ no root is affected.`,
 		Example: `  krmflow affected --since origin/main
   krmflow affected --since HEAD~1 --really -o json
   git diff --name-only --no-renames -z origin/main | krmflow affected -
-  krmflow affected --since HEAD --in overlays -0 | xargs -0 -r krmflow apply-render -o out/`,
+  krmflow affected --since HEAD --in overlays -0 | xargs -0 -r krmflow validate`,
 		RunE: c.run,
 	}
 	a.RegisterRendering(cmd)
@@ -99,18 +99,17 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	}
 	c.tell(all, len(found))
 	var b bytes.Buffer
-	switch {
-	case c.form == "json":
+	if c.form == "json" {
 		err = WriteJSON(&b, all)
-	case c.null:
-		err = WriteText(&b, all, "\x00")
-	default:
-		err = WriteText(&b, all, "\n")
+	} else {
+		err = WriteText(&b, all, c.null)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = b.WriteTo(c.Stdout)
+	if _, err = b.WriteTo(c.Stdout); plan == nil {
+		return err
+	}
 	return errors.Join(err, c.failed, c.StrictError())
 }
 
@@ -182,7 +181,9 @@ func absolute(names []string, cwd string) (paths []string) {
 
 // all returns the roots that the changes can affect, sorted.
 func (c *command) all(cmd *cobra.Command, found render.Roots, plan *planner.Plan, changes Changes) (all []Root, err error) {
-	c.naming = inputs.NamingOf(c.App, found.Dirs())
+	if c.naming, err = c.names(plan, found.Dirs()); err != nil {
+		return nil, err
+	}
 	before := map[string]bool{} // the roots of the revision, by what they are called now
 	if c.tree != nil {
 		if before, err = c.before(cmd, found.Dirs()); err != nil {
@@ -207,6 +208,18 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, plan *planner.Plan
 	}
 	slices.SortFunc(all, func(a, b Root) int { return strings.Compare(a.Dir, b.Dir) })
 	return all, nil
+}
+
+// names returns how paths are shown.
+func (c *command) names(plan *planner.Plan, dirs []string) (inputs.Naming, error) {
+	if plan != nil {
+		return inputs.NamingOf(c.App, dirs), nil
+	}
+	cwd, err := os.Getwd()
+	if err == nil {
+		cwd, err = filepath.EvalSymlinks(cwd)
+	}
+	return inputs.Naming{Dir: cwd}, err
 }
 
 // planned returns the inputs of the roots of a plan, nil if there is none.
@@ -242,6 +255,9 @@ func (c *command) before(cmd *cobra.Command, dirs []string) (map[string]bool, er
 
 // tell makes the last line on stderr say how many roots are affected, and what stdout does not say of them.
 func (c *command) tell(all []Root, roots int) {
+	if c.Quiet {
+		return
+	}
 	var gone, failed []string
 	n := 0
 	for _, r := range all {

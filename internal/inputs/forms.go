@@ -34,8 +34,8 @@ func (n Naming) Name(path string) string {
 	return rel
 }
 
-// line returns a name that stands in a line of its own: in quotation marks if it would not end there otherwise, or changes what a terminal shows.
-func line(name string) string {
+// Line returns a name that stands in a line of its own: in quotation marks if it would not end there otherwise, or changes what a terminal shows.
+func Line(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
 		return strconv.Quote(name)
 	}
@@ -48,10 +48,10 @@ func WriteList(w io.Writer, roots []Root, n Naming) error {
 	lines := map[string]bool{}
 	for _, r := range roots {
 		for _, in := range r.Inputs {
-			lines[string(in.Kind)+"\t"+line(n.Name(in.Path))] = true
+			lines[string(in.Kind)+"\t"+Line(n.Name(in.Path))] = true
 		}
 		for _, remote := range r.Remote {
-			lines["remote\t"+line(remote.Reference)+"\t"+line(remote.Version)] = true
+			lines["remote\t"+Line(remote.Reference)+"\t"+Line(remote.Version)] = true
 		}
 	}
 	all := slices.Sorted(maps.Keys(lines))
@@ -130,7 +130,7 @@ func WriteArgoCD(w io.Writer, roots []Root, cwd string) (outside []string, err e
 		}
 		outside = append(outside, out...)
 		if len(roots) > 1 {
-			if _, err := fmt.Fprintf(w, "# %s\n", line(r.Dir)); err != nil {
+			if _, err := fmt.Fprintf(w, "# %s\n", Line(r.Dir)); err != nil {
 				return nil, err
 			}
 		}
@@ -184,7 +184,7 @@ func argoPaths(r Root, real string) (paths, outside []string, err error) {
 			path = "/" + strings.TrimPrefix(path, ".")
 		}
 		if err == nil && strings.Contains(path, ";") {
-			err = diag.BadValue.Errorf("%s: the annotation %s cannot name it, because ; separates its paths", line(path), generatePaths)
+			err = diag.BadValue.Errorf("%s: the annotation %s cannot name it, because ; separates its paths", Line(path), generatePaths)
 		}
 		if err != nil {
 			return nil, nil, err

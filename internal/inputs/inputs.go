@@ -104,8 +104,8 @@ func (c *collector) functions() {
 	c.archives, c.calls, c.fetches = map[string][]string{}, map[string]bool{}, map[string]bool{}
 	calls, fetches, archives := map[*graph.Node]bool{}, map[*graph.Node]bool{}, map[string]map[*graph.Node]bool{}
 	for call, n := range c.plan.Graph.Calls() {
-		calls[n] = true
 		f := call.Function
+		calls[n] = call.Chart == nil // helm is in no catalog
 		if f.URI != "" || f.Image != "" {
 			fetches[n] = true
 		}

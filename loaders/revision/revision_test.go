@@ -288,3 +288,38 @@ func TestConcurrent(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file is known by its content and by who may run it, also where git uses other digests.
+func TestHolds(t *testing.T) {
+	for _, format := range []string{"sha1", "sha256"} {
+		dir := t.TempDir()
+		gitIn(t, dir, "init", "-q", "--object-format="+format)
+		put(t, dir, map[string]string{"a/file": "text\n", "run": "x"})
+		if err := os.Chmod(filepath.Join(dir, "run"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("file", filepath.Join(dir, "a/link")); err != nil {
+			t.Fatal(err)
+		}
+		gitIn(t, dir, "add", "-A")
+		gitIn(t, dir, "commit", "-qm", "one")
+		tree := open(t, dir, "HEAD")
+		for _, c := range []struct {
+			name, data string
+			executable bool
+			want       bool
+		}{
+			{"a/file", "text\n", false, true},
+			{"a/file", "text", false, false},
+			{"a/file", "text\n", true, false},
+			{"run", "x", true, true},
+			{"a/link", "file", false, false},
+			{"a", "", false, false},
+			{"none", "", false, false},
+		} {
+			if got := tree.Holds(c.name, []byte(c.data), c.executable); got != c.want {
+				t.Errorf("%s: %+v: %v", format, c, got)
+			}
+		}
+	}
+}
