@@ -45,7 +45,7 @@ func (a *App) kept() *cache.Cache {
 			return
 		}
 		s := a.Fetching()
-		s.Rendered = a.asked
+		s.Rendered, s.Places = a.asked, &a.Places
 		c, err := s.OpenLasting()
 		if err != nil {
 			if !errors.Is(err, render.ErrCacheInside) { // there is nothing wrong with that folder
