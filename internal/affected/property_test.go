@@ -19,11 +19,10 @@ import (
 
 var rounds = flag.Int("rounds", 60, "how many edits TestNoneIsMissed makes")
 
-// A repository is a random tree in git, with what comes of each of its roots.
+// A repository is a random tree in git.
 type repository struct {
 	t        *testing.T
 	bin, dir string
-	built    map[string]string
 }
 
 func (r *repository) run(stdin string, name string, args ...string) (stdout string, code int) {
