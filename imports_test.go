@@ -21,6 +21,7 @@ var imports = map[string][]string{
 	"krm/yaml":        {"diag"},
 	"krm/schema":      {"krm/yaml"},
 	"krm":             {"diag", "krm/schema", "krm/yaml"},
+	"krm/diff":        values,
 	"krm/function":    values,
 	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/swap", "output/listing"),
 	"output/listing":  {"internal/filestat"},
@@ -51,7 +52,10 @@ var imports = map[string][]string{
 	"validate":                     {"diag", "krm", "krm/yaml", "validate/internal/openapi"},
 	"validate/internal/openapi":    {},
 	"validate/internal/openapigen": {},
-	"internal/validation":          plus(values, "builtins", "eval", "graph", "internal/options", "loaders", "planner", "validate"),
+	"internal/rendertest":          plus(values, "builtins", "graph", "internal/app", "internal/history", "internal/options", "krm/diff", "loaders", "output", "planner", "render", "scheduler"),
+	"internal/explain":             plus(values, "graph", "internal/history", "krm/diff", "loaders", "output", "output/manifest", "planner"),
+	"internal/history":             plus(values, "builtins", "eval", "graph", "planner"),
+	"internal/validation":          plus(values, "graph", "internal/history", "internal/options", "loaders", "planner", "validate"),
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
@@ -59,6 +63,7 @@ var imports = map[string][]string{
 	"internal/detach":            {},
 	"loaders/remote":             plus(values, "cache", "cache/archive", "internal/detach", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
 	"cache/shared":               {"diag", "krm"},
+	"cache/shared/sharedtest":    {},
 	"loaders/remote/address":     {},
 	"loaders/remote/credentials": {},
 	"loaders/remote/flight":      {},
@@ -104,7 +109,7 @@ var imports = map[string][]string{
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/glob":                 {},
 	"internal/graphing":             {"diag", "internal/app", "internal/layers", "internal/options", "planner", "planner/drawing"},
-	"internal/inputs":               {"catalog", "diag", "graph", "internal/app", "internal/options", "loaders", "planner"},
+	"internal/inputs":               {"catalog", "diag", "internal/app", "internal/options", "loaders", "planner"},
 	"internal/layers":               {"planner"},
 	"internal/filestat":             {},
 	"internal/reuse":                plus(values, "cache", "internal/filestat", "loaders", "loaders/remote", "output/known", "planner", "reference"),
@@ -134,7 +139,7 @@ var imports = map[string][]string{
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"internal/why":                  plus(values, "graph", "internal/reuse", "planner", "planner/plandoc"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/graphing", "internal/help", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds"),
+	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/explain", "internal/graphing", "internal/help", "internal/history", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/rendertest", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds"),
 }
 
 // values are the packages that most others stand on.

@@ -66,6 +66,7 @@ func TestDamage(t *testing.T) {
 		"bit":       func(path string) error { return flip(path) },
 		"cut":       func(path string) error { return os.Truncate(path, 2) },
 		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"huge":      func(path string) error { return os.Truncate(path, 1<<42) },
 		"gone":      os.Remove,
 		"directory": func(path string) error { return errors.Join(os.Remove(path), os.MkdirAll(path+"/x", 0o700)) },
 		"link":      func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
@@ -94,6 +95,32 @@ func TestDamage(t *testing.T) {
 				t.Errorf("afterwards %q, %v, %s", data, err, got)
 			}
 		})
+	}
+}
+
+// A blob that another run is writing is not there yet, and nobody takes it away.
+func TestUnfinished(t *testing.T) {
+	c := open(t)
+	want := []byte("written in two steps")
+	d := krm.DigestOf(want)
+	if err := os.MkdirAll(filepath.Dir(c.blob(d)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(c.blob(d), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, part := range [][]byte{want[:7], want[7:]} {
+		if has(c, d) {
+			t.Error("half a blob is there")
+		}
+		if _, err := f.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !has(c, d) {
+		t.Error("the blob has gone")
 	}
 }
 

@@ -72,7 +72,7 @@ func TestNoneIsMissed(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	r := &repository{t: t, bin: treetest.Program(t), dir: filepath.Join(t.TempDir(), "tree")}
-	w := treetest.New(t, rnd, r.dir)
+	w := treetest.New(t, rnd, r.dir).Fill()
 	commit := func() {
 		r.run("", "git", "add", "-A")
 		r.run("", "git", "commit", "-qm", "x", "--allow-empty")

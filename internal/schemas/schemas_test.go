@@ -17,6 +17,7 @@ import (
 	"testing/fstest"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
@@ -35,6 +36,10 @@ var decoders = map[string]struct {
 	}},
 	"Lock": {[]string{"lock"}, func(_ *testing.T, doc []byte) error {
 		_, err := lock.Parse(&yaml.Source{File: "lock.yaml", Data: doc})
+		return err
+	}},
+	"Test": {[]string{"internal/rendertest"}, func(_ *testing.T, doc []byte) error {
+		_, err := rendertest.Parse(&yaml.Source{File: "krmflow-test.yaml", Data: doc})
 		return err
 	}},
 	"Composition": {[]string{"planner/composition", "krm/function"}, func(t *testing.T, doc []byte) error {
@@ -221,6 +226,7 @@ func TestWrong(t *testing.T) {
 		"Composition": `{"kind": "Composition", "transformer": []}`,
 		"Catalog":     `{"apiVersion": "config.kubernetes.io/v1alpha1", "kind": "Catalog", "spec": {"krmFunctions": [{"group": "", "kind": "A"}]}}`,
 		"Lock":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Lock", "entries": [{"name": "a", "kind": "git", "commit": "main"}]}`,
+		"Test":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Test", "tests": [{"name": "a", "count": -1}]}`,
 		"Plan":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Plan", "roots": [{"dir": "."}], "nodes": [], "layers": [], "files": []}`,
 	} {
 		var x any

@@ -1,0 +1,110 @@
+package diff
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// What stands for values that are not shown: for one that is the same on both sides, or is there on one side alone, and for a new one.
+const (
+	Hidden        = "(hidden)"
+	HiddenChanged = "(hidden, changed)"
+)
+
+// isSecret reports whether an object is a Secret, wherever it stands.
+func isSecret(v yaml.Value) bool {
+	if v.Get("kind").Text() != "Secret" {
+		return false
+	}
+	version := v.Get("apiVersion")
+	return !version.Exists() || !strings.Contains(version.Text(), "/")
+}
+
+// holdsValues reports whether a field of a Secret has its values.
+func holdsValues(field string) bool { return field == "data" || field == "stringData" }
+
+// secretText matches a text that has a Secret in it, in YAML or JSON.
+var secretText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bkind\\*["']?\s*:\s*\\*["']?Secret\b`) })
+
+func isSecretText(text string) bool {
+	return strings.Contains(text, "Secret") && secretText().MatchString(text)
+}
+
+// Shown returns a value as it may be shown: without the values of the Secrets in it, and without passwords in addresses. Of a text that has
+// Secrets in it nothing is shown.
+func Shown(v yaml.Value) yaml.Value {
+	switch v.Type() {
+	case yaml.String:
+		text := v.Text()
+		if isSecretText(text) {
+			return yaml.Str(Hidden)
+		}
+		if shown := shownText(text); shown != text {
+			return yaml.Str(shown)
+		}
+	case yaml.Seq:
+		v, _ = v.EditItems(func(x yaml.Value) (yaml.Value, error) { return Shown(x), nil })
+	case yaml.Map:
+		secret := isSecret(v)
+		return v.EditFields(func(f yaml.Field) yaml.Value {
+			switch {
+			case !secret || !holdsValues(f.Key):
+				return Shown(f.Value)
+			case f.Value.Type() == yaml.Map:
+				return f.Value.EditFields(func(yaml.Field) yaml.Value { return yaml.Str(Hidden) })
+			}
+			return yaml.Str(Hidden)
+		})
+	}
+	return v
+}
+
+// shownText returns a text without passwords in the addresses in it.
+func shownText(text string) string {
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	var b strings.Builder
+	for text != "" {
+		end := strings.IndexAny(text, " \t\r\n\"'`<>,;()")
+		word := text
+		if end >= 0 {
+			word = text[:end]
+		}
+		if strings.Contains(word, "://") {
+			b.WriteString(diag.Redact(word))
+		} else {
+			b.WriteString(word)
+		}
+		text = text[len(word):]
+		if text != "" {
+			b.WriteByte(text[0])
+			text = text[1:]
+		}
+	}
+	return b.String()
+}
+
+// marked returns edits in which a text stands for each new value that is hidden as a whole.
+func marked(edits []Edit) []Edit {
+	var out []Edit
+	for k, e := range edits {
+		if !e.Hidden || e.Op == Remove || e.Op != Add && !e.Old.Equal(e.New) {
+			continue
+		}
+		if out == nil {
+			out = append(out, edits...)
+		}
+		if out[k].New = yaml.Str(HiddenChanged); e.Op == Add {
+			out[k].New = yaml.Str(Hidden)
+		}
+	}
+	if out == nil {
+		return edits
+	}
+	return out
+}

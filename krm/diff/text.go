@@ -1,0 +1,137 @@
+package diff
+
+import (
+	"strings"
+
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+const (
+	// maxOpened is how long a text may be that is opened up, in bytes, and maxInside how deep texts in texts are.
+	maxOpened = 1 << 20
+	maxInside = 4
+)
+
+// text adds what makes one text of another one.
+func (d *differ) text(path Path, old, now string) {
+	e := Edit{Op: Replace, Path: path, Old: yaml.Str(old), New: yaml.Str(now)}
+	if to, ok := d.renames[old]; ok && to == now {
+		e.Follows = base(old)
+	}
+	secret := isSecretText(old) || isSecretText(now)
+	if before, format := open(old); format != "" && d.inside < maxInside {
+		if after, other := open(now); other != "" && before.Type() == after.Type() {
+			in := differ{renames: d.renames, inside: d.inside + 1}
+			in.value(nil, before, after, schemaOf(after), false)
+			e.Format, e.Inside = other, in.edits
+		}
+	}
+	if len(e.Inside) == 0 && !secret && (strings.Contains(old, "\n") || strings.Contains(now, "\n")) {
+		e.Lines = Lines(shownText(old), shownText(now))
+	}
+	d.add(e, secret)
+}
+
+// open returns the mapping or list that a text is, in JSON form, and "yaml" or "json"; "" if it is neither.
+func open(text string) (v yaml.Value, format string) {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" || len(text) > maxOpened {
+		return v, ""
+	}
+	format = "yaml"
+	if c := trimmed[0]; c == '{' || c == '[' {
+		format = "json"
+	} else if !strings.Contains(trimmed, "\n") || several(text) {
+		return v, ""
+	}
+	v, err := (&yaml.Source{Data: []byte(text)}).Value()
+	if err != nil || v.Len() == 0 {
+		return v, ""
+	}
+	return canonical(v), format
+}
+
+// several reports whether a text may have several YAML documents.
+func several(text string) bool {
+	return strings.Contains(strings.TrimPrefix(text, "---"), "\n---") || strings.Contains(text, "\n...")
+}
+
+// schemaOf returns what is known about an object in a text.
+func schemaOf(v yaml.Value) schema.Node {
+	group, version, ok := strings.Cut(v.Get("apiVersion").Text(), "/")
+	if !ok {
+		group, version = "", group
+	}
+	return (*schema.Schema)(nil).For(schema.Kind{Group: group, Version: version, Kind: v.Get("kind").Text()})
+}
+
+// A Line is one of a text that has changed. Op is '-' for one that is gone, '+' for a new one and ' ' for one of both sides. At the
+// beginning of each stretch Old and New are the numbers of the line on both sides, from 1; else they are 0.
+type Line struct {
+	Op       byte
+	Text     string
+	Old, New int
+}
+
+// context is how many lines around those that differ are shown.
+const context = 3
+
+// Lines returns the lines of two texts that differ, with some around them. The end of a last line that has none is said as git says it.
+func Lines(old, now string) (lines []Line) {
+	before, after := split(old), split(now)
+	ids := map[string]int{}
+	number := func(list []string) []int {
+		numbers := make([]int, len(list))
+		for i, line := range list {
+			if _, ok := ids[line]; !ok {
+				ids[line] = len(ids)
+			}
+			numbers[i] = ids[line]
+		}
+		return numbers
+	}
+	var all []Line
+	i, j := 0, 0
+	for _, p := range append(common(number(before), number(after)), [2]int{len(before), len(after)}) {
+		for ; i < p[0]; i++ {
+			all = append(all, Line{'-', before[i], i + 1, j + 1})
+		}
+		for ; j < p[1]; j++ {
+			all = append(all, Line{'+', after[j], i + 1, j + 1})
+		}
+		if i < len(before) && j < len(after) {
+			all = append(all, Line{' ', before[i], i + 1, j + 1})
+		}
+		i, j = i+1, j+1
+	}
+	shown := make([]bool, len(all))
+	for k, line := range all {
+		for near := max(0, k-context); line.Op != ' ' && near < min(len(all), k+context+1); near++ {
+			shown[near] = true
+		}
+	}
+	for k, line := range all {
+		if !shown[k] {
+			continue
+		}
+		if k > 0 && shown[k-1] {
+			line.Old, line.New = 0, 0
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// split returns the lines of a text.
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	rest, ended := strings.CutSuffix(text, "\n")
+	lines := strings.Split(rest, "\n")
+	if !ended {
+		lines[len(lines)-1] += "\n\\ No newline at end of file"
+	}
+	return lines
+}
