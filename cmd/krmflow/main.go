@@ -128,6 +128,7 @@ var commands = []struct {
 	{"plan", planCommand, true},
 	{"apply-render", renderCommand, true},
 	{"validate", validateCommand, true},
+	{"diff", diffCommand, true},
 	{"graph", graphCommand, true},
 	{"why", whyCommand, true},
 	{"lock", lockCommand, true},

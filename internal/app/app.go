@@ -81,6 +81,9 @@ type App struct {
 	// MoreEdits are the command lines of edit behind the first one.
 	MoreEdits [][]string
 
+	// Observes makes the plans know what layers have seen: see [planner.Plan.Observed].
+	Observes bool
+
 	// Stop ends the context of the command with a cause.
 	Stop context.CancelCauseFunc
 	// Exits are what is left to do if the process must end before the command does.
@@ -164,6 +167,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	a.Opts.Plan.Observe = a.Observes
 	if a.Watch != nil {
 		a.Opts.Plan.Observe, a.Watch.cwd = true, a.Opts.Plan.Cwd
 		a.openRecords(nil, nil, nil)

@@ -81,6 +81,32 @@ func (a *App) PlanRevision(cmd *cobra.Command, tree *revision.Tree, names []stri
 	return plan, o, err
 }
 
+// PlanOthers plans more directories as the flags say; the rest is as with [App.PlanRevision].
+func (a *App) PlanOthers(ctx context.Context, dirs []string) (*planner.Plan, render.Options, error) {
+	sources := *a.Opts.Sources
+	sources.Found, sources.Moved = nil, nil
+	o := render.Options{Dirs: dirs, Plan: a.Opts.Plan, Sources: &sources}
+	o.Plan.Fetch = a.Fetch
+	plan, err := render.Compile(ctx, o)
+	return plan, o, err
+}
+
+// Filtered reports whether flags leave out some of the roots that -R finds.
+func (f *RootFlags) Filtered() bool {
+	return f.selection.Leaves || len(f.selection.Only)+len(f.selection.Exclude) > 0
+}
+
+// Below returns the roots at or below a directory, as the flags about -R choose them.
+func (a *App) Below(ctx context.Context, dir string) ([]string, error) {
+	s := a.selection
+	s.Jobs, s.Visit = a.Jobs, nil
+	found, err := s.Find(ctx, []string{dir})
+	if err != nil {
+		return nil, err
+	}
+	return found.Dirs, nil
+}
+
 // lockIn returns the lock file as a revision has it, nil if it has none. A lock file outside of the repository is that of this machine.
 func (a *App) lockIn(tree *revision.Tree) (*lock.File, error) {
 	name, err := tree.Name(a.LockFile)

@@ -2,7 +2,11 @@ package revision
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -293,4 +297,19 @@ func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
 	}
 	d.read += len(all)
 	return all, nil
+}
+
+// Has reports whether a name means a file with this content, without reading it: git knows files by digests of what they hold.
+func (t *Tree) Has(name string, data []byte) bool {
+	n, err := t.lookup("stat", name, true)
+	if err != nil || n.mode.IsDir() {
+		return false
+	}
+	h := sha1.New()
+	if len(n.id) == 2*sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(data))
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil)) == n.id
 }

@@ -89,6 +89,9 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
+	if !tree.Has("a.yaml", []byte("a")) || !tree.Has("link", []byte("b\n")) || tree.Has("a.yaml", []byte("b")) || tree.Has("dir", nil) || tree.Has("none", nil) {
+		t.Error("what has the tree?")
+	}
 	for _, name := range []string{"b.yaml", "dir/x", "a.yaml/x"} {
 		if _, err := fs.Stat(tree, name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
