@@ -30,7 +30,8 @@ type Local struct {
 	absolute bool
 	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
 	unrestricted bool
-	freeRoot     func(real string) bool // the same for the layers of some roots; may be nil
+	freeRoot     func(real string) bool         // the same for the layers of some roots; may be nil
+	same         func(name string) *yaml.Source // see [Config]
 	budget       *Budget
 	fs           *fetchedTree // that has the roots, nil for the file system of this machine
 
@@ -72,6 +73,9 @@ type Config struct {
 	FS fs.FS
 	// FSName is what messages put before the names of files in FS, "git:v1:" for instance.
 	FSName string
+	// Same returns a file with the content that a name in FS has, nil if nobody has read one: what has become of it is used again. It must be safe
+	// for concurrent use, and may be nil.
+	Same func(name string) *yaml.Source
 	// Roots are what the run renders. Messages show paths relative to Cwd unless all roots are absolute: what several roots share
 	// has one name.
 	Roots []string
@@ -97,7 +101,7 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	}
 	relative := slices.ContainsFunc(c.Roots, func(path string) bool { return !filepath.IsAbs(path) })
 	l := &Local{
-		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, freeRoot: c.Free, budget: c.Budget,
+		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, freeRoot: c.Free, same: c.Same, budget: c.Budget,
 		fetch: c.Fetch, instead: c.Instead, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
 		files: map[string]file{}, known: map[filestat.Stat]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
 	}
@@ -371,6 +375,9 @@ type content struct {
 
 func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 	if d.tree != nil {
+		if src := l.sameFile(d, abs, limit); src != nil {
+			return content{parsed: src.As(l.name(abs))}, l.budget.take(int64(len(src.Data)))
+		}
 		data, err := l.readTree(d, abs, as, limit)
 		if err == nil {
 			err = l.budget.take(int64(len(data)))

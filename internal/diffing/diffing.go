@@ -224,13 +224,13 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
 		return err
 	}
-	seen := &seen{tree: tree, known: map[string]bool{}, sameLock: c.sameLock(tree)}
+	seen := &seen{tree: tree, known: map[string]bool{}, files: map[string]*yaml.Source{}, sameLock: c.sameLock(tree)}
 	for _, u := range c.units {
 		if u.now != "" && u.was != "" && seen.same(c.plan, u.now) {
 			u.got = true
 		}
 	}
-	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was))
+	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was), func(name string) *yaml.Source { return seen.files[name] })
 	if err != nil {
 		return err
 	}
@@ -379,6 +379,9 @@ func (c *comparison) run(plan *planner.Plan, o render.Options, side func(*unit) 
 		return nil
 	})
 	defer end()
+	if plan == c.before {
+		ro.Run.Warn = nil // nobody can change any more what the old side warns about
+	}
 	return c.fail(render.Run(c.cmd.Context(), &only, ro))
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner"
@@ -13,17 +14,16 @@ import (
 // seen tells which roots are the same in a revision, by what their layers have seen of the file system.
 type seen struct {
 	tree     *revision.Tree
-	known    map[string]bool // by what was seen at a path
+	known    map[string]bool         // by what was seen at a path
+	files    map[string]*yaml.Source // those that the revision has, too, by their names there without symbolic links
 	sameLock bool
 }
 
 // same reports whether a root is made of the same files in the revision: then it renders to the same, and need not be rendered.
 func (s *seen) same(plan *planner.Plan, dir string) bool {
 	list, enough := plan.Observed(dir)
-	for _, o := range list {
-		if !enough || !s.holds(&o) {
-			return false
-		}
+	for _, o := range list { // all of them: the other side need not read again what is the same
+		enough = s.holds(&o) && enough
 	}
 	return enough && len(list) > 0
 }
@@ -52,7 +52,13 @@ func (s *seen) look(o *loaders.Observation) bool {
 	}
 	switch o.Kind {
 	case loaders.SawFile:
-		return s.tree.Has(name, o.Source.Data)
+		if !s.tree.Has(name, o.Source.Data) {
+			return false
+		}
+		if real, err := loaders.RealIn(s.tree, name); err == nil {
+			s.files[real] = o.Source
+		}
+		return true
 	case loaders.SawNothing:
 		_, err := fs.Stat(s.tree, name)
 		return err != nil

@@ -299,7 +299,8 @@ func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
 	return all, nil
 }
 
-// Has reports whether a name means a file with this content, without reading it: git knows files by digests of what they hold.
+// Has reports whether a name means a file with this content, without asking git: it knows files by digests of what they hold. If so, the content
+// is not read from git any more: data must not be changed.
 func (t *Tree) Has(name string, data []byte) bool {
 	n, err := t.lookup("stat", name, true)
 	if err != nil || n.mode.IsDir() {
@@ -311,5 +312,12 @@ func (t *Tree) Has(name string, data []byte) bool {
 	}
 	fmt.Fprintf(h, "blob %d\x00", len(data))
 	h.Write(data)
-	return hex.EncodeToString(h.Sum(nil)) == n.id
+	if hex.EncodeToString(h.Sum(nil)) != n.id {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sizes[n.id] = int64(len(data))
+	t.known[n.id] = data
+	return true
 }
