@@ -121,7 +121,7 @@ var imports = map[string][]string{
 	"internal/release":              {},
 	"internal/reports":              {"diag", "internal/messages"},
 	"internal/messages":             {"diag"},
-	"internal/schemas":              {"planner/plandoc"},
+	"internal/schemas":              {"internal/diffing", "planner/plandoc"},
 	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "output/names", "render"),
 	"internal/spool":                {},
 	"internal/stdout":               {},

@@ -75,14 +75,13 @@ type App struct {
 	Ended error
 	// Perform runs the command line of an App, and returns the exit code.
 	Perform func(context.Context, *App) int
+	// Observes makes plans know what their layers have seen: see [planner.Plan.Observed].
+	Observes bool
 	// Watch is what this run has in common with others of the same command, nil if there are none.
 	Watch *Watch
 
 	// MoreEdits are the command lines of edit behind the first one.
 	MoreEdits [][]string
-
-	// Observes makes the plans know what layers have seen: see [planner.Plan.Observed].
-	Observes bool
 
 	// Stop ends the context of the command with a cause.
 	Stop context.CancelCauseFunc

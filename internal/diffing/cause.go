@@ -39,11 +39,13 @@ type explainer struct {
 	compared bool          // it is
 	changed  func(file string) bool
 	located  int
+
+	counterpart func(file string) string
 }
 
 // explainer returns what explains the edits of a root.
 func (c *comparison) explainer(u *unit) *explainer {
-	x := &explainer{now: c.nowFiles(), was: map[string]*yaml.Source{}, changed: func(string) bool { return true }}
+	x := &explainer{now: c.nowFiles(), was: map[string]*yaml.Source{}, changed: func(string) bool { return true }, counterpart: func(string) string { return "" }}
 	if u.now == "" || u.was == "" {
 		return x
 	}
@@ -52,7 +54,7 @@ func (c *comparison) explainer(u *unit) *explainer {
 		x.steps = g.Nodes
 		return x
 	}
-	x.compared = true
+	x.compared, x.counterpart = true, c.counterpart
 	x.was = c.wasFiles()
 	x.changed = func(file string) bool {
 		src, old := x.now[file], x.was[c.counterpart(file)]
@@ -119,8 +121,10 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 	if found == nil || n > 1 || best == possible && !x.compared {
 		return diag.Pos{}
 	}
-	if pos := x.inPatch(found, e); pos.File != "" {
-		return pos
+	for _, look := range []func(*graph.Node, *diff.Edit) diag.Pos{x.inPatch, x.inSource} {
+		if pos := look(found, e); pos.File != "" {
+			return pos
+		}
 	}
 	return found.Origin.Pos()
 }
@@ -207,6 +211,38 @@ func (x *explainer) inPatch(step *graph.Node, e *diff.Edit) diag.Pos {
 		if at, _, ok := follow(doc.Value, e.Path, e.Op == diff.Remove); ok {
 			return src.Locate(i, at...)
 		}
+	}
+	return diag.Pos{}
+}
+
+// inSource returns the file that a generator takes a value from, and its first line that is another one now.
+func (x *explainer) inSource(step *graph.Node, e *diff.Edit) diag.Pos {
+	op, _ := step.Op.(graph.Generate)
+	var files []string
+	switch g := op.Generator.(type) {
+	case *builtins.ConfigMapGenerator:
+		files = g.Files
+	case *builtins.SecretGenerator:
+		files = g.Files
+	}
+	if len(e.Path) == 0 {
+		return diag.Pos{}
+	}
+	for _, text := range files {
+		key, file, ok := strings.Cut(text, "=")
+		if !ok {
+			key, file = path.Base(text), text
+		}
+		name := path.Join(path.Dir(step.Origin.File()), file)
+		src := x.now[name]
+		if key != e.Path[len(e.Path)-1].Field || src == nil || !x.changed(name) {
+			continue
+		}
+		pos := diag.Pos{File: name}
+		if old := x.was[x.counterpart(name)]; old != nil {
+			pos.Line = diff.FirstLine(old.Text(), src.Text())
+		}
+		return pos
 	}
 	return diag.Pos{}
 }

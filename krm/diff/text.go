@@ -123,6 +123,20 @@ func Lines(old, now string) (lines []Line) {
 	return lines
 }
 
+// FirstLine returns the number of the first line of a text, from 1, that another one before it did not have there.
+func FirstLine(old, now string) int {
+	n := 1
+	for i := range min(len(old), len(now)) {
+		if old[i] != now[i] {
+			break
+		}
+		if now[i] == '\n' {
+			n++
+		}
+	}
+	return n
+}
+
 // split returns the lines of a text.
 func split(text string) []string {
 	if text == "" {
