@@ -53,7 +53,7 @@ type group struct {
 func (g *group) name() string {
 	var names []string
 	for _, r := range g.roots {
-		names = append(names, diag.OneLine(diag.Redact(cmp.Or(r.Name, "."))))
+		names = append(names, safe(diag.Redact(cmp.Or(r.Name, "."))))
 	}
 	const some = 3
 	if len(names) > some+1 {
@@ -128,7 +128,7 @@ func name(id krm.ID) string {
 	if id.Namespace != "" {
 		n = id.Namespace + "/" + n
 	}
-	return diag.OneLine(strings.TrimSpace(id.Kind + " " + n))
+	return safe(strings.TrimSpace(id.Kind + " " + n))
 }
 
 // headline returns a resource in one line: ~ Deployment shop/web.
@@ -139,7 +139,7 @@ func headline(r *diff.Resource) string {
 	case r.What == diff.Removed:
 		return "- " + name(r.Old.ID)
 	case r.Renamed:
-		return fmt.Sprintf("~ %s -> %s (another content hash)", name(r.Old.ID), diag.OneLine(r.New.ID.Name))
+		return fmt.Sprintf("~ %s -> %s (another content hash)", name(r.Old.ID), safe(r.New.ID.Name))
 	}
 	return "~ " + name(r.New.ID)
 }
@@ -166,7 +166,7 @@ func own(r *diff.Resource, causes []diag.Pos) (edits []shownEdit, follow []strin
 		if n == 1 {
 			verb = "follows"
 		}
-		follow = append(follow, fmt.Sprintf("%s %s the content hash of %s", diag.Count(n, "reference"), verb, diag.OneLine(base)))
+		follow = append(follow, fmt.Sprintf("%s %s the content hash of %s", diag.Count(n, "reference"), verb, safe(base)))
 	}
 	slices.Sort(follow)
 	return edits, follow
@@ -176,6 +176,9 @@ type shownEdit struct {
 	*diff.Edit
 	cause diag.Pos
 }
+
+// safe returns a text as one line in which nothing steers a terminal.
+func safe(text string) string { return diag.Sanitise(diag.OneLine(text)) }
 
 // maxShown is how many characters of a value the forms for people show.
 const maxShown = 300
@@ -188,7 +191,7 @@ func show(v yaml.Value) string {
 		return cut(text)
 	}
 	json := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(yaml.AppendJSON(nil, v)))
-	return cut(diag.OneLine(json))
+	return cut(safe(json))
 }
 
 // cut returns a text that is not longer than people read.

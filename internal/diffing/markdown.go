@@ -32,7 +32,7 @@ type markdown struct {
 const reserve = 300
 
 func (m *markdown) head(r *Result) {
-	against := code(diag.OneLine(r.Against))
+	against := code(safe(r.Against))
 	if r.Commit != "" {
 		against += " (" + r.Commit[:min(12, len(r.Commit))] + ")"
 	}
@@ -125,10 +125,10 @@ func (t *marks) object(mark byte, text string) {
 }
 
 func (t *marks) edit(in string, e shownEdit) {
-	path := in + e.Path.String()
+	path := in + safe(e.Path.String())
 	at := ""
 	if e.cause.File != "" {
-		at = "  # " + diag.OneLine(e.cause.String())
+		at = "  # " + safe(e.cause.String())
 	}
 	old, now := values(e.Edit)
 	switch {
@@ -139,9 +139,7 @@ func (t *marks) edit(in string, e shownEdit) {
 	case len(e.Lines) > 0:
 		t.line('@', path+at)
 		for _, line := range e.Lines {
-			for part := range strings.SplitSeq(line.Text, "\n") {
-				t.line(line.Op, diag.Sanitise(part))
-			}
+			t.line(line.Op, diag.Sanitise(line.Text))
 		}
 	case e.Op == diff.Move:
 		s := e.Path[len(e.Path)-1]

@@ -106,11 +106,11 @@ func (t *text) at(pos diag.Pos) string {
 	if pos.File == "" {
 		return ""
 	}
-	return t.style.paint(dim, "  # "+diag.OneLine(pos.String()))
+	return t.style.paint(dim, "  # "+safe(pos.String()))
 }
 
 func (t *text) edit(indent string, e shownEdit) {
-	path, at := e.Path.String(), t.at(e.cause)
+	path, at := safe(e.Path.String()), t.at(e.cause)
 	if path == "" {
 		path = "all of it"
 	}
@@ -142,8 +142,6 @@ func (t *text) lines(indent string, lines []diff.Line) {
 			t.line(indent, dim, "@@ line %d -> %d", line.Old, line.New)
 		}
 		color := map[byte]string{'-': red, '+': green}[line.Op]
-		for part := range strings.SplitSeq(line.Text, "\n") { // the end of a last line that has none
-			t.line(indent, color, "%c%s", line.Op, diag.Sanitise(part))
-		}
+		t.line(indent, color, "%c%s", line.Op, diag.Sanitise(line.Text))
 	}
 }

@@ -33,7 +33,7 @@ func unified(root *Root, one *diff.Resource) string {
 		if !there {
 			return "/dev/null"
 		}
-		return side + "/" + diag.OneLine(filepath.ToSlash(cmp.Or(root.Name, "."))) + ": " + s.ID.String()
+		return side + "/" + safe(filepath.ToSlash(cmp.Or(root.Name, "."))) + ": " + safe(s.ID.String())
 	}
 	fmt.Fprintf(&b, "--- %s\n+++ %s\n", file("a", one.Old, one.What != diff.Added), file("b", one.New, one.What != diff.Removed))
 	hunks(&b, diff.Lines(document(one.Before), document(one.After)))
@@ -58,23 +58,16 @@ func hunks(b *strings.Builder, lines []diff.Line) {
 		hunk := lines[from:to]
 		var old, now int
 		for _, line := range hunk {
-			if line.Op != '+' {
+			if line.Op == '-' || line.Op == ' ' {
 				old++
 			}
-			if line.Op != '-' {
+			if line.Op == '+' || line.Op == ' ' {
 				now++
 			}
 		}
 		fmt.Fprintf(b, "@@ -%s +%s @@\n", stretch(hunk[0].Old, old), stretch(hunk[0].New, now))
 		for _, line := range hunk {
-			b.WriteByte(line.Op)
-			for i, part := range strings.Split(line.Text, "\n") {
-				if i > 0 {
-					b.WriteByte('\n') // the remark that a last line has no end
-				}
-				b.WriteString(diag.Sanitise(part))
-			}
-			b.WriteByte('\n')
+			fmt.Fprintf(b, "%c%s\n", line.Op, diag.Sanitise(line.Text))
 		}
 		from = to
 	}
