@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
@@ -35,8 +36,8 @@ const maxLocated = 300
 
 type explainer struct {
 	now, was map[string]*yaml.Source
-	steps    []*graph.Node // that are others now, all if that is not known
-	compared bool          // it is
+	steps    func() []*graph.Node // that are others now, all if that is not known
+	compared bool                 // it is
 	changed  func(file string) bool
 	located  int
 
@@ -46,41 +47,55 @@ type explainer struct {
 // explainer returns what explains the edits of a root.
 func (c *comparison) explainer(u *unit) *explainer {
 	x := &explainer{now: c.nowFiles(), was: map[string]*yaml.Source{}, changed: func(string) bool { return true }, counterpart: func(string) string { return "" }}
+	x.steps = func() []*graph.Node { return nil }
 	if u.now == "" || u.was == "" {
 		return x
 	}
-	g := c.plan.Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.now) })
-	if c.before == nil || c.counterpart == nil {
-		x.steps = g.Nodes
-		return x
-	}
-	x.compared, x.counterpart = true, c.counterpart
-	x.was = c.wasFiles()
-	x.changed = func(file string) bool {
-		src, old := x.now[file], x.was[c.counterpart(file)]
-		return src != nil && (old == nil || old.Digest() != src.Digest())
-	}
-	old := c.before.Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.was) })
-	known := map[krm.Digest]int{}
-	for _, n := range old.Nodes {
-		switch n.Op.(type) {
-		case graph.Load, graph.Finish:
-		default:
-			known[n.Op.Key()]++
+	x.compared = c.before != nil && c.counterpart != nil
+	x.steps = sync.OnceValue(func() []*graph.Node {
+		g := c.plan.Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.now) })
+		if !x.compared {
+			return g.Nodes
 		}
-	}
-	for _, n := range g.Nodes {
-		switch n.Op.(type) {
-		case graph.Load, graph.Finish: // what a file says has a place of its own
-			continue
-		}
-		if key := n.Op.Key(); known[key] > 0 {
-			known[key]--
-		} else {
-			x.steps = append(x.steps, n)
+		return c.otherSteps(g, c.before.Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.was) }))
+	})
+	if x.compared {
+		x.was, x.counterpart = c.wasFiles(), c.counterpart
+		x.changed = func(file string) bool {
+			src, old := x.now[file], x.was[c.counterpart(file)]
+			return src != nil && (old == nil || old.Digest() != src.Digest())
 		}
 	}
 	return x
+}
+
+// otherSteps returns the steps of a root that its old side has not.
+func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
+	// keys yields the keys of steps. What files say has places of its own.
+	keys := func(g *graph.Graph, side string, yield func(*graph.Node, krm.Digest)) {
+		for _, n := range g.Nodes {
+			switch n.Op.(type) {
+			case graph.Load, graph.Finish, graph.Merge:
+				continue
+			}
+			key, ok := c.keys.Load(side + n.ID)
+			if !ok {
+				key = n.Op.Key()
+				c.keys.Store(side+n.ID, key) // roots have many in common
+			}
+			yield(n, key.(krm.Digest))
+		}
+	}
+	known := map[krm.Digest]int{}
+	keys(old, "old ", func(_ *graph.Node, key krm.Digest) { known[key]++ })
+	keys(g, "new ", func(n *graph.Node, key krm.Digest) {
+		if known[key] > 0 {
+			known[key]--
+		} else {
+			others = append(others, n)
+		}
+	})
+	return others
 }
 
 // sources returns the files of a plan by their names.
@@ -101,7 +116,7 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 			return pos
 		}
 	}
-	if e.Op == diff.Remove && r.Old.Pos.File != "" {
+	if e.Op == diff.Remove && x.counterpart(r.New.Pos.File) == r.Old.Pos.File && x.changed(r.New.Pos.File) {
 		if src := x.was[r.Old.Pos.File]; src != nil {
 			if pos := x.inFile(src, r.Old, e.Path, true, e.Old); pos.File != "" {
 				return pos
@@ -110,7 +125,7 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 	}
 	var found *graph.Node
 	best, n := unlikely, 0
-	for _, step := range x.steps {
+	for _, step := range x.steps() {
 		switch how := x.may(step, r, e); {
 		case how > best:
 			found, best, n = step, how, 1

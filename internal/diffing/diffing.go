@@ -72,6 +72,7 @@ type comparison struct {
 	counterpart  func(file string) string
 	nowFiles     func() map[string]*yaml.Source
 	wasFiles     func() map[string]*yaml.Source
+	keys         sync.Map // krm.Digest of steps, by side and id
 	failed       []error
 	ordered      bool // both sides have the resources in the order of the render
 }
