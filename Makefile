@@ -87,7 +87,7 @@ bench: build kustomize
 	$(GO) build -o $(TOOLS)/kyaml-function ./testdata/functions/kyaml
 	bench/record bin/krmflow --kustomize $(TOOLS)/kustomize --function $(TOOLS)/kyaml-function --budget 3m >$(TOOLS)/RESULTS.md
 	mv $(TOOLS)/RESULTS.md bench/RESULTS.md
-	$(GO) test -run '^$$' -bench . -benchmem ./krm ./krm/yaml ./krm/schema ./output ./builtins ./bench ./executors ./executors/exec
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 1h ./krm ./krm/yaml ./krm/schema ./output ./builtins ./bench ./executors ./executors/exec
 
 # Records the profile anew, without the paths of this machine. It need not be exact: do so after large changes of krm, builtins or planner.
 profile:

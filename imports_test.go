@@ -59,6 +59,7 @@ var imports = map[string][]string{
 	"loaders/revision":           {"diag", "internal/detach"},
 	"loaders/remote":             plus(values, "cache", "cache/archive", "internal/detach", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
 	"cache/shared":               {"diag", "krm"},
+	"cache/shared/sharedtest":    {},
 	"loaders/remote/address":     {},
 	"loaders/remote/credentials": {},
 	"loaders/remote/flight":      {},

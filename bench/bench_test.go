@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -355,5 +356,71 @@ func TestGrowth(t *testing.T) {
 	r.grow()
 	if g := r.Growth; g == nil || math.Abs(g.CPU-2) > 1e-9 || math.Abs(g.LastCPU-2) > 1e-9 || math.Abs(g.Peak-1) > 1e-9 {
 		t.Errorf("got %+v", r.Growth)
+	}
+}
+
+// Trees that show the growth have names like others, and krmflow builds them alone.
+func TestGrowingTrees(t *testing.T) {
+	o := Options{Krmflow: program(t, "krmflow"), Kustomize: program(t, "kustomize"), Trees: []string{"growth-1000", "growth-2000"}, Runs: 1}
+	r, err := Measure(t.Context(), o)
+	if err != nil || len(r.Rows) != 2 || r.Growth == nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for i, row := range r.Rows {
+		if row.Size != 1000*(i+1) || row.Kustomize != nil || row.Warm == nil {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+// The page has what was measured also if a tree has failed, and no page is written if nothing was.
+func TestRecord(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it is a shell script")
+	}
+	krmflow := filepath.Join(t.TempDir(), "krmflow")
+	for _, x := range []struct {
+		script string
+		code   int
+		want   string
+	}{
+		{"echo \"$@: `b` \\$HOME\"", 0, "\n```\nbench --tree x: `b` $HOME\n```\n"},
+		{"echo table; echo 'x: failed'; exit 3", 3, "\n```\ntable\nx: failed\n```\n"},
+		{"exit 3", 3, ""},
+	} {
+		script := strings.ReplaceAll(x.script, "`", "\\`")
+		if err := os.WriteFile(krmflow, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("./record", krmflow, "--tree", "x")
+		page, _ := cmd.Output()
+		if cmd.ProcessState.ExitCode() != x.code || !strings.Contains(string(page), x.want) || (len(page) == 0) != (x.want == "") {
+			t.Errorf("%s: exit code %d\n%s", x.script, cmd.ProcessState.ExitCode(), page)
+		}
+	}
+}
+
+// A program that is stopped is not waited for by what it has started.
+func TestRunStops(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a shell script")
+	}
+	dir := t.TempDir()
+	begun, ended := filepath.Join(dir, "begun"), filepath.Join(dir, "ended")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			if _, err := os.Stat(begun); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	if _, err := Run(ctx, nil, "sh", "-c", `(sleep 10; touch "$1") & touch "$0"; exec sleep 10`, begun, ended); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Stat(ended); err == nil {
+		t.Error("it was waited for")
 	}
 }

@@ -24,7 +24,7 @@ type Options struct {
 	Kustomize string
 	// Versus is a command line that is run with each of Dirs at its end, in the place of kustomize build.
 	Versus []string
-	// Trees names the trees to measure; empty means all of Trees and the growth of flat trees.
+	// Trees names the trees to measure; empty means all of Trees, and flat trees of growing size.
 	Trees []string
 	// Function is a program; if it is not empty the trees have one more, of [FunctionsOf] it.
 	Function string
@@ -61,11 +61,14 @@ func (e *TreeError) Error() string {
 	return fmt.Sprintf("no tree is called %q; there are %s", e.Name, strings.Join(e.Names, ", "))
 }
 
-// trees returns those that o.Trees may name: [Trees], and one more if there is a function.
+// trees returns those that o.Trees may name: [Trees], one more if there is a function, and those whose growth is measured.
 func (o *Options) trees() []Tree {
 	trees := Trees()
 	if o.Function != "" {
 		trees = append(trees, FunctionsOf(5, 200, o.Function))
+	}
+	for _, n := range []int{1000, 2000, 5000, 10000, 20000} {
+		trees = append(trees, Growing(n))
 	}
 	return trees
 }
@@ -204,12 +207,7 @@ func (o *Options) subjects(dir string) []subject {
 	}
 	for _, t := range o.trees() {
 		if len(o.Trees) == 0 || slices.Contains(o.Trees, t.Name) {
-			list = append(list, o.generated(dir, t, 0))
-		}
-	}
-	if len(o.Trees) == 0 {
-		for _, n := range []int{1000, 2000, 5000, 10000, 20000} {
-			list = append(list, o.generated(dir, Flat(n), n))
+			list = append(list, o.generated(dir, t))
 		}
 	}
 	return list
@@ -225,9 +223,9 @@ func isComposition(dir string) bool {
 		!exists("kustomization.yaml") && !exists("kustomization.yml") && !exists("Kustomization")
 }
 
-func (o *Options) generated(dir string, t Tree, size int) subject {
+func (o *Options) generated(dir string, t Tree) subject {
 	base := filepath.Join(dir, t.Name)
-	s := subject{name: t.Name, title: t.Title, size: size, files: t.Files, sample: t.Sample, caches: true, change: t.Change, flags: t.Flags, ours: t.KrmflowFlags,
+	s := subject{name: t.Name, title: t.Title, size: t.Size, files: t.Files, sample: t.Sample, caches: true, change: t.Change, flags: t.Flags, ours: t.KrmflowFlags,
 		write: func(ctx context.Context) error { return Write(ctx, base, t, o.Seed) }}
 	if t.Below != "" {
 		s.below = filepath.Join(base, filepath.FromSlash(t.Below))

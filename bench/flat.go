@@ -48,6 +48,13 @@ func Flat(n int) Tree {
 	}
 }
 
+// Growing is [Flat], to measure how the cost of krmflow grows with n.
+func Growing(n int) Tree {
+	t := Flat(n)
+	t.Name, t.Title, t.Size = fmt.Sprintf("growth-%d", n), fmt.Sprintf("growth: flat, %d resources", n), n
+	return t
+}
+
 // apps writes n resources as apps of eight below folder, except that the first generated apps get their ConfigMap from a
 // generator, which counts as one of the n. It returns the apps and the names of the files.
 func (w *treeWriter) apps(folder string, n, generated int) (apps []app, files []string) {

@@ -28,6 +28,7 @@ func Run(ctx context.Context, stdout io.Writer, program string, args ...string) 
 	var stderr tail
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	cmd.WaitDelay = time.Second // what it has started may live on, and hold its error output
 	start := time.Now()
 	err := cmd.Run()
 	wall := time.Since(start)

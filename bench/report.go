@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -129,9 +130,12 @@ func (r *Report) notes(w io.Writer) error {
 		if row.Sample > 0 {
 			notes = append(notes, fmt.Sprintf("%s: kustomize has built %d of the %d roots, one after the other; its times are scaled to all of them", row.Tree, row.Sample, row.Roots))
 		}
-		if f := row.Krmflow; f != nil && f.PeakFloor {
-			notes = append(notes, fmt.Sprintf("%s: a peak marked ≤ may be smaller: it is not above that of the measuring process", row.Tree))
-		}
+	}
+	floor := func(f *Figure) bool { return f != nil && f.PeakFloor }
+	if slices.ContainsFunc(r.Rows, func(r Row) bool {
+		return slices.ContainsFunc([]*Figure{r.Kustomize, r.Krmflow, r.Cold, r.Warm, r.Changed}, floor)
+	}) {
+		notes = append(notes, "a peak marked ≤ may be smaller: it is not above that of the measuring process")
 	}
 	if g := r.Growth; g != nil {
 		notes = append(notes, fmt.Sprintf("krmflow without a cache on flat trees of n resources: CPU grows as n^%.2f, peak memory as n^%.2f (between the largest two n^%.2f and n^%.2f)",

@@ -29,13 +29,15 @@ type Tree struct {
 	// Leaf is a file that one root alone is made from, and Change what is added to its end to change that root. Both are empty if no
 	// change is measured.
 	Leaf, Change string
+	// Size is how many resources a tree has that krmflow builds alone, so that a report says how the cost grows with it; 0 for others.
+	Size int
 	// Flags are those of both programs' build, KrmflowFlags those of krmflow alone.
 	Flags, KrmflowFlags []string
 
 	fill func(*treeWriter)
 }
 
-// Trees returns the trees that Compare measures, smallest first. Those with a git repository need git.
+// Trees returns the trees that Compare measures with both programs, smallest first. Those with a git repository need git.
 func Trees() []Tree {
 	trees := []Tree{
 		Service(),

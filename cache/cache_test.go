@@ -66,6 +66,7 @@ func TestDamage(t *testing.T) {
 		"bit":       func(path string) error { return flip(path) },
 		"cut":       func(path string) error { return os.Truncate(path, 2) },
 		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"huge":      func(path string) error { return os.Truncate(path, 1<<42) },
 		"gone":      os.Remove,
 		"directory": func(path string) error { return errors.Join(os.Remove(path), os.MkdirAll(path+"/x", 0o700)) },
 		"link":      func(path string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },

@@ -13,6 +13,11 @@ import (
 // refresh is how old the time of a file may be when it is used: it costs a call of the system to set it, and nobody needs it exactly.
 const refresh = time.Hour
 
+// largest is how many bytes a file may have that is read at once: nothing that is read so is nearly as large, unless it is damaged.
+const largest = 4 << 30
+
+var errLarge = errors.New("it is larger than anything that is kept")
+
 // read returns the bytes of a regular file, which counts as used then. Anything else in the cache is no content of it.
 func (c *Cache) read(path string) ([]byte, error) {
 	f, info, err := openRegular(path)
@@ -20,6 +25,9 @@ func (c *Cache) read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info.Size() > largest {
+		return nil, errLarge
+	}
 	c.touch(path, info)
 	data := make([]byte, info.Size()) // nobody adds to a file
 	_, err = io.ReadFull(f, data)

@@ -31,7 +31,7 @@ type Trim struct {
 	// DryRun only counts.
 	DryRun bool
 
-	idle  bool  // no run uses anything
+	all   bool  // everything goes, also what was just used if no run is under way
 	slack int64 // how much more goes if anything does because of Max
 }
 
@@ -44,15 +44,16 @@ type Trimmed struct {
 
 // Trim removes what [Trim] says, and what runs have left that were killed. What other processes remove meanwhile is no error.
 func (c *Cache) Trim(t Trim) (Trimmed, error) {
-	if !t.DryRun {
-		c.Sweep()
-	}
 	var files []file
 	var total int64
 	err := c.each(func(f file) error {
 		files, total = append(files, f), total+f.size()
 		return nil
 	})
+	idle := false
+	if t.all || !t.DryRun { // after the list was made: it has no file of a run that begins later
+		idle = sweep(filepath.Join(c.folder(), "tmp")) == 0 && t.all
+	}
 	now := time.Now()
 	slices.SortFunc(files, func(a, b file) int {
 		return cmp.Or(a.used(now).Compare(b.used(now)), a.info.ModTime().Compare(b.info.ModTime()), strings.Compare(a.name, b.name))
@@ -63,9 +64,10 @@ func (c *Cache) Trim(t Trim) (Trimmed, error) {
 	var done Trimmed
 	for _, f := range files {
 		used, size := f.used(now), f.size()
-		wanted := t.Max >= 0 && total > t.Max || t.Older > 0 && now.Sub(used) > t.Older
-		switch held := !t.idle && now.Sub(used) < inUse && f.parts()[0] != "kept"; {
-		case wanted && held:
+		wanted := t.all || t.Max >= 0 && total > t.Max || t.Older > 0 && now.Sub(used) > t.Older
+		held := !idle && now.Sub(used) < inUse && f.parts()[0] != "kept"
+		switch {
+		case wanted && (held || c.usedSince(f)):
 			done.InUse.add(size, used)
 		case wanted:
 			if !t.DryRun {
@@ -89,16 +91,20 @@ func (c *Cache) Trim(t Trim) (Trimmed, error) {
 	return done, err
 }
 
+// usedSince reports whether a file was used or written anew after it was listed.
+func (c *Cache) usedSince(f file) bool {
+	info, err := os.Lstat(c.path(f))
+	return err == nil && !info.ModTime().Equal(f.info.ModTime())
+}
+
 // Clean removes everything. If runs use the cache at the moment, what was fetched or used in the last two hours stays, so that they can go
 // on.
 func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
-	tmp := filepath.Join(c.folder(), "tmp")
-	busy := sweep(tmp) > 0
-	done, err := c.Trim(Trim{Max: 0, DryRun: dryRun, idle: !busy})
+	done, err := c.Trim(Trim{all: true, DryRun: dryRun})
 	if dryRun {
 		return done, err
 	}
-	var dirs []string
+	dirs := []string{filepath.Join(c.folder(), "tmp")}
 	for _, top := range tops {
 		_ = filepath.WalkDir(filepath.Join(c.folder(), top), func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
@@ -107,7 +113,7 @@ func (c *Cache) Clean(dryRun bool) (Trimmed, error) {
 			return nil
 		})
 	}
-	for _, dir := range slices.Backward(append([]string{tmp}, dirs...)) {
+	for _, dir := range slices.Backward(dirs) {
 		os.Remove(dir) // fails for those that are in use
 	}
 	os.Remove(filepath.Join(c.folder(), ledgerFile))
@@ -157,7 +163,9 @@ func (c *Cache) addToLedger(added int64) (int64, error) {
 	if err != nil || total < 0 {
 		return 0, fmt.Errorf("%q is no number", line)
 	}
-	total += (info.Size()-int64(len(line)))*block + added
+	if total += (info.Size()-int64(len(line)))*block + added; total < 0 {
+		return 0, errors.New("it says more than there can be") // and is damaged
+	}
 	if total > c.max {
 		return total, nil // it is written anew
 	}

@@ -133,6 +133,7 @@ func TestLedger(t *testing.T) {
 		"gone":      func() error { return os.Remove(ledger) },
 		"cut":       func() error { return os.Truncate(ledger, 3) },
 		"bit":       func() error { return os.WriteFile(ledger, []byte("-000000000000001\n"), 0o600) },
+		"huge":      func() error { return os.WriteFile(ledger, []byte("7fffffffffffffff\n"), 0o600) },
 		"text":      func() error { return os.WriteFile(ledger, []byte(strings.Repeat("x", 100)), 0o600) },
 		"directory": func() error { return errors.Join(os.Remove(ledger), os.MkdirAll(ledger+"/x", 0o700)) },
 		"link":      func() error { return errors.Join(os.Remove(ledger), os.Symlink("/dev/null", ledger)) },
@@ -294,6 +295,9 @@ func TestClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := run.Put(nil); err != nil { // a file that takes nothing goes as well
+		t.Fatal(err)
+	}
 	if err := run.Keep("things", keyOf(1), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +313,7 @@ func TestClean(t *testing.T) {
 		}
 		return done
 	}
-	if done := clean(); done.Removed.Files != 1 || done.InUse.Files != 1 || !has(run, d) {
+	if done := clean(); done.Removed.Files != 1 || done.InUse.Files != 2 || !has(run, d) {
 		t.Errorf("%+v", done)
 	}
 	if _, err := run.Put([]byte("second")); err != nil {
@@ -334,6 +338,60 @@ func TestClean(t *testing.T) {
 		t.Errorf("a run goes on after that: %v", err)
 	}
 	run.Close()
+}
+
+// What a run adds stays until that run ends, also if it began while the cache was being cleaned.
+func TestCleanDuringRuns(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	first, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, cleaned := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				cleaned <- nil
+				return
+			default:
+			}
+			c, err := Existing(dir)
+			if err == nil {
+				_, err = c.Clean(false)
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				cleaned <- err
+				return
+			}
+		}
+	}()
+	for i := range 60 {
+		for k := range 50 { // which take a while to be removed
+			_ = first.Keep("things", keyOf(k), nil)
+		}
+		c, err := Open(dir)
+		if errors.Is(err, fs.ErrNotExist) { // somebody who cleans all the time can be in the way of that
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.Put([]byte("the same in each run"))
+		time.Sleep(time.Duration(i%10) * 100 * time.Microsecond)
+		if err == nil && !has(c, d) {
+			t.Errorf("run %d misses what it has added", i)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	if err := <-cleaned; err != nil {
+		t.Error(err)
+	}
 }
 
 // Only a cache is a cache.

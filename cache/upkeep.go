@@ -22,8 +22,12 @@ func Existing(dir string) (*Cache, error) {
 	c := in(dir)
 	for _, folder := range []string{dir, c.folder()} {
 		info, err := os.Lstat(folder)
+		full := folder != dir && errors.Is(err, fs.ErrNotExist) && !isEmpty(dir)
+		if full {
+			info, err = os.Lstat(folder) // a run may just have made it
+		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && folder != dir && !isEmpty(dir):
+		case full && errors.Is(err, fs.ErrNotExist):
 			return nil, notACache(dir, "it has no "+layout)
 		case err != nil:
 			return nil, err
@@ -69,7 +73,7 @@ func (f file) parts() []string { return strings.Split(f.name, "/") }
 func (f file) kind() string {
 	parts := f.parts()
 	if parts[0] == "kept" {
-		return strings.Join(parts[:2], "/")
+		return strings.Join(parts[:min(2, len(parts))], "/")
 	}
 	return parts[0]
 }

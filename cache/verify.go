@@ -61,6 +61,9 @@ func (c *Cache) check(f file) error {
 	}
 	defer r.Close()
 	parts := f.parts()
+	if len(parts) < 3 {
+		return errName
+	}
 	if parts[0] == "blobs" {
 		d, ok := digestIn(parts[1:]...)
 		if !ok || c.blob(d) != c.path(f) {
@@ -78,6 +81,9 @@ func (c *Cache) check(f file) error {
 	key, ok := digestIn(parts[2:]...)
 	if !ok || parts[0] == "kept" && c.kept(parts[1], key) != c.path(f) {
 		return errName
+	}
+	if info.Size() > largest {
+		return errLarge
 	}
 	text := make([]byte, info.Size())
 	if _, err := io.ReadFull(r, text); err != nil {

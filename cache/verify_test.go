@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -98,5 +99,50 @@ func TestVerify(t *testing.T) {
 				t.Errorf("%s %s: it is still damaged: %q", how, name, bad)
 			}
 		}
+	}
+}
+
+// A file or a link can be in the place of a folder.
+func TestNoFolder(t *testing.T) {
+	for _, name := range []string{"kept", "entries", "blobs", "kept/things", "entries/git"} {
+		for how, damage := range map[string]func(path string) error{
+			"file": func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+			"link": func(path string) error { return os.Symlink(t.TempDir(), path) },
+		} {
+			c := filled(t)
+			path := filepath.Join(c.folder(), filepath.FromSlash(name))
+			if err := errors.Join(os.RemoveAll(path), damage(path)); err != nil {
+				t.Fatal(err)
+			}
+			if how == "file" {
+				age(t, path, time.Hour)
+			}
+			if list, err := c.Usage(); err != nil || len(list) == 0 {
+				t.Errorf("%s %s: %+v, %v", how, name, list, err)
+			}
+			bad := 0
+			if _, err := c.Verify(t.Context(), false, func(string, error) { bad++ }); err != nil || bad != 1 || exists(path) {
+				t.Errorf("%s %s: %d damaged, %v", how, name, bad, err)
+			}
+		}
+	}
+}
+
+// A file that is larger than memory is damaged, and found without being read.
+func TestVerifyHuge(t *testing.T) {
+	c := filled(t)
+	huge := 0
+	for _, name := range everything(t, c) {
+		if path := filepath.Join(c.folder(), name); !strings.HasPrefix(name, "blobs/") {
+			if err := os.Truncate(path, 1<<42); err != nil {
+				t.Fatal(err)
+			}
+			age(t, path, time.Hour)
+			huge++
+		}
+	}
+	bad := 0
+	if _, err := c.Verify(t.Context(), false, func(string, error) { bad++ }); err != nil || bad != huge || huge == 0 {
+		t.Errorf("%d of %d are found, %v", bad, huge, err)
 	}
 }

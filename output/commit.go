@@ -149,7 +149,7 @@ func (o *Dir) commit(m *manifest.Manifest) error {
 	if o.out == nil {
 		return o.install()
 	}
-	if err := o.rescan(); err != nil {
+	if err := o.rescan(part); err != nil {
 		return err
 	}
 	if err := o.checkLosses(m); err != nil {
@@ -219,8 +219,8 @@ func addFile(stage *os.Root, folder, name, text string, perm fs.FileMode) error 
 	return dir.create(name, []byte(text), perm)
 }
 
-// rescan refuses if files of others came into the folder while the run was rendering: an exchange would remove them.
-func (o *Dir) rescan() error {
+// rescan refuses if files of others came into the part that is exchanged while the run was rendering: that would remove them.
+func (o *Dir) rescan(part string) error {
 	now, err := o.parent.Lstat(o.base)
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func (o *Dir) rescan() error {
 	if !os.SameFile(now, then) {
 		return o.refuse("was replaced by something else while krmflow was running")
 	}
-	if err := o.scan(nil); err != nil {
+	if err := o.scan(part, nil); err != nil {
 		return err
 	}
 	was := o.inside

@@ -81,8 +81,11 @@ func (f *found) look(top *folder, dir string, open func() (*folder, error)) erro
 	}
 	f.entries[dir] = seen
 	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
 		name := path.Join(dir, e.Name())
-		if !e.IsDir() || !f.all && !f.known[name] || dir == "." && (e.Name() == journalName || isStageName(e.Name(), "") || e.Name() == ".git") {
+		if !f.all && !f.known[name] || dir == "." && (e.Name() == journalName || isStageName(e.Name(), "") || e.Name() == ".git") {
 			continue
 		}
 		var sub *folder // opened when something must be read

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,7 +34,7 @@ const (
 //
 // Errors are a [*RefusedError], a [*LockedError] or a [*WriteError].
 func Open(dir string, opts Options) (*Dir, error) {
-	o := &Dir{dir: dir, opts: opts, roots: map[string]*rootState{}, found: map[string]bool{}, old: manifest.New()}
+	o := &Dir{dir: dir, opts: opts, began: time.Now(), roots: map[string]*rootState{}, foreign: map[string]fs.FileMode{}, found: map[string]bool{}, old: manifest.New()}
 	if opts.Wait == 0 {
 		o.opts.Wait = defaultWait
 	}
@@ -92,22 +93,22 @@ func (o *Dir) checkPlace() error {
 			return err
 		}
 	}
-	o.path = filepath.Join(resolvePath(filepath.Dir(abs)), filepath.Base(abs))
+	o.path = filepath.Join(filestat.Resolve(filepath.Dir(abs)), filepath.Base(abs))
 	o.base = filepath.Base(abs)
 	o.from = o.relative(o.opts.Base)
 	out, _ := os.Stat(o.path) // nil if there is nothing yet
-	var places filestat.Dirs
+	places := cmp.Or(o.opts.Places, &filestat.Dirs{})
 	wd, err := os.Getwd()
 	for _, in := range o.opts.Inputs {
 		abs := filepath.Join(wd, in)
 		if filepath.IsAbs(in) || err != nil {
 			abs = in
 		}
-		if err := o.checkInput(in, filepath.Clean(abs), out, &places); err != nil {
+		if err := o.checkInput(in, filepath.Clean(abs), out, places); err != nil {
 			return err
 		}
 	}
-	if err == nil && diag.Within(resolvePath(wd), o.path) {
+	if err == nil && diag.Within(filestat.Resolve(wd), o.path) {
 		return &RefusedError{Path: o.dir, Reason: "is the current folder or holds it, and a render takes its place",
 			Hint: "run krmflow from outside of it"}
 	}
@@ -126,35 +127,20 @@ func (o *Dir) checkFolder(info fs.FileInfo, path string) error {
 }
 
 func (o *Dir) checkInput(in, abs string, out fs.FileInfo, places *filestat.Dirs) error {
-	real := places.Real(abs)
-	if real == "" {
-		real = resolvePath(abs)
+	real, info := places.Find(abs)
+	if real == "" { // it is a file, or not there
+		real = filestat.Resolve(abs)
+		info, _ = os.Stat(real)
 	}
-	inInfo, inErr := os.Stat(real)
 	switch {
-	case real == o.path, inErr == nil && out != nil && os.SameFile(inInfo, out):
+	case real == o.path, info != nil && out != nil && os.SameFile(info, out):
 		return o.refuse("is the input folder %s", names.Show(in))
-	case diag.Within(real, o.path) && inErr == nil && !inInfo.IsDir():
+	case diag.Within(real, o.path) && info != nil && !info.IsDir():
 		return o.refuseInput("holds the input %s", in)
 	case diag.Within(real, o.path):
 		return o.refuseInput("holds the input folder %s", in)
 	}
 	return nil
-}
-
-// resolvePath resolves the links of the part of path that exists.
-func resolvePath(path string) string {
-	rest := ""
-	for {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return filepath.Join(real, rest)
-		}
-		up := filepath.Dir(path)
-		if up == path {
-			return filepath.Join(path, rest)
-		}
-		path, rest = up, filepath.Join(filepath.Base(path), rest)
-	}
 }
 
 // openParent opens the folder that holds the output and makes it if need be. With Check it may be missing.
@@ -273,7 +259,7 @@ func (o *Dir) readState() error {
 		return now.refuse(o.dir, err)
 	}
 	o.old = now.Manifest
-	if err := o.scan(now); err != nil {
+	if err := o.scan(".", now); err != nil {
 		return err
 	}
 	o.lost = o.mayBeOurs()
@@ -427,7 +413,7 @@ func (o *Dir) dropped(runs func(root string) bool) []string {
 func (o *Dir) shown(base string) string {
 	abs := filepath.Join(o.path, filepath.FromSlash(base))
 	if wd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(resolvePath(wd), abs); err == nil {
+		if rel, err := filepath.Rel(filestat.Resolve(wd), abs); err == nil {
 			abs = rel
 		}
 	}
@@ -438,11 +424,8 @@ func (o *Dir) shown(base string) string {
 // then the path says nothing elsewhere.
 func (o *Dir) relative(dir string) string {
 	abs, err := filepath.Abs(dir)
-	if dir == "" || err != nil {
-		return ""
-	}
-	rel, err := filepath.Rel(o.path, resolvePath(abs))
-	if err != nil {
+	rel, relErr := filepath.Rel(o.path, filestat.Resolve(abs))
+	if dir == "" || err != nil || relErr != nil {
 		return ""
 	}
 	rel = filepath.ToSlash(rel)
@@ -452,12 +435,12 @@ func (o *Dir) relative(dir string) string {
 	return rel
 }
 
-// scan walks the folder and records what the manifests do not list, or list as what it is not.
-func (o *Dir) scan(now *found) error {
-	o.foreign = map[string]fs.FileMode{}
+// scan walks a part of the folder and records what the manifests do not list, or list as what it is not. What was recorded of the rest stays.
+func (o *Dir) scan(part string, now *found) error {
+	maps.DeleteFunc(o.foreign, func(name string, _ fs.FileMode) bool { return part == "." || strings.HasPrefix(name, part+"/") })
 	known := o.leading()
 	maps.Copy(known, o.old.Folders())
-	return o.scanFolder(".", known, now)
+	return o.scanFolder(part, known, now)
 }
 
 func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
@@ -471,8 +454,9 @@ func (o *Dir) scanFolder(dir string, known map[string]bool, now *found) error {
 	if err != nil {
 		return o.refuse("%s: %v", names.Show(dir), withoutPath(err))
 	}
+	files := o.old.Files[dir]
 	for _, e := range seen.Entries {
-		if o.ours(dir, e) {
+		if _, listed := files[e.Name()]; listed && e.Type().IsRegular() || o.ours(dir, e) {
 			continue
 		}
 		name := path.Join(dir, e.Name())
@@ -550,8 +534,10 @@ func (o *Dir) Abort() {
 	o.made = nil
 }
 
-// closeStage closes the staging folder: some systems do not rename or remove what is open.
+// closeStage closes the staging folder, and what [Dir.Reuse] has opened: some systems do not rename or remove what is open.
 func (o *Dir) closeStage() {
+	o.top.close()
+	o.top = nil
 	if o.stage != nil {
 		o.stage.Close()
 		o.stage = nil
@@ -560,6 +546,7 @@ func (o *Dir) closeStage() {
 
 // close releases the lock and the open folders.
 func (o *Dir) close() {
+	o.closeStage()
 	o.lock.release()
 	o.lock = nil
 	for _, dir := range []**os.Root{&o.out, &o.parent} {

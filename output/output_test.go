@@ -311,11 +311,29 @@ func TestOutputRefusesForeignFiles(t *testing.T) {
 	if err := o.Put("a", krm.NewList(configMap("x", "2"))); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(out, "late.txt"), "mine")
+	write(t, filepath.Join(out, "a", "late.txt"), "mine")
 	if _, err := o.Commit(); err == nil || !strings.Contains(err.Error(), "late.txt") {
 		t.Errorf("commit: %v", err)
 	}
-	wantNames(t, filepath.Dir(out), "out/", "out/a/", "out/a/v1_configmap_x.yaml", "out/late.txt")
+	wantNames(t, filepath.Dir(out), "out/", "out/a/", "out/a/late.txt", "out/a/v1_configmap_x.yaml")
+	os.Remove(filepath.Join(out, "a", "late.txt"))
+	// What comes beside the part that is exchanged stays, and the next run refuses it.
+	if o, err = Open(out, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Put("a", krm.NewList(configMap("x", "2"))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(out, "late.txt"), "mine")
+	if _, err := o.Commit(); err != nil {
+		t.Errorf("commit: %v", err)
+	}
+	if files := tree(t, out); files["late.txt"] != "mine" || !strings.Contains(files["a/v1_configmap_x.yaml"], "2") {
+		t.Errorf("after the commit there is %v", files)
+	}
+	if _, err := Open(out, Options{}); err == nil || !strings.Contains(err.Error(), "late.txt") {
+		t.Errorf("the next run: %v", err)
+	}
 }
 
 func TestOutputForce(t *testing.T) {

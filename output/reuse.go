@@ -9,6 +9,7 @@ import (
 
 	"io/fs"
 
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output/manifest"
 )
@@ -20,6 +21,9 @@ func (o *Dir) learn(m *manifest.Manifest, part string) {
 		return
 	}
 	k.Forget(func(dir string) bool { return isIn(dir, part) })
+	if !filestat.MaySettle(o.began) { // all of the part is younger
+		return
+	}
 	out, err := o.parent.OpenRoot(o.base)
 	if err != nil {
 		return
@@ -70,19 +74,17 @@ func (o *Dir) Reuse(root string, files krm.Digest) (bool, error) {
 	if manifest.Digest(have) != files {
 		return false, nil
 	}
-	var top *folder // opened if something must be looked at
-	defer func() { top.close() }()
 	for dir, records := range have {
 		if o.lists().IsSame(dir) {
 			continue
 		}
-		if top == nil {
+		if o.top == nil {
 			var err error
-			if top, err = openFolder(o.out, "."); err != nil {
+			if o.top, err = openFolder(o.out, "."); err != nil {
 				return false, nil
 			}
 		}
-		if !o.has(top, dir, records) {
+		if !o.has(o.top, dir, records) {
 			return false, nil
 		}
 	}

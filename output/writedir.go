@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/output/manifest"
@@ -23,6 +24,8 @@ type Options struct {
 	Context context.Context
 	// Inputs are the folders that are rendered and the files that were read for it: none may be the output or inside of it.
 	Inputs []string
+	// Places knows where they are, if the run has looked for that; it may be nil.
+	Places *filestat.Dirs
 	// Layout says which files a root has.
 	Layout names.Layout
 	// Roots are the folders that the run will put or keep, if that is known before: then [Open] refuses what [Dir.Commit] would.
@@ -59,13 +62,15 @@ type Options struct {
 //
 // [Dir.Put] and [Dir.Keep] are safe for concurrent use; every other method must be called when they have returned.
 type Dir struct {
-	dir  string // as the user named it
-	opts Options
+	dir   string // as the user named it
+	opts  Options
+	began time.Time
 
 	parent *os.Root
 	made   []string // folders above the output that did not exist, innermost first
 	base   string   // the name in parent
 	out    *os.Root // nil if the folder does not exist
+	top    *folder  // the same, if Reuse has looked into it
 	path   string   // the resolved absolute path
 	lock   *outputLock
 

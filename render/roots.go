@@ -61,8 +61,12 @@ func (r Roots) Base() string {
 
 // Place decides where the resources of each directory go: its path relative to base, or relative to the deepest folder that
 // holds all roots if one lies outside of base. A directory that has several names counts once, under the first.
-func Place(dirs []string, base string) (Roots, error) {
-	base, err := located(base)
+func Place(dirs []string, base string) (Roots, error) { return PlaceIn(&filestat.Dirs{}, dirs, base) }
+
+// PlaceIn is [Place] for a run that needs to know again where the directories are: places knows it then.
+func PlaceIn(places *filestat.Dirs, dirs []string, base string) (Roots, error) {
+	wd, _ := os.Getwd() // once: it asks the file system
+	base, err := located(base, wd)
 	if err != nil && len(dirs) > 0 && filepath.IsAbs(dirs[0]) {
 		base, err = dirs[0], nil // the working directory was removed
 	}
@@ -72,9 +76,8 @@ func Place(dirs []string, base string) (Roots, error) {
 	var roots Roots
 	var paths []string
 	seen := map[string]bool{}
-	var places filestat.Dirs
 	for _, dir := range dirs {
-		abs, err := located(dir)
+		abs, err := located(dir, wd)
 		if err != nil {
 			return nil, err
 		}
@@ -104,14 +107,25 @@ func Place(dirs []string, base string) (Roots, error) {
 	return roots, nil
 }
 
-// located returns the absolute path of a directory. One that is remote has the path that it would have if it were here.
-func located(dir string) (string, error) {
+// located returns the absolute path of a directory, in the working directory wd. One that is remote has the path that it would have if it were here.
+func located(dir, wd string) (string, error) {
 	if loaders.IsRemote(dir) {
 		if _, err := os.Stat(dir); err != nil {
 			dir = filepath.FromSlash(loaders.FolderOf(dir))
 		}
 	}
-	return filepath.Abs(dir)
+	return absolute(dir, wd)
+}
+
+// absolute is [filepath.Abs] in the working directory wd, "" if that is not known.
+func absolute(path, wd string) (string, error) {
+	if wd == "" || !filepath.IsLocal(path) && filepath.VolumeName(wd) != "" {
+		return filepath.Abs(path)
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	return filepath.Join(wd, path), nil
 }
 
 // FindRoots returns the directories at or below dir that hold a Kustomization or a Composition, in lexical order. Symbolic links to

@@ -32,6 +32,8 @@ type Sources struct {
 	CacheMax int64
 	// Rendered are the directories that the cache must not be in: what is there would be part of them. [Options.Dirs] are, if it is nil.
 	Rendered []string
+	// Places knows where they are, if the run has looked for that; it may be nil.
+	Places *filestat.Dirs
 
 	// Vendor is a copy of a cache, see [cache.Cache.CopyUsed], that holds what layers refer to: nothing else is taken for that then. Whoever
 	// wrote the folder says what is in a repository, as if it was part of the tree; so catalogs and programs never come from there. Empty
@@ -204,10 +206,11 @@ func (e *insideError) Error() string {
 
 // checkPlace refuses a folder for the cache in a directory that is rendered.
 func (s Sources) checkPlace(dir string) error {
-	real := realPlace(dir)
-	var places filestat.Dirs
+	real := filestat.Resolve(dir)
+	places := cmp.Or(s.Places, &filestat.Dirs{})
+	wd, _ := os.Getwd()
 	for _, root := range s.Rendered {
-		abs, err := filepath.Abs(root)
+		abs, err := absolute(root, wd)
 		if err != nil || loaders.IsRemote(root) {
 			continue
 		}
@@ -216,16 +219,4 @@ func (s Sources) checkPlace(dir string) error {
 		}
 	}
 	return nil
-}
-
-// realPlace returns an absolute path without symbolic links, as far as it exists.
-func realPlace(path string) string {
-	if real, err := loaders.Real(path); err == nil {
-		return real
-	}
-	up := filepath.Dir(path)
-	if up == path {
-		return path
-	}
-	return filepath.Join(realPlace(up), filepath.Base(path))
 }

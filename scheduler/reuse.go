@@ -225,6 +225,19 @@ func listHasSecret(list *krm.List) bool {
 	return false
 }
 
+// hidesSecret reports whether a resource of a list is a Secret or has one inside, as a template has.
+func hidesSecret(list *krm.List) bool {
+	if list == nil {
+		return false
+	}
+	for i := range list.Len() {
+		if hasSecret(list.At(i).Value()) {
+			return true
+		}
+	}
+	return false
+}
+
 // hasSecret reports whether a value is or has a Secret.
 func hasSecret(v yaml.Value) bool {
 	if isSecret(v.Get("apiVersion").Text(), v.Get("kind").Text()) {
@@ -280,7 +293,7 @@ func (r *run) keep(ctx context.Context, c *request, a *answer, out function.Outp
 		return
 	}
 	which := 0
-	if listHasSecret(c.in) || hasSecret(c.op.Config) || listHasSecret(a.reply.List) {
+	if hidesSecret(c.in) || hasSecret(c.op.Config) || hidesSecret(a.reply.List) {
 		which = 1
 	}
 	if which < len(c.keys) && mayKeep(a, which > 0) {

@@ -259,6 +259,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 func TestSecretsAreNotKept(t *testing.T) {
 	const secret = "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {p: hunter2}}"
 	const other = "{apiVersion: x.io/v1, kind: Secret, metadata: {name: s}}"
+	const template = "{apiVersion: x.io/v1, kind: Template, metadata: {name: t}, objects: [" + secret + "]}"
 	for _, tt := range []struct {
 		name, item, config string
 		role               function.Role
@@ -269,6 +270,10 @@ func TestSecretsAreNotKept(t *testing.T) {
 		{"in the configuration", other, "{a: [" + secret + "]}", function.TransformerRole, stamped("", ""), true},
 		{"in the answer", other, "a: 1", function.GeneratorRole, func(function.Function, []byte) (function.Output, error) {
 			return function.Output{List: yaml.Chunks{[]byte(strings.ReplaceAll(emptyList, "[]", "["+secret+"]"))}}, nil
+		}, true},
+		{"in a resource", template, "a: 1", function.TransformerRole, stamped("", ""), true},
+		{"in a resource of the answer", other, "a: 1", function.GeneratorRole, func(function.Function, []byte) (function.Output, error) {
+			return function.Output{List: yaml.Chunks{[]byte(strings.ReplaceAll(emptyList, "[]", "["+template+"]"))}}, nil
 		}, true},
 		{"of another group", other, "{target: {kind: Secret}}", function.TransformerRole, stamped("", ""), false},
 	} {

@@ -336,21 +336,3 @@ func (s *store) keep(key krm.Digest, data []byte) (action, content string) {
 	s.ac[action], s.cas[content] = encodeResult(e.file, blobOf(data)), data
 	return action, content
 }
-
-// A lockedBuffer is what several write to.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}

@@ -94,7 +94,10 @@ func (s *grpcServer) get(ctx context.Context, e entry) ([]byte, error) {
 
 // read reads a blob from the CAS.
 func (s *grpcServer) read(ctx context.Context, b blob) (data []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout+transfer(int(b.size)))
+	ctx, cancel, err := s.outgoing(ctx, transfer(int(b.size)))
+	if err != nil {
+		return nil, err
+	}
 	defer cancel()
 	zstd := s.can.zstd && b.size >= minCompressed
 	name := fmt.Sprintf("blobs/%s/%d", b.hash(), b.size)
@@ -153,7 +156,7 @@ func (s *grpcServer) put(ctx context.Context, e entry, data []byte) error {
 	uploads := []upload{{blob: blobOf(e.command), data: e.command}, {blob: blobOf(e.action), data: e.action}}
 	if u := s.upload(content, data); int64(len(u.data)) > s.maxBatch() {
 		if err := s.write(ctx, content, data); err != nil {
-			return err
+			return notStored(err)
 		}
 	} else if len(data) > 0 { // servers have what is empty
 		uploads = append(uploads, u)
@@ -189,7 +192,10 @@ func (s *grpcServer) upload(b blob, data []byte) upload {
 
 // write sends a large blob to the CAS.
 func (s *grpcServer) write(ctx context.Context, b blob, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout+transfer(len(data)))
+	ctx, cancel, err := s.outgoing(ctx, transfer(len(data)))
+	if err != nil {
+		return err
+	}
 	defer cancel()
 	name := fmt.Sprintf("uploads/%s/blobs/%s/%d", uuid(), b.hash(), b.size)
 	want := b.size
@@ -235,35 +241,32 @@ func (s *grpcServer) resource(name string) string {
 
 // open begins a stream of the ByteStream service.
 func (s *grpcServer) open(ctx context.Context, method string, d *grpc.StreamDesc) (grpc.ClientStream, error) {
-	ctx, err := s.outgoing(ctx)
-	if err != nil {
-		return nil, err
-	}
 	r, err := s.conn.NewStream(ctx, d, stream+method)
 	return r, callFailure(ctx, err)
 }
 
 // call sends one message and returns the answer.
 func (s *grpcServer) call(ctx context.Context, method string, request []byte) (answer []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout+transfer(len(request)))
-	defer cancel()
-	if ctx, err = s.outgoing(ctx); err != nil {
+	ctx, cancel, err := s.outgoing(ctx, transfer(len(request)))
+	if err != nil {
 		return nil, err
 	}
+	defer cancel()
 	err = s.conn.Invoke(ctx, method, &request, &answer)
 	return answer, callFailure(ctx, err)
 }
 
-// outgoing adds the headers.
-func (s *grpcServer) outgoing(ctx context.Context) (context.Context, error) {
+// outgoing adds the headers, and bounds how long what follows may take; more is what its bytes need. A credential helper has time of its own.
+func (s *grpcServer) outgoing(ctx context.Context, more time.Duration) (context.Context, context.CancelFunc, error) {
 	list, err := s.header.list(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, h := range list {
 		ctx = metadata.AppendToOutgoingContext(ctx, h.name, h.value)
 	}
-	return ctx, nil
+	ctx, cancel := context.WithTimeout(ctx, s.timeout+more)
+	return ctx, cancel, nil
 }
 
 // notStored returns the error of something that was to be stored. A server that lacks what was just sent to it, or says that it has nowhere to

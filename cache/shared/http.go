@@ -42,7 +42,11 @@ func newHTTP(o Options, at address, header *headers, config *tls.Config) server 
 	return s
 }
 
-func (s *httpServer) begin(context.Context) error { return nil }
+// begin asks the credential helper, whose time is none of the server's.
+func (s *httpServer) begin(ctx context.Context) error {
+	_, err := s.header.list(ctx)
+	return err
+}
 
 func (s *httpServer) close() { s.client.CloseIdleConnections() }
 
@@ -91,6 +95,10 @@ func (s *httpServer) put(ctx context.Context, e entry, data []byte) error {
 
 // send sends a request about what is below a folder by its hash, and passes the answer to read if it is a success.
 func (s *httpServer) send(ctx context.Context, method, folder string, b blob, body []byte, timeout time.Duration, read func(*http.Response) error) error {
+	list, err := s.header.list(ctx)
+	if err != nil {
+		return err
+	}
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -101,10 +109,6 @@ func (s *httpServer) send(ctx context.Context, method, folder string, b blob, bo
 	req, err := http.NewRequestWithContext(ctx, method, s.base.JoinPath(folder, b.hash()).String(), content)
 	if err != nil {
 		return wrongf("%w", err)
-	}
-	list, err := s.header.list(ctx)
-	if err != nil {
-		return err
 	}
 	for _, h := range list {
 		req.Header.Add(h.name, h.value)

@@ -21,75 +21,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/cache/shared/sharedtest"
+	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/krmflow/krmflow/krm"
 )
 
-// A real is a bazel-remote that runs.
-type real struct {
-	grpc, http string // host and port
-	log        *lockedBuffer
-	kill       func() // and wait until it is gone
-}
-
 // startServer starts bazel-remote with an empty folder, and ends it with the test.
-func startServer(t *testing.T, args ...string) real {
+func startServer(t *testing.T, args ...string) *sharedtest.Server {
 	t.Helper()
-	program, err := exec.LookPath("bazel-remote")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("bazel-remote is not on PATH: make bazel-remote")
-		}
-		t.Skip("bazel-remote is not on PATH: make bazel-remote builds it into .tools")
+	if _, err := exec.LookPath(sharedtest.Program); err != nil {
+		executortest.Missing(t, "bazel-remote is not on PATH: make bazel-remote builds it into .tools")
 	}
-	for attempt := 1; ; attempt++ {
-		s := real{grpc: freePort(t), http: freePort(t), log: &lockedBuffer{}}
-		cmd := exec.Command(program, append([]string{"--dir", t.TempDir(), "--max_size", "1", "--grpc_address", s.grpc, "--http_address", s.http}, args...)...)
-		cmd.Stdout, cmd.Stderr = s.log, s.log
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			cmd.Wait()
-			close(ended)
-		}()
-		s.kill = func() {
-			cmd.Process.Kill()
-			<-ended
-		}
-		t.Cleanup(s.kill)
-		if listens(ended, s.grpc) && listens(ended, s.http) {
-			return s
-		}
-		if attempt == 3 { // somebody else may have taken a port
-			t.Fatalf("bazel-remote does not start:\n%s", s.log)
-		}
-	}
-}
-
-// listens waits until somebody listens at an address, or the program has ended.
-func listens(ended <-chan struct{}, address string) bool {
-	for {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return true
-		}
-		select {
-		case <-ended:
-			return false
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	s, err := sharedtest.Start(t.TempDir(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Cleanup(s.Kill)
+	return s
 }
 
 // samples are contents of all the ways that a blob can take: empty, in the result, in a batch, in a stream, compressed or not.
@@ -143,7 +91,7 @@ func TestBazelRemote(t *testing.T) {
 	for _, storage := range []string{"zstd", "uncompressed"} {
 		t.Run(storage, func(t *testing.T) {
 			s := startServer(t, "--storage_mode", storage)
-			addresses := []string{"grpc://" + s.grpc, "grpc://" + s.grpc + "/team/a", "http://" + s.http, "http://" + s.http + "/team/"}
+			addresses := []string{"grpc://" + s.GRPC, "grpc://" + s.GRPC + "/team/a", "http://" + s.HTTP, "http://" + s.HTTP + "/team/"}
 			for i, from := range addresses {
 				to := addresses[(i+1)%len(addresses)] // the other protocol has the same entries: instances are not kept apart by default
 				t.Run(from[:4]+"/"+to[:4], func(t *testing.T) {
@@ -161,8 +109,8 @@ func TestBazelRemoteTLS(t *testing.T) {
 	s := startServer(t, "--tls_cert_file", file("server.pem"), "--tls_key_file", file("server.key"))
 	m := startServer(t, "--tls_cert_file", file("server.pem"), "--tls_key_file", file("server.key"), "--tls_ca_file", file("ca.pem"))
 	for _, scheme := range []string{"grpcs", "https"} {
-		address := map[string]string{"grpcs": s.grpc, "https": s.http}[scheme]
-		mutual := map[string]string{"grpcs": m.grpc, "https": m.http}[scheme]
+		address := map[string]string{"grpcs": s.GRPC, "https": s.HTTP}[scheme]
+		mutual := map[string]string{"grpcs": m.GRPC, "https": m.HTTP}[scheme]
 		t.Run(scheme, func(t *testing.T) {
 			o := Options{Address: scheme + "://" + address, CA: file("ca.pem")}
 			exchange(t, o, o)
@@ -178,7 +126,7 @@ func TestBazelRemoteTLS(t *testing.T) {
 			mustGoOff(t, Options{Address: scheme + "://" + mutual, CA: file("ca.pem")}, "")
 		})
 		t.Run(scheme+" at a port without TLS", func(t *testing.T) {
-			mustGoOff(t, Options{Address: scheme + "://" + map[string]string{"grpcs": startServer(t).grpc, "https": startServer(t).http}[scheme]}, "")
+			mustGoOff(t, Options{Address: scheme + "://" + map[string]string{"grpcs": startServer(t).GRPC, "https": startServer(t).HTTP}[scheme]}, "")
 		})
 	}
 }
@@ -212,7 +160,7 @@ func TestBazelRemotePassword(t *testing.T) {
 	s := startServer(t, "--htpasswd_file", file)
 	readable := startServer(t, "--htpasswd_file", file, "--allow_unauthenticated_reads")
 	for _, scheme := range []string{"grpc", "http"} {
-		place := func(s real) string { return map[string]string{"grpc": s.grpc, "http": s.http}[scheme] }
+		place := func(s *sharedtest.Server) string { return map[string]string{"grpc": s.GRPC, "http": s.HTTP}[scheme] }
 		plain := Options{Address: scheme + "://" + place(s)}
 		t.Run(scheme+" in the address", func(t *testing.T) {
 			o := Options{Address: scheme + "://ci:open-sesame@" + place(s)}
@@ -268,11 +216,11 @@ func TestBazelRemoteDies(t *testing.T) {
 	for _, scheme := range []string{"grpc", "http"} {
 		t.Run(scheme, func(t *testing.T) {
 			s := startServer(t)
-			c := open(t, Options{Address: scheme + "://" + map[string]string{"grpc": s.grpc, "http": s.http}[scheme], Timeout: time.Minute})
+			c := open(t, Options{Address: scheme + "://" + map[string]string{"grpc": s.GRPC, "http": s.HTTP}[scheme], Timeout: time.Minute})
 			if err := c.Put(t.Context(), krm.Digest{1}, []byte("x")); err != nil {
 				t.Fatal(err)
 			}
-			s.kill()
+			s.Kill()
 			if _, err := c.Get(t.Context(), krm.Digest{1}); err == nil {
 				t.Error("something comes from a server that is gone")
 			}

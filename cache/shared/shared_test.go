@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmflow/krmflow/cache/shared/sharedtest"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
@@ -127,9 +128,13 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	nobody, err := sharedtest.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, scheme := range []string{"grpc://", "http://", "grpcs://", "https://"} {
 		mustGoOff(t, Options{Address: scheme + l.Addr().String(), Timeout: 300 * time.Millisecond}, "")
-		mustGoOff(t, Options{Address: scheme + freePort(t)}, "refused")
+		mustGoOff(t, Options{Address: scheme + nobody}, "refused")
 	}
 }
 
@@ -155,6 +160,7 @@ func TestAnswers(t *testing.T) {
 		{"full", ways[0], "BatchUpdateBlobs", status.Error(codes.ResourceExhausted, "full"), true, always},
 		{"something missing", ways[0], "UpdateActionResult", status.Error(codes.FailedPrecondition, "missing"), true, always},
 		{"no place", ways[0], "UpdateActionResult", status.Error(codes.NotFound, "no place"), true, once},
+		{"no place for a blob", ways[3], "Write", status.Error(codes.NotFound, "no place"), true, once},
 		{"redirection", ways[5], "GET ac", httpAnswer{302, map[string]string{"Location": "http://127.0.0.1:1/"}, nil}, false, off},
 		{"redirected blob", ways[5], "GET cas", httpAnswer{307, map[string]string{"Location": "http://127.0.0.1:1/"}, nil}, false, off},
 		{"redirected put", ways[5], "PUT ac", httpAnswer{307, map[string]string{"Location": "http://127.0.0.1:1/"}, nil}, true, once},
@@ -307,6 +313,27 @@ func TestDelay(t *testing.T) {
 	}
 	if _, err := c.Get(t.Context(), krm.Digest{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// A credential helper has its own time, however little the server has.
+func TestSlowHelper(t *testing.T) {
+	for _, w := range []way{ways[0], ways[5]} {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			s, address := w.serve(t)
+			c := open(t, Options{Address: address, Timeout: 1500 * time.Millisecond, Helper: helper(t, "{}\nEND\nsleep 2\ncat <<'END'")})
+			s.keep(krm.Digest{1}, content)
+			if got, err := c.Get(t.Context(), krm.Digest{1}); !bytes.Equal(got, content) {
+				t.Error(err)
+			}
+			if err := c.Put(t.Context(), krm.Digest{2}, content); err != nil {
+				t.Error(err)
+			}
+			if c.delay > time.Second {
+				t.Errorf("that counts for the server: %s", c.delay)
+			}
+		})
 	}
 }
 

@@ -3,23 +3,23 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/krmflow/krmflow/cache/shared/sharedtest"
 	"github.com/krmflow/krmflow/executors/executortest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // hasBazelRemote reports whether there is a server for shared caches. Where that must not be skipped, in CI, its absence is an error.
 func hasBazelRemote() (bool, error) {
-	_, err := exec.LookPath("bazel-remote")
+	_, err := exec.LookPath(sharedtest.Program)
 	if err != nil && executortest.MustTest() {
 		return false, fmt.Errorf("%w: shared caches must be tested here: make bazel-remote", err)
 	}
@@ -40,54 +40,16 @@ func cacheServer(ts *testscript.TestScript, neg bool, args []string) {
 	dir, err := os.MkdirTemp("", "bazel-remote-")
 	ts.Check(err)
 	ts.Defer(func() { os.RemoveAll(dir) })
-	for range 3 { // somebody else may take a port
-		grpc, web := freeAddress(ts), freeAddress(ts)
-		cmd := exec.Command("bazel-remote", "--dir", dir, "--max_size", "1", "--grpc_address", grpc, "--http_address", web)
-		ts.Check(cmd.Start())
-		ended := make(chan struct{})
-		go func() {
-			cmd.Wait()
-			close(ended)
-		}()
-		kill := func() {
-			cmd.Process.Kill()
-			<-ended
-		}
-		ts.Defer(kill)
-		if answers(ended, grpc) && answers(ended, web) {
-			kills[args[0]] = kill
-			ts.Setenv(args[0], "grpc://"+grpc)
-			ts.Setenv(args[0]+"_HTTP", "http://"+web)
-			return
-		}
-	}
-	ts.Fatalf("bazel-remote does not start")
+	s, err := sharedtest.Start(dir)
+	ts.Check(err)
+	ts.Defer(s.Kill)
+	kills[args[0]] = s.Kill
+	ts.Setenv(args[0], "grpc://"+s.GRPC)
+	ts.Setenv(args[0]+"_HTTP", "http://"+s.HTTP)
 }
 
 // killsKey is where a script keeps what ends its shared caches, by name.
 type killsKey struct{}
-
-func freeAddress(ts *testscript.TestScript) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// answers waits until somebody listens at an address, and reports false if the program has ended before.
-func answers(ended <-chan struct{}, address string) bool {
-	for {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return true
-		}
-		select {
-		case <-ended:
-			return false
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
 
 // lies are what a shared cache can do with what it was given before it gives that back. all has everything that was stored at the places of the same kind.
 var lies = map[string]func(body []byte, all [][]byte) []byte{
@@ -118,8 +80,8 @@ func otherThan(body []byte, all [][]byte) []byte {
 	return nil
 }
 
-// lyingCache starts a shared cache that lies about answers, contents or both: lyingcache NAME. It sets NAME to its address. It lies as the files lie
-// and about in $WORK say, which may change: one of [lies], and ac, cas or nothing.
+// lyingCache starts a shared cache that lies about answers, contents or both: lyingcache NAME. It sets NAME to its address. It lies as the files lie,
+// about and times in $WORK say, which may change: one of [lies]; ac, cas or nothing; and how often at most, if there is such a file.
 func lyingCache(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: lyingcache NAME")
@@ -129,6 +91,15 @@ func lyingCache(ts *testscript.TestScript, neg bool, args []string) {
 	setting := func(name string) string {
 		data, _ := os.ReadFile(ts.MkAbs(name))
 		return strings.TrimSpace(string(data))
+	}
+	times, lied := "", 0
+	lying := func() bool {
+		if now := setting("times"); now != times {
+			times, lied = now, 0
+		}
+		lied++
+		most, err := strconv.Atoi(times)
+		return err != nil || lied <= most
 	}
 	kind := func(path string) string { return strings.Split(strings.TrimPrefix(path, "/"), "/")[0] }
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +114,7 @@ func lyingCache(ts *testscript.TestScript, neg bool, args []string) {
 			http.NotFound(w, r)
 			return
 		}
-		if about := setting("about"); about == "" || about == kind(r.URL.Path) {
+		if about := setting("about"); (about == "" || about == kind(r.URL.Path)) && lying() {
 			var all [][]byte
 			for path, other := range stored {
 				if kind(path) == kind(r.URL.Path) {

@@ -113,7 +113,7 @@ func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *
 			files = slices.AppendSeq(files, made.Files)
 		}
 	}
-	o.Inputs = append(o.Inputs, filesIn(c.output, files)...)
+	o.Inputs, o.Places = append(o.Inputs, filesIn(c.output, files)...), &c.Places
 	o.Prune, o.Force, o.Check = c.prune, c.force, c.check
 	c.known = c.KnownOutput(c.output)
 	o.Known, o.Again = c.known, c.Watch != nil

@@ -23,6 +23,7 @@ const Kind = "calls"
 const MaxSize = 64 << 20
 
 // Shared is a cache that is shared with others. Its methods are called from several goroutines at the same time, and bound how long they take.
+// It decides itself whether it can still be used after an error: one that cannot has nothing and takes nothing.
 type Shared interface {
 	// Get returns what was put for a key. The error is one of fs.ErrNotExist if there is nothing.
 	Get(ctx context.Context, key krm.Digest) ([]byte, error)
@@ -36,7 +37,7 @@ type Options struct {
 	Open func() *cache.Cache
 	// Shared is asked for what the user's cache does not have, and gets what this run adds to that. It may be nil.
 	Shared Shared
-	// Failed is told once that nothing more is added to the cache of the user, and once that the shared one is left alone, and why.
+	// Failed is told once that nothing more is added to the cache of the user, and why, and once what is wrong with the shared one.
 	Failed func(shared bool, why error)
 }
 
@@ -46,9 +47,10 @@ type Answers struct {
 	o    Options
 	open func() *cache.Cache // once
 
-	full, alone atomic.Bool // nothing is added to the user's cache; the shared one is not asked
-	puts        sync.WaitGroup
-	slots       chan struct{}
+	full  atomic.Bool // nothing is added to the user's cache
+	told  atomic.Bool // what is wrong with the shared one
+	puts  sync.WaitGroup
+	slots chan struct{}
 }
 
 // maxPuts is how many answers are on their way to the shared cache at the same time.
@@ -71,13 +73,13 @@ func (a *Answers) Lookup(ctx context.Context, key krm.Digest) (out function.Outp
 			}
 		}
 	}
-	if a.o.Shared == nil || a.alone.Load() {
+	if a.o.Shared == nil {
 		return out, false
 	}
 	data, err := a.o.Shared.Get(ctx, key)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil:
-		a.leaveAlone(err)
+		a.tell(err)
 	case err == nil && len(data) <= MaxSize:
 		if out, ok = decode(data); ok {
 			a.keep(c, key, data)
@@ -88,12 +90,12 @@ func (a *Answers) Lookup(ctx context.Context, key krm.Digest) (out function.Outp
 
 // Store keeps the answer for a key. It does not wait for the shared cache.
 func (a *Answers) Store(_ context.Context, key krm.Digest, out function.Output) {
-	if out.List.Len()+len(out.Stderr) > MaxSize {
+	if out.List.Len()+len(out.Stderr) > MaxSize-binary.MaxVarintLen64 {
 		return
 	}
 	data := encode(out)
 	a.keep(a.open(), key, data)
-	if a.o.Shared == nil || a.alone.Load() {
+	if a.o.Shared == nil {
 		return
 	}
 	select {
@@ -104,7 +106,7 @@ func (a *Answers) Store(_ context.Context, key krm.Digest, out function.Output) 
 	a.puts.Go(func() {
 		defer func() { <-a.slots }()
 		if err := a.o.Shared.Put(a.ctx, key, data); err != nil && a.ctx.Err() == nil {
-			a.leaveAlone(err)
+			a.tell(err)
 		}
 	})
 }
@@ -122,8 +124,8 @@ func (a *Answers) keep(c *cache.Cache, key krm.Digest, data []byte) {
 	}
 }
 
-func (a *Answers) leaveAlone(why error) {
-	if !a.alone.Swap(true) {
+func (a *Answers) tell(why error) {
+	if !a.told.Swap(true) {
 		a.o.Failed(true, why)
 	}
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func (a *App) answers(ctx context.Context) (reuse scheduler.Reuse, end func()) {
 			a.warnCacheUnused(why)
 			return
 		}
-		a.Log.Notice(planner.Warning{Msg: fmt.Sprintf("the shared cache is not used: %v", why), Code: diag.SharedCache})
+		a.Log.Notice(planner.WarningOf(diag.AsError(why)))
 	}})
 	return scheduler.Reuse{Answers: kept, Version: program.Version(), Secrets: a.cacheSecrets, Verify: debugs("cacheverify")}, kept.Close
 }
@@ -45,7 +44,7 @@ func (a *App) kept() *cache.Cache {
 			return
 		}
 		s := a.Fetching()
-		s.Rendered = a.asked
+		s.Rendered, s.Places = a.asked, &a.Places
 		c, err := s.OpenLasting()
 		if err != nil {
 			if !errors.Is(err, render.ErrCacheInside) { // there is nothing wrong with that folder

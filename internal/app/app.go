@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/answers"
 	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/internal/locking"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/profile"
@@ -97,6 +98,9 @@ type App struct {
 	Steps watchdog.Steps
 	// Serves is true if the command ends when somebody else says so, and not soon after its context.
 	Serves atomic.Bool
+
+	// Places is where directories are that the run has looked for before it read anything.
+	Places filestat.Dirs
 
 	asked     []string // the directories of the last plan
 	keptOnce  sync.Once

@@ -103,10 +103,10 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 // openRecords opens the records of a run: those that the rounds of a watch share, if it is one.
 func (a *App) openRecords(c *cache.Cache, settings []reuse.Setting, fetch loaders.Fetch) *reuse.Records {
 	if a.Watch == nil {
-		return reuse.Open(c, settings, fetch)
+		return reuse.Open(c, settings, fetch, &a.Places)
 	}
 	if a.Watch.records == nil {
-		a.Watch.records = reuse.Open(c, settings, fetch)
+		a.Watch.records = reuse.Open(c, settings, fetch, &filestat.Dirs{})
 	}
 	a.Watch.records.Again(c, settings, fetch)
 	return a.Watch.records

@@ -75,12 +75,12 @@ func (a *App) Roots(cmd *cobra.Command, args []string) (render.Roots, error) {
 				return nil, options.UsageError(fmt.Errorf("--%s is about the roots that -R finds: add -R", name))
 			}
 		}
-		return render.Place(args, base)
+		return render.PlaceIn(&a.Places, args, base)
 	}
 	if err := a.find(cmd.Context(), args); err != nil {
 		return nil, err
 	}
-	return render.Place(a.FoundRoots.Dirs, base)
+	return render.PlaceIn(&a.Places, a.FoundRoots.Dirs, base)
 }
 
 // find finds the roots below the directories.

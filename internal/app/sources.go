@@ -91,7 +91,7 @@ func (f *SourceFlags) Validate() error {
 // Sources returns what the flags mean for a run that renders dirs. What is fetched is told while that happens.
 func (a *App) Sources(cmd *cobra.Command, dirs []string) (render.Sources, error) {
 	s := a.Fetching()
-	s.Found, s.Rendered = a.Seen.Add, dirs
+	s.Found, s.Rendered, s.Places = a.Seen.Add, dirs, &a.Places
 	fs := cmd.Flags()
 	switch {
 	case a.Refetches && a.vendor != "" && fs.Changed("vendor"):

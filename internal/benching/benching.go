@@ -66,7 +66,7 @@ func (m *measuring) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.o.JSON, "json", false, "print one JSON document")
 
 	m.ofTrees = pflag.NewFlagSet("", pflag.ContinueOnError)
-	m.ofTrees.Var((*options.Repeated)(&m.o.Trees), "tree", "generated tree to measure; may be repeated (default: all, and the growth of flat trees)")
+	m.ofTrees.Var((*options.Repeated)(&m.o.Trees), "tree", "generated tree to measure; may be repeated (default: all)")
 	m.ofTrees.StringVar(&m.o.Function, "function", "", "program that copies a ResourceList, to measure one more generated tree with calls of it")
 	m.ofTrees.Int64Var(&m.o.Seed, "seed", 1, "seed of the generated trees")
 	m.ofTrees.StringVar(&m.o.Keep, "keep", "", "folder to make the generated trees in and to leave them")

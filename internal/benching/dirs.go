@@ -35,7 +35,8 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 	}
 	m.StartLog()
 	both, ours := m.passedOn(cmd)
-	o := profile.Options{Program: m.o.Krmflow, Flags: slices.Concat(both, ours), Dirs: args, Folder: len(roots) > 1 || m.Recursive, Runs: m.o.Runs, Work: m.o.Keep,
+	flags := slices.Concat(both, ours)
+	o := profile.Options{Program: m.o.Krmflow, Flags: flags, Shown: shown(flags), Dirs: args, Folder: len(roots) > 1 || m.Recursive, Runs: m.o.Runs, Work: m.o.Keep,
 		OwnCache: settings.IsSet(cmd.Flags(), "offline") || settings.IsSet(cmd.Flags(), "no-cache") || cmd.Flags().Changed("cache-dir")}
 	if !m.Quiet {
 		o.Log = func(line string) { fmt.Fprintln(m.Stderr, line) }
@@ -62,6 +63,15 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 		report.Changes = profile.Compare(old, report)
 	}
 	return errors.Join(differs, m.write(report))
+}
+
+// shown returns flags without what is secret in their values: a report is a file that people pass on.
+func shown(flags []string) (list []string) {
+	for _, flag := range flags {
+		name, value, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		list = append(list, "--"+name+"="+settings.WithoutSecrets(name, value))
+	}
+	return list
 }
 
 // prepare finds the programs, reads the baseline, and refuses what cannot be written.

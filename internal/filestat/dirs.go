@@ -9,29 +9,44 @@ import (
 
 // Dirs knows where directories are without symbolic links. It looks at each once, so it is for a moment in which nothing changes. The zero
 // Dirs knows nothing yet. It is not safe for concurrent use.
-type Dirs struct{ real map[string]string }
+type Dirs struct{ places map[string]place }
 
-// Real returns an absolute, clean path of a directory without symbolic links, "" if there is no such directory.
-func (d *Dirs) Real(path string) string {
-	if real, ok := d.real[path]; ok {
-		return real
-	}
-	if d.real == nil {
-		d.real = map[string]string{}
-	}
-	real := d.find(path)
-	d.real[path] = real
-	return real
+// A place is where a directory is.
+type place struct {
+	real string // "" if there is none
+	info fs.FileInfo
 }
 
-func (d *Dirs) find(path string) string {
+// Real returns an absolute, clean path of a directory without symbolic links, "" if there is no such directory.
+func (d *Dirs) Real(path string) string { return d.at(path).real }
+
+// Find returns what Real does, and what the file system says about the directory: nil if there is none.
+func (d *Dirs) Find(path string) (real string, info fs.FileInfo) {
+	p := d.at(path)
+	return p.real, p.info
+}
+
+func (d *Dirs) at(path string) place {
+	if p, ok := d.places[path]; ok {
+		return p
+	}
+	if d.places == nil {
+		d.places = map[string]place{}
+	}
+	p := d.find(path)
+	d.places[path] = p
+	return p
+}
+
+func (d *Dirs) find(path string) place {
 	up := filepath.Dir(path)
 	if up == path {
-		return path
+		info, _ := os.Lstat(path)
+		return place{path, info}
 	}
 	within := d.Real(up)
 	if within == "" {
-		return ""
+		return place{}
 	}
 	full := path
 	if within != up {
@@ -40,39 +55,39 @@ func (d *Dirs) find(path string) string {
 	info, err := os.Lstat(full)
 	switch {
 	case err != nil:
-		return ""
+		return place{}
 	case info.IsDir():
-		return full
+		return place{full, info}
 	case info.Mode()&fs.ModeSymlink == 0:
-		return ""
+		return place{}
 	}
 	if full, err = filepath.EvalSymlinks(full); err != nil {
-		return ""
+		return place{}
 	}
 	if info, err = os.Lstat(full); err != nil || !info.IsDir() {
-		return ""
+		return place{}
 	}
-	return full
+	return place{full, info}
 }
 
 // Looked reports whether the directory at a path was looked for.
 func (d *Dirs) Looked(path string) bool {
-	_, ok := d.real[path]
+	_, ok := d.places[path]
 	return ok
 }
 
 // Only makes d forget all but the directories at these paths, and those above them.
 func (d *Dirs) Only(paths iter.Seq[string]) {
-	only := map[string]string{}
+	only := map[string]place{}
 	for path := range paths {
 		for {
-			real, ok := d.real[path]
+			p, ok := d.places[path]
 			if _, done := only[path]; done || !ok {
 				break
 			}
-			only[path] = real
+			only[path] = p
 			path = filepath.Dir(path)
 		}
 	}
-	d.real = only
+	d.places = only
 }

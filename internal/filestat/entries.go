@@ -46,3 +46,15 @@ func Entries(path string, visit func(entry string)) {
 		rest = append(strings.Split(target, sep), rest...)
 	}
 }
+
+// Resolve returns a path without symbolic links, as far as it exists.
+func Resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	up := filepath.Dir(path)
+	if up == path {
+		return path
+	}
+	return filepath.Join(Resolve(up), filepath.Base(path))
+}

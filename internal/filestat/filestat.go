@@ -43,6 +43,9 @@ const (
 	coarse = 2100 * time.Millisecond
 )
 
+// MaySettle reports whether files that were written, or got another name, since a time can have a Stat that is settled now.
+func MaySettle(since time.Time) bool { return time.Since(since) > fine }
+
 // Settled reports whether a file that had this Stat, and was read, at or after a time is unchanged as long as it has this Stat: whoever
 // changes it later gives it another time, because the clock of the file system has gone on. A file with a time in the future is
 // never settled, and neither is one after the system's clock was set back behind its last change.

@@ -63,9 +63,9 @@ type Report struct {
 
 // Options say what [Measure] repeats.
 type Options struct {
-	// Program is krmflow, Flags and Dirs what apply-render gets.
-	Program     string
-	Flags, Dirs []string
+	// Program is krmflow, Flags and Dirs what apply-render gets, and Shown the flags as the report has them, without secrets.
+	Program            string
+	Flags, Shown, Dirs []string
 	// Folder asks for an output folder; else the output goes nowhere.
 	Folder bool
 	// OwnCache means that the flags say which cache is used: then there is nothing that empties it.
@@ -82,7 +82,7 @@ type Options struct {
 // both. A first run, which counts for nothing, makes sure that the files are in memory. What whole runs cost is measured without a
 // profile, which takes time to be written.
 func Measure(ctx context.Context, o Options) (*Report, error) {
-	r := &Report{Krmflow: o.Program, Dirs: o.Dirs, Args: append([]string{"apply-render"}, o.Flags...)}
+	r := &Report{Krmflow: o.Program, Dirs: o.Dirs, Args: append([]string{"apply-render"}, o.Shown...)}
 	var cold, warm []measured
 	for i := range o.Runs + 1 {
 		if o.Log != nil && i > 0 {

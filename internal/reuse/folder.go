@@ -21,7 +21,7 @@ func Output(c *cache.Cache, folder string) *known.Files {
 	if !ok {
 		return k
 	}
-	d := &decoder{b: string(data)}
+	d := newDecoder(data)
 	n := d.uint()
 	for range min(n, uint64(len(d.b))) {
 		name := d.text()

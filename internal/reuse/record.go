@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
@@ -117,10 +118,10 @@ type Records struct {
 	watched  watched
 }
 
-// Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before. fetch fetches
-// what is remote, and may be nil.
-func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch) *Records {
-	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch), known: map[string][]*Record{}}
+// Open returns the records in a cache, for a run with these settings that begins now: nothing must have been read before, but it may have
+// looked for directories. fetch fetches what is remote, and may be nil.
+func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch, dirs *filestat.Dirs) *Records {
+	return &Records{cache: c, settings: settings, begun: time.Now(), view: newView(fetch, dirs), known: map[string][]*Record{}}
 }
 
 // kind is what the cache calls records. Its number changes with their form.
@@ -144,7 +145,7 @@ func (rs *Records) read(real string) []*Record {
 	if !ok {
 		return nil
 	}
-	d := &decoder{b: string(data)}
+	d := newDecoder(data)
 	all := items(d, d.record)
 	if d.err != nil || d.b != "" {
 		return nil
@@ -198,7 +199,7 @@ func (rs *Records) New(seen []loaders.Observation) *Record {
 
 func (rs *Records) afterwards() {
 	if rs.after == nil {
-		rs.after = newView(nil)
+		rs.after = newView(nil, &filestat.Dirs{})
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // A view is what the file system looks like to one run: each path is looked at once. It is not safe for concurrent use.
 type view struct {
-	dirs    filestat.Dirs
+	dirs    *filestat.Dirs
 	files   map[string]*look
 	fetches map[fetch]string // what came of them; those have none
 	fetch   loaders.Fetch    // nil if nothing is fetched
@@ -36,8 +36,9 @@ type look struct {
 	hashedAt time.Time
 }
 
-func newView(get loaders.Fetch) *view {
-	return &view{files: map[string]*look{}, fetches: map[fetch]string{}, fetch: get}
+// newView returns the view of a run that may have looked for directories before.
+func newView(get loaders.Fetch, dirs *filestat.Dirs) *view {
+	return &view{dirs: dirs, files: map[string]*look{}, fetches: map[fetch]string{}, fetch: get}
 }
 
 // came fetches a reference, as planning would, and returns what comes of that.

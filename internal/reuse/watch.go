@@ -148,7 +148,7 @@ func (rs *Records) Forget(entries []string, all bool) {
 	}
 	if all {
 		fetches := rs.view.fetches
-		rs.view = newView(rs.view.fetch)
+		rs.view = newView(rs.view.fetch, &filestat.Dirs{})
 		rs.view.fetches = fetches
 	}
 }

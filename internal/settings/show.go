@@ -56,17 +56,22 @@ func (s *Settings) Show(flags *pflag.FlagSet, config *trust.Config) (list []Show
 func shownValue(f *pflag.Flag) string {
 	list, ok := f.Value.(interface{ GetSlice() []string })
 	if !ok {
-		return diag.Redact(f.Value.String())
+		return WithoutSecrets(f.Name, f.Value.String())
 	}
 	var shown []string
 	for _, text := range list.GetSlice() {
-		switch name, _, set := strings.Cut(text, "="); {
-		case set && (f.Name == "env" || f.Name == "remote-cache-header"):
-			text = name + "=xxxxx"
-		case f.Name == "remote-cache-header": // what has no name may be all value
-			text = "xxxxx"
-		}
-		shown = append(shown, diag.Redact(text))
+		shown = append(shown, WithoutSecrets(f.Name, text))
 	}
 	return strings.Join(shown, ", ")
+}
+
+// WithoutSecrets returns a value of a flag, one of several if there are several, without what may be secret in it.
+func WithoutSecrets(flag, value string) string {
+	switch name, _, set := strings.Cut(value, "="); {
+	case set && (flag == "env" || flag == "remote-cache-header"):
+		value = name + "=xxxxx"
+	case flag == "remote-cache-header": // what has no name may be all value
+		value = "xxxxx"
+	}
+	return diag.Redact(value)
 }

@@ -48,9 +48,10 @@ func (f *Files) Add(file string, stat filestat.Stat, rec manifest.Record) {
 
 // Forget forgets the files in the folders that in reports.
 func (f *Files) Forget(in func(dir string) bool) {
-	f.Changed = true
+	had := len(f.By)
 	maps.DeleteFunc(f.By, func(file string, _ File) bool {
 		dir, _ := manifest.Split(file)
 		return in(dir)
 	})
+	f.Changed = f.Changed || len(f.By) < had
 }

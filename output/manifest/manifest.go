@@ -171,13 +171,15 @@ func (m *Manifest) Of(root string) []string {
 // Digest returns a digest of records by folder and name.
 func Digest(folders map[string]map[string]Record) krm.Digest {
 	h := sha256.New()
+	var b []byte
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
-		io.WriteString(h, strconv.Quote(dir)+"\n")
+		b = append(strconv.AppendQuote(b[:0], dir), '\n')
 		for _, name := range slices.Sorted(maps.Keys(folders[dir])) {
 			rec := folders[dir][name]
-			io.WriteString(h, strconv.Quote(name)+strconv.FormatBool(rec.Secret))
-			h.Write(rec.Sum[:])
+			b = strconv.AppendBool(strconv.AppendQuote(b, name), rec.Secret)
+			b = append(b, rec.Sum[:]...)
 		}
+		h.Write(b)
 	}
 	return krm.Digest(h.Sum(nil))
 }
