@@ -14,12 +14,15 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/affected"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/benching"
 	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/help"
+	"github.com/krmflow/krmflow/internal/inputs"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
@@ -129,7 +132,9 @@ var commands = []struct {
 	{"apply-render", renderCommand, true},
 	{"validate", validateCommand, true},
 	{"diff", diffCommand, true},
-	{"graph", graphCommand, true},
+	{"graph", graphing.Command, true},
+	{"deps", inputs.Command, true},
+	{"affected", affected.Command, true},
 	{"why", whyCommand, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},

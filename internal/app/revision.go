@@ -58,9 +58,8 @@ func (a *App) RootsIn(ctx context.Context, tree *revision.Tree, args []string) (
 
 // PlanRevision plans roots, names in the tree of a revision, as the flags say. The options that it returns are those to run the plan with, by
 // [App.RunOptionsOf]. [App.Plan] must have been called before; it is told nothing, and logs nothing. Of the repository nothing but the tree
-// counts, also for the lock file: so nothing comes from a vendor folder. Functions that are programs of the tree itself cannot run. Same has
-// files that were read for another plan, by their names in the tree, and may be nil.
-func (a *App) PlanRevision(cmd *cobra.Command, tree *revision.Tree, names []string, same func(name string) *yaml.Source) (*planner.Plan, render.Options, error) {
+// counts, also for the lock file: so nothing comes from a vendor folder. Functions that are programs of the tree itself cannot run.
+func (a *App) PlanRevision(cmd *cobra.Command, tree *revision.Tree, names []string) (*planner.Plan, render.Options, error) {
 	sources := *a.Opts.Sources
 	sources.Vendor, sources.Found, sources.Moved = "", nil, nil
 	var err error
@@ -69,7 +68,7 @@ func (a *App) PlanRevision(cmd *cobra.Command, tree *revision.Tree, names []stri
 	}
 	sources.Locked = a.Locked || sources.Lock != nil && !settings.IsSet(cmd.Flags(), "locked") && os.Getenv("CI") == "true"
 	o := render.Options{Dirs: names, Plan: a.Opts.Plan, Sources: &sources}
-	o.Plan.FS, o.Plan.FSName, o.Plan.Same = tree, tree.Shown(), same
+	o.Plan.FS, o.Plan.FSName = tree, tree.Shown()
 	o.Plan.Fetch, o.Plan.Instead = a.Fetch, nil
 	o.Plan.Rendered = []string{tree.Top()} // what is in the repository must not say whom to trust
 	if free := o.Plan.Free; free != nil {

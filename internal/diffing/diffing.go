@@ -225,13 +225,13 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
 		return err
 	}
-	seen := &seen{tree: tree, known: map[string]bool{}, files: map[string]*yaml.Source{}, sameLock: c.sameLock(tree)}
+	seen := &seen{tree: tree, known: map[string]bool{}, sameLock: c.sameLock(tree)}
 	for _, u := range c.units {
 		if u.now != "" && u.was != "" && seen.same(c.plan, u.now) {
 			u.got = true
 		}
 	}
-	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was), func(name string) *yaml.Source { return seen.files[name] })
+	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/krmflow/krmflow/internal/treetest"
 )
 
 // A log is what a program that runs has printed.
@@ -34,22 +36,17 @@ func (l *log) String() string {
 // TestWatch edits a random tree while krmflow watches it. After some edits, at any moments, the folder must become what a clean render makes. As
 // nothing says when that is, the test waits for it: it takes long only if it fails.
 func TestWatch(t *testing.T) {
-	bin := program(t)
+	bin := treetest.Program(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	top := t.TempDir()
-	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(top, "tree")}
-	for dir := range layers {
-		for _, name := range names {
-			w.file(dir, name)
-		}
-		w.kustomization(dir, "kustomization.yaml")
-	}
-	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(top, "fresh")
+	rnd, tree := rand.New(rand.NewPCG(seed, 0)), filepath.Join(top, "tree")
+	w := treetest.New(t, rnd, tree)
+	out, fresh := filepath.Join(tree, "out"), filepath.Join(top, "fresh")
 	env := append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"))
 	command := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(bin, append([]string{"apply-render", "-R", ".", "--keep-going", "--prune", "--force"}, args...)...)
-		cmd.Dir, cmd.Env = w.dir, env
+		cmd.Dir, cmd.Env = tree, env
 		return cmd
 	}
 	watch := command("-o", out, "--watch")
@@ -68,9 +65,9 @@ func TestWatch(t *testing.T) {
 	}()
 	var edits []string
 	for round := range *rounds / 4 {
-		for range 1 + w.rnd.IntN(4) {
-			edits = append(edits, w.edit())
-			time.Sleep(time.Duration(w.rnd.IntN(12)) * time.Millisecond)
+		for range 1 + rnd.IntN(4) {
+			edits = append(edits, w.Edit())
+			time.Sleep(time.Duration(rnd.IntN(12)) * time.Millisecond)
 		}
 		os.RemoveAll(fresh)
 		cmd := command("-o", fresh, "--no-cache")
