@@ -27,6 +27,8 @@ const (
 	SawFile
 	// SawDir is a directory. What was seen in it has observations of its own.
 	SawDir
+	// SawFolder is a directory whose entries were listed: Source has what [NamesOf] returns.
+	SawFolder
 	// SawFetched is a reference to something remote.
 	SawFetched
 	// SawOther is what may be another time something else although nothing of that was changed, an error for instance.
@@ -54,6 +56,15 @@ type Observation struct {
 	Use  reference.Use
 	From remote.Origin
 	Came string
+}
+
+// NamesOf returns the names of directory entries, sorted as [os.ReadDir] does, in one text.
+func NamesOf(entries []fs.DirEntry) []byte {
+	var names []byte
+	for _, e := range entries {
+		names = append(append(names, e.Name()...), 0)
+	}
+	return names
 }
 
 // Came returns the version of what was fetched, or why it was not, in one text: as long as it is the same, so is the content.
@@ -131,6 +142,9 @@ func (l *Local) Uses(d *Dir, abs string) { l.observe(d, Observation{Path: abs, K
 
 // Doubt keeps that what the layer in d is depends on more than what it has seen.
 func (l *Local) Doubt(d *Dir) { l.observe(d, Observation{Kind: SawOther}) }
+
+// DependsOn keeps that what the layer in d is depends on what is at an absolute path, of which nothing else was seen.
+func (l *Local) DependsOn(d *Dir, path string) { l.observe(d, Observation{Path: path, Kind: SawOther}) }
 
 // observeError keeps that a file could not be read.
 func (l *Local) observeError(d *Dir, abs string, err error) {

@@ -137,6 +137,9 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	s.Warnings.Add(dec.Warnings...)
 	for _, denial := range dec.Denials {
 		s.c.deny(Denial{req.Node, denial.Err, denial.Reason})
+		for program := range req.Facts.Programs { // another one, or another mode of it, may be allowed
+			s.c.files.DependsOn(s.dir, program)
+		}
 	}
 	config := function.Config(d.r.Value())
 	if dec.Entry != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/spf13/cobra"
@@ -136,6 +137,7 @@ var commands = []struct {
 	{"deps", inputs.Command, true},
 	{"affected", affected.Command, true},
 	{"why", whyCommand, true},
+	{"test", rendertest.Command, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},

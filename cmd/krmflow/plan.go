@@ -95,21 +95,20 @@ func (c *planning) validate(cmd *cobra.Command) error {
 	return nil
 }
 
-func (c *planning) run(cmd *cobra.Command, args []string) error {
+func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	if err := c.validate(cmd); err != nil {
 		return err
 	}
 	if c.against != "" && c.folder.OnlyThese {
 		c.Base = output.Base(c.against)
 	}
-	var err error
 	if c.check, err = c.valid.New(cmd); err != nil {
 		return err
 	}
 	keepGoing := c.KeepGoing
 	c.KeepGoing = keepGoing || c.output != "dot" // the plan says which roots have mistakes
 	var known []byte
-	if c.against == "" && c.check == nil {
+	if c.against == "" && c.check == nil && !c.noEval {
 		c.ReuseAll(func(all []*reuse.Record) (ok bool) {
 			known, ok = c.KeptPlan(c.key(all, c.States(nil, c.Asked())))
 			return ok
@@ -142,9 +141,9 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 		mistakes = append(mistakes, findings(c.App, c.check, plan))
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
-	if err == nil {
+	if err == nil && made != nil { // without, it does not know all warnings
 		key := func(all []*reuse.Record) krm.Digest { return c.key(all, states) }
-		defer func() { c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes()) }()
+		defer func() { err = errors.Join(err, c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes())) }()
 	}
 	err = errors.Join(err, c.StrictError())
 	switch {
@@ -160,7 +159,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 
 // key returns what decides about the text of a plan of these roots, which have these states.
 func (c *planning) key(roots []*reuse.Record, states map[string]reuse.State) krm.Digest {
-	b := fmt.Appendf(nil, "%s %s %t %d %t %d", c.output, c.detail, c.noEval, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.LeftOut())
+	b := fmt.Appendf(nil, "%s %s %d %t %d %q", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.LeftOut(), c.Asked())
 	for _, r := range roots {
 		inputs := r.Inputs()
 		b = append(b, inputs[:]...)

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/krmflow/krmflow/internal/treetest"
 )
 
 // A log is what a program that runs has printed.
@@ -36,18 +33,11 @@ func (l *log) String() string {
 // TestWatch edits a random tree while krmflow watches it. After some edits, at any moments, the folder must become what a clean render makes. As
 // nothing says when that is, the test waits for it: it takes long only if it fails.
 func TestWatch(t *testing.T) {
-	bin := treetest.Program(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	top := t.TempDir()
-	rnd, tree := rand.New(rand.NewPCG(seed, 0)), filepath.Join(top, "tree")
-	w := treetest.New(t, rnd, tree)
-	out, fresh := filepath.Join(tree, "out"), filepath.Join(top, "fresh")
-	env := append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"))
+	w := randomTree(t)
+	rnd := w.rnd
+	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(w.top, "fresh")
 	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(bin, append([]string{"apply-render", "-R", ".", "--keep-going", "--prune", "--force"}, args...)...)
-		cmd.Dir, cmd.Env = tree, env
-		return cmd
+		return w.command(append([]string{"apply-render", "-R", ".", "--keep-going", "--prune", "--force"}, args...)...)
 	}
 	watch := command("-o", out, "--watch")
 	said := &log{}
