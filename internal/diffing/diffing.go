@@ -227,17 +227,7 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
 		return err
 	}
-	seen := &seen{tree: tree, known: map[string]bool{}, sameLock: c.sameLock(tree)}
-	failed := map[string]bool{}
-	for _, f := range c.plan.Failed {
-		failed[f.Dir] = true
-	}
-	for _, u := range c.units {
-		if u.now != "" && u.was != "" && seen.same(c.plan, u.now) {
-			u.broken = failed[diag.Redact(u.now)]
-			u.got = !u.broken
-		}
-	}
+	c.leaveOut(tree)
 	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was))
 	if err != nil {
 		return err
@@ -251,6 +241,21 @@ func (c *comparison) withRevision(args []string, rev string) error {
 		return tree.Shown() + name
 	}
 	return c.both(before, o)
+}
+
+// leaveOut marks the roots that are made of the same files in a revision.
+func (c *comparison) leaveOut(tree *revision.Tree) {
+	seen := &seen{tree: tree, known: map[string]bool{}, sameLock: sameLock(c.App, tree)}
+	failed := map[string]bool{}
+	for _, f := range c.plan.Failed {
+		failed[f.Dir] = true
+	}
+	for _, u := range c.units {
+		if u.now != "" && u.was != "" && seen.same(c.plan, u.now) {
+			u.broken = failed[diag.Redact(u.now)]
+			u.got = !u.broken
+		}
+	}
 }
 
 // pair makes one unit of each root, whichever side it is on.

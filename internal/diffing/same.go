@@ -71,8 +71,6 @@ func (s *seen) look(o *loaders.Observation) bool {
 }
 
 // sameLock reports whether the lock file is the same on both sides.
-func (c *comparison) sameLock(tree *revision.Tree) bool { return sameLock(c.App, tree) }
-
 func sameLock(a *app.App, tree *revision.Tree) bool {
 	if a.LockFile == "" {
 		return true
