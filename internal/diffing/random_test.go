@@ -25,7 +25,7 @@ func TestRevisions(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	top := t.TempDir()
 	tree, copied := filepath.Join(top, "tree"), filepath.Join(top, "copy")
-	w := treetest.New(t, rnd, tree)
+	w := treetest.New(t, rnd, tree).Fill()
 	run := func(name string, args ...string) []byte {
 		t.Helper()
 		cmd := exec.Command(name, args...)
