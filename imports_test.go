@@ -59,8 +59,7 @@ var imports = map[string][]string{
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
-	"loaders/revision":           {"diag", "internal/detach"},
-	"internal/detach":            {},
+	"loaders/revision":           {"diag", "internal/detach", "krm/yaml"},
 	"loaders/remote":             plus(values, "cache", "cache/archive", "internal/detach", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
 	"cache/shared":               {"diag", "krm"},
 	"cache/shared/sharedtest":    {},
@@ -97,7 +96,7 @@ var imports = map[string][]string{
 	"edit/inplace": {"diag", "krm/yaml"},
 
 	"internal/affected":             {"diag", "graph", "internal/app", "internal/inputs", "internal/options", "krm", "loaders/revision", "planner", "render"},
-	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest"),
+	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest", "reference"),
 	"internal/answers":              plus(values, "cache", "krm/function"),
 	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
 	"internal/benching":             {"bench", "diag", "internal/app", "internal/options", "internal/profile", "internal/profile/page", "internal/settings", "output"},
@@ -105,11 +104,13 @@ var imports = map[string][]string{
 	"internal/console":              plus(values, "graph", "internal/options", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
+	"internal/detach":               {},
+	"internal/diffing":              plus(values, "builtins", "graph", "internal/app", "krm/diff", "loaders", "loaders/revision", "output", "output/manifest", "planner", "planner/layerfile", "render"),
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/glob":                 {},
 	"internal/graphing":             {"diag", "internal/app", "internal/layers", "internal/options", "planner", "planner/drawing"},
-	"internal/inputs":               {"catalog", "diag", "internal/app", "internal/options", "loaders", "planner"},
+	"internal/inputs":               {"catalog", "diag", "graph", "internal/app", "internal/options", "loaders", "planner"},
 	"internal/layers":               {"planner"},
 	"internal/filestat":             {},
 	"internal/reuse":                plus(values, "cache", "internal/filestat", "loaders", "loaders/remote", "output/known", "planner", "reference"),
@@ -128,7 +129,7 @@ var imports = map[string][]string{
 	"internal/release":              {},
 	"internal/reports":              {"diag", "internal/messages"},
 	"internal/messages":             {"diag"},
-	"internal/schemas":              {"planner/plandoc"},
+	"internal/schemas":              {"internal/diffing", "planner/plandoc"},
 	"internal/sink":                 plus(values, "internal/spool", "loaders", "output", "output/names", "render"),
 	"internal/spool":                {},
 	"internal/stdout":               {},
@@ -139,7 +140,7 @@ var imports = map[string][]string{
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"internal/why":                  plus(values, "graph", "internal/reuse", "planner", "planner/plandoc"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/editing", "internal/explain", "internal/graphing", "internal/help", "internal/history", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/rendertest", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds"),
+	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/diffing", "internal/editing", "internal/graphing", "internal/help", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds", "internal/explain", "internal/history", "internal/rendertest"),
 }
 
 // values are the packages that most others stand on.

@@ -30,7 +30,8 @@ type Local struct {
 	absolute bool
 	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
 	unrestricted bool
-	freeRoot     func(real string) bool // the same for the layers of some roots; may be nil
+	freeRoot     func(real string) bool         // the same for the layers of some roots; may be nil
+	same         func(name string) *yaml.Source // see sharing
 	budget       *Budget
 	fs           *fetchedTree // that has the roots, nil for the file system of this machine
 
@@ -107,6 +108,9 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	if c.FS != nil {
 		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot, name: c.FSName}
 		l.trees[givenRoot] = l.fs
+		if s, ok := c.FS.(sharing); ok {
+			l.same = s.Source
+		}
 	}
 	return l
 }
@@ -378,6 +382,9 @@ type content struct {
 
 func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 	if d.tree != nil {
+		if src := l.sameFile(d, abs, limit); src != nil {
+			return content{parsed: src.As(l.name(abs))}, l.budget.take(int64(len(src.Data)))
+		}
 		data, err := l.readTree(d, abs, as, limit)
 		if err == nil {
 			err = l.budget.take(int64(len(data)))

@@ -224,15 +224,11 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
-		files:        files,
-		ahead:        &ahead{},
-		draft:        newDraft(len(dirs)),
-		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
-		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
-		kusts:        map[loaders.DirKey]*kustomizationFile{},
-		images:       map[string]trust.Image{},
+		files:        files, ahead: &ahead{}, draft: newDraft(len(dirs)),
+		plan:    &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
+		schemas: map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
+		kusts: map[loaders.DirKey]*kustomizationFile{}, images: map[string]trust.Image{}, labels: map[labelsKey]*builtins.FieldSpecs{},
 		helm:         o.Functions.Helm.Find(files),
-		labels:       map[labelsKey]*builtins.FieldSpecs{},
 		legacyPlaces: map[string]bool{}, schemaChecked: map[*catalog.Entry]bool{},
 	}
 	c.trusted = trusted.New(trusted.Config{

@@ -132,6 +132,7 @@ var commands = []struct {
 	{"plan", planCommand, true},
 	{"apply-render", renderCommand, true},
 	{"validate", validateCommand, true},
+	{"diff", diffCommand, true},
 	{"graph", graphing.Command, true},
 	{"deps", inputs.Command, true},
 	{"affected", affected.Command, true},
@@ -292,8 +293,6 @@ func elsewhere(cmd *cobra.Command, args, names []string) []string {
 		hint = "krmflow renders, kubectl applies: krmflow build DIR | kubectl apply -f-"
 	case "render", "template", "kustomize":
 		hint = "krmflow build DIR prints what a directory renders to; krmflow apply-render DIR -o FOLDER writes it"
-	case "diff":
-		hint = "krmflow plan DIR --against FOLDER says which files would change"
 	}
 	if hint != "" && slices.Contains(names, "apply-render") {
 		return []string{hint}

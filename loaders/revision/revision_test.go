@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // gitIn runs git in a directory, as a user would.
@@ -88,6 +90,19 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%s: %q, %v", name, data, err)
 			}
 		}
+	}
+	of := func(text string) *yaml.Source { return &yaml.Source{Data: []byte(text)} }
+	if tree.Source("a.yaml") != nil {
+		t.Error("there is a file that nobody has read")
+	}
+	if !tree.Shares("a.yaml", of("a")) || !tree.Shares("link", of("b\n")) || tree.Shares("a.yaml", of("b")) || tree.Shares("dir", of("")) || tree.Shares("none", of("")) {
+		t.Error("what has the tree?")
+	}
+	if src := tree.Source("same"); src == nil || string(src.Data) != "a" || tree.Source("dir") != nil || tree.Source("none") != nil || tree.Source("dir/sub/c.yaml") != nil {
+		t.Errorf("%+v", src)
+	}
+	if data, err := fs.ReadFile(tree, "same"); err != nil || string(data) != "a" {
+		t.Errorf("%q, %v", data, err)
 	}
 	for _, name := range []string{"b.yaml", "dir/x", "a.yaml/x"} {
 		if _, err := fs.Stat(tree, name); !errors.Is(err, fs.ErrNotExist) {
