@@ -3,6 +3,7 @@ module github.com/krmflow/krmflow
 go 1.26.0
 
 require (
+	github.com/dominikbraun/graph v0.23.0
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/go-hclog v1.6.3

@@ -29,6 +29,9 @@ const maxUntaken = 4 << 20
 // find a file that was not parsed: which of them are told, and how, depends on who asks first and what for.
 func (l *Local) ReadAhead(limit int64, d *Dir, path string, parse func(*yaml.Source) error) *yaml.Source {
 	abs := absolute(d, path)
+	if d.tree != nil && l.sameFile(d, abs, limit) != nil {
+		return nil
+	}
 	e := &early{dir: d.Key(), limit: limit, err: errors.ErrUnsupported}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -27,6 +27,7 @@ const (
 // is one of fs.ErrNotExist if there is no such folder.
 func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown string, err error) {
 	abs := absolute(d, folder)
+	l.Uses(d, abs)
 	if d.tree != nil {
 		if filepath.IsAbs(folder) {
 			return nil, "", errOutside(d.tree, folder)

@@ -30,7 +30,8 @@ type Local struct {
 	absolute bool
 	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
 	unrestricted bool
-	freeRoot     func(real string) bool // the same for the layers of some roots; may be nil
+	freeRoot     func(real string) bool         // the same for the layers of some roots; may be nil
+	same         func(name string) *yaml.Source // see sharing
 	budget       *Budget
 	fs           *fetchedTree // that has the roots, nil for the file system of this machine
 
@@ -107,6 +108,9 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	if c.FS != nil {
 		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot, name: c.FSName}
 		l.trees[givenRoot] = l.fs
+		if s, ok := c.FS.(sharing); ok {
+			l.same = s.Source
+		}
 	}
 	return l
 }
@@ -122,6 +126,13 @@ type Dir struct {
 	root   *os.Root
 	handle *os.File     // of the directory itself
 	tree   *fetchedTree // that it is part of, nil for a directory of this machine
+	ahead  bool         // see Ahead
+}
+
+// Ahead makes d, and what is opened by way of it, a directory that is read ahead: what is seen there is not what a layer has seen.
+func (d *Dir) Ahead() *Dir {
+	d.ahead = true
+	return d
 }
 
 // Close releases what reading files of d has opened.
@@ -148,7 +159,7 @@ func (d *Dir) Key() DirKey { return DirKey{d.Real, d.Free} }
 // like returns d, which a layer in the directory by refers to: what that may read, the layer in d may. Both may be nil.
 func (d *Dir) like(by *Dir) *Dir {
 	if d != nil && by != nil {
-		d.Free = by.Free
+		d.Free, d.ahead = by.Free, by.ahead
 	}
 	return d
 }
@@ -371,6 +382,9 @@ type content struct {
 
 func (l *Local) read(d *Dir, abs, as string, limit int64) (content, error) {
 	if d.tree != nil {
+		if src := l.sameFile(d, abs, limit); src != nil {
+			return content{parsed: src.As(l.name(abs))}, l.budget.take(int64(len(src.Data)))
+		}
 		data, err := l.readTree(d, abs, as, limit)
 		if err == nil {
 			err = l.budget.take(int64(len(data)))

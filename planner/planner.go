@@ -224,15 +224,11 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
-		files:        files,
-		ahead:        &ahead{},
-		draft:        newDraft(len(dirs)),
-		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
-		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
-		kusts:        map[loaders.DirKey]*kustomizationFile{},
-		images:       map[string]trust.Image{},
+		files:        files, ahead: &ahead{}, draft: newDraft(len(dirs)),
+		plan:    &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
+		schemas: map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
+		kusts: map[loaders.DirKey]*kustomizationFile{}, images: map[string]trust.Image{}, labels: map[labelsKey]*builtins.FieldSpecs{},
 		helm:         o.Functions.Helm.Find(files),
-		labels:       map[labelsKey]*builtins.FieldSpecs{},
 		legacyPlaces: map[string]bool{}, schemaChecked: map[*catalog.Entry]bool{},
 	}
 	c.trusted = trusted.New(trusted.Config{
@@ -271,14 +267,7 @@ func (c *compiler) rootDir(name string) (*loaders.Dir, error) {
 }
 
 // distinct returns errs without those whose text was there before: several layers may have the same mistake in one file.
-func distinct(errs []error) []error {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
-		text := err.Error()
-		defer func() { seen[text] = true }()
-		return seen[text]
-	})
-}
+func distinct(errs []error) []error { return firsts(errs, error.Error) }
 
 func rootError(name string, err error) error {
 	if at := diag.AsError(err); at.Pos.File != "" && at.Pos.Line > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/krmflow/krmflow/executors/executortest"
 )
 
-// TestReadme tries the commands of README: those above "Try it" and those of docs/plan.md on an example, those below in the repository.
+// TestReadme tries the commands of README: those above "Try it" and those of docs/plan.md and docs/review.md on an example, those below in the repository.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -29,6 +29,11 @@ func TestReadme(t *testing.T) {
 	}
 	first, try, _ := strings.Cut(string(text), "## Try it")
 	first += string(plan)
+	if review, err := os.ReadFile("../../docs/review.md"); err != nil {
+		t.Fatal(err)
+	} else {
+		first += string(review)
+	}
 	shop, repository := t.TempDir(), t.TempDir()
 	if err := os.CopyFS(shop, os.DirFS("../../testdata/kustomize/shop")); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/explain"
+	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/messages"
 	"github.com/krmflow/krmflow/krm"
@@ -47,7 +48,7 @@ below it, 'see krmflow explain KF0101' for instance. Without arguments, list all
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if form != "text" && form != "json" {
-				return illegalForm(cmd, form, "text", "json")
+				return graphing.IllegalForm(cmd, form, "text", "json")
 			}
 			switch {
 			case len(args) == 0:

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/preview"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/sink"
@@ -73,7 +74,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 func (c *planning) validate(cmd *cobra.Command) error {
 	switch {
 	case !slices.Contains([]string{"text", "json", "dot"}, c.output):
-		return illegalForm(cmd, c.output, "text", "json", "dot")
+		return graphing.IllegalForm(cmd, c.output, "text", "json", "dot")
 	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
 		return usageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
 	case cmd.Flags().Changed("against") && c.against == "":
@@ -149,7 +150,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	case c.output == "json":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteJSON(w, plan, made) }), err)
 	case c.output == "dot":
-		return errors.Join(c.write(func(w io.Writer) error { return drawDOT(plan, w) }), err)
+		return errors.Join(c.write(func(w io.Writer) error { return graphing.WriteDOT(plan, w) }), err)
 	case c.detail == "steps":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan, made) }), err)
 	}

@@ -76,6 +76,8 @@ type App struct {
 	Ended error
 	// Perform runs the command line of an App, and returns the exit code.
 	Perform func(context.Context, *App) int
+	// Observes makes plans know what their layers have seen: see [planner.Plan.Observed].
+	Observes bool
 	// Watch is what this run has in common with others of the same command, nil if there are none.
 	Watch *Watch
 
@@ -168,6 +170,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.Opts = render.Options{Plan: a.PlannerOptions(cmd, functions), Sources: &sources}
+	a.Opts.Plan.Observe = a.Observes
 	if a.Watch != nil {
 		a.Opts.Plan.Observe, a.Watch.cwd = true, a.Opts.Plan.Cwd
 		a.openRecords(nil, nil, nil)

@@ -23,7 +23,9 @@ var values = map[string][]string{
 // outputs are the forms that --output names, by the path of the command without the program's name. Elsewhere it is a file or folder.
 var outputs = map[string][]string{
 	"plan":         {"text", "json", "dot"},
-	"graph":        {"dot", "mermaid", "svg"},
+	"diff":         {"text", "unified", "markdown", "json"},
+	"graph":        {"dot", "mermaid", "svg", "text"},
+	"affected":     {"text", "json"},
 	"version":      {"json", "yaml"},
 	"view catalog": {"text", "yaml", "json"},
 	"config show":  {"text", "json"},

@@ -47,6 +47,7 @@ func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*
 			dirs = append(dirs, s.Root)
 		}
 	}
+	defer func(quiet bool) { a.Quiet = quiet }(a.Quiet)
 	a.KeepGoing, a.Quiet, a.Strict = true, true, false // a root may be meant to fail, and warnings may be expected
 	plan, err := a.Plan(cmd, dirs)
 	if err != nil {

@@ -16,12 +16,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krmflow/krmflow/internal/treetest"
 )
 
 var rounds = flag.Int("rounds", 120, "how many edits TestIncremental makes")
 
 // A tree is a tree of Kustomizations that is edited at random, and krmflow to render it.
 type tree struct {
+	*treetest.Tree
 	t   *testing.T
 	rnd *rand.Rand
 	bin string // krmflow
@@ -29,18 +32,14 @@ type tree struct {
 	dir string // in it
 }
 
-const layers = 7
-
 // newTree returns an empty tree.
 func newTree(t *testing.T) *tree {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	top := t.TempDir()
-	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), bin: filepath.Join(t.TempDir(), "krmflow"), top: top, dir: filepath.Join(top, "tree")}
-	if out, err := exec.Command("go", "build", "-o", w.bin, "../../cmd/krmflow").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), bin: treetest.Program(t), top: top, dir: filepath.Join(top, "tree")}
+	w.Tree = treetest.New(t, w.rnd, w.dir)
 	return w
 }
 
@@ -48,12 +47,7 @@ func newTree(t *testing.T) *tree {
 func randomTree(t *testing.T) *tree {
 	t.Helper()
 	w := newTree(t)
-	for dir := range layers {
-		for _, name := range names {
-			w.file(dir, name)
-		}
-		w.kustomization(dir, "kustomization.yaml")
-	}
+	w.Fill()
 	return w
 }
 
@@ -82,153 +76,6 @@ func (w *tree) run(kill bool, args ...string) (stdout, stderr string, code int) 
 	return o.String(), e.String(), cmd.ProcessState.ExitCode()
 }
 
-func (w *tree) write(file, text string) {
-	path := filepath.Join(w.dir, file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	before, err := os.Stat(path)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
-	if err == nil && w.rnd.IntN(3) == 0 { // as tools do that keep the time of a file
-		if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
-func (w *tree) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
-
-// files are those that a layer may name, and what is in them.
-func (w *tree) file(dir int, name string) {
-	text := ""
-	n := w.rnd.IntN(3)
-	switch name {
-	case "a.yaml", "b.yaml":
-		kind := w.pick("ConfigMap", "ConfigMap", "ConfigMap", "ConfigMap", "Service", "Service", "Service", "Secret")
-		text = fmt.Sprintf("apiVersion: v1\nkind: %s\nmetadata:\n  name: l%d-%c\n  labels: {v: v%d}\n", kind, dir, name[0], n)
-		if w.rnd.IntN(40) == 0 {
-			text += "bad: [\n"
-		}
-	case "patch.yaml":
-		text = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: l%d-a\n  annotations: {p: p%d}\n", dir, n)
-	case "data.txt":
-		text = fmt.Sprintf("data %d\n", n)
-	case "values.env":
-		text = fmt.Sprintf("KEY=%d\n", n)
-	}
-	w.write(fmt.Sprintf("l%d/%s", dir, name), text)
-}
-
-var names = []string{"a.yaml", "b.yaml", "patch.yaml", "data.txt", "values.env"}
-
-// kustomization writes that of a layer, which uses some of the layers before it.
-func (w *tree) kustomization(dir int, name string) {
-	var b strings.Builder
-	component := dir == 1 || dir == 3
-	if component {
-		b.WriteString("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n")
-	}
-	var resources, components []string
-	for _, file := range []string{"a.yaml", "b.yaml"} {
-		if w.rnd.IntN(2) == 0 {
-			resources = append(resources, file)
-		}
-	}
-	for other := range dir {
-		if w.rnd.IntN(3) > 0 {
-			continue
-		}
-		if other == 1 || other == 3 {
-			components = append(components, fmt.Sprintf("../l%d", other))
-		} else {
-			resources = append(resources, fmt.Sprintf("../l%d", other))
-		}
-	}
-	if w.rnd.IntN(25) == 0 {
-		resources = append(resources, w.pick("missing.yaml", "../link", "../l9"))
-	}
-	fmt.Fprintf(&b, "resources: [%s]\n", strings.Join(resources, ", "))
-	fmt.Fprintf(&b, "components: [%s]\n", strings.Join(components, ", "))
-	for _, line := range []string{
-		fmt.Sprintf("namePrefix: p%d-\n", w.rnd.IntN(2)), "namespace: ns\n", "commonLabels: {c: d}\n", "patches: [{path: patch.yaml}]\n",
-		fmt.Sprintf("configMapGenerator: [{name: g%d, files: [data.txt]}]\n", dir), fmt.Sprintf("configMapGenerator: [{name: e%d, envs: [values.env]}]\n", dir),
-		"images: [{name: none, newTag: x}]\n", "buildMetadata: [originAnnotations]\n",
-	} {
-		if w.rnd.IntN(4) == 0 && !strings.Contains(b.String(), strings.SplitAfter(line, ":")[0]) {
-			b.WriteString(line)
-		}
-	}
-	if w.rnd.IntN(15) == 0 { // what it makes is kept in no cache
-		fmt.Fprintf(&b, "secretGenerator: [{name: s%d, envs: [values.env]}]\n", dir)
-	}
-	w.write(fmt.Sprintf("l%d/%s", dir, name), b.String())
-}
-
-// edit changes something.
-func (w *tree) edit() string {
-	dir := w.rnd.IntN(layers)
-	file := names[w.rnd.IntN(len(names))]
-	path := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), file)
-	switch w.rnd.IntN(24) {
-	case 0:
-		w.kustomization(dir, "kustomization.yaml")
-		return fmt.Sprintf("kustomization of l%d", dir)
-	case 1:
-		os.Remove(path)
-		return "remove " + path
-	case 2:
-		other := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), w.pick("kustomization.yml", "Kustomization"))
-		if os.Remove(other) != nil {
-			w.kustomization(dir, filepath.Base(other))
-		}
-		return "another kustomization of " + other
-	case 3:
-		link := filepath.Join(w.dir, "link")
-		os.Remove(link)
-		os.Symlink(fmt.Sprintf("l%d", w.rnd.IntN(layers)), link)
-		return "link"
-	case 4:
-		os.Remove(path)
-		os.Symlink(filepath.Join("..", fmt.Sprintf("l%d", w.rnd.IntN(layers)), file), path)
-		return "link for " + path
-	case 5:
-		data, err := os.ReadFile(path)
-		os.Remove(path)
-		if err == nil {
-			os.WriteFile(path, data, 0o644)
-		}
-		return "rewrite " + path
-	case 6:
-		os.Remove(path)
-		os.Mkdir(path, 0o755)
-		return "a directory in the place of " + path
-	}
-	os.RemoveAll(path)
-	w.file(dir, file)
-	return "change " + path
-}
-
-// mend makes the tree one without mistakes, but for those in what it is made of.
-func (w *tree) mend() {
-	for dir := range layers {
-		for _, name := range []string{"kustomization.yml", "Kustomization"} {
-			os.Remove(filepath.Join(w.dir, fmt.Sprintf("l%d", dir), name))
-		}
-		for _, name := range names {
-			path := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), name)
-			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-				os.RemoveAll(path)
-				w.file(dir, name)
-			}
-		}
-		if data, err := os.ReadFile(filepath.Join(w.dir, fmt.Sprintf("l%d", dir), "kustomization.yaml")); err != nil || bytes.Contains(data, []byte("link")) || bytes.Contains(data, []byte("l9")) || bytes.Contains(data, []byte("missing")) {
-			w.kustomization(dir, "kustomization.yaml")
-		}
-	}
-}
-
 // content returns the files below a folder.
 func content(t *testing.T, dir string) map[string]string {
 	files := map[string]string{}
@@ -255,10 +102,10 @@ func TestIncremental(t *testing.T) {
 	reused, killed := 0, 0
 	for round := range *rounds {
 		for range 1 + w.rnd.IntN(2) {
-			edits = append(edits, w.edit())
+			edits = append(edits, w.Edit())
 		}
 		if w.rnd.IntN(3) == 0 {
-			w.mend()
+			w.Mend()
 			edits = append(edits, "mend")
 		}
 		if w.rnd.IntN(4) == 0 {
@@ -281,7 +128,7 @@ func TestIncremental(t *testing.T) {
 		if (code == 0 || len(want) > 0) && !maps.Equal(known(got, want), want) {
 			t.Fatalf("round %d, after %q:\n%q\nwant %q", round, edits[max(0, len(edits)-4):], got, want)
 		}
-		root := fmt.Sprintf("l%d", w.rnd.IntN(layers))
+		root := fmt.Sprintf("l%d", w.rnd.IntN(treetest.Layers))
 		for _, command := range [][]string{{"build", root}, {"plan", root}, {"build", root}} {
 			stdout, log, code := w.run(false, command...)
 			wantOut, wantLog, wantCode := w.run(false, append(command, "--no-cache")...)

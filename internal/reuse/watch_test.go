@@ -55,7 +55,7 @@ func TestWatch(t *testing.T) {
 	var edits []string
 	for round := range *rounds / 4 {
 		for range 1 + w.rnd.IntN(4) {
-			edits = append(edits, w.edit())
+			edits = append(edits, w.Edit())
 			time.Sleep(time.Duration(w.rnd.IntN(12)) * time.Millisecond)
 		}
 		os.RemoveAll(fresh)

@@ -6,8 +6,10 @@ import (
 	"embed"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/internal/diffing"
 	"github.com/krmflow/krmflow/planner/plandoc"
 )
 
@@ -15,54 +17,66 @@ import (
 var files embed.FS
 
 // Kinds are the kinds that have a schema.
-var Kinds = []string{"Composition", "Catalog", "Plan", "Lock", "Test"}
+var Kinds = []string{"Composition", "Catalog", "Plan", "Lock", "Test", "Diff"}
 
 // Of returns the schema of a kind, in upper or lower case, as a JSON document of draft 2020-12; false if there is none.
 func Of(kind string) (text string, ok bool) {
 	name := strings.ToLower(kind)
-	if name == "plan" {
-		return plan(), true
+	switch name {
+	case "plan":
+		return printed("Plan", "What a run would do, as krmflow plan -o json writes it.", plandoc.Version, plandoc.Form()), true
+	case "diff":
+		return printed("Diff", "How what is rendered differs, as krmflow diff -o json writes it.", diffing.Version, diffing.Form()), true
 	}
 	data, err := files.ReadFile(name + ".json")
 	return string(data), err == nil
 }
 
-// plan returns the schema of what plan -o json writes. Its types are all that is known of it, and it may get more fields.
-func plan() string {
-	s := ofType(plandoc.Form())
+// printed returns the schema of what a command prints. Its types are all that is known of it, and it may get more fields.
+func printed(kind, what, version string, form reflect.Type) string {
+	s := ofType(form, nil)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "Plan"
-	s["description"] = "What a run would do, as krmflow plan -o json writes it. A field may be added without a new version."
+	s["title"] = kind
+	s["description"] = what + " A field may be added without a new version."
 	fields := s["properties"].(map[string]any)
-	fields["apiVersion"] = map[string]any{"const": plandoc.Version}
-	fields["kind"] = map[string]any{"const": "Plan"}
+	fields["apiVersion"] = map[string]any{"const": version}
+	fields["kind"] = map[string]any{"const": kind}
 	text, _ := json.MarshalIndent(s, "", "  ") // strings, lists and maps always can be
 	return string(text) + "\n"
 }
 
-// ofType returns the schema of what encoding/json makes of a type: of structs, lists, texts, numbers and booleans.
-func ofType(t reflect.Type) map[string]any {
+// ofType returns the schema of what encoding/json makes of a type: of structs, lists, texts, numbers and booleans, and of values that may be
+// anything. Of a struct in one of its own type, which within has, only that is said.
+func ofType(t reflect.Type, within []reflect.Type) map[string]any {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return ofType(t.Elem())
+		return ofType(t.Elem(), within)
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": ofType(t.Elem())}
+		if t == reflect.TypeFor[json.RawMessage]() {
+			return map[string]any{}
+		}
+		return map[string]any{"type": "array", "items": ofType(t.Elem(), within)}
 	case reflect.Struct:
-		return ofStruct(t)
+		if slices.Contains(within, t) {
+			return map[string]any{"type": "object"}
+		}
+		return ofStruct(t, append(slices.Clip(within), t))
 	case reflect.Int:
 		return map[string]any{"type": "integer"}
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
+	case reflect.Interface:
+		return map[string]any{}
 	}
 	return map[string]any{"type": "string"}
 }
 
-func ofStruct(t reflect.Type) map[string]any {
+func ofStruct(t reflect.Type, within []reflect.Type) map[string]any {
 	fields, required := map[string]any{}, []string{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-		fields[name] = ofType(f.Type)
+		fields[name] = ofType(f.Type, within)
 		if option != "omitempty" {
 			required = append(required, name)
 		}

@@ -17,7 +17,10 @@ import (
 	"testing/fstest"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/internal/diffing"
 	"github.com/krmflow/krmflow/internal/rendertest"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
@@ -226,6 +229,7 @@ func TestWrong(t *testing.T) {
 		"Composition": `{"kind": "Composition", "transformer": []}`,
 		"Catalog":     `{"apiVersion": "config.kubernetes.io/v1alpha1", "kind": "Catalog", "spec": {"krmFunctions": [{"group": "", "kind": "A"}]}}`,
 		"Lock":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Lock", "entries": [{"name": "a", "kind": "git", "commit": "main"}]}`,
+		"Diff":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Diff", "against": "git:HEAD", "roots": [{"dir": ".", "resources": []}], "same": 0}`,
 		"Test":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Test", "tests": [{"name": "a", "count": -1}]}`,
 		"Plan":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Plan", "roots": [{"dir": "."}], "nodes": [], "layers": [], "files": []}`,
 	} {
@@ -261,6 +265,32 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, wrong := range c.check(c.root, x, "plan") {
+		t.Error(wrong)
+	}
+}
+
+// TestDiff validates a difference.
+func TestDiff(t *testing.T) {
+	list := func(text string) *krm.List {
+		rs, err := krm.Resources(&yaml.Source{Data: []byte(text)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return krm.NewList(rs...)
+	}
+	old := "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, args: [x, y]}]}, x: '{\"a\": 1}', l: \"a\\nb\"}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: q}}\n"
+	now := "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, args: [y, x, z]}]}, x: '{\"a\": 2}', l: \"a\\nc\"}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: r}}\n"
+	r := diffing.Result{Against: "git:HEAD", Roots: []diffing.Root{{Name: ".", Changes: diff.Lists(list(old), list(now))}}}
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var x any
+	if err := json.Unmarshal(b.Bytes(), &x); err != nil {
+		t.Fatal(err)
+	}
+	c := newChecker(t, "diff")
+	for _, wrong := range c.check(c.root, x, "diff") {
 		t.Error(wrong)
 	}
 }

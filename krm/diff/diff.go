@@ -196,16 +196,14 @@ func Values(old, now yaml.Value, node schema.Node) []Edit {
 // match pairs the resources of two lists: positions in both, in the order of the second. renames are the names that have got another hash.
 func match(before, after []*krm.Resource) (pairs [][2]int, renames map[string]string) {
 	m := &matching{before: before, after: after, usedOld: make([]bool, len(before)), usedNew: make([]bool, len(after))}
-	m.by(func(id krm.ID) krm.ID { id = id.Key(); id.Version = ""; return id })
-	m.by(func(id krm.ID) krm.ID { id = id.Key(); id.Version, id.Group = "", ""; return id }) // a kind that has moved to another group
+	m.by(func(id krm.ID) krm.ID { return key(id, id.Group, id.Name) })
+	m.by(func(id krm.ID) krm.ID { return key(id, "", id.Name) }) // a kind that has moved to another group
 	hashed := len(m.pairs)
 	m.by(func(id krm.ID) krm.ID {
-		id = id.Key()
-		id.Version, id.Group, id.Name = "", "", base(id.Name)
-		if id.Name == "" {
-			return krm.ID{}
+		if name := base(id.Name); name != "" {
+			return key(id, "", name)
 		}
-		return id
+		return krm.ID{}
 	})
 	renames = map[string]string{}
 	for _, p := range m.pairs[hashed:] {
@@ -213,6 +211,14 @@ func match(before, after []*krm.Resource) (pairs [][2]int, renames map[string]st
 	}
 	slices.SortFunc(m.pairs, func(a, b [2]int) int { return cmp.Compare(a[1], b[1]) })
 	return m.pairs, renames
+}
+
+// key returns what tells resources apart. Whether a kind has a namespace does not count: the two sides may know it from different schemas.
+func key(id krm.ID, group, name string) krm.ID {
+	if id.Namespace == krm.DefaultNamespace {
+		id.Namespace = ""
+	}
+	return krm.ID{GVK: krm.GVK{Group: group, Kind: id.Kind}, Name: name, Namespace: id.Namespace}
 }
 
 type matching struct {

@@ -80,7 +80,8 @@ func (p Path) String() string {
 }
 
 // In returns the path as the other packages have it, in the new object, or in the old one.
-func (p Path) In(old bool) (path []any) {
+func (p Path) In(old bool) []any {
+	path := make([]any, 0, len(p))
 	for _, s := range p {
 		switch {
 		case s.Item && old:

@@ -66,8 +66,8 @@ func schemaOf(v yaml.Value) schema.Node {
 	return (*schema.Schema)(nil).For(schema.Kind{Group: group, Version: version, Kind: v.Get("kind").Text()})
 }
 
-// A Line is one of a text that has changed. Op is '-' for one that is gone, '+' for a new one and ' ' for one of both sides. At the
-// beginning of each stretch Old and New are the numbers of the line on both sides, from 1; else they are 0.
+// A Line is one of a text that has changed. Op is '-' for one that is gone, '+' for a new one, ' ' for one of both sides, and '\\' for the remark that
+// the line before has no end. At the beginning of each stretch Old and New are the numbers of the line on both sides, from 1; else they are 0.
 type Line struct {
 	Op       byte
 	Text     string
@@ -77,23 +77,13 @@ type Line struct {
 // context is how many lines around those that differ are shown.
 const context = 3
 
-// Lines returns the lines of two texts that differ, with some around them. The end of a last line that has none is said as git says it.
+// Lines returns the lines of two texts that differ, with some around them.
 func Lines(old, now string) (lines []Line) {
 	before, after := split(old), split(now)
-	ids := map[string]int{}
-	number := func(list []string) []int {
-		numbers := make([]int, len(list))
-		for i, line := range list {
-			if _, ok := ids[line]; !ok {
-				ids[line] = len(ids)
-			}
-			numbers[i] = ids[line]
-		}
-		return numbers
-	}
+	a, b := numbers(before, after, func(line string) string { return line })
 	var all []Line
 	i, j := 0, 0
-	for _, p := range append(common(number(before), number(after)), [2]int{len(before), len(after)}) {
+	for _, p := range append(common(a, b), [2]int{len(before), len(after)}) {
 		for ; i < p[0]; i++ {
 			all = append(all, Line{'-', before[i], i + 1, j + 1})
 		}
@@ -118,10 +108,31 @@ func Lines(old, now string) (lines []Line) {
 		if k > 0 && shown[k-1] {
 			line.Old, line.New = 0, 0
 		}
-		lines = append(lines, line)
+		text, open := strings.CutSuffix(line.Text, noEnd)
+		line.Text = text
+		if lines = append(lines, line); open {
+			lines = append(lines, Line{Op: '\\', Text: " No newline at end of file"})
+		}
 	}
 	return lines
 }
+
+// FirstLine returns the number of the first line of a text, from 1, that another one before it did not have there.
+func FirstLine(old, now string) int {
+	n := 1
+	for i := range min(len(old), len(now)) {
+		if old[i] != now[i] {
+			break
+		}
+		if now[i] == '\n' {
+			n++
+		}
+	}
+	return n
+}
+
+// noEnd marks a last line that has no end: no line has a line break in it.
+const noEnd = "\n"
 
 // split returns the lines of a text.
 func split(text string) []string {
@@ -131,7 +142,7 @@ func split(text string) []string {
 	rest, ended := strings.CutSuffix(text, "\n")
 	lines := strings.Split(rest, "\n")
 	if !ended {
-		lines[len(lines)-1] += "\n\\ No newline at end of file"
+		lines[len(lines)-1] += noEnd
 	}
 	return lines
 }

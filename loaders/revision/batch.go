@@ -2,6 +2,7 @@ package revision
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -114,6 +115,9 @@ func (t *Tree) content(id string) ([]byte, error) {
 	if data, ok := t.pending[id]; ok {
 		delete(t.pending, id)
 		return data, nil
+	}
+	if src, ok := t.known[id]; ok {
+		return bytes.Clone(src.Data), nil
 	}
 	data, err := t.load(id)
 	if err == nil && t.sizes[id] > MaxFile {

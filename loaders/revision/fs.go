@@ -2,13 +2,19 @@ package revision
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // node is a file or a directory.
@@ -293,4 +299,38 @@ func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
 	}
 	d.read += len(all)
 	return all, nil
+}
+
+// Shares reports whether a name means a file with the content of src, without asking git: it knows files by digests of what they hold. If so, the
+// content is not read from git any more, and [Tree.Source] returns src.
+func (t *Tree) Shares(name string, src *yaml.Source) bool {
+	n, err := t.lookup("stat", name, true)
+	if err != nil || n.mode.IsDir() {
+		return false
+	}
+	h := sha1.New()
+	if len(n.id) == 2*sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(src.Data))
+	h.Write(src.Data)
+	if hex.EncodeToString(h.Sum(nil)) != n.id {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sizes[n.id] = int64(len(src.Data))
+	t.known[n.id] = src
+	return true
+}
+
+// Source returns a file with the content that a name has, nil if [Tree.Shares] was told of none: what has become of it can be used again.
+func (t *Tree) Source(name string) *yaml.Source {
+	n, err := t.lookup("stat", name, true)
+	if err != nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known[n.id]
 }

@@ -1,0 +1,327 @@
+package diffing
+
+import (
+	"cmp"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// explain looks for the file and line that cause each edit of a root. What is cheap to know is said: the field in the file of the resource, the
+// only step of the root that is another one now.
+func (c *comparison) explain(u *unit) {
+	u.root.Causes = make([][]diag.Pos, len(u.root.Changes.Resources))
+	x := c.explainer(u)
+	for i := range u.root.Changes.Resources {
+		r := &u.root.Changes.Resources[i]
+		u.root.Causes[i] = make([]diag.Pos, len(r.Edits))
+		for k := range r.Edits {
+			if r.Edits[k].Follows == "" {
+				u.root.Causes[i][k] = x.cause(r, &r.Edits[k])
+			}
+		}
+	}
+}
+
+// maxLocated is how many edits of a root are looked for in files: each takes reading one again.
+const maxLocated = 300
+
+type explainer struct {
+	now, was map[string]*yaml.Source
+	steps    func() []*graph.Node // that are others now, all if that is not known
+	compared bool                 // it is
+	changed  func(file string) bool
+	located  int
+
+	counterpart func(file string) string
+}
+
+// explainer returns what explains the edits of a root.
+func (c *comparison) explainer(u *unit) *explainer {
+	x := &explainer{now: c.nowFiles(), was: map[string]*yaml.Source{}, changed: func(string) bool { return true }, counterpart: func(string) string { return "" }}
+	x.steps = func() []*graph.Node { return nil }
+	if u.now == "" || u.was == "" {
+		return x
+	}
+	x.compared = c.before != nil && c.counterpart != nil
+	x.steps = sync.OnceValue(func() []*graph.Node {
+		g := c.plan.Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.now) })
+		if !x.compared {
+			return g.Nodes
+		}
+		return c.otherSteps(g, c.before.Graph.Only(func(r graph.Root) bool { return r.Dir == diag.Redact(u.was) }))
+	})
+	if x.compared {
+		x.was, x.counterpart = c.wasFiles(), c.counterpart
+		x.changed = func(file string) bool {
+			src, old := x.now[file], x.was[c.counterpart(file)]
+			if old == nil {
+				old = x.was[file] // what was fetched has one name on both sides
+			}
+			return src != nil && (old == nil || old.Digest() != src.Digest())
+		}
+	}
+	return x
+}
+
+// otherSteps returns the steps of a root that its old side has not.
+func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
+	// keys yields the keys of steps. What files say has places of its own.
+	keys := func(g *graph.Graph, side string, yield func(*graph.Node, krm.Digest)) {
+		for _, n := range g.Nodes {
+			switch n.Op.(type) {
+			case graph.Load, graph.Finish, graph.Merge:
+				continue
+			}
+			key, ok := c.keys.Load(side + n.ID)
+			if !ok {
+				key = n.Op.Key()
+				c.keys.Store(side+n.ID, key) // roots have many in common
+			}
+			yield(n, key.(krm.Digest))
+		}
+	}
+	known := map[krm.Digest]int{}
+	keys(old, "old ", func(_ *graph.Node, key krm.Digest) { known[key]++ })
+	keys(g, "new ", func(n *graph.Node, key krm.Digest) {
+		if known[key] > 0 {
+			known[key]--
+		} else {
+			others = append(others, n)
+		}
+	})
+	return others
+}
+
+// sources returns the files of a plan by their names.
+func sources(plan *planner.Plan) map[string]*yaml.Source {
+	files := map[string]*yaml.Source{}
+	if plan != nil {
+		for _, src := range plan.Files() {
+			files[src.File] = src
+		}
+	}
+	return files
+}
+
+// cause returns where an edit comes from, the zero Pos if that is not known.
+func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
+	if e.Op != diff.Remove && r.New.Pos.File != "" && x.changed(r.New.Pos.File) {
+		if pos := x.inFile(x.now[r.New.Pos.File], r.New, e.Path, false, e.New); pos.File != "" {
+			return pos
+		}
+	}
+	if e.Op == diff.Remove && x.counterpart(r.New.Pos.File) == r.Old.Pos.File && x.changed(r.New.Pos.File) {
+		if src := x.was[r.Old.Pos.File]; src != nil {
+			if pos := x.inFile(src, r.Old, e.Path, true, e.Old); pos.File != "" {
+				return pos
+			}
+		}
+	}
+	var found *graph.Node
+	best, n := unlikely, 0
+	for _, step := range x.steps() {
+		switch how := x.may(step, r, e); {
+		case how > best:
+			found, best, n = step, how, 1
+		case how == best:
+			n++
+		}
+	}
+	if found == nil || n > 1 || best == possible && !x.compared {
+		return diag.Pos{}
+	}
+	for _, look := range []func(*graph.Node, *diff.Edit) diag.Pos{x.inPatch, x.inSource} {
+		if pos := look(found, e); pos.File != "" {
+			return pos
+		}
+	}
+	return found.Origin.Pos()
+}
+
+// How likely it is that a step has made an edit.
+const (
+	unlikely = iota
+	possible
+	likely
+)
+
+// may says how likely it is that a step has made an edit.
+func (x *explainer) may(step *graph.Node, r *diff.Resource, e *diff.Edit) int {
+	last := ""
+	if n := len(e.Path); n > 0 {
+		last = e.Path[n-1].Field
+	}
+	is := func(ok bool) int {
+		if ok {
+			return likely
+		}
+		return unlikely
+	}
+	switch op := step.Op.(type) {
+	case graph.Generate:
+		switch g := op.Generator.(type) {
+		case *builtins.ConfigMapGenerator:
+			return is(r.New.ID.Kind == "ConfigMap" && generates(cmp.Or(g.Name, g.Metadata.Name), r))
+		case *builtins.SecretGenerator:
+			return is(r.New.ID.Kind == "Secret" && generates(cmp.Or(g.Name, g.Metadata.Name), r))
+		}
+	case graph.Transform:
+		switch t := op.Transformer.(type) {
+		case *builtins.ImageTagTransformer:
+			return is(last == "image" && strings.Contains(e.New.Text(), cmp.Or(t.ImageTag.NewName, t.ImageTag.Name)))
+		case *builtins.ReplicaCountTransformer:
+			return is(last == "replicas" && strings.Contains(r.New.ID.Name, t.Replica.Name))
+		case *builtins.PrefixTransformer, *builtins.SuffixTransformer, *builtins.PrefixSuffixTransformer:
+			return is(last == "name")
+		case *builtins.NamespaceTransformer:
+			return is(last == "namespace")
+		case *builtins.PatchTransformer:
+			if src := x.patch(step); src != nil && x.inPatch(step, e).Line == 0 {
+				return unlikely
+			}
+		}
+	}
+	return possible
+}
+
+// generates reports whether a resource may be what a generator of this name makes: prefixes and suffixes are added to names.
+func generates(name string, r *diff.Resource) bool {
+	return name != "" && strings.Contains(r.New.ID.Name, name)
+}
+
+// patch returns the file of a strategic merge patch, nil if the step is none.
+func (x *explainer) patch(step *graph.Node) *yaml.Source {
+	op, _ := step.Op.(graph.Transform)
+	t, ok := op.Transformer.(*builtins.PatchTransformer)
+	if !ok || t.Path == "" {
+		return nil
+	}
+	src := x.now[path.Join(path.Dir(step.Origin.File()), t.Path)]
+	if src == nil {
+		return nil
+	}
+	if v, err := src.Value(); err != nil || v.Type() != yaml.Map {
+		return nil
+	}
+	return src
+}
+
+// inPatch returns where the file of a patch has what an edit changes.
+func (x *explainer) inPatch(step *graph.Node, e *diff.Edit) diag.Pos {
+	src := x.patch(step)
+	if x.located++; src == nil || x.located > maxLocated {
+		return diag.Pos{}
+	}
+	docs, err := src.Patches()
+	if err != nil {
+		return diag.Pos{}
+	}
+	for i, doc := range docs {
+		if at, _, ok := follow(doc.Value, e.Path, e.Op == diff.Remove); ok {
+			return src.Locate(i, at...)
+		}
+	}
+	return diag.Pos{}
+}
+
+// inSource returns the file that a generator takes a value from, and its first line that is another one now.
+func (x *explainer) inSource(step *graph.Node, e *diff.Edit) diag.Pos {
+	op, _ := step.Op.(graph.Generate)
+	var files []string
+	switch g := op.Generator.(type) {
+	case *builtins.ConfigMapGenerator:
+		files = g.Files
+	case *builtins.SecretGenerator:
+		files = g.Files
+	}
+	if len(e.Path) == 0 {
+		return diag.Pos{}
+	}
+	for _, text := range files {
+		key, file, ok := strings.Cut(text, "=")
+		if !ok {
+			key, file = path.Base(text), text
+		}
+		name := path.Join(path.Dir(step.Origin.File()), file)
+		src := x.now[name]
+		if key != e.Path[len(e.Path)-1].Field || src == nil || !x.changed(name) {
+			continue
+		}
+		pos := diag.Pos{File: name}
+		if old := x.was[x.counterpart(name)]; old != nil {
+			pos.Line = diff.FirstLine(old.Text(), src.Text())
+		}
+		return pos
+	}
+	return diag.Pos{}
+}
+
+// inFile returns where a file has a value of a resource that begins in it.
+func (x *explainer) inFile(src *yaml.Source, side diff.Side, way diff.Path, old bool, want yaml.Value) diag.Pos {
+	if x.located++; src == nil || x.located > maxLocated || !want.Exists() {
+		return diag.Pos{}
+	}
+	docs, err := src.Configs()
+	if err != nil {
+		return diag.Pos{}
+	}
+	for i, doc := range docs {
+		if doc.Line != side.Pos.Line || doc.Value.Get("kind").Text() != side.ID.Kind {
+			continue
+		}
+		at, value, ok := follow(doc.Value, way, old)
+		if ok && string(yaml.AppendJSON(nil, value)) == string(yaml.AppendJSON(nil, want)) {
+			return src.Locate(i, at...)
+		}
+	}
+	return diag.Pos{}
+}
+
+// follow returns what of a file is at the path of an edit: items are found by their keys.
+func follow(v yaml.Value, way diff.Path, old bool) (at []any, found yaml.Value, ok bool) {
+	for _, step := range way {
+		if !step.Item {
+			if v = v.Get(step.Field); !v.Exists() {
+				return nil, v, false
+			}
+			at = append(at, step.Field)
+			continue
+		}
+		i := step.To
+		if old {
+			i = step.From
+		}
+		if step.Key != "" {
+			i = itemOf(v, step.Key)
+		}
+		if i < 0 || i >= v.Len() || v.Type() != yaml.Seq {
+			return nil, v, false
+		}
+		v, at = v.Items()[i], append(at, i)
+	}
+	return at, v, true
+}
+
+// itemOf returns the place of the item that has the values of a key, such as "name=web", -1 if there is none.
+func itemOf(list yaml.Value, key string) int {
+next:
+	for i, item := range list.Items() {
+		for part := range strings.SplitSeq(key, ",") {
+			field, value, _ := strings.Cut(part, "=")
+			if item.Get(field).Text() != value {
+				continue next
+			}
+		}
+		return i
+	}
+	return -1
+}

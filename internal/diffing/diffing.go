@@ -1,0 +1,420 @@
+// Package diffing compares what directories render to with what they rendered to in a revision, with what other directories render to, or with
+// what was rendered before; and it has the forms in which the difference is shown.
+package diffing
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/revision"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/output/manifest"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/krmflow/krmflow/render"
+	"github.com/spf13/cobra"
+)
+
+// A Result is how two sides differ.
+type Result struct {
+	// Against is the old side as the user named it, and Commit which commit it is, if it is one.
+	Against, Commit string
+	// Roots are those that differ, in the order of their names, and Same is how many do not.
+	Roots []Root
+	Same  int
+	// Failed are the roots that could not be compared, sorted.
+	Failed []string
+}
+
+// Any reports whether anything differs.
+func (r *Result) Any() bool { return len(r.Roots) > 0 }
+
+// A Root is one that differs.
+type Root struct {
+	// Name is its directory, that of the old side if it is there alone.
+	Name string
+	// OnlyOld and OnlyNew tell that it is on one side alone.
+	OnlyOld, OnlyNew bool
+	Changes          *diff.Changes
+	// Causes has the file and line that cause an edit, as far as they are known: by the place of the resource in Changes and that of the edit.
+	Causes [][]diag.Pos
+}
+
+// unit is a root on both sides.
+type unit struct {
+	name     string
+	now, was string // what it is called on each side, "" if it is not there
+	old      *krm.List
+	got      bool // it was compared, or is known to be the same
+	broken   bool // it has the same mistakes on both sides
+	root     Root
+}
+
+// comparison compares two sides in one run.
+type comparison struct {
+	*app.App
+	cmd     *cobra.Command
+	against string
+	units   []*unit
+	result  *Result
+
+	plan, before *planner.Plan // of the new side, and of the old one if that is rendered
+	counterpart  func(file string) string
+	nowFiles     func() map[string]*yaml.Source
+	wasFiles     func() map[string]*yaml.Source
+	keys         sync.Map // krm.Digest of steps, by side and id
+	failed       []error
+	ordered      bool // both sides have the resources in the order of the render
+}
+
+// Compare compares what the directories that args stand for render to with against. Errors of a root are returned beside the result of the
+// others if the flags say so; else there is no result.
+func Compare(a *app.App, cmd *cobra.Command, args []string, against string) (*Result, error) {
+	c := &comparison{App: a, cmd: cmd, against: against, result: &Result{Against: diag.Redact(against)}}
+	c.nowFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.plan) })
+	c.wasFiles = sync.OnceValue(func() map[string]*yaml.Source { return sources(c.before) })
+	rev, isRevision := strings.CutPrefix(against, revision.Prefix)
+	var err error
+	switch {
+	case isRevision:
+		err = c.withRevision(args, rev)
+	default:
+		var dir bool
+		if dir, err = c.isRendered(); err == nil && dir {
+			err = c.withDirectory(args)
+		} else if err == nil {
+			err = c.withOutput(args)
+		}
+	}
+	if err != nil && (!c.KeepGoing || c.plan == nil) {
+		return nil, err
+	}
+	return c.finish(), errors.Join(append(c.failed, err)...)
+}
+
+// finish returns the result when both sides are done.
+func (c *comparison) finish() *Result {
+	r := c.result
+	for _, u := range c.units {
+		switch {
+		case !u.got:
+			r.Failed = append(r.Failed, u.name)
+		case u.root.Changes == nil || !u.root.Changes.Any():
+			r.Same++
+		default:
+			r.Roots = append(r.Roots, u.root)
+		}
+	}
+	slices.SortFunc(r.Roots, func(x, y Root) int { return strings.Compare(x.Name, y.Name) })
+	slices.Sort(r.Failed)
+	return r
+}
+
+// fail keeps the errors of a side, unless the command ends with them.
+func (c *comparison) fail(err error) error {
+	if err == nil || !c.KeepGoing || c.cmd.Context().Err() != nil {
+		return err
+	}
+	c.failed = append(c.failed, err)
+	return nil
+}
+
+// isRendered reports whether the old side is a directory that is rendered. Otherwise it is output.
+func (c *comparison) isRendered() (bool, error) {
+	info, err := os.Stat(c.against)
+	if err != nil {
+		e := diag.Errorf(diag.Pos{}, "", "--against: %q does not exist", diag.Redact(c.against)).With(diag.NoSuchFile)
+		return false, e.Hint("for a revision of the repository: --against %s%s", revision.Prefix, diag.ShellWord(diag.Redact(c.against)))
+	}
+	if !info.IsDir() {
+		return false, nil
+	}
+	for _, name := range slices.Concat(layerfile.Names, layerfile.CompositionNames) {
+		if _, err := os.Stat(filepath.Join(c.against, name)); err == nil {
+			return true, nil
+		}
+	}
+	if _, err := os.Stat(filepath.Join(c.against, manifest.Name)); err == nil || !c.Recursive {
+		return false, nil
+	}
+	_, err = c.Below(c.cmd.Context(), c.against)
+	return err == nil, nil
+}
+
+// withDirectory compares with what other directories render to.
+func (c *comparison) withDirectory(args []string) error {
+	ctx := c.cmd.Context()
+	roots, err := c.Roots(c.cmd, args)
+	if err != nil {
+		return err
+	}
+	var others []string
+	if c.Recursive {
+		if others, err = c.Below(ctx, c.against); err != nil && diag.CodeOf(err) != diag.NoRoots {
+			return err
+		}
+	}
+	left := map[string]bool{}
+	for _, dir := range others {
+		left[dir] = true
+	}
+	for _, root := range roots {
+		u := &unit{name: root.Dir, now: root.Dir}
+		was := c.against
+		if c.Recursive || len(roots) > 1 {
+			was = filepath.Join(c.against, filepath.FromSlash(root.Out))
+		}
+		if info, err := os.Stat(was); left[was] || !c.Recursive && err == nil && info.IsDir() {
+			u.was = was
+			delete(left, was)
+		}
+		c.units = append(c.units, u)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(left)) {
+		c.units = append(c.units, &unit{name: dir, was: dir})
+	}
+	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
+		return err
+	}
+	before, o, err := c.PlanOthers(ctx, c.names(was))
+	if err != nil {
+		return err
+	}
+	c.ordered = true
+	return c.both(before, o)
+}
+
+// withRevision compares with a revision of the repository that the directories are in.
+func (c *comparison) withRevision(args []string, rev string) error {
+	ctx := c.cmd.Context()
+	start := "."
+	if len(args) > 0 {
+		start = args[0]
+	}
+	tree, err := revision.Open(ctx, start, rev)
+	if err != nil {
+		return err
+	}
+	defer c.Exits.Add(tree.Close)()
+	c.result.Commit = tree.Commit()
+	roots, errRoots := c.Roots(c.cmd, args)
+	if errRoots != nil && diag.CodeOf(errRoots) != diag.NoRoots {
+		return errRoots
+	}
+	names, err := c.RootsIn(ctx, tree, args)
+	if err != nil {
+		return err
+	}
+	if errRoots != nil && len(names) == 0 {
+		return errRoots
+	}
+	if err := c.pair(roots, tree, names); err != nil {
+		return err
+	}
+	c.Observes = true
+	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
+		return err
+	}
+	c.leaveOut(tree)
+	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was))
+	if err != nil {
+		return err
+	}
+	c.ordered = true
+	c.counterpart = func(file string) string {
+		name, err := tree.Name(file)
+		if err != nil {
+			return ""
+		}
+		return tree.Shown() + name
+	}
+	return c.both(before, o)
+}
+
+// leaveOut marks the roots that are made of the same files in a revision.
+func (c *comparison) leaveOut(tree *revision.Tree) {
+	seen := &seen{tree: tree, known: map[string]bool{}, sameLock: sameLock(c.App, tree)}
+	failed := map[string]bool{}
+	for _, f := range c.plan.Failed {
+		failed[f.Dir] = true
+	}
+	for _, u := range c.units {
+		if u.now != "" && u.was != "" && seen.same(c.plan, u.now) {
+			u.broken = failed[diag.Redact(u.now)]
+			u.got = !u.broken
+		}
+	}
+}
+
+// pair makes one unit of each root, whichever side it is on.
+func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []string) error {
+	left := map[string]bool{}
+	for _, name := range names {
+		left[name] = true
+	}
+	for _, root := range roots {
+		u := &unit{name: root.Dir, now: root.Dir}
+		if _, err := os.Stat(root.Dir); err != nil && loaders.IsRemote(root.Dir) {
+			u.got = true // both sides would get it from the same place
+			c.units = append(c.units, u)
+			continue
+		}
+		name, err := tree.Name(root.Dir)
+		if err != nil {
+			return err
+		}
+		if left[name] {
+			u.was = name
+			delete(left, name)
+		}
+		if _, err := os.Stat(root.Dir); err != nil && u.was != "" {
+			u.now = "" // it is gone
+		}
+		c.units = append(c.units, u)
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		shown := filepath.Join(tree.Top(), filepath.FromSlash(name))
+		if wd, err := os.Getwd(); err == nil {
+			if rel, err := filepath.Rel(wd, shown); err == nil {
+				shown = rel
+			}
+		}
+		c.units = append(c.units, &unit{name: shown, was: name})
+	}
+	return nil
+}
+
+// withOutput compares with what was rendered before.
+func (c *comparison) withOutput(args []string) error {
+	if c.Base = output.Base(c.against); c.Base != "" {
+		if _, err := os.Stat(c.Base); err != nil {
+			c.Base = ""
+		}
+	}
+	roots, err := c.Roots(c.cmd, args)
+	if err != nil {
+		return err
+	}
+	old, err := read(c.against, roots.Outs())
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		u := &unit{name: root.Dir, now: root.Dir, was: root.Out, old: old.lists[root.Out]}
+		if u.old == nil {
+			u.was = ""
+		}
+		delete(old.lists, root.Out)
+		c.units = append(c.units, u)
+	}
+	if c.Recursive && !c.Filtered() || old.file {
+		for _, out := range slices.Sorted(maps.Keys(old.lists)) {
+			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.lists[out]}
+			c.units = append(c.units, u)
+			u.compare(nil)
+		}
+	}
+	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
+		return err
+	}
+	return c.run(c.plan, c.Opts, now, func(u *unit, list *krm.List) { c.compare(u, list) })
+}
+
+// now and was are what a unit is called on one side, if it is there and not yet known to be the same.
+func now(u *unit) string { return u.now }
+func was(u *unit) string { return u.was }
+
+// names returns what the units are called on one side.
+func (c *comparison) names(side func(*unit) string) (names []string) {
+	for _, u := range c.units {
+		if name := side(u); name != "" && !u.got && !u.broken {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// both runs the plans of both sides, first that of the old one, and compares each root when both of its lists are there.
+func (c *comparison) both(before *planner.Plan, o render.Options) error {
+	c.before = before
+	if err := c.fail(before.Err()); err != nil {
+		return err
+	}
+	if err := c.fail(c.plan.Err()); err != nil {
+		return err
+	}
+	err := c.run(before, o, was, func(u *unit, list *krm.List) { u.old = list })
+	for _, u := range c.units {
+		if u.was != "" && u.now == "" && u.old != nil {
+			c.compare(u, nil)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.run(c.plan, c.Opts, now, func(u *unit, list *krm.List) {
+		if u.was == "" || u.old != nil {
+			c.compare(u, list)
+		}
+	})
+}
+
+// run runs those roots of a plan that are not yet known to be the same, and gives their lists to take: several at a time.
+func (c *comparison) run(plan *planner.Plan, o render.Options, side func(*unit) string, take func(*unit, *krm.List)) error {
+	by := map[string]*unit{}
+	for _, u := range c.units {
+		if name := side(u); name != "" && !u.got && !u.broken {
+			by[diag.Redact(name)] = u
+		}
+	}
+	only := *plan
+	only.Graph = plan.Graph.Only(func(r graph.Root) bool { return by[r.Dir] != nil })
+	nodes := map[string]bool{}
+	for _, n := range only.Graph.Nodes {
+		nodes[n.ID] = true
+	}
+	only.Denied = slices.DeleteFunc(slices.Clone(plan.Denied), func(d planner.Denial) bool { return d.Node != "" && !nodes[d.Node] })
+	if len(only.Graph.Roots) == 0 {
+		return nil
+	}
+	if err := c.MayRun(&only); err != nil {
+		return c.fail(err)
+	}
+	ro, end := c.RunOptionsOf(c.cmd.Context(), o, nil, func(r graph.Root, list *krm.List) error {
+		take(by[r.Dir], list)
+		return nil
+	})
+	defer end()
+	if plan == c.before {
+		ro.Run.Warn = nil // nobody can change any more what the old side warns about
+	}
+	return c.fail(render.Run(c.cmd.Context(), &only, ro))
+}
+
+// compare compares the lists of a root.
+func (c *comparison) compare(u *unit, list *krm.List) {
+	u.compare(list)
+	if !c.ordered {
+		u.root.Changes.Moved = nil
+	}
+	if u.root.Changes.Any() {
+		c.explain(u)
+	}
+}
+
+func (u *unit) compare(list *krm.List) {
+	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.Lists(u.old, list)}
+	u.old, u.got = nil, true
+}

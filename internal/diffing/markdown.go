@@ -1,0 +1,176 @@
+package diffing
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/diff"
+)
+
+// WriteMarkdown writes the form for the comment of a pull request: a block to unfold for each root and resource. It has at most max bytes: what
+// is left out is counted.
+func (r *Result) WriteMarkdown(w io.Writer, max int) error {
+	m := &markdown{max: max}
+	m.head(r)
+	m.body(r)
+	_, err := io.WriteString(w, m.String())
+	return err
+}
+
+// markdown is a text that has an end.
+type markdown struct {
+	strings.Builder
+	max       int
+	resources int // that are left out
+	roots     int // of which all or some are
+}
+
+// reserve is how many bytes stay free for what says that something is left out.
+const reserve = 300
+
+func (m *markdown) head(r *Result) {
+	against := code(safe(r.Against))
+	if r.Commit != "" {
+		against += " (" + r.Commit[:min(12, len(r.Commit))] + ")"
+	}
+	fmt.Fprintf(m, "**%s**, compared with %s\n", html.EscapeString(r.total()), against)
+}
+
+// body writes the roots, and what is left out.
+func (m *markdown) body(r *Result) {
+	for _, g := range r.groups(func(root *Root) string {
+		t := &text{}
+		t.root(root)
+		return t.String()
+	}) {
+		m.group(g)
+	}
+	if len(r.Failed) > 0 {
+		fmt.Fprintf(m, "\nNot compared: %s\n", html.EscapeString(diag.Some(r.Failed)))
+	}
+	if m.resources > 0 {
+		fmt.Fprintf(m, "\n_Left out, to stay below %d bytes: %s of %s. `krmflow diff` shows all._\n", m.max, diag.Count(m.resources, "changed resource"), diag.Count(m.roots, "root"))
+	}
+}
+
+// fits reports whether a text has a place, with what must come behind it.
+func (m *markdown) fits(text string) bool { return m.Len()+len(text)+reserve <= m.max }
+
+// group writes a block of roots. Of resources that do not fit only the number is written.
+func (m *markdown) group(g *group) {
+	const end = "\n</details>\n"
+	root := g.roots[0]
+	all := root.Changes.Resources
+	begin := fmt.Sprintf("\n<details><summary><b>%s</b>%s: %s</summary>\n", html.EscapeString(g.name()), g.what(), g.counts())
+	if !m.fits(begin + end) {
+		m.resources += len(all) * len(g.roots)
+		m.roots += len(g.roots)
+		return
+	}
+	m.WriteString(begin)
+	left := 0
+	for i := range all {
+		var causes []diag.Pos
+		if i < len(root.Causes) {
+			causes = root.Causes[i]
+		}
+		if block := resourceBlock(&all[i], causes); left == 0 && m.fits(block+end) {
+			m.WriteString(block)
+		} else {
+			left++
+		}
+	}
+	if left > 0 {
+		m.resources += left * len(g.roots)
+		m.roots += len(g.roots)
+	}
+	m.WriteString(end)
+}
+
+// resourceBlock returns the block of one resource.
+func resourceBlock(r *diff.Resource, causes []diag.Pos) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", html.EscapeString(headline(r)))
+	t := &marks{}
+	edits, follow := own(r, causes)
+	switch r.What {
+	case diff.Added:
+		t.object('+', document(r.After))
+	case diff.Removed:
+		t.object('-', document(r.Before))
+	}
+	for _, e := range edits {
+		t.edit("", e)
+	}
+	for _, line := range follow {
+		t.line(' ', line)
+	}
+	fence := fenceFor(t.String())
+	fmt.Fprintf(&b, "%sdiff\n%s%s\n\n</details>\n", fence, t.String(), fence)
+	return b.String()
+}
+
+// marks are lines in which the first character says what becomes of the rest.
+type marks struct{ strings.Builder }
+
+func (t *marks) line(mark byte, text string) { fmt.Fprintf(t, "%c %s\n", mark, text) }
+
+func (t *marks) object(mark byte, text string) {
+	for line := range strings.Lines(text) {
+		t.line(mark, diag.Sanitise(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+func (t *marks) edit(in string, e shownEdit) {
+	path := in + safe(e.Path.String())
+	at := ""
+	if e.cause.File != "" {
+		at = "  # " + safe(e.cause.String())
+	}
+	old, now := values(e.Edit)
+	switch {
+	case len(e.Inside) > 0:
+		for k := range e.Inside {
+			t.edit(path+" > ", shownEdit{Edit: &e.Inside[k], cause: e.cause})
+		}
+	case len(e.Lines) > 0:
+		t.line('@', path+at)
+		for _, line := range e.Lines {
+			t.line(line.Op, diag.Sanitise(line.Text))
+		}
+	case e.Op == diff.Move:
+		s := e.Path[len(e.Path)-1]
+		t.line('!', fmt.Sprintf("%s: moved from place %d to %d%s", path, s.From, s.To, at))
+	case e.Op == diff.Add:
+		t.line('+', path+": "+now+at)
+	case e.Op == diff.Remove:
+		t.line('-', path+": "+old+at)
+	default:
+		t.line('-', path+": "+old)
+		t.line('+', path+": "+now+at)
+	}
+}
+
+// fenceFor returns backticks that no line of a text has.
+func fenceFor(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence
+}
+
+// code returns a text as inline code.
+func code(text string) string {
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	if len(fence) > 1 {
+		text = " " + text + " "
+	}
+	return fence + text + fence
+}
