@@ -82,7 +82,15 @@ func patchesOf(n *graph.Node) (files []string, text string) {
 	case *builtins.PatchTransformer:
 		return []string{t.Path}, t.Patch
 	case *builtins.PatchStrategicMergeTransformer:
-		return t.Paths, ""
+		inline := []string{t.Patches}
+		for _, path := range t.Paths {
+			if strings.Contains(path, "\n") {
+				inline = append(inline, path)
+			} else {
+				files = append(files, path)
+			}
+		}
+		return files, strings.TrimPrefix(strings.Join(inline, "\n---\n"), "\n---\n")
 	case *builtins.PatchJson6902Transformer:
 		return []string{t.Path}, t.JsonOp
 	}
