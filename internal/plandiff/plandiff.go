@@ -104,7 +104,7 @@ func (o *Old) plan(a *app.App, cmd *cobra.Command, args, dirs []string, rev stri
 	}
 	var made *plandoc.Preview
 	if evaluate {
-		if made, _, err = preview.Run(cmd.Context(), plan, preview.Options{Run: scheduler.Options{Jobs: a.Jobs}}); err != nil {
+		if made, _, err = preview.Run(cmd.Context(), plan, preview.Options{Objects: true, Run: scheduler.Options{Jobs: a.Jobs}}); err != nil {
 			return err
 		}
 	}

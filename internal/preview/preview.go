@@ -33,6 +33,8 @@ type Options struct {
 	Clean   func(*krm.List) *krm.List
 	Name    string
 	Out     map[string]string
+	// Objects says that the plan shall know what the resources are called.
+	Objects bool
 }
 
 // Run runs the steps of a plan that need no function, goes on after one that fails, and adds what they warn about to the warnings of the
@@ -101,7 +103,11 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 	}
 	out := &plandoc.Output{Kinds: map[string]int{}}
 	for _, res := range list.All() {
-		out.Kinds[res.ID().Kind]++
+		id := res.ID()
+		out.Kinds[id.Kind]++
+		if r.o.Objects {
+			out.Objects = append(out.Objects, called(id))
+		}
 	}
 	if r.o.Against != nil {
 		out.Changes = &plandoc.Changes{}
@@ -113,6 +119,14 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 	defer r.mu.Unlock()
 	r.made.Roots[at.Dir] = out
 	return nil
+}
+
+// called returns what people call a resource.
+func called(id krm.ID) string {
+	if id.Namespace == "" || id.Namespace == krm.ClusterScope {
+		return id.Kind + " " + id.Name
+	}
+	return id.Kind + " " + id.Namespace + "/" + id.Name
 }
 
 // addWarnings adds the warnings to those of the plan: in its order, each once.

@@ -83,6 +83,9 @@ func (d *Document) things() things {
 		if r.Known {
 			t.roots[r.Dir]["resources"] = counted(r.Resources)
 		}
+		if r.Objects != nil {
+			t.roots[r.Dir]["objects"] = r.Objects
+		}
 	}
 	for _, f := range d.Failed {
 		if t.roots[f.Dir] == nil {
@@ -207,7 +210,7 @@ func compare(old, now map[string]string) (all []Change) {
 // fields returns which fields differ. One that a plan does not have, because nothing was evaluated, is not compared.
 func (t thing) fields(now thing) (all []FieldChange) {
 	for _, name := range names(t, now) {
-		if name == "resources" && (t[name] == nil || now[name] == nil) {
+		if (name == "resources" || name == "objects") && (t[name] == nil || now[name] == nil) {
 			continue
 		}
 		old, oldList := t[name].([]string)
@@ -252,7 +255,7 @@ func (d *Difference) WriteText(w io.Writer, style Style) error {
 			mark, color := Mark(c.What), map[string]string{Added: green, Removed: red, Changed: yellow}[c.What]
 			fmt.Fprintf(&t.b, "%s %s\n", t.paint(color, mark+" "+kind.One), clean(c.Name))
 			for _, f := range c.Fields {
-				t.fieldChange(f)
+				fmt.Fprintf(&t.b, "    %s\n", f)
 			}
 		}
 	}
@@ -263,22 +266,24 @@ func (d *Difference) WriteText(w io.Writer, style Style) error {
 	return t.flush(w)
 }
 
-func (t *Text) fieldChange(f FieldChange) {
+// String returns a change on one line.
+func (f FieldChange) String() string {
 	switch {
 	case f.Old != "" || f.New != "":
-		fmt.Fprintf(&t.b, "    %s: %s -> %s\n", f.Field, t.paint(red, clean(cmp.Or(f.Old, "none"))), t.paint(green, clean(cmp.Or(f.New, "none"))))
+		return fmt.Sprintf("%s: %s -> %s", f.Field, clean(cmp.Or(f.Old, "none")), clean(cmp.Or(f.New, "none")))
 	case len(f.Removed)+len(f.Added) == 0:
-		fmt.Fprintf(&t.b, "    %s: another order\n", f.Field)
-	default:
-		for _, side := range []struct {
-			mark, color string
-			list        []string
-		}{{"-", red, f.Removed}, {"+", green, f.Added}} {
-			if len(side.list) > 0 {
-				fmt.Fprintf(&t.b, "    %s: %s\n", f.Field, t.paint(side.color, side.mark+" "+clean(diag.Some(side.list))))
-			}
+		return f.Field + ": another order"
+	}
+	var sides []string
+	for _, side := range []struct {
+		mark string
+		list []string
+	}{{"-", f.Removed}, {"+", f.Added}} {
+		if len(side.list) > 0 {
+			sides = append(sides, side.mark+" "+clean(diag.Some(side.list)))
 		}
 	}
+	return f.Field + ": " + strings.Join(sides, "; ")
 }
 
 // Mark returns the sign for what has become of a thing.

@@ -36,6 +36,7 @@ type Root struct {
 	Files     []string `json:"files,omitempty"`
 	Steps     []Count  `json:"steps,omitempty"`     // that change or generate resources, by what configures them
 	Resources []Count  `json:"resources,omitempty"` // by kind
+	Objects   []string `json:"objects,omitempty"`   // the resources, by kind, namespace and name
 	Known     bool     `json:"known,omitempty"`     // Resources are all that it yields
 	Waits     []string `json:"waits,omitempty"`     // nodes: what it yields is not known before these have run
 	Warnings  int      `json:"warnings,omitempty"`

@@ -150,7 +150,7 @@ func (doc *Document) addRoots(p *planner.Plan, made *Preview) {
 			d.Layers = append(d.Layers, l.File)
 		}
 		if r.out != nil {
-			d.Known, d.Resources, d.Changes = true, countDocs(r.out.Kinds), r.out.Changes
+			d.Known, d.Resources, d.Objects, d.Changes = true, countDocs(r.out.Kinds), r.out.Objects, r.out.Changes
 		} else {
 			for _, n := range r.calls {
 				d.Waits = append(d.Waits, n.ID)
