@@ -116,6 +116,7 @@ var imports = map[string][]string{
 	"internal/preview":              plus(values, "graph", "output", "planner", "planner/plandoc", "scheduler"),
 	"internal/profile":              {"bench", "diag", "graph", "krm", "krm/yaml", "scheduler"},
 	"internal/page":                 {"diag"},
+	"internal/page/pagetest":        {"executors/executortest"},
 	"internal/planpage":             {"diag", "internal/page", "planner/drawing", "planner/plandoc"},
 	"internal/plandiff":             {"diag", "internal/app", "internal/preview", "loaders/revision", "planner/plandoc", "scheduler"},
 	"internal/profile/page":         {"diag", "internal/page", "internal/profile"},

@@ -3,6 +3,7 @@ package planpage
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -87,6 +88,7 @@ type builder struct {
 // others.
 func newData(now, old *plandoc.Document, d *plandoc.Difference) *data {
 	b := &builder{layers: map[string]int{}, steps: map[string]int{}}
+	b.Layers, b.Ways, b.Steps, b.Functions, b.Roots = []layer{}, [][]int{}, []step{}, []*plandoc.Function{}, []root{}
 	layers, nodes := slices.Clone(now.Layers), slices.Clone(now.Nodes)
 	layerOf, stepOf := map[string]plandoc.Change{}, map[string]plandoc.Change{}
 	if d != nil {
@@ -279,7 +281,6 @@ func (b *builder) placeLayers() {
 	for k, i := range order {
 		b.Layers[i].X, b.Layers[i].Y = boxes[k].X, boxes[k].Y
 	}
-	b.Ways = [][]int{}
 	for k, e := range edges {
 		b.Ways = append(b.Ways, way(order[e[0]], order[e[1]], passes[k]))
 	}
@@ -310,6 +311,7 @@ func (b *builder) placeSteps() {
 			}
 		}
 		boxes, passes := drawing.Place(len(l.Steps), stepWidth, stepHeight, edges)
+		wrap(boxes, edges, passes)
 		for k, s := range l.Steps {
 			b.Steps[s].X, b.Steps[s].Y = boxes[k].X, boxes[k].Y
 		}
@@ -317,6 +319,34 @@ func (b *builder) placeSteps() {
 			if len(passes[k]) > 0 {
 				l.Ways = append(l.Ways, way(l.Steps[e[0]], l.Steps[e[1]], passes[k]))
 			}
+		}
+	}
+}
+
+// wrap puts what is much wider than high into several rows, as lines of a text are: most layers are one long chain.
+func wrap(boxes []drawing.Point, edges [][2]int, passes [][]drawing.Point) {
+	const gap, aspect = 44, 1.8
+	w, h := 0, 0
+	for _, at := range boxes {
+		w, h = max(w, at.X+stepWidth+gap), max(h, at.Y+stepHeight+gap)
+	}
+	rows := int(math.Sqrt(float64(w) / (aspect * float64(h+1))))
+	if rows < 2 || w < 8*(stepWidth+gap) {
+		return
+	}
+	columns := (w/(stepWidth+gap) + rows - 1) / rows
+	row := make([]int, len(boxes))
+	move := func(at *drawing.Point, row int) { at.X, at.Y = at.X-row*columns*(stepWidth+gap), at.Y+row*h }
+	for i := range boxes {
+		row[i] = boxes[i].X / (columns * (stepWidth + gap))
+		move(&boxes[i], row[i])
+	}
+	for i, e := range edges {
+		if row[e[0]] != row[e[1]] {
+			passes[i] = nil
+		}
+		for k := range passes[i] {
+			move(&passes[i][k], row[e[0]])
 		}
 	}
 }

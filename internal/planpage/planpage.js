@@ -106,7 +106,7 @@ function edges(left, top, right, bottom) {
 }
 function box(b) {
   const is = b.i === chosen;
-  ctx.fillStyle = style.fill; ctx.fillRect(b.x, b.y, b.w, b.h);
+  ctx.fillStyle = style[zoom < .2 ? b.color : "fill"]; ctx.fillRect(b.x, b.y, b.w, b.h);
   ctx.fillStyle = style[b.color]; ctx.fillRect(b.x, b.y, 5, b.h);
   ctx.strokeStyle = is ? style.on : b.m ? markColor(b.m) : b.color === "no" ? style.bad : style.edge;
   ctx.lineWidth = is ? 3 : b.m || b.color === "no" ? 2 : 1;
