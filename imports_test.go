@@ -52,11 +52,14 @@ var imports = map[string][]string{
 	"validate":                     {"diag", "krm", "krm/yaml", "validate/internal/openapi"},
 	"validate/internal/openapi":    {},
 	"validate/internal/openapigen": {},
-	"internal/validation":          plus(values, "builtins", "eval", "graph", "internal/options", "loaders", "planner", "validate"),
+	"internal/rendertest":          plus(values, "builtins", "graph", "internal/app", "internal/history", "internal/options", "krm/diff", "loaders", "output", "planner", "render", "scheduler"),
+	"internal/explain":             plus(values, "graph", "internal/history", "krm/diff", "loaders", "output", "output/manifest", "planner"),
+	"internal/history":             plus(values, "builtins", "eval", "graph", "planner"),
+	"internal/validation":          plus(values, "graph", "internal/history", "internal/options", "loaders", "planner", "validate"),
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
-	"loaders/revision":           {"diag", "internal/detach"},
+	"loaders/revision":           {"diag", "internal/detach", "krm/yaml"},
 	"loaders/remote":             plus(values, "cache", "cache/archive", "internal/detach", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
 	"cache/shared":               {"diag", "krm"},
 	"cache/shared/sharedtest":    {},
@@ -65,7 +68,7 @@ var imports = map[string][]string{
 	"loaders/remote/flight":      {},
 
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
-	"planner/drawing":     plus(values, "builtins", "graph", "planner"),
+	"planner/drawing":     plus(values, "builtins", "graph", "internal/layers", "planner"),
 	"planner/helm":        plus(values, "krm/function", "builtins", "graph", "krm/chart", "loaders", "reference", "trust"),
 	"planner/layerfile":   plus(values, "builtins", "loaders", "planner/helm", "planner/report"),
 	"planner/plandoc":     plus(values, "graph", "planner", "trust"),
@@ -92,7 +95,8 @@ var imports = map[string][]string{
 
 	"edit/inplace": {"diag", "krm/yaml"},
 
-	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest"),
+	"internal/affected":             {"diag", "graph", "internal/app", "internal/inputs", "internal/options", "krm", "loaders/revision", "planner", "render"},
+	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest", "reference"),
 	"internal/answers":              plus(values, "cache", "krm/function"),
 	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
 	"internal/benching":             {"bench", "diag", "internal/app", "internal/options", "internal/profile", "internal/profile/page", "internal/settings", "output"},
@@ -105,6 +109,9 @@ var imports = map[string][]string{
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/glob":                 {},
+	"internal/graphing":             {"diag", "internal/app", "internal/layers", "internal/options", "planner", "planner/drawing"},
+	"internal/inputs":               {"catalog", "diag", "graph", "internal/app", "internal/options", "loaders", "planner"},
+	"internal/layers":               {"planner"},
 	"internal/filestat":             {},
 	"internal/reuse":                plus(values, "cache", "internal/filestat", "loaders", "loaders/remote", "output/known", "planner", "reference"),
 	"internal/roots":                {"diag", "internal/glob", "krm/yaml", "loaders", "planner/composition", "planner/layerfile", "output/manifest"},
@@ -132,11 +139,12 @@ var imports = map[string][]string{
 	"internal/stdout":               {},
 	"internal/terminal":             {},
 	"internal/rounds":               {"internal/app", "internal/stdout", "internal/watch"},
+	"internal/treetest":             {},
 	"internal/watch":                {"diag"},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"internal/why":                  plus(values, "graph", "internal/reuse", "planner", "planner/plandoc"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/diffing", "internal/editing", "internal/help", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/plandiff", "internal/planpage", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds"),
+	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/diffing", "internal/editing", "internal/graphing", "internal/help", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/plandiff", "internal/planpage", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds", "internal/explain", "internal/history", "internal/rendertest"),
 }
 
 // values are the packages that most others stand on.

@@ -159,15 +159,12 @@ func (c *Cache) blob(d krm.Digest) string {
 	return filepath.Join(c.folder(), "blobs", name[:2], name[2:])
 }
 
-// Get returns the bytes of a blob. The error is one of fs.ErrNotExist if there is none, or none with these bytes.
+// Get returns the bytes of a blob. The error is one of fs.ErrNotExist if there is none, or none with these bytes: a damaged one stays until somebody
+// stores it again, for it may be one that another run is writing.
 func (c *Cache) Get(d krm.Digest) ([]byte, error) {
 	path := c.blob(d)
 	data, err := c.read(path)
-	if err == nil && krm.DigestOf(data) != d {
-		c.discard(path)
-		err = fs.ErrNotExist
-	}
-	if err != nil {
+	if err != nil || krm.DigestOf(data) != d {
 		return nil, &fs.PathError{Op: "cache", Path: d.String(), Err: fs.ErrNotExist}
 	}
 	c.use(path)

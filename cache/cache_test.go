@@ -98,6 +98,32 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// A blob that another run is writing is not there yet, and nobody takes it away.
+func TestUnfinished(t *testing.T) {
+	c := open(t)
+	want := []byte("written in two steps")
+	d := krm.DigestOf(want)
+	if err := os.MkdirAll(filepath.Dir(c.blob(d)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(c.blob(d), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, part := range [][]byte{want[:7], want[7:]} {
+		if has(c, d) {
+			t.Error("half a blob is there")
+		}
+		if _, err := f.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !has(c, d) {
+		t.Error("the blob has gone")
+	}
+}
+
 func flip(path string) error {
 	data, err := os.ReadFile(path)
 	if err == nil {

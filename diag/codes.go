@@ -125,6 +125,10 @@ const (
 	UnknownCommand Code = "KF0203"
 	Arguments      Code = "KF0204"
 
+	// Tests of what is rendered.
+	BadTest    Code = "KF0210"
+	TestFailed Code = "KF0211"
+
 	// Trust.
 	Denied           Code = "KF0300"
 	Uncatalogued     Code = "KF0301"

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/chart"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -26,6 +27,7 @@ const (
 // is one of fs.ErrNotExist if there is no such folder.
 func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown string, err error) {
 	abs := absolute(d, folder)
+	l.Uses(d, abs)
 	if d.tree != nil {
 		if filepath.IsAbs(folder) {
 			return nil, "", errOutside(d.tree, folder)
@@ -43,6 +45,7 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
+		l.observe(d, Observation{Path: abs, Kind: SawNoDir})
 		return nil, "", pathError(err, folder, abs)
 	}
 	root, err := os.OpenRoot(real)
@@ -54,7 +57,12 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 	if l.isFree(d) {
 		from = os.DirFS(real)
 	}
-	files, err = l.readFolder(from)
+	r := folderReader{l: l, from: from, saw: func(name string, o Observation) {
+		o.Path = filepath.Join(abs, filepath.FromSlash(name))
+		l.observe(d, o)
+	}}
+	err = r.read(".", 0)
+	files = r.files
 	if err != nil {
 		err = diag.Errorf(diag.Pos{}, "", "the chart in %s: %w", l.name(real), err).With(diag.BadChart)
 	}
@@ -86,7 +94,7 @@ func (l *Local) FetchChartDir(d *Dir, text string) (*Dir, error) {
 
 // readFolder returns all files in a file system. Links are followed.
 func (l *Local) readFolder(from fs.FS) ([]chart.File, error) {
-	r := folderReader{l: l, from: from}
+	r := folderReader{l: l, from: from, saw: func(string, Observation) {}}
 	err := r.read(".", 0)
 	return r.files, err
 }
@@ -96,6 +104,7 @@ type folderReader struct {
 	from  fs.FS
 	files []chart.File
 	seen  int // files and folders: links may lead in circles
+	saw   func(name string, o Observation)
 }
 
 func (r *folderReader) read(dir string, depth int) error {
@@ -104,8 +113,10 @@ func (r *folderReader) read(dir string, depth int) error {
 	}
 	entries, err := fs.ReadDir(r.from, dir)
 	if err != nil {
+		r.saw(dir, Observation{Kind: SawOther})
 		return linkError(err, dir)
 	}
+	r.saw(dir, Observation{Kind: SawFolder, Source: &yaml.Source{Data: NamesOf(entries)}})
 	for _, e := range entries {
 		if r.seen++; r.seen > maxChartFiles {
 			return diag.Limitf("it has more than %s", diag.Count(maxChartFiles, "file"))
@@ -114,6 +125,7 @@ func (r *folderReader) read(dir string, depth int) error {
 		info, err := fs.Stat(r.from, name)
 		switch {
 		case err != nil:
+			r.saw(name, Observation{Kind: SawOther})
 			err = linkError(err, name)
 		case info.IsDir():
 			err = r.read(name, depth+1)
@@ -129,6 +141,7 @@ func (r *folderReader) read(dir string, depth int) error {
 
 func (r *folderReader) file(name string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
+		r.saw(name, Observation{Kind: SawOther})
 		return diag.NotReadable.Errorf("%q is not a regular file", name)
 	}
 	if err := r.l.budget.take(info.Size()); err != nil {
@@ -136,8 +149,10 @@ func (r *folderReader) file(name string, info fs.FileInfo) error {
 	}
 	data, err := fs.ReadFile(r.from, name)
 	if err != nil {
+		r.saw(name, Observation{Kind: SawOther})
 		return linkError(err, name)
 	}
+	r.saw(name, Observation{Kind: SawFile, Source: &yaml.Source{Data: data}})
 	r.files = append(r.files, chart.File{Name: name, Data: data})
 	return nil
 }

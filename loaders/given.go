@@ -92,6 +92,12 @@ func (g *given) Real(name string) (string, error) {
 	return real, nil
 }
 
+// sharing is what an [fs.FS] may have, too: files that were read for something else and have the content of a name, nil if there is none. What has
+// become of such a file is used again. The name has no symbolic links.
+type sharing interface {
+	Source(name string) *yaml.Source
+}
+
 // sameFile returns a file with the content of one in the file system of the run, if the layer in d may read it and somebody else has done so.
 func (l *Local) sameFile(d *Dir, abs string, limit int64) *yaml.Source {
 	if l.same == nil || !d.tree.isGiven() || !l.isFree(d) && !diag.Within(abs, d.Real) {

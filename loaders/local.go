@@ -31,7 +31,7 @@ type Local struct {
 	// unrestricted allows files outside the root of the layer that names them (LoadRestrictionsNone).
 	unrestricted bool
 	freeRoot     func(real string) bool         // the same for the layers of some roots; may be nil
-	same         func(name string) *yaml.Source // see [Config]
+	same         func(name string) *yaml.Source // see sharing
 	budget       *Budget
 	fs           *fetchedTree // that has the roots, nil for the file system of this machine
 
@@ -73,9 +73,6 @@ type Config struct {
 	FS fs.FS
 	// FSName is what messages put before the names of files in FS, "git:v1:" for instance.
 	FSName string
-	// Same returns a file with the content that a name in FS has, nil if nobody has read one: what has become of it is used again. It must be safe
-	// for concurrent use, and may be nil.
-	Same func(name string) *yaml.Source
 	// Roots are what the run renders. Messages show paths relative to Cwd unless all roots are absolute: what several roots share
 	// has one name.
 	Roots []string
@@ -101,7 +98,7 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	}
 	relative := slices.ContainsFunc(c.Roots, func(path string) bool { return !filepath.IsAbs(path) })
 	l := &Local{
-		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, freeRoot: c.Free, same: c.Same, budget: c.Budget,
+		ctx: ctx, cwd: c.Cwd, absolute: !relative, unrestricted: c.Unrestricted, freeRoot: c.Free, budget: c.Budget,
 		fetch: c.Fetch, instead: c.Instead, trees: map[string]*fetchedTree{}, fetchedFiles: map[*yaml.Source]bool{},
 		files: map[string]file{}, known: map[filestat.Stat]*yaml.Source{}, dirs: map[string]string{}, parents: map[string]string{}, early: map[string]*early{},
 	}
@@ -111,6 +108,9 @@ func NewLocal(ctx context.Context, c Config) *Local {
 	if c.FS != nil {
 		l.fs = &fetchedTree{files: &given{FS: c.FS, known: map[string]string{}}, root: givenRoot, name: c.FSName}
 		l.trees[givenRoot] = l.fs
+		if s, ok := c.FS.(sharing); ok {
+			l.same = s.Source
+		}
 	}
 	return l
 }
@@ -126,6 +126,13 @@ type Dir struct {
 	root   *os.Root
 	handle *os.File     // of the directory itself
 	tree   *fetchedTree // that it is part of, nil for a directory of this machine
+	ahead  bool         // see Ahead
+}
+
+// Ahead makes d, and what is opened by way of it, a directory that is read ahead: what is seen there is not what a layer has seen.
+func (d *Dir) Ahead() *Dir {
+	d.ahead = true
+	return d
 }
 
 // Close releases what reading files of d has opened.
@@ -152,7 +159,7 @@ func (d *Dir) Key() DirKey { return DirKey{d.Real, d.Free} }
 // like returns d, which a layer in the directory by refers to: what that may read, the layer in d may. Both may be nil.
 func (d *Dir) like(by *Dir) *Dir {
 	if d != nil && by != nil {
-		d.Free = by.Free
+		d.Free, d.ahead = by.Free, by.ahead
 	}
 	return d
 }

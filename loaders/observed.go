@@ -27,10 +27,15 @@ const (
 	SawFile
 	// SawDir is a directory. What was seen in it has observations of its own.
 	SawDir
+	// SawFolder is a directory whose entries were listed: Source has what [NamesOf] returns.
+	SawFolder
 	// SawFetched is a reference to something remote.
 	SawFetched
 	// SawOther is what may be another time something else although nothing of that was changed, an error for instance.
 	SawOther
+	// SawWhole is a file of which more than its text counts, such as a program, or a directory of which all files do. It is beside what else was
+	// seen at its path, and says nothing about what it is: whoever wants to know that looks.
+	SawWhole
 )
 
 // An Observation is one thing that layers have seen of the file system: as long as it is so, they are what they were.
@@ -51,6 +56,15 @@ type Observation struct {
 	Use  reference.Use
 	From remote.Origin
 	Came string
+}
+
+// NamesOf returns the names of directory entries, sorted as [os.ReadDir] does, in one text.
+func NamesOf(entries []fs.DirEntry) []byte {
+	var names []byte
+	for _, e := range entries {
+		names = append(append(names, e.Name()...), 0)
+	}
+	return names
 }
 
 // Came returns the version of what was fetched, or why it was not, in one text: as long as it is the same, so is the content.
@@ -82,7 +96,7 @@ type observed struct{ by map[string]*Observation }
 
 // observe keeps what the layer in d has seen. The later Kind of a path tells more.
 func (l *Local) observe(d *Dir, o Observation) {
-	if l.seen == nil || d == nil {
+	if l.seen == nil || d == nil || d.ahead {
 		return
 	}
 	o.InFetched = d.IsFetched() && o.Kind != SawFetched
@@ -117,11 +131,20 @@ func (o *Observation) key() string {
 	if o.Kind == SawFetched {
 		return fmt.Sprintf("%d %d %s", o.Use, o.From, o.Path)
 	}
+	if o.Kind == SawWhole {
+		return "whole " + o.Path
+	}
 	return o.Path
 }
 
+// Uses keeps that the layer in d uses all that is at an absolute path: a program, or the files in a directory.
+func (l *Local) Uses(d *Dir, abs string) { l.observe(d, Observation{Path: abs, Kind: SawWhole}) }
+
 // Doubt keeps that what the layer in d is depends on more than what it has seen.
 func (l *Local) Doubt(d *Dir) { l.observe(d, Observation{Kind: SawOther}) }
+
+// DependsOn keeps that what the layer in d is depends on what is at an absolute path, of which nothing else was seen.
+func (l *Local) DependsOn(d *Dir, path string) { l.observe(d, Observation{Path: path, Kind: SawOther}) }
 
 // observeError keeps that a file could not be read.
 func (l *Local) observeError(d *Dir, abs string, err error) {

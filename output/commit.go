@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/output/manifest"
@@ -41,7 +42,7 @@ func (o *Dir) Commit() (Changes, error) {
 			return Changes{}, writeError(o.dir, err)
 		}
 	}
-	o.learn(next, o.changed)
+	o.learn(o.changed)
 	return c, nil
 }
 
@@ -146,6 +147,7 @@ func (o *Dir) commit(m *manifest.Manifest) error {
 		return err
 	}
 	o.closeStage()
+	o.shownAt = time.Now()
 	if o.out == nil {
 		return o.install()
 	}

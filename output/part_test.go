@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output/known"
@@ -157,4 +158,62 @@ func TestOutputReuse(t *testing.T) {
 	if reuse() {
 		t.Error("a file that was removed is reused")
 	}
+}
+
+// TestOutputLearns edits files while a slow commit goes on: what is known of them afterwards is what krmflow has written, or looked at.
+func TestOutputLearns(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	seen := known.New()
+	settle := func() { time.Sleep(50 * time.Millisecond) } // until the clock of the file system has gone on
+	commit := func(meanwhile func(), put func(o *Dir) error) {
+		t.Helper()
+		o, err := Open(out, Options{Known: seen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Abort()
+		if err := put(o); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		next, err := o.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.commit(next); err != nil {
+			t.Fatal(err)
+		}
+		o.made = nil
+		meanwhile()
+		settle()
+		o.learn(o.changed)
+	}
+	isKnown := func(want bool, files ...string) {
+		t.Helper()
+		for _, file := range files {
+			if _, ok := seen.By[file]; ok != want {
+				t.Errorf("%s is known: %t, want %t", file, ok, want)
+			}
+		}
+	}
+	a, b := "a/v1_configmap_x.yaml", "b/v1_configmap_x.yaml"
+	edit := func(file string) { write(t, filepath.Join(out, file), "edited\n") }
+	put := func(root string, kept ...string) func(o *Dir) error {
+		return func(o *Dir) error {
+			for _, root := range kept {
+				if err := o.Keep(root); err != nil {
+					return err
+				}
+			}
+			return o.Put(root, krm.NewList(configMap("x", "1")))
+		}
+	}
+	commit(func() {}, put("a"))
+	isKnown(true, a)
+	commit(func() { edit(b) }, put("b", "a")) // as soon as it is there
+	isKnown(false, a, b)                      // nobody has looked at what is kept
+	edit(a)
+	settle()
+	commit(func() {}, put("c", "a", "b"))
+	isKnown(false, a, b)
 }

@@ -14,36 +14,36 @@ import (
 	"github.com/krmflow/krmflow/output/manifest"
 )
 
-// learn looks at all files of a part of the folder that was written just now.
-func (o *Dir) learn(m *manifest.Manifest, part string) {
+// learn remembers the files of a part of the folder that was written just now: those that this run wrote, and that nobody has changed since they
+// were visible, and those that it had known and only given a second name. Nobody has looked at the files of roots that were kept.
+func (o *Dir) learn(part string) {
 	k := o.opts.Known
 	if k == nil || o.parent == nil {
 		return
 	}
-	k.Forget(func(dir string) bool { return isIn(dir, part) })
-	if !filestat.MaySettle(o.began) { // all of the part is younger
+	was := k.Forget(func(dir string) bool { return isIn(dir, part) })
+	top, err := openFolder(o.parent, o.base)
+	defer top.close()
+	if err != nil || !filestat.MaySettle(o.began) { // all of the part is younger
 		return
 	}
-	out, err := o.parent.OpenRoot(o.base)
-	if err != nil {
-		return
-	}
-	defer out.Close()
-	for dir, files := range m.Files {
-		if !isIn(dir, part) {
-			continue
-		}
-		d, err := openFolder(out, dir)
-		if err != nil {
-			continue
-		}
-		now := time.Now()
-		for name, rec := range files {
-			if stat, _, err := d.stat(name); err == nil && stat.Settled(now) {
-				k.Add(path.Join(dir, name), stat, rec)
+	for _, st := range o.roots {
+		for dir, files := range st.folders {
+			if st.kept || !isIn(dir, part) {
+				continue
+			}
+			linked := map[string]bool{}
+			for _, name := range files.same {
+				linked[name] = true
+			}
+			for name, rec := range files.files {
+				file := path.Join(dir, name)
+				stat, _, err := top.stat(file)
+				if err == nil && stat.Settled(o.shownAt) && (!linked[name] || was[file].IsLinked(stat, rec)) {
+					k.Add(file, stat, rec)
+				}
 			}
 		}
-		d.close()
 	}
 }
 

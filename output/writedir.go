@@ -90,6 +90,7 @@ type Dir struct {
 	stageName string
 	mode      fs.FileMode // what the folder will have
 	changed   string      // the folder that Commit has exchanged
+	shownAt   time.Time   // when others could see what it has there
 	failed    error
 }
 

@@ -66,7 +66,7 @@ func (a *ahead) walk(over func() bool) {
 			return
 		}
 		if dir, err := a.files.Root(a.roots[i]); err == nil {
-			(&walk{a, over}).layer(dir, 1)
+			(&walk{a, over}).layer(dir.Ahead(), 1)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (s *steps) ownCatalogs() (list []catalog.Listed) {
 func (s *steps) checkCatalogs() {
 	for i, c := range s.catalogs {
 		first := slices.IndexFunc(s.catalogs, func(o catalog.Listed) bool { return o.Text == c.Text && o.Source == c.Source })
-		if _, err := catalog.ParseRefIn(c.Dir, c.Text, loaders.Exists); err != nil {
+		if _, err := catalog.ParseRefIn(c.Dir, c.Text, func(path string) bool { s.c.files.Uses(s.dir, path); return loaders.Exists(path) }); err != nil {
 			s.ErrorAt(c.Source, c.Path, err)
 		} else if first < i {
 			s.Warn(diag.ListedTwice, c.Source, c.Path, "%q is listed twice", c.Text)
@@ -137,6 +137,9 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	s.Warnings.Add(dec.Warnings...)
 	for _, denial := range dec.Denials {
 		s.c.deny(Denial{req.Node, denial.Err, denial.Reason})
+		for program := range req.Facts.Programs { // another one, or another mode of it, may be allowed
+			s.c.files.DependsOn(s.dir, program)
+		}
 	}
 	config := function.Config(d.r.Value())
 	if dec.Entry != nil {
@@ -206,6 +209,7 @@ func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 	req.Facts.Programs, req.Facts.Fetched = map[string]trust.Program{}, map[string]trust.Fetched{}
 	req.Facts.Images, req.Facts.Mounts = map[string]trust.Image{}, map[string]trust.Mount{}
 	for i, path := range needs.Programs {
+		s.c.files.Uses(s.dir, path)
 		p, err := s.c.files.Program(path, needs.Roots[i])
 		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
 	}
@@ -217,6 +221,7 @@ func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 		req.Facts.Images[image] = s.c.image(image)
 	}
 	for _, path := range needs.Mounts {
+		s.c.files.Uses(s.dir, path)
 		real, err := loaders.Real(path)
 		req.Facts.Mounts[path] = trust.Mount{Real: real, Err: err}
 	}

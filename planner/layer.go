@@ -255,6 +255,9 @@ func (s *steps) enter(path []any, text string) *loaders.Dir {
 func (s *steps) enterDir(path []any, dir *loaders.Dir) *loaders.Dir {
 	for i, f := range s.stack {
 		if dir.Contains(f.dir) {
+			if dir.Real == f.dir.Real {
+				s.reader.use(s.k.Source.Field(path), f.file)
+			}
 			s.ErrorAt(s.k.Source, path, s.cycle(i, dir))
 			return nil
 		}

@@ -84,7 +84,7 @@ func (r *reading) visit(file, root string, used map[string]*Layer) {
 	l := used[file]
 	switch {
 	case l == nil:
-		l = &Layer{File: file, Kind: from.Kind, Uses: firsts(from.Uses), Files: slices.Compact(slices.Sorted(slices.Values(from.Files)))}
+		l = &Layer{File: file, Kind: from.Kind, Uses: firsts(from.Uses, func(u Use) Use { return u }), Files: slices.Compact(slices.Sorted(slices.Values(from.Files)))}
 		used[file] = l
 	case l.Roots[len(l.Roots)-1] == root:
 		return
@@ -95,11 +95,20 @@ func (r *reading) visit(file, root string, used map[string]*Layer) {
 	}
 }
 
-// firsts returns uses without those that were there before.
-func firsts(uses []Use) []Use {
-	seen := map[Use]bool{}
-	return slices.DeleteFunc(slices.Clone(uses), func(u Use) bool {
-		defer func() { seen[u] = true }()
-		return seen[u]
+// LayersRead returns the layers that were read, sorted by file: also those of roots that could not be planned, as far as these were read,
+// with the references that lead back to a layer. Their Uses and Files may be there several times, and they have no Roots.
+func (p *Plan) LayersRead() (all []Layer) {
+	for _, file := range slices.Sorted(maps.Keys(p.reading.layers)) {
+		all = append(all, *p.reading.layers[file])
+	}
+	return all
+}
+
+// firsts returns list without what has the key of something before it.
+func firsts[T any, K comparable](list []T, key func(T) K) []T {
+	seen := map[K]bool{}
+	return slices.DeleteFunc(slices.Clone(list), func(v T) (again bool) {
+		again, seen[key(v)] = seen[key(v)], true
+		return again
 	})
 }

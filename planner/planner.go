@@ -39,9 +39,8 @@ type Options struct {
 	Cwd string
 	// FS has the roots, and what layers name by a path; see [loaders.Config]. It must be safe for concurrent use if Jobs are several.
 	FS fs.FS
-	// FSName is what messages put before names in FS, and Same has files that were read for another plan: see [loaders.Config].
+	// FSName is what messages put before names in FS.
 	FSName string
-	Same   func(name string) *yaml.Source
 	// Unrestricted lets layers read files outside their directory (LoadRestrictionsNone).
 	Unrestricted bool
 	// Free reports that for single roots, by their paths without symbolic links, and for what they use; it may be nil. It must be safe for
@@ -220,20 +219,16 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	if probe := o.Functions.Isolation; probe != nil {
 		o.Functions.Isolation = sync.OnceValues(probe) // it starts processes
 	}
-	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, FSName: o.FSName, Same: o.Same, Roots: dirs, Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead, Observe: o.Observe})
+	files := loaders.NewLocal(ctx, loaders.Config{Cwd: o.Cwd, FS: o.FS, FSName: o.FSName, Roots: dirs, Unrestricted: o.Unrestricted, Free: o.Free, Budget: o.Input, Fetch: o.Fetch, Instead: o.Instead, Observe: o.Observe})
 	reading := newReading()
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
-		files:        files,
-		ahead:        &ahead{},
-		draft:        newDraft(len(dirs)),
-		plan:         &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
-		schemas:      map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
-		kusts:        map[loaders.DirKey]*kustomizationFile{},
-		images:       map[string]trust.Image{},
+		files:        files, ahead: &ahead{}, draft: newDraft(len(dirs)),
+		plan:    &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
+		schemas: map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
+		kusts: map[loaders.DirKey]*kustomizationFile{}, images: map[string]trust.Image{}, labels: map[labelsKey]*builtins.FieldSpecs{},
 		helm:         o.Functions.Helm.Find(files),
-		labels:       map[labelsKey]*builtins.FieldSpecs{},
 		legacyPlaces: map[string]bool{}, schemaChecked: map[*catalog.Entry]bool{},
 	}
 	c.trusted = trusted.New(trusted.Config{
@@ -272,14 +267,7 @@ func (c *compiler) rootDir(name string) (*loaders.Dir, error) {
 }
 
 // distinct returns errs without those whose text was there before: several layers may have the same mistake in one file.
-func distinct(errs []error) []error {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
-		text := err.Error()
-		defer func() { seen[text] = true }()
-		return seen[text]
-	})
-}
+func distinct(errs []error) []error { return firsts(errs, error.Error) }
 
 func rootError(name string, err error) error {
 	if at := diag.AsError(err); at.Pos.File != "" && at.Pos.Line > 0 {

@@ -397,10 +397,13 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	}
 	parent := &layerState{list: s.list, config: s.config, vars: s.vars, prefix: s.id(path)}
 	l := s.nested(dir, s.origin.at(dir, text), parent, nil)
-	if l == nil || l.failed {
+	if l == nil {
 		return
 	}
 	s.reader.use(s.k.Source.Field(path), l.k.Source.File)
+	if l.failed {
+		return
+	}
 	s.end(l)
 	s.list, s.vars = l.out, l.vars
 	// kustomize merges what comes out of a component into nothing: entries may contradict each other in that order.

@@ -54,7 +54,7 @@ func (u Reuse) Has(ctx context.Context, op graph.Call) (there, known bool) {
 
 // may reports whether an answer may take the place of a call with the list in.
 func (u Reuse) may(op graph.Call, in *krm.List) bool {
-	return op.Reusable && !op.Function.Digest.IsZero() && (u.Secrets || !listHasSecret(in) && !hasSecret(op.Config))
+	return op.Reusable && !op.Function.Digest.IsZero() && (u.Secrets || !listHasSecret(in) && !krm.HoldsSecret(op.Config))
 }
 
 // A request is a call with its list.
@@ -208,11 +208,6 @@ func (w keyWriter) program(f function.Function) {
 	}
 }
 
-// isSecret reports whether an object is a Secret.
-func isSecret(apiVersion, kind string) bool {
-	return kind == "Secret" && apiVersion != "" && !strings.Contains(apiVersion, "/")
-}
-
 func listHasSecret(list *krm.List) bool {
 	if list == nil {
 		return false
@@ -223,27 +218,6 @@ func listHasSecret(list *krm.List) bool {
 		}
 	}
 	return false
-}
-
-// hidesSecret reports whether a resource of a list is a Secret or has one inside, as a template has.
-func hidesSecret(list *krm.List) bool {
-	if list == nil {
-		return false
-	}
-	for i := range list.Len() {
-		if hasSecret(list.At(i).Value()) {
-			return true
-		}
-	}
-	return false
-}
-
-// hasSecret reports whether a value is or has a Secret.
-func hasSecret(v yaml.Value) bool {
-	if isSecret(v.Get("apiVersion").Text(), v.Get("kind").Text()) {
-		return true
-	}
-	return slices.ContainsFunc(v.Fields(), func(f yaml.Field) bool { return hasSecret(f.Value) }) || slices.ContainsFunc(v.Items(), hasSecret)
 }
 
 // maxHeld is how many bytes of an encoded list are held while a call waits for its turn. A longer one is encoded twice.
@@ -293,7 +267,7 @@ func (r *run) keep(ctx context.Context, c *request, a *answer, out function.Outp
 		return
 	}
 	which := 0
-	if hidesSecret(c.in) || hasSecret(c.op.Config) || hidesSecret(a.reply.List) {
+	if c.in.HoldsSecrets() || krm.HoldsSecret(c.op.Config) || a.reply.List.HoldsSecrets() {
 		which = 1
 	}
 	if which < len(c.keys) && mayKeep(a, which > 0) {

@@ -55,6 +55,8 @@ type Options struct {
 	Begin func(*graph.Node)
 	// Event is called after each node.
 	Event func(Event)
+	// Made is called with the list of each node that has not failed. The list does not change any more, so that the run takes more memory.
+	Made func(n *graph.Node, list *krm.List)
 	// Warn is called for what the user probably did not mean. The warning is made when it is asked for.
 	Warn func(n *graph.Node, warning func() *diag.Error)
 	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
@@ -262,6 +264,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		r.lists[id] = list
 	}
 	r.mu.Unlock()
+	if r.o.Made != nil {
+		r.o.Made(n, list)
+	}
 	if r.o.Root != nil {
 		for _, root := range r.roots[id] {
 			if err := r.o.Root(root, list); err != nil {
@@ -282,7 +287,7 @@ func (r *run) take(n *graph.Node) []eval.Input {
 	defer r.mu.Unlock()
 	for i, in := range n.Inputs {
 		inputs[i].List = r.lists[in]
-		if r.users[in] == 1 && len(r.roots[in]) == 0 {
+		if r.users[in] == 1 && len(r.roots[in]) == 0 && r.o.Made == nil {
 			inputs[i].Held = krm.Exclusive
 			if r.shared[in] {
 				inputs[i].Held = krm.HandedOver

@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/diffing"
+	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/terminal"
 	"github.com/spf13/cobra"
 )
@@ -78,7 +79,7 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	case "json":
 		write = func(r *diffing.Result) error { return r.WriteJSON(c.Stdout) }
 	default:
-		return illegalForm(cmd, c.output, diffForms...)
+		return graphing.IllegalForm(cmd, c.output, diffForms...)
 	}
 	result, err := diffing.Compare(c.App, cmd, args, c.against)
 	if result == nil {

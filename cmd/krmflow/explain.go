@@ -1,48 +1,143 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/explain"
+	"github.com/krmflow/krmflow/internal/graphing"
+	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/messages"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
 func explainCommand(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "explain [CODE]...",
-		Short: "Say more about messages, by their codes",
-		Long: `Print what messages mean, why they happen and what to do, with an example. The first message of a kind names its code in a line
-below it, 'see krmflow explain KF0101' for instance. Without a code, list them all.`,
-		Example: "  krmflow explain KF0101\n  krmflow explain | grep patch",
+	var form string
+	cmd := &cobra.Command{
+		Use:   "explain [CODE...] | [DIR] KIND/NAME[:FIELD] | OUTPUT-FILE[:FIELD]",
+		Short: "Say where a resource or field comes from, or more about a message",
+		Long: `Print the history of a resource, or of a field of it: each step that made or changed it, in order, with the file and the line that say so, and the
+value before and after. DIR is the directory that is rendered, the current one if there is none. A resource is named by the name that it has in the
+output, or by one that it had before; KIND/NAMESPACE/NAME tells two of one name apart, and Ingress.networking.k8s.io two kinds. A field is a path
+like spec.template.spec.containers[name=web].image or metadata.labels.app. What is not in the output any more is explained, too: up to the step
+that has removed it. Instead of a directory and a resource, a file can be named that krmflow has written to an output folder.
+
+Functions run as they do for build.
+
+With codes of messages, print what these mean, why they happen and what to do, with an example. The first message of a kind names its code in a line
+below it, 'see krmflow explain KF0101' for instance. Without arguments, list all codes.`,
+		Example: `  krmflow explain overlays/prod Deployment/web
+  krmflow explain overlays/prod Deployment/web:spec.replicas
+  krmflow explain out/prod/apps_v1_deployment_web.yaml:spec.replicas
+  krmflow explain KF0101
+  krmflow explain | grep patch`,
+		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return messages.Codes(), cobra.ShellCompDirectiveNoFileComp
+			return messages.Codes(), cobra.ShellCompDirectiveDefault
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if form != "text" && form != "json" {
+				return graphing.IllegalForm(cmd, form, "text", "json")
+			}
+			switch {
+			case len(args) == 0:
 				return a.Print(messages.List())
+			case !slices.ContainsFunc(args, isSubject) && !(len(args) == 2 && isDir(args[0])):
+				return explainCodes(a, args)
+			case len(args) > 2:
+				return usageError(errors.New("explain takes a directory and a resource, or codes of messages"))
 			}
-			var pages []string
-			var errs []error
-			for _, code := range args {
-				if p := messages.Find(code); p != nil {
-					pages = append(pages, p.String())
-				} else {
-					errs = append(errs, noSuchCode(code))
+			dir, what := ".", args[len(args)-1]
+			if len(args) == 2 {
+				dir = args[0]
+			} else if root, subject, ok, err := explain.InOutput(what); ok {
+				if err != nil {
+					return err
 				}
+				dir, what = root, subject
 			}
-			if err := errors.Join(errs...); err != nil {
+			report, err := explained(cmd, a, dir, what)
+			if err != nil {
 				return err
 			}
-			return a.Print(strings.Join(pages, "\n"))
+			if form == "json" {
+				e := json.NewEncoder(a.Stdout)
+				e.SetIndent("", "  ")
+				e.SetEscapeHTML(false)
+				return errors.Join(e.Encode(report.JSON()), a.StrictError())
+			}
+			return errors.Join(report.WriteText(a.Stdout), a.StrictError())
 		},
 	}
+	a.Flags.Register(cmd)
+	a.Functions.Register(cmd)
+	cmd.Flags().StringVarP(&form, "output", "o", "text", "form of the history: text or json")
+	return cmd
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// isSubject tells a resource or a file from the code of a message.
+func isSubject(arg string) bool { return strings.ContainsAny(arg, "/:") }
+
+// explained renders a root, and returns the history of what the user has named.
+func explained(cmd *cobra.Command, a *app.App, dir, what string) (*explain.Report, error) {
+	roots, plan, err := a.PlanRoots(cmd, []string{dir})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.MayRun(plan); err != nil {
+		return nil, err
+	}
+	var lists history.Recorder
+	o, end := a.RunOptions(cmd.Context(), nil, func(graph.Root, *krm.List) error { return nil })
+	defer end()
+	o.Run.Made = lists.Made
+	if err := errors.Join(render.Run(cmd.Context(), plan, o), context.Cause(cmd.Context())); err != nil {
+		return nil, err
+	}
+	if len(plan.Graph.Roots) != 1 {
+		return nil, fmt.Errorf("%s is no root", diag.Redact(dir))
+	}
+	report, err := explain.New(plan, lists.Of(plan.Graph, plan.Graph.Roots[0]), roots[0].Dir, what)
+	if syntax := new(explain.SyntaxError); errors.As(err, &syntax) {
+		return nil, usageError(err)
+	}
+	return report, err
+}
+
+// explainCodes prints what is known about messages.
+func explainCodes(a *app.App, codes []string) error {
+	var pages []string
+	var errs []error
+	for _, code := range codes {
+		if p := messages.Find(code); p != nil {
+			pages = append(pages, p.String())
+		} else {
+			errs = append(errs, noSuchCode(code))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return a.Print(strings.Join(pages, "\n"))
 }
 
 func noSuchCode(code string) error {
 	e := diag.Errorf(diag.Pos{}, "", "there is no message with the code %q", code).With(diag.Arguments)
 	e.Hints = diag.DidYouMean(strings.ToUpper(code), messages.Codes())
-	return usageError(e.Hint("krmflow explain lists all codes"))
+	return usageError(e.Hint("krmflow explain lists all codes; a resource is named KIND/NAME"))
 }

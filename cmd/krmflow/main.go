@@ -14,15 +14,19 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/affected"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/benching"
 	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/help"
+	"github.com/krmflow/krmflow/internal/inputs"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/internal/progress"
+	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/spf13/cobra"
@@ -129,8 +133,11 @@ var commands = []struct {
 	{"apply-render", renderCommand, true},
 	{"validate", validateCommand, true},
 	{"diff", diffCommand, true},
-	{"graph", graphCommand, true},
+	{"graph", graphing.Command, true},
+	{"deps", inputs.Command, true},
+	{"affected", affected.Command, true},
 	{"why", whyCommand, true},
+	{"test", rendertest.Command, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},
@@ -286,8 +293,6 @@ func elsewhere(cmd *cobra.Command, args, names []string) []string {
 		hint = "krmflow renders, kubectl applies: krmflow build DIR | kubectl apply -f-"
 	case "render", "template", "kustomize":
 		hint = "krmflow build DIR prints what a directory renders to; krmflow apply-render DIR -o FOLDER writes it"
-	case "diff":
-		hint = "krmflow plan DIR --against FOLDER says which files would change"
 	}
 	if hint != "" && slices.Contains(names, "apply-render") {
 		return []string{hint}

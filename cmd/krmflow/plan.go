@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/plandiff"
 	"github.com/krmflow/krmflow/internal/planpage"
 	"github.com/krmflow/krmflow/internal/preview"
@@ -77,7 +78,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 func (c *planning) validate(cmd *cobra.Command) error {
 	switch {
 	case !slices.Contains([]string{"text", "json", "html", "dot"}, c.output):
-		return illegalForm(cmd, c.output, "text", "json", "html", "dot")
+		return graphing.IllegalForm(cmd, c.output, "text", "json", "html", "dot")
 	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
 		return usageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
 	case cmd.Flags().Changed("against") && c.against == "":
@@ -102,21 +103,20 @@ func (c *planning) validate(cmd *cobra.Command) error {
 	return nil
 }
 
-func (c *planning) run(cmd *cobra.Command, args []string) error {
+func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	if err := c.validate(cmd); err != nil {
 		return err
 	}
 	if c.against != "" && c.folder.OnlyThese {
 		c.Base = output.Base(c.against)
 	}
-	var err error
 	if c.check, err = c.valid.New(cmd); err != nil {
 		return err
 	}
 	keepGoing := c.KeepGoing
 	c.KeepGoing = keepGoing || c.output != "dot" // the plan says which roots have mistakes
 	var known []byte
-	if c.against == "" && c.diff == "" && c.check == nil {
+	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
 		c.ReuseAll(func(all []*reuse.Record) (ok bool) {
 			known, ok = c.KeptPlan(c.key(all, c.States(nil, c.Asked())))
 			return ok
@@ -149,9 +149,9 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 		mistakes = append(mistakes, findings(c.App, c.check, plan))
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
-	if err == nil && c.diff == "" {
+	if err == nil && made != nil && c.diff == "" { // without, it does not know all warnings
 		key := func(all []*reuse.Record) krm.Digest { return c.key(all, states) }
-		defer func() { c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes()) }()
+		defer func() { err = errors.Join(err, c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes())) }()
 	}
 	err = errors.Join(err, c.StrictError())
 	switch {
@@ -162,7 +162,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) error {
 	case c.output == "json":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteJSON(w, plan, made) }), err)
 	case c.output == "dot":
-		return errors.Join(c.write(func(w io.Writer) error { return drawDOT(plan, w) }), err)
+		return errors.Join(c.write(func(w io.Writer) error { return graphing.WriteDOT(plan, w) }), err)
 	case c.detail == "steps":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan, made) }), err)
 	}
@@ -189,7 +189,7 @@ func (c *planning) compare(cmd *cobra.Command, args, dirs []string, now *plandoc
 
 // key returns what decides about the text of a plan of these roots, which have these states.
 func (c *planning) key(roots []*reuse.Record, states map[string]reuse.State) krm.Digest {
-	b := fmt.Appendf(nil, "%s %s %t %d %t %d", c.output, c.detail, c.noEval, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.LeftOut())
+	b := fmt.Appendf(nil, "%s %s %d %t %d %q", c.output, c.detail, terminal.Width(os.Stdout), c.color.On(os.Stdout), c.LeftOut(), c.Asked())
 	for _, r := range roots {
 		inputs := r.Inputs()
 		b = append(b, inputs[:]...)

@@ -14,7 +14,7 @@ func schemaCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema KIND",
 		Short: "Print the JSON Schema of a kind of krmflow's own: " + strings.Join(schemas.Kinds, ", "),
-		Long: `Print the JSON Schema (draft 2020-12) of Composition, Catalog, Plan, Lock or Diff. An editor with the YAML language server completes and
+		Long: `Print the JSON Schema (draft 2020-12) of Composition, Catalog, Plan, Lock, Test or Diff. An editor with the YAML language server completes and
 checks a file that begins with the line
 
   # yaml-language-server: $schema=composition.schema.json

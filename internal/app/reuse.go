@@ -38,8 +38,8 @@ type reusing struct {
 	told    map[string]bool          // what these warn about
 
 	mu  sync.Mutex
-	ran map[*graph.Node][]planner.Warning // warnings of this run
-	all int                               // how many
+	ran map[string][]planner.Warning // warnings of this run, by the ids of steps: a run of a part of the plan has other nodes
+	all int                          // how many
 }
 
 // rootWorth is what a root counts for that an earlier run has made, in bytes of the results that allow a run to go on: it takes time to look
@@ -70,7 +70,7 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		if !ok {
 			return dirs
 		}
-		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[*graph.Node][]planner.Warning{},
+		a.reusing = &reusing{cache: c, known: map[string]*reuse.Record{}, failed: map[string]*reuse.Record{}, used: map[string]bool{}, ran: map[string][]planner.Warning{},
 			records: a.openRecords(c, settings, a.fetching(ctx, c, o))}
 	}
 	o.Observe = true
@@ -127,7 +127,7 @@ func (a *App) fetching(ctx context.Context, c *cache.Cache, o *planner.Options) 
 
 // mixed reports whether some of the roots are absolute paths and others are not: how messages call files depends on all of them.
 func mixed(dirs []string) bool {
-	return slices.ContainsFunc(dirs, filepath.IsAbs) && !(len(dirs) == 1 || !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }))
+	return slices.ContainsFunc(dirs, filepath.IsAbs) && slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
 // reuseSettings returns what decides about results and messages besides files. It reports false if that cannot be known.
@@ -150,7 +150,7 @@ func (a *App) reuseSettings(dirs []string, o *planner.Options) ([]reuse.Setting,
 func trustedCatalogs(o *planner.Options) (text string, ok bool) {
 	var b strings.Builder
 	for _, src := range o.Functions.Trusted {
-		fmt.Fprintf(&b, "%s ", src.Ref)
+		fmt.Fprintf(&b, "%s ", diag.Redact(src.Ref))
 		if src.Content != nil {
 			fmt.Fprintf(&b, "%s ", krm.DigestOf(src.Content))
 			continue
@@ -314,7 +314,7 @@ func (r *reusing) warn(n *graph.Node, warning func() *diag.Error) (told bool) {
 		return false
 	}
 	w := planner.WarningOf(warning())
-	r.ran[n] = append(r.ran[n], w)
+	r.ran[n.ID] = append(r.ran[n.ID], w)
 	return len(r.told) > 0 && r.told[w.String()]
 }
 
@@ -346,13 +346,14 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 			continue
 		}
 		f, fails := failed[dir]
-		was := r.known[dir]
-		record := was
-		if record == nil {
-			record = r.records.New(seen)
-		}
+		record, was := r.records.New(seen), r.known[dir]
 		if record == nil {
 			continue
+		}
+		if was != nil && was.Inputs() == record.Inputs() {
+			record = was
+		} else {
+			was = nil // something has changed between the look at what the record has and the plan
 		}
 		var before []byte
 		if was != nil {
@@ -406,6 +407,9 @@ func Functions(plan *planner.Plan) map[string][]reuse.Setting {
 	called := map[string][]reuse.Setting{}
 	for call, n := range plan.Graph.Calls() {
 		what := call.Function.Name + " " + call.Function.Digest.String()
+		if call.Chart != nil {
+			what += ", chart " + call.Chart.Digest.String()
+		}
 		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
 			called[root.Dir] = append(called[root.Dir], reuse.Setting{Name: n.ID, Value: what})
 		}
@@ -474,11 +478,11 @@ func hasOthers(plan *planner.Plan) bool {
 func (r *reusing) byRoot(plan *planner.Plan) map[string][]planner.Warning {
 	ran := map[string][]planner.Warning{}
 	for _, n := range plan.Graph.Nodes {
-		if len(r.ran[n]) == 0 {
+		if len(r.ran[n.ID]) == 0 {
 			continue
 		}
 		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
-			ran[root.Dir] = append(ran[root.Dir], r.ran[n]...)
+			ran[root.Dir] = append(ran[root.Dir], r.ran[n.ID]...)
 		}
 	}
 	return ran
@@ -499,7 +503,7 @@ func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
 	for range plan.Graph.Calls() {
 		calls = true // such a root is not reused
 	}
-	if a.reusing == nil || calls || hasSecrets(list) && !a.cacheSecrets {
+	if a.reusing == nil || calls || list.HoldsSecrets() && !a.cacheSecrets {
 		if err := list.WriteYAML(a.Stdout); err != nil {
 			return err
 		}
@@ -535,29 +539,27 @@ func (t *teeing) Write(p []byte) (int, error) {
 	return t.to.Write(p)
 }
 
-// hasSecrets reports whether a list has what is written to no cache.
-func hasSecrets(list *krm.List) bool {
-	for _, r := range list.All() {
-		if id := r.ID(); id.Kind == "Secret" && id.Group == "" {
-			return true
-		}
-	}
-	return false
-}
-
 // KeptPlan returns the text of a plan that an earlier run has kept for a key, and KeepPlan keeps it.
 func (a *App) KeptPlan(key krm.Digest) ([]byte, bool) { return a.reusing.cache.Kept("plans1", key) }
 
-// KeepPlan keeps the text of a plan if all its roots are remembered: see [App.KeptPlan].
-func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Record) krm.Digest, text []byte) {
+// KeepPlan keeps the text of a plan if all its roots are remembered: see [App.KeptPlan]. The error is that of [App.Remember].
+func (a *App) KeepPlan(plan *planner.Plan, dirs []string, key func([]*reuse.Record) krm.Digest, text []byte) error {
 	var all []*reuse.Record
-	_ = a.Remember(plan, func(_ string, r *reuse.Record) bool {
+	err := a.Remember(plan, func(_ string, r *reuse.Record) bool {
 		all = append(all, r)
 		return true
 	})
-	if a.reusing != nil && len(all) == len(dirs) && !slices.ContainsFunc(all, func(r *reuse.Record) bool { return len(r.Functions) > 0 }) {
-		_ = a.reusing.cache.Keep("plans1", key(all), text) // it will be made again
+	if err != nil || a.reusing == nil || len(all) != len(dirs) || slices.ContainsFunc(all, func(r *reuse.Record) bool { return len(r.Functions) > 0 }) {
+		return err
 	}
+	sum := key(all)
+	if debugs("cacheverify") {
+		if known, ok := a.KeptPlan(sum); ok && !bytes.Equal(known, text) {
+			return diag.Errorf(diag.Pos{}, "", "the cache says that something else comes of this plan, although nothing of it has changed").With(diag.NotDeterministic)
+		}
+	}
+	_ = a.reusing.cache.Keep("plans1", sum, text) // it will be made again
+	return nil
 }
 
 // KnownOutput returns what is known of the files of an output folder, and RememberOutput keeps it for later runs.

@@ -12,9 +12,11 @@ import (
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/lock"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/reference"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
@@ -58,9 +60,8 @@ func (a *App) RootsIn(ctx context.Context, tree *revision.Tree, args []string) (
 
 // PlanRevision plans roots, names in the tree of a revision, as the flags say. The options that it returns are those to run the plan with, by
 // [App.RunOptionsOf]. [App.Plan] must have been called before; it is told nothing, and logs nothing. Of the repository nothing but the tree
-// counts, also for the lock file: so nothing comes from a vendor folder. Functions that are programs of the tree itself cannot run. Same has
-// files that were read for another plan, by their names in the tree, and may be nil.
-func (a *App) PlanRevision(cmd *cobra.Command, tree *revision.Tree, names []string, same func(name string) *yaml.Source) (*planner.Plan, render.Options, error) {
+// counts, also for the lock file; what the vendor folder of this machine has not is fetched. Functions that are programs of the tree itself cannot run.
+func (a *App) PlanRevision(cmd *cobra.Command, tree *revision.Tree, names []string) (*planner.Plan, render.Options, error) {
 	sources := *a.Opts.Sources
 	sources.Vendor, sources.Found, sources.Moved = "", nil, nil
 	var err error
@@ -69,8 +70,12 @@ func (a *App) PlanRevision(cmd *cobra.Command, tree *revision.Tree, names []stri
 	}
 	sources.Locked = a.Locked || sources.Lock != nil && !settings.IsSet(cmd.Flags(), "locked") && os.Getenv("CI") == "true"
 	o := render.Options{Dirs: names, Plan: a.Opts.Plan, Sources: &sources}
-	o.Plan.FS, o.Plan.FSName, o.Plan.Same = tree, tree.Shown(), same
+	o.Plan.FS, o.Plan.FSName = tree, tree.Shown()
 	o.Plan.Fetch, o.Plan.Instead = a.Fetch, nil
+	if vendored := sources; a.Opts.Sources.Vendor != "" && a.Fetch == nil {
+		vendored.Vendor = a.Opts.Sources.Vendor
+		o.Plan.Fetch = a.firstFrom(cmd.Context(), vendored, sources)
+	}
 	o.Plan.Rendered = []string{tree.Top()} // what is in the repository must not say whom to trust
 	if free := o.Plan.Free; free != nil {
 		o.Plan.Free = func(real string) bool {
@@ -80,6 +85,21 @@ func (a *App) PlanRevision(cmd *cobra.Command, tree *revision.Tree, names []stri
 	}
 	plan, err := render.Compile(cmd.Context(), o)
 	return plan, o, err
+}
+
+// firstFrom returns what fetches from a vendor folder, or as others do what that has not.
+func (a *App) firstFrom(ctx context.Context, vendored, others render.Sources) loaders.Fetch {
+	here, endHere := vendored.Fetching(ctx)
+	there, endThere := others.Fetching(ctx)
+	a.Exits.Add(endHere)
+	a.Exits.Add(endThere)
+	return func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
+		c, err := here(text, use, from)
+		if err != nil && diag.CodeOf(err) == diag.NotVendored {
+			return there(text, use, from)
+		}
+		return c, err
+	}
 }
 
 // PlanOthers plans more directories as the flags say; the rest is as with [App.PlanRevision].

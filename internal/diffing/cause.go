@@ -63,6 +63,9 @@ func (c *comparison) explainer(u *unit) *explainer {
 		x.was, x.counterpart = c.wasFiles(), c.counterpart
 		x.changed = func(file string) bool {
 			src, old := x.now[file], x.was[c.counterpart(file)]
+			if old == nil {
+				old = x.was[file] // what was fetched has one name on both sides
+			}
 			return src != nil && (old == nil || old.Digest() != src.Digest())
 		}
 	}

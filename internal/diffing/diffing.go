@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/manifest"
@@ -56,7 +57,8 @@ type unit struct {
 	name     string
 	now, was string // what it is called on each side, "" if it is not there
 	old      *krm.List
-	got      bool // there is something to compare
+	got      bool // it was compared, or is known to be the same
+	broken   bool // it has the same mistakes on both sides
 	root     Root
 }
 
@@ -225,13 +227,8 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
 		return err
 	}
-	seen := &seen{tree: tree, known: map[string]bool{}, files: map[string]*yaml.Source{}, sameLock: c.sameLock(tree)}
-	for _, u := range c.units {
-		if u.now != "" && u.was != "" && seen.same(c.plan, u.now) {
-			u.got = true
-		}
-	}
-	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was), func(name string) *yaml.Source { return seen.files[name] })
+	c.leaveOut(tree)
+	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was))
 	if err != nil {
 		return err
 	}
@@ -246,6 +243,21 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	return c.both(before, o)
 }
 
+// leaveOut marks the roots that are made of the same files in a revision.
+func (c *comparison) leaveOut(tree *revision.Tree) {
+	seen := &seen{tree: tree, known: map[string]bool{}, sameLock: sameLock(c.App, tree)}
+	failed := map[string]bool{}
+	for _, f := range c.plan.Failed {
+		failed[f.Dir] = true
+	}
+	for _, u := range c.units {
+		if u.now != "" && u.was != "" && seen.same(c.plan, u.now) {
+			u.broken = failed[diag.Redact(u.now)]
+			u.got = !u.broken
+		}
+	}
+}
+
 // pair makes one unit of each root, whichever side it is on.
 func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []string) error {
 	left := map[string]bool{}
@@ -253,11 +265,16 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 		left[name] = true
 	}
 	for _, root := range roots {
+		u := &unit{name: root.Dir, now: root.Dir}
+		if _, err := os.Stat(root.Dir); err != nil && loaders.IsRemote(root.Dir) {
+			u.got = true // both sides would get it from the same place
+			c.units = append(c.units, u)
+			continue
+		}
 		name, err := tree.Name(root.Dir)
 		if err != nil {
 			return err
 		}
-		u := &unit{name: root.Dir, now: root.Dir}
 		if left[name] {
 			u.was = name
 			delete(left, name)
@@ -322,7 +339,7 @@ func was(u *unit) string { return u.was }
 // names returns what the units are called on one side.
 func (c *comparison) names(side func(*unit) string) (names []string) {
 	for _, u := range c.units {
-		if name := side(u); name != "" && !u.got {
+		if name := side(u); name != "" && !u.got && !u.broken {
 			names = append(names, name)
 		}
 	}
@@ -358,7 +375,7 @@ func (c *comparison) both(before *planner.Plan, o render.Options) error {
 func (c *comparison) run(plan *planner.Plan, o render.Options, side func(*unit) string, take func(*unit, *krm.List)) error {
 	by := map[string]*unit{}
 	for _, u := range c.units {
-		if name := side(u); name != "" && !u.got {
+		if name := side(u); name != "" && !u.got && !u.broken {
 			by[diag.Redact(name)] = u
 		}
 	}

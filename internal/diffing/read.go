@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -43,26 +44,7 @@ func read(dir string, outs []string) (*written, error) {
 		return nil, err
 	}
 	if len(m.Roots) > 0 {
-		for folder, records := range m.Files {
-			root, ok := m.Owner(folder)
-			if !ok {
-				continue
-			}
-			if w.lists[root] == nil {
-				w.lists[root] = krm.NewList()
-			}
-			files = files[:0]
-			for name := range records {
-				files = append(files, name)
-			}
-			slices.Sort(files)
-			for _, name := range files {
-				if err := w.add(root, filepath.Join(dir, filepath.FromSlash(folder), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return nil, err
-				}
-			}
-		}
-		return w, nil
+		return w, w.addListed(dir, m)
 	}
 	if len(files) == 0 {
 		return nil, diag.Errorf(diag.Pos{}, "", "--against: %q has neither a Kustomization nor YAML files", dir).With(diag.NoKustomization)
@@ -82,6 +64,25 @@ func read(dir string, outs []string) (*written, error) {
 		}
 	}
 	return w, nil
+}
+
+// addListed adds what manifests say that krmflow wrote to a folder. Files that are gone are none.
+func (w *written) addListed(dir string, m *manifest.Manifest) error {
+	for _, folder := range slices.Sorted(maps.Keys(m.Files)) {
+		root, ok := m.Owner(folder)
+		if !ok {
+			continue
+		}
+		if w.lists[root] == nil {
+			w.lists[root] = krm.NewList()
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.Files[folder])) {
+			if err := w.add(root, filepath.Join(dir, filepath.FromSlash(folder), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func below(file, dir string) bool { return dir == "." || strings.HasPrefix(file, dir+"/") }

@@ -14,8 +14,7 @@ import (
 // seen tells which roots are the same in a revision, by what their layers have seen of the file system.
 type seen struct {
 	tree     *revision.Tree
-	known    map[string]bool         // by what was seen at a path
-	files    map[string]*yaml.Source // those that the revision has, too, by their names there without symbolic links
+	known    map[string]bool // by what was seen at a path
 	sameLock bool
 }
 
@@ -52,13 +51,7 @@ func (s *seen) look(o *loaders.Observation) bool {
 	}
 	switch o.Kind {
 	case loaders.SawFile:
-		if !s.tree.Has(name, o.Source.Data) {
-			return false
-		}
-		if real, err := loaders.RealIn(s.tree, name); err == nil {
-			s.files[real] = o.Source
-		}
-		return true
+		return s.tree.Shares(name, o.Source)
 	case loaders.SawNothing:
 		_, err := fs.Stat(s.tree, name)
 		return err != nil
@@ -74,12 +67,10 @@ func (s *seen) look(o *loaders.Observation) bool {
 		want, errWant := s.tree.Name(o.Real)
 		return err == nil && errWant == nil && info.IsDir() && real == want
 	}
-	return false
+	return false // programs and charts, of which more than the text counts
 }
 
 // sameLock reports whether the lock file is the same on both sides.
-func (c *comparison) sameLock(tree *revision.Tree) bool { return sameLock(c.App, tree) }
-
 func sameLock(a *app.App, tree *revision.Tree) bool {
 	if a.LockFile == "" {
 		return true
@@ -93,5 +84,5 @@ func sameLock(a *app.App, tree *revision.Tree) bool {
 		_, err = fs.Stat(tree, name)
 		return err != nil
 	}
-	return tree.Has(name, data)
+	return tree.Shares(name, &yaml.Source{File: a.LockFile, Data: data})
 }

@@ -24,7 +24,8 @@ var values = map[string][]string{
 var outputs = map[string][]string{
 	"plan":         {"text", "json", "dot"},
 	"diff":         {"text", "unified", "markdown", "json"},
-	"graph":        {"dot", "mermaid", "svg"},
+	"graph":        {"dot", "mermaid", "svg", "text"},
+	"affected":     {"text", "json"},
 	"version":      {"json", "yaml"},
 	"view catalog": {"text", "yaml", "json"},
 	"config show":  {"text", "json"},

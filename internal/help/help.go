@@ -20,7 +20,7 @@ type group struct {
 
 // commands are the groups of the commands; what is in none comes last.
 var commands = []group{
-	{"Render", []string{"build", "plan", "apply-render", "validate", "diff", "graph", "why", "post-render", "bench", "explain"}},
+	{"Render", []string{"build", "plan", "apply-render", "validate", "diff", "graph", "deps", "affected", "why", "test", "post-render", "bench", "explain"}},
 	{"Files", []string{"create", "edit", "convert", "localize", "view", "schema"}},
 	{"Remote sources", []string{"lock", "fetch", "vendor", "cache"}},
 	{"Functions and trust", []string{"trust", "catalog", "lint", "executor", "config"}},

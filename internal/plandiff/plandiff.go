@@ -98,7 +98,7 @@ func (o *Old) plan(a *app.App, cmd *cobra.Command, args, dirs []string, rev stri
 	if err != nil {
 		return err
 	}
-	plan, _, err := a.PlanRevision(cmd, tree, names, nil)
+	plan, _, err := a.PlanRevision(cmd, tree, names)
 	if err != nil {
 		return err
 	}

@@ -69,12 +69,14 @@ func (e *encoder) file(f file) {
 	e.uint(uint64(f.dir))
 	e.text(f.name)
 	e.uint(uint64(f.kind))
-	if f.kind == loaders.SawFile {
+	if hasSum(f.kind) {
 		e.stat(f.stat)
 		e.digest(f.sum)
 		e.text(f.link)
 	}
 }
+
+func hasSum(k loaders.Kind) bool { return k == loaders.SawFile || k == loaders.SawFolder }
 
 func (e *encoder) fetch(f fetch) {
 	e.text(f.text)
@@ -189,11 +191,12 @@ func (d *decoder) record() *Record {
 	r.settings = items(d, setting)
 	r.trace.dirs = items(d, func() dir { return dir{d.text(), d.text()} })
 	r.trace.files = items(d, func() file {
-		f := file{dir: int(d.uint()), name: d.text(), kind: loaders.Kind(d.uint())}
-		if f.kind == loaders.SawFile {
+		dir := d.uint()
+		f := file{dir: int(dir), name: d.text(), kind: loaders.Kind(d.uint())}
+		if hasSum(f.kind) {
 			f.stat, f.sum, f.link = d.stat(), d.digest(), d.text()
 		}
-		if f.dir >= len(r.trace.dirs) {
+		if dir >= uint64(len(r.trace.dirs)) {
 			d.fail()
 			f.dir = 0
 		}

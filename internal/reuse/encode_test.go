@@ -33,6 +33,7 @@ func example() *Record {
 			{dir: 0, name: "empty", kind: loaders.SawFile},
 			{dir: 1, name: "kustomization.yml", kind: loaders.SawNothing},
 			{dir: 0, name: "dir", kind: loaders.SawNoDir},
+			{dir: 0, name: "templates", kind: loaders.SawFolder, sum: krm.DigestOf([]byte("names"))},
 		},
 		fetches: []fetch{{"https://x.example/r?ref=v1", reference.Dir, remote.FromUser, "sha256:00"}},
 	}
@@ -51,6 +52,18 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 		d := &decoder{b: string(text[:i])}
 		if d.record(); d.err == nil {
 			t.Errorf("the first %d of %d bytes are a record", i, len(text))
+		}
+	}
+}
+
+// Nothing panics on a file in a directory that there is not.
+func TestRecordWithoutDirectory(t *testing.T) {
+	for _, dir := range []int{2, -1} {
+		r := example()
+		r.trace.files[0].dir = dir
+		d := newDecoder(r.Bytes())
+		if d.record(); d.err == nil {
+			t.Errorf("there is a directory %d", dir)
 		}
 	}
 }

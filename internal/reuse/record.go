@@ -125,7 +125,7 @@ func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch, dirs *filesta
 }
 
 // kind is what the cache calls records. Its number changes with their form.
-const kind = "roots1"
+const kind = "roots2"
 
 // maxRecords is how many records of a root are kept: of several branches, or with several flags.
 const maxRecords = 4

@@ -31,7 +31,7 @@ type dir struct {
 type file struct {
 	dir  int // of trace.dirs
 	name string
-	kind loaders.Kind // SawFile, SawNothing or SawNoDir
+	kind loaders.Kind // SawFile, SawFolder, SawNothing or SawNoDir; watched files have SawOther, too
 	stat filestat.Stat
 	sum  krm.Digest
 	link string // where a symbolic link leads to, "" for any other file
@@ -45,8 +45,8 @@ type fetch struct {
 	came string
 }
 
-// newTrace returns the trace of what was seen since begun, and reports false if a directory is another one now. Files need no second look: one that
-// has changed since does not hold for the next run.
+// newTrace returns the trace of what was seen since begun, but for what is SawOther, and reports false if a directory is another one now. Files need no
+// second look: one that has changed since does not hold for the next run.
 func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, same bool) {
 	t, same = &trace{files: make([]file, 0, len(seen))}, true
 	at := map[string]int{}
@@ -60,17 +60,11 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, s
 		return i
 	}
 	for _, o := range seen {
-		if o.InFetched {
+		if o.InFetched || o.Kind == loaders.SawOther || o.Kind == loaders.SawWhole { // what uses the last one calls a function
 			continue
 		}
 		if o.Kind == loaders.SawFetched {
 			t.fetches = append(t.fetches, fetch{o.Path, o.Use, o.From, o.Came})
-			continue
-		}
-		if o.Kind == loaders.SawOther {
-			if o.Path != "" {
-				t.addFile(o.Path, v, begun)
-			}
 			continue
 		}
 		if o.Kind == loaders.SawDir {
@@ -84,6 +78,9 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, s
 			real = v.dirs.Real(up)
 		}
 		f := file{dir: add(up, real), name: filepath.Base(o.Path), kind: o.Kind}
+		if o.Kind == loaders.SawFolder {
+			f.sum = krm.Digest(o.Source.Digest())
+		}
 		if o.Kind == loaders.SawFile {
 			f.sum = krm.Digest(o.Source.Digest())
 			if !o.Plain {
@@ -163,6 +160,8 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 		return !now.exists(), false
 	case loaders.SawNoDir:
 		return now.mode&fs.ModeDir == 0, false
+	case loaders.SawFolder:
+		return now.mode.IsDir() && now.sum(path) == f.sum, false
 	case loaders.SawOther:
 		return now.real == f.link && (now.stat == f.stat && f.stat != (filestat.Stat{}) || now.whatever(path) == f.sum), false
 	}
@@ -171,7 +170,7 @@ func (f *file) check(path string, v *view) (holds, again bool) {
 		return false, false
 	case now.stat == f.stat && f.stat != (filestat.Stat{}):
 		return true, false
-	case now.sum(path) != f.sum:
+	case f.stat != (filestat.Stat{}) && now.stat.Size != f.stat.Size, now.sum(path) != f.sum:
 		return false, false
 	}
 	if now.stat.Settled(now.hashedAt) {
@@ -200,6 +199,8 @@ func (f *file) change(path string, v *view) Change {
 		}
 	case f.kind == loaders.SawNoDir:
 		c.Old = "no directory"
+	case f.kind == loaders.SawFolder:
+		c.Old = "a directory with other files"
 	}
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/krmflow/krmflow/internal/filestat"
@@ -110,27 +111,34 @@ func (v *view) look(path string) *look {
 // exists reports whether there is something, and not only a link that leads nowhere.
 func (l *look) exists() bool { return l.mode&(fs.ModeIrregular|fs.ModeSymlink) == 0 }
 
-// sum returns the digest of a regular file, the zero Digest if there is none that can be read.
+// sum returns the digest of a regular file, or of the names in a directory; the zero Digest if there is none that can be read, or more than a
+// run reads.
 func (l *look) sum(path string) krm.Digest {
 	if l.hashed {
 		return l.digest
 	}
 	l.hashed = true
 	l.hashedAt = time.Now()
+	if l.mode.IsDir() {
+		if entries, err := os.ReadDir(path); err == nil {
+			l.digest = krm.DigestOf(loaders.NamesOf(entries))
+		}
+		return l.digest
+	}
 	if !l.mode.IsRegular() {
 		return l.digest
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
 		return l.digest
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > loaders.MaxProgram {
 		return l.digest
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(f, loaders.MaxProgram)); err != nil {
 		return l.digest
 	}
 	l.stat = filestat.Of(info) // of what was read
@@ -138,10 +146,12 @@ func (l *look) sum(path string) krm.Digest {
 	return l.digest
 }
 
-// whatever returns a digest of what there is, a regular file or not.
+// whatever returns a digest of what there is, a regular file with its permissions or not: it may be a program.
 func (l *look) whatever(path string) krm.Digest {
+	text := []byte((l.mode | l.stat.Mode).String())
 	if l.mode.IsRegular() {
-		return l.sum(path)
+		sum := l.sum(path)
+		text = append(text, sum[:]...)
 	}
-	return krm.DigestOf([]byte(l.mode.String()))
+	return krm.DigestOf(text)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/internal/filestat"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 )
 
@@ -32,7 +31,12 @@ func (rs *Records) Saw(root string, seen []loaders.Observation) {
 	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {
-		t.files = append(t.files, file{kind: loaders.SawOther, sum: krm.DigestOf(nil), link: "."}) // it has changed meanwhile: nothing is like that
+		t.files = append(t.files, file{kind: loaders.SawOther}) // it has changed meanwhile: nothing is like that
+	}
+	for _, o := range seen {
+		if o.Kind == loaders.SawOther && o.Path != "" {
+			rs.addFile(t, o.Path)
+		}
 	}
 	t.addDir(root, rs.after)
 	rs.watch(root, &Record{trace: *t})
@@ -43,7 +47,7 @@ func (rs *Records) SawFiles(paths []string) {
 	rs.afterwards()
 	r := &Record{}
 	for _, path := range paths {
-		r.trace.addFile(path, rs.after, rs.begun)
+		rs.addFile(&r.trace, path)
 	}
 	rs.watch("", r)
 }
@@ -71,13 +75,18 @@ func (t *trace) addDir(path string, v *view) int {
 	return i
 }
 
-// addFile adds what is at a path, whatever it is.
-func (t *trace) addFile(path string, v *view, begun time.Time) {
-	now := v.look(path)
-	f := file{dir: t.addDir(filepath.Dir(path), v), name: filepath.Base(path), kind: loaders.SawOther, link: now.real}
-	if now.stat.Settled(begun) {
+// addFile adds what is at a path, whatever it is. What the last run has found there is not known: it is what was there before, if that is known, or
+// what is there now, if that has not changed since. Otherwise nothing is like it.
+func (rs *Records) addFile(t *trace, path string) {
+	now := rs.view.files[path]
+	if now == nil {
+		now = rs.after.look(path)
+	}
+	f := file{dir: t.addDir(filepath.Dir(path), rs.after), name: filepath.Base(path), kind: loaders.SawOther, link: now.real}
+	switch {
+	case now.stat.Settled(rs.begun):
 		f.stat = now.stat
-	} else {
+	case now.hashed || !now.mode.IsRegular():
 		f.sum = now.whatever(path)
 	}
 	t.files = append(t.files, f)
@@ -111,6 +120,12 @@ func (rs *Records) Entries() map[string]bool {
 			f := &r.trace.files[i]
 			path := r.trace.path(f)
 			real := dirs[r.trace.dirs[f.dir].path]
+			if f.kind == loaders.SawFolder {
+				list := rs.view.dirs.Real(path) + string(filepath.Separator)
+				if !slices.Contains(w.files[list], path) {
+					w.files[list] = append(w.files[list], path)
+				}
+			}
 			if looked[path] || real == "" {
 				continue
 			}
@@ -134,8 +149,11 @@ func (rs *Records) Entries() map[string]bool {
 
 // Decides reports whether one of the entries that [Records.Entries] has returned last is this one.
 func (rs *Records) Decides(entry string) bool {
-	return rs.watched.leads[entry] || rs.watched.files[entry] != nil
+	return rs.watched.leads[entry] || rs.watched.files[entry] != nil || rs.watched.files[listOf(entry)] != nil
 }
+
+// listOf returns how the directory that an entry is in is called among the files of [watched], if what comes and goes there decides.
+func listOf(entry string) string { return filepath.Dir(entry) + string(filepath.Separator) }
 
 // Forget makes the next run look again at what some directory entries decide about, or at everything.
 func (rs *Records) Forget(entries []string, all bool) {
@@ -143,6 +161,9 @@ func (rs *Records) Forget(entries []string, all bool) {
 		all = all || rs.watched.leads[entry]
 		for _, path := range rs.watched.files[entry] {
 			all = all || rs.view.dirs.Looked(path)
+			delete(rs.view.files, path)
+		}
+		for _, path := range rs.watched.files[listOf(entry)] {
 			delete(rs.view.files, path)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,23 +33,11 @@ func (l *log) String() string {
 // TestWatch edits a random tree while krmflow watches it. After some edits, at any moments, the folder must become what a clean render makes. As
 // nothing says when that is, the test waits for it: it takes long only if it fails.
 func TestWatch(t *testing.T) {
-	bin := program(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	top := t.TempDir()
-	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(top, "tree")}
-	for dir := range layers {
-		for _, name := range names {
-			w.file(dir, name)
-		}
-		w.kustomization(dir, "kustomization.yaml")
-	}
-	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(top, "fresh")
-	env := append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"))
+	w := randomTree(t)
+	rnd := w.rnd
+	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(w.top, "fresh")
 	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(bin, append([]string{"apply-render", "-R", ".", "--keep-going", "--prune", "--force"}, args...)...)
-		cmd.Dir, cmd.Env = w.dir, env
-		return cmd
+		return w.command(append([]string{"apply-render", "-R", ".", "--keep-going", "--prune", "--force"}, args...)...)
 	}
 	watch := command("-o", out, "--watch")
 	said := &log{}
@@ -68,9 +55,9 @@ func TestWatch(t *testing.T) {
 	}()
 	var edits []string
 	for round := range *rounds / 4 {
-		for range 1 + w.rnd.IntN(4) {
-			edits = append(edits, w.edit())
-			time.Sleep(time.Duration(w.rnd.IntN(12)) * time.Millisecond)
+		for range 1 + rnd.IntN(4) {
+			edits = append(edits, w.Edit())
+			time.Sleep(time.Duration(rnd.IntN(12)) * time.Millisecond)
 		}
 		os.RemoveAll(fresh)
 		cmd := command("-o", fresh, "--no-cache")

@@ -17,7 +17,7 @@ import (
 var files embed.FS
 
 // Kinds are the kinds that have a schema.
-var Kinds = []string{"Composition", "Catalog", "Plan", "Lock", "Diff"}
+var Kinds = []string{"Composition", "Catalog", "Plan", "Lock", "Test", "Diff"}
 
 // Of returns the schema of a kind, in upper or lower case, as a JSON document of draft 2020-12; false if there is none.
 func Of(kind string) (text string, ok bool) {

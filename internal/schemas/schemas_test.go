@@ -18,6 +18,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/internal/diffing"
+	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -38,6 +39,10 @@ var decoders = map[string]struct {
 	}},
 	"Lock": {[]string{"lock"}, func(_ *testing.T, doc []byte) error {
 		_, err := lock.Parse(&yaml.Source{File: "lock.yaml", Data: doc})
+		return err
+	}},
+	"Test": {[]string{"internal/rendertest"}, func(_ *testing.T, doc []byte) error {
+		_, err := rendertest.Parse(&yaml.Source{File: "krmflow-test.yaml", Data: doc})
 		return err
 	}},
 	"Composition": {[]string{"planner/composition", "krm/function"}, func(t *testing.T, doc []byte) error {
@@ -225,6 +230,7 @@ func TestWrong(t *testing.T) {
 		"Catalog":     `{"apiVersion": "config.kubernetes.io/v1alpha1", "kind": "Catalog", "spec": {"krmFunctions": [{"group": "", "kind": "A"}]}}`,
 		"Lock":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Lock", "entries": [{"name": "a", "kind": "git", "commit": "main"}]}`,
 		"Diff":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Diff", "against": "git:HEAD", "roots": [{"dir": ".", "resources": []}], "same": 0}`,
+		"Test":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Test", "tests": [{"name": "a", "count": -1}]}`,
 		"Plan":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Plan", "roots": [{"dir": "."}], "nodes": [], "layers": [], "files": []}`,
 	} {
 		var x any

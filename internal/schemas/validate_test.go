@@ -64,6 +64,10 @@ func (c checker) check(s map[string]any, x any, path string) (wrong []string) {
 			if list, ok := x.([]any); ok && float64(len(list)) < v.(float64) {
 				fail("has %d items", len(list))
 			}
+		case "maxProperties":
+			if isMap && float64(len(fields)) > v.(float64) {
+				fail("has %d fields", len(fields))
+			}
 		case "required":
 			for _, name := range v.([]any) {
 				if _, ok := fields[name.(string)]; isMap && !ok {

@@ -80,20 +80,10 @@ const context = 3
 // Lines returns the lines of two texts that differ, with some around them.
 func Lines(old, now string) (lines []Line) {
 	before, after := split(old), split(now)
-	ids := map[string]int{}
-	number := func(list []string) []int {
-		numbers := make([]int, len(list))
-		for i, line := range list {
-			if _, ok := ids[line]; !ok {
-				ids[line] = len(ids)
-			}
-			numbers[i] = ids[line]
-		}
-		return numbers
-	}
+	a, b := numbers(before, after, func(line string) string { return line })
 	var all []Line
 	i, j := 0, 0
-	for _, p := range append(common(number(before), number(after)), [2]int{len(before), len(after)}) {
+	for _, p := range append(common(a, b), [2]int{len(before), len(after)}) {
 		for ; i < p[0]; i++ {
 			all = append(all, Line{'-', before[i], i + 1, j + 1})
 		}

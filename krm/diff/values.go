@@ -188,19 +188,7 @@ func nameOf(item yaml.Value, keys []string) string {
 // align pairs items that nothing but their content tells apart: those that are equal and in the same order, then those that are equal, and
 // of what is left between them each with the one in the same place, if they are of one type.
 func align(old, now []yaml.Value) (pairs [][2]int) {
-	ids := map[string]int{}
-	number := func(items []yaml.Value) []int {
-		list := make([]int, len(items))
-		for i, x := range items {
-			text := string(yaml.AppendJSON(nil, x))
-			if _, ok := ids[text]; !ok {
-				ids[text] = len(ids)
-			}
-			list[i] = ids[text]
-		}
-		return list
-	}
-	a, b := number(old), number(now)
+	a, b := numbers(old, now, func(x yaml.Value) string { return string(yaml.AppendJSON(nil, x)) })
 	pairs = common(a, b)
 	usedOld, usedNew := make([]bool, len(a)), make([]bool, len(b))
 	take := func(i, j int) {
@@ -242,6 +230,23 @@ func align(old, now []yaml.Value) (pairs [][2]int) {
 	}
 	slices.SortFunc(pairs, func(p, q [2]int) int { return p[1] - q[1] })
 	return pairs
+}
+
+// numbers returns a number for each item of two lists: the same for those of which text returns the same.
+func numbers[T any](old, now []T, text func(T) string) (a, b []int) {
+	ids := map[string]int{}
+	of := func(items []T) []int {
+		list := make([]int, len(items))
+		for i, x := range items {
+			t := text(x)
+			if _, ok := ids[t]; !ok {
+				ids[t] = len(ids)
+			}
+			list[i] = ids[t]
+		}
+		return list
+	}
+	return of(old), of(now)
 }
 
 // kin reports whether one value may have become the other one.

@@ -116,8 +116,8 @@ func (t *Tree) content(id string) ([]byte, error) {
 		delete(t.pending, id)
 		return data, nil
 	}
-	if data, ok := t.known[id]; ok {
-		return bytes.Clone(data), nil
+	if src, ok := t.known[id]; ok {
+		return bytes.Clone(src.Data), nil
 	}
 	data, err := t.load(id)
 	if err == nil && t.sizes[id] > MaxFile {

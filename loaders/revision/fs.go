@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // node is a file or a directory.
@@ -299,9 +301,9 @@ func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
 	return all, nil
 }
 
-// Has reports whether a name means a file with this content, without asking git: it knows files by digests of what they hold. If so, the content
-// is not read from git any more: data must not be changed.
-func (t *Tree) Has(name string, data []byte) bool {
+// Shares reports whether a name means a file with the content of src, without asking git: it knows files by digests of what they hold. If so, the
+// content is not read from git any more, and [Tree.Source] returns src.
+func (t *Tree) Shares(name string, src *yaml.Source) bool {
 	n, err := t.lookup("stat", name, true)
 	if err != nil || n.mode.IsDir() {
 		return false
@@ -310,14 +312,25 @@ func (t *Tree) Has(name string, data []byte) bool {
 	if len(n.id) == 2*sha256.Size {
 		h = sha256.New()
 	}
-	fmt.Fprintf(h, "blob %d\x00", len(data))
-	h.Write(data)
+	fmt.Fprintf(h, "blob %d\x00", len(src.Data))
+	h.Write(src.Data)
 	if hex.EncodeToString(h.Sum(nil)) != n.id {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sizes[n.id] = int64(len(data))
-	t.known[n.id] = data
+	t.sizes[n.id] = int64(len(src.Data))
+	t.known[n.id] = src
 	return true
+}
+
+// Source returns a file with the content that a name has, nil if [Tree.Shares] was told of none: what has become of it can be used again.
+func (t *Tree) Source(name string) *yaml.Source {
+	n, err := t.lookup("stat", name, true)
+	if err != nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known[n.id]
 }

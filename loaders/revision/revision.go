@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // Prefix is what an argument begins with that names a revision.
@@ -40,8 +41,8 @@ type Tree struct {
 	mu      sync.Mutex // of all below
 	batch   *batch     // nil before the first file is read
 	sizes   map[string]int64
-	known   map[string][]byte // content that somebody else has: see Has
-	pending map[string][]byte // content that is known and was not asked for yet, by the id of its object
+	known   map[string]*yaml.Source // files that somebody else has read: see Shares
+	pending map[string][]byte       // content that is known and was not asked for yet, by the id of its object
 }
 
 // Open returns the tree of the commit that rev means in the repository that has the directory dir, which need not exist any more: what
@@ -59,7 +60,7 @@ func Open(ctx context.Context, dir, rev string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{rev: rev, ctx: ctx, git: g, sizes: map[string]int64{}, known: map[string][]byte{}, pending: map[string][]byte{}}
+	t := &Tree{rev: rev, ctx: ctx, git: g, sizes: map[string]int64{}, known: map[string]*yaml.Source{}, pending: map[string][]byte{}}
 	if err := t.find(start); err != nil {
 		return nil, err
 	}

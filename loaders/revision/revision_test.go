@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // gitIn runs git in a directory, as a user would.
@@ -89,8 +91,18 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if !tree.Has("a.yaml", []byte("a")) || !tree.Has("link", []byte("b\n")) || tree.Has("a.yaml", []byte("b")) || tree.Has("dir", nil) || tree.Has("none", nil) {
+	of := func(text string) *yaml.Source { return &yaml.Source{Data: []byte(text)} }
+	if tree.Source("a.yaml") != nil {
+		t.Error("there is a file that nobody has read")
+	}
+	if !tree.Shares("a.yaml", of("a")) || !tree.Shares("link", of("b\n")) || tree.Shares("a.yaml", of("b")) || tree.Shares("dir", of("")) || tree.Shares("none", of("")) {
 		t.Error("what has the tree?")
+	}
+	if src := tree.Source("same"); src == nil || string(src.Data) != "a" || tree.Source("dir") != nil || tree.Source("none") != nil || tree.Source("dir/sub/c.yaml") != nil {
+		t.Errorf("%+v", src)
+	}
+	if data, err := fs.ReadFile(tree, "same"); err != nil || string(data) != "a" {
+		t.Errorf("%q, %v", data, err)
 	}
 	for _, name := range []string{"b.yaml", "dir/x", "a.yaml/x"} {
 		if _, err := fs.Stat(tree, name); !errors.Is(err, fs.ErrNotExist) {
@@ -289,5 +301,40 @@ func TestConcurrent(t *testing.T) {
 	cancel(why)
 	if _, err := fs.ReadFile(tree, "dir.yaml"); !errors.Is(err, why) {
 		t.Error(err)
+	}
+}
+
+// A file is known by its content and by who may run it, also where git uses other digests.
+func TestHolds(t *testing.T) {
+	for _, format := range []string{"sha1", "sha256"} {
+		dir := t.TempDir()
+		gitIn(t, dir, "init", "-q", "--object-format="+format)
+		put(t, dir, map[string]string{"a/file": "text\n", "run": "x"})
+		if err := os.Chmod(filepath.Join(dir, "run"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("file", filepath.Join(dir, "a/link")); err != nil {
+			t.Fatal(err)
+		}
+		gitIn(t, dir, "add", "-A")
+		gitIn(t, dir, "commit", "-qm", "one")
+		tree := open(t, dir, "HEAD")
+		for _, c := range []struct {
+			name, data string
+			executable bool
+			want       bool
+		}{
+			{"a/file", "text\n", false, true},
+			{"a/file", "text", false, false},
+			{"a/file", "text\n", true, false},
+			{"run", "x", true, true},
+			{"a/link", "file", false, false},
+			{"a", "", false, false},
+			{"none", "", false, false},
+		} {
+			if got := tree.Holds(c.name, []byte(c.data), c.executable); got != c.want {
+				t.Errorf("%s: %+v: %v", format, c, got)
+			}
+		}
 	}
 }

@@ -46,12 +46,24 @@ func (f *Files) Add(file string, stat filestat.Stat, rec manifest.Record) {
 	}
 }
 
-// Forget forgets the files in the folders that in reports.
-func (f *Files) Forget(in func(dir string) bool) {
-	had := len(f.By)
-	maps.DeleteFunc(f.By, func(file string, _ File) bool {
+// Forget forgets the files in the folders that in reports, and returns them.
+func (f *Files) Forget(in func(dir string) bool) map[string]File {
+	gone := map[string]File{}
+	maps.DeleteFunc(f.By, func(file string, is File) bool {
 		dir, _ := manifest.Split(file)
-		return in(dir)
+		if in(dir) {
+			gone[file] = is
+			return true
+		}
+		return false
 	})
-	f.Changed = f.Changed || len(f.By) < had
+	f.Changed = f.Changed || len(gone) > 0
+	return gone
+}
+
+// IsLinked reports whether a file that the file system says stat of has the content of rec because it is f, which got another name meanwhile: that
+// changes nothing but the time of the last change that is not one of the content.
+func (f File) IsLinked(stat filestat.Stat, rec manifest.Record) bool {
+	f.Stat.Ctime = stat.Ctime
+	return f == File{stat, rec.Sum}
 }

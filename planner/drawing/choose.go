@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/layers"
 	"github.com/krmflow/krmflow/planner"
 )
 
@@ -19,11 +20,16 @@ type choice struct {
 	nodes  []bool         // those that are drawn
 	roots  []graph.Root
 	failed []planner.RootError
+	uses   *layers.Graph        // of all, nil if nothing is asked about that
+	left   map[layers.Step]bool // references that are not drawn
 }
 
 // choose returns what is drawn of a plan.
 func choose(p *planner.Plan, o Options) (*choice, error) {
 	c := &choice{plan: p, all: p.Layers(), number: map[string]int{}}
+	if o.To != "" || o.From != "" || o.Reduce {
+		c.uses = layers.New(c.all)
+	}
 	for i, l := range c.all {
 		c.number[l.File] = i
 	}
@@ -41,7 +47,13 @@ func choose(p *planner.Plan, o Options) (*choice, error) {
 			return nil, err
 		}
 	}
-	if o.To != "" || o.From != "" {
+	switch {
+	case len(o.Path) > 0:
+		c.path(o.Path)
+	case o.Reduce:
+		c.left = c.uses.Implied()
+	}
+	if o.To != "" || o.From != "" || len(o.Path) > 0 {
 		c.failed = nil
 		c.roots = slices.DeleteFunc(c.roots, func(r graph.Root) bool { return !c.nodes[r.Node] })
 	}
@@ -89,41 +101,41 @@ func (c *choice) chooseRoots(names []string) error {
 
 // to leaves out what does not lead to a layer or node.
 func (c *choice) to(name string) error {
-	nodes, layers := make([]bool, len(c.nodes)), make([]bool, len(c.all))
+	nodes, chosen := make([]bool, len(c.nodes)), make([]bool, len(c.all))
 	for i, n := range c.plan.Graph.Nodes {
 		nodes[i] = n.ID == name
 		if l, ok := c.layerOf(n); ok && nodes[i] {
-			layers[l] = true
+			chosen[l] = true
 		}
 	}
 	if !slices.Contains(nodes, true) {
 		for i, l := range c.all {
-			layers[i] = isLayer(l, name)
+			chosen[i] = layers.Is(l, name)
 		}
-		stand := c.standIns(layers, func(l, used int) (from, to int) { return l, used })
+		stand := c.standIns(chosen, func(l, used int) (from, to int) { return l, used })
 		for i, n := range c.plan.Graph.Nodes {
 			l, ok := c.layerOf(n)
 			nodes[i] = ok && stand[l]
 		}
 	}
-	if !slices.Contains(layers, true) {
+	if !slices.Contains(chosen, true) {
 		return unknown("--to", name, "is no layer and no node of the plan", c.names(true))
 	}
 	needed(c.plan.Graph, nodes)
-	c.closure(layers, func(l, used int) (from, to int) { return l, used })
-	c.only(layers, nodes)
+	c.closure(chosen, c.uses.Below)
+	c.only(chosen, nodes)
 	return nil
 }
 
 // from leaves out what a file does not lead to.
 func (c *choice) from(name string) error {
-	nodes, layers := make([]bool, len(c.nodes)), make([]bool, len(c.all))
+	nodes, chosen := make([]bool, len(c.nodes)), make([]bool, len(c.all))
 	whole := map[int]bool{} // layers of which every step depends on the file
 	for i, l := range c.all {
-		whole[i] = isLayer(l, name)
-		layers[i] = whole[i] || slices.Contains(l.Files, name) || slices.Contains(l.Files, filepath.Clean(name))
+		whole[i] = layers.Is(l, name)
+		chosen[i] = whole[i] || slices.Contains(l.Files, name) || slices.Contains(l.Files, filepath.Clean(name))
 	}
-	if !slices.Contains(layers, true) {
+	if !slices.Contains(chosen, true) {
 		return unknown("--from", name, "is read by no layer of the plan", c.names(false))
 	}
 	for i, n := range c.plan.Graph.Nodes {
@@ -136,15 +148,15 @@ func (c *choice) from(name string) error {
 			nodes[i] = load.Source.File == name || load.Source.File == filepath.Clean(name)
 		}
 	}
-	c.readers(nodes, c.standIns(layers, func(l, used int) (from, to int) { return used, l }))
+	c.readers(nodes, c.standIns(chosen, func(l, used int) (from, to int) { return used, l }))
 	affected(c.plan.Graph, nodes)
-	c.closure(layers, func(l, used int) (from, to int) { return used, l })
-	c.only(layers, nodes)
+	c.closure(chosen, c.uses.Above)
+	c.only(chosen, nodes)
 	return nil
 }
 
 // readers adds the steps of layers that may have read a file that no step loads: all but those that load something else.
-func (c *choice) readers(nodes, layers []bool) {
+func (c *choice) readers(nodes, chosen []bool) {
 	done := map[int]bool{}
 	for i, n := range c.plan.Graph.Nodes {
 		if l, ok := c.layerOf(n); ok && nodes[i] {
@@ -153,43 +165,74 @@ func (c *choice) readers(nodes, layers []bool) {
 	}
 	for i, n := range c.plan.Graph.Nodes {
 		l, ok := c.layerOf(n)
-		if _, loads := n.Op.(graph.Load); ok && !loads && layers[l] && !done[l] {
+		if _, loads := n.Op.(graph.Load); ok && !loads && chosen[l] && !done[l] {
 			nodes[i] = true
 		}
 	}
 }
 
 // only leaves out what is not in layers and nodes.
-func (c *choice) only(layers, nodes []bool) {
-	for i := range layers {
-		c.layers[i] = c.layers[i] && layers[i]
+func (c *choice) only(chosen, nodes []bool) {
+	for i := range chosen {
+		c.layers[i] = c.layers[i] && chosen[i]
 	}
 	for i := range nodes {
 		c.nodes[i] = c.nodes[i] && nodes[i]
 	}
 }
 
-// closure adds to layers what can be reached from them by the steps that way makes of uses.
-func (c *choice) closure(layers []bool, way func(l, used int) (from, to int)) {
-	c.reach(layers, way, func(int) bool { return true })
+// path leaves out what is not on the way from one layer to another. A step is of its layer.
+func (c *choice) path(path []layers.Step) {
+	chosen, nodes := make([]bool, len(c.all)), make([]bool, len(c.nodes))
+	on := map[layers.Step]bool{}
+	for _, s := range path {
+		on[s] = true
+		chosen[c.number[s.From]], chosen[c.number[s.Layer]] = true, true
+	}
+	c.left = map[layers.Step]bool{}
+	for _, l := range c.all {
+		for _, u := range l.Uses {
+			if s := (layers.Step{From: l.File, Use: u}); !on[s] {
+				c.left[s] = true
+			}
+		}
+	}
+	for i, n := range c.plan.Graph.Nodes {
+		l, ok := c.layerOf(n)
+		nodes[i] = ok && chosen[l]
+	}
+	c.only(chosen, nodes)
+}
+
+// closure adds to the chosen layers what reach says of them.
+func (c *choice) closure(chosen []bool, reach func(files ...string) map[string]int) {
+	var files []string
+	for i, is := range chosen {
+		if is {
+			files = append(files, c.all[i].File)
+		}
+	}
+	for file := range reach(files...) {
+		chosen[c.number[file]] = true
+	}
 }
 
 // standIns returns layers with those that stand for the ones among them that have no steps, because they take one list as it is or are
 // evaluated to make a plan: what can be reached from these.
-func (c *choice) standIns(layers []bool, way func(l, used int) (from, to int)) []bool {
+func (c *choice) standIns(chosen []bool, way func(l, used int) (from, to int)) []bool {
 	steps := make([]bool, len(c.all))
 	for _, n := range c.plan.Graph.Nodes {
 		if l, ok := c.layerOf(n); ok {
 			steps[l] = true
 		}
 	}
-	all := slices.Clone(layers)
+	all := slices.Clone(chosen)
 	c.reach(all, way, func(l int) bool { return !steps[l] })
 	return all
 }
 
 // reach adds to layers what can be reached by the steps that way makes of uses, from those that may be left.
-func (c *choice) reach(layers []bool, way func(l, used int) (from, to int), leave func(int) bool) {
+func (c *choice) reach(chosen []bool, way func(l, used int) (from, to int), leave func(int) bool) {
 	next := make([][]int, len(c.all))
 	for i, l := range c.all {
 		for _, u := range l.Uses {
@@ -198,7 +241,7 @@ func (c *choice) reach(layers []bool, way func(l, used int) (from, to int), leav
 		}
 	}
 	var todo []int
-	for i, is := range layers {
+	for i, is := range chosen {
 		if is {
 			todo = append(todo, i)
 		}
@@ -210,8 +253,8 @@ func (c *choice) reach(layers []bool, way func(l, used int) (from, to int), leav
 			continue
 		}
 		for _, n := range next[i] {
-			if !layers[n] {
-				layers[n] = true
+			if !chosen[n] {
+				chosen[n] = true
 				todo = append(todo, n)
 			}
 		}
@@ -242,11 +285,6 @@ func affected(g *graph.Graph, nodes []bool) {
 func (c *choice) layerOf(n *graph.Node) (int, bool) {
 	i, ok := c.number[n.Origin.File()]
 	return i, ok
-}
-
-// isLayer reports whether name is the file or the directory of l.
-func isLayer(l planner.Layer, name string) bool {
-	return name == l.File || name == filepath.Dir(l.File) || filepath.Clean(name) == l.File || filepath.Clean(name) == filepath.Dir(l.File)
 }
 
 // names returns what a name can stand for: layers, and nodes or files.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/layers"
 	"github.com/krmflow/krmflow/planner"
 )
 
@@ -21,6 +22,10 @@ type Options struct {
 	To string
 	// From leaves out what a file does not lead to, in the layers that read it: the path of a file, or the directory of a layer.
 	From string
+	// Path draws the layers alone by which one comes from the first of two layers to the other, see [layers.Graph.Path].
+	Path []layers.Step
+	// Reduce leaves out references of layers that follow from others.
+	Reduce bool
 	// Fold draws what is alike as one box when there are many boxes.
 	Fold bool
 	// Legend explains the drawing in it.

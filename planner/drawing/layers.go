@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/layers"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
 )
@@ -32,7 +33,7 @@ func (c *choice) layerParts() parts {
 	}
 	for _, i := range c.ordered() {
 		for _, u := range c.all[i].Uses {
-			if from, drawn := number[c.number[u.Layer]]; drawn && from != number[i] {
+			if from, drawn := number[c.number[u.Layer]]; drawn && from != number[i] && !c.left[layers.Step{From: c.all[i].File, Use: u}] {
 				p.edges = append(p.edges, edge{from: from, to: number[i], ways: []string{wayOf(u.Field)}})
 			}
 		}

@@ -1,4 +1,4 @@
-package validation
+package history
 
 import (
 	"fmt"
@@ -9,10 +9,9 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
-	"github.com/krmflow/krmflow/validate"
 )
 
-// The step that has brought a finding is found in a root with thousands of resources and steps.
+// The step that has brought something is found in a root with thousands of resources and steps.
 func TestCulpritOfMany(t *testing.T) {
 	const resources, steps = 3000, 1000
 	before, after := krm.NewList(), krm.NewList()
@@ -29,7 +28,7 @@ func TestCulpritOfMany(t *testing.T) {
 		add(before, i)
 		add(after, i, yaml.Field{Key: "bogus", Value: yaml.Str("b")})
 	}
-	h := &history{g: &graph.Graph{}, root: steps - 1}
+	h := &History{g: &graph.Graph{}, root: steps - 1}
 	for i := range steps {
 		n := &graph.Node{ID: fmt.Sprint(i)}
 		if i > 0 {
@@ -41,7 +40,7 @@ func TestCulpritOfMany(t *testing.T) {
 	h.lists[0] = before
 	begin := time.Now()
 	for _, r := range after.All() {
-		n := h.culprit(&finding{validate.Finding{Code: validate.UnknownField, Path: []any{"bogus"}, Value: r.Value().Get("bogus")}, graph.Root{}, r})
+		n := h.Culprit(func(x *krm.Resource) bool { return x.Pos == r.Pos && x.Value().Get("bogus").Exists() })
 		if n == nil || n.ID != "1" {
 			t.Fatalf("found %v, want step 1", n)
 		}

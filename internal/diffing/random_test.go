@@ -1,0 +1,121 @@
+package diffing_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/internal/treetest"
+)
+
+var rounds = flag.Int("rounds", 30, "how many edits TestRevisions makes")
+
+// TestRevisions compares a random tree that is edited with its last commit: once with the revision, of which only what is not the same is rendered,
+// and once with a copy of it, all of which is rendered. The differences are the same. A root that cannot be rendered, on both sides for the same reason, may be one that is the same.
+func TestRevisions(t *testing.T) {
+	bin := treetest.Program(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	top := t.TempDir()
+	tree, copied := filepath.Join(top, "tree"), filepath.Join(top, "copy")
+	w := treetest.New(t, rnd, tree)
+	run := func(name string, args ...string) []byte {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = tree
+		cmd.Env = append(os.Environ(), "HOME="+top, "GIT_CONFIG_NOSYSTEM=1")
+		var out, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &stderr
+		if err := cmd.Run(); err != nil && name == "git" {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, &stderr)
+		}
+		if strings.Contains(stderr.String(), "a bug of krmflow") {
+			t.Fatal(stderr.String())
+		}
+		return out.Bytes()
+	}
+	git := func(args ...string) {
+		run("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0"}, args...)...)
+	}
+	git("init", "-q")
+	differed, same := 0, 0
+	for round := range *rounds {
+		if rnd.IntN(3) > 0 {
+			w.Mend()
+		}
+		git("add", "-A")
+		git("commit", "-q", "--allow-empty", "-m", "before")
+		os.RemoveAll(copied)
+		git("worktree", "prune")
+		git("worktree", "add", "-q", "--detach", copied, "HEAD")
+		var edits []string
+		for range 1 + rnd.IntN(3) {
+			edits = append(edits, w.Edit())
+		}
+		args := []string{"diff", "-R", ".", "--keep-going", "-q", "-o", "json", "--against"}
+		got := comparable(t, run(bin, append(args, "git:HEAD", "--no-cache")...))
+		want := comparable(t, run(bin, append(args, copied, "--no-cache")...))
+		if got != want {
+			t.Fatalf("round %d, after %q: with the revision\n%s\nwith a copy of it\n%s", round, edits, got, want)
+		}
+		if strings.Contains(got, `"edits"`) {
+			differed++
+		}
+		if !strings.Contains(got, `"same":0`) {
+			same++
+		}
+	}
+	t.Logf("%d rounds, %d with changes, %d with roots that are the same", *rounds, differed, same)
+	if differed == 0 || same == 0 {
+		t.Error("the test shows nothing")
+	}
+}
+
+// comparable returns a difference in JSON without what depends on where the old side is.
+func comparable(t *testing.T, doc []byte) string {
+	t.Helper()
+	if len(doc) == 0 {
+		return ""
+	}
+	var d map[string]any
+	if err := json.Unmarshal(doc, &d); err != nil {
+		t.Fatalf("%v: %s", err, doc)
+	}
+	delete(d, "against")
+	delete(d, "commit")
+	failed, _ := d["failed"].([]any)
+	d["same"] = d["same"].(float64) + float64(len(failed))
+	delete(d, "failed")
+	var strip func(v any) any
+	strip = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			delete(v, "at")
+			delete(v, "cause")
+			for key := range v {
+				v[key] = strip(v[key])
+			}
+		case []any:
+			for i := range v {
+				v[i] = strip(v[i])
+			}
+		case string:
+			if _, name, ok := strings.Cut(v, "/copy/"); ok {
+				return name
+			}
+		}
+		return v
+	}
+	out, err := json.Marshal(strip(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}

@@ -1,0 +1,67 @@
+package explain
+
+import (
+	"encoding/json"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// A Document is a [Report] for programs. Fields may be added; none is removed or gets another meaning as long as Version is the same.
+type Document struct {
+	Version    int             `json:"version"`
+	Root       string          `json:"root"`
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Namespace  string          `json:"namespace,omitempty"`
+	Name       string          `json:"name"`
+	Field      string          `json:"field,omitempty"`
+	Value      json.RawMessage `json:"value,omitempty"`
+	Removed    bool            `json:"removed,omitempty"`
+	Steps      []DocumentStep  `json:"steps"`
+}
+
+// A DocumentStep is a [Step].
+type DocumentStep struct {
+	ID      string           `json:"id"`
+	Verb    string           `json:"verb"`
+	Summary string           `json:"summary,omitempty"`
+	File    string           `json:"file,omitempty"`
+	Line    int              `json:"line,omitempty"`
+	Field   string           `json:"field,omitempty"`
+	Made    bool             `json:"made,omitempty"`
+	Removed bool             `json:"removed,omitempty"`
+	Changes []DocumentChange `json:"changes,omitempty"`
+}
+
+// A DocumentChange is a [Change]. A value that is absent is none.
+type DocumentChange struct {
+	Path  string          `json:"path"`
+	Old   json.RawMessage `json:"old,omitempty"`
+	New   json.RawMessage `json:"new,omitempty"`
+	File  string          `json:"file,omitempty"`
+	Line  int             `json:"line,omitempty"`
+	Field string          `json:"field,omitempty"`
+}
+
+// JSON returns the report for programs.
+func (r *Report) JSON() Document {
+	d := Document{Version: 1, Root: diag.Redact(r.Root), APIVersion: r.ID.APIVersion(), Kind: r.ID.Kind, Namespace: r.ID.Namespace, Name: r.ID.Name,
+		Field: r.Field, Value: raw(r.Value), Removed: r.Removed, Steps: []DocumentStep{}}
+	for _, s := range r.Steps {
+		step := DocumentStep{ID: s.Node.ID, Verb: s.Node.Op.Verb(), Summary: s.Node.Summary, File: s.Pos.File, Line: s.Pos.Line, Field: s.Config,
+			Made: s.Made, Removed: s.Removed}
+		for _, c := range s.Changes {
+			step.Changes = append(step.Changes, DocumentChange{c.Path, raw(c.Old), raw(c.New), c.Pos.File, c.Pos.Line, c.Field})
+		}
+		d.Steps = append(d.Steps, step)
+	}
+	return d
+}
+
+func raw(v yaml.Value) json.RawMessage {
+	if !v.Exists() {
+		return nil
+	}
+	return yaml.AppendJSON(nil, v)
+}

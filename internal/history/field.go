@@ -1,0 +1,302 @@
+package history
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// A Field names a field of an object as people write it: spec.template.spec.containers[name=web].image, metadata.labels.app or
+// metadata.annotations["example.com/a"]. Quotes are needed only where a name could be read in another way.
+type Field []part
+
+// A part is a name, or an item of a list by its place or by a field of it.
+type part struct {
+	name       string
+	quoted     bool
+	item       bool
+	every      bool // item of the list
+	place      int  // of the item, -1 if key and value tell which it is
+	key, value string
+}
+
+// ParseField reads a field. A JSON pointer, which begins with a slash, is one, too. Without text it is the whole object.
+func ParseField(text string) (f Field, err error) {
+	if rest, ok := strings.CutPrefix(text, "/"); ok {
+		for _, name := range strings.Split(rest, "/") {
+			name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+			if n, err := strconv.Atoi(name); err == nil {
+				f = append(f, part{name: name, item: true, place: n})
+				continue
+			}
+			f = append(f, part{name: name, quoted: true})
+		}
+		return f, nil
+	}
+	for rest := text; rest != ""; {
+		var p part
+		if p, rest, err = nextPart(rest, len(f) == 0); err != nil {
+			return nil, fmt.Errorf("the field %q: %w", text, err)
+		}
+		f = append(f, p)
+	}
+	return f, nil
+}
+
+// nextPart takes a part from the beginning of text.
+func nextPart(text string, first bool) (p part, rest string, err error) {
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		if quoted, err := strconv.QuotedPrefix(inner); err == nil {
+			p.name, _ = strconv.Unquote(quoted)
+			p.quoted = true
+			rest, ok = strings.CutPrefix(inner[len(quoted):], "]")
+			if !ok {
+				return p, "", fmt.Errorf("there is no ] behind %s", quoted)
+			}
+			return p, rest, nil
+		}
+		inner, rest, ok = strings.Cut(inner, "]")
+		if !ok {
+			return p, "", fmt.Errorf("there is no ] behind [%s", inner)
+		}
+		p.item, p.place = true, -1
+		if p.key, p.value, ok = strings.Cut(inner, "="); ok {
+			return p, rest, nil
+		}
+		if p.every = inner == "*"; p.every {
+			return p, rest, nil
+		}
+		if p.place, err = strconv.Atoi(inner); err != nil || p.place < 0 {
+			return p, "", fmt.Errorf("[%s] is no item: write [0], [name=web], [*] or [\"a name\"]", inner)
+		}
+		return p, rest, nil
+	}
+	if !first {
+		text = strings.TrimPrefix(text, ".")
+	}
+	if quoted, err := strconv.QuotedPrefix(text); err == nil {
+		p.name, _ = strconv.Unquote(quoted)
+		p.quoted = true
+		return p, text[len(quoted):], nil
+	}
+	end := strings.IndexAny(text, ".[")
+	if end < 0 {
+		end = len(text)
+	}
+	if end == 0 {
+		return p, "", fmt.Errorf("a name is missing before %q", text)
+	}
+	return part{name: text[:end]}, text[end:], nil
+}
+
+// In returns the path of the field in an object, and whether it is there. If it is not, the path leads to the last part that is. Of a field that has
+// every item of a list it is the first.
+func (f Field) In(v yaml.Value) (path []any, ok bool) {
+	if len(f) == 0 {
+		return nil, true
+	}
+	if f[0].item {
+		items := f[0].items(v)
+		if len(items) == 0 {
+			if x := v.Get(f[0].name); f[0].name != "" && x.Exists() { // of a JSON pointer
+				path, ok = f[1:].In(x)
+				return append([]any{f[0].name}, path...), ok
+			}
+			return nil, false
+		}
+		path, ok = f[1:].In(v.Items()[items[0]])
+		return append([]any{items[0]}, path...), ok
+	}
+	// Names of labels and the like have dots: as many parts as needed are one name.
+	for n, name := range f.names() {
+		x := v.Get(name)
+		if !x.Exists() {
+			continue
+		}
+		rest, ok := f[n:].In(x)
+		if here := append([]any{name}, rest...); ok {
+			return here, true
+		} else if len(here) > len(path) {
+			path = here
+		}
+	}
+	return path, false
+}
+
+// All returns the paths of the field in an object: several if it has every item of a list. missing are the paths of items that do not have it.
+func (f Field) All(v yaml.Value) (paths, missing [][]any) {
+	i := slices.IndexFunc(f, func(p part) bool { return p.every })
+	if i < 0 {
+		if path, ok := f.In(v); ok {
+			return [][]any{path}, nil
+		}
+		return nil, [][]any{nil}
+	}
+	list, ok := f[:i].In(v)
+	if !ok {
+		return nil, [][]any{nil}
+	}
+	for k, item := range At(v, list).Items() {
+		at := append(list[:len(list):len(list)], k)
+		in, out := f[i+1:].All(item)
+		for _, path := range in {
+			paths = append(paths, append(at[:len(at):len(at)], path...))
+		}
+		for _, path := range out {
+			missing = append(missing, append(at[:len(at):len(at)], path...))
+		}
+	}
+	return paths, missing
+}
+
+// items returns which items of a list a part is.
+func (p part) items(v yaml.Value) (items []int) {
+	for i, x := range v.Items() {
+		if p.every || p.place == i || p.place < 0 && x.Get(p.key).IsScalar() && x.Get(p.key).Text() == p.value {
+			items = append(items, i)
+		}
+	}
+	return items
+}
+
+// names yields the names that a field may begin with, and how many parts each takes.
+func (f Field) names() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		name := f[0].name
+		for n := 1; yield(n, name); n++ {
+			if n == len(f) || f[0].quoted || f[n].quoted || f[n].item {
+				return
+			}
+			name += "." + f[n].name
+		}
+	}
+}
+
+// At returns the value at a path.
+func At(v yaml.Value, path []any) yaml.Value {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			v = v.Get(step)
+		case int:
+			if step >= len(v.Items()) {
+				return yaml.Value{}
+			}
+			v = v.Items()[step]
+		}
+	}
+	return v
+}
+
+// A Change is what a step has done to a field.
+type Change struct {
+	Step
+	// Path leads to the field after the step, and OldPath before it: items of lists may have had other places. A path is nil if there is no field.
+	Path, OldPath []any
+	// Old and New are the value of the field before and after, None if there was or is none.
+	Old, New yaml.Value
+}
+
+// FieldOf returns what the steps of a resource have done to a field of it: path leads to it after the last of them. The changes follow one
+// another: each begins with what the one before has left.
+func FieldOf(steps []Step, path []any) (changes []Change) {
+	for _, s := range slices.Backward(steps) {
+		now := At(s.After.Value(), path)
+		if s.Before == nil {
+			changes = append(changes, Change{Step: s, Path: path, New: now})
+			break
+		}
+		was, old, whole := Follow(s.After.Value(), s.Before.Value(), path)
+		if !whole {
+			changes = append(changes, Change{Step: s, Path: path, New: now})
+			break
+		}
+		if !old.Equal(now) {
+			changes = append(changes, Change{s, path, was, old, now})
+		}
+		path = was
+	}
+	slices.Reverse(changes)
+	return changes
+}
+
+// Removed returns what FieldOf does for a field that the resource has had after one of the steps, but not after the last one: the last of the
+// changes has removed it. It returns nil if the resource never had the field.
+func Removed(steps []Step, f Field) []Change {
+	for i, s := range slices.Backward(steps) {
+		if s.After == nil {
+			continue
+		}
+		path, ok := f.In(s.After.Value())
+		if !ok || i+1 == len(steps) {
+			continue
+		}
+		gone := Change{Step: steps[i+1], OldPath: path, Old: At(s.After.Value(), path)}
+		return append(FieldOf(steps[:i+1], path), gone)
+	}
+	return nil
+}
+
+// Place returns the file and line that cause a change, and the field there: in the file or the patch that has the value, else the field of the
+// layer that the step stands in.
+func (f Files) Place(c Change) (pos diag.Pos, field string) {
+	has := func(doc yaml.Value) ([]any, bool) {
+		if !c.New.Exists() {
+			at, there, whole := Follow(c.Before.Value(), doc, c.OldPath)
+			return at, whole && there.IsNull()
+		}
+		at, there, whole := Follow(c.After.Value(), doc, c.Path)
+		return at, whole && (there.Equal(c.New) || !c.New.IsScalar() && there.Type() == c.New.Type())
+	}
+	if c.Before == nil && c.After != nil {
+		if pos, at, ok := f.InFile(c.After, has); ok {
+			return pos, diag.FieldPath(at)
+		}
+	}
+	path := c.Path
+	if path == nil {
+		path = c.OldPath
+	}
+	if pos, at, ok := f.InPatch(c.Node, path, has); ok {
+		return pos, diag.FieldPath(at)
+	}
+	return c.Node.Origin.Pos(), c.Node.Origin.Field()
+}
+
+// Gone returns the steps of a resource that is not in the result although a step has made it: the last one has removed it. is tells which
+// resource is meant. It returns nil if no step has made it.
+func (h *History) Gone(is func(*krm.Resource) bool) []Step {
+	where := func(list *krm.List) int {
+		for i, r := range list.All() {
+			if is(r) {
+				return i
+			}
+		}
+		return -1
+	}
+	at := make([]int, len(h.lists))
+	for i, list := range h.lists {
+		at[i] = -1
+		if list != nil {
+			at[i] = where(list)
+		}
+	}
+	for i := len(h.lists) - 1; i >= 0; i-- {
+		if h.lists[i] == nil || at[i] >= 0 {
+			continue
+		}
+		for _, in := range h.g.Nodes[i].Inputs {
+			if at[in] >= 0 {
+				r := h.lists[in].At(at[in])
+				return append(h.steps(in, at[in]), Step{h.g.Nodes[i], r, nil})
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package history
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/builtins"
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// Files are those that a plan was made from, by their paths.
+type Files map[string]*yaml.Source
+
+// FilesOf returns the files of a plan.
+func FilesOf(plan *planner.Plan) Files {
+	files := Files{}
+	for _, src := range plan.Files() {
+		files[src.File] = src
+	}
+	return files
+}
+
+// InFile returns where the file that a resource was written in has something: has says where that is in a document, and whether it is there.
+func (f Files) InFile(r *krm.Resource, has func(doc yaml.Value) (at []any, ok bool)) (pos diag.Pos, at []any, ok bool) {
+	src := f[r.Pos.File]
+	if src == nil {
+		return pos, nil, false
+	}
+	docs, err := src.Configs()
+	if err != nil {
+		return pos, nil, false
+	}
+	for i, doc := range docs {
+		if doc.Line != r.Pos.Line || !began(doc.Value, r) {
+			continue
+		}
+		if at, ok := has(doc.Value); ok {
+			return src.Locate(i, at...), at, true
+		}
+	}
+	return pos, nil, false
+}
+
+// began reports whether v is the object that a resource began as.
+func began(v yaml.Value, r *krm.Resource) bool {
+	return v.Get("kind").Text() == r.OrigID().Kind && v.At("metadata", "name").Text() == r.OrigID().Name
+}
+
+// InPatch returns where the patch of a step has something: in one that is an object, where has says, in a JSON patch the operation that comes nearest
+// to path. The path that it returns is the one in the document, or the given one.
+func (f Files) InPatch(n *graph.Node, path []any, has func(doc yaml.Value) (at []any, ok bool)) (pos diag.Pos, at []any, ok bool) {
+	files, text := patchesOf(n)
+	for _, name := range files {
+		if src := f[besides(n.Origin.File(), name)]; src != nil {
+			if pos, at, ok = inPatch(src, path, has); ok {
+				return pos, at, true
+			}
+		}
+	}
+	if text == "" {
+		return diag.Pos{}, nil, false
+	}
+	pos, at, ok = inPatch(&yaml.Source{Data: []byte(text)}, path, has)
+	return f.lineOf(n.Origin, pos.Line), at, ok
+}
+
+func besides(file, name string) string { return path.Join(path.Dir(file), name) }
+
+// patchesOf returns the files that a patch step names, relative to the file of the step, and the patch that it holds itself.
+func patchesOf(n *graph.Node) (files []string, text string) {
+	op, ok := n.Op.(graph.Transform)
+	if !ok {
+		return nil, ""
+	}
+	switch t := op.Transformer.(type) {
+	case *builtins.PatchTransformer:
+		return []string{t.Path}, t.Patch
+	case *builtins.PatchStrategicMergeTransformer:
+		return t.Paths, ""
+	case *builtins.PatchJson6902Transformer:
+		return []string{t.Path}, ""
+	}
+	return nil, ""
+}
+
+// lineOf returns where a line of a patch is that stands in the field patch of a step.
+func (f Files) lineOf(step graph.Origin, line int) diag.Pos {
+	pos := step.Source.Locate(0, append(slices.Clip(step.Path), "patch")...)
+	src := f[pos.File]
+	if src == nil {
+		return pos
+	}
+	lines := strings.SplitN(src.Text(), "\n", pos.Line+1)
+	if pos.Line > 0 && len(lines) > pos.Line {
+		if _, value, _ := strings.Cut(lines[pos.Line-1], "patch:"); strings.HasPrefix(strings.TrimSpace(value), "|") {
+			pos.Line += line
+		}
+	}
+	return pos
+}
+
+func inPatch(src *yaml.Source, path []any, has func(doc yaml.Value) (at []any, ok bool)) (diag.Pos, []any, bool) {
+	if docs, err := src.Patches(); err == nil {
+		for i, doc := range docs {
+			if at, ok := has(doc.Value); ok {
+				return src.Locate(i, at...), at, true
+			}
+		}
+		return diag.Pos{}, nil, false
+	}
+	ops, err := src.Value()
+	if err != nil {
+		return diag.Pos{}, nil, false
+	}
+	best, length := -1, 0
+	for i, op := range ops.Items() {
+		if n := pointsTo(op.Get("path").Text(), path); n >= length {
+			best, length = i, n
+		}
+	}
+	if best < 0 {
+		return diag.Pos{}, nil, false
+	}
+	return src.Locate(0, best), path, true
+}
+
+// pointsTo returns how many steps a JSON pointer has that leads to path or to what holds it, -1 if it leads elsewhere.
+func pointsTo(pointer string, path []any) int {
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	if len(tokens) > len(path) {
+		return -1
+	}
+	for i, token := range tokens {
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		switch step := path[i].(type) {
+		case string:
+			if token != step {
+				return -1
+			}
+		case int:
+			if token != strconv.Itoa(step) && token != "-" {
+				return -1
+			}
+		}
+	}
+	return len(tokens)
+}

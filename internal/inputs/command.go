@@ -1,0 +1,120 @@
+package inputs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/spf13/cobra"
+)
+
+// formats are the forms that deps prints.
+var formats = []string{"list", "make", "json", "argocd"}
+
+// Command returns the command deps.
+func Command(a *app.App) *cobra.Command {
+	var format, target string
+	cmd := &cobra.Command{
+		Use:   "deps [DIR...]",
+		Short: "Print what roots read: files, folders, names that were looked for, references",
+		Long: `Print what decides about the output of the directories. Nothing is executed and nothing is written. A list has a line for each thing:
+what it is, a tab, and its path, relative to the working directory.
+
+  file    a file that is read: by layers, or as a catalog, a program of a function or a lock file
+  link    a symbolic link that leads to something that is read
+  folder  a directory of which all files count: that of a chart, or the folder that krmflow vendor wrote
+  absent  what was looked for and is not there, or is no directory: when it comes, the output may change
+  remote  a reference, and after another tab the commit or digest that it stands for
+
+--format json has this for each root. make prints rules for GNU make, argocd the annotation with which Argo CD renders an Application again
+only when one of these has changed.`,
+		Example: `  krmflow deps overlays/prod
+  krmflow deps overlays/prod --format argocd
+  krmflow deps -R overlays --format make --target out/%.yaml > deps.mk`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(formats, format) {
+				return options.UsageError(diag.FlagValue.Errorf("illegal value --format %s; legal values: list, make, json, argocd", diag.Redact(format)))
+			}
+			if cmd.Flags().Changed("target") && format != "make" {
+				return options.UsageError(errors.New("--target is for --format make"))
+			}
+			a.Observes = true
+			found, plan, err := a.PlanRoots(cmd, args)
+			if err != nil {
+				return err
+			}
+			roots := Planned(a, plan, found.Dirs())
+			if n := len(roots); format == "make" && n > 1 && !bytes.ContainsRune([]byte(target), '%') {
+				return options.UsageError(fmt.Errorf("--target %s is one file for %d roots: %% stands for the directory of a root", target, n))
+			}
+			var b bytes.Buffer
+			if err := write(a, &b, roots, format, target); err != nil {
+				return err
+			}
+			_, err = b.WriteTo(a.Stdout)
+			return errors.Join(err, plan.Err(), a.StrictError())
+		},
+	}
+	a.RegisterRendering(cmd)
+	cmd.Flags().StringVar(&format, "format", "list", "what is printed: list, make, json or argocd")
+	cmd.Flags().StringVar(&target, "target", "%.yaml", "with --format make, the target of a root: % stands for its directory")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that do not exist
+	return cmd
+}
+
+// Planned returns the inputs of roots that an App has planned. [app.App.Observes] must have been set before.
+func Planned(a *app.App, plan *planner.Plan, dirs []string) []Root {
+	return Of(plan, dirs, SettingOf(a))
+}
+
+// SettingOf returns what the last plan of an App has read besides its layers.
+func SettingOf(a *app.App) Setting {
+	s := Setting{Cwd: realDir(a.Opts.Plan.Cwd), Functions: a.Opts.Plan.Functions, LockFile: a.LockFile, Vendor: app.VendorName}
+	if sources := a.Opts.Sources; sources != nil && sources.Vendor != "" {
+		s.Vendor = sources.Vendor
+	}
+	return s
+}
+
+// NamingOf returns how paths are shown: as messages do.
+func NamingOf(a *app.App, dirs []string) Naming {
+	if len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return !filepath.IsAbs(dir) }) {
+		return Naming{}
+	}
+	return Naming{realDir(a.Opts.Plan.Cwd)}
+}
+
+// realDir returns a directory without symbolic links, as those of a plan are.
+func realDir(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+func write(a *app.App, b *bytes.Buffer, roots []Root, format, target string) error {
+	var dirs []string
+	for _, r := range roots {
+		dirs = append(dirs, r.Dir)
+	}
+	n := NamingOf(a, dirs)
+	switch format {
+	case "make":
+		return WriteMake(b, roots, n, target)
+	case "json":
+		return WriteJSON(b, roots, n)
+	case "argocd":
+		outside, err := WriteArgoCD(b, roots, realDir(a.Opts.Plan.Cwd))
+		for _, path := range outside {
+			a.Log.Warn(planner.Warning{Msg: n.Name(path) + " is outside of the repository: Argo CD cannot see when it changes", Code: diag.OutsideDirectory})
+		}
+		return err
+	}
+	return WriteList(b, roots, n)
+}

@@ -1,0 +1,102 @@
+package layers
+
+import (
+	"slices"
+
+	"github.com/krmflow/krmflow/planner"
+)
+
+// Implied returns the references that follow from others: a layer uses another one that something it uses is made of, too. It is for layers
+// that do not lead back to themselves.
+func (g *Graph) Implied() map[Step]bool {
+	r := newReduction(g)
+	implied := map[Step]bool{}
+	for file, l := range g.layers {
+		var more map[int]bool
+		for _, u := range l.Uses {
+			if more == nil {
+				more = r.implied(r.number[file])
+			}
+			if i, ok := r.number[u.Layer]; ok && more[i] {
+				implied[Step{file, u}] = true
+			}
+		}
+	}
+	return implied
+}
+
+// A reduction looks for references that follow from others. The library's own looks at all layers for each one.
+type reduction struct {
+	number map[string]int
+	uses   [][]int
+	height []int // by how many references it is away from one without any, at most
+	seen   []int // by which question it was reached last
+	asked  int
+}
+
+func newReduction(g *Graph) *reduction {
+	r := &reduction{number: map[string]int{}, uses: make([][]int, len(g.layers)), height: make([]int, len(g.layers)), seen: make([]int, len(g.layers))}
+	for file := range g.layers {
+		r.number[file] = len(r.number)
+	}
+	for file, l := range g.layers {
+		r.uses[r.number[file]] = r.used(l)
+	}
+	measured := make([]bool, len(g.layers))
+	for i := range r.uses {
+		r.measure(i, measured)
+	}
+	return r
+}
+
+// used returns the layers that l uses, each once.
+func (r *reduction) used(l planner.Layer) (all []int) {
+	for _, u := range l.Uses {
+		if i, ok := r.number[u.Layer]; ok {
+			all = append(all, i)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// measure sets the height of a layer, and of those that it is made of: these are not deep, see layerfile.MaxNested.
+func (r *reduction) measure(i int, measured []bool) int {
+	if !measured[i] {
+		measured[i] = true
+		for _, u := range r.uses[i] {
+			r.height[i] = max(r.height[i], r.measure(u, measured)+1)
+		}
+	}
+	return r.height[i]
+}
+
+// implied returns those of the layers that layer i uses which others of them lead to. What is lower than all of them leads to none.
+func (r *reduction) implied(i int) map[int]bool {
+	uses := r.uses[i]
+	if len(uses) < 2 {
+		return map[int]bool{}
+	}
+	r.asked++
+	lowest, found := r.height[i], map[int]bool{}
+	for _, u := range uses {
+		lowest = min(lowest, r.height[u])
+	}
+	todo := slices.Clone(uses)
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, next := range r.uses[at] {
+			if r.seen[next] == r.asked || r.height[next] < lowest {
+				continue
+			}
+			r.seen[next] = r.asked
+			if _, ok := slices.BinarySearch(uses, next); ok {
+				found[next] = true
+			} else {
+				todo = append(todo, next)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,180 @@
+package rendertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/history"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
+	"github.com/spf13/cobra"
+)
+
+// readTests reads the files with tests in directories and below them.
+func readTests(dirs []string) ([]*Suite, error) {
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	files, err := Find(dirs)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		e := diag.Errorf(diag.Pos{}, "", "there is no file called %s in %s, or below", Name, diag.Some(dirs)).With(diag.NoRoots)
+		return nil, e.Hint("write one beside a Kustomization: see docs/review.md")
+	}
+	return Read(files)
+}
+
+// renderTested renders the roots of all suites, and returns what came of each.
+func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*Outcome, error) {
+	outcomes := map[string]*Outcome{}
+	var dirs []string
+	for _, s := range suites {
+		if outcomes[s.Root] == nil {
+			outcomes[s.Root] = &Outcome{}
+			dirs = append(dirs, s.Root)
+		}
+	}
+	a.KeepGoing, a.Quiet = true, !a.Strict // a root may be meant to fail, and warnings may be expected
+	plan, err := a.Plan(cmd, dirs)
+	if err != nil {
+		return nil, err
+	}
+	t := &testRun{plan: plan, files: history.FilesOf(plan), outcomes: outcomes}
+	for _, f := range plan.Failed {
+		t.outcome(f.Dir).Errs = f.Errs
+	}
+	t.planned()
+	o, end := a.RunOptions(cmd.Context(), nil, t.root)
+	defer end()
+	o.Run.Warn = t.warn
+	failed := render.Run(cmd.Context(), plan, o)
+	if cmd.Context().Err() != nil {
+		return nil, context.Cause(cmd.Context())
+	}
+	t.failed(failed)
+	return outcomes, nil
+}
+
+// A testRun collects what comes of roots.
+type testRun struct {
+	plan     *planner.Plan
+	files    history.Files
+	mu       sync.Mutex
+	outcomes map[string]*Outcome
+}
+
+// outcome returns what came of a root, by the name that the plan has for it.
+func (t *testRun) outcome(dir string) *Outcome {
+	for name, o := range t.outcomes {
+		if name == dir || diag.Redact(name) == dir {
+			return o
+		}
+	}
+	return &Outcome{}
+}
+
+// planned gives the roots the warnings of their layers.
+func (t *testRun) planned() {
+	roots := map[string][]string{} // of files
+	for _, l := range t.plan.Layers() {
+		for _, file := range l.Files {
+			roots[file] = append(roots[file], l.Roots...)
+		}
+	}
+	for _, w := range t.plan.Warnings {
+		in := roots[w.Pos.File]
+		slices.Sort(in)
+		for _, dir := range slices.Compact(in) {
+			o := t.outcome(dir)
+			o.Warnings = append(o.Warnings, w.Message())
+		}
+	}
+}
+
+// warn gives the roots that need a step its warnings.
+func (t *testRun) warn(n *graph.Node, warning func() *diag.Error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := warning()
+	for _, root := range t.plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+		o := t.outcome(root.Dir)
+		o.Warnings = append(o.Warnings, w)
+	}
+}
+
+func (t *testRun) root(root graph.Root, list *krm.List) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.outcome(root.Dir)
+	o.List = list
+	steps := sync.OnceValue(func() *history.History { return history.Replay(t.plan.Graph, root) })
+	o.Cause = func(i int, path []any) diag.Pos {
+		h := steps()
+		if h.Result() == nil || i >= h.Result().Len() {
+			return diag.Pos{} // a function has made it
+		}
+		changes := history.FieldOf(h.Steps(i), path)
+		if len(changes) == 0 {
+			return diag.Pos{}
+		}
+		pos, _ := t.files.Place(changes[len(changes)-1])
+		return pos
+	}
+	return nil
+}
+
+// failed gives the roots that have no result the reasons.
+func (t *testRun) failed(err error) {
+	of := map[string][]error{}
+	var others []error
+	for e := range diag.Each(err) {
+		var node *scheduler.NodeError
+		if !errors.As(e, &node) {
+			others = append(others, e)
+			continue
+		}
+		for _, root := range t.plan.Graph.RootsThatNeed(map[*graph.Node]bool{node.Node: true}) {
+			of[root.Dir] = append(of[root.Dir], e)
+		}
+	}
+	for _, root := range t.plan.Graph.Roots {
+		o := t.outcome(root.Dir)
+		if o.List != nil || len(o.Errs) > 0 {
+			continue
+		}
+		if o.Errs = of[root.Dir]; len(o.Errs) == 0 {
+			o.Errs = append(others, fmt.Errorf("%s was not rendered", root.Dir))
+		}
+	}
+}
+
+// writeTests prints the report, and writes it to a file if one is wanted. The error says how many tests have failed.
+func writeTests(a *app.App, report *Report, form, junit string) error {
+	write := map[string]func(io.Writer) error{"text": report.WriteText, "json": report.WriteJSON, "junit": report.WriteJUnit}[form]
+	errs := []error{write(a.Stdout)}
+	if junit != "" {
+		var b bytes.Buffer
+		errs = append(errs, report.WriteJUnit(&b))
+		errs = append(errs, output.WriteFileAtomic(junit, b.Bytes(), 0o666))
+	}
+	failed, all := report.Failed()
+	if failed > 0 {
+		errs = append(errs, diag.TestFailed.Errorf("%d of %s failed", failed, diag.Count(all, "test"))) // what is wrong is in the report
+	} else {
+		a.Result = diag.Count(all, "test") + " passed"
+	}
+	return errors.Join(errs...)
+}

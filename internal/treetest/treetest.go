@@ -1,0 +1,192 @@
+// Package treetest has random trees of Kustomizations for tests that compare what comes of them before and after edits: files that change, come and
+// go, links, directories in the place of files, and mistakes.
+package treetest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A Tree is a random tree of Kustomizations and Components that is edited.
+type Tree struct {
+	t   testing.TB
+	rnd *rand.Rand
+	dir string
+}
+
+// Layers is how many directories of layers a Tree has: l0, l1 and so on. The second and the fourth are Components.
+const Layers = 7
+
+// New writes a random tree to a directory.
+func New(t testing.TB, rnd *rand.Rand, dir string) *Tree {
+	w := &Tree{t, rnd, dir}
+	for layer := range Layers {
+		for _, name := range names {
+			w.file(layer, name)
+		}
+		w.kustomization(layer, "kustomization.yaml")
+	}
+	return w
+}
+
+func (w *Tree) write(file, text string) {
+	path := filepath.Join(w.dir, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	if err == nil && w.rnd.IntN(3) == 0 { // as tools do that keep the time of a file
+		if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *Tree) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
+
+// files are those that a layer may name, and what is in them.
+func (w *Tree) file(dir int, name string) {
+	text := ""
+	n := w.rnd.IntN(3)
+	switch name {
+	case "a.yaml", "b.yaml":
+		kind := w.pick("ConfigMap", "ConfigMap", "ConfigMap", "ConfigMap", "Service", "Service", "Service", "Secret")
+		text = fmt.Sprintf("apiVersion: v1\nkind: %s\nmetadata:\n  name: l%d-%c\n  labels: {v: v%d}\n", kind, dir, name[0], n)
+		if w.rnd.IntN(40) == 0 {
+			text += "bad: [\n"
+		}
+	case "patch.yaml":
+		text = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: l%d-a\n  annotations: {p: p%d}\n", dir, n)
+	case "data.txt":
+		text = fmt.Sprintf("data %d\n", n)
+	case "values.env":
+		text = fmt.Sprintf("KEY=%d\n", n)
+	}
+	w.write(fmt.Sprintf("l%d/%s", dir, name), text)
+}
+
+var names = []string{"a.yaml", "b.yaml", "patch.yaml", "data.txt", "values.env"}
+
+// kustomization writes that of a layer, which uses some of the layers before it.
+func (w *Tree) kustomization(dir int, name string) {
+	var b strings.Builder
+	component := dir == 1 || dir == 3
+	if component {
+		b.WriteString("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n")
+	}
+	var resources, components []string
+	for _, file := range []string{"a.yaml", "b.yaml"} {
+		if w.rnd.IntN(2) == 0 {
+			resources = append(resources, file)
+		}
+	}
+	for other := range dir {
+		if w.rnd.IntN(3) > 0 {
+			continue
+		}
+		if other == 1 || other == 3 {
+			components = append(components, fmt.Sprintf("../l%d", other))
+		} else {
+			resources = append(resources, fmt.Sprintf("../l%d", other))
+		}
+	}
+	if w.rnd.IntN(25) == 0 {
+		resources = append(resources, w.pick("missing.yaml", "../link", "../l9"))
+	}
+	fmt.Fprintf(&b, "resources: [%s]\n", strings.Join(resources, ", "))
+	fmt.Fprintf(&b, "components: [%s]\n", strings.Join(components, ", "))
+	for _, line := range []string{
+		fmt.Sprintf("namePrefix: p%d-\n", w.rnd.IntN(2)), "namespace: ns\n", "commonLabels: {c: d}\n", "patches: [{path: patch.yaml}]\n",
+		fmt.Sprintf("configMapGenerator: [{name: g%d, files: [data.txt]}]\n", dir), fmt.Sprintf("configMapGenerator: [{name: e%d, envs: [values.env]}]\n", dir),
+		"images: [{name: none, newTag: x}]\n", "buildMetadata: [originAnnotations]\n",
+	} {
+		if w.rnd.IntN(4) == 0 && !strings.Contains(b.String(), strings.SplitAfter(line, ":")[0]) {
+			b.WriteString(line)
+		}
+	}
+	if w.rnd.IntN(15) == 0 { // what it makes is kept in no cache
+		fmt.Fprintf(&b, "secretGenerator: [{name: s%d, envs: [values.env]}]\n", dir)
+	}
+	w.write(fmt.Sprintf("l%d/%s", dir, name), b.String())
+}
+
+// Edit changes something, and says what.
+func (w *Tree) Edit() string {
+	dir := w.rnd.IntN(Layers)
+	file := names[w.rnd.IntN(len(names))]
+	path := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), file)
+	switch w.rnd.IntN(24) {
+	case 0:
+		w.kustomization(dir, "kustomization.yaml")
+		return fmt.Sprintf("kustomization of l%d", dir)
+	case 1:
+		os.Remove(path)
+		return "remove " + path
+	case 2:
+		other := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), w.pick("kustomization.yml", "Kustomization"))
+		if os.Remove(other) != nil {
+			w.kustomization(dir, filepath.Base(other))
+		}
+		return "another kustomization of " + other
+	case 3:
+		link := filepath.Join(w.dir, "link")
+		os.Remove(link)
+		os.Symlink(fmt.Sprintf("l%d", w.rnd.IntN(Layers)), link)
+		return "link"
+	case 4:
+		os.Remove(path)
+		os.Symlink(filepath.Join("..", fmt.Sprintf("l%d", w.rnd.IntN(Layers)), file), path)
+		return "link for " + path
+	case 5:
+		data, err := os.ReadFile(path)
+		os.Remove(path)
+		if err == nil {
+			os.WriteFile(path, data, 0o644)
+		}
+		return "rewrite " + path
+	case 6:
+		os.Remove(path)
+		os.Mkdir(path, 0o755)
+		return "a directory in the place of " + path
+	}
+	os.RemoveAll(path)
+	w.file(dir, file)
+	return "change " + path
+}
+
+// Mend makes the tree one without mistakes, but for those in what it is made of.
+func (w *Tree) Mend() {
+	for dir := range Layers {
+		for _, name := range []string{"kustomization.yml", "Kustomization"} {
+			os.Remove(filepath.Join(w.dir, fmt.Sprintf("l%d", dir), name))
+		}
+		for _, name := range names {
+			path := filepath.Join(w.dir, fmt.Sprintf("l%d", dir), name)
+			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+				os.RemoveAll(path)
+				w.file(dir, name)
+			}
+		}
+		if data, err := os.ReadFile(filepath.Join(w.dir, fmt.Sprintf("l%d", dir), "kustomization.yaml")); err != nil || bytes.Contains(data, []byte("link")) || bytes.Contains(data, []byte("l9")) || bytes.Contains(data, []byte("missing")) {
+			w.kustomization(dir, "kustomization.yaml")
+		}
+	}
+}
+
+// Program builds krmflow, and returns where it is.
+func Program(t testing.TB) string {
+	bin := filepath.Join(t.TempDir(), "krmflow")
+	if out, err := exec.Command("go", "build", "-o", bin, "github.com/krmflow/krmflow/cmd/krmflow").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
