@@ -280,10 +280,19 @@ func (f FieldChange) String() string {
 		list []string
 	}{{"-", f.Removed}, {"+", f.Added}} {
 		if len(side.list) > 0 {
-			sides = append(sides, side.mark+" "+clean(diag.Some(side.list)))
+			sides = append(sides, side.mark+" "+clean(few(side.list)))
 		}
 	}
 	return f.Field + ": " + strings.Join(sides, "; ")
+}
+
+// few returns some items of a list on one line, and how many others there are.
+func few(list []string) string {
+	const some = 6
+	if len(list) <= some {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:some], ", ") + " and " + diag.Count(len(list)-some, "other")
 }
 
 // Mark returns the sign for what has become of a thing.

@@ -35,6 +35,9 @@ type Browser struct {
 	errors   []string
 }
 
+// patience is how long a test waits for what the page should do at once.
+const patience = time.Minute
+
 // limit is how long a page may take for all that a test does: a page that hangs must not hang the tests.
 const limit = 3 * time.Minute
 
@@ -136,11 +139,10 @@ func Eval[T any](b *Browser, expression string) T {
 // Wait waits until an expression in the page is true.
 func (b *Browser) Wait(expression string) {
 	b.t.Helper()
-	for !Eval[bool](b, expression) {
-		if b.ctx.Err() != nil {
-			b.t.Fatalf("never true: %s", expression)
+	for end := time.Now().Add(patience); !Eval[bool](b, expression); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("not true: %s", expression)
 		}
-		time.Sleep(20 * time.Millisecond) // as long as the context of the browser lasts
 	}
 }
 
