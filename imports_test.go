@@ -120,7 +120,7 @@ var imports = map[string][]string{
 	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/options":              {"catalog", "diag", "executors", "executors/container", "executors/exec", "internal/settings", "krm", "krm/function", "loaders", "planner", "trust"},
-	"internal/preview":              plus(values, "graph", "output", "planner", "planner/plandoc", "scheduler"),
+	"internal/preview":              plus(values, "graph", "krm/diff", "output", "planner", "planner/plandoc", "scheduler"),
 	"internal/profile":              {"bench", "diag", "graph", "krm", "krm/yaml", "scheduler"},
 	"internal/page":                 {"diag"},
 	"internal/page/pagetest":        {"executors/executortest"},

@@ -204,8 +204,8 @@ func (p *planPage) changes() {
 			p.F("</td>")
 		})
 	}
-	if p.diff.Secrets {
-		p.F("<p>What may hold values of Secrets differs.</p>\n")
+	if line := p.diff.AboutSecrets(); line != "" {
+		p.F("<p>%s</p>\n", line)
 	}
 	p.F("</section>\n")
 }

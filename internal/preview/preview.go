@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -121,12 +123,13 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 	return nil
 }
 
-// called returns what people call a resource.
+// called returns what people call a resource. It has no content hash: who knows all of a Secret but its password could try passwords until that fits.
 func called(id krm.ID) string {
-	if id.Namespace == "" || id.Namespace == krm.ClusterScope {
-		return id.Kind + " " + id.Name
+	name := cmp.Or(diff.Base(id.Name), id.Name)
+	if id.Namespace != "" && id.Namespace != krm.ClusterScope {
+		name = id.Namespace + "/" + name
 	}
-	return id.Kind + " " + id.Namespace + "/" + id.Name
+	return id.Kind + " " + name
 }
 
 // addWarnings adds the warnings to those of the plan: in its order, each once.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
 )
 
 // What has become of a thing.
@@ -32,7 +33,7 @@ type Difference struct {
 	Layers     []Change `json:"layers"`
 	Files      []Change `json:"files"`
 	Nodes      []Change `json:"nodes"`
-	Secrets    bool     `json:"secrets,omitempty"` // what may hold values of Secrets differs
+	Secrets    string   `json:"secrets,omitempty"` // whether what may hold values of Secrets differs, if files and nodes do not say so: changed or unknown
 }
 
 // A Change is what has become of one thing.
@@ -57,17 +58,24 @@ func DifferenceForm() reflect.Type { return reflect.TypeFor[Difference]() }
 // Compare returns how the plan old became now.
 func Compare(old, now *Document) *Difference {
 	d := &Difference{APIVersion: Version, Kind: "PlanDiff"}
-	a, b := old.things(), now.things()
+	known := old.secret != nil && now.secret != nil
+	a, b := old.things(known), now.things(known)
 	d.Roots, d.Catalogs = compareThings(a.roots, b.roots), compareThings(a.catalogs, b.catalogs)
 	d.Fetched, d.Layers = compareThings(a.fetched, b.fetched), compareThings(a.layers, b.layers)
 	d.Files, d.Nodes = compareThings(a.files, b.files), compareThings(a.nodes, b.nodes)
-	d.Secrets = old.Secrets != now.Secrets
+	switch {
+	case known || old.Secrets == now.Secrets:
+	case slices.ContainsFunc(d.Files, func(c Change) bool { return c.What != Changed }):
+		d.Secrets = "unknown" // the one digest depends on which files there are
+	default:
+		d.Secrets = Changed
+	}
 	return d
 }
 
 // Any reports whether anything differs.
 func (d *Difference) Any() bool {
-	return d.Secrets || len(d.Roots)+len(d.Catalogs)+len(d.Fetched)+len(d.Layers)+len(d.Files)+len(d.Nodes) > 0
+	return d.Secrets == Changed || len(d.Roots)+len(d.Catalogs)+len(d.Fetched)+len(d.Layers)+len(d.Files)+len(d.Nodes) > 0
 }
 
 // A thing is what of something is compared: its fields, each one value or a list.
@@ -76,7 +84,11 @@ type thing map[string]any
 // things are what a plan has, by names.
 type things struct{ roots, catalogs, fetched, layers, files, nodes map[string]thing }
 
-func (d *Document) things() things {
+// A hidden is the digest of what may hold values of Secrets. It is compared, and never shown.
+type hidden krm.Digest
+
+// things returns what is compared. known tells that this is all in both plans, also what nobody may see.
+func (d *Document) things(known bool) things {
 	t := things{map[string]thing{}, map[string]thing{}, map[string]thing{}, map[string]thing{}, map[string]thing{}, map[string]thing{}}
 	for _, r := range d.Roots {
 		t.roots[r.Dir] = thing{"layers": r.Layers}
@@ -108,9 +120,16 @@ func (d *Document) things() things {
 	}
 	for name, digest := range d.files() {
 		t.files[name] = thing{"digest": digest}
+		if secret, ok := d.secret[name]; ok && known {
+			t.files[name]["digest"] = hidden(secret)
+		}
 	}
 	for i := range d.Nodes {
-		t.nodes[d.Nodes[i].ID] = d.Nodes[i].thing()
+		n := d.Nodes[i].thing()
+		if secret, ok := d.secret[d.Nodes[i].ID]; ok && known {
+			n["function.config"] = hidden(secret)
+		}
+		t.nodes[d.Nodes[i].ID] = n
 	}
 	return t
 }
@@ -215,6 +234,14 @@ func (t thing) fields(now thing) (all []FieldChange) {
 		}
 		old, oldList := t[name].([]string)
 		list, isList := now[name].([]string)
+		_, wasHidden := t[name].(hidden)
+		_, isHidden := now[name].(hidden)
+		if wasHidden || isHidden {
+			if t[name] != now[name] {
+				all = append(all, FieldChange{Field: name, Old: "hidden", New: "hidden, changed"})
+			}
+			continue
+		}
 		if !oldList && !isList {
 			was, _ := t[name].(string)
 			is, _ := now[name].(string)
@@ -259,8 +286,8 @@ func (d *Difference) WriteText(w io.Writer, style Style) error {
 			}
 		}
 	}
-	if d.Secrets {
-		t.b.WriteString(t.paint(yellow, "~ what may hold values of Secrets") + "\n")
+	if line := d.AboutSecrets(); line != "" {
+		t.b.WriteString(t.paint(yellow, line) + "\n")
 	}
 	fmt.Fprintln(&t.b, d.String())
 	return t.flush(w)
@@ -293,6 +320,17 @@ func few(list []string) string {
 		return strings.Join(list, ", ")
 	}
 	return strings.Join(list[:some], ", ") + " and " + diag.Count(len(list)-some, "other")
+}
+
+// AboutSecrets says of what may hold values of Secrets whether it differs, "" if it does not or files and steps say so.
+func (d *Difference) AboutSecrets() string {
+	switch d.Secrets {
+	case "":
+		return ""
+	case Changed:
+		return "~ what may hold values of Secrets"
+	}
+	return "? what may hold values of Secrets: a file does not tell when there are other files"
 }
 
 // Mark returns the sign for what has become of a thing.
@@ -330,7 +368,7 @@ func (d *Difference) String() string {
 			parts = append(parts, strings.TrimPrefix(diag.Plural(2, kind.One), "2 ")+" "+strings.Join(counts, ", "))
 		}
 	}
-	if d.Secrets {
+	if d.Secrets == Changed {
 		parts = append(parts, "what may hold values of Secrets changed")
 	}
 	return "differs from " + clean(d.Against) + ": " + strings.Join(parts, "; ")

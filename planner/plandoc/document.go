@@ -1,5 +1,7 @@
 package plandoc
 
+import "github.com/krmflow/krmflow/krm"
+
 // A Document is the JSON form of a plan, which docs/plan.md documents.
 type Document struct {
 	APIVersion string    `json:"apiVersion"`
@@ -14,6 +16,10 @@ type Document struct {
 	Secrets    string    `json:"secrets,omitempty"`
 	Warnings   []Message `json:"warnings,omitempty"`
 	Against    *Against  `json:"against,omitempty"`
+
+	// secret has digests of the files and configurations of functions that may hold values of Secrets, by their names: to tell in this process whether
+	// they differ. They are nowhere else. It is nil in a document that was read.
+	secret map[string]krm.Digest
 }
 
 // Against is the folder that the output was compared with, and the changes of files in it that belong to no root.

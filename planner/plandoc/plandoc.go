@@ -67,11 +67,12 @@ func NewAs(p *planner.Plan, made *Preview, oldnew ...string) (*Document, error) 
 		oldnew[i] = string(quoted[1 : len(quoted)-1])
 	}
 	as := strings.NewReplacer(oldnew...)
-	text, err := json.Marshal(newDocument(p, made, as.Replace))
+	doc := newDocument(p, made, as.Replace)
+	text, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{}
+	d := &Document{secret: doc.secret}
 	return d, json.Unmarshal([]byte(as.Replace(string(text))), d)
 }
 
@@ -124,7 +125,7 @@ func newDocument(p *planner.Plan, made *Preview, as func(string) string) *Docume
 			doc.Files = append(doc.Files, File{Path: f.File, Digest: krm.Digest(f.Digest()).String()})
 		}
 	}
-	doc.Secrets = secrets(p, as)
+	doc.Secrets, doc.secret = secrets(p, as)
 	for _, x := range p.Warnings {
 		doc.Warnings = append(doc.Warnings, Message{x.Pos.File, x.Pos.Line, x.Field, x.Msg, x.Hints})
 	}
