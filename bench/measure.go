@@ -23,7 +23,8 @@ type Sample struct {
 }
 
 // Run runs a program to its end and returns what it cost. The standard output goes to stdout: give an *os.File, because
-// copying to any other writer takes time on the same machine. A program that fails is an error with the end of its error output.
+// copying to any other writer takes time on the same machine. A program that fails is an error with the end of its error output; if it
+// has run to its end, there is the cost, too.
 func Run(ctx context.Context, stdout io.Writer, program string, args ...string) (Sample, error) {
 	var stderr tail
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -33,10 +34,13 @@ func Run(ctx context.Context, stdout io.Writer, program string, args ...string) 
 	err := cmd.Run()
 	wall := time.Since(start)
 	if err != nil {
-		return Sample{}, fmt.Errorf("%s: %w%s", strings.Join(cmd.Args[:min(3, len(cmd.Args))], " "), err, stderr.lines())
+		err = fmt.Errorf("%s: %w%s", strings.Join(cmd.Args[:min(3, len(cmd.Args))], " "), err, stderr.lines())
 	}
 	state := cmd.ProcessState
-	return Sample{CPU: state.UserTime() + state.SystemTime(), Wall: wall, Peak: peak(state)}, nil
+	if state == nil {
+		return Sample{}, err
+	}
+	return Sample{CPU: state.UserTime() + state.SystemTime(), Wall: wall, Peak: peak(state)}, err
 }
 
 // version returns what a program says it is, in its own words; empty if it says nothing.

@@ -201,9 +201,9 @@ func (g *Graph) need(those func(*Node) bool) []bool {
 	return needs
 }
 
-// RootsThatNeed returns the roots that need any of nodes.
-func (g *Graph) RootsThatNeed(nodes map[*Node]bool) (roots []Root) {
-	needs := g.need(func(n *Node) bool { return nodes[n] })
+// RootsThatNeed returns the roots that need any of the nodes that have these ids. A part of a graph has other nodes of the same ids: see [Graph.Only].
+func (g *Graph) RootsThatNeed(ids map[string]bool) (roots []Root) {
+	needs := g.need(func(n *Node) bool { return ids[n.ID] })
 	for _, r := range g.Roots {
 		if needs[r.Node] {
 			roots = append(roots, r)

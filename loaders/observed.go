@@ -137,14 +137,22 @@ func (o *Observation) key() string {
 	return o.Path
 }
 
-// Uses keeps that the layer in d uses all that is at an absolute path: a program, or the files in a directory.
-func (l *Local) Uses(d *Dir, abs string) { l.observe(d, Observation{Path: abs, Kind: SawWhole}) }
+// Uses keeps that the layer in d uses all that is at absolute paths: a program, or the files in a directory.
+func (l *Local) Uses(d *Dir, paths ...string) {
+	for _, path := range paths {
+		l.observe(d, Observation{Path: path, Kind: SawWhole})
+	}
+}
 
 // Doubt keeps that what the layer in d is depends on more than what it has seen.
 func (l *Local) Doubt(d *Dir) { l.observe(d, Observation{Kind: SawOther}) }
 
-// DependsOn keeps that what the layer in d is depends on what is at an absolute path, of which nothing else was seen.
-func (l *Local) DependsOn(d *Dir, path string) { l.observe(d, Observation{Path: path, Kind: SawOther}) }
+// DependsOn keeps that what the layer in d is depends on what is at absolute paths, of which nothing else was seen.
+func (l *Local) DependsOn(d *Dir, paths ...string) {
+	for _, path := range paths {
+		l.observe(d, Observation{Path: path, Kind: SawOther})
+	}
+}
 
 // observeError keeps that a file could not be read.
 func (l *Local) observeError(d *Dir, abs string, err error) {

@@ -3,6 +3,7 @@ package planner
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -137,9 +138,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	s.Warnings.Add(dec.Warnings...)
 	for _, denial := range dec.Denials {
 		s.c.deny(Denial{req.Node, denial.Err, denial.Reason})
-		for program := range req.Facts.Programs { // another one, or another mode of it, may be allowed
-			s.c.files.DependsOn(s.dir, program)
-		}
+		s.c.files.DependsOn(s.dir, slices.Collect(maps.Keys(req.Facts.Programs))...) // another one, or another mode of it, may be allowed
 	}
 	config := function.Config(d.r.Value())
 	if dec.Entry != nil {
@@ -206,10 +205,10 @@ func (c *compiler) legacy(in *function.Inline) {
 // facts finds out what the decision needs to know: digests of programs and images, and where links lead.
 func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 	needs := policy.Needs(*req)
+	s.c.files.Uses(s.dir, slices.Concat(needs.Programs, needs.Mounts)...)
 	req.Facts.Programs, req.Facts.Fetched = map[string]trust.Program{}, map[string]trust.Fetched{}
 	req.Facts.Images, req.Facts.Mounts = map[string]trust.Image{}, map[string]trust.Mount{}
 	for i, path := range needs.Programs {
-		s.c.files.Uses(s.dir, path)
 		p, err := s.c.files.Program(path, needs.Roots[i])
 		req.Facts.Programs[path] = trust.Program{Real: p.Real, Digest: p.Digest, Mode: p.Mode, Err: err}
 	}
@@ -221,7 +220,6 @@ func (s *steps) facts(policy trust.Policy, req *trust.Request) {
 		req.Facts.Images[image] = s.c.image(image)
 	}
 	for _, path := range needs.Mounts {
-		s.c.files.Uses(s.dir, path)
 		real, err := loaders.Real(path)
 		req.Facts.Mounts[path] = trust.Mount{Real: real, Err: err}
 	}

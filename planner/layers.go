@@ -66,12 +66,11 @@ func (r *reading) Refers(composition, field, other string) {
 }
 
 // Layers returns the layers that the roots of the plan are made of, sorted by file. Roots that could not be planned do not count.
-func (p *Plan) Layers() []Layer {
+func (p *Plan) Layers() (all []Layer) {
 	used := map[string]*Layer{}
 	for _, root := range p.reading.roots {
 		p.reading.visit(root.Layer, root.Field, used)
 	}
-	var all []Layer
 	for _, file := range slices.Sorted(maps.Keys(used)) {
 		all = append(all, *used[file])
 	}

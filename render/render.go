@@ -204,13 +204,7 @@ func allowed(plan *planner.Plan) *graph.Graph {
 		}
 		denied[d.Node] = true
 	}
-	nodes := map[*graph.Node]bool{}
-	for _, n := range plan.Graph.Nodes {
-		if denied[n.ID] {
-			nodes[n] = true
-		}
-	}
-	without := plan.Graph.RootsThatNeed(nodes)
+	without := plan.Graph.RootsThatNeed(denied)
 	return plan.Graph.Only(func(r graph.Root) bool { return !slices.Contains(without, r) })
 }
 

@@ -68,11 +68,11 @@ func (r *run) prepare(ctx context.Context) *preparation {
 
 // needsNone returns a function that reports whether a root needs no node that errs are about.
 func (r *run) needsNone(errs []error) func(graph.Root) bool {
-	failed := map[*graph.Node]bool{}
+	failed := map[string]bool{}
 	for _, err := range errs {
 		var e *NodeError
 		if errors.As(err, &e) {
-			failed[e.Node] = true
+			failed[e.Node.ID] = true
 		}
 	}
 	without := r.g.RootsThatNeed(failed)

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
 )
 
 // groupByCause makes one of the failures that have one cause, a step that fails for several roots, and says for which. Of one item of a
@@ -18,7 +17,7 @@ func (r *run) groupByCause(errs []error) []error {
 		field, msg string
 	}
 	first := map[cause]*NodeError{}
-	failed := map[*NodeError]map[*graph.Node]bool{}
+	failed := map[*NodeError]map[string]bool{}
 	kept := errs[:0]
 	for _, err := range errs {
 		e, ok := err.(*NodeError)
@@ -32,10 +31,10 @@ func (r *run) groupByCause(errs []error) []error {
 			c.msg = ""
 		}
 		if first[c] == nil {
-			first[c], failed[e] = e, map[*graph.Node]bool{}
+			first[c], failed[e] = e, map[string]bool{}
 			kept = append(kept, err)
 		}
-		failed[first[c]][e.Node] = true
+		failed[first[c]][e.Node.ID] = true
 	}
 	for e, nodes := range failed {
 		roots := r.g.RootsThatNeed(nodes)

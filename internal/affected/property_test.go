@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/internal/affected"
 	"github.com/krmflow/krmflow/internal/treetest"
 )
 
@@ -41,10 +43,9 @@ func (r *repository) run(stdin string, name string, args ...string) (stdout stri
 }
 
 // build renders each root by itself. Of one that fails, that it does is what comes of it.
-func (r *repository) build() map[string]string {
+func (r *repository) build(roots []string) map[string]string {
 	built := map[string]string{}
-	for layer := range treetest.Layers {
-		root := fmt.Sprintf("l%d", layer)
+	for _, root := range roots {
 		out, code := r.run("", r.bin, "build", root, "--no-cache")
 		built[root] = fmt.Sprintf("%d %s", code, out)
 	}
@@ -71,14 +72,18 @@ func TestNoneIsMissed(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	r := &repository{t: t, bin: treetest.Program(t), dir: filepath.Join(t.TempDir(), "tree")}
-	w := treetest.New(t, rnd, r.dir)
+	w := treetest.New(t, rnd, r.dir).Fill()
 	commit := func() {
 		r.run("", "git", "add", "-A")
 		r.run("", "git", "commit", "-qm", "x", "--allow-empty")
 	}
 	r.run("", "git", "init", "-q")
 	commit()
-	before := r.build()
+	var dirs []string
+	for layer := range treetest.Layers {
+		dirs = append(dirs, fmt.Sprintf("l%d", layer))
+	}
+	before := r.build(dirs)
 	printed, changed, roots := 0, 0, 0
 	for round := range *rounds {
 		var edits []string
@@ -89,7 +94,7 @@ func TestNoneIsMissed(t *testing.T) {
 			w.Mend()
 			edits = append(edits, "mend")
 		}
-		after := r.build()
+		after := r.build(dirs)
 		since, really := r.lines("--since", "HEAD"), r.lines("--since", "HEAD", "--really")
 		names, _ := r.run("", "git", "diff", "--name-only", "--no-renames", "-z", "HEAD")
 		untracked, _ := r.run("", "git", "ls-files", "-z", "--others")
@@ -119,5 +124,63 @@ func TestNoneIsMissed(t *testing.T) {
 	t.Logf("%d rounds: %d roots, %d have another output, %d are affected", *rounds, roots, changed, printed)
 	if changed == 0 || printed == roots {
 		t.Error("the test shows nothing")
+	}
+}
+
+// states finds the roots in JSON.
+var states = regexp.MustCompile(`"root": "(.*)",\n *"state": "(.*)"`)
+
+// TestEveryFile takes away, empties and adds to each file of a tree in turn that uses files in all ways that there are: no root with another output is
+// missed, and none is affected by a file that is what it was.
+func TestEveryFile(t *testing.T) {
+	r := &repository{t: t, bin: treetest.Program(t), dir: filepath.Join(t.TempDir(), "tree")}
+	if err := os.CopyFS(r.dir, os.DirFS("../reuse/testdata/kinds")); err != nil {
+		t.Fatal(err)
+	}
+	r.run("", "git", "init", "-q")
+	r.run("", "git", "add", "-A")
+	r.run("", "git", "commit", "-qm", "x")
+	names, _ := r.run("", "git", "ls-files")
+	dirs := slices.Sorted(maps.Keys(r.lines("--files", "."))) // all of it
+	before := r.build(dirs)
+	changed := 0
+	for _, file := range slices.Sorted(maps.Keys(set(names))) {
+		path := filepath.Join(r.dir, file)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, text := range map[string][]byte{"removed": nil, "empty": {}, "longer": append(slices.Clone(data), "\n# more\nx: y\n"...)} {
+			if os.Remove(path); text != nil {
+				if err := os.WriteFile(path, text, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			since, named := map[string]bool{}, r.lines("--files", file)
+			out, _ := r.run("", r.bin, "affected", "--since", "HEAD", "-o", "json")
+			gone := false
+			for _, m := range states.FindAllStringSubmatch(out, -1) {
+				since[m[1]] = true
+				gone = gone || m[2] == affected.Deleted
+			}
+			for root, after := range r.build(dirs) {
+				if after == before[root] {
+					continue
+				}
+				changed++
+				if !since[root] || !named[root] && !gone {
+					t.Errorf("%s is %s: %s is missed: affected %v, by its name %v", file, what, root, since[root], named[root])
+				}
+			}
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if left := r.lines("--since", "HEAD"); len(left) > 0 {
+			t.Fatalf("%s is what it was, and %v are affected", file, left)
+		}
+	}
+	if changed < 20 {
+		t.Errorf("only %d roots have another output", changed)
 	}
 }

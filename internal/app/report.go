@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/console"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/program"
@@ -199,15 +198,9 @@ func (a *App) reasons(err error) map[string][]string {
 			add(f.Dir, err)
 		}
 	}
-	nodes := map[string]*graph.Node{}
-	for _, n := range a.planned.Graph.Nodes {
-		nodes[n.ID] = n
-	}
 	needed := func(node string, err error) {
-		if n := nodes[node]; n != nil {
-			for _, root := range a.planned.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
-				add(root.Dir, err)
-			}
+		for _, root := range a.planned.Graph.RootsThatNeed(map[string]bool{node: true}) {
+			add(root.Dir, err)
 		}
 	}
 	for _, d := range a.planned.Denied {

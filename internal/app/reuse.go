@@ -410,7 +410,7 @@ func Functions(plan *planner.Plan) map[string][]reuse.Setting {
 		if call.Chart != nil {
 			what += ", chart " + call.Chart.Digest.String()
 		}
-		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+		for _, root := range plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
 			called[root.Dir] = append(called[root.Dir], reuse.Setting{Name: n.ID, Value: what})
 		}
 	}
@@ -481,7 +481,7 @@ func (r *reusing) byRoot(plan *planner.Plan) map[string][]planner.Warning {
 		if len(r.ran[n.ID]) == 0 {
 			continue
 		}
-		for _, root := range plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+		for _, root := range plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
 			ran[root.Dir] = append(ran[root.Dir], r.ran[n.ID]...)
 		}
 	}

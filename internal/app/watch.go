@@ -206,7 +206,7 @@ func (a *App) sawPlanned(plan *planner.Plan) (seen map[string]bool) {
 		}
 		list, enough := plan.Observed(dir)
 		for _, o := range list {
-			seen[o.Path] = seen[o.Path] || o.Kind != loaders.SawWhole // of which the records know nothing
+			seen[o.Path] = seen[o.Path] || o.Kind != loaders.SawWhole // which no record has
 		}
 		w.records.Saw(path, list)
 		if !fails || !enough || a.reusing == nil || len(plan.Denied) > 0 {

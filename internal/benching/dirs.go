@@ -36,7 +36,7 @@ func (m *measuring) profile(cmd *cobra.Command, args []string) error {
 	m.StartLog()
 	both, ours := m.passedOn(cmd)
 	flags := slices.Concat(both, ours)
-	o := profile.Options{Program: m.o.Krmflow, Flags: flags, Shown: shown(flags), Dirs: args, Folder: len(roots) > 1 || m.Recursive, Runs: m.o.Runs, Work: m.o.Keep,
+	o := profile.Options{Program: m.o.Krmflow, Flags: flags, Shown: shown(flags), Dirs: args, Folder: len(roots) > 1 || m.Recursive, KeepGoing: m.KeepGoing, Roots: len(roots), Runs: m.o.Runs, Work: m.o.Keep,
 		OwnCache: settings.IsSet(cmd.Flags(), "offline") || settings.IsSet(cmd.Flags(), "no-cache") || cmd.Flags().Changed("cache-dir")}
 	if !m.Quiet {
 		o.Log = func(line string) { fmt.Fprintln(m.Stderr, line) }

@@ -190,7 +190,7 @@ func (r Reporter) print(err error, told map[diag.Code]bool) {
 // explained reports whether people are told where a code is looked up: what is wrong with a command line has the hint how that is used, and
 // the general code says nothing.
 func explained(code diag.Code) bool {
-	return code != diag.General && code != diag.Bug && code != diag.Stopped && !strings.HasPrefix(string(code), "KF02")
+	return code != diag.General && code != diag.Bug && code != diag.Stopped && !strings.HasPrefix(string(code), "KF020")
 }
 
 // excerpt prints the line of the file that an error is about, if what is wrong stands in it: it does not if a function may not run, or has

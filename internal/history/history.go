@@ -24,7 +24,7 @@ type History struct {
 // A Recorder keeps the lists of a run. Its zero value is empty, and it is safe for concurrent use.
 type Recorder struct {
 	mu    sync.Mutex
-	lists map[*graph.Node]*krm.List
+	lists map[string]*krm.List // by ids of nodes
 }
 
 // Made keeps the list of a step: see [scheduler.Options.Made].
@@ -32,9 +32,9 @@ func (r *Recorder) Made(n *graph.Node, list *krm.List) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lists == nil {
-		r.lists = map[*graph.Node]*krm.List{}
+		r.lists = map[string]*krm.List{}
 	}
-	r.lists[n] = list
+	r.lists[n.ID] = list
 }
 
 // Of returns the history of a root of the graph that was run.
@@ -46,7 +46,7 @@ func (r *Recorder) Of(g *graph.Graph, root graph.Root) *History {
 		if !needed[i] {
 			continue
 		}
-		h.lists[i] = r.lists[g.Nodes[i]]
+		h.lists[i] = r.lists[g.Nodes[i].ID]
 		for _, in := range g.Nodes[i].Inputs {
 			needed[in] = true
 		}

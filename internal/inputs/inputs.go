@@ -14,7 +14,6 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 )
@@ -102,18 +101,18 @@ type collector struct {
 // functions finds out which roots call functions, and what decides about these.
 func (c *collector) functions() {
 	c.archives, c.calls, c.fetches = map[string][]string{}, map[string]bool{}, map[string]bool{}
-	calls, fetches, archives := map[*graph.Node]bool{}, map[*graph.Node]bool{}, map[string]map[*graph.Node]bool{}
+	calls, fetches, archives := map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}
 	for call, n := range c.plan.Graph.Calls() {
 		f := call.Function
-		calls[n] = call.Chart == nil // helm is in no catalog
+		calls[n.ID] = call.Chart == nil // helm is in no catalog
 		if f.URI != "" || f.Image != "" {
-			fetches[n] = true
+			fetches[n.ID] = true
 		}
 		if f.Archive != "" {
 			if archives[f.Archive] == nil {
-				archives[f.Archive] = map[*graph.Node]bool{}
+				archives[f.Archive] = map[string]bool{}
 			}
-			archives[f.Archive][n] = true
+			archives[f.Archive][n.ID] = true
 		}
 	}
 	for _, root := range c.plan.Graph.RootsThatNeed(calls) {

@@ -3,8 +3,10 @@ package profile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -49,6 +51,8 @@ type Report struct {
 	Krmflow string   `json:"krmflow"`
 	Args    []string `json:"command"`
 	Dirs    []string `json:"directories"`
+	// Failed is how many of the roots cannot be rendered, if the runs keep going without these.
+	Failed int `json:"failedRoots,omitempty"`
 	// Cold are runs with an empty cache, and Warm those after one that filled it.
 	Cold Series `json:"cold"`
 	Warm Series `json:"warm"`
@@ -70,6 +74,9 @@ type Options struct {
 	Folder bool
 	// OwnCache means that the flags say which cache is used: then there is nothing that empties it.
 	OwnCache bool
+	// KeepGoing means that the flags make a run go on without the roots that cannot be rendered, and Roots is how many there are.
+	KeepGoing bool
+	Roots     int
 	// Runs is how often cold and warm runs are repeated.
 	Runs int
 	// Work is a folder for what is made, which the caller removes.
@@ -102,6 +109,9 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	}
 	r.Cold, r.Warm = series(cold), series(warm)
 	r.Profile = middle(cold)
+	if done := len(r.Profile.Roots); o.KeepGoing && done < o.Roots {
+		r.Failed = o.Roots - done
+	}
 	r.Analysis = Analyse(r.Profile)
 	return r, nil
 }
@@ -112,7 +122,7 @@ func PProf(ctx context.Context, o Options, to string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	_, err := bench.Run(ctx, nil, o.Program, o.args(dir, "--pprof="+to)...)
+	_, err := o.run(ctx, dir, "--pprof="+to)
 	return err
 }
 
@@ -151,11 +161,11 @@ func (o *Options) pair(ctx context.Context, record bool) (pair [2]measured, err 
 
 func (o *Options) once(ctx context.Context, dir string, record bool) (m measured, err error) {
 	if !record {
-		m.sample, err = bench.Run(ctx, nil, o.Program, o.args(dir)...)
+		m.sample, err = o.run(ctx, dir)
 		return m, err
 	}
 	file := filepath.Join(dir, "trace.json")
-	if _, err = bench.Run(ctx, nil, o.Program, o.args(dir, "--profile="+file)...); err != nil {
+	if _, err = o.run(ctx, dir, "--profile="+file); err != nil {
 		return m, err
 	}
 	f, err := os.Open(file)
@@ -167,6 +177,18 @@ func (o *Options) once(ctx context.Context, dir string, record bool) (m measured
 		return m, fmt.Errorf("the profile of %s: %w", filepath.Base(o.Program), err)
 	}
 	return m, nil
+}
+
+// run runs the command once. Roots that cannot be rendered are no error if others are, and the flags say so.
+func (o *Options) run(ctx context.Context, dir string, more ...string) (bench.Sample, error) {
+	sample, err := bench.Run(ctx, nil, o.Program, o.args(dir, more...)...)
+	var exit *exec.ExitError
+	if o.KeepGoing && errors.As(err, &exit) && exit.Exited() && ctx.Err() == nil {
+		if _, missing := os.Stat(filepath.Join(dir, "out")); missing == nil {
+			err = nil
+		}
+	}
+	return sample, err
 }
 
 // values returns one figure of each run.

@@ -28,6 +28,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	p, a := r.Profile, r.Analysis
 	out := &text{w: diag.SanitisingWriter(w)}
 	out.line("%s: %s, %s", Some(r.Dirs), diag.Count(len(p.Roots), "root"), diag.Count(len(p.Steps), "step"))
+	if r.Failed > 0 {
+		out.line("%s cannot be rendered, and the runs go on without: what that takes counts", diag.Count(r.Failed, "other root"))
+	}
 	out.line("%s/%s, %s, up to %s at a time, medians of %s of whole processes", p.OS, p.Arch, diag.Count(p.CPUs, "CPU"), diag.Count(p.Jobs, "step"), diag.Count(r.Cold.Runs, "run"))
 	r.series(out)
 	out.line("\nThe run in the middle: steps of %s in %s, %.1f at the same time. The longest chain takes %s; with %s the steps need at least %s.",

@@ -62,7 +62,7 @@ type Progress struct {
 
 	mu     sync.Mutex
 	count  int
-	failed map[*graph.Node]bool
+	failed map[string]bool
 	quit   chan struct{}
 	ended  sync.WaitGroup
 }
@@ -70,7 +70,7 @@ type Progress struct {
 // New returns the progress of a run of g, which shows nothing yet; unknown is how many roots could not be planned, and slow names what
 // takes long at the moment.
 func New(g *graph.Graph, unknown int, slow func() string) *Progress {
-	return &Progress{g: g, unknown: unknown, slow: slow, failed: map[*graph.Node]bool{}, quit: make(chan struct{})}
+	return &Progress{g: g, unknown: unknown, slow: slow, failed: map[string]bool{}, quit: make(chan struct{})}
 }
 
 // Start begins to show the progress: in the status line of status if stderr is a terminal, else as lines in out.
@@ -93,7 +93,7 @@ func (p *Progress) Done() {
 func (p *Progress) Fail(n *graph.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.failed[n] = true
+	p.failed[n.ID] = true
 }
 
 func (p *Progress) String() string {

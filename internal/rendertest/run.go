@@ -47,6 +47,7 @@ func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*
 			dirs = append(dirs, s.Root)
 		}
 	}
+	defer func(quiet bool) { a.Quiet = quiet }(a.Quiet)
 	a.KeepGoing, a.Quiet = true, !a.Strict // a root may be meant to fail, and warnings may be expected
 	plan, err := a.Plan(cmd, dirs)
 	if err != nil {
@@ -109,7 +110,7 @@ func (t *testRun) warn(n *graph.Node, warning func() *diag.Error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := warning()
-	for _, root := range t.plan.Graph.RootsThatNeed(map[*graph.Node]bool{n: true}) {
+	for _, root := range t.plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
 		o := t.outcome(root.Dir)
 		o.Warnings = append(o.Warnings, w)
 	}
@@ -146,7 +147,7 @@ func (t *testRun) failed(err error) {
 			others = append(others, e)
 			continue
 		}
-		for _, root := range t.plan.Graph.RootsThatNeed(map[*graph.Node]bool{node.Node: true}) {
+		for _, root := range t.plan.Graph.RootsThatNeed(map[string]bool{node.Node.ID: true}) {
 			of[root.Dir] = append(of[root.Dir], e)
 		}
 	}

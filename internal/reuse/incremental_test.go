@@ -24,12 +24,12 @@ var rounds = flag.Int("rounds", 120, "how many edits TestIncremental makes")
 
 // A tree is a tree of Kustomizations that is edited at random, and krmflow to render it.
 type tree struct {
-	*treetest.Tree // nil if it is none of those
-	t              *testing.T
-	rnd            *rand.Rand
-	bin            string // krmflow
-	top            string // has the cache and whatever is rendered
-	dir            string // in it
+	*treetest.Tree
+	t   *testing.T
+	rnd *rand.Rand
+	bin string // krmflow
+	top string // has the cache and whatever is rendered
+	dir string // in it
 }
 
 // newTree returns an empty tree.
@@ -39,6 +39,7 @@ func newTree(t *testing.T) *tree {
 	t.Logf("seed %d", seed)
 	top := t.TempDir()
 	w := &tree{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), bin: treetest.Program(t), top: top, dir: filepath.Join(top, "tree")}
+	w.Tree = treetest.New(t, w.rnd, w.dir)
 	return w
 }
 
@@ -46,20 +47,8 @@ func newTree(t *testing.T) *tree {
 func randomTree(t *testing.T) *tree {
 	t.Helper()
 	w := newTree(t)
-	w.Tree = treetest.New(t, w.rnd, w.dir)
+	w.Fill()
 	return w
-}
-
-// write writes a file of the tree.
-func (w *tree) write(file, text string) {
-	w.t.Helper()
-	path := filepath.Join(w.dir, file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // command returns a run of krmflow in the tree.
@@ -108,22 +97,21 @@ func content(t *testing.T, dir string) map[string]string {
 // code. In a tenth of the rounds it is killed before.
 func TestIncremental(t *testing.T) {
 	w := randomTree(t)
-	rnd := w.rnd
 	out, fresh := filepath.Join(w.top, "out"), filepath.Join(w.top, "fresh")
 	var edits []string
 	reused, killed := 0, 0
 	for round := range *rounds {
-		for range 1 + rnd.IntN(2) {
+		for range 1 + w.rnd.IntN(2) {
 			edits = append(edits, w.Edit())
 		}
-		if rnd.IntN(3) == 0 {
+		if w.rnd.IntN(3) == 0 {
 			w.Mend()
 			edits = append(edits, "mend")
 		}
-		if rnd.IntN(4) == 0 {
+		if w.rnd.IntN(4) == 0 {
 			time.Sleep(30 * time.Millisecond) // until the clock of the file system has gone on
 		}
-		if rnd.IntN(10) == 0 {
+		if w.rnd.IntN(10) == 0 {
 			killed++
 			w.run(true, "apply-render", "-R", ".", "-o", out, "--keep-going", "--prune", "--force")
 		}
@@ -140,7 +128,7 @@ func TestIncremental(t *testing.T) {
 		if (code == 0 || len(want) > 0) && !maps.Equal(known(got, want), want) {
 			t.Fatalf("round %d, after %q:\n%q\nwant %q", round, edits[max(0, len(edits)-4):], got, want)
 		}
-		root := fmt.Sprintf("l%d", rnd.IntN(treetest.Layers))
+		root := fmt.Sprintf("l%d", w.rnd.IntN(treetest.Layers))
 		for _, command := range [][]string{{"build", root}, {"plan", root}, {"build", root}} {
 			stdout, log, code := w.run(false, command...)
 			wantOut, wantLog, wantCode := w.run(false, append(command, "--no-cache")...)

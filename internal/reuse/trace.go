@@ -60,7 +60,7 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, s
 		return i
 	}
 	for _, o := range seen {
-		if o.InFetched || o.Kind == loaders.SawOther || o.Kind == loaders.SawWhole { // what uses the last one calls a function
+		if o.InFetched || o.Kind == loaders.SawOther || o.Kind == loaders.SawWhole { // what uses a whole thing calls a function
 			continue
 		}
 		if o.Kind == loaders.SawFetched {

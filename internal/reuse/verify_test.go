@@ -16,8 +16,8 @@ import (
 // is right.
 func TestVerify(t *testing.T) {
 	w := newTree(t)
-	w.write("prod/kustomization.yaml", "resources: [cm.yaml]\n")
-	w.write("prod/cm.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: right}}\n")
+	w.Write("prod/kustomization.yaml", "resources: [cm.yaml]\n")
+	w.Write("prod/cm.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: right}}\n")
 	folder := filepath.Join(w.top, "cache", "krmflow")
 	opened := func() *cache.Cache {
 		c, err := cache.Open(folder)

@@ -34,7 +34,6 @@ func (l *log) String() string {
 // nothing says when that is, the test waits for it: it takes long only if it fails.
 func TestWatch(t *testing.T) {
 	w := randomTree(t)
-	rnd := w.rnd
 	out, fresh := filepath.Join(w.dir, "out"), filepath.Join(w.top, "fresh")
 	command := func(args ...string) *exec.Cmd {
 		return w.command(append([]string{"apply-render", "-R", ".", "--keep-going", "--prune", "--force"}, args...)...)
@@ -55,9 +54,9 @@ func TestWatch(t *testing.T) {
 	}()
 	var edits []string
 	for round := range *rounds / 4 {
-		for range 1 + rnd.IntN(4) {
+		for range 1 + w.rnd.IntN(4) {
 			edits = append(edits, w.Edit())
-			time.Sleep(time.Duration(rnd.IntN(12)) * time.Millisecond)
+			time.Sleep(time.Duration(w.rnd.IntN(12)) * time.Millisecond)
 		}
 		os.RemoveAll(fresh)
 		cmd := command("-o", fresh, "--no-cache")

@@ -34,6 +34,10 @@ var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "he
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
 	"executor", "load-restrictor", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
 
+// careful are flags that make a run refuse, or hide, more. A variable may set them, but not unset what the user's file sets: that would be for
+// others to decide, as with those above.
+var careful = []string{"locked", "offline", "strict", "validate", "fail-on-secrets", "redact-secrets"}
+
 // catalogFlags have a list of the file in their place, which has more to say.
 var catalogFlags = []string{"trusted-plugin-catalog", "trusted-catalog", "alpha-trusted-plugin-catalog"}
 
@@ -242,6 +246,9 @@ func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.
 			known = all().Lookup(v.flag)
 		}
 		switch {
+		case known != nil && s.loosens(v):
+			warnings = append(warnings, v.errorf("the user's file says %s: true, and a variable cannot take that back; it has no effect", Key(v.flag)).
+				Hint("add --%s=false, or change %s", v.flag, ConfigPath()))
 		case known == nil || !IsSetting(v.flag) || v.isVariable() && IsTrusted(v.flag):
 			if e := v.refused(known, all()); v.isVariable() {
 				warnings = append(warnings, e)
@@ -256,6 +263,19 @@ func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.
 		}
 	}
 	return warnings, errors.Join(mistakes...)
+}
+
+// loosens reports whether v is a variable that unsets one of the careful flags, which the file sets.
+func (s *Settings) loosens(v value) bool {
+	if !v.isVariable() || !slices.Contains(careful, v.flag) {
+		return false
+	}
+	if on, err := strconv.ParseBool(v.texts[0]); err != nil || on {
+		return false
+	}
+	return slices.ContainsFunc(s.values, func(o value) bool {
+		return !o.isVariable() && o.flag == v.flag && len(o.texts) == 1 && o.texts[0] == "true"
+	})
 }
 
 // set gives a flag the value.

@@ -23,9 +23,11 @@ type Tree struct {
 // Layers is how many directories of layers a Tree has: l0, l1 and so on. The second and the fourth are Components.
 const Layers = 7
 
-// New writes a random tree to a directory.
-func New(t testing.TB, rnd *rand.Rand, dir string) *Tree {
-	w := &Tree{t, rnd, dir}
+// New returns a tree in a directory, which has no layers yet.
+func New(t testing.TB, rnd *rand.Rand, dir string) *Tree { return &Tree{t, rnd, dir} }
+
+// Fill writes random layers.
+func (w *Tree) Fill() *Tree {
 	for layer := range Layers {
 		for _, name := range names {
 			w.file(layer, name)
@@ -35,7 +37,8 @@ func New(t testing.TB, rnd *rand.Rand, dir string) *Tree {
 	return w
 }
 
-func (w *Tree) write(file, text string) {
+// Write writes a file of the tree. Sometimes it keeps the time that the file had.
+func (w *Tree) Write(file, text string) {
 	path := filepath.Join(w.dir, file)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		w.t.Fatal(err)
@@ -71,7 +74,7 @@ func (w *Tree) file(dir int, name string) {
 	case "values.env":
 		text = fmt.Sprintf("KEY=%d\n", n)
 	}
-	w.write(fmt.Sprintf("l%d/%s", dir, name), text)
+	w.Write(fmt.Sprintf("l%d/%s", dir, name), text)
 }
 
 var names = []string{"a.yaml", "b.yaml", "patch.yaml", "data.txt", "values.env"}
@@ -116,7 +119,7 @@ func (w *Tree) kustomization(dir int, name string) {
 	if w.rnd.IntN(15) == 0 { // what it makes is kept in no cache
 		fmt.Fprintf(&b, "secretGenerator: [{name: s%d, envs: [values.env]}]\n", dir)
 	}
-	w.write(fmt.Sprintf("l%d/%s", dir, name), b.String())
+	w.Write(fmt.Sprintf("l%d/%s", dir, name), b.String())
 }
 
 // Edit changes something, and says what.
