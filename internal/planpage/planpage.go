@@ -289,7 +289,11 @@ func (p *planPage) warnings() {
 
 func (p *planPage) roots() {
 	p.section("roots", "Roots", len(p.doc.Roots))
-	p.table(len(p.doc.Roots), []string{"directory", "resources", "steps", "layers"}, func(i int) {
+	head := []string{"directory", "resources", "steps", "layers"}
+	if p.doc.Against != nil {
+		head = append(head, "changes in "+page.Name(p.doc.Against.Folder))
+	}
+	p.table(len(p.doc.Roots), head, func(i int) {
 		r := &p.doc.Roots[i]
 		if s := p.data.Roots[i].Step; s >= 0 {
 			p.F("<td><button type=\"button\" class=\"go\" data-step=\"%d\">%s</button></td>", s, page.Name(r.Dir))
@@ -306,6 +310,11 @@ func (p *planPage) roots() {
 		}
 		p.cell(counts(r.Steps))
 		p.cell(fmt.Sprint(len(r.Layers)))
+		if p.doc.Against != nil && r.Changes != nil {
+			p.cell(r.Changes.String())
+		} else if p.doc.Against != nil {
+			p.cell("not compared")
+		}
 	})
 	p.F("</section>\n")
 }

@@ -16,7 +16,7 @@ const layerOf = s => D.layers[s.l], callOf = s => s.c ? D.functions[s.c - 1] : n
 
 // Who uses what.
 const users = D.layers.map(() => []), takers = D.steps.map(() => []);
-D.layers.forEach((l, i) => { for (const u of l.u || []) if (!users[u.l].includes(i)) users[u.l].push(i); });
+D.layers.forEach((l, i) => { for (const u of l.u || []) if (users[u.l].at(-1) !== i) users[u.l].push(i); });
 D.steps.forEach((s, i) => { for (const k of [...(s.n || []), ...(s.z || [])]) takers[k].push(i); });
 
 // A view is the boxes and edges that are drawn: all layers, or the steps of one.

@@ -125,11 +125,6 @@ func TestNothing(t *testing.T) {
 	b.Do(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.ArrowDown+kb.Enter+kb.Escape))
 }
 
-// state is what the canvas says of itself.
-func state(b *pagetest.Browser, name string) string {
-	return pagetest.Eval[string](b, "canvas.dataset."+name)
-}
-
 // In a browser the graph can be moved and searched, by mouse and by keyboard; what is chosen is told; and no name of the tree is more than text.
 func TestBrowser(t *testing.T) {
 	b := pagetest.Open(t, write(t, document(40, 5, hostile)), 1400, 900, false)
