@@ -51,7 +51,7 @@ const (
 	grace = time.Second
 	// cleanupTime is how long each of the last steps of a process may take that does not wait for its command any more.
 	cleanupTime = 300 * time.Millisecond
-	// sayTime is how long it may take to say why a process ends: longer, because that must not be lost on a machine that is busy.
+	// sayTime is how long it may take to say that a run takes too much: longer, because nobody knows that yet, and the machine may be busy.
 	sayTime = 3 * time.Second
 )
 
@@ -75,7 +75,11 @@ func await(ctx context.Context, a *app.App, done <-chan int, end console.Reporte
 	watchdog.Within(cleanupTime, a.Exits.Run)
 	cause := context.Cause(ctx)
 	err := a.Steps.Stopped(cause)
-	watchdog.Within(sayTime, func() { report(end, err) }) // the reader of stderr may have stopped
+	limit := cleanupTime
+	if errors.Is(cause, diag.ErrLimit) {
+		limit = sayTime
+	}
+	watchdog.Within(limit, func() { report(end, err) }) // the reader of stderr may have stopped
 	return exitCode(cause)
 }
 
