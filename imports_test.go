@@ -105,7 +105,7 @@ var imports = map[string][]string{
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/detach":               {},
-	"internal/diffing":              plus(values, "builtins", "graph", "internal/app", "krm/diff", "loaders", "loaders/revision", "output", "output/manifest", "planner", "planner/layerfile", "render"),
+	"internal/diffing":              plus(values, "builtins", "graph", "internal/app", "internal/page", "krm/diff", "loaders", "loaders/revision", "output", "output/manifest", "planner", "planner/layerfile", "render"),
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/glob":                 {},
@@ -120,9 +120,13 @@ var imports = map[string][]string{
 	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
 	"internal/locking":              {"diag", "krm/yaml", "loaders", "lock", "output"},
 	"internal/options":              {"catalog", "diag", "executors", "executors/container", "executors/exec", "internal/settings", "krm", "krm/function", "loaders", "planner", "trust"},
-	"internal/preview":              plus(values, "graph", "output", "planner", "planner/plandoc", "scheduler"),
+	"internal/preview":              plus(values, "graph", "krm/diff", "output", "planner", "planner/plandoc", "scheduler"),
 	"internal/profile":              {"bench", "diag", "graph", "krm", "krm/yaml", "scheduler"},
-	"internal/profile/page":         {"diag", "internal/profile"},
+	"internal/page":                 {"diag"},
+	"internal/page/pagetest":        {"executors/executortest"},
+	"internal/planpage":             {"diag", "internal/page", "planner/drawing", "planner/plandoc"},
+	"internal/plandiff":             {"diag", "internal/app", "internal/preview", "loaders/revision", "planner/plandoc", "scheduler"},
+	"internal/profile/page":         {"diag", "internal/page", "internal/profile"},
 	"internal/program":              {},
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
@@ -140,7 +144,7 @@ var imports = map[string][]string{
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"internal/why":                  plus(values, "graph", "internal/reuse", "planner", "planner/plandoc"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/diffing", "internal/editing", "internal/graphing", "internal/help", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds", "internal/explain", "internal/history", "internal/rendertest"),
+	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/diffing", "internal/editing", "internal/graphing", "internal/help", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/plandiff", "internal/planpage", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds", "internal/explain", "internal/history", "internal/rendertest"),
 }
 
 // values are the packages that most others stand on.

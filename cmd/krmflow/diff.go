@@ -22,7 +22,7 @@ type differing struct {
 }
 
 // diffForms are the forms of a difference.
-var diffForms = []string{"text", "unified", "markdown", "json"}
+var diffForms = []string{"text", "unified", "markdown", "json", "html"}
 
 func diffCommand(a *app.App) *cobra.Command {
 	c := &differing{App: a, color: "auto"}
@@ -39,6 +39,7 @@ are the same in the revision are not rendered, and functions that both sides cal
 Values of Secrets are not shown, only that they differ.`,
 		Example: `  krmflow diff overlays/prod --against git:HEAD
   krmflow diff -R overlays --against git:origin/main -o markdown > comment.md
+  krmflow diff -R overlays --against git:origin/main -o html > diff.html
   krmflow diff -R overlays --against out/ --stat
   krmflow diff overlays/prod --against overlays/staging --exit-code`,
 		RunE: c.run,
@@ -47,7 +48,7 @@ Values of Secrets are not shown, only that they differ.`,
 	a.RegisterReport(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&c.against, "against", "", "what is compared with: git:REV, a directory that is rendered, or output")
-	fs.StringVarP(&c.output, "output", "o", "text", "form of the difference: text, unified, markdown or json")
+	fs.StringVarP(&c.output, "output", "o", "text", "form of the difference: text, unified, markdown, json or html (one page that needs nothing else)")
 	fs.BoolVar(&c.stat, "stat", false, "name the resources, and not what has changed in them")
 	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if anything differs, as git diff does")
 	fs.IntVar(&c.maxSize, "max-size", 60_000, "bytes that markdown may have; what is left out is counted")
@@ -78,6 +79,8 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 		write = func(r *diffing.Result) error { return r.WriteMarkdown(c.Stdout, c.maxSize) }
 	case "json":
 		write = func(r *diffing.Result) error { return r.WriteJSON(c.Stdout) }
+	case "html":
+		write = func(r *diffing.Result) error { return r.WriteHTML(c.Stdout) }
 	default:
 		return graphing.IllegalForm(cmd, c.output, diffForms...)
 	}

@@ -14,7 +14,7 @@ func TestSameFlags(t *testing.T) {
 	own := map[string]bool{"output": true, "recursive": true, "keep-going": true, "profile": true, "pprof": true, "force": true, "check": true, "plan": true, "report": true,
 		"validate": true, "kube-version": true, "crds": true, "unknown-kinds": true,
 		"prune": true, "watch": true, "only-these": true, "layout": true, "names": true, "redact-secrets": true, "fail-on-secrets": true,
-		"leaves": true, "only": true, "exclude": true, "hidden": true, "against": true, "color": true, "no-eval": true,
+		"leaves": true, "only": true, "exclude": true, "hidden": true, "against": true, "diff": true, "color": true, "no-eval": true,
 		"detail": true, "root": true, "to": true, "from": true, "fold": true, "legend": true,
 		"layers": true, "affected-by": true, "reduce": true, "path": true, "cycles": true} // the last ones say what is drawn
 	root := newCommand(&app.App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}, nil)

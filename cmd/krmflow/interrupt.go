@@ -51,6 +51,8 @@ const (
 	grace = time.Second
 	// cleanupTime is how long each of the last steps of a process may take that does not wait for its command any more.
 	cleanupTime = 300 * time.Millisecond
+	// sayTime is how long it may take to say that a run takes too much: longer, because nobody knows that yet, and the machine may be busy.
+	sayTime = 3 * time.Second
 )
 
 // await returns the exit code of a command, which done gives. When ctx ends, the command has some time to end by itself. If it does
@@ -73,7 +75,11 @@ func await(ctx context.Context, a *app.App, done <-chan int, end console.Reporte
 	watchdog.Within(cleanupTime, a.Exits.Run)
 	cause := context.Cause(ctx)
 	err := a.Steps.Stopped(cause)
-	watchdog.Within(cleanupTime, func() { report(end, err) }) // the reader of stderr may have stopped
+	limit := cleanupTime
+	if errors.Is(cause, diag.ErrLimit) {
+		limit = sayTime
+	}
+	watchdog.Within(limit, func() { report(end, err) }) // the reader of stderr may have stopped
 	return exitCode(cause)
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/graphing"
+	"github.com/krmflow/krmflow/internal/plandiff"
+	"github.com/krmflow/krmflow/internal/planpage"
 	"github.com/krmflow/krmflow/internal/preview"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/sink"
@@ -35,6 +37,7 @@ type planning struct {
 	detail  string
 	noEval  bool
 	against string
+	diff    string
 	folder  sink.FolderFlags // of against
 	color   terminal.Colors
 	valid   validation.Flags
@@ -53,18 +56,19 @@ alike share a line. The last line says how many of the roots can be rendered.
 
 Built-ins are evaluated, so that the plan knows the resources and finds all mistakes that can be found without a function: those
 of all roots are reported together. Nothing else is executed, and nothing is written but to the cache.`,
-		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json\n  krmflow plan -R overlays --against out/",
+		Example: "  krmflow plan overlays/prod\n  krmflow plan -R . -o json\n  krmflow plan -R . -o html > plan.html\n  krmflow plan -R overlays --against out/\n  krmflow plan -R overlays --diff git:HEAD",
 		RunE:    c.run,
 	}
 	a.RegisterRendering(cmd)
 	a.RegisterReport(cmd)
 	c.valid.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json or dot")
+	fs.StringVarP(&c.output, "output", "o", "text", "form of the plan: text, json, html (one page that needs nothing else) or dot")
 	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block with all layers for each root (roots)")
 	fs.Lookup("detail").NoOptDefVal = "steps"
 	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
 	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed")
+	fs.StringVar(&c.diff, "diff", "", "compare with another plan: a file that plan -o json wrote, or git:REV")
 	c.folder.Register(fs)
 	fs.Var(&c.color, "color", "colour the text: auto, always or never")
 	return cmd
@@ -73,14 +77,18 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 // validate refuses values and combinations of the flags that mean nothing.
 func (c *planning) validate(cmd *cobra.Command) error {
 	switch {
-	case !slices.Contains([]string{"text", "json", "dot"}, c.output):
-		return graphing.IllegalForm(cmd, c.output, "text", "json", "dot")
+	case !slices.Contains([]string{"text", "json", "html", "dot"}, c.output):
+		return graphing.IllegalForm(cmd, c.output, "text", "json", "html", "dot")
 	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
 		return usageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
 	case cmd.Flags().Changed("against") && c.against == "":
 		return usageError(errors.New("--against must not be empty"))
 	case c.against != "" && c.noEval:
 		return usageError(errors.New("--against needs what --no-eval leaves out"))
+	case cmd.Flags().Changed("diff") && c.diff == "":
+		return usageError(errors.New("--diff must not be empty"))
+	case c.diff != "" && (c.against != "" || c.detail != "" || c.output == "dot"):
+		return usageError(errors.New("--diff compares two plans, as text, json or html: it goes with neither --against nor --detail nor -o dot"))
 	case c.valid.On && c.noEval:
 		return usageError(errors.New("--validate needs what --no-eval leaves out"))
 	}
@@ -108,7 +116,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 	keepGoing := c.KeepGoing
 	c.KeepGoing = keepGoing || c.output != "dot" // the plan says which roots have mistakes
 	var known []byte
-	if c.against == "" && c.check == nil && !c.noEval {
+	if c.against == "" && c.diff == "" && c.check == nil && !c.noEval {
 		c.ReuseAll(func(all []*reuse.Record) (ok bool) {
 			known, ok = c.KeptPlan(c.key(all, c.States(nil, c.Asked())))
 			return ok
@@ -141,12 +149,16 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 		mistakes = append(mistakes, findings(c.App, c.check, plan))
 	}
 	err = errors.Join(plan.Err(), errors.Join(mistakes...), denied)
-	if err == nil && made != nil { // without, it does not know all warnings
+	if err == nil && made != nil && c.diff == "" { // without, it does not know all warnings
 		key := func(all []*reuse.Record) krm.Digest { return c.key(all, states) }
 		defer func() { err = errors.Join(err, c.KeepPlan(plan, roots.Dirs(), key, c.text.Bytes())) }()
 	}
 	err = errors.Join(err, c.StrictError())
 	switch {
+	case c.diff != "":
+		return errors.Join(c.compare(cmd, args, roots.Dirs(), plandoc.New(plan, made)), err)
+	case c.output == "html":
+		return errors.Join(c.write(func(w io.Writer) error { return planpage.Write(w, plandoc.New(plan, made)) }), err)
 	case c.output == "json":
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteJSON(w, plan, made) }), err)
 	case c.output == "dot":
@@ -155,6 +167,24 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 		return errors.Join(c.write(func(w io.Writer) error { return plandoc.WriteNodes(diag.SanitisingWriter(w), plan, made) }), err)
 	}
 	return c.writeText(plan, made, err)
+}
+
+// compare writes how the plan differs from the one that --diff names.
+func (c *planning) compare(cmd *cobra.Command, args, dirs []string, now *plandoc.Document) error {
+	old, err := plandiff.Plan(c.App, cmd, args, dirs, c.diff, !c.noEval)
+	if err != nil {
+		return err
+	}
+	d := old.Compare(now)
+	return c.write(func(w io.Writer) error {
+		switch c.output {
+		case "json":
+			return d.Write(w)
+		case "html":
+			return planpage.WriteDifference(w, now, old.Document, d)
+		}
+		return d.WriteText(w, plandoc.Style{Color: c.color.On(os.Stdout)})
+	})
 }
 
 // key returns what decides about the text of a plan of these roots, which have these states.
@@ -176,7 +206,7 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 	if c.noEval {
 		return nil, nil, nil
 	}
-	o := preview.Options{Run: scheduler.Options{
+	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != "", Run: scheduler.Options{
 		Jobs:  c.Jobs,
 		Limit: c.Used.Jobs(c.Jobs),
 		Begin: c.Steps.Begin,

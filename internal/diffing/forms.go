@@ -183,15 +183,18 @@ func safe(text string) string { return diag.Sanitise(diag.OneLine(text)) }
 // maxShown is how many characters of a value the forms for people show.
 const maxShown = 300
 
-// show returns a value in one line.
-func show(v yaml.Value) string {
+// show returns a value in one line, as long as people read.
+func show(v yaml.Value) string { return cut(shown(v)) }
+
+// shown returns a value in one line.
+func shown(v yaml.Value) string {
 	text := v.Text()
 	if v.Type() == yaml.String && text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+-") == "" &&
 		strings.ContainsAny(text, "abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ/:@") && !slices.Contains([]string{"true", "false", "null"}, text) {
-		return cut(text)
+		return text
 	}
 	json := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(yaml.AppendJSON(nil, v)))
-	return cut(safe(json))
+	return safe(json)
 }
 
 // cut returns a text that is not longer than people read.
@@ -203,7 +206,10 @@ func cut(text string) string {
 }
 
 // values returns the two sides of an edit as people see them, "" for one that is not there.
-func values(e *diff.Edit) (old, now string) {
+func values(e *diff.Edit) (old, now string) { return valuesAs(e, show) }
+
+// valuesAs returns the two sides of an edit with values as show shows them.
+func valuesAs(e *diff.Edit, show func(yaml.Value) string) (old, now string) {
 	side := func(v yaml.Value) string {
 		switch {
 		case v.Exists():

@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -33,6 +35,8 @@ type Options struct {
 	Clean   func(*krm.List) *krm.List
 	Name    string
 	Out     map[string]string
+	// Objects says that the plan shall know what the resources are called.
+	Objects bool
 }
 
 // Run runs the steps of a plan that need no function, goes on after one that fails, and adds what they warn about to the warnings of the
@@ -101,7 +105,11 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 	}
 	out := &plandoc.Output{Kinds: map[string]int{}}
 	for _, res := range list.All() {
-		out.Kinds[res.ID().Kind]++
+		id := res.ID()
+		out.Kinds[id.Kind]++
+		if r.o.Objects {
+			out.Objects = append(out.Objects, called(id))
+		}
 	}
 	if r.o.Against != nil {
 		out.Changes = &plandoc.Changes{}
@@ -113,6 +121,15 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 	defer r.mu.Unlock()
 	r.made.Roots[at.Dir] = out
 	return nil
+}
+
+// called returns what people call a resource. It has no content hash: who knows all of a Secret but its password could try passwords until that fits.
+func called(id krm.ID) string {
+	name := cmp.Or(diff.Base(id.Name), id.Name)
+	if id.Namespace != "" && id.Namespace != krm.ClusterScope {
+		name = id.Namespace + "/" + name
+	}
+	return id.Kind + " " + name
 }
 
 // addWarnings adds the warnings to those of the plan: in its order, each once.

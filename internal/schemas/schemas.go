@@ -17,7 +17,7 @@ import (
 var files embed.FS
 
 // Kinds are the kinds that have a schema.
-var Kinds = []string{"Composition", "Catalog", "Plan", "Lock", "Test", "Diff"}
+var Kinds = []string{"Composition", "Catalog", "Plan", "Lock", "Test", "Diff", "PlanDiff"}
 
 // Of returns the schema of a kind, in upper or lower case, as a JSON document of draft 2020-12; false if there is none.
 func Of(kind string) (text string, ok bool) {
@@ -25,6 +25,8 @@ func Of(kind string) (text string, ok bool) {
 	switch name {
 	case "plan":
 		return printed("Plan", "What a run would do, as krmflow plan -o json writes it.", plandoc.Version, plandoc.Form()), true
+	case "plandiff":
+		return printed("PlanDiff", "How a plan differs from another one, as krmflow plan --diff writes it with -o json.", plandoc.Version, plandoc.DifferenceForm()), true
 	case "diff":
 		return printed("Diff", "How what is rendered differs, as krmflow diff -o json writes it.", diffing.Version, diffing.Form()), true
 	}
@@ -75,6 +77,9 @@ func ofStruct(t reflect.Type, within []reflect.Type) map[string]any {
 	fields, required := map[string]any{}, []string{}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields[name] = ofType(f.Type, within)
 		if option != "omitempty" {

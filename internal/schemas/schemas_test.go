@@ -231,6 +231,7 @@ func TestWrong(t *testing.T) {
 		"Lock":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Lock", "entries": [{"name": "a", "kind": "git", "commit": "main"}]}`,
 		"Diff":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Diff", "against": "git:HEAD", "roots": [{"dir": ".", "resources": []}], "same": 0}`,
 		"Test":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Test", "tests": [{"name": "a", "count": -1}]}`,
+		"PlanDiff":    `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "PlanDiff", "against": "git:HEAD", "roots": [], "catalogs": [], "fetched": [], "layers": [], "files": [{"name": "a"}], "nodes": []}`,
 		"Plan":        `{"apiVersion": "krmflow.dev/v1alpha1", "kind": "Plan", "roots": [{"dir": "."}], "nodes": [], "layers": [], "files": []}`,
 	} {
 		var x any
@@ -265,6 +266,24 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, wrong := range c.check(c.root, x, "plan") {
+		t.Error(wrong)
+	}
+}
+
+// TestPlanDiff validates a difference of plans.
+func TestPlanDiff(t *testing.T) {
+	old := &plandoc.Document{Nodes: []plandoc.Node{{ID: "a", Inputs: []string{"x"}}, {ID: "b"}}, Files: []plandoc.File{{Path: "f", Digest: "1"}}}
+	now := &plandoc.Document{Nodes: []plandoc.Node{{ID: "a", Inputs: []string{"y"}, Summary: "s"}, {ID: "c"}}, Files: []plandoc.File{{Path: "f", Digest: "2"}}}
+	var b bytes.Buffer
+	if err := plandoc.Compare(old, now).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	var x any
+	if err := json.Unmarshal(b.Bytes(), &x); err != nil {
+		t.Fatal(err)
+	}
+	c := newChecker(t, "plandiff")
+	for _, wrong := range c.check(c.root, x, "plandiff") {
 		t.Error(wrong)
 	}
 }

@@ -25,7 +25,7 @@ var otherVariables = []string{"DEBUG", "EXECUTOR", "ORACLE", "TREES"}
 
 // ofOneRun are flags that say what one command line is about. They can be set nowhere else.
 var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude", "output", "plan", "file", "check", "force", "update", "prune", "scope", "no-verify",
-	"stack-trace", "enable-star", "only-these", "detail", "against", "no-eval", "root", "to", "from", "profile", "pprof",
+	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
 	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in"}
 
 // trusted are flags that decide what may run, what it may reach, or how far what is read or fetched is believed. No variable counts for

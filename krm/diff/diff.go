@@ -139,7 +139,7 @@ func resource(old, now *krm.Resource, renames map[string]string) (r Resource, di
 	r = Resource{What: Changed, Old: side(old, 0), New: side(now, 0), Edits: d.edits, Before: Shown(before)}
 	r.After = Apply(r.Before, marked(d.edits))
 	if renames[old.ID().Name] == now.ID().Name && old.ID().Name != now.ID().Name {
-		r.Renamed, r.Base = true, base(old.ID().Name)
+		r.Renamed, r.Base = true, Base(old.ID().Name)
 	}
 	return r, true
 }
@@ -200,7 +200,7 @@ func match(before, after []*krm.Resource) (pairs [][2]int, renames map[string]st
 	m.by(func(id krm.ID) krm.ID { return key(id, "", id.Name) }) // a kind that has moved to another group
 	hashed := len(m.pairs)
 	m.by(func(id krm.ID) krm.ID {
-		if name := base(id.Name); name != "" {
+		if name := Base(id.Name); name != "" {
 			return key(id, "", name)
 		}
 		return krm.ID{}
@@ -251,8 +251,8 @@ const (
 	hashAlphabet = "2456789bcdfghkmt"
 )
 
-// base returns a name without the content hash at its end, "" if it has none.
-func base(name string) string {
+// Base returns a name without the content hash at its end, "" if it has none.
+func Base(name string) string {
 	cut := len(name) - hashLength - 1
 	if cut < 1 || name[cut] != '-' || strings.Trim(name[cut+1:], hashAlphabet) != "" {
 		return ""

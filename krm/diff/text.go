@@ -17,7 +17,7 @@ const (
 func (d *differ) text(path Path, old, now string) {
 	e := Edit{Op: Replace, Path: path, Old: yaml.Str(old), New: yaml.Str(now)}
 	if to, ok := d.renames[old]; ok && to == now {
-		e.Follows = base(old)
+		e.Follows = Base(old)
 	}
 	secret := isSecretText(old) || isSecretText(now)
 	if before, format := open(old); format != "" && d.inside < maxInside {

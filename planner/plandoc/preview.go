@@ -81,6 +81,8 @@ func (p *Preview) cache(n *graph.Node, dec *trust.Decision) string {
 type Output struct {
 	// Kinds counts the resources of each kind.
 	Kinds map[string]int
+	// Objects are the resources as people call them, Deployment shop/web, in their order and without content hashes; nil if nobody asked for them.
+	Objects []string
 	// Changes are those in the folder that it was compared with, nil without one.
 	Changes *Changes
 }

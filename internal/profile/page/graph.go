@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/page"
 	"github.com/krmflow/krmflow/internal/profile"
 )
 
@@ -29,7 +30,7 @@ func (b *box) x() float64 { return float64(b.rank) * column }
 func (b *box) y() float64 { return float64(b.place) * line }
 
 // graph draws the layers that take long, and the longest chain through them.
-func (p *page) graph() {
+func (p *report) graph() {
 	boxes := p.boxes()
 	if len(boxes) == 0 {
 		return
@@ -40,12 +41,12 @@ func (p *page) graph() {
 	for _, b := range boxes {
 		ranks = max(ranks, b.rank+1)
 	}
-	p.f("<section id=\"graph\"><h2>Longest chain on the graph</h2><p>Layers from left to right in the order in which they need each other.")
+	p.F("<section id=\"graph\"><h2>Longest chain on the graph</h2><p>Layers from left to right in the order in which they need each other.")
 	if rest := len(p.layers()) - len(boxes); rest > 0 {
-		p.f(" %s that take less are left out.", diag.Count(rest, "layer"))
+		p.F(" %s that take less are left out.", diag.Count(rest, "layer"))
 	}
 	w, h := float64(ranks-1)*column+boxWidth+4, float64(places-1)*line+boxHeight+4
-	p.f("</p><div class=\"scroll\"><svg class=\"graph\" width=\"%.0f\" height=\"%.0f\" viewBox=\"-2 -2 %.0f %.0f\" role=\"img\" aria-label=\"layers\">\n", w, h, w, h)
+	p.F("</p><div class=\"scroll\"><svg class=\"graph\" width=\"%.0f\" height=\"%.0f\" viewBox=\"-2 -2 %.0f %.0f\" role=\"img\" aria-label=\"layers\">\n", w, h, w, h)
 	for _, critical := range []bool{false, true} { // the chain is on top
 		for _, e := range edges {
 			if chain[e] != critical {
@@ -56,7 +57,7 @@ func (p *page) graph() {
 				class = "edge on"
 			}
 			x1, y1, x2, y2 := a.x()+boxWidth, a.y()+boxHeight/2, b.x(), b.y()+boxHeight/2
-			p.f("<path class=\"%s\" d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f\"/>\n", class, x1, y1, x1+24, y1, x2-24, y2, x2, y2)
+			p.F("<path class=\"%s\" d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f\"/>\n", class, x1, y1, x1+24, y1, x2-24, y2, x2, y2)
 		}
 	}
 	for _, b := range boxes {
@@ -64,19 +65,19 @@ func (p *page) graph() {
 		if b.Critical > 0 {
 			class = "box on"
 		}
-		p.f("<g class=\"%s\"><title>%s: %s, took %s, on the longest chain %s</title><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"4\"/>",
-			class, name(b.Name), diag.Count(b.Steps, "step"), profile.Brief(b.Took), profile.Brief(b.Critical), b.x(), b.y(), boxWidth, boxHeight)
+		p.F("<g class=\"%s\"><title>%s: %s, took %s, on the longest chain %s</title><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"4\"/>",
+			class, page.Name(b.Name), diag.Count(b.Steps, "step"), profile.Brief(b.Took), profile.Brief(b.Critical), b.x(), b.y(), boxWidth, boxHeight)
 		says := diag.Count(b.Steps, "step")
 		if b.Critical > 0 {
 			says = "on the chain " + profile.Brief(b.Critical)
 		}
-		p.f("<text x=\"%.0f\" y=\"%.0f\">%s</text><text class=\"small\" x=\"%.0f\" y=\"%.0f\">%s, %s</text></g>\n", b.x()+8, b.y()+17, short(b.Name, 28), b.x()+8, b.y()+33, profile.Brief(b.Took), says)
+		p.F("<text x=\"%.0f\" y=\"%.0f\">%s</text><text class=\"small\" x=\"%.0f\" y=\"%.0f\">%s, %s</text></g>\n", b.x()+8, b.y()+17, short(b.Name, 28), b.x()+8, b.y()+33, profile.Brief(b.Took), says)
 	}
-	p.f("</svg></div></section>\n")
+	p.F("</svg></div></section>\n")
 }
 
 // layers returns all layers, by their names, with their steps.
-func (p *page) layers() map[string]*box {
+func (p *report) layers() map[string]*box {
 	all := map[string]*box{}
 	for i := range p.p.Steps {
 		s := &p.p.Steps[i]
@@ -97,7 +98,7 @@ func (p *page) layers() map[string]*box {
 }
 
 // boxes returns the layers to be drawn, in the order in which they end.
-func (p *page) boxes() []*box {
+func (p *report) boxes() []*box {
 	var chain, others []*box
 	for _, b := range p.layers() {
 		if b.Critical > 0 {
@@ -116,7 +117,7 @@ func (p *page) boxes() []*box {
 
 // edges returns which boxes need which, each pair once with the one that is needed first, and those that the longest chain goes along. What a
 // layer gives to one that ends before it, as it does with a component, is left out.
-func (p *page) edges(boxes []*box) (edges [][2]int, chain map[[2]int]bool) {
+func (p *report) edges(boxes []*box) (edges [][2]int, chain map[[2]int]bool) {
 	at := map[string]int{}
 	for i, b := range boxes {
 		at[b.Name] = i
@@ -174,7 +175,7 @@ func short(s string, n int) string {
 	if dir := path.Dir(s); dir != "." && path.Base(s) != s {
 		s = dir
 	}
-	r := []rune(name(s))
+	r := []rune(page.Name(s))
 	if len(r) <= n {
 		return string(r)
 	}

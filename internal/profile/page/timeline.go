@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/page"
 	"github.com/krmflow/krmflow/internal/profile"
 )
 
@@ -54,7 +55,7 @@ var kinds = map[string]string{"load": "k1", "fetch": "k1", "merge": "k2", "gener
 
 // A timeline is one that is being drawn.
 type timeline struct {
-	*page
+	*report
 	all   time.Duration // from the left to the right
 	least time.Duration // spans that are shorter are joined
 	y     float64       // the top of the lane
@@ -67,20 +68,20 @@ func (t *timeline) x(at time.Duration) float64 {
 
 // lane draws one lane.
 func (t *timeline) lane(label string, draw func()) {
-	t.f("<text class=\"lane\" x=\"0\" y=\"%.0f\">%s</text>\n", t.y+12, label)
+	t.F("<text class=\"lane\" x=\"0\" y=\"%.0f\">%s</text>\n", t.y+12, label)
 	draw()
 	t.y += lane
 }
 
 // rect draws a bar, which says what it is to who points at it.
 func (t *timeline) rect(start, end time.Duration, class, title string) {
-	t.f("<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\"><title>%s</title></rect>\n", class, t.x(start), t.y, max(0.8, t.x(end)-t.x(start)-0.4), bar, title)
+	t.F("<rect class=\"%s\" x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\"><title>%s</title></rect>\n", class, t.x(start), t.y, max(0.8, t.x(end)-t.x(start)-0.4), bar, title)
 }
 
 // label writes into a bar, if it is long enough.
 func (t *timeline) label(start, end time.Duration, text string) {
 	if t.x(end)-t.x(start) > 9*float64(len(text)) {
-		t.f("<text class=\"in\" x=\"%.1f\" y=\"%.0f\">%s</text>\n", t.x(start)+4, t.y+12, text)
+		t.F("<text class=\"in\" x=\"%.1f\" y=\"%.0f\">%s</text>\n", t.x(start)+4, t.y+12, text)
 	}
 }
 
@@ -89,29 +90,29 @@ func (t *timeline) blocks(label string, spans []profile.Span, of func(i int) (wh
 	t.lane(label, func() {
 		for _, b := range blocks(spans, t.least) {
 			what, class := of(b.Index)
-			t.rect(b.Start, b.End, class, b.title(name(what)))
+			t.rect(b.Start, b.End, class, b.title(page.Name(what)))
 		}
 	})
 }
 
 // timeline draws what ran when: stages, planning, a lane for each step that ran at the same time as others, and functions.
-func (p *page) timeline() {
+func (p *report) timeline() {
 	steps, calls := p.p.Spans()
 	work, functions := profile.Lanes(steps), profile.Lanes(calls)
 	left := max(0, len(work)-maxLanes) + max(0, len(functions)-maxLanes)
 	work, functions = work[:min(len(work), maxLanes)], functions[:min(len(functions), maxLanes)]
 	lanes := float64(2 + len(work) + len(functions))
-	t := &timeline{page: p, all: p.p.Wall(), y: 22}
+	t := &timeline{report: p, all: p.p.Wall(), y: 22}
 	if t.all <= 0 {
 		return
 	}
 	t.least = time.Duration(float64(t.all) / (width - gutter) * max(1.5, lanes*(width-gutter)/maxBars))
 	height := lane*lanes + 30
-	p.f("<section id=\"timeline\"><h2>Timeline</h2><p>The cold run in the middle of %s. <span class=\"key on\">longest chain</span><span class=\"key k1\">load</span>"+
+	p.F("<section id=\"timeline\"><h2>Timeline</h2><p>The cold run in the middle of %s. <span class=\"key on\">longest chain</span><span class=\"key k1\">load</span>"+
 		"<span class=\"key k2\">change</span><span class=\"key k3\">function</span><span class=\"key k4\">finish</span><span class=\"key k5\">output</span></p>\n", diag.Count(p.r.Cold.Runs, "run"))
-	p.f("<svg class=\"time\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"timeline\">\n", width, height)
+	p.F("<svg class=\"time\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"timeline\">\n", width, height)
 	for at, step := time.Duration(0), tick(t.all); at <= t.all; at += step {
-		p.f("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"18\" y2=\"%.0f\"/><text class=\"axis\" x=\"%.1f\" y=\"12\">%s</text>\n", t.x(at), t.x(at), height, t.x(at), profile.Brief(at))
+		p.F("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"18\" y2=\"%.0f\"/><text class=\"axis\" x=\"%.1f\" y=\"12\">%s</text>\n", t.x(at), t.x(at), height, t.x(at), profile.Brief(at))
 	}
 	t.lane("stages", t.drawStages)
 	var planned []profile.Span
@@ -128,15 +129,15 @@ func (p *page) timeline() {
 	for k, spans := range functions {
 		t.blocks(fmt.Sprintf("functions %d", k+1), spans, func(i int) (string, string) { return p.p.Steps[i].Function, p.colour(i, "k3") })
 	}
-	p.f("</svg>\n")
+	p.F("</svg>\n")
 	if left > 0 {
-		p.f("<p>%s are not shown.</p>\n", diag.Count(left, "more lane"))
+		p.F("<p>%s are not shown.</p>\n", diag.Count(left, "more lane"))
 	}
-	p.f("</section>\n")
+	p.F("</section>\n")
 }
 
 // colour returns the class of a step, which is class unless it is on the longest chain.
-func (p *page) colour(step int, class string) string {
+func (p *report) colour(step int, class string) string {
 	if p.critical[step] {
 		return "on"
 	}
