@@ -20,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
+	"github.com/krmflow/krmflow/internal/explain"
 	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/inputs"
@@ -155,7 +156,7 @@ var commands = []struct {
 	{"create", createCommand, false},
 	{"edit", editCommand, false},
 	{"schema", schemaCommand, false},
-	{"explain", explainCommand, false},
+	{"explain", explain.Command, false},
 }
 
 func benchCommand(a *app.App) *cobra.Command {

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"context"
@@ -13,16 +13,17 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
-	"github.com/krmflow/krmflow/internal/explain"
 	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/messages"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/render"
 	"github.com/spf13/cobra"
 )
 
-func explainCommand(a *app.App) *cobra.Command {
+// Command returns the command explain: the histories of resources, and pages about messages.
+func Command(a *app.App) *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:   "explain [CODE...] | [DIR] KIND/NAME[:FIELD] | OUTPUT-FILE[:FIELD]",
@@ -56,12 +57,12 @@ below it, 'see krmflow explain KF0101' for instance. Without arguments, list all
 			case !slices.ContainsFunc(args, isSubject) && !(len(args) == 2 && isDir(args[0])):
 				return explainCodes(a, args)
 			case len(args) > 2:
-				return usageError(errors.New("explain takes a directory and a resource, or codes of messages"))
+				return options.UsageError(errors.New("explain takes a directory and a resource, or codes of messages"))
 			}
 			dir, what := ".", args[len(args)-1]
 			if len(args) == 2 {
 				dir = args[0]
-			} else if root, subject, ok, err := explain.InOutput(what); ok {
+			} else if root, subject, ok, err := InOutput(what); ok {
 				if err != nil {
 					return err
 				}
@@ -95,7 +96,7 @@ func isDir(name string) bool {
 func isSubject(arg string) bool { return strings.ContainsAny(arg, "/:") }
 
 // explained renders a root, and returns the history of what the user has named.
-func explained(cmd *cobra.Command, a *app.App, dir, what string) (*explain.Report, error) {
+func explained(cmd *cobra.Command, a *app.App, dir, what string) (*Report, error) {
 	roots, plan, err := a.PlanRoots(cmd, []string{dir})
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func explained(cmd *cobra.Command, a *app.App, dir, what string) (*explain.Repor
 		a.Used.Made.Add(history.Worth(list))
 		lists.Made(n, list)
 	}
-	warnings, warn, mu := explain.Warnings{}, o.Run.Warn, sync.Mutex{}
+	warnings, warn, mu := Warnings{}, o.Run.Warn, sync.Mutex{}
 	o.Run.Warn = func(n *graph.Node, warning func() *diag.Error) {
 		warning = sync.OnceValue(warning)
 		warn(n, warning)
@@ -124,9 +125,9 @@ func explained(cmd *cobra.Command, a *app.App, dir, what string) (*explain.Repor
 	if len(plan.Graph.Roots) != 1 {
 		return nil, fmt.Errorf("%s is no root", diag.Redact(dir))
 	}
-	report, err := explain.New(plan, lists.Of(plan.Graph, plan.Graph.Roots[0]), roots[0].Dir, what, warnings)
-	if syntax := new(explain.SyntaxError); errors.As(err, &syntax) {
-		return nil, usageError(err)
+	report, err := New(plan, lists.Of(plan.Graph, plan.Graph.Roots[0]), roots[0].Dir, what, warnings)
+	if syntax := new(SyntaxError); errors.As(err, &syntax) {
+		return nil, options.UsageError(err)
 	}
 	return report, err
 }
@@ -151,5 +152,5 @@ func explainCodes(a *app.App, codes []string) error {
 func noSuchCode(code string) error {
 	e := diag.Errorf(diag.Pos{}, "", "there is no message with the code %q", code).With(diag.Arguments)
 	e.Hints = diag.DidYouMean(strings.ToUpper(code), messages.Codes())
-	return usageError(e.Hint("krmflow explain lists all codes; a resource is named KIND/NAME"))
+	return options.UsageError(e.Hint("krmflow explain lists all codes; a resource is named KIND/NAME"))
 }
