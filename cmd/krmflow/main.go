@@ -21,6 +21,7 @@ import (
 	"github.com/krmflow/krmflow/internal/catalogs"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/explain"
+	"github.com/krmflow/krmflow/internal/fnkit"
 	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/inputs"
@@ -30,6 +31,7 @@ import (
 	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/internal/wrapping"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -54,7 +56,7 @@ func seeUsage(cmd *cobra.Command, err error) error {
 
 func main() {
 	name := program.CalledAs(os.Args[0])
-	os.Exit(name.ExitStatus(run(name, os.Args[1:], os.Stdin, stdout.Open(), os.Stderr)))
+	os.Exit(name.ExitStatus(run(name, program.Arguments(os.Args), os.Stdin, stdout.Open(), os.Stderr)))
 }
 
 // run runs one command line and returns the exit code.
@@ -157,6 +159,8 @@ var commands = []struct {
 	{"edit", editCommand, false},
 	{"schema", schemaCommand, false},
 	{"explain", explain.Command, false},
+	{"fn", fnkit.Command, false},
+	{"wrap", wrapping.Command, false},
 }
 
 func benchCommand(a *app.App) *cobra.Command {
