@@ -7,9 +7,6 @@ import (
 	"os"
 )
 
-// tryLock does nothing: these systems have no lock that dies with its process, and a stale one would be worse.
-func tryLock(*os.File) error { return nil }
-
 // giveTo would give f the owner of another file.
 func giveTo(*os.File, fs.FileInfo) {}
 

@@ -129,7 +129,9 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 		return
 	}
 	req.Inline = inline
-	s.c.legacy(inline)
+	if s.c.o.Files == nil { // the annotation is the usual place there
+		s.c.legacy(inline)
+	}
 	s.c.trusted.Read()
 	req.Facts.Legacy = loaders.LegacyPlugin(s.c.o.Functions.PluginHome, d.r.ID().GVK)
 	req.Catalogs, req.Named = s.c.trusted.Search(s.catalogs)

@@ -138,5 +138,6 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		Functions:      functions,
 		Fetch:          a.Fetch,
 		Instead:        a.Instead,
+		Files:          a.Files,
 	}
 }
