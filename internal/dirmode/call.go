@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,34 +56,25 @@ func (c *call) gets(r *krm.Resource) bool {
 
 // After returns the list after the call. Resources that were there keep their places in the list; new ones get a file.
 func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
-	was := make(map[*krm.Origin]*krm.Resource, sent.Len())
+	was, is := make(map[*krm.Origin]*krm.Resource, sent.Len()), make(map[*krm.Origin]*krm.Resource, answer.Len())
 	for _, r := range sent.All() {
 		was[r.Origin] = r
 	}
-	is := make(map[*krm.Origin]*krm.Resource, answer.Len())
-	var added []*krm.Resource
 	var errs []error
+	var added []*krm.Resource
 	for _, r := range answer.All() {
 		old := was[r.Origin]
-		if r.Origin == nil {
-			old = nil
-		}
-		if err := c.regenerated(r, old); err != nil {
-			errs = append(errs, err)
-		}
 		if old == nil {
-			r.Origin = &krm.Origin{}
 			added = append(added, r)
 			continue
 		}
 		is[r.Origin] = r
-		errs = append(errs, c.place(r, old))
+		errs = append(errs, c.regenerated(r, old), c.place(r, old))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	files := map[string]int{} // how many resources each file has
+	added, err := c.twins(is, added)
+	errs = append(errs, err)
 	var rs []*krm.Resource
+	files := map[string]int{} // how many resources each file has
 	for _, r := range all.All() {
 		if was[r.Origin] != nil {
 			if r = is[r.Origin]; r == nil {
@@ -94,20 +86,67 @@ func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 		rs = append(rs, r)
 	}
 	for _, r := range added {
-		p := function.MovedPlace(r.Value(), "")
-		if p == "" {
-			p = c.fileOf(r.ID())
-		}
-		if err := tree.CheckPath(p); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", r.ID(), err))
-			continue
-		}
-		p = path.Clean(p)
-		r.SetValue(tree.Placed(r.Value(), p, files[p]))
-		files[p]++
+		errs = append(errs, c.add(r, files))
 		rs = append(rs, r)
 	}
 	return krm.NewList(rs...), errors.Join(errs...)
+}
+
+// add gives a new resource its file.
+func (c *call) add(r *krm.Resource, files map[string]int) error {
+	r.Origin = &krm.Origin{} // by which later calls know it
+	p := c.pathOf(r)
+	if err := tree.CheckPath(p); err != nil {
+		return fmt.Errorf("%s: %w", r.ID(), err)
+	}
+	p = path.Clean(p)
+	r.SetValue(tree.Placed(r.Value(), p, files[p]))
+	files[p]++
+	return nil
+}
+
+// pathOf returns the path that a new resource has, or gets.
+func (c *call) pathOf(r *krm.Resource) string {
+	return cmp.Or(function.MovedPlace(r.Value(), ""), c.fileOf(r.ID()))
+}
+
+// twins finds the resources that a function has passed on and made once more: what it makes is merged into what it has passed on if it has made that
+// before, else one of the two is too much (RL-20). It returns what is new, and remembers that.
+func (c *call) twins(is map[*krm.Origin]*krm.Resource, added []*krm.Resource) ([]*krm.Resource, error) {
+	byID := map[krm.ID][]*krm.Resource{}
+	for _, r := range is {
+		byID[r.ID().Key()] = append(byID[r.ID().Key()], r)
+	}
+	var kept []*krm.Resource
+	var errs []error
+	for _, r := range added {
+		p := path.Clean(c.pathOf(r))
+		at := slices.IndexFunc(byID[r.ID().Key()], func(o *krm.Resource) bool {
+			in, _ := function.Place(o.Value())
+			return in == p
+		})
+		_, known := c.before.Get(c.key, r.ID().String())
+		if same := byID[r.ID().Key()]; at < 0 && known && len(same) == 1 {
+			at = 0
+		}
+		switch {
+		case at < 0:
+			errs = append(errs, c.regenerated(r, nil))
+			kept = append(kept, r)
+			byID[r.ID().Key()] = append(byID[r.ID().Key()], r)
+			r.SetValue(tree.Placed(r.Value(), p, 0))
+		case !known:
+			errs = append(errs, diag.SameID.Errorf("%s: the function returned it twice, and both would be in %s", r.ID(), p))
+		default:
+			old := byID[r.ID().Key()][at]
+			r.Origin = old.Origin
+			if err := c.regenerated(r, old); err != nil {
+				errs = append(errs, err)
+			}
+			old.SetValue(r.Value())
+		}
+	}
+	return kept, errors.Join(errs...)
 }
 
 // place makes the annotations of a resource say where it is: where it was, or where the function wants it.
