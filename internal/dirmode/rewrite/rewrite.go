@@ -15,12 +15,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/output"
-	"github.com/krmflow/krmflow/output/swap"
 )
 
 // The names of what a run leaves in the directory if it is killed.
@@ -196,7 +196,7 @@ func (d *Dir) Write(files []File) error {
 		_ = d.root.RemoveAll(staging)
 		return err
 	}
-	if err := d.sync(); err != nil {
+	if err := d.sync("."); err != nil {
 		return err
 	}
 	if err := d.carryOut(entries); err != nil {
@@ -242,7 +242,7 @@ func (d *Dir) stage(files []File) ([]entry, error) {
 		err = d.create(path.Join(staging, list), text, File{})
 	}
 	if err == nil {
-		err = d.sync()
+		err = d.sync(staging)
 	}
 	return entries, err
 }
@@ -261,10 +261,24 @@ func (d *Dir) create(p string, data []byte, like File) error {
 	if _, err := f.Write(data); err != nil {
 		return err
 	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
 	return f.Close()
 }
 
-func (d *Dir) sync() error { return swap.Sync(d.root) }
+// sync brings the names in a folder to the disk: files were, when they were written.
+func (d *Dir) sync(folder string) error {
+	f, err := d.root.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && runtime.GOOS != "windows" { // which has no such thing for folders
+		return err
+	}
+	return nil
+}
 
 // carryOut moves the files of the journal to their places. It may stop anywhere and start again.
 func (d *Dir) carryOut(entries []entry) error {
