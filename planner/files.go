@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/krmflow/krmflow/trust"
 )
 
 // Files are functions that are called, one after the other, with what the files of one directory hold (IM-01). Which may run is decided as for those
@@ -33,6 +34,8 @@ type FileCall struct {
 	Doc    int
 	Role   function.Role
 	Files  graph.Files
+	// ByProgram finds the entry of a catalog by the program or image that the configuration names: its kind says nothing.
+	ByProgram bool
 	// IfKnown leaves the call out unless a trusted catalog has a function for this kind.
 	IfKnown bool
 }
@@ -66,7 +69,7 @@ func (c *compiler) compileFiles(name string) *Plan {
 // fileCall decides about a function and appends its call.
 func (s *steps) fileCall(call *FileCall) {
 	e := &entry{path: call.Origin.Path}
-	s.function(document{r: call.Config, path: call.Origin.Path, src: call.Source, n: call.Doc}, call.Role, e)
+	s.function(document{r: call.Config, path: call.Origin.Path, src: call.Source, n: call.Doc, byProgram: call.ByProgram}, call.Role, e)
 	if e.call == nil {
 		return
 	}
@@ -82,13 +85,18 @@ func (c *compiler) isKnown(config *krm.Resource) bool {
 	}
 	c.trusted.Read()
 	search, _ := c.trusted.Search(nil)
-	var catalogs []*catalog.Catalog
-	for _, t := range search {
-		if t.Catalog != nil {
-			catalogs = append(catalogs, t.Catalog)
-		} else {
-			return true // what cannot be read may have it: deciding about the function says so
-		}
+	catalogs := readable(search)
+	if len(catalogs) < len(search) {
+		return true // what cannot be read may have it: deciding about the function says so
 	}
 	return catalog.Search(gvk, catalogs).Entry != nil
+}
+
+func readable(search []trust.Trusted) (list []*catalog.Catalog) {
+	for _, t := range search {
+		if t.Catalog != nil {
+			list = append(list, t.Catalog)
+		}
+	}
+	return list
 }

@@ -187,7 +187,7 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 		key: fmt.Sprintf("%s#%s %s%s", o.File.Path, diag.FieldPath(at), s.Image, s.Exec)}
 	c.plan = planner.FileCall{
 		File: filepath.Join(t.Dir, filepath.FromSlash(o.File.Path)), Origin: graph.Origin{Source: src, Path: at}, Dir: filepath.Join(t.Dir, filepath.FromSlash(folder)),
-		Config: r, Role: role, Files: c,
+		Config: r, Role: role, Files: c, ByProgram: true,
 	}
 	return c, nil
 }
