@@ -115,7 +115,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return denied
 	}
 	changes, err := c.execute(cmd.Context(), plan)
-	if failed := c.writeResults(); err == nil {
+	if failed := c.writeResults(plan); err == nil {
 		err = failed
 	}
 	if err != nil {

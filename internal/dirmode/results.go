@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
+	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/scheduler"
 )
 
@@ -49,7 +50,7 @@ type resultItem struct {
 }
 
 // writeResults writes a file for each function that has run (IM-15). Those of earlier runs go.
-func (c *command) writeResults() error {
+func (c *command) writeResults(plan *planner.Plan) error {
 	if c.results == "" {
 		return nil
 	}
@@ -68,10 +69,11 @@ func (c *command) writeResults() error {
 	for i, s := range c.said {
 		call := s.node.Op.(graph.Call)
 		item := resultItem{Results: s.results}
+		source := plan.Decisions[s.node.ID].Source
 		if call.Function.Runtime == function.RuntimeContainer {
-			item.Image = call.Function.Image
+			item.Image = source
 		} else {
-			item.Exec = call.Function.Program
+			item.Exec = source
 		}
 		if s.failed {
 			item.ExitCode = 1
