@@ -90,7 +90,9 @@ func TestEditsSurvive(t *testing.T) {
 				base[name] = fmt.Sprint(r.IntN(9))
 			}
 		}
-		theirs := func(name string) bool { return strings.Contains("048", fmt.Sprint((int(seed)+len(name)*7+int(name[len(name)-1]))%9)) }
+		theirs := func(name string) bool {
+			return strings.Contains("048", fmt.Sprint((int(seed)+len(name)*7+int(name[len(name)-1]))%9))
+		}
 		mine := edited(r, base, "mine", func(name string) bool { return !theirs(name) })
 		made := edited(r, base, "made", theirs)
 		want := fields{"list:x.k": "", "list:y.k": "", "b.k": "", "b.deep.k": "", "b.deep.list:z.k": ""}

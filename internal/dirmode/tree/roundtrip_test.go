@@ -75,4 +75,3 @@ func TestNothingChanges(t *testing.T) {
 		}
 	}
 }
-
