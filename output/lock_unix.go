@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// giveTo gives f the owner and group of another file, if the user may: who edits as root, in a container for instance, leaves files that their
+// GiveTo gives f the owner and group of another file, if the user may: who edits as root, in a container for instance, leaves files that their
 // owner can go on with.
-func giveTo(f *os.File, other fs.FileInfo) {
+func GiveTo(f *os.File, other fs.FileInfo) {
 	if st, ok := other.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}

@@ -91,7 +91,7 @@ func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, erro
 	var was fs.FileInfo
 	finish := func(f *os.File) error {
 		if was != nil {
-			giveTo(f, was)
+			GiveTo(f, was)
 			if err := f.Chmod(was.Mode()); err != nil {
 				return err
 			}

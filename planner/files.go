@@ -36,8 +36,10 @@ type FileCall struct {
 	Files  graph.Files
 	// ByProgram finds the entry of a catalog by the program or image that the configuration names: its kind says nothing.
 	ByProgram bool
-	// IfKnown leaves the call out unless a trusted catalog has a function for this kind.
-	IfKnown bool
+	// IfKnown leaves the call out unless a trusted catalog has a function for the kind of Config. Complete, if it is not nil, sets what else there is of
+	// the call, when it is one: a directory may have many objects that are none.
+	IfKnown  bool
+	Complete func(*FileCall)
 }
 
 // compileFiles plans o.Files with the directory called name.
@@ -49,6 +51,9 @@ func (c *compiler) compileFiles(name string) *Plan {
 		call := &c.o.Files.Calls[i]
 		if call.IfKnown && !c.isKnown(call.Config) {
 			continue
+		}
+		if call.Complete != nil {
+			call.Complete(call)
 		}
 		dir, err := c.files.Root(call.Dir)
 		if err != nil {

@@ -196,7 +196,11 @@ func what(f tree.Change) string {
 func vanished(list []tree.Removed) error {
 	e := diag.FilesVanish.Errorf("%s would be removed, because a function does not return them; nothing was written", diag.Plural(len(list), "resource"))
 	at := diag.AsError(e)
-	for _, r := range list {
+	for i, r := range list {
+		if i == diag.MaxMistakes {
+			at.Hint("... and %d more", len(list)-i)
+			break
+		}
 		at.Hint("%s: %s", r.Pos, r.ID)
 	}
 	return at.Hint("--allow-delete removes them")
@@ -224,7 +228,14 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 
 // read reads the directory, and makes the calls that are planned.
 func (c *command) read(ctx context.Context, dir string) error {
-	load := func(path string) ([]byte, error) { return loaders.ReadFile(path, yaml.MaxFile) }
+	taken := int64(0)
+	load := func(path string) ([]byte, error) {
+		data, err := loaders.ReadFile(path, yaml.MaxFile)
+		if taken += int64(len(data)); taken > c.MaxInput() {
+			return nil, diag.Limitf("the files below %s have more than %s", dir, diag.Count(int(c.MaxInput()), "byte")).Hint("--max-input sets how much a run may read")
+		}
+		return data, err
+	}
 	var err error
 	if c.tree, err = tree.Read(ctx, dir, load); err != nil {
 		return err

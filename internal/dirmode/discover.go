@@ -68,20 +68,23 @@ func namesFunction(v yaml.Value) bool {
 
 // configured returns the call of the function that an object configures.
 func configured(t *tree.Tree, o *tree.Object) *call {
-	src, doc := o.Source()
 	folder := path.Dir(o.File.Path)
 	scope := folder
 	if path.Base(scope) == "functions" {
 		scope = path.Dir(scope)
 	}
 	r := krm.NewResource(o.Value, nil)
-	r.Pos = o.Pos()
 	id := r.ID()
-	c := &call{tree: t, object: o, scope: scope, home: scope, config: r.Pos, key: o.File.Path + "#" + id.String()}
+	c := &call{tree: t, object: o, scope: scope, home: scope, key: o.File.Path + "#" + id.String()}
 	c.plan = planner.FileCall{
 		File: filepath.Join(t.Dir, filepath.FromSlash(o.File.Path)), Name: strings.TrimSuffix(id.Kind+"/"+id.Name, "/"),
-		Origin: graph.Origin{Source: src}, Dir: filepath.Join(t.Dir, filepath.FromSlash(folder)), Config: r, Source: src, Doc: doc, Files: c,
-		IfKnown: !namesFunction(o.Value),
+		Dir: filepath.Join(t.Dir, filepath.FromSlash(folder)), Config: r, Files: c, IfKnown: !namesFunction(o.Value),
+		Complete: func(p *planner.FileCall) {
+			p.Source, p.Doc = o.Source()
+			p.Origin = graph.Origin{Source: p.Source}
+			r.Pos = o.Pos()
+			c.config = r.Pos
+		},
 	}
 	if o.Index > 0 {
 		c.plan.Name += fmt.Sprintf("[%d]", o.Index)

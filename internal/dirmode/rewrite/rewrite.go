@@ -37,7 +37,7 @@ type File struct {
 	Path string
 	// Old is what the file has, nil if there is none, and New what it will have, nil if it is removed.
 	Old, New []byte
-	// Mode is that of a file that exists.
+	// Mode is that of a file that exists, and that of a new one unless it is 0.
 	Mode fs.FileMode
 }
 
@@ -253,7 +253,10 @@ func (d *Dir) create(p string, data []byte, like File) error {
 		return err
 	}
 	defer f.Close()
-	if like.Old != nil {
+	if info, err := d.root.Lstat(like.Path); err == nil && like.Old != nil {
+		output.GiveTo(f, info)
+	}
+	if like.Old != nil || like.Mode != 0 {
 		if err := f.Chmod(like.Mode); err != nil {
 			return err
 		}

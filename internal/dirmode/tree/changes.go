@@ -33,7 +33,7 @@ type Change struct {
 	Path string
 	// Old is what the file has, nil if there is none, and New what it will have, nil if it is removed.
 	Old, New []byte
-	Mode     fs.FileMode // of a file that exists
+	Mode     fs.FileMode // of a file that exists; that of a new one with a Secret, else 0
 }
 
 // Removed is a resource that is gone.
@@ -93,9 +93,14 @@ func (t *Tree) Changes(list *krm.List) (*Changes, error) {
 	c := &Changes{}
 	for _, f := range t.Files {
 		for _, o := range f.Objects {
-			if !seen[o] {
-				c.Removed = append(c.Removed, Removed{o.ID(), o.Pos()})
+			if seen[o] {
+				continue
 			}
+			at := diag.Pos{File: f.name}
+			if len(c.Removed) < diag.MaxMistakes {
+				at = o.Pos()
+			}
+			c.Removed = append(c.Removed, Removed{o.ID(), at})
 		}
 	}
 	for p, e := range all {
@@ -146,7 +151,11 @@ func (t *Tree) put(all map[string]*edits, r *krm.Resource, seen map[*Object]bool
 // change returns what becomes of a file, nil if it stays as it is.
 func (e *edits) change(p string, c *Changes) *Change {
 	if e.file == nil {
-		return &Change{Path: p, New: e.appended(nil, c)}
+		change := &Change{Path: p, New: e.appended(nil, c)}
+		if slices.ContainsFunc(e.added, func(a addition) bool { return krm.HoldsSecret(a.value) }) {
+			change.Mode = 0o600
+		}
+		return change
 	}
 	text := e.appended(e.edited(c), c)
 	if text != nil && bytes.Equal(text, e.file.Data) {
@@ -186,13 +195,9 @@ func (e *edits) part(p *part, c *Changes) []byte {
 	if p.value.IsEmpty() {
 		return kept
 	}
-	want, changed, had := p.value, false, false
+	want, changed := p.value, false
 	var items []yaml.Value
-	for _, o := range e.file.Objects {
-		if o.part != p {
-			continue
-		}
-		had = true
+	for _, o := range p.objects {
 		v, stays := e.stays[o]
 		changed = changed || !stays || !v.Same(o.Value)
 		if stays {
@@ -202,7 +207,7 @@ func (e *edits) part(p *part, c *Changes) []byte {
 	switch {
 	case !changed:
 		return kept
-	case len(items) == 0 && had:
+	case len(items) == 0:
 		return nil
 	case p.list:
 		want = want.With("items", yaml.SeqOf(items...))

@@ -55,6 +55,7 @@ type part struct {
 	line            int        // of the text
 	value           yaml.Value // None if there is none
 	list            bool       // its items are the objects
+	objects         []*Object
 }
 
 // An Object is one of the resources of a file.
@@ -237,7 +238,8 @@ func isObject(v yaml.Value) bool {
 }
 
 func (f *File) object(v yaml.Value, p *part, item int) {
-	f.Objects = append(f.Objects, &Object{File: f, Index: len(f.Objects), Value: v, part: p, item: item, mark: &krm.Origin{Path: f.Path}})
+	o := &Object{File: f, Index: len(f.Objects), Value: v, part: p, item: item, mark: &krm.Origin{Path: f.Path}}
+	f.Objects, p.objects = append(f.Objects, o), append(p.objects, o)
 }
 
 // split cuts a text at the lines that separate documents. It returns why that is not possible, if it is not.
