@@ -153,6 +153,9 @@ func (t *Tree) read(file string, d fs.DirEntry, read ReadFile, mistakes *diag.Mi
 // head matches the text of what is meant to be a resource, template what only a program makes one.
 var head, template = regexp.MustCompile(`(?m)^apiVersion:[^\n]*\n(?:.*\n)*?kind:`), regexp.MustCompile(`\{\{`)
 
+// oddBreak matches a line break that is neither LF nor CR LF, where it may matter to where a document ends.
+var oddBreak = regexp.MustCompile(`\r[^\n]|\r$|(\x{85}|\x{2028}|\x{2029})(---|\.\.\.|%)`)
+
 // isMeant reports whether a file that cannot be read was meant to be read.
 func (f *File) isMeant() bool { return head.Match(f.Data) && !template.Match(f.Data) }
 
@@ -166,6 +169,9 @@ func (f *File) parse() (why string, err error) {
 	}
 	if strings.HasPrefix(string(text[:min(2, len(text))]), "\xff\xfe") || strings.HasPrefix(string(text[:min(2, len(text))]), "\xfe\xff") {
 		return "it is UTF-16", nil
+	}
+	if oddBreak.Match(text) {
+		return "it has line breaks that only some readers of YAML know", nil
 	}
 	if f.parts, why = split(text); why != "" {
 		return why, nil
