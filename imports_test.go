@@ -23,7 +23,8 @@ var imports = map[string][]string{
 	"krm":             {"diag", "krm/schema", "krm/yaml"},
 	"krm/diff":        values,
 	"krm/function":    values,
-	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/swap", "output/listing"),
+	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/flock", "output/swap", "output/listing"),
+	"output/flock":    {},
 	"output/listing":  {"internal/filestat"},
 	"output/manifest": plus(values, "output/names"),
 	"output/swap":     {},
@@ -42,7 +43,7 @@ var imports = map[string][]string{
 	"trust":     plus(values, "krm/function", "catalog", "catalog/signature"),
 	"eval":      plus(values, "graph", "builtins"),
 	"lock":      {"diag", "krm", "krm/yaml"},
-	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
+	"planner": plus(values, "krm/function", "krm/chart", "graph", "builtins", "catalog", "eval", "loaders", "trust", "planner/ahead", "planner/composition", "planner/helm", "planner/layerfile", "planner/report",
 		"planner/summary", "planner/trusted"),
 	"scheduler": plus(values, "krm/function", "builtins", "eval", "graph"),
 	"render": plus(values, "krm/function", "cache", "catalog", "loaders/remote", "reference", "graph", "internal/filestat", "internal/roots", "loaders", "lock", "planner", "planner/report", "scheduler",
@@ -67,6 +68,7 @@ var imports = map[string][]string{
 	"loaders/remote/credentials": {},
 	"loaders/remote/flight":      {},
 
+	"planner/ahead":       {"krm/yaml", "loaders", "planner/helm", "planner/layerfile"},
 	"planner/composition": plus(values, "krm/function", "builtins", "catalog", "loaders", "planner/layerfile", "planner/report"),
 	"planner/drawing":     plus(values, "builtins", "graph", "internal/layers", "planner"),
 	"planner/helm":        plus(values, "krm/function", "builtins", "graph", "krm/chart", "loaders", "reference", "trust"),
@@ -97,6 +99,10 @@ var imports = map[string][]string{
 
 	"internal/affected":             {"diag", "graph", "internal/app", "internal/inputs", "internal/options", "krm", "loaders", "loaders/revision", "planner", "render"},
 	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest", "reference"),
+	"internal/dirmode":              plus(values, "graph", "internal/app", "internal/dirmode/merge", "internal/dirmode/rewrite", "internal/dirmode/tree", "internal/options", "internal/sink", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
+	"internal/dirmode/merge":        {"diag", "krm/yaml"},
+	"internal/dirmode/rewrite":      {"diag", "output"},
+	"internal/dirmode/tree":         plus(values, "edit/inplace", "krm/function"),
 	"internal/answers":              plus(values, "cache", "krm/function"),
 	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
 	"internal/benching":             {"bench", "diag", "internal/app", "internal/options", "internal/profile", "internal/profile/page", "internal/settings", "output"},
@@ -147,7 +153,7 @@ var imports = map[string][]string{
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),
 	"internal/why":                  plus(values, "graph", "internal/reuse", "planner", "planner/plandoc"),
 	"krm/schema/internal/schemagen": {},
-	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/diffing", "internal/editing", "internal/graphing", "internal/help", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/plandiff", "internal/planpage", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds", "internal/explain", "internal/rendertest", "internal/fnkit", "internal/wrapping"),
+	"cmd/krmflow":                   plus(values, "executors", "executors/container", "executors/exec", "executors/helm", "graph", "internal/affected", "internal/app", "internal/benching", "internal/caches", "internal/catalogs", "internal/console", "internal/convert", "internal/create", "internal/diffing", "internal/dirmode", "internal/editing", "internal/graphing", "internal/help", "internal/inputs", "internal/localize", "internal/locking", "internal/messages", "internal/options", "internal/plandiff", "internal/planpage", "internal/preview", "internal/program", "internal/progress", "internal/reuse", "internal/schemas", "internal/settings", "internal/sink", "internal/stdout", "internal/terminal", "internal/validation", "internal/watchdog", "internal/why", "krm/function", "loaders", "loaders/remote", "lock", "output", "output/known", "planner", "planner/drawing", "planner/plandoc", "render", "scheduler", "trust", "internal/profile", "internal/profile/page", "bench", "internal/rounds", "internal/explain", "internal/rendertest", "internal/fnkit", "internal/wrapping"),
 }
 
 // values are the packages that most others stand on.

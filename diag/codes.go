@@ -183,6 +183,10 @@ const (
 	OutputDiffers   Code = "KF0904"
 	SecretsInOutput Code = "KF0905"
 	Unwatched       Code = "KF0906"
+	FilesVanish     Code = "KF0907"
+	EditConflict    Code = "KF0908"
+	NotInPlace      Code = "KF0909"
+	Interrupted     Code = "KF0910"
 	Bug             Code = "KF0990"
 	Stopped         Code = "KF0991"
 )

@@ -31,6 +31,15 @@ type Generator interface {
 	Generate() ([]*krm.Resource, error)
 }
 
+// Files are for a call whose list is what the files of a directory hold: names may be there several times, and the function sees, and decides,
+// in which file a resource is. Both methods are called once for a call, After behind Of.
+type Files interface {
+	// Of returns the resources of list that the function gets. It does not change list.
+	Of(list *krm.List) *krm.List
+	// After returns the list after the call: list, with answer in the place of sent, which is what Of has returned.
+	After(list, sent, answer *krm.List) (*krm.List, error)
+}
+
 // Load yields the resources of one file.
 type Load struct {
 	Source *yaml.Source
@@ -85,6 +94,8 @@ type Call struct {
 	Origin *krm.Origin
 	// Reusable is true if the answer of an earlier run to the same call may take its place: the planner decides that.
 	Reusable bool
+	// Files says which resources the function gets if the list is what files hold, nil if it is that of a layer: see [Files].
+	Files Files
 	// Chart is what helm renders, nil for a function. Helm is a generator that gets no ResourceList and answers with resources.
 	Chart *chart.Chart
 }

@@ -10,11 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krmflow/krmflow/output/flock"
 	"github.com/krmflow/krmflow/output/names"
 )
-
-// errBusy is what tryLock returns while another process holds the lock.
-var errBusy = errors.New("locked")
 
 // errNotLeft is about a file that has a name of krmflow's own and was not made by krmflow, so that it must not be removed.
 var errNotLeft = errors.New("is not a file that krmflow left")
@@ -27,7 +25,7 @@ const removeHint = "remove it or move it away: no run uses it"
 // a second name elsewhere. Symbolic links are refused. The holder before may remove or rename the file while we wait: then it starts
 // again.
 //
-// If the lock is held, the error is errBusy and the file is returned open and unlocked.
+// If the lock is held, the error is flock.ErrBusy and the file is returned open and unlocked.
 func openLocked(dir *os.Root, name string, perm fs.FileMode, wait time.Duration) (*os.File, error) {
 	deadline := time.Now().Add(wait)
 	pause := time.Millisecond
@@ -36,16 +34,16 @@ func openLocked(dir *os.Root, name string, perm fs.FileMode, wait time.Duration)
 		if err != nil {
 			return nil, err
 		}
-		err = tryLock(f)
+		err = flock.Try(f)
 		switch {
 		case err == nil && isFile(dir, name, f):
 			if created {
 				return f, nil
 			}
 			err = removeLeft(dir, name, f)
-		case errors.Is(err, errBusy):
+		case errors.Is(err, flock.ErrBusy):
 			if !time.Now().Before(deadline) {
-				return f, errBusy
+				return f, flock.ErrBusy
 			}
 			err = nil
 			time.Sleep(pause)
@@ -117,7 +115,7 @@ type outputLock struct {
 // lockOutput takes the lock file name in dir and writes the process id into it; out is what messages name.
 func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock, error) {
 	f, err := openLocked(dir, name, 0o600, wait)
-	if errors.Is(err, errBusy) {
+	if errors.Is(err, flock.ErrBusy) {
 		defer f.Close()
 		return nil, &LockedError{out, readPID(f)}
 	}
@@ -138,6 +136,16 @@ func lockOutput(dir *os.Root, name, out string, wait time.Duration) (*outputLock
 		return nil, writeError(out, err)
 	}
 	return l, nil
+}
+
+// Lock takes the lock file called name in a directory, which messages call dir, until the function that it returns is called. The error is a
+// [*LockedError] while another process has it.
+func Lock(root *os.Root, name, dir string) (free func(), err error) {
+	l, err := lockOutput(root, name, dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	return l.release, nil
 }
 
 // release removes the lock file while it is still locked: who waits for it notices and starts again.

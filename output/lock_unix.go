@@ -8,23 +8,9 @@ import (
 	"syscall"
 )
 
-// tryLock locks f until it is closed or the process ends; errBusy if another process holds the lock.
-func tryLock(f *os.File) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch err {
-		case syscall.EINTR:
-			continue
-		case syscall.EWOULDBLOCK:
-			return errBusy
-		}
-		return err
-	}
-}
-
-// giveTo gives f the owner and group of another file, if the user may: who edits as root, in a container for instance, leaves files that their
+// GiveTo gives f the owner and group of another file, if the user may: who edits as root, in a container for instance, leaves files that their
 // owner can go on with.
-func giveTo(f *os.File, other fs.FileInfo) {
+func GiveTo(f *os.File, other fs.FileInfo) {
 	if st, ok := other.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}

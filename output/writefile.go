@@ -13,6 +13,7 @@ import (
 
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/output/flock"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 	"github.com/krmflow/krmflow/output/swap"
@@ -90,7 +91,7 @@ func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, erro
 	var was fs.FileInfo
 	finish := func(f *os.File) error {
 		if was != nil {
-			giveTo(f, was)
+			GiveTo(f, was)
 			if err := f.Chmod(was.Mode()); err != nil {
 				return err
 			}
@@ -151,7 +152,7 @@ func replace(path string, perm fs.FileMode, finish func(*os.File) error, content
 	name := filepath.Base(path)
 	err = replaceFile(dir, name, content, perm, finish)
 	switch {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, flock.ErrBusy):
 		return &LockedError{Path: path}
 	case errors.Is(err, errNotLeft):
 		return &RefusedError{Path: filepath.Join(filepath.Dir(path), tempNameOf(name)), Reason: errNotLeft.Error(), Hint: removeHint}
@@ -190,7 +191,7 @@ func writeThrough(path string, data []byte) error {
 func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm fs.FileMode, finish func(*os.File) error) error {
 	temp := tempNameOf(name)
 	f, err := openLocked(dir, temp, perm, defaultWait)
-	if errors.Is(err, errBusy) {
+	if errors.Is(err, flock.ErrBusy) {
 		f.Close()
 		return err
 	}

@@ -29,6 +29,8 @@ type document struct {
 	src    *yaml.Source
 	n      int
 	inline bool // the text stands in the layer's file
+	// byProgram is whether a catalog is searched for the program: see [FileCall.ByProgram].
+	byProgram bool
 	// changes are the steps that changed the result of a build.
 	changes []graph.Origin
 	// fetched is set for the result of a build that anything fetched is part of.

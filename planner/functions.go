@@ -129,10 +129,17 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 		return
 	}
 	req.Inline = inline
-	s.c.legacy(inline)
+	if s.c.o.Files == nil { // the annotation is the usual place there
+		s.c.legacy(inline)
+	}
 	s.c.trusted.Read()
 	req.Facts.Legacy = loaders.LegacyPlugin(s.c.o.Functions.PluginHome, d.r.ID().GVK)
 	req.Catalogs, req.Named = s.c.trusted.Search(s.catalogs)
+	if d.byProgram {
+		if entry := trust.EntryFor(req, readable(req.Catalogs)); entry != nil {
+			req.ID.GVK = entry.GVK
+		}
+	}
 	s.facts(policy, &req)
 	dec := policy.Decide(req)
 	s.Warnings.Add(dec.Warnings...)
@@ -141,7 +148,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 		s.c.files.DependsOn(s.dir, slices.Collect(maps.Keys(req.Facts.Programs))...) // another one, or another mode of it, may be allowed
 	}
 	config := function.Config(d.r.Value())
-	if dec.Entry != nil {
+	if dec.Entry != nil && !d.byProgram {
 		s.validateConfig(d, dec.Entry, config)
 	}
 	if d.src != nil || d.item != nil { // reading a layer's own file, or what a directory holds, has warned about that

@@ -22,6 +22,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner/ahead"
 	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/helm"
 	"github.com/krmflow/krmflow/planner/report"
@@ -67,6 +68,8 @@ type Options struct {
 	Rendered []string
 	// Observe makes [Plan.Observed] know what layers have seen.
 	Observe bool
+	// Files are planned in the place of layers: see [Files].
+	Files *Files
 }
 
 // A Warning is something that the user probably did not mean.
@@ -163,11 +166,19 @@ func (p *Plan) Err() error {
 func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 	c := newCompiler(ctx, dirs, o)
 	c.dirs = dirs
-	c.ahead = goAhead(c.files, dirs, o.Jobs, o.Functions.Policy.Helm)
-	defer c.ahead.end()
+	if o.Files != nil {
+		return c.compileFiles(dirs[0])
+	}
+	c.ahead = ahead.Start(c.files, dirs, o.Jobs, o.Functions.Policy.Helm)
+	defer c.ahead.End()
 	for _, dir := range dirs {
 		c.root(dir)
 	}
+	return c.finish()
+}
+
+// finish completes the plan.
+func (c *compiler) finish() *Plan {
 	c.plan.Graph = c.draft.g
 	if len(c.plan.Failed) > 0 {
 		// Nodes that only a failed root needs must not run.
@@ -197,7 +208,7 @@ type compiler struct {
 	o            Options
 	dirs         []string // the roots, as they are named
 	files        *loaders.Local
-	ahead        *ahead
+	ahead        *ahead.Reader
 	draft        *draft
 	plan         *Plan
 	kusts        map[loaders.DirKey]*kustomizationFile
@@ -224,7 +235,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 	c := &compiler{
 		ctx: ctx, o: o, dirs: dirs,
 		compositions: composition.NewSet(compositionReader{files, reading}, o.Unrestricted),
-		files:        files, ahead: &ahead{}, draft: newDraft(len(dirs)),
+		files:        files, ahead: &ahead.Reader{}, draft: newDraft(len(dirs)),
 		plan:    &Plan{Decisions: map[string]*trust.Decision{}, files: files, reading: reading},
 		schemas: map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
 		kusts: map[loaders.DirKey]*kustomizationFile{}, images: map[string]trust.Image{}, labels: map[labelsKey]*builtins.FieldSpecs{},

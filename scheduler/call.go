@@ -39,6 +39,10 @@ type answer struct {
 // node does itself takes a slot of the walk: wait gives that back meanwhile.
 func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, *answer, error) {
 	list := eval.Take(inputs)
+	all := list
+	if op.Files != nil {
+		list = op.Files.Of(all)
+	}
 	var a *answer
 	if get := r.early.take(id); get != nil {
 		wait(func() { a = get() })
@@ -54,7 +58,7 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 	if !r.o.AllowErrorResults && slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
 		return nil, a, &ResultsError{op.Function.Name}
 	}
-	list, err := apply(op, list, a.reply)
+	list, err := apply(op, all, list, a.reply)
 	return list, a, err
 }
 
@@ -150,8 +154,11 @@ func (a *answer) read(c *request, printed yaml.Chunks) {
 	}
 }
 
-// apply makes the list after a call from the one before it and the function's answer.
-func apply(op graph.Call, list *krm.List, reply *function.Reply) (*krm.List, error) {
+// apply makes the list after a call from the one before it, what the function got of that, and its answer.
+func apply(op graph.Call, all, list *krm.List, reply *function.Reply) (*krm.List, error) {
+	if op.Files != nil && op.Role != function.ValidatorRole {
+		return op.Files.After(all, list, reply.List)
+	}
 	switch op.Role {
 	case function.GeneratorRole:
 		if err := reply.List.CheckSize(); err != nil {
@@ -165,7 +172,7 @@ func apply(op graph.Call, list *krm.List, reply *function.Reply) (*krm.List, err
 		}
 		return list, nil
 	case function.ValidatorRole:
-		return list, nil
+		return all, nil
 	}
 	builtins.RecordTransformation(reply.List, op.Origin)
 	return reply.List, nil

@@ -72,7 +72,7 @@ func newRequest(op graph.Call, list *krm.List) *request {
 		c.in = nil
 	}
 	c.wire = function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: op.ConfigPos, Schema: op.Schema, Seed: seed(op),
-		Output: op.Function.Limits.Output}
+		Output: op.Function.Limits.Output, Files: op.Files != nil}
 	return c
 }
 

@@ -41,6 +41,20 @@ func (x *decider) differences(e *catalog.Entry) []string {
 	return append(diffs, envDifference(c.Env)...)
 }
 
+// EntryFor returns the first entry of catalogs that covers the function which r.Inline names, whatever the kind of its configuration is: the pipelines of kpt
+// name functions by their programs and images alone. It is nil if there is none.
+func EntryFor(r Request, catalogs []*catalog.Catalog) *catalog.Entry {
+	x := decider{r: r}
+	for _, c := range catalogs {
+		for _, e := range c.Entries {
+			if r.Inline != nil && r.Inline.Starlark == "" && len(x.differences(e)) == 0 {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
 func envDifference(env []string) []string {
 	if len(env) == 0 {
 		return nil

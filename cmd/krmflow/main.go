@@ -19,6 +19,7 @@ import (
 	"github.com/krmflow/krmflow/internal/benching"
 	"github.com/krmflow/krmflow/internal/caches"
 	"github.com/krmflow/krmflow/internal/catalogs"
+	"github.com/krmflow/krmflow/internal/dirmode"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/explain"
 	"github.com/krmflow/krmflow/internal/fnkit"
@@ -141,6 +142,7 @@ var commands = []struct {
 	{"affected", affected.Command, true},
 	{"why", whyCommand, true},
 	{"test", rendertest.Command, true},
+	{"run", dirmode.Command, true},
 	{"lock", lockCommand, true},
 	{"fetch", fetchCommand, true},
 	{"vendor", vendorCommand, true},

@@ -26,13 +26,28 @@ type Document struct {
 	overrides bool
 
 	keepComments bool
+	object       bool // see ParseObject
 }
 
 // Parse parses a file. name is what messages call it; order are its top-level fields in the order in which kustomize writes them, by which the
 // place of new ones is found. The error is an [*diag.Error] with the line.
 func Parse(name string, data []byte, order []string) (*Document, error) {
+	return parse(name, data, order, false)
+}
+
+// ParseObject parses a document that holds an object of Kubernetes, whose values are those that [yaml.Source.Content] has. Fields that are added go
+// to the end.
+func ParseObject(name string, data []byte) (*Document, error) {
+	return parse(name, data, []string{"apiVersion", "kind", "metadata"}, true)
+}
+
+func parse(name string, data []byte, order []string, object bool) (*Document, error) {
 	src := &yaml.Source{File: name, Data: data}
-	v, err := src.Value()
+	read := src.Value
+	if object {
+		read = src.Content
+	}
+	v, err := read()
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +58,7 @@ func Parse(name string, data []byte, order []string) (*Document, error) {
 	if err := yaml3.Unmarshal(data, &file); err != nil {
 		return nil, diag.Errorf(diag.Pos{File: name}, "", "cannot be edited: %v", err)
 	}
-	d := &Document{name: name, order: order, text: newText(data), eol: "\n"}
+	d := &Document{name: name, order: order, text: newText(data), eol: "\n", object: object}
 	if v.Type() == yaml.Map {
 		d.value = v
 	}
@@ -60,7 +75,7 @@ func Parse(name string, data []byte, order []string) (*Document, error) {
 
 // parse parses another text of the same file.
 func (d *Document) parse(data []byte) (*Document, error) {
-	next, err := Parse(d.name, data, d.order)
+	next, err := parse(d.name, data, d.order, d.object)
 	if err == nil {
 		next.keepComments = d.keepComments
 	}

@@ -57,6 +57,8 @@ type App struct {
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.
 	Instead map[string][]byte
+	// Files are planned in the place of layers, if they are not nil.
+	Files *planner.Files
 	// AllFlags returns the flags of all commands that read a tree: see [App.ReadSettings].
 	AllFlags func() *pflag.FlagSet
 	// Complete tells that the command is one of those.

@@ -109,6 +109,9 @@ func (f *Flags) Validate() error {
 // leastMemory is what a run takes that does nothing, and some more.
 const leastMemory = 16 << 20
 
+// MaxInput returns how many bytes of files a run may read.
+func (f *Flags) MaxInput() int64 { return f.maxInput }
+
 // PlannerOptions returns what the flags mean for the planner. From now on the run ends when it takes too much.
 func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) planner.Options {
 	functions.Policy.Helm, functions.Helm = a.enableHelm, a.Helm
@@ -138,5 +141,6 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 		Functions:      functions,
 		Fetch:          a.Fetch,
 		Instead:        a.Instead,
+		Files:          a.Files,
 	}
 }

@@ -45,6 +45,9 @@ type WireOptions struct {
 	Name string
 	// Pos is where resources that the function made count as written: its configuration.
 	Pos diag.Pos
+	// Files tells that the resources are what files hold: annotations say in which one each is, and the answer may say otherwise; names may be
+	// there several times, or be missing, and a validator's list does not count.
+	Files bool
 	// Output is how many bytes the function may write.
 	Output int64
 	// Schema belongs to the resources that the function made; nil stands for Kubernetes' own.
@@ -120,6 +123,24 @@ func annotationText(v yaml.Value) yaml.Value {
 		return v
 	}
 	return yaml.Str(v.SourceText())
+}
+
+// The annotations that say where a resource stands, if it is one of a file: its path in the directory, with slashes, and its place in the file,
+// from 0. Functions get them under their older names, too.
+const (
+	PathAnnotation        = internalPrefix + "path"
+	IndexAnnotation       = internalPrefix + "index"
+	LegacyPathAnnotation  = "config.kubernetes.io/path"
+	LegacyIndexAnnotation = "config.kubernetes.io/index"
+)
+
+// IsPlace reports whether an annotation says where a resource stands.
+func IsPlace(key string) bool {
+	switch key {
+	case PathAnnotation, IndexAnnotation, LegacyPathAnnotation, LegacyIndexAnnotation:
+		return true
+	}
+	return false
 }
 
 // isInternal reports whether an annotation is for those who run functions, not for users.

@@ -21,6 +21,9 @@ const (
 
 // attach makes resources of the items and gives them back what the build knows about them.
 func (d *wireDecoder) attach(items []yaml.Item) error {
+	if d.Files {
+		return d.attachFiles(items)
+	}
 	rs := make([]*krm.Resource, len(items))
 	d.carriers, d.owners = make([]*yaml.Item, d.in.Len()), make([]*yaml.Item, d.in.Len())
 	for i := range items {
@@ -183,6 +186,9 @@ func (d *wireDecoder) cleanAnnotations(v, kept yaml.Value) yaml.Value {
 }
 
 func (d *wireDecoder) steers(key string) bool {
+	if d.Files {
+		return isInternal(key) && !IsPlace(key)
+	}
 	switch key {
 	case needsHashAnnotation, behaviorAnnotation:
 		return d.Role == GeneratorRole

@@ -193,7 +193,7 @@ func (d *wireDecoder) checkList(v yaml.Value, kind string) error {
 // checkItems returns an error for the first item that is no resource.
 func (d *wireDecoder) checkItems(items []yaml.Item, bare bool) error {
 	for _, it := range items {
-		if field, msg := checkObject(it.Value); msg != "" {
+		if field, msg := checkObject(it.Value, d.Files); msg != "" {
 			return d.itemError(it, field, msg, bare)
 		}
 	}
@@ -219,8 +219,8 @@ func objectName(v yaml.Value) string {
 	return strings.TrimSpace(v.Get("kind").Text() + " " + v.At("metadata", "name").Text())
 }
 
-// checkObject returns what is wrong with the parts of an object that everyone relies on, "" if nothing is.
-func checkObject(v yaml.Value) (field []any, msg string) {
+// checkObject returns what is wrong with the parts of an object that everyone relies on, "" if nothing is. A nameless one needs no name.
+func checkObject(v yaml.Value, nameless bool) (field []any, msg string) {
 	if v.Type() != yaml.Map {
 		return nil, "must be a resource, not " + v.Type().Article()
 	}
@@ -233,7 +233,7 @@ func checkObject(v yaml.Value) (field []any, msg string) {
 	if !meta.IsNull() && meta.Type() != yaml.Map {
 		return []any{"metadata"}, "must be a mapping, not " + meta.Type().Article()
 	}
-	if x := meta.Get("name"); x.Text() == "" && !strings.HasSuffix(v.Get("kind").Text(), "List") {
+	if x := meta.Get("name"); x.Text() == "" && !nameless && !strings.HasSuffix(v.Get("kind").Text(), "List") {
 		return []any{"metadata", "name"}, missing(x)
 	}
 	for _, key := range []string{"annotations", "labels"} {

@@ -1,4 +1,5 @@
-package planner
+// Package ahead reads and parses the files of layers before the planner asks for them, on other cores.
+package ahead
 
 import (
 	"path/filepath"
@@ -13,11 +14,11 @@ import (
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
 
-// ahead walks from the roots to what they are made of while the compiler does, on other cores and before it, and reads and parses
+// A Reader walks from the roots to what they are made of while the compiler does, on other cores and before it, and reads and parses
 // the files on the way. That is half of the work of planning. The compiler asks for each file all the same, in its own
-// order, and finds it there or reads it: what is planned, and what is said about mistakes, does not depend on ahead. Where it comes to a
+// order, and finds it there or reads it: what is planned, and what is said about mistakes, does not depend on a Reader. Where it comes to a
 // file that somebody is just reading, it walks, too, until that is there: large files take milliseconds.
-type ahead struct {
+type Reader struct {
 	files *loaders.Local
 	roots []string
 	helm  bool         // charts are rendered
@@ -29,9 +30,9 @@ type ahead struct {
 	decoded sync.Map // *yaml.Source -> *layerfile.Kustomization, those without a mistake
 }
 
-// goAhead starts walkers for all of the jobs but that of the compiler.
-func goAhead(files *loaders.Local, roots []string, jobs int, charts bool) *ahead {
-	a := &ahead{files: files, roots: roots, helm: charts}
+// Start starts walkers for all of the jobs but that of the compiler.
+func Start(files *loaders.Local, roots []string, jobs int, charts bool) *Reader {
+	a := &Reader{files: files, roots: roots, helm: charts}
 	if jobs > 1 {
 		files.WhileWaiting(func(over func() bool) {
 			a.walk(func() bool { return over() || files.IsFull() })
@@ -44,21 +45,21 @@ func goAhead(files *loaders.Local, roots []string, jobs int, charts bool) *ahead
 }
 
 // over waits while enough was read ahead, and reports whether there is no more use in it.
-func (a *ahead) over() bool {
+func (a *Reader) over() bool {
 	for a.files.IsFull() && !a.ended.Load() {
 		time.Sleep(time.Millisecond)
 	}
 	return a.ended.Load()
 }
 
-// end stops the walkers and waits for them.
-func (a *ahead) end() {
+// End stops the walkers and waits for them.
+func (a *Reader) End() {
 	a.ended.Store(true)
 	a.done.Wait()
 }
 
 // walk walks from one root after the other, until over says that there is no more use in it.
-func (a *ahead) walk(over func() bool) {
+func (a *Reader) walk(over func() bool) {
 	defer func() { _ = recover() }() // the compiler comes to the same file, and says what happened
 	for !over() {
 		i := int(a.next.Add(1)) - 1
@@ -73,7 +74,7 @@ func (a *ahead) walk(over func() bool) {
 
 // walk is the way from a root to what it is made of.
 type walk struct {
-	*ahead
+	*Reader
 	over func() bool
 }
 
@@ -147,7 +148,7 @@ func (w *walk) fetch(dir *loaders.Dir, text string, depth int) {
 			return
 		}
 		if sub, _, err := w.files.FetchAny(&from, text); err == nil && sub != nil {
-			(&walk{w.ahead, w.ahead.over}).layer(sub, depth+1)
+			(&walk{w.Reader, w.Reader.over}).layer(sub, depth+1)
 		}
 	})
 }
@@ -169,7 +170,7 @@ func readDocuments(src *yaml.Source) error {
 }
 
 // decode decodes a kustomization file, and returns nil if there are mistakes in it.
-func (a *ahead) decode(src *yaml.Source) *layerfile.Kustomization {
+func (a *Reader) decode(src *yaml.Source) *layerfile.Kustomization {
 	v, _ := src.Value()
 	k := new(layerfile.Kustomization)
 	if len(yaml.Decode(v, k)) > 0 {
@@ -179,8 +180,8 @@ func (a *ahead) decode(src *yaml.Source) *layerfile.Kustomization {
 	return k
 }
 
-// kustomization returns what is in a file that was decoded, for the one layer that it makes; nil if it was not.
-func (a *ahead) kustomization(src *yaml.Source) *layerfile.Kustomization {
+// Kustomization returns what is in a file that was decoded, for the one layer that it makes; nil if it was not.
+func (a *Reader) Kustomization(src *yaml.Source) *layerfile.Kustomization {
 	if k, ok := a.decoded.LoadAndDelete(src); ok {
 		return k.(*layerfile.Kustomization)
 	}

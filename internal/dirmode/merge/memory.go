@@ -1,0 +1,143 @@
+package merge
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// File is the path of the file in a directory that has what functions have generated there. It is hidden, so that it is no resource of the directory, and
+// belongs into version control: without it, edits of what is generated cannot be told from what the function made.
+const File = ".krmflow/generated.yaml"
+
+const (
+	apiVersion = "krmflow.io/v1alpha1"
+	kind       = "GeneratedResources"
+)
+
+// A Memory has what functions have generated, by their configurations and the identities of the resources. It is not safe for concurrent use. Values of Secrets are kept
+// as digests. A nil Memory is empty.
+type Memory struct {
+	made map[string]map[string]yaml.Value
+}
+
+// Get returns what a function has generated.
+func (m *Memory) Get(function, id string) (yaml.Value, bool) {
+	if m == nil {
+		return yaml.Value{}, false
+	}
+	v, ok := m.made[function][id]
+	return v, ok
+}
+
+// Put remembers what a function has generated.
+func (m *Memory) Put(function, id string, v yaml.Value) {
+	if m.made == nil {
+		m.made = map[string]map[string]yaml.Value{}
+	}
+	if m.made[function] == nil {
+		m.made[function] = map[string]yaml.Value{}
+	}
+	m.made[function][id] = hidden(v, nil)
+}
+
+// Keep takes over from another Memory what functions have generated that were not called.
+func (m *Memory) Keep(old *Memory, called func(function string) bool) {
+	if old == nil {
+		return
+	}
+	for function, made := range old.made {
+		if !called(function) {
+			for id, v := range made {
+				m.Put(function, id, v)
+			}
+		}
+	}
+}
+
+// Parse reads the file. No text is an empty Memory.
+func Parse(name string, data []byte) (*Memory, error) {
+	m := &Memory{}
+	if len(data) == 0 {
+		return m, nil
+	}
+	src := &yaml.Source{File: name, Data: data}
+	v, err := src.Content()
+	if err != nil {
+		return nil, err
+	}
+	if v.Get("apiVersion").Text() != apiVersion || v.Get("kind").Text() != kind {
+		return nil, diag.WrongKind.Errorf("%s is no %s of %s: restore it, or remove it if there are no edits of what is generated", name, kind, apiVersion)
+	}
+	for _, f := range v.Get("functions").Items() {
+		for _, r := range f.Get("resources").Items() {
+			m.Put(f.Get("config").Text(), r.Get("id").Text(), r.Get("made"))
+		}
+	}
+	return m, nil
+}
+
+// Text returns the file, nil if nothing is remembered. The same Memory always has the same text.
+func (m *Memory) Text() []byte {
+	if len(m.made) == 0 {
+		return nil
+	}
+	var functions []yaml.Value
+	for _, function := range slices.Sorted(maps.Keys(m.made)) {
+		var rs []yaml.Value
+		for _, id := range slices.Sorted(maps.Keys(m.made[function])) {
+			rs = append(rs, yaml.MapOf(yaml.Field{Key: "id", Value: yaml.Str(id)}, yaml.Field{Key: "made", Value: m.made[function][id]}))
+		}
+		functions = append(functions, yaml.MapOf(yaml.Field{Key: "config", Value: yaml.Str(function)}, yaml.Field{Key: "resources", Value: yaml.SeqOf(rs...)}))
+	}
+	v := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str(apiVersion)}, yaml.Field{Key: "kind", Value: yaml.Str(kind)}, yaml.Field{Key: "functions", Value: yaml.SeqOf(functions...)})
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# What functions have generated here. krmflow run needs it to keep edits of that: commit it, and do not edit it.\n")
+	b.Write(yaml.AppendYAML(nil, v))
+	return b.Bytes()
+}
+
+// Hides reports whether an object is a Secret, whose values are not kept.
+func Hides(v yaml.Value) bool {
+	return v.Get("kind").Text() == "Secret" && cmp.Or(v.Get("apiVersion").Text(), "v1") == "v1"
+}
+
+func isSecret(path []any) bool {
+	return len(path) > 0 && (path[0] == "data" || path[0] == "stringData")
+}
+
+const digest = "sha256:"
+
+// hidden returns v, which is at a path of an object, with digests in the place of the values of a Secret.
+func hidden(v yaml.Value, path []any) yaml.Value {
+	if len(path) == 0 {
+		if !Hides(v) {
+			return v
+		}
+		for _, key := range []string{"data", "stringData"} {
+			if x := v.Get(key); x.Exists() {
+				v = v.With(key, hidden(x, []any{key}))
+			}
+		}
+		return v
+	}
+	switch {
+	case !isSecret(path):
+		return v
+	case v.Type() == yaml.Map:
+		return v.EditFields(func(f yaml.Field) yaml.Value { return hidden(f.Value, path) })
+	case v.Type() == yaml.String && len(v.Text()) == len(digest)+64 && v.Text()[:len(digest)] == digest:
+		return v
+	case v.IsScalar():
+		sum := sha256.Sum256([]byte(v.Text()))
+		return yaml.Str(digest + hex.EncodeToString(sum[:]))
+	}
+	return v
+}

@@ -1,0 +1,162 @@
+// Package merge merges what a function generates with what people have made of what it has generated before.
+package merge
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// A Conflict is a field that people and the function have both changed, and not in the same way.
+type Conflict struct {
+	Path []any
+	// Mine is what people have made of it, and Theirs what the function makes, as one line each.
+	Mine, Theirs string
+}
+
+// Three returns what a resource becomes that was base when the function made it last, is mine in its file, and that the function now makes theirs.
+// What only one side has changed is as that side has it. If the base is not known, fields that only mine has stay, and theirs counts for all others.
+func Three(base, mine, theirs yaml.Value, known bool) (yaml.Value, []Conflict) {
+	m := &merger{known: known}
+	if Hides(mine) || Hides(theirs) {
+		m.hide = true
+	}
+	return m.merge(nil, base, mine, theirs), m.conflicts
+}
+
+type merger struct {
+	known, hide bool
+	conflicts   []Conflict
+}
+
+func same(a, b yaml.Value) bool {
+	if a.Exists() != b.Exists() {
+		return false
+	}
+	_, same := yaml.Unchanged(a, b)
+	return same
+}
+
+// isBase reports whether v is what base was, whose secret values are digests.
+func (m *merger) isBase(base, v yaml.Value, path []any) bool {
+	if !m.known {
+		return false
+	}
+	return same(base, v) || m.hide && base.Exists() && v.Exists() && same(base, hidden(v, path))
+}
+
+func (m *merger) merge(path []any, base, mine, theirs yaml.Value) yaml.Value {
+	switch {
+	case same(mine, theirs), m.isBase(base, theirs, path):
+		return mine
+	case m.isBase(base, mine, path):
+		return theirs
+	case mine.Type() == yaml.Map && theirs.Type() == yaml.Map:
+		return m.fields(path, base, mine, theirs)
+	}
+	if mine.Type() == yaml.Seq && theirs.Type() == yaml.Seq {
+		if key := mergeKey(base, mine, theirs); key != "" {
+			return m.items(path, key, base, mine, theirs)
+		}
+	}
+	if !m.known {
+		if theirs.Exists() {
+			return theirs
+		}
+		return mine
+	}
+	m.conflicts = append(m.conflicts, Conflict{slices.Clone(path), m.show(path, mine), m.show(path, theirs)})
+	return mine
+}
+
+func (m *merger) fields(path []any, base, mine, theirs yaml.Value) yaml.Value {
+	var fields []yaml.Field
+	add := func(key string) {
+		v := m.merge(append(slices.Clip(path), key), base.Get(key), mine.Get(key), theirs.Get(key))
+		if v.Exists() {
+			fields = append(fields, yaml.Field{Key: key, Value: v})
+		}
+	}
+	for _, f := range mine.Fields() {
+		add(f.Key)
+	}
+	for _, f := range theirs.Fields() {
+		if !mine.Get(f.Key).Exists() {
+			add(f.Key)
+		}
+	}
+	return yaml.MapOf(fields...)
+}
+
+// keys are fields by which the items of lists are told apart: those that Kubernetes uses.
+var keys = []string{"name", "mountPath", "devicePath", "containerPort", "port", "key", "ip", "topologyKey", "uid", "type"}
+
+// mergeKey returns a field that all items of the lists have and no two of one list share, "" if there is none.
+func mergeKey(lists ...yaml.Value) string {
+	for _, key := range keys {
+		if !slices.ContainsFunc(lists, func(l yaml.Value) bool { return !isKey(l, key) }) {
+			return key
+		}
+	}
+	return ""
+}
+
+func isKey(list yaml.Value, key string) bool {
+	seen := map[string]bool{}
+	for _, x := range list.Items() {
+		k := x.Get(key)
+		if !k.IsScalar() || seen[k.Text()] {
+			return false
+		}
+		seen[k.Text()] = true
+	}
+	return true
+}
+
+func find(list yaml.Value, key, text string) (int, yaml.Value) {
+	for i, x := range list.Items() {
+		if x.Get(key).Text() == text {
+			return i, x
+		}
+	}
+	return -1, yaml.Value{}
+}
+
+func (m *merger) items(path []any, key string, base, mine, theirs yaml.Value) yaml.Value {
+	items := []yaml.Value{}
+	add := func(i int, x yaml.Value) {
+		text := x.Get(key).Text()
+		_, b := find(base, key, text)
+		_, a := find(mine, key, text)
+		_, t := find(theirs, key, text)
+		if v := m.merge(append(slices.Clip(path), i), b, a, t); v.Exists() {
+			items = append(items, v)
+		}
+	}
+	for i, x := range mine.Items() {
+		add(i, x)
+	}
+	for _, x := range theirs.Items() {
+		if i, _ := find(mine, key, x.Get(key).Text()); i < 0 {
+			add(mine.Len(), x)
+		}
+	}
+	return yaml.SeqOf(items...)
+}
+
+// show returns a value as a message shows it.
+func (m *merger) show(path []any, v yaml.Value) string {
+	const most = 60
+	switch {
+	case !v.Exists():
+		return "nothing"
+	case m.hide && isSecret(path):
+		return "a value that is not shown"
+	}
+	text := strings.TrimSpace(string(yaml.AppendJSON(nil, v)))
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "..."
+	}
+	return text
+}

@@ -1,0 +1,314 @@
+// Package rewrite changes files of a directory in one step: all of them, or none, also if the process is killed.
+//
+// What files are to hold is written to a hidden folder of the directory first. Renaming that folder to [journal] is the step that counts: before it
+// the old state holds, after it the new one. Then each file is renamed to its place. Whoever opens the directory next completes what a killed process
+// has begun. Files that do not change are not touched.
+package rewrite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/output"
+)
+
+// The names of what a run leaves in the directory if it is killed.
+const (
+	staging = ".krmflow-run-staging"
+	journal = ".krmflow-run-journal"
+	list    = "files.json" // in the journal
+	lock    = ".krmflow-run-lock"
+)
+
+// A File is one that changes.
+type File struct {
+	// Path is relative to the directory, with slashes.
+	Path string
+	// Old is what the file has, nil if there is none, and New what it will have, nil if it is removed.
+	Old, New []byte
+	// Mode is that of a file that exists, and that of a new one unless it is 0.
+	Mode fs.FileMode
+}
+
+// An entry says what becomes of one file.
+type entry struct {
+	Path string `json:"path"`
+	// Old is the digest of what the file has before, empty if there is none.
+	Old string `json:"old,omitempty"`
+	// Staged is the name of the file in the journal that takes its place, empty if it is removed.
+	Staged string `json:"staged,omitempty"`
+	New    string `json:"new,omitempty"`
+}
+
+// A Dir is a directory that no other run changes.
+type Dir struct {
+	name string
+	root *os.Root
+	free func()
+	// Completed tells that a run that was killed has been completed, and Discarded that what one had prepared is gone: it had changed nothing.
+	Completed, Discarded bool
+}
+
+// Open locks a directory, and completes what a killed run has begun. The error is an [*output.LockedError] while another run has it.
+func Open(name string) (*Dir, error) {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{name: name, root: root}
+	if d.free, err = output.Lock(root, lock, name); err != nil {
+		root.Close()
+		return nil, err
+	}
+	if err := d.recover(); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Pending reports whether a killed run is to be completed before a directory is read.
+func Pending(name string) bool {
+	_, err := os.Lstat(filepath.Join(name, journal))
+	return err == nil
+}
+
+// Close gives the directory free.
+func (d *Dir) Close() {
+	d.free()
+	d.root.Close()
+}
+
+func (d *Dir) recover() error {
+	if info, err := d.root.Lstat(staging); err == nil && info.IsDir() {
+		if err := d.root.RemoveAll(staging); err != nil {
+			return err
+		}
+		d.Discarded = true
+	}
+	info, err := d.root.Lstat(journal)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return d.refuse(journal, "is no folder that a run left: remove it")
+	}
+	text, err := d.root.ReadFile(path.Join(journal, list))
+	if errors.Is(err, fs.ErrNotExist) { // all is done already
+		d.Completed = true
+		return d.root.RemoveAll(journal)
+	}
+	if err != nil {
+		return err
+	}
+	var entries []entry
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return d.refuse(journal, "is no folder that a run left: remove it")
+	}
+	if err := d.check(entries); err != nil {
+		return err
+	}
+	d.Completed = true
+	return d.carryOut(entries)
+}
+
+// check refuses a journal that would replace what was changed since, or that was not made here: it may have come with the directory.
+func (d *Dir) check(entries []entry) error {
+	for _, e := range entries {
+		if !filepath.IsLocal(filepath.FromSlash(e.Path)) || strings.Contains(e.Staged, "/") {
+			return d.refuse(journal, "is no folder that a run left: remove it")
+		}
+		if err := d.plain(e.Path); err != nil {
+			return err
+		}
+		now, err := d.digest(e.Path)
+		if err != nil {
+			return err
+		}
+		if now != e.Old && now != e.New {
+			return d.refuse(e.Path, "was changed after a run was interrupted that would have replaced it: remove %s to keep all files as they are", filepath.Join(d.name, journal))
+		}
+	}
+	return nil
+}
+
+// refuse returns the error about a file that cannot be written.
+func (d *Dir) refuse(p, format string, args ...any) error {
+	return &output.RefusedError{Path: filepath.Join(d.name, filepath.FromSlash(p)), Reason: fmt.Sprintf(format, args...)}
+}
+
+// plain returns an error if a path leads through a symbolic link, or ends in something that is no regular file.
+func (d *Dir) plain(p string) error {
+	names := strings.Split(p, "/")
+	for i := range names {
+		at := path.Join(names[:i+1]...)
+		info, err := d.root.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case i < len(names)-1 && !info.IsDir(), i == len(names)-1 && !info.Mode().IsRegular():
+			return d.refuse(at, "is a link or no regular file: nothing is written there")
+		}
+	}
+	return nil
+}
+
+// digest returns that of a file, empty if there is none.
+func (d *Dir) digest(p string) (string, error) {
+	data, err := d.root.ReadFile(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return digestOf(data), err
+}
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Write changes the files. If it returns an error nothing has changed, unless the text says otherwise.
+func (d *Dir) Write(files []File) error {
+	if len(files) == 0 {
+		return nil
+	}
+	entries, err := d.stage(files)
+	if err != nil {
+		_ = d.root.RemoveAll(staging) // the next run removes it, too
+		return err
+	}
+	if err := d.root.Rename(staging, journal); err != nil {
+		_ = d.root.RemoveAll(staging)
+		return err
+	}
+	if err := d.sync("."); err != nil {
+		return err
+	}
+	if err := d.carryOut(entries); err != nil {
+		return fmt.Errorf("the next run will complete this one, which stopped half-way: %w", err)
+	}
+	return nil
+}
+
+// stage writes what files are to hold. What was changed since it was read is refused.
+func (d *Dir) stage(files []File) ([]entry, error) {
+	if err := d.root.Mkdir(staging, 0o700); err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for i, f := range files {
+		if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
+			return nil, diag.OutsideDirectory.Errorf("%q leaves the directory", f.Path)
+		}
+		if err := d.plain(f.Path); err != nil {
+			return nil, err
+		}
+		now, err := d.digest(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		e := entry{Path: f.Path}
+		if f.Old != nil {
+			e.Old = digestOf(f.Old)
+		}
+		if now != e.Old {
+			return nil, d.refuse(f.Path, "was changed while the functions ran; run it again")
+		}
+		if f.New != nil {
+			e.Staged, e.New = strconv.Itoa(i), digestOf(f.New)
+			if err := d.create(path.Join(staging, e.Staged), f.New, f); err != nil {
+				return nil, err
+			}
+		}
+		entries = append(entries, e)
+	}
+	text, err := json.Marshal(entries)
+	if err == nil {
+		err = d.create(path.Join(staging, list), text, File{})
+	}
+	if err == nil {
+		err = d.sync(staging)
+	}
+	return entries, err
+}
+
+func (d *Dir) create(p string, data []byte, like File) error {
+	f, err := d.root.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := d.root.Lstat(like.Path); err == nil && like.Old != nil {
+		output.GiveTo(f, info)
+	}
+	if like.Old != nil || like.Mode != 0 {
+		if err := f.Chmod(like.Mode); err != nil {
+			return err
+		}
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// sync brings the names in a folder to the disk: files were, when they were written.
+func (d *Dir) sync(folder string) error {
+	f, err := d.root.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && runtime.GOOS != "windows" { // which has no such thing for folders
+		return err
+	}
+	return nil
+}
+
+// carryOut moves the files of the journal to their places. It may stop anywhere and start again.
+func (d *Dir) carryOut(entries []entry) error {
+	for _, e := range entries {
+		if err := d.carry(e); err != nil {
+			return err
+		}
+	}
+	if err := d.root.Remove(path.Join(journal, list)); err != nil {
+		return err
+	}
+	return d.root.RemoveAll(journal)
+}
+
+func (d *Dir) carry(e entry) error {
+	if e.Staged == "" {
+		if err := d.root.Remove(e.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	from := path.Join(journal, e.Staged)
+	if _, err := d.root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil // it was moved already
+	}
+	if err := d.root.MkdirAll(path.Dir(e.Path), 0o777); err != nil {
+		return err
+	}
+	return d.root.Rename(from, e.Path)
+}

@@ -1,0 +1,337 @@
+// Package tree has the files of a directory as functions see them: resources with the places where they stand. What functions make of these becomes
+// the least change of the files. The package writes nothing.
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// Kptfile is the name of the files that make a folder a package of kpt. They hold a resource, too.
+const Kptfile = "Kptfile"
+
+// A Tree is what the files of a directory hold. It does not change.
+type Tree struct {
+	// Dir is the directory as the user has named it.
+	Dir string
+	// Files are those that hold resources, in the order of their paths.
+	Files []*File
+	// Left are the files that could hold resources and are left alone, with the reason.
+	Left []*diag.Error
+
+	objects map[*krm.Origin]*Object
+}
+
+// A File holds resources.
+type File struct {
+	// Path is relative to the directory, with slashes.
+	Path string
+	// Data is its content, and Mode its mode.
+	Data    []byte
+	Mode    fs.FileMode
+	Objects []*Object
+
+	name  string // as messages show it
+	head  []byte // byte order mark
+	parts []*part
+}
+
+// A part is the text of a document, and the line that separates it from the one before.
+type part struct {
+	separator, text []byte
+	line            int        // of the text
+	value           yaml.Value // None if there is none
+	list            bool       // its items are the objects
+	objects         []*Object
+}
+
+// An Object is one of the resources of a file.
+type Object struct {
+	File *File
+	// Index is its place in the file, from 0.
+	Index int
+	Value yaml.Value
+
+	part *part
+	item int // in the list that the part holds
+	mark *krm.Origin
+}
+
+// A ReadFile reads a file of the machine.
+type ReadFile func(path string) ([]byte, error)
+
+// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. Hidden folders are left alone, and so are symbolic
+// links. What holds something else, a template of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that look
+// like resources and are no YAML.
+func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
+	t := &Tree{Dir: dir, objects: map[*krm.Origin]*Object{}}
+	var mistakes diag.Mistakes
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		case d.IsDir() && file != dir && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case d.IsDir() || !CanHold(d.Name()):
+			return nil
+		case !d.Type().IsRegular():
+			t.leave(file, 0, "is %s", kindOf(d.Type()))
+			return nil
+		}
+		return t.read(file, d, read, &mistakes)
+	})
+	if err == nil {
+		err = errors.Join(mistakes.Errors()...)
+	}
+	return t, err
+}
+
+func kindOf(mode fs.FileMode) string {
+	if mode&fs.ModeSymlink != 0 {
+		return "a symbolic link"
+	}
+	return "no regular file"
+}
+
+// CanHold reports whether a file of this name can hold resources.
+func CanHold(name string) bool {
+	ext := path.Ext(name)
+	return ext == ".yaml" || ext == ".yml" || name == Kptfile
+}
+
+func (t *Tree) leave(file string, line int, format string, args ...any) {
+	t.Left = append(t.Left, diag.Errorf(diag.Pos{File: file, Line: line}, "", "is left alone: "+format, args...).With(diag.NoResource))
+}
+
+func (t *Tree) read(file string, d fs.DirEntry, read ReadFile, mistakes *diag.Mistakes) error {
+	data, err := read(file)
+	if err != nil {
+		return err
+	}
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(t.Dir, file)
+	if err != nil {
+		return err
+	}
+	f := &File{Path: filepath.ToSlash(rel), Data: data, Mode: info.Mode().Perm(), name: file}
+	why, err := f.parse()
+	switch {
+	case err != nil && f.isMeant():
+		mistakes.Add(diag.AsError(err))
+	case err != nil:
+		at := diag.AsError(err)
+		t.leave(file, at.Pos.Line, "it is no YAML: %s", at.Msg)
+	case why != "":
+		t.leave(file, 0, "%s", why)
+	default:
+		t.Files = append(t.Files, f)
+		for _, o := range f.Objects {
+			t.objects[o.mark] = o
+		}
+	}
+	return nil
+}
+
+// head matches the text of what is meant to be a resource, template what only a program makes one.
+var head, template = regexp.MustCompile(`(?m)^apiVersion:[^\n]*\n(?:.*\n)*?kind:`), regexp.MustCompile(`\{\{`)
+
+// oddBreak matches a line break that is neither LF nor CR LF, where it may matter to where a document ends.
+var oddBreak = regexp.MustCompile(`\r[^\n]|\r$|(\x{85}|\x{2028}|\x{2029})(---|\.\.\.|%)`)
+
+// isMeant reports whether a file that cannot be read was meant to be read.
+func (f *File) isMeant() bool { return head.Match(f.Data) && !template.Match(f.Data) }
+
+var bom = []byte("\xef\xbb\xbf")
+
+// parse finds the objects of a file. It returns why the file is left alone, if it has no mistake and is.
+func (f *File) parse() (why string, err error) {
+	text := f.Data
+	if len(text) > len(bom) && string(text[:len(bom)]) == string(bom) {
+		f.head, text = text[:len(bom)], text[len(bom):]
+	}
+	if strings.HasPrefix(string(text[:min(2, len(text))]), "\xff\xfe") || strings.HasPrefix(string(text[:min(2, len(text))]), "\xfe\xff") {
+		return "it is UTF-16", nil
+	}
+	if oddBreak.Match(text) {
+		return "it has line breaks that only some readers of YAML know", nil
+	}
+	if f.parts, why = split(text); why != "" {
+		return why, nil
+	}
+	for _, p := range f.parts {
+		src := &yaml.Source{File: f.name, Data: p.text}
+		if p.value, err = src.Content(); err != nil {
+			return "", p.move(err)
+		}
+		if p.value.IsEmpty() {
+			continue
+		}
+		if why := f.add(p); why != "" {
+			return why, nil
+		}
+	}
+	if len(f.Objects) == 0 {
+		return "it holds no resource", nil
+	}
+	return "", nil
+}
+
+// move returns an error about the text of a part as one about the file.
+func (p *part) move(err error) error {
+	e := *diag.AsError(err)
+	if e.Pos.Line > 0 {
+		e.Pos.Line += p.line - 1
+	}
+	return &e
+}
+
+// add adds the objects of a part. It returns why the file is left alone, if it is.
+func (f *File) add(p *part) (why string) {
+	v := p.value
+	if !isObject(v) {
+		return "it holds something that is no resource"
+	}
+	kind := v.Get("kind").Text()
+	items := v.Get("items")
+	switch {
+	case kind == "List" || kind == "ResourceList":
+		if items.Exists() && !items.IsNull() && items.Type() != yaml.Seq {
+			return fmt.Sprintf("the items of its %s are no list", kind)
+		}
+		p.list = true
+		for i, item := range items.Items() {
+			if !isObject(item) || isList(item) {
+				return fmt.Sprintf("its %s holds something that is no resource", kind)
+			}
+			f.object(item, p, i)
+		}
+		return ""
+	case isList(v):
+		return fmt.Sprintf("it holds a %s", kind)
+	}
+	f.object(v, p, -1)
+	return ""
+}
+
+func isList(v yaml.Value) bool {
+	return strings.HasSuffix(v.Get("kind").Text(), "List") && v.Get("items").Exists()
+}
+
+// isObject reports whether a value is a resource: functions get nothing else.
+func isObject(v yaml.Value) bool {
+	meta := v.Get("metadata")
+	return v.Type() == yaml.Map && v.Get("apiVersion").Type() == yaml.String && v.Get("apiVersion").Text() != "" &&
+		v.Get("kind").Type() == yaml.String && v.Get("kind").Text() != "" && (meta.IsNull() || meta.Type() == yaml.Map) &&
+		(meta.Get("annotations").IsNull() || meta.Get("annotations").Type() == yaml.Map)
+}
+
+func (f *File) object(v yaml.Value, p *part, item int) {
+	o := &Object{File: f, Index: len(f.Objects), Value: v, part: p, item: item, mark: &krm.Origin{Path: f.Path}}
+	f.Objects, p.objects = append(f.Objects, o), append(p.objects, o)
+}
+
+// split cuts a text at the lines that separate documents. It returns why that is not possible, if it is not.
+func split(text []byte) (parts []*part, why string) {
+	p := &part{line: 1}
+	parts = append(parts, p)
+	start, at, line := 0, 0, 1
+	for l := range strings.Lines(string(text)) {
+		line++
+		rest, separates := strings.CutPrefix(l, "---")
+		switch trimmed := strings.TrimSpace(rest); {
+		case strings.HasPrefix(l, "%"), strings.HasPrefix(l, "...") && strings.TrimSpace(l) == "...":
+			return nil, "it has directives or ends of documents"
+		case separates && rest != "" && rest[0] != '-' && trimmed != "" && trimmed[0] != '#':
+			return nil, "it has text behind a document separator"
+		case separates && (trimmed == "" || trimmed[0] == '#') && (rest == "" || rest[0] != '#'):
+			p.text = text[start:at]
+			p = &part{separator: text[at : at+len(l)], line: line}
+			parts = append(parts, p)
+			start = at + len(l)
+		}
+		at += len(l)
+	}
+	p.text = text[start:]
+	return parts, ""
+}
+
+// Source returns a text that has the object of o as its object doc, at the lines of the file.
+func (o *Object) Source() (src *yaml.Source, doc int) {
+	text := strings.Repeat("\n", o.part.line-1) + string(o.part.text)
+	return &yaml.Source{File: o.File.name, Data: []byte(text)}, max(0, o.item)
+}
+
+// Pos returns where the object begins.
+func (o *Object) Pos() diag.Pos {
+	src, doc := o.Source()
+	if o.item >= 0 {
+		return src.Locate(0, "items", doc)
+	}
+	return src.Locate(0)
+}
+
+// Locate returns where a field of the object stands.
+func (o *Object) Locate(path ...any) diag.Pos {
+	src, doc := o.Source()
+	return src.Locate(doc, path...)
+}
+
+// Resources returns all objects as resources, with their places as annotations (RL-16).
+func (t *Tree) Resources() []*krm.Resource {
+	var rs []*krm.Resource
+	for _, f := range t.Files {
+		for _, o := range f.Objects {
+			rs = append(rs, o.resource())
+		}
+	}
+	return rs
+}
+
+func (o *Object) resource() *krm.Resource {
+	r := krm.NewResource(Placed(o.Value, o.File.Path, o.Index), nil)
+	r.Origin, r.Pos = o.mark, diag.Pos{File: o.File.name}
+	return r
+}
+
+// Placed returns an object with the annotations that say where it stands.
+func Placed(v yaml.Value, path string, index int) yaml.Value {
+	a := v.At("metadata", "annotations")
+	if a.Type() != yaml.Map {
+		a = yaml.MapOf()
+	}
+	n := yaml.Str(strconv.Itoa(index))
+	a = a.With(function.LegacyIndexAnnotation, n).With(function.LegacyPathAnnotation, yaml.Str(path))
+	a = a.With(function.IndexAnnotation, n).With(function.PathAnnotation, yaml.Str(path))
+	meta := v.Get("metadata")
+	if meta.Type() != yaml.Map {
+		meta = yaml.MapOf()
+	}
+	return v.With("metadata", meta.With("annotations", a))
+}
+
+// Of returns the object that a resource was, nil if it is new.
+func (t *Tree) Of(r *krm.Resource) *Object { return t.objects[r.Origin] }
+
+// Exists reports whether there is a file or folder at a path of the directory, whatever it holds.
+func (t *Tree) Exists(p string) bool {
+	_, err := os.Lstat(filepath.Join(t.Dir, filepath.FromSlash(p)))
+	return err == nil
+}

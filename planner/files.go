@@ -1,0 +1,107 @@
+package planner
+
+import (
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/krmflow/krmflow/trust"
+)
+
+// Files are functions that are called, one after the other, with what the files of one directory hold (IM-01). Which may run is decided as for those
+// of a layer (IM-13).
+type Files struct {
+	// Read makes the list of what the files hold.
+	Read  graph.Transformer
+	Calls []FileCall
+}
+
+// A FileCall is one of them.
+type FileCall struct {
+	// File is the path of the file in which the function is named, and Name which configuration it is if the file has several.
+	File, Name string
+	// Origin is that place, and Dir the directory that relative paths in the configuration start at, as the root is named.
+	Origin graph.Origin
+	Dir    string
+	// Config is the configuration. Source is a text that it is object Doc of, nil if there is none.
+	Config *krm.Resource
+	Source *yaml.Source
+	Doc    int
+	Role   function.Role
+	Files  graph.Files
+	// ByProgram finds the entry of a catalog by the program or image that the configuration names: its kind says nothing.
+	ByProgram bool
+	// IfKnown leaves the call out unless a trusted catalog has a function for the kind of Config. Complete, if it is not nil, sets what else there is of
+	// the call, when it is one: a directory may have many objects that are none.
+	IfKnown  bool
+	Complete func(*FileCall)
+}
+
+// compileFiles plans o.Files with the directory called name.
+func (c *compiler) compileFiles(name string) *Plan {
+	b := c.build()
+	s := &steps{build: b, k: &kustomizationFile{File: &layerfile.File{}}}
+	s.list, s.hasList = s.add(&graph.Node{ID: name, Op: graph.Transform{Transformer: c.o.Files.Read}, Summary: "the files of " + name}), true
+	for i := range c.o.Files.Calls {
+		call := &c.o.Files.Calls[i]
+		if call.IfKnown && !c.isKnown(call.Config) {
+			continue
+		}
+		if call.Complete != nil {
+			call.Complete(call)
+		}
+		dir, err := c.files.Root(call.Dir)
+		if err != nil {
+			b.Fail(rootError(call.Dir, err))
+			continue
+		}
+		s.dir, s.k.Source, s.prefix, s.label = dir, call.Origin.Source, filepath.ToSlash(call.File), call.Name
+		s.fileCall(call)
+		dir.Close()
+	}
+	c.failed(name, b)
+	if b.Errs.Len() == 0 {
+		c.draft.g.Roots = append(c.draft.g.Roots, graph.Root{Dir: name, Node: s.list})
+	}
+	return c.finish()
+}
+
+// fileCall decides about a function and appends its call.
+func (s *steps) fileCall(call *FileCall) {
+	e := &entry{path: call.Origin.Path}
+	s.function(document{r: call.Config, path: call.Origin.Path, src: call.Source, n: call.Doc, byProgram: call.ByProgram}, call.Role, e)
+	if e.call == nil {
+		return
+	}
+	e.call.Files = call.Files
+	s.call(e)
+}
+
+// isKnown reports whether a trusted catalog has a function for a configuration. The kinds of Kubernetes are configurations of no function.
+func (c *compiler) isKnown(config *krm.Resource) bool {
+	gvk := config.ID().GVK
+	if len(c.o.Functions.Trusted) == 0 || schema.KnowsScope(schema.Kind(gvk)) {
+		return false
+	}
+	c.trusted.Read()
+	search, _ := c.trusted.Search(nil)
+	catalogs := readable(search)
+	if len(catalogs) < len(search) {
+		return true // what cannot be read may have it: deciding about the function says so
+	}
+	return catalog.Search(gvk, catalogs).Entry != nil
+}
+
+func readable(search []trust.Trusted) (list []*catalog.Catalog) {
+	for _, t := range search {
+		if t.Catalog != nil {
+			list = append(list, t.Catalog)
+		}
+	}
+	return list
+}
