@@ -386,8 +386,11 @@ func (r *reusing) draft(plan *planner.Plan) {
 	if r == nil {
 		return
 	}
-	r.drafted = plan
-	r.drafts = sync.OnceValue(func() map[string]*reuse.Record {
+	before := r.drafts
+	drafts := sync.OnceValue(func() map[string]*reuse.Record {
+		if before != nil {
+			before() // the records are for one at a time
+		}
 		drafts := map[string]*reuse.Record{}
 		for _, dir := range allOf(plan) {
 			seen, enough := plan.Observed(dir)
@@ -400,9 +403,10 @@ func (r *reusing) draft(plan *planner.Plan) {
 		}
 		return drafts
 	})
+	r.drafted, r.drafts = plan, drafts
 	go func() {
 		defer func() { _ = recover() }() // draftsOf panics with it again
-		r.drafts()
+		drafts()
 	}()
 }
 
