@@ -52,7 +52,7 @@ func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == ".krmflow-run-lock" {
+		if err != nil || d.IsDir() || !d.Type().IsRegular() || d.Name() == ".krmflow-run-lock" {
 			return err
 		}
 		rel, _ := filepath.Rel(dir, path)
