@@ -29,6 +29,7 @@ func executorCommand(a *app.App) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			a.Serves.Store(true)
 			x := exec.New()
+			x.Wrapper, _ = os.Executable() // where that is not known, scripts find none
 			defer x.Close()
 			executors.Serve("exec", x)
 			return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/internal/sink"
+	"github.com/krmflow/krmflow/internal/wrapping"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output"
@@ -118,7 +119,10 @@ func exitOfRun(err error) int {
 	var results *scheduler.ResultsError
 	var fe *function.Error
 	var unsafe *settings.UnsafeError
+	var command *wrapping.ExitError
 	switch {
+	case errors.As(err, &command):
+		return command.Code
 	case errors.As(err, &sig):
 		return exitSignal + int(sig.sig)
 	case errors.As(err, &line):

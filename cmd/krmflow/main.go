@@ -22,6 +22,7 @@ import (
 	"github.com/krmflow/krmflow/internal/dirmode"
 	"github.com/krmflow/krmflow/internal/editing"
 	"github.com/krmflow/krmflow/internal/explain"
+	"github.com/krmflow/krmflow/internal/fnkit"
 	"github.com/krmflow/krmflow/internal/graphing"
 	"github.com/krmflow/krmflow/internal/help"
 	"github.com/krmflow/krmflow/internal/inputs"
@@ -31,6 +32,7 @@ import (
 	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/watchdog"
+	"github.com/krmflow/krmflow/internal/wrapping"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -55,7 +57,7 @@ func seeUsage(cmd *cobra.Command, err error) error {
 
 func main() {
 	name := program.CalledAs(os.Args[0])
-	os.Exit(name.ExitStatus(run(name, os.Args[1:], os.Stdin, stdout.Open(), os.Stderr)))
+	os.Exit(name.ExitStatus(run(name, program.Arguments(os.Args), os.Stdin, stdout.Open(), os.Stderr)))
 }
 
 // run runs one command line and returns the exit code.
@@ -159,6 +161,8 @@ var commands = []struct {
 	{"edit", editCommand, false},
 	{"schema", schemaCommand, false},
 	{"explain", explain.Command, false},
+	{"fn", fnkit.Command, false},
+	{"wrap", wrapping.Command, false},
 }
 
 func benchCommand(a *app.App) *cobra.Command {

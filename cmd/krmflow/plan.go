@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -37,6 +38,7 @@ type planning struct {
 	detail  string
 	noEval  bool
 	against string
+	missing bool // there is no such folder
 	diff    string
 	folder  sink.FolderFlags // of against
 	color   terminal.Colors
@@ -225,6 +227,8 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 			return nil, nil, usageError(err)
 		}
 		fo.Context, fo.Check = ctx, true
+		_, err = os.Stat(c.against)
+		c.missing = errors.Is(err, fs.ErrNotExist)
 		folder, err := output.Open(c.against, fo)
 		if err != nil {
 			return nil, nil, err
@@ -238,6 +242,7 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 	before, more := len(plan.Warnings), plan.MoreWarnings
 	if made, mistakes, err = preview.Run(ctx, plan, o); made != nil {
 		made.Answers = c.KnownAnswers(ctx, plan)
+		made.Missing = c.missing
 	}
 	c.Log.Planned(&planner.Plan{Warnings: plan.Warnings[before:], MoreWarnings: plan.MoreWarnings - more})
 	return made, mistakes, err

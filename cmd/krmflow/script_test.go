@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 func TestMain(m *testing.M) {
-	programs := map[string]func(){"krmflow": main, "kustomize-5.8.2": main, "kubectl-krmflow": main, "bounded": bounded, "signalled": signalled, "within": endsWithin}
+	programs := map[string]func(){"krmflow": main, "kustomize-5.8.2": main, "kubectl-krmflow": main, "config": main, "bounded": bounded, "signalled": signalled, "within": endsWithin}
 	maps.Copy(programs, attackers)
 	testscript.Main(m, programs)
 }
@@ -39,6 +39,7 @@ func TestScript(t *testing.T) {
 			env.Values[killsKey{}] = map[string]func(){}
 			env.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("UNSHARE", unshareFlag())
+			env.Setenv("REPO", sourceTree())
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // for a PATH with krmflow and nothing else
 			return nil
 		},
@@ -51,6 +52,15 @@ func TestScript(t *testing.T) {
 			"cosign": cosign, "damagecache": damageCache, "cacheserver": cacheServer, "lyingcache": lyingCache, "awaits": awaits,
 		},
 	})
+}
+
+// sourceTree returns the directory of this repository, whose examples scripts run.
+func sourceTree() string {
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err)
+	}
+	return dir
 }
 
 // condition knows [sandbox], this machine isolates programs in every way that krmflow knows, [podman], [bazelremote], [netns], unshare makes a network namespace

@@ -49,10 +49,10 @@ func bounded() {
 	maxCPU, maxMB := flags.Duration("cpu", 2*time.Second, ""), flags.Int64("mb", 300, "")
 	flags.Parse(os.Args[1:])
 	cmd := child(flags.Args())
-	timeout := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	timeout := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 	cmd.Wait()
 	if !timeout.Stop() {
-		fatal("it did not end in 30 s")
+		fatal("it did not end in 2 min")
 	}
 	state := cmd.ProcessState
 	if cpu := state.UserTime() + state.SystemTime(); cpu > *maxCPU {

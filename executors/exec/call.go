@@ -83,6 +83,9 @@ func newCall(x *Executor, f function.Function, p *program) (c *call, err error) 
 		if c.path, err = p.Copy(bin, p.name); err != nil {
 			return nil, err
 		}
+		if err := c.addWrapper(); err != nil {
+			return nil, err
+		}
 	}
 	if c.theirs[0], c.stdin, err = os.Pipe(); err != nil {
 		return nil, err
@@ -141,10 +144,39 @@ func (c *call) closeTheirs() {
 	}
 }
 
+// wrapper is a directory with links to krmflow, for scripts that wrap a command; empty for all others.
+func (c *call) wrapper() string {
+	if !c.p.wraps || c.x.Wrapper == "" {
+		return ""
+	}
+	return filepath.Join(c.dir, "wrap")
+}
+
+// addWrapper makes that directory. The functions spec and its images call the program config.
+func (c *call) addWrapper() error {
+	dir := c.wrapper()
+	if dir == "" {
+		return nil
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	for _, name := range []string{"krmflow", "config"} {
+		if err := os.Symlink(c.x.Wrapper, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // env is the whole environment of the function.
 func (c *call) env() []string {
+	path := searchPath
+	if dir := c.wrapper(); dir != "" {
+		path = dir + string(filepath.ListSeparator) + path
+	}
 	env := []string{
-		"PATH=" + searchPath, "LANG=C.UTF-8", "TZ=UTC",
+		"PATH=" + path, "LANG=C.UTF-8", "TZ=UTC",
 		"HOME=" + c.home(), "TMPDIR=" + c.tmp(),
 	}
 	if runtime.GOOS == "windows" {

@@ -25,6 +25,10 @@ import (
 
 // An Executor runs programs. Make one with [New].
 type Executor struct {
+	// Wrapper is the path of krmflow, which scripts that call "krmflow wrap" or "config run wrap" find on PATH by both names; empty for none. It
+	// must be set before the first call.
+	Wrapper string
+
 	isolation func() Isolation
 	held      heldProgram
 

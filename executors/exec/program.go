@@ -27,6 +27,7 @@ type program struct {
 	*sealed.Program
 	name   string // what it is called when it runs
 	script bool
+	wraps  bool     // the script wraps a command
 	needs  []string // files of the machine that it is started with: interpreters, dynamic linkers
 }
 
@@ -119,7 +120,7 @@ func (p *program) inspect() error {
 	head := string(p.Head)
 	switch {
 	case strings.HasPrefix(head, "#!"):
-		p.script = true
+		p.script, p.wraps = true, strings.Contains(head, "krmflow wrap ") || strings.Contains(head, "config run wrap ")
 		return p.inspectScript(head[2:])
 	case strings.HasPrefix(head, "\x7fELF"):
 		if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {

@@ -44,6 +44,9 @@ func (c *call) rules(counted bool) []sandbox.Rule {
 	if c.path != "" {
 		a.add(sandbox.ReadExec, c.path)
 	}
+	if c.wrapper() != "" {
+		a.add(sandbox.ReadExec, c.x.Wrapper)
+	}
 	for _, path := range c.p.needs {
 		a.interpreter(path)
 	}

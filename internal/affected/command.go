@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/inputs"
 	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -73,7 +75,7 @@ no root is affected.`,
 }
 
 func (c *command) run(cmd *cobra.Command, args []string) error {
-	if err := c.check(args); err != nil {
+	if err := c.check(cmd, args); err != nil {
 		return err
 	}
 	changes, err := c.changes(cmd, args)
@@ -83,9 +85,8 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if c.tree != nil {
 		defer c.tree.Close()
 	}
-	c.Observes, c.KeepGoing = true, true // what cannot be planned may be affected, too
-	found, plan, err := c.PlanRoots(cmd, c.in)
-	if err != nil && (c.tree == nil || diag.CodeOf(err) != diag.NoRoots) {
+	found, plan, err := c.plan(cmd)
+	if err != nil {
 		return err
 	}
 	all, err := c.all(cmd, found, plan, changes)
@@ -113,10 +114,52 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(err, c.failed, c.StrictError())
 }
 
+// plan plans the roots that are there. There may be none if the revision has some: then the plan is nil.
+func (c *command) plan(cmd *cobra.Command) (render.Roots, *planner.Plan, error) {
+	c.Observes, c.KeepGoing = true, true // what cannot be planned may be affected, too
+	in, err := c.there()
+	if err != nil || len(in) < len(c.in) && len(in) == 0 {
+		return nil, nil, err
+	}
+	found, plan, err := c.PlanRoots(cmd, in)
+	if c.tree != nil && diag.CodeOf(err) == diag.NoRoots {
+		err = nil
+	}
+	return found, plan, err
+}
+
+// there returns the directories of --in that are there. What only the revision has is gone, with the roots in it; what neither has is a mistake.
+func (c *command) there() (dirs []string, err error) {
+	for _, dir := range c.in {
+		info, statErr := os.Stat(dir)
+		switch {
+		case loaders.IsRemote(dir) || statErr == nil && info.IsDir() || dir == "": // that it is empty is told with the others
+			dirs = append(dirs, dir)
+			continue
+		case statErr == nil:
+			return nil, diag.NotAFile.Errorf("--in %s: it is no directory", diag.Redact(dir))
+		}
+		if c.tree != nil {
+			name, err := c.tree.Name(dir)
+			if err == nil {
+				if was, err := fs.Stat(c.tree, name); err == nil && was.IsDir() {
+					continue
+				}
+			}
+		}
+		return nil, diag.NoSuchFile.Errorf("--in %s: there is no such directory", diag.Redact(dir))
+	}
+	return dirs, nil
+}
+
 // check checks the flags.
-func (c *command) check(args []string) error {
+func (c *command) check(cmd *cobra.Command, args []string) error {
 	stdin := slices.Contains(args, "-")
 	switch {
+	case cmd.Flags().Changed("since") && c.since == "":
+		return options.UsageError(errors.New("--since must not be empty"))
+	case slices.Contains(args, ""):
+		return options.UsageError(errors.New("the name of a file must not be empty"))
 	case c.form != "text" && c.form != "json":
 		return options.UsageError(diag.FlagValue.Errorf("illegal value --output %s; legal values: text, json", diag.Redact(c.form)))
 	case c.null && c.form == "json":
@@ -263,10 +306,10 @@ func (c *command) tell(all []Root, roots int) {
 	for _, r := range all {
 		switch {
 		case r.State == Deleted:
-			gone = append(gone, r.Dir)
+			gone = append(gone, inputs.Line(r.Dir))
 			continue
 		case r.Failed:
-			failed = append(failed, r.Dir)
+			failed = append(failed, inputs.Line(r.Dir))
 		}
 		n++
 	}

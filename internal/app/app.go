@@ -184,6 +184,9 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	}
 	a.reusing.addFailed(plan, dirs, a.Opts.Plan.Cwd)
 	a.planned = plan
+	if a.Watch == nil {
+		a.reusing.draft(plan)
+	}
 	a.logPlanned(plan, dirs)
 	a.WarnUnlocked(sources.Lock)
 	if err := plan.Err(); err != nil && !a.KeepGoing {

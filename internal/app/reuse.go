@@ -37,6 +37,9 @@ type reusing struct {
 	used    map[string]bool          // the roots that are not planned
 	told    map[string]bool          // what these warn about
 
+	drafted *planner.Plan // see draft
+	drafts  func() map[string]*reuse.Record
+
 	mu  sync.Mutex
 	ran map[string][]planner.Warning // warnings of this run, by the ids of steps: a run of a part of the plan has other nodes
 	all int                          // how many
@@ -340,13 +343,10 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 	}
 	var all []saved
 	called := Functions(plan)
+	drafts := r.draftsOf(plan)
 	for _, dir := range allOf(plan) {
-		seen, ok := plan.Observed(dir)
-		if !ok {
-			continue
-		}
 		f, fails := failed[dir]
-		record, was := r.records.New(seen), r.known[dir]
+		record, was := drafts[dir], r.known[dir]
 		if record == nil {
 			continue
 		}
@@ -360,7 +360,7 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 			before = was.Bytes()
 		}
 		old := *record
-		record.Planned, record.Ran = plannedIn(seen, plan.Warnings), ran[dir]
+		record.Planned, record.Ran = warningsIn(plan, dir), ran[dir]
 		record.Functions = called[dir]
 		if fails {
 			record.Unavailable = unavailable(f)
@@ -378,6 +378,40 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 		}
 	}
 	return nil
+}
+
+// draft begins to make the records of the roots of a plan, on a core that the run may leave free: planning has read everything that they are
+// made from.
+func (r *reusing) draft(plan *planner.Plan) {
+	if r == nil {
+		return
+	}
+	r.drafted = plan
+	r.drafts = sync.OnceValue(func() map[string]*reuse.Record {
+		drafts := map[string]*reuse.Record{}
+		for _, dir := range allOf(plan) {
+			seen, enough := plan.Observed(dir)
+			if !enough {
+				continue
+			}
+			if record := r.records.New(seen); record != nil {
+				drafts[dir] = record
+			}
+		}
+		return drafts
+	})
+	go func() {
+		defer func() { _ = recover() }() // draftsOf panics with it again
+		r.drafts()
+	}()
+}
+
+// draftsOf returns the records of the roots of a plan, without what has come of it. A root of which not enough is known has none.
+func (r *reusing) draftsOf(plan *planner.Plan) map[string]*reuse.Record {
+	if r.drafted != plan {
+		r.draft(plan)
+	}
+	return r.drafts()
 }
 
 // Asked returns the roots of the last plan, also those that it left out.
@@ -426,6 +460,15 @@ func allOf(plan *planner.Plan) (dirs []string) {
 		dirs = append(dirs, f.Dir)
 	}
 	return dirs
+}
+
+// warningsIn returns the warnings of a plan that are about files of a root.
+func warningsIn(plan *planner.Plan, dir string) []planner.Warning {
+	if len(plan.Warnings) == 0 {
+		return nil
+	}
+	seen, _ := plan.Observed(dir)
+	return plannedIn(seen, plan.Warnings)
 }
 
 // plannedIn returns the warnings that are about files which the layers of a root have seen.
@@ -518,10 +561,12 @@ func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
 	if err := list.WriteYAML(both); err != nil || both.failed {
 		return err
 	}
-	sum, err := blob.Commit()
+	var writing sync.WaitGroup
+	writing.Go(func() { _, _ = blob.Commit() }) // a record whose text the cache does not have does not hold
+	defer writing.Wait()
 	return a.Remember(plan, func(_ string, r *reuse.Record) bool {
-		r.Text, r.Rendered = sum, true
-		return err == nil
+		r.Text, r.Rendered = blob.Digest(), true
+		return true
 	})
 }
 

@@ -117,7 +117,7 @@ func (p *diffPage) resource(r *diff.Resource, causes []diag.Pos) {
 		p.F("<pre class=\"removed\">%s</pre>\n", document(r.Before))
 	}
 	if len(edits) > 0 {
-		p.F("<table><thead><tr><th class=\"name\">field</th><th class=\"name\">old</th><th class=\"name\">new</th><th class=\"name\">caused by</th></tr></thead><tbody>\n")
+		p.F("<table><colgroup><col class=\"path\"><col><col><col class=\"cause\"></colgroup><thead><tr><th class=\"name\">field</th><th class=\"name\">old</th><th class=\"name\">new</th><th class=\"name\">caused by</th></tr></thead><tbody>\n")
 		for _, e := range edits {
 			p.edit("", e)
 		}

@@ -125,6 +125,9 @@ func TestHTMLBrowser(t *testing.T) {
 	if beside != "3|three|3|3" {
 		t.Errorf("the line that has changed is shown as %q", beside)
 	}
+	if !pagetest.Eval[bool](b, `(r => r[0].offsetWidth > r[1].offsetWidth * 1.5 && r[3].offsetWidth > r[1].offsetWidth)(document.querySelector(".resource th").parentElement.cells)`) {
+		t.Error("paths and places have no more room than values")
+	}
 	b.Picture("diff-light")
 
 	visible := `[...document.querySelectorAll(".resource:not([hidden])")].filter(r => !r.parentElement.hidden).length`

@@ -23,7 +23,7 @@ var commands = []group{
 	{"Render", []string{"build", "plan", "apply-render", "validate", "diff", "graph", "deps", "affected", "why", "test", "post-render", "bench", "explain"}},
 	{"Files", []string{"create", "edit", "convert", "localize", "view", "schema"}},
 	{"Remote sources", []string{"lock", "fetch", "vendor", "cache"}},
-	{"Functions and trust", []string{"trust", "catalog", "lint", "executor", "config"}},
+	{"Functions and trust", []string{"fn", "wrap", "trust", "catalog", "lint", "executor", "config"}},
 }
 
 // flags are the groups of the flags that many commands have. Those of a command alone come before them.

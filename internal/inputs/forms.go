@@ -124,7 +124,7 @@ func WriteArgoCD(w io.Writer, roots []Root, cwd string) (outside []string, err e
 		if err != nil {
 			return nil, diag.NotReadable.Errorf("%s is no directory of this machine: it has no place in a repository that Argo CD renders", r.Dir)
 		}
-		paths, out, err := argoPaths(r, real)
+		paths, out, err := argoPaths(r, real, filepath.Clean(dir))
 		if err != nil {
 			return nil, err
 		}
@@ -149,8 +149,8 @@ func WriteArgoCD(w io.Writer, roots []Root, cwd string) (outside []string, err e
 	return slices.Compact(outside), nil
 }
 
-// argoPaths returns the paths of a root in the directory real.
-func argoPaths(r Root, real string) (paths, outside []string, err error) {
+// argoPaths returns the paths of a root in the directory real. Where it is named by a symbolic link, "." is that alone for Argo CD.
+func argoPaths(r Root, real, named string) (paths, outside []string, err error) {
 	top := real
 	for !loaders.IsRepository(top) {
 		up := filepath.Dir(top)
@@ -160,7 +160,7 @@ func argoPaths(r Root, real string) (paths, outside []string, err error) {
 		}
 		top = up
 	}
-	covered := []string{real}
+	covered := []string{named}
 	add := func(path string) {
 		if slices.ContainsFunc(covered, func(dir string) bool { return diag.Within(path, dir) }) {
 			return

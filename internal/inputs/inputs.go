@@ -172,6 +172,9 @@ func (c *collector) root(name string, failed bool) Root {
 	}
 	if !ok {
 		f.reference(name)
+		if !loaders.IsRemote(name) && c.Place.files == nil {
+			f.whatever(c.absolute(name))
+		}
 	}
 	if c.calls[name] || fetches {
 		for _, path := range c.catalogs {

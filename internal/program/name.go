@@ -26,6 +26,15 @@ func CalledAs(arg0 string) Name {
 	return Name{}
 }
 
+// Arguments returns the command line of the program behind its name. The functions spec and its images call it config: "config run wrap" is wrap.
+func Arguments(line []string) []string {
+	base := strings.TrimSuffix(filepath.Base(line[0]), ".exe")
+	if base == "config" && len(line) > 2 && line[1] == "run" && line[2] == "wrap" {
+		return line[2:]
+	}
+	return line[1:]
+}
+
 // String returns the words with which a user calls the program.
 func (n Name) String() string { return cmp.Or(n.text, "krmflow") }
 

@@ -19,8 +19,9 @@ type Preview struct {
 	// Since is what has changed since the roots were rendered last, nil if that is not known of any.
 	Since *Since
 	// Against is the folder that the output was compared with, "" if it was compared with none. Elsewhere are the files in it that belong
-	// to no root of the plan.
+	// to no root of the plan. Missing tells that there is no such folder.
 	Against   string
+	Missing   bool
 	Elsewhere Changes
 }
 

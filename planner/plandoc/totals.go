@@ -61,6 +61,9 @@ func (t *Text) against(changes Changes, unknown int) {
 	if unknown > 0 {
 		fmt.Fprintf(&t.b, "; %s not compared", diag.Plural(unknown, "root"))
 	}
+	if t.made.Missing {
+		t.b.WriteString("; there is no such folder yet")
+	}
 	t.b.WriteByte('\n')
 }
 

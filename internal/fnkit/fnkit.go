@@ -1,0 +1,17 @@
+// Package fnkit is the command fn, for those who write functions: one to begin with, golden tests, lists for pipes, and pages about functions.
+package fnkit
+
+import (
+	"github.com/krmflow/krmflow/internal/app"
+	"github.com/spf13/cobra"
+)
+
+// Command returns the command fn.
+func Command(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fn",
+		Short: "Write, test and describe functions",
+	}
+	cmd.AddCommand(sourceCommand(a), sinkCommand(a))
+	return cmd
+}

@@ -1,0 +1,190 @@
+// Package wrapping makes a function of a command that prints resources: krmflow wrap. The command gets the fields of its configuration as variables
+// and the resources on stdin; what it prints is merged into the list.
+package wrapping
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/resourcelist"
+	"github.com/krmflow/krmflow/loaders"
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// The variables that change what is done, as in kustomize's config.
+const (
+	mergeVariable    = "KUST_MERGE"           // anything but true and 1: the output takes the place of the list
+	overrideVariable = "KUST_OVERRIDE_DIR"    // a directory with resources that are merged in at the end
+	configVariable   = "KUST_FUNCTION_CONFIG" // what the command finds its configuration in
+)
+
+// fileNames is the pattern for the files of new resources (WR-04).
+const fileNames = "config/%n_%k.yaml"
+
+// A Call is one run of a command.
+type Call struct {
+	// Args are the program and its arguments.
+	Args []string
+	// Env is the environment of this process.
+	Env            []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// MaxOutput is how many bytes the command may print.
+	MaxOutput int64
+}
+
+// An ExitError says how the command has ended, if not well.
+type ExitError struct {
+	// Code is what this process shall end with: the exit code of the command, 128 and the number of the signal that ended it, 127 if there is no such
+	// program, 126 if it cannot run.
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string { return e.Err.Error() }
+
+// Unwrap returns a list, as errors.Join does.
+func (e *ExitError) Unwrap() []error { return []error{e.Err} }
+
+// Run reads a ResourceList, runs the command, and writes the list with what that has printed.
+func (c *Call) Run(ctx context.Context) error {
+	list, err := c.read()
+	if err != nil {
+		return err
+	}
+	env, notes := c.environment(list.Config)
+	for _, note := range notes {
+		fmt.Fprintln(c.Stderr, "wrap: "+diag.OneLine(note))
+	}
+	var input bytes.Buffer
+	if err := resourcelist.Encode(&input, false, asList(list.Items)); err != nil {
+		return err
+	}
+	printed, err := c.execute(ctx, env, input.Bytes())
+	if err != nil {
+		return err
+	}
+	made, err := resourcelist.Read("the output of "+diag.OneLine(path.Base(c.Args[0])), printed)
+	if err != nil {
+		return err
+	}
+	items := made.Items
+	if on := c.variable(mergeVariable); on == "" || on == "true" || on == "1" {
+		if items, err = resourcelist.Merge(slices.Concat(list.Items, items)); err != nil {
+			return err
+		}
+	}
+	if items, err = c.override(items); err != nil {
+		return err
+	}
+	place(items)
+	resourcelist.Format(items)
+	out := &resourcelist.List{APIVersion: list.APIVersion, Items: items, Results: made.Results}
+	return out.Write(c.Stdout)
+}
+
+// read reads the list on stdin.
+func (c *Call) read() (*resourcelist.List, error) {
+	data, err := io.ReadAll(io.LimitReader(c.Stdin, resourcelist.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > resourcelist.MaxSize {
+		return nil, diag.Limitf("stdin has more than %s", diag.Size(resourcelist.MaxSize))
+	}
+	list, err := resourcelist.Read("stdin", data)
+	if err != nil {
+		return nil, err
+	}
+	if list.APIVersion == "" {
+		return nil, diag.Errorf(diag.Pos{}, "", "stdin has no ResourceList").With(diag.BadList).
+			Hint("wrap is called where a function is: by a catalog entry, an image, or a script that wraps itself once").
+			Hint("to try it: krmflow fn source DIR --function-config FILE | krmflow wrap -- COMMAND")
+	}
+	return list, nil
+}
+
+// asList returns what the command gets on stdin.
+func asList(items []*yaml3.Node) *yaml3.Node {
+	seq := &yaml3.Node{Kind: yaml3.SequenceNode, Content: items}
+	if len(items) == 0 {
+		seq.Style = yaml3.FlowStyle
+	}
+	return resourcelist.Map("apiVersion", resourcelist.String("v1"), "kind", resourcelist.String("List"), "items", seq)
+}
+
+// variable returns a variable of this process.
+func (c *Call) variable(name string) string {
+	value := ""
+	for _, e := range c.Env {
+		if k, v, _ := strings.Cut(e, "="); k == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// override merges the resources of a directory into the items (WR-09).
+func (c *Call) override(items []*yaml3.Node) ([]*yaml3.Node, error) {
+	dir := c.variable(overrideVariable)
+	if dir == "" {
+		return items, nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, diag.Errorf(diag.Pos{File: dir}, "", "%s names no directory", overrideVariable).With(diag.NoSuchFile)
+	}
+	more, err := resourcelist.ReadDir(dir, resourcelist.Unannotated)
+	if err != nil {
+		return nil, err
+	}
+	return resourcelist.Merge(slices.Concat(items, more))
+}
+
+// place gives resources without a file one, and sorts all by file and place.
+func place(items []*yaml3.Node) {
+	next := map[string]int{}
+	file := func(n *yaml3.Node) string {
+		return cmp.Or(resourcelist.Annotation(n, resourcelist.Path), resourcelist.Annotation(n, resourcelist.LegacyPath))
+	}
+	index := func(n *yaml3.Node) int {
+		i, _ := strconv.Atoi(cmp.Or(resourcelist.Annotation(n, resourcelist.Index), resourcelist.Annotation(n, resourcelist.LegacyIndex)))
+		return i
+	}
+	for _, n := range items {
+		if f := file(n); f != "" {
+			next[f] = max(next[f], index(n)+1)
+		}
+	}
+	for _, n := range items {
+		if file(n) != "" {
+			continue
+		}
+		f := resourcelist.FileName(fileNames, n)
+		resourcelist.SetPlace(n, f, next[f])
+		next[f]++
+	}
+	slices.SortStableFunc(items, func(a, b *yaml3.Node) int {
+		return cmp.Or(slices.Compare(strings.Split(file(a), "/"), strings.Split(file(b), "/")), cmp.Compare(index(a), index(b)))
+	})
+}
+
+// notFound says that there is no program for the command.
+func notFound(name string, err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return &ExitError{126, diag.Errorf(diag.Pos{}, "", "%s cannot be run: permission denied", diag.OneLine(name)).With(diag.BadProgram).Hint("chmod +x makes it a program")}
+	case loaders.Exists(name) && !strings.ContainsAny(name, `/\`):
+		return &ExitError{127, diag.Errorf(diag.Pos{}, "", "there is no program %s on PATH", diag.OneLine(name)).With(diag.NoSuchFile).Hint("did you mean ./%s?", diag.OneLine(name))}
+	}
+	return &ExitError{127, diag.Errorf(diag.Pos{}, "", "there is no program %s", diag.OneLine(name)).With(diag.NoSuchFile)}
+}
