@@ -57,8 +57,10 @@ func TestOthersStay(t *testing.T) {
 // TestRefused has files that are not written to. None of the others changes either.
 func TestRefused(t *testing.T) {
 	for name, bad := range map[string]func(dir string) rewrite.File{
-		"outside":  func(string) rewrite.File { return rewrite.File{Path: "../x.yaml", New: []byte("x")} },
-		"changed":  func(string) rewrite.File { return rewrite.File{Path: "same.yaml", Old: []byte("other"), New: []byte("x")} },
+		"outside": func(string) rewrite.File { return rewrite.File{Path: "../x.yaml", New: []byte("x")} },
+		"changed": func(string) rewrite.File {
+			return rewrite.File{Path: "same.yaml", Old: []byte("other"), New: []byte("x")}
+		},
 		"appeared": func(string) rewrite.File { return rewrite.File{Path: "same.yaml", New: []byte("x")} },
 		"link": func(dir string) rewrite.File {
 			if err := os.Symlink("same.yaml", filepath.Join(dir, "link.yaml")); err != nil {
