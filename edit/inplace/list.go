@@ -169,11 +169,8 @@ func anyEqual(a, b []yaml.Value) bool {
 	return false
 }
 
-// isSame reports whether two items are about the same thing: they have the same name, or are objects of the same name.
+// isSame reports whether two items are about the same thing: they have the same name.
 func isSame(a, b yaml.Value) bool {
-	if kind := a.Get("kind"); kind.Exists() && kind.Equal(b.Get("kind")) && a.Get("metadata").Exists() && b.Get("metadata").Exists() {
-		return isSame(a.Get("metadata"), b.Get("metadata"))
-	}
 	name := a.Get("name")
 	return name.Exists() && name.Equal(b.Get("name")) && a.Get("namespace").Equal(b.Get("namespace"))
 }
