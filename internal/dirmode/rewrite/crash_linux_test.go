@@ -38,7 +38,7 @@ func TestKilledWriter(t *testing.T) {
 	if dir == "" {
 		t.Skip("started by another test")
 	}
-	d, err := rewrite.Open(dir)
+	d, err := rewrite.Open(dir, ".memory.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func check(t *testing.T, dir, when string) string {
 	}
 	pending := rewrite.Pending(dir)
 	before := content(t, dir)
-	d, err := rewrite.Open(dir)
+	d, err := rewrite.Open(dir, ".memory.yaml")
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}

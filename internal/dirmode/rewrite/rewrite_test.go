@@ -14,12 +14,12 @@ import (
 // write writes files to a directory that holds those of the first version.
 func write(t *testing.T, dir string, files ...rewrite.File) error {
 	t.Helper()
-	d, err := rewrite.Open(dir)
+	d, err := rewrite.Open(dir, ".memory.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if _, err := rewrite.Open(dir); !isLocked(err) {
+	if _, err := rewrite.Open(dir, ".memory.yaml"); !isLocked(err) {
 		t.Errorf("a second run: %v", err)
 	}
 	return d.Write(files)
@@ -58,6 +58,7 @@ func TestOthersStay(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for name, bad := range map[string]func(dir string) rewrite.File{
 		"outside": func(string) rewrite.File { return rewrite.File{Path: "../x.yaml", New: []byte("x")} },
+		"hidden":  func(string) rewrite.File { return rewrite.File{Path: ".git/hooks/post-commit", New: []byte("x")} },
 		"changed": func(string) rewrite.File {
 			return rewrite.File{Path: "same.yaml", Old: []byte("other"), New: []byte("x")}
 		},
