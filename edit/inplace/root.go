@@ -77,7 +77,8 @@ func (c *change) addRoot(d *Document, entries []entry, field string, v yaml.Valu
 			best, after = i, e
 		}
 	}
-	lines, isHead := c.style.field(field, v), slices.Index(d.order, field) < 2
+	place := slices.Index(d.order, field)
+	lines, isHead := c.style.field(field, v), place < 2 && (place >= 0 || !d.object)
 	if best < 0 && isHead { // what the file is comes first
 		if c.isAiry(entries) {
 			lines = append(lines, "")

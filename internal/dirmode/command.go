@@ -93,7 +93,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	var to *rewrite.Dir
 	if writes {
 		var err error
-		if to, err = rewrite.Open(dir); err != nil {
+		if to, err = rewrite.Open(dir, merge.File); err != nil {
 			return err
 		}
 		defer c.Exits.Add(to.Close)()

@@ -81,8 +81,7 @@ func (d *wireDecoder) isNamed(at int, v yaml.Value) bool {
 	return krm.NewResource(v, old.Schema()).ID().Key() == old.ID().Key()
 }
 
-// Place returns the path and the index that the annotations of an object say, empty if they do not. If only one of the names of an annotation
-// has changed, that one counts: see [MovedPlace].
+// Place returns the path and the index that the annotations of an object say, empty if they do not. What a function answers is for [MovedPlace].
 func Place(v yaml.Value) (path, index string) {
 	a := v.At("metadata", "annotations")
 	text := func(key, legacy string) string {

@@ -38,7 +38,7 @@ func TestKilledWriter(t *testing.T) {
 	if dir == "" {
 		t.Skip("started by another test")
 	}
-	d, err := rewrite.Open(dir)
+	d, err := rewrite.Open(dir, ".memory.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == ".krmflow-run-lock" {
+		if err != nil || d.IsDir() || !d.Type().IsRegular() || d.Name() == ".krmflow-run-lock" {
 			return err
 		}
 		rel, _ := filepath.Rel(dir, path)
@@ -127,7 +127,7 @@ func check(t *testing.T, dir, when string) string {
 	}
 	pending := rewrite.Pending(dir)
 	before := content(t, dir)
-	d, err := rewrite.Open(dir)
+	d, err := rewrite.Open(dir, ".memory.yaml")
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}

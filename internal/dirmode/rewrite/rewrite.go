@@ -53,20 +53,23 @@ type entry struct {
 
 // A Dir is a directory that no other run changes.
 type Dir struct {
-	name string
-	root *os.Root
-	free func()
+	name   string
+	hidden string // the hidden file that may change
+	root   *os.Root
+	free   func()
 	// Completed tells that a run that was killed has been completed, and Discarded that what one had prepared is gone: it had changed nothing.
 	Completed, Discarded bool
 }
 
 // Open locks a directory, and completes what a killed run has begun. The error is an [*output.LockedError] while another run has it.
-func Open(name string) (*Dir, error) {
+//
+// hidden is the path of the only hidden file that may change.
+func Open(name, hidden string) (*Dir, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{name: name, root: root}
+	d := &Dir{name: name, hidden: hidden, root: root}
 	if d.free, err = output.Lock(root, lock, name); err != nil {
 		root.Close()
 		return nil, err
@@ -128,7 +131,7 @@ func (d *Dir) recover() error {
 // check refuses a journal that would replace what was changed since, or that was not made here: it may have come with the directory.
 func (d *Dir) check(entries []entry) error {
 	for _, e := range entries {
-		if !filepath.IsLocal(filepath.FromSlash(e.Path)) || strings.Contains(e.Staged, "/") {
+		if !d.mayChange(e.Path) || strings.ContainsAny(e.Staged, `/\.`) {
 			return d.refuse(journal, "is no folder that a run left: remove it")
 		}
 		if err := d.plain(e.Path); err != nil {
@@ -143,6 +146,15 @@ func (d *Dir) check(entries []entry) error {
 		}
 	}
 	return nil
+}
+
+// mayChange reports whether a path is that of a file which a run may change: it stays in the directory and is not hidden. A journal may have come with a
+// directory from somebody else, and must not reach .git/hooks.
+func (d *Dir) mayChange(p string) bool {
+	if !filepath.IsLocal(filepath.FromSlash(p)) || path.Clean(p) != p || strings.Contains(p, `\`) {
+		return false
+	}
+	return p == d.hidden || !strings.HasPrefix(p, ".") && !strings.Contains(p, "/.")
 }
 
 // refuse returns the error about a file that cannot be written.
@@ -212,8 +224,8 @@ func (d *Dir) stage(files []File) ([]entry, error) {
 	}
 	var entries []entry
 	for i, f := range files {
-		if !filepath.IsLocal(filepath.FromSlash(f.Path)) {
-			return nil, diag.OutsideDirectory.Errorf("%q leaves the directory", f.Path)
+		if !d.mayChange(f.Path) {
+			return nil, diag.OutsideDirectory.Errorf("%q leaves the directory, or is hidden", f.Path)
 		}
 		if err := d.plain(f.Path); err != nil {
 			return nil, err

@@ -24,15 +24,6 @@ func through(t *testing.T, tr *tree.Tree, change func([]byte) []byte) (*tree.Cha
 	return tr.Changes(reply.List)
 }
 
-func read(t *testing.T, dir string) *tree.Tree {
-	t.Helper()
-	tr, err := tree.Read(t.Context(), dir, os.ReadFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
-}
-
 // TestNothingChanges sends files through a function that changes nothing: none of them changes by a byte. With KRMFLOW_TEST_TREES it takes those below
 // that folder, too.
 func TestNothingChanges(t *testing.T) {

@@ -1,0 +1,134 @@
+package tree
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+const three = `# head
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a} # of a
+---
+# above b
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b}
+--- # third
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c}
+`
+
+const items = `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1 # of a
+  kind: ConfigMap
+  metadata: {name: a}
+- apiVersion: v1
+  kind: ConfigMap # of b
+  metadata: {name: b}
+`
+
+// TestRemoved removes resources: their text goes, with one separator, and that of the others stays.
+func TestRemoved(t *testing.T) {
+	b := "# above b\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
+	c := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
+	a := three[:strings.Index(three, "---")]
+	for _, tt := range []struct{ file, gone, want string }{
+		{three, "a", b + "--- # third\n" + c},
+		{three, "b", a + "--- # third\n" + c},
+		{three, "c", a + "---\n" + b},
+		{three, "ab", c},
+		{three, "bc", a},
+		{three, "abc", ""},
+		{"---\n" + three, "a", "---\n" + b + "--- # third\n" + c},
+		{strings.ReplaceAll(three, "\n", "\r\n"), "b", strings.ReplaceAll(a+"--- # third\n"+c, "\n", "\r\n")},
+		{strings.TrimSuffix(three, "\n"), "c", a + "---\n" + b},
+		{items, "a", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap # of b\n  metadata: {name: b}\n"},
+		{items, "b", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1 # of a\n  kind: ConfigMap\n  metadata: {name: a}\n"},
+		{items, "ab", ""},
+	} {
+		tr := treeOf([]byte(tt.file))
+		list := krm.NewList(tr.Resources()...)
+		list.Filter(func(r *krm.Resource) bool { return !strings.Contains(tt.gone, r.ID().Name) })
+		c, err := tr.Changes(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Files) != 1 || string(c.Files[0].New) != tt.want || (c.Files[0].New == nil) != (tt.want == "") || len(c.Removed) != len(tt.gone) {
+			t.Errorf("without %s: %q, want %q, removed %v", tt.gone, c.Files[0].New, tt.want, c.Removed)
+		}
+	}
+}
+
+// TestMoved moves a resource to another file, which takes its text along, and changes it on the way.
+func TestMoved(t *testing.T) {
+	for _, eol := range []string{"\n", "\r\n"} {
+		tr := treeOf([]byte(strings.ReplaceAll(three, "\n", eol)))
+		tr.Dir = t.TempDir()
+		list := krm.NewList(tr.Resources()...)
+		r := list.At(1)
+		r.SetValue(r.Value().WithAt(yaml.Str("sub/b.yaml"), "metadata", "annotations", function.LegacyPathAnnotation).WithAt(yaml.Str("x"), "data", "k"))
+		c, err := tr.Changes(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "# above b\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata:\n  k: x\n"
+		if len(c.Files) != 2 || c.Files[1].Path != "sub/b.yaml" || string(c.Files[1].New) != want || len(c.Removed) > 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// TestAdded adds resources to a file that has some.
+func TestAdded(t *testing.T) {
+	made := yaml.MapOf(yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "metadata", Value: yaml.MapOf(yaml.Field{Key: "name", Value: yaml.Str("s")})})
+	text := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n"
+	for _, tt := range []struct{ file, want string }{
+		{three, three + text},
+		{strings.TrimSuffix(three, "\n"), three + text},
+		{strings.ReplaceAll(three, "\n", "\r\n"), strings.ReplaceAll(three+text, "\n", "\r\n")},
+		{"\ufeff" + three, "\ufeff" + three + text},
+	} {
+		tr := treeOf([]byte(tt.file))
+		list := krm.NewList(append(tr.Resources(), krm.NewResource(Placed(made, "f.yaml", 3), nil))...)
+		c, err := tr.Changes(list)
+		if err != nil || len(c.Files) != 1 || string(c.Files[0].New) != tt.want {
+			t.Errorf("%v, %q, want %q", err, c.Files[0].New, tt.want)
+		}
+	}
+	tr := treeOf([]byte(three))
+	tr.Dir = t.TempDir()
+	c, err := tr.Changes(krm.NewList(append(tr.Resources(), krm.NewResource(Placed(made, "s.yaml", 0), nil))...))
+	if err != nil || len(c.Files) != 1 || c.Files[0].Mode != 0o600 {
+		t.Errorf("a new file with a Secret: %v, %+v", err, c.Files)
+	}
+}
+
+// TestLeftAlone has files that are no lists of resources, each for a reason that is told.
+func TestLeftAlone(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: b\n":   "it holds something that is no resource",
+		"- a\n":    "it holds something that is no resource",
+		"# only\n": "it holds no resource",
+		"apiVersion: v1\nkind: ConfigMapList\nitems: []\n":           "it holds a ConfigMapList",
+		"apiVersion: v1\nkind: List\nitems: [1]\n":                   "its List holds something that is no resource",
+		"apiVersion: v1\nkind: List\nitems: {}\n":                    "the items of its List are no list",
+		"%YAML 1.1\n---\napiVersion: v1\nkind: A\n":                  "it has directives or ends of documents",
+		"apiVersion: v1\nkind: A\n--- b\n":                           "it has text behind a document separator",
+		"apiVersion: v1\rkind: A\r":                                  "it has line breaks that only some readers of YAML know",
+		"\xff\xfea\x00":                                              "it is UTF-16",
+		"apiVersion: v1\nkind: A\nmetadata: {annotations: [a]}\n---": "it holds something that is no resource",
+	} {
+		f := &File{Path: "f.yaml", Data: []byte(text), name: "f.yaml"}
+		if why, err := f.parse(); why != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", text, why, err, want)
+		}
+	}
+}
