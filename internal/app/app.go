@@ -68,9 +68,10 @@ type App struct {
 	// Result is the last line that the command prints to stderr, if it is not empty.
 	Result string
 
-	report  *reports.Report // nil if nobody wants one
-	targets []reports.Target
-	planned *planner.Plan // the last plan
+	report       *reports.Report // nil if nobody wants one
+	targets      []reports.Target
+	planned      *planner.Plan // the last plan
+	planWarnings int           // how many warnings it had before a preview added those of its steps
 
 	// CommandLine are the arguments of the program.
 	CommandLine []string
@@ -183,7 +184,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		return nil, err
 	}
 	a.reusing.addFailed(plan, dirs, a.Opts.Plan.Cwd)
-	a.planned = plan
+	a.planned, a.planWarnings = plan, len(plan.Warnings)
 	if a.Watch == nil {
 		a.reusing.draft(plan)
 	}
@@ -206,6 +207,10 @@ func (a *App) logPlanned(plan *planner.Plan, dirs []string) {
 		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
 	}))
 	a.Log.Planned(&all)
+	if a.wantsAll != nil { // a preview tells them at once
+		a.Log.Planned(&planner.Plan{Warnings: ran})
+		return
+	}
 	for _, w := range ran {
 		a.Log.Warn(w)
 	}
@@ -223,7 +228,7 @@ func (a *App) PlanAgain(ctx context.Context, dirs []string) (*planner.Plan, erro
 		return nil, err
 	}
 	a.reusing.addFailed(plan, slices.Concat(a.Opts.Dirs, slices.Sorted(maps.Keys(a.reusing.failed))), a.Opts.Plan.Cwd)
-	a.planned = plan
+	a.planned, a.planWarnings = plan, len(plan.Warnings)
 	if err := errors.Join(plan.Err(), a.MayRun(plan)); err != nil && !a.KeepGoing {
 		return nil, err
 	}

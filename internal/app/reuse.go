@@ -360,7 +360,8 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 			before = was.Bytes()
 		}
 		old := *record
-		record.Planned, record.Ran = warningsIn(plan, dir), ran[dir]
+		record.Planned = warningsIn(plan, dir, plan.Warnings[:a.planWarnings])
+		record.Ran = append(warningsIn(plan, dir, plan.Warnings[a.planWarnings:]), ran[dir]...)
 		record.Functions = called[dir]
 		if fails {
 			record.Unavailable = unavailable(f)
@@ -466,13 +467,13 @@ func allOf(plan *planner.Plan) (dirs []string) {
 	return dirs
 }
 
-// warningsIn returns the warnings of a plan that are about files of a root.
-func warningsIn(plan *planner.Plan, dir string) []planner.Warning {
-	if len(plan.Warnings) == 0 {
+// warningsIn returns those of some warnings of a plan that are about files of a root.
+func warningsIn(plan *planner.Plan, dir string, warnings []planner.Warning) []planner.Warning {
+	if len(warnings) == 0 {
 		return nil
 	}
 	seen, _ := plan.Observed(dir)
-	return plannedIn(seen, plan.Warnings)
+	return plannedIn(seen, warnings)
 }
 
 // plannedIn returns the warnings that are about files which the layers of a root have seen.
