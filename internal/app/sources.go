@@ -92,6 +92,9 @@ func (f *SourceFlags) Validate() error {
 func (a *App) Sources(cmd *cobra.Command, dirs []string) (render.Sources, error) {
 	s := a.Fetching()
 	s.Found, s.Rendered, s.Places = a.Seen.Add, dirs, &a.Places
+	if a.Watch != nil {
+		s.Memory = &a.Watch.remote
+	}
 	fs := cmd.Flags()
 	switch {
 	case a.Refetches && a.vendor != "" && fs.Changed("vendor"):

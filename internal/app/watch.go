@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/loaders/remote"
 	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner"
@@ -30,6 +31,8 @@ type Watch struct {
 
 	broken  map[string]brokenRoot // by the paths of their directories
 	sources []*yaml.Source        // of what is wrong with them
+
+	remote remote.Memory // what roots refer to
 
 	search   func(ctx context.Context) (*roots.Found, error) // nil without -R
 	found    *roots.Found                                    // what it has found; nil if it must search anew

@@ -68,11 +68,14 @@ func (s *Session) chartDigest(ctx context.Context, r reference.Reference, from O
 	if s.opt.Offline {
 		return d, &OfflineError{Reference: r.String()}
 	}
-	d, err := s.fetchChart(ctx, r, from)
+	v, err := s.remembered(ctx, r, from, func() (v reference.Version, err error) {
+		v.Digest, err = s.fetchChart(ctx, r, from)
+		return v, err
+	})
 	if err != nil {
-		return d, err
+		return v.Digest, err
 	}
-	return d, s.opt.Cache.Record("chart", name.Location+"\n"+name.String(), d)
+	return v.Digest, s.opt.Cache.Record("chart", name.Location+"\n"+name.String(), v.Digest)
 }
 
 // fetchChart puts the archive of a chart into the cache.

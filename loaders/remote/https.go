@@ -28,9 +28,24 @@ func (s *Session) openHTTPS(ctx context.Context, r reference.Reference, from Ori
 	if r.Either && s.hasCommit(r, from) {
 		return s.openRepository(ctx, r, from, nil)
 	}
-	data, err := s.fetchFile(ctx, r, from)
-	if err == nil && isWebPage(data) {
-		err = notFetched(r, errWebPage, "%s", errWebPage)
+	c := &Content{}
+	fetch := func() (_ reference.Version, err error) {
+		c.data, err = s.fetchFile(ctx, r, from)
+		if err == nil && isWebPage(c.data) {
+			err = notFetched(r, errWebPage, "%s", errWebPage)
+		}
+		if err != nil {
+			return reference.Version{}, err
+		}
+		d, err := s.opt.Cache.Put(c.data)
+		return reference.Version{Scheme: reference.HTTPS, Digest: d}, err
+	}
+	var err error
+	c.Version, err = s.remembered(ctx, r, from, fetch)
+	if err == nil && c.data == nil {
+		if c.data, err = s.opt.Cache.Get(c.Version.Digest); err != nil { // it was too old for the cache
+			c.Version, err = fetch()
+		}
 	}
 	if r.Either && (isNotFound(err) || errors.Is(err, errWebPage)) {
 		return s.openRepository(ctx, r, from, err)
@@ -38,11 +53,15 @@ func (s *Session) openHTTPS(ctx context.Context, r reference.Reference, from Ori
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.opt.Cache.Put(data)
-	if err != nil {
-		return nil, err
+	return c, nil
+}
+
+// remembered returns the version of what fetch puts into the cache, or has put there for an earlier session.
+func (s *Session) remembered(ctx context.Context, r reference.Reference, from Origin, fetch func() (reference.Version, error)) (reference.Version, error) {
+	if s.opt.Offline {
+		return fetch()
 	}
-	return &Content{Version: reference.Version{Scheme: reference.HTTPS, Digest: d}, data: data}, nil
+	return s.opt.Memory.Ask(ctx, key(r, from), fetch)
 }
 
 // errWebPage says that a server sends what people look at.

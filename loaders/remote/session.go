@@ -56,6 +56,8 @@ type Options struct {
 	MaxTree cache.Limits
 	// Parallel is how many fetches there are at the same time. The default is 8.
 	Parallel int
+	// Memory has what references without a version of their own stood for in earlier sessions of this process, and may be nil.
+	Memory *Memory
 	// AllowHTTP lets the user's references use http without a digest.
 	AllowHTTP bool
 	// Progress is told what is fetched, and may be nil. It is called by one goroutine at a time.
@@ -63,6 +65,9 @@ type Options struct {
 	// Transport sends requests, nil for one that is made for it. It is for tests, which have an authority of their own.
 	Transport *http.Transport
 }
+
+// A Memory has what branches, tags and addresses stood for in the sessions of one process. The zero Memory is empty.
+type Memory = flight.Memory[reference.Version]
 
 // An Event tells about one fetch.
 type Event struct {
@@ -190,19 +195,22 @@ func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origi
 	if !r.Pin.IsZero() {
 		return reference.Version{Scheme: r.Scheme, Digest: r.Pin}, nil
 	}
-	v, err := s.versions.Do(ctx, key(r, from)+"\n"+r.Ref, func() (v reference.Version, err error) {
+	key := key(r, from) + "\n" + r.Ref
+	v, err := s.versions.Do(ctx, key, func() (reference.Version, error) {
 		if s.opt.Offline {
-			return v, &OfflineError{Reference: r.String()}
+			return reference.Version{}, &OfflineError{Reference: r.String()}
 		}
-		err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
-			if r.Scheme == reference.Git {
-				v, err = s.resolveGit(ctx, r, from)
-			} else {
-				v, err = s.resolveOCI(ctx, r, from)
-			}
-			return err
+		return s.opt.Memory.Ask(ctx, key, func() (v reference.Version, err error) {
+			err = s.bounded(ctx, r, Asking, func(ctx context.Context) error {
+				if r.Scheme == reference.Git {
+					v, err = s.resolveGit(ctx, r, from)
+				} else {
+					v, err = s.resolveOCI(ctx, r, from)
+				}
+				return err
+			})
+			return v, err
 		})
-		return v, err
 	})
 	return v, of(r, err)
 }
