@@ -59,6 +59,8 @@ type App struct {
 	Instead map[string][]byte
 	// Files are planned in the place of layers, if they are not nil.
 	Files *planner.Files
+	// Taken is how many bytes the command has read before it plans.
+	Taken int64
 	// AllFlags returns the flags of all commands that read a tree: see [App.ReadSettings].
 	AllFlags func() *pflag.FlagSet
 	// Complete tells that the command is one of those.

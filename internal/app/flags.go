@@ -118,6 +118,7 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 	functions.Isolation, functions.Image = a.isolation, probe.Images(cmd.Context(), a.Runtime)
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}
+	a.Used.Input.Add(a.Taken)
 	a.Used.Limit = int64(a.memory)
 	progress := a.Steps.Plan
 	if a.Recorder != nil {

@@ -228,10 +228,9 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 
 // read reads the directory, and makes the calls that are planned.
 func (c *command) read(ctx context.Context, dir string) error {
-	taken := int64(0)
 	load := func(path string) ([]byte, error) {
 		data, err := loaders.ReadFile(path, yaml.MaxFile)
-		if taken += int64(len(data)); taken > c.MaxInput() {
+		if c.Taken += int64(len(data)); c.Taken > c.MaxInput() {
 			return nil, diag.Limitf("the files below %s have more than %s", dir, diag.Count(int(c.MaxInput()), "byte")).Hint("--max-input sets how much a run may read")
 		}
 		return data, err
