@@ -195,6 +195,9 @@ func (c *planning) key(roots []*reuse.Record, states map[string]reuse.State) krm
 	for _, r := range roots {
 		inputs := r.Inputs()
 		b = append(b, inputs[:]...)
+		for _, w := range r.Ran { // a record that is not of a plan may know fewer of them
+			b = fmt.Appendf(b, "%q", w.String())
+		}
 	}
 	for _, dir := range c.Asked() {
 		last := states[diag.Redact(dir)].Last

@@ -114,6 +114,7 @@ type App struct {
 
 	wantsReuse func(dir string, r *reuse.Record) bool // see Reuse
 	wantsAll   func([]*reuse.Record) bool             // see ReuseAll
+	unseen     bool                                   // see ReuseUnseen
 	reusing    *reusing
 
 	warnings []planner.Warning // from before there was a log
@@ -204,7 +205,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 // logPlanned prints the warnings of a plan, and those of the roots that it leaves out.
 func (a *App) logPlanned(plan *planner.Plan, dirs []string) {
 	all := *plan
-	planned, ran := a.reusing.warned(dirs)
+	planned, ran := a.reusing.warned(dirs, !a.unseen)
 	all.Warnings = slices.Concat(planned, slices.DeleteFunc(slices.Clone(plan.Warnings), func(w planner.Warning) bool {
 		return slices.ContainsFunc(planned, func(p planner.Warning) bool { return p.String() == w.String() })
 	}))

@@ -35,6 +35,7 @@ type reusing struct {
 	failed  map[string]*reuse.Record // and those of roots that cannot be planned
 	broken  map[string]brokenRoot    // roots in which an earlier round of a watch has found mistakes, by their paths
 	used    map[string]bool          // the roots that are not planned
+	claimed map[string]bool          // those that would not be, if nobody compared
 	told    map[string]bool          // what these warn about
 
 	drafted *planner.Plan // see draft
@@ -59,9 +60,14 @@ func (a *App) ReuseAll(all func([]*reuse.Record) bool) { a.wantsAll = all }
 // can do without making it again. It does nothing if there is no cache, or the flags want more than the results of the roots.
 func (a *App) Reuse(usable func(dir string, r *reuse.Record) bool) { a.wantsReuse = usable }
 
+// ReuseUnseen is [App.Reuse] for a command that needs no result of the roots that it leaves out: what their steps warn about is not told.
+func (a *App) ReuseUnseen(usable func(dir string, r *reuse.Record) bool) {
+	a.wantsReuse, a.unseen = usable, true
+}
+
 // startReuse looks for records of the roots and returns those that are to be planned.
 func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options) []string {
-	if a.wantsReuse == nil && a.wantsAll == nil || a.NoCache && a.Watch == nil || len(a.targets) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
+	if len(dirs) == 0 || a.wantsReuse == nil && a.wantsAll == nil || a.NoCache && a.Watch == nil || len(a.targets) > 0 || a.Learns || len(o.Instead) > 0 || o.Free != nil || mixed(dirs) {
 		return dirs
 	}
 	if a.reusing == nil {
@@ -83,6 +89,10 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 	}
 	if debugs("cacheverify") {
 		a.reusing.find(dirs, o.Cwd, nil)
+		a.reusing.claimed = map[string]bool{}
+		for dir, record := range a.reusing.known {
+			a.reusing.claimed[dir] = a.wantsReuse != nil && a.wantsReuse(dir, record)
+		}
 		return dirs
 	}
 	rest := a.reusing.find(dirs, o.Cwd, a.wantsReuse)
@@ -283,8 +293,27 @@ func (a *App) Reused(dir string) *reuse.Record {
 	return a.reusing.known[dir]
 }
 
-// warned returns the warnings of those of dirs that are not planned: those of planning, each once, and those of steps.
-func (r *reusing) warned(dirs []string) (planned, ran []planner.Warning) {
+// Claimed reports whether KRMFLOW_DEBUG=cacheverify has a root made that would have been left out.
+func (a *App) Claimed(dir string) bool { return a.reusing != nil && a.reusing.claimed[dir] }
+
+// ObjectIDs returns what is known of the files of a repository of git.
+func (a *App) ObjectIDs(top string) *reuse.IDs {
+	if a.NoCache {
+		return reuse.OpenIDs(nil, top)
+	}
+	return reuse.OpenIDs(a.kept(), top)
+}
+
+// Unavailable returns the record of a root that cannot be planned, as an earlier run has found: see [reuse.Record.Unavailable]. It returns nil for others.
+func (a *App) Unavailable(dir string) *reuse.Record {
+	if a.reusing == nil {
+		return nil
+	}
+	return a.reusing.failed[dir]
+}
+
+// warned returns the warnings of those of dirs that are not planned: those of planning, each once, and those of steps if they are wanted.
+func (r *reusing) warned(dirs []string, steps bool) (planned, ran []planner.Warning) {
 	if r == nil {
 		return nil, nil
 	}
@@ -302,7 +331,10 @@ func (r *reusing) warned(dirs []string) (planned, ran []planner.Warning) {
 		if failed := r.failed[dir]; failed != nil {
 			planned = add(planned, failed.Planned)
 		} else if r.used[dir] {
-			planned, ran = add(planned, r.known[dir].Planned), add(ran, r.known[dir].Ran)
+			planned = add(planned, r.known[dir].Planned)
+			if steps {
+				ran = add(ran, r.known[dir].Ran)
+			}
 		}
 	}
 	r.told = told
@@ -379,6 +411,11 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 		}
 	}
 	return nil
+}
+
+// RememberNew is [App.Remember] for a command that makes nothing of the roots: it keeps what those were made from that no earlier run has left a record of.
+func (a *App) RememberNew(plan *planner.Plan) error {
+	return a.Remember(plan, func(dir string, r *reuse.Record) bool { return a.reusing.known[dir] != r && len(r.Functions) == 0 })
 }
 
 // draft begins to make the records of the roots of a plan, on a core that the run may leave free: planning has read everything that they are

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -59,6 +60,7 @@ type unit struct {
 	old      *krm.List
 	got      bool // it was compared, or is known to be the same
 	broken   bool // it has the same mistakes on both sides
+	claimed  bool // the cache says that it is the same, and that is verified
 	root     Root
 }
 
@@ -98,10 +100,23 @@ func Compare(a *app.App, cmd *cobra.Command, args []string, against string) (*Re
 			err = c.withOutput(args)
 		}
 	}
+	if err == nil {
+		err = c.remember()
+	}
 	if err != nil && (!c.KeepGoing || c.plan == nil) {
 		return nil, err
 	}
 	return c.finish(), errors.Join(append(c.failed, err)...)
+}
+
+// remember keeps what the roots were made from, for the next comparison with a revision. What is known of them stays as it is.
+func (c *comparison) remember() error {
+	for _, u := range c.units {
+		if u.claimed && u.got && u.root.Changes.Any() {
+			return diag.Errorf(diag.Pos{File: u.name}, "", "the cache says that this root is the same on both sides, but it differs").With(diag.NotDeterministic)
+		}
+	}
+	return c.RememberNew(c.plan)
 }
 
 // finish returns the result when both sides are done.
@@ -224,10 +239,17 @@ func (c *comparison) withRevision(args []string, rev string) error {
 		return err
 	}
 	c.Observes = true
+	seen := newSeen(c.App, tree)
+	there := map[string]bool{} // what is a root on both sides
+	for _, u := range c.units {
+		there[u.now] = u.now != "" && u.was != ""
+	}
+	c.ReuseUnseen(func(dir string, r *reuse.Record) bool { return there[dir] && seen.sameRecord(r) })
 	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
 		return err
 	}
-	c.leaveOut(tree)
+	c.leaveOut(seen)
+	seen.ids().Save()
 	before, o, err := c.PlanRevision(c.cmd, tree, c.names(was))
 	if err != nil {
 		return err
@@ -244,16 +266,22 @@ func (c *comparison) withRevision(args []string, rev string) error {
 }
 
 // leaveOut marks the roots that are made of the same files in a revision.
-func (c *comparison) leaveOut(tree *revision.Tree) {
-	seen := &seen{tree: tree, known: map[string]bool{}, sameLock: sameLock(c.App, tree)}
+func (c *comparison) leaveOut(seen *seen) {
 	failed := map[string]bool{}
 	for _, f := range c.plan.Failed {
 		failed[f.Dir] = true
 	}
 	for _, u := range c.units {
-		if u.now != "" && u.was != "" && seen.same(c.plan, u.now) {
+		if u.now == "" || u.was == "" {
+			continue
+		}
+		u.claimed = c.Claimed(u.now)
+		if gone := c.Unavailable(u.now); c.Reused(u.now) != nil || gone != nil && seen.sameRecord(gone) || seen.same(c.plan, u.now) {
+			if c.Reused(u.now) != nil {
+				c.Log.Unchanged(u.now)
+			}
 			u.broken = failed[diag.Redact(u.now)]
-			u.got = !u.broken
+			u.got = !u.broken && !u.claimed
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/krmflow/krmflow/internal/treetest"
 )
@@ -81,6 +82,83 @@ func TestRevisions(t *testing.T) {
 	}
 	t.Logf("%d rounds, %d with changes, %d with roots that are the same", *rounds, differed, same)
 	if differed == 0 || same == 0 {
+		t.Error("the test shows nothing")
+	}
+}
+
+// TestRecords edits a random tree, and compares it with its commits: with the records of earlier runs, by which roots are left out that are the same, and
+// without a cache. What is printed is the same, to the byte, and so are warnings, mistakes and the exit code. So is it if all that records say is verified.
+func TestRecords(t *testing.T) {
+	bin := treetest.Program(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	top := t.TempDir()
+	tree := filepath.Join(top, "tree")
+	w := treetest.New(t, rnd, tree).Fill()
+	run := func(env, name string, args ...string) (stdout, stderr string, code int) {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = tree
+		cmd.Env = append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"), "GIT_CONFIG_NOSYSTEM=1", env)
+		var o, e bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &o, &e
+		if err := cmd.Run(); err != nil && name == "git" {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, &e)
+		}
+		return o.String(), e.String(), cmd.ProcessState.ExitCode()
+	}
+	commit := func() {
+		for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0", "commit", "-q", "--allow-empty", "-m", "a"}} {
+			run("", "git", args...)
+		}
+	}
+	commit()
+	commit()
+	left := 0
+	var edits []string
+	for round := range *rounds {
+		if rnd.IntN(3) == 0 {
+			commit()
+			edits = append(edits, "commit")
+		}
+		for range rnd.IntN(3) {
+			edits = append(edits, w.Edit())
+		}
+		if rnd.IntN(3) == 0 {
+			w.Mend()
+			edits = append(edits, "mend")
+		}
+		if rnd.IntN(4) == 0 {
+			time.Sleep(30 * time.Millisecond) // until the clock of the file system has gone on
+		}
+		switch rnd.IntN(4) { // others leave records, too
+		case 0:
+			run("", bin, "plan", "-R", ".", "--keep-going")
+		case 1:
+			run("", bin, "apply-render", "-R", ".", "--keep-going", "-o", filepath.Join(top, "out"), "--force", "--prune")
+		}
+		args := []string{"diff", "-R", ".", "--keep-going", "--exit-code", "-o", []string{"text", "json"}[rnd.IntN(2)], "--against", []string{"git:HEAD", "git:HEAD~1"}[rnd.IntN(2)]}
+		want, wantLog, wantCode := run("", bin, append(args, "--no-cache")...)
+		for _, env := range []string{"A=first", "A=again", "KRMFLOW_DEBUG=cacheverify"} {
+			got, log, code := run(env, bin, args...)
+			if env == "A=again" {
+				_, info, _ := run(env, bin, append(args, "--log-level", "info")...)
+				left += strings.Count(info, ": unchanged")
+			}
+			if env == "KRMFLOW_DEBUG=cacheverify" && !strings.Contains(log, "the cache says") {
+				log = wantLog // what is rendered to verify it has warnings, or cannot be rendered on either side
+				if code == 1 {
+					got, code = want, wantCode
+				}
+			}
+			if got != want || log != wantLog || code != wantCode {
+				t.Fatalf("round %d, %s %q, after %q: exit code %d\n%s%s\nwithout a cache: exit code %d\n%s%s", round, env, args, edits[max(0, len(edits)-8):], code, got, log, wantCode, want, wantLog)
+			}
+		}
+	}
+	t.Logf("%d rounds, %d roots left out", *rounds, left)
+	if left == 0 {
 		t.Error("the test shows nothing")
 	}
 }

@@ -1,10 +1,15 @@
 package diffing
 
 import (
+	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"sync"
 
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
@@ -14,8 +19,20 @@ import (
 // seen tells which roots are the same in a revision, by what their layers have seen of the file system.
 type seen struct {
 	tree     *revision.Tree
-	known    map[string]bool // by what was seen at a path
+	known    map[place]bool
+	ids      func() *reuse.IDs // the cache can be opened when it is known what is planned
 	sameLock bool
+}
+
+// A place is what something is called that was seen, and what it was.
+type place struct {
+	kind loaders.Kind
+	path string
+}
+
+func newSeen(a *app.App, tree *revision.Tree) *seen {
+	return &seen{tree: tree, known: map[place]bool{}, sameLock: sameLock(a, tree),
+		ids: sync.OnceValue(func() *reuse.IDs { return a.ObjectIDs(tree.Top()) })}
 }
 
 // same reports whether a root is made of the same files in the revision: then it renders to the same, and need not be rendered.
@@ -35,37 +52,70 @@ func (s *seen) holds(o *loaders.Observation) bool {
 	case o.Kind == loaders.SawFetched:
 		return s.sameLock // both sides ask the same servers
 	}
-	key := string(rune(o.Kind)) + o.Path
-	holds, ok := s.known[key]
-	if !ok {
-		holds = s.look(o)
-		s.known[key] = holds
+	p := reuse.Part{Path: o.Path, Real: o.Real, Kind: o.Kind}
+	if o.Kind == loaders.SawFile {
+		p.Real = o.Path
+		if real, err := filepath.EvalSymlinks(o.Path); !o.Plain && err == nil {
+			p.Real = real
+		}
 	}
-	return holds
+	return s.has(p, func(name string) bool { return s.tree.Shares(name, o.Source) })
 }
 
-func (s *seen) look(o *loaders.Observation) bool {
-	name, err := s.tree.Name(o.Path)
+// sameRecord reports whether a root of which a record holds is the same in the revision. Nothing is planned for that.
+func (s *seen) sameRecord(r *reuse.Record) bool {
+	if r.Remote() && !s.sameLock {
+		return false
+	}
+	for p := range r.Parts {
+		if !s.has(p, func(name string) bool {
+			id := s.ids().Of(p.Sum, func() string {
+				data, err := loaders.ReadFile(p.Real, revision.MaxFile)
+				if err != nil || krm.DigestOf(data) != p.Sum {
+					return ""
+				}
+				return s.tree.IDOf(data)
+			})
+			return id != "" && id == s.tree.ID(name)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// has reports whether the revision has a part of a root. content compares a file with the one of a name in the tree.
+func (s *seen) has(p reuse.Part, content func(name string) bool) bool {
+	at := place{p.Kind, p.Path}
+	has, ok := s.known[at]
+	if !ok {
+		has = s.look(p, content)
+		s.known[at] = has
+	}
+	return has
+}
+
+func (s *seen) look(p reuse.Part, content func(name string) bool) bool {
+	name, err := s.tree.Name(p.Path)
 	if err != nil {
 		return false
 	}
-	switch o.Kind {
-	case loaders.SawFile:
-		return s.tree.Shares(name, o.Source)
+	real, dir, err := s.tree.Real(name)
+	switch p.Kind {
 	case loaders.SawNothing:
-		_, err := fs.Stat(s.tree, name)
-		return err != nil
+		return errors.Is(err, fs.ErrNotExist)
 	case loaders.SawNoDir:
-		info, err := fs.Stat(s.tree, name)
-		return err != nil || !info.IsDir()
+		return errors.Is(err, fs.ErrNotExist) || err == nil && !dir
+	}
+	want, errWant := s.tree.Name(p.Real)
+	if err != nil || errWant != nil || real != want {
+		return false
+	}
+	switch p.Kind {
+	case loaders.SawFile:
+		return !dir && content(name)
 	case loaders.SawDir:
-		real, err := loaders.RealIn(s.tree, name)
-		if err != nil {
-			return false
-		}
-		info, err := fs.Stat(s.tree, real)
-		want, errWant := s.tree.Name(o.Real)
-		return err == nil && errWant == nil && info.IsDir() && real == want
+		return dir
 	}
 	return false // programs and charts, of which more than the text counts
 }

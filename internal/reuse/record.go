@@ -11,6 +11,7 @@
 package reuse
 
 import (
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -97,6 +98,38 @@ func (r *Record) Dirs(yield func(string) bool) {
 		}
 	}
 }
+
+// A Part is one thing that the layers of a root have seen of the file system.
+type Part struct {
+	// Path is absolute, and Real is where a file or directory is without symbolic links.
+	Path, Real string
+	// Kind is [loaders.SawFile], SawDir, SawFolder, SawNothing or SawNoDir.
+	Kind loaders.Kind
+	// Sum is the digest of the content of a file, or of the names in a folder.
+	Sum krm.Digest
+}
+
+// Parts yields all that the root was made from, but for what is remote.
+func (r *Record) Parts(yield func(Part) bool) {
+	for _, d := range r.trace.dirs {
+		if d.real != "" && !yield(Part{Path: d.path, Real: d.real, Kind: loaders.SawDir}) {
+			return
+		}
+	}
+	for i := range r.trace.files {
+		f := &r.trace.files[i]
+		p := Part{Path: r.trace.path(f), Real: f.link, Kind: f.kind, Sum: f.sum}
+		if p.Real == "" {
+			p.Real = filepath.Join(r.trace.dirs[f.dir].real, f.name)
+		}
+		if !yield(p) {
+			return
+		}
+	}
+}
+
+// Remote reports whether the root refers to something remote.
+func (r *Record) Remote() bool { return len(r.trace.fetches) > 0 }
 
 // Files yields the paths of the files that the root was made from.
 func (r *Record) Files(yield func(string) bool) {

@@ -2,19 +2,13 @@ package revision
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/krmflow/krmflow/krm/yaml"
 )
 
 // node is a file or a directory.
@@ -76,14 +70,15 @@ func (t *Tree) lookup(op, name string, follow bool) (*node, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	n, err := t.walk(name, follow)
+	way, err := t.walk(name, follow)
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return n, nil
+	return way[len(way)-1], nil
 }
 
-func (t *Tree) walk(name string, follow bool) (*node, error) {
+// walk returns the directories that a name leads through, without symbolic links, and what it means.
+func (t *Tree) walk(name string, follow bool) ([]*node, error) {
 	const maxLinks = 40
 	at := []*node{t.root} // the directories that lead to the present one, and that
 	links := 0
@@ -119,7 +114,23 @@ func (t *Tree) walk(name string, follow bool) (*node, error) {
 		}
 		at = append(at, next)
 	}
-	return at[len(at)-1], nil
+	return at, nil
+}
+
+// Real returns the name without symbolic links of what a name means, and whether that is a directory. The content of a file is not read for that.
+func (t *Tree) Real(name string) (real string, dir bool, err error) {
+	if !fs.ValidPath(name) {
+		return "", false, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
+	}
+	way, err := t.walk(name, true)
+	if err != nil {
+		return "", false, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	parts := make([]string, len(way)-1)
+	for i, n := range way[1:] {
+		parts[i] = n.name
+	}
+	return path.Join(append(parts, ".")...), way[len(way)-1].mode.IsDir(), nil
 }
 
 // maxTarget is how long the target of a symbolic link may be, in bytes.
@@ -166,6 +177,7 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 	if n.mode.IsDir() {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is a directory")}
 	}
+	t.copied(name, n)
 	data, err := t.content(n.id)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
@@ -184,6 +196,7 @@ func (t *Tree) stat(op, name string, follow bool) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.copied(name, n)
 	return t.info(op, name, n)
 }
 
@@ -299,38 +312,4 @@ func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
 	}
 	d.read += len(all)
 	return all, nil
-}
-
-// Shares reports whether a name means a file with the content of src, without asking git: it knows files by digests of what they hold. If so, the
-// content is not read from git any more, and [Tree.Source] returns src.
-func (t *Tree) Shares(name string, src *yaml.Source) bool {
-	n, err := t.lookup("stat", name, true)
-	if err != nil || n.mode.IsDir() {
-		return false
-	}
-	h := sha1.New()
-	if len(n.id) == 2*sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(src.Data))
-	h.Write(src.Data)
-	if hex.EncodeToString(h.Sum(nil)) != n.id {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sizes[n.id] = int64(len(src.Data))
-	t.known[n.id] = src
-	return true
-}
-
-// Source returns a file with the content that a name has, nil if [Tree.Shares] was told of none: what has become of it can be used again.
-func (t *Tree) Source(name string) *yaml.Source {
-	n, err := t.lookup("stat", name, true)
-	if err != nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.known[n.id]
 }

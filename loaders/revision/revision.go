@@ -1,8 +1,8 @@
 // Package revision gives the files of a commit as an [fs.FS], read from the objects of git as they are stored: nothing is checked out, work tree
-// and index are neither read nor changed, nothing is fetched, and no hook, filter or other program that a repository names is started.
+// and index are not changed, nothing is fetched, and no hook, filter or other program that a repository names is started.
 //
 // The program git does the reading: one call finds the commit, one lists its files, and one process answers for the content of those that
-// are asked for.
+// are asked for. A file of the work tree whose content has the digest by which git calls an object is read in the place of that.
 package revision
 
 import (

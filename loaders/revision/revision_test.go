@@ -1,12 +1,14 @@
 package revision
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -282,6 +284,11 @@ func TestConcurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
+	for _, name := range []string{"a.yaml", "dir/b.yaml"} { // git has to answer for these
+		if err := os.Remove(filepath.Join(repo, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var done sync.WaitGroup
 	for range 8 {
 		done.Go(func() {
@@ -301,6 +308,39 @@ func TestConcurrent(t *testing.T) {
 	cancel(why)
 	if _, err := fs.ReadFile(tree, "dir.yaml"); !errors.Is(err, why) {
 		t.Error(err)
+	}
+}
+
+// A file of the work tree is read in the place of an object only if it has the same content, and is a file.
+func TestCopied(t *testing.T) {
+	repo := repository(t, someFiles)
+	want, err := os.ReadFile(filepath.Join(repo, "a.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() {
+		t.Helper()
+		if got, err := fs.ReadFile(open(t, repo, "HEAD"), "a.yaml"); string(got) != string(want) || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	read()
+	changed := bytes.Clone(want)
+	changed[0]++ // as many bytes
+	file := filepath.Join(repo, "a.yaml")
+	if err := os.WriteFile(file, changed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	read()
+	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	read()
+	if runtime.GOOS != "windows" {
+		if err := errors.Join(os.Remove(file), exec.Command("mkfifo", file).Run()); err != nil {
+			t.Fatal(err)
+		}
+		read()
 	}
 }
 
