@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/krmflow/krmflow/internal/app"
@@ -20,6 +19,9 @@ type differing struct {
 	maxSize         int
 	color           terminal.Colors
 }
+
+// errDiffers is what --exit-code makes of a difference.
+var errDiffers = errors.New("there are differences")
 
 // diffForms are the forms of a difference.
 var diffForms = []string{"text", "unified", "markdown", "json", "html"}
@@ -42,7 +44,13 @@ Values of Secrets are not shown, only that they differ.`,
   krmflow diff -R overlays --against git:origin/main -o html > diff.html
   krmflow diff -R overlays --against out/ --stat
   krmflow diff overlays/prod --against overlays/staging --exit-code`,
-		RunE: c.run,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := c.run(cmd, args)
+			if c.exitCode && err != nil && exitCode(err) == exitInput && !errors.Is(err, errDiffers) {
+				return &exitError{exitTrouble, err}
+			}
+			return err
+		},
 	}
 	a.RegisterRendering(cmd)
 	a.RegisterReport(cmd)
@@ -50,7 +58,7 @@ Values of Secrets are not shown, only that they differ.`,
 	fs.StringVar(&c.against, "against", "", "what is compared with: git:REV, a directory that is rendered, or output")
 	fs.StringVarP(&c.output, "output", "o", "text", "form of the difference: text, unified, markdown, json or html (one page that needs nothing else)")
 	fs.BoolVar(&c.stat, "stat", false, "name the resources, and not what has changed in them")
-	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if anything differs, as git diff does")
+	fs.BoolVar(&c.exitCode, "exit-code", false, "exit with 1 if anything differs, and with 128 if the input is wrong, as git diff does")
 	fs.IntVar(&c.maxSize, "max-size", 60_000, "bytes that markdown may have; what is left out is counted")
 	fs.Var(&c.color, "color", "colour the text: auto, always or never")
 	return cmd
@@ -90,7 +98,7 @@ func (c *differing) run(cmd *cobra.Command, args []string) error {
 	}
 	err = errors.Join(write(result), err, c.StrictError())
 	if err == nil && c.exitCode && result.Any() {
-		return &toldError{&exitError{exitInput, fmt.Errorf("%d roots differ", len(result.Roots))}}
+		return &toldError{&exitError{exitInput, errDiffers}}
 	}
 	return err
 }

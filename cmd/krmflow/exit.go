@@ -34,6 +34,7 @@ const (
 	exitChanged   = 10
 	exitInternal  = 70
 	exitOutput    = 74
+	exitTrouble   = 128 // what exitInput is where that says that something differs, as with git diff
 	exitSignal    = 128 // plus the number of the signal that ended the run
 )
 
@@ -54,6 +55,7 @@ var exitCodes = []struct {
 	{exitChanged, "--check found a difference"},
 	{exitInternal, "a bug of krmflow"},
 	{exitOutput, "the output was lost while it was written (no space, stdout gone)"},
+	{exitTrouble, "the input is wrong, with diff --exit-code, whose 1 says that something differs"},
 	{exitSignal + 2, "interrupted"},
 	{exitSignal + 15, "terminated"},
 }

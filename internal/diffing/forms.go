@@ -180,11 +180,17 @@ type shownEdit struct {
 // safe returns a text as one line in which nothing steers a terminal.
 func safe(text string) string { return diag.Sanitise(diag.OneLine(text)) }
 
-// maxShown is how many characters of a value the forms for people show.
-const maxShown = 300
+// maxShown and maxLine are how many bytes of a value, and of a line of a text, the forms for people show.
+const (
+	maxShown = 300
+	maxLine  = 2000
+)
 
 // show returns a value in one line, as long as people read.
-func show(v yaml.Value) string { return cut(shown(v)) }
+func show(v yaml.Value) string { return cut(shown(v), maxShown) }
+
+// oneLine returns a line of a text, as long as people read.
+func oneLine(text string) string { return cut(safe(text), maxLine) }
 
 // shown returns a value in one line.
 func shown(v yaml.Value) string {
@@ -198,11 +204,11 @@ func shown(v yaml.Value) string {
 }
 
 // cut returns a text that is not longer than people read.
-func cut(text string) string {
-	if len(text) <= maxShown {
+func cut(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxShown], "") + fmt.Sprintf("… (%s)", diag.Size(int64(len(text))))
+	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%s)", diag.Size(int64(len(text))))
 }
 
 // values returns the two sides of an edit as people see them, "" for one that is not there.

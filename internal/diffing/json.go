@@ -89,7 +89,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 		}
 		doc.Roots = append(doc.Roots, one)
 	}
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(diag.SanitisingWriter(w)) // JSON has escapes for all that steers a terminal
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(doc)

@@ -49,7 +49,11 @@ func (m *markdown) body(r *Result) {
 		m.group(g)
 	}
 	if len(r.Failed) > 0 {
-		fmt.Fprintf(m, "\nNot compared: %s\n", html.EscapeString(diag.Some(r.Failed)))
+		var names []string
+		for _, name := range r.Failed {
+			names = append(names, code(safe(diag.Redact(name))))
+		}
+		fmt.Fprintf(m, "\nNot compared: %s\n", diag.Some(names))
 	}
 	if m.resources > 0 {
 		fmt.Fprintf(m, "\n_Left out, to stay below %d bytes: %s of %s. `krmflow diff` shows all._\n", m.max, diag.Count(m.resources, "changed resource"), diag.Count(m.roots, "root"))
@@ -120,7 +124,7 @@ func (t *marks) line(mark byte, text string) { fmt.Fprintf(t, "%c %s\n", mark, t
 
 func (t *marks) object(mark byte, text string) {
 	for line := range strings.Lines(text) {
-		t.line(mark, diag.Sanitise(strings.TrimSuffix(line, "\n")))
+		t.line(mark, oneLine(strings.TrimSuffix(line, "\n")))
 	}
 }
 
@@ -139,7 +143,7 @@ func (t *marks) edit(in string, e shownEdit) {
 	case len(e.Lines) > 0:
 		t.line('@', path+at)
 		for _, line := range e.Lines {
-			t.line(line.Op, diag.Sanitise(line.Text))
+			t.line(line.Op, oneLine(line.Text))
 		}
 	case e.Op == diff.Move:
 		s := e.Path[len(e.Path)-1]
@@ -155,22 +159,28 @@ func (t *marks) edit(in string, e shownEdit) {
 }
 
 // fenceFor returns backticks that no line of a text has.
-func fenceFor(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence
-}
+func fenceFor(text string) string { return strings.Repeat("`", max(3, longest(text)+1)) }
 
 // code returns a text as inline code.
 func code(text string) string {
-	fence := "`"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	if len(fence) > 1 {
+	n := longest(text)
+	if n > 0 {
 		text = " " + text + " "
 	}
+	fence := strings.Repeat("`", n+1)
 	return fence + text + fence
+}
+
+// longest returns how many backticks of a text follow one another at most.
+func longest(text string) (n int) {
+	run := 0
+	for i := range len(text) {
+		if text[i] != '`' {
+			run = 0
+			continue
+		}
+		run++
+		n = max(n, run)
+	}
+	return n
 }

@@ -142,6 +142,6 @@ func (t *text) lines(indent string, lines []diff.Line) {
 			t.line(indent, dim, "@@ line %d -> %d", line.Old, line.New)
 		}
 		color := map[byte]string{'-': red, '+': green}[line.Op]
-		t.line(indent, color, "%c%s", line.Op, diag.Sanitise(line.Text))
+		t.line(indent, color, "%c%s", line.Op, oneLine(line.Text))
 	}
 }
