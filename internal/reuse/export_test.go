@@ -37,3 +37,12 @@ func (r *Record) ForgeForms() {
 		r.forms[i].files[0]++
 	}
 }
+
+// ForgeFile makes r say that a file had this content, whatever the file system says of it.
+func (r *Record) ForgeFile(name string, content []byte) {
+	for i := range r.trace.files {
+		if r.trace.files[i].name == name {
+			r.trace.files[i].sum = krm.DigestOf(content)
+		}
+	}
+}

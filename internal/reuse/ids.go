@@ -18,6 +18,9 @@ type IDs struct {
 // ids is what the cache calls them.
 const ids = "objects1"
 
+// maxIDs is how many of a repository are kept that the last run has not used.
+const maxIDs = 100_000
+
 // OpenIDs returns what the cache, which may be nil, knows of the repository with this top directory.
 func OpenIDs(c *cache.Cache, top string) *IDs {
 	i := &IDs{cache: c, key: krm.DigestOf([]byte(top)), known: map[krm.Digest]string{}, used: map[krm.Digest]string{}}
@@ -52,14 +55,18 @@ func (i *IDs) Of(sum krm.Digest, id func() string) string {
 	return known
 }
 
-// Save keeps those that were asked for.
+// Save keeps them, if there are new ones.
 func (i *IDs) Save() {
 	if i.cache == nil || !i.fresh {
 		return
 	}
-	e := newEncoder(len(i.used))
-	e.uint(uint64(len(i.used)))
-	for sum, id := range i.used {
+	all := i.known
+	if len(all) > maxIDs {
+		all = i.used
+	}
+	e := newEncoder(len(all))
+	e.uint(uint64(len(all)))
+	for sum, id := range all {
 		e.digest(sum)
 		e.text(id)
 	}

@@ -3,9 +3,11 @@ package reuse_test
 import (
 	"encoding/hex"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/internal/reuse"
@@ -81,5 +83,45 @@ func TestVerify(t *testing.T) {
 		if out, log, code := w.run(false, tt.args...); out != tt.forged || code != 0 {
 			t.Errorf("%s: exit code %d, %q, %s; want %q", command, code, out, log, tt.forged)
 		}
+	}
+}
+
+// TestVerifyDiff forges what a file had: krmflow diff takes a root for one that is the same in the revision, and KRMFLOW_DEBUG=cacheverify finds that it is not.
+func TestVerifyDiff(t *testing.T) {
+	w := newTree(t)
+	const old, now = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: old}}\n", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {k: now}}\n"
+	w.Write("prod/kustomization.yaml", "resources: [cm.yaml]\n")
+	w.Write("prod/cm.yaml", old)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = w.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	command := []string{"diff", "prod", "--against", "git:HEAD", "--stat"}
+	same, _, _ := w.run(false, command...)
+	w.run(false, command...) // learns what git calls the file
+	w.Write("prod/cm.yaml", now)
+	time.Sleep(50 * time.Millisecond) // until the clock of the file system has gone on: the file need not be read any more
+	want, log, code := w.run(false, command...)
+	if code != 0 || want == same {
+		t.Fatalf("%q %s", want, log)
+	}
+	folder := filepath.Join(w.top, "cache", "krmflow")
+	c, err := cache.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := reuse.Forge(folder, c, func(r *reuse.Record) { r.ForgeFile("cm.yaml", []byte(old)) }); err != nil {
+		t.Fatal(err)
+	}
+	if out, log, code := w.run(false, command...); out != same || code != 0 {
+		t.Errorf("exit code %d, %q, %s; want %q", code, out, log, same)
+	}
+	t.Setenv("KRMFLOW_DEBUG", "cacheverify")
+	if _, log, code := w.run(false, command...); code != 1 || !strings.Contains(log, "the cache says that this root is the same on both sides, but it differs") {
+		t.Errorf("verified: exit code %d, %s", code, log)
 	}
 }
