@@ -36,7 +36,8 @@ the others have changed, with the file and line that cause it as far as they are
 
 --against is a revision of the repository, git:REV, which is read from git's objects: nothing is checked out. Or it is a directory: one with a
 Kustomization or Composition is rendered, too, and with -R what is below it; any other one is read as output, as is a file. Roots that
-are the same in the revision are not rendered, and functions that both sides call with the same input run once.
+are the same in the revision are not rendered, and not planned either if an earlier run has left a record of what they are made of. Functions that
+both sides call with the same input run once.
 
 Values of Secrets are not shown, only that they differ.`,
 		Example: `  krmflow diff overlays/prod --against git:HEAD
