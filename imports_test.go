@@ -60,8 +60,9 @@ var imports = map[string][]string{
 
 	"catalog/signature":          {},
 	"cache/archive":              {"cache", "diag"},
-	"loaders/revision":           {"diag", "internal/detach", "krm/yaml"},
-	"loaders/remote":             plus(values, "cache", "cache/archive", "internal/detach", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
+	"loaders/git":                {"diag", "internal/detach"},
+	"loaders/revision":           {"diag", "krm/yaml", "loaders/git"},
+	"loaders/remote":             plus(values, "cache", "cache/archive", "loaders/git", "loaders/remote/address", "loaders/remote/credentials", "loaders/remote/flight", "reference"),
 	"cache/shared":               {"diag", "krm"},
 	"cache/shared/sharedtest":    {},
 	"loaders/remote/address":     {},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/loaders/git"
 	"github.com/krmflow/krmflow/reference"
 )
 
@@ -60,8 +61,8 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 
 // explainGit adds what to do where a server asks for credentials, or for others.
 func explainGit(err error) error {
-	var said *gitError
-	if errors.As(err, &said) && (strings.Contains(said.text, "could not read Username") || strings.Contains(said.text, "Authentication failed")) {
+	var said *git.Error
+	if errors.As(err, &said) && (strings.Contains(said.Text, "could not read Username") || strings.Contains(said.Text, "Authentication failed")) {
 		return diag.AsError(diag.NoCredentials.Of(err)).Hint("the server asks for a name and a password, or for others; git must find them by itself, by a credential helper or ssh")
 	}
 	return err
@@ -150,7 +151,7 @@ func (g *gitRun) init(dir, commit string) error {
 	if len(commit) == 64 {
 		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
 	}
-	g.dir = dir
+	g.Dir, g.Env = dir, append(slices.Clip(g.Env), "GIT_DIR="+dir)
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
 		os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600))
@@ -176,11 +177,11 @@ func (g *gitRun) fetchUnwatched(ctx context.Context, r reference.Reference, comm
 		return err
 	}
 	err := get(commit)
-	var said *gitError
+	var said *git.Error
 	if !errors.As(err, &said) {
 		return err
 	}
-	if r.Ref == commit || !strings.Contains(said.text, "not our ref") && !strings.Contains(said.text, "unadvertised object") {
+	if r.Ref == commit || !strings.Contains(said.Text, "not our ref") && !strings.Contains(said.Text, "unadvertised object") {
 		return err
 	}
 	name := r.Ref
@@ -190,7 +191,7 @@ func (g *gitRun) fetchUnwatched(ctx context.Context, r reference.Reference, comm
 	if err := get(name); err != nil {
 		return err
 	}
-	if _, err := g.run(ctx, "cat-file", "-e", commit+"^{commit}"); err != nil {
+	if _, err := g.Run(ctx, "cat-file", "-e", commit+"^{commit}"); err != nil {
 		return fmt.Errorf("it was moved away from %s while it was fetched", commit)
 	}
 	return nil
@@ -220,7 +221,7 @@ func (g *gitRun) watch(ctx context.Context, limits cache.Limits, cancel context.
 // count counts what the repository has got.
 func (g *gitRun) count() error {
 	var size int64
-	filepath.WalkDir(g.dir, func(_ string, e fs.DirEntry, err error) error {
+	filepath.WalkDir(g.Dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // it may go away at any time
 		}
@@ -241,7 +242,7 @@ type gitFile struct {
 
 // store puts all files of a commit into the cache, as they are in the repository: no filter of anybody changes them.
 func (g *gitRun) store(ctx context.Context, c *cache.Cache, limits cache.Limits, commit string) (*cache.Tree, error) {
-	out, err := g.run(ctx, "ls-tree", "-r", "-z", "--full-tree", commit)
+	out, err := g.Run(ctx, "ls-tree", "-r", "-z", "--full-tree", commit)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +268,7 @@ func (g *gitRun) store(ctx context.Context, c *cache.Cache, limits cache.Limits,
 		files = append(files, gitFile{mode: fields[0], id: fields[2], name: name})
 		ids.WriteString(fields[2] + "\n")
 	}
-	err = g.stream(ctx, &ids, func(r io.Reader) error { return storeFiles(w, files, bufio.NewReaderSize(r, 64<<10)) }, "cat-file", "--batch", "--buffer")
+	err = g.Stream(ctx, &ids, func(r io.Reader) error { return storeFiles(w, files, bufio.NewReaderSize(r, 64<<10)) }, "cat-file", "--batch", "--buffer")
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (g *gitServer) handle(h func(http.ResponseWriter, *http.Request) bool) { g.
 func (g *gitServer) repo(t *testing.T, name string, commits ...map[string]string) []string {
 	t.Helper()
 	work, bare := filepath.Join(t.TempDir(), name), filepath.Join(g.dir, name+".git")
-	git(t, "", "init", "-q", "-b", "main", work)
+	gitIn(t, "", "init", "-q", "-b", "main", work)
 	var ids []string
 	for i, files := range commits {
 		for path, text := range files {
@@ -110,17 +110,17 @@ func (g *gitServer) repo(t *testing.T, name string, commits ...map[string]string
 				t.Fatal(err)
 			}
 		}
-		git(t, work, "add", "-A")
-		git(t, work, "commit", "-q", "-m", "x", "--allow-empty")
-		ids = append(ids, git(t, work, "rev-parse", "HEAD"))
-		git(t, work, "tag", "-a", "-m", "x", fmt.Sprintf("v%d", i+1))
+		gitIn(t, work, "add", "-A")
+		gitIn(t, work, "commit", "-q", "-m", "x", "--allow-empty")
+		ids = append(ids, gitIn(t, work, "rev-parse", "HEAD"))
+		gitIn(t, work, "tag", "-a", "-m", "x", fmt.Sprintf("v%d", i+1))
 	}
-	git(t, work, "branch", "dev/x_y", ids[0])
-	git(t, "", "clone", "-q", "--bare", work, bare)
+	gitIn(t, work, "branch", "dev/x_y", ids[0])
+	gitIn(t, "", "clone", "-q", "--bare", work, bare)
 	return ids
 }
 
-func git(t *testing.T, dir string, args ...string) string {
+func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir

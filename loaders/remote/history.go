@@ -50,14 +50,14 @@ func (s *Session) fetchHistory(ctx context.Context, r reference.Reference, old, 
 	if err := g.fetch(ctx, r, now, limits, fmt.Sprintf("--depth=%d", maxHistory), "--filter=tree:0"); err != nil {
 		return nil, err
 	}
-	all, err := g.run(ctx, "rev-list", now)
+	all, err := g.Run(ctx, "rev-list", now)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(strings.Fields(string(all)), old) { // git would ask the server for it
 		return nil, fmt.Errorf("%s is not among the last %d commits before %s", old, maxHistory, now)
 	}
-	out, err := g.run(ctx, "rev-list", "--format=%x00%s", old+".."+now) // not git log, which the user's configuration changes
+	out, err := g.Run(ctx, "rev-list", "--format=%x00%s", old+".."+now) // not git log, which the user's configuration changes
 	if err != nil {
 		return nil, err
 	}

@@ -99,11 +99,6 @@ func TestGitHidesCredentials(t *testing.T) {
 			}
 		}
 	}
-	g := &gitRun{}
-	said := g.said("fatal: unable to access 'https://me:canary@host/r.git/': x\nhint: y\nremote: see https://canary@host and http://a/b@c.\nfatal: Could not read from remote repository.\n\nPlease make sure\n")
-	if want := "unable to access 'https://host/r.git/': x; see https://host and http://a/b@c"; said != want {
-		t.Errorf("%q, want %q", said, want)
-	}
 }
 
 // Git gets what it needs of the user's environment, and for something that was fetched nothing that is the user's.
@@ -123,7 +118,7 @@ func TestGitEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := strings.Join(g.env, "\n") + "\n"
+		env := strings.Join(g.Env, "\n") + "\n"
 		for _, w := range want {
 			if !strings.Contains(env, w+"\n") {
 				t.Errorf("%d: no %s in\n%s", from, w, env)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/krmflow/krmflow/loaders/git"
 )
 
 // The limits of retries.
@@ -54,9 +56,9 @@ var passing = []string{
 // network calls git for what needs the network, and again if that has failed in a way that may pass.
 func (g *gitRun) network(ctx context.Context, args ...string) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
-		out, err := g.run(ctx, args...)
-		var said *gitError
-		if !errors.As(err, &said) || attempt > maxRetries || !slices.ContainsFunc(passing, func(text string) bool { return strings.Contains(said.text, text) }) {
+		out, err := g.Run(ctx, args...)
+		var said *git.Error
+		if !errors.As(err, &said) || attempt > maxRetries || !slices.ContainsFunc(passing, func(text string) bool { return strings.Contains(said.Text, text) }) {
 			return out, err
 		}
 		if !pause(ctx, attempt, backoff(attempt), g.retried) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/loaders/git"
 )
 
 // MaxFile is the size in bytes up to which a file of a tree can be read.
@@ -26,9 +27,9 @@ type batch struct {
 }
 
 // startBatch starts the process. It ends with ctx, or when it is closed.
-func (g *git) startBatch(ctx context.Context) (*batch, error) {
+func startBatch(ctx context.Context, g *git.Git) (*batch, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := g.command(ctx, io.Discard, "cat-file", "--batch")
+	cmd := g.Command(ctx, "cat-file", "--batch")
 	in, errIn := cmd.StdinPipe()
 	out, errOut := cmd.StdoutPipe()
 	if err := errors.Join(errIn, errOut); err != nil {
@@ -132,7 +133,7 @@ func (t *Tree) load(id string) (data []byte, err error) {
 		return nil, context.Cause(t.ctx)
 	}
 	if t.batch == nil {
-		if t.batch, err = t.git.startBatch(t.ctx); err != nil {
+		if t.batch, err = startBatch(t.ctx, t.git); err != nil {
 			return nil, err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/loaders/git"
 )
 
 // Prefix is what an argument begins with that names a revision.
@@ -36,7 +37,7 @@ type Tree struct {
 	shallow     bool
 
 	ctx context.Context
-	git *git
+	git *git.Git
 
 	mu      sync.Mutex // of all below
 	batch   *batch     // nil before the first file is read
@@ -113,7 +114,7 @@ func existing(path string) string {
 
 // find finds the top of the repository that has a directory.
 func (t *Tree) find(start string) error {
-	out, err := t.git.run(t.ctx, "rev-parse", "--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository", "--show-prefix")
+	out, err := t.git.Run(t.ctx, "rev-parse", "--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository", "--show-prefix")
 	if err != nil {
 		return t.explain(err, start)
 	}
@@ -132,15 +133,15 @@ func (t *Tree) find(start string) error {
 
 // explain says in the words of this package why git fails.
 func (t *Tree) explain(err error, start string) error {
-	var said *gitError
+	var said *git.Error
 	if !errors.As(err, &said) {
 		return err
 	}
 	e := diag.Errorf(diag.Pos{}, "", "%s%s: %w", Prefix, diag.OneLine(t.rev), err).With(diag.NoRevision)
 	switch {
-	case strings.Contains(said.text, "not a git repository"):
+	case strings.Contains(said.Text, "not a git repository"):
 		e = diag.Errorf(diag.Pos{}, "", "%s%s: %q is in no repository of git", Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
-	case strings.Contains(said.text, "dubious ownership"):
+	case strings.Contains(said.Text, "dubious ownership"):
 		e = diag.Errorf(diag.Pos{}, "", "%s%s: git does not trust the repository of %q, which belongs to somebody else", Prefix, diag.OneLine(t.rev), start).With(diag.NoRevision)
 		return e.Hint("if you do: git config --global --add safe.directory, and the path of the repository")
 	}
@@ -149,20 +150,20 @@ func (t *Tree) explain(err error, start string) error {
 
 // resolve returns the commit that the revision means.
 func (t *Tree) resolve() (string, error) {
-	out, err := t.git.run(t.ctx, "rev-parse", "--verify", t.rev+"^{commit}")
+	out, err := t.git.Run(t.ctx, "rev-parse", "--verify", t.rev+"^{commit}")
 	id := strings.TrimSpace(string(out))
 	shown := diag.OneLine(t.rev)
-	var said *gitError
+	var said *git.Error
 	switch {
-	case errors.As(err, &said) && strings.Contains(said.text, "is ambiguous"):
+	case errors.As(err, &said) && strings.Contains(said.Text, "is ambiguous"):
 		return "", diag.Errorf(diag.Pos{}, "", "%s%s: several objects have ids that begin so", Prefix, shown).With(diag.NoRevision).Hint("write more digits of the commit")
-	case errors.As(err, &said) && strings.Contains(said.text, "expected commit type"):
+	case errors.As(err, &said) && strings.Contains(said.Text, "expected commit type"):
 		return "", diag.Errorf(diag.Pos{}, "", "%s%s is no commit", Prefix, shown).With(diag.NoRevision)
 	case errors.As(err, &said):
 		return "", t.missing(shown)
 	case err != nil:
 		return "", err
-	case strings.Contains(t.git.warned, "is ambiguous"):
+	case strings.Contains(t.git.Said, "is ambiguous"):
 		e := diag.Errorf(diag.Pos{}, "", "%s%s: a branch and a tag, or others, have this name", Prefix, shown).With(diag.NoRevision)
 		return "", e.Hint("write refs/heads/%s or refs/tags/%s", shown, shown)
 	case id == "" || strings.Trim(id, "0123456789abcdef") != "":
@@ -177,7 +178,7 @@ func (t *Tree) missing(shown string) error {
 	if t.shallow {
 		return e.Hint("this clone is shallow, it lacks older commits: git fetch --unshallow; in CI, let the checkout fetch all (fetch-depth: 0, GIT_DEPTH: 0)")
 	}
-	if _, err := t.git.run(t.ctx, "rev-parse", "--verify", "HEAD^{commit}"); err != nil && t.ctx.Err() == nil {
+	if _, err := t.git.Run(t.ctx, "rev-parse", "--verify", "HEAD^{commit}"); err != nil && t.ctx.Err() == nil {
 		return e.Hint("it has no commits yet on this branch")
 	}
 	return e.Hint("branches of a server have its name in front: origin/main")
@@ -190,7 +191,7 @@ const maxFiles = 2_000_000
 func (t *Tree) list() error {
 	dirs := map[string]*node{".": t.root}
 	n := 0
-	err := t.git.stream(t.ctx, func(r io.Reader) error {
+	err := t.git.Stream(t.ctx, nil, func(r io.Reader) error {
 		for in := bufio.NewReaderSize(r, 64<<10); ; {
 			line, err := in.ReadBytes(0)
 			if err == io.EOF && len(line) == 0 {
