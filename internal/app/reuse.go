@@ -91,7 +91,7 @@ func (a *App) startReuse(ctx context.Context, dirs []string, o *planner.Options)
 		a.reusing.find(dirs, o.Cwd, nil)
 		a.reusing.claimed = map[string]bool{}
 		for dir, record := range a.reusing.known {
-			a.reusing.claimed[dir] = a.wantsReuse != nil && a.wantsReuse(dir, record)
+			a.reusing.claimed[dir] = a.unseen && a.wantsReuse(dir, record)
 		}
 		return dirs
 	}

@@ -24,10 +24,11 @@ type seen struct {
 	sameLock bool
 }
 
-// A place is what something is called that was seen, and what it was.
+// A place is what something is called that was seen, what it was, and whether a record says so: then the other side does not share what was read.
 type place struct {
-	kind loaders.Kind
-	path string
+	kind     loaders.Kind
+	path     string
+	recorded bool
 }
 
 func newSeen(a *app.App, tree *revision.Tree) *seen {
@@ -59,7 +60,7 @@ func (s *seen) holds(o *loaders.Observation) bool {
 			p.Real = real
 		}
 	}
-	return s.has(p, func(name string) bool { return s.tree.Shares(name, o.Source) })
+	return s.has(p, false, func(name string) bool { return s.tree.Shares(name, o.Source) })
 }
 
 // sameRecord reports whether a root of which a record holds is the same in the revision. Nothing is planned for that.
@@ -68,7 +69,7 @@ func (s *seen) sameRecord(r *reuse.Record) bool {
 		return false
 	}
 	for p := range r.Parts {
-		if !s.has(p, func(name string) bool {
+		if !s.has(p, true, func(name string) bool {
 			id := s.ids().Of(p.Sum, func() string {
 				data, err := loaders.ReadFile(p.Real, revision.MaxFile)
 				if err != nil || krm.DigestOf(data) != p.Sum {
@@ -85,8 +86,8 @@ func (s *seen) sameRecord(r *reuse.Record) bool {
 }
 
 // has reports whether the revision has a part of a root. content compares a file with the one of a name in the tree.
-func (s *seen) has(p reuse.Part, content func(name string) bool) bool {
-	at := place{p.Kind, p.Path}
+func (s *seen) has(p reuse.Part, recorded bool, content func(name string) bool) bool {
+	at := place{p.Kind, p.Path, recorded}
 	has, ok := s.known[at]
 	if !ok {
 		has = s.look(p, content)
