@@ -183,7 +183,7 @@ func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcom
 	var others []error
 	for e := range diag.Each(failed) {
 		var node *scheduler.NodeError
-		if errors.As(e, &node) && of[node.Node.ID] != nil {
+		if errors.As(e, &node) && of[node.Node.ID] != nil && hasRun(e) {
 			x := of[node.Node.ID]
 			x.errs = append(x.errs, e)
 		} else if !slices.ContainsFunc(plan.Failed, func(f planner.RootError) bool {
@@ -193,6 +193,12 @@ func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcom
 		}
 	}
 	return outcomes, errors.Join(others...)
+}
+
+// hasRun reports whether an error is about what a function does. That one cannot be run is no outcome of a case, whatever a case expects.
+func hasRun(err error) bool {
+	var e *function.Error
+	return !errors.As(err, &e) || e.Code == function.Failed || e.Code == function.Timeout || e.Code == function.LimitExceeded
 }
 
 // callOf returns the call of a case as it is planned.
