@@ -61,7 +61,7 @@ func findCases(ctx context.Context, dirs []string, update bool) (cases []*testCa
 	var errs []error
 	seen := map[string]bool{}
 	for _, root := range dirs {
-		before := len(cases)
+		found := 0
 		start := filepath.Clean(root) + string(filepath.Separator) // a link to a directory is one
 		err := filepath.WalkDir(start, func(path string, d fs.DirEntry, err error) error {
 			switch {
@@ -77,8 +77,10 @@ func findCases(ctx context.Context, dirs []string, update bool) (cases []*testCa
 				return filepath.SkipDir
 			}
 			c, err := readCase(filepath.Clean(path), update)
-			errs = append(errs, err)
-			if c == nil || seen[c.dir] {
+			if errs = append(errs, err); c == nil {
+				return nil
+			}
+			if found++; seen[c.dir] {
 				return nil
 			}
 			seen[c.dir] = true
@@ -86,13 +88,16 @@ func findCases(ctx context.Context, dirs []string, update bool) (cases []*testCa
 			if c.name, err = filepath.Rel(filepath.Clean(root), c.dir); err != nil {
 				return err
 			}
+			if c.name == "." {
+				c.name = filepath.Base(c.dir)
+			}
 			cases = append(cases, c)
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		if len(cases) == before && errors.Join(errs...) == nil {
+		if found == 0 && errors.Join(errs...) == nil {
 			e := diag.NoRoots.Errorf("there is no case in %s, or below", diag.OneLine(root))
 			errs = append(errs, diag.AsError(e).Hint("a case is a directory with %s, or %s, and %s or %s", inputFile, configFile, expectedFile, errorsFile))
 		}

@@ -144,8 +144,8 @@ func (t *tester) call(cmd *cobra.Command, cases []*testCase) (map[string]*outcom
 		}
 		t.Files = append(t.Files, &planner.Files{Read: c, Calls: []planner.FileCall{call}})
 	}
-	defer func(quiet, going bool) { t.Quiet, t.KeepGoing = quiet, going }(t.Quiet, t.KeepGoing)
-	t.Quiet, t.KeepGoing = true, true // a function may be meant to fail
+	defer func(going bool) { t.KeepGoing = going }(t.KeepGoing)
+	t.KeepGoing = true // a function may be meant to fail
 	plan, err := t.Plan(cmd, dirs)
 	if err != nil {
 		return nil, err
