@@ -145,6 +145,11 @@ func (x *checker) compare() {
 	case same && sameResults:
 		return
 	case x.update:
+		for i, v := range now {
+			if !slices.ContainsFunc(had, v.Equal) {
+				now[i] = diff.Shown(v)
+			}
+		}
 		text, err := x.rewritten(now, withResults)
 		if err != nil {
 			x.result.Failures = append(x.result.Failures, diag.AsError(err))
@@ -164,7 +169,7 @@ func (x *checker) compare() {
 	}
 }
 
-// open returns a resource as expected.yaml has it, or gets it: without values of Secrets, unless somebody has written these there.
+// open returns a resource as it is compared: without values of Secrets, unless somebody has written these to expected.yaml.
 func open(v yaml.Value, expected []yaml.Value) yaml.Value {
 	safe := diff.Shown(v)
 	id := krm.NewResource(v, nil).ID()

@@ -98,7 +98,13 @@ func (t *tester) test(cmd *cobra.Command, args []string) error {
 			return diag.NotAFile.Errorf("--exec %s is a directory", t.exec)
 		}
 	}
-	cases, err := findCases(cmd.Context(), args, t.update)
+	var dirs []string
+	for _, dir := range args {
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	cases, err := findCases(cmd.Context(), dirs, t.update)
 	if err != nil {
 		return err
 	}
@@ -111,14 +117,14 @@ func (t *tester) test(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	report := &rendertest.Report{Name: "krmflow fn test"}
-	for _, dir := range args {
+	for _, dir := range dirs {
 		s := rendertest.SuiteReport{Suite: &rendertest.Suite{File: dir, Root: dir}}
 		for _, c := range cases {
 			if c.in == dir {
 				s.Results = append(s.Results, c.check(outcomes[c.dir], t.update))
 			}
 		}
-		if len(s.Results) > 0 && !slices.ContainsFunc(report.Suites, func(had rendertest.SuiteReport) bool { return had.Root == dir }) {
+		if len(s.Results) > 0 {
 			report.Suites = append(report.Suites, s)
 		}
 	}
