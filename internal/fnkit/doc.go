@@ -65,6 +65,9 @@ file ` + catalogFile + ` in it. Nothing is executed and nothing is trusted: a ca
 			return a.Print(diag.Sanitise(b.String()))
 		},
 	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault // a file, too
+	}
 	a.SourceFlags.Register(cmd)
 	cmd.Flags().StringVarP(&form, "output", "o", "markdown", "form of the page: markdown or json")
 	return cmd
