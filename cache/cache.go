@@ -222,13 +222,24 @@ func (w *Writer) create() error {
 
 // Write adds bytes.
 func (w *Writer) Write(p []byte) (n int, err error) {
-	if w.file == nil && w.size+int64(len(p)) > maxSmall {
+	if w.isSmall(len(p)) {
+		p = bytes.Clone(p)
+	}
+	return w.Give(p)
+}
+
+// isSmall reports whether n more bytes need no file.
+func (w *Writer) isSmall(n int) bool { return w.file == nil && w.size+int64(n) <= maxSmall }
+
+// Give is [Writer.Write] for bytes that nobody changes any more.
+func (w *Writer) Give(p []byte) (n int, err error) {
+	if w.file == nil && !w.isSmall(len(p)) {
 		if err := w.create(); err != nil {
 			return 0, err
 		}
 	}
 	if n = len(p); w.file == nil {
-		w.small = append(w.small, bytes.Clone(p))
+		w.small = append(w.small, p)
 	} else {
 		n, err = w.file.Write(p)
 	}

@@ -92,9 +92,32 @@ func fetched(text string, use reference.Use, from remote.Origin, c *remote.Conte
 }
 
 // observed is what layers in one directory have seen.
-type observed struct{ by map[string]*Observation }
+type observed struct {
+	all    []Observation  // in the order in which they were made, which may be again and again: to look for each would cost more
+	sorted []*Observation // what all come to; nil if something was seen since
+}
 
-// observe keeps what the layer in d has seen. The later Kind of a path tells more.
+// list returns what was seen, each once, in the order of the keys. The later Kind of a path tells more.
+func (in *observed) list() []*Observation {
+	if in.sorted == nil {
+		in.sorted = make([]*Observation, len(in.all))
+		for i := range in.all {
+			in.sorted[i] = &in.all[i]
+		}
+		in.sorted = once(in.sorted)
+	}
+	return in.sorted
+}
+
+// once sorts what was seen and leaves out what says less than another observation of the same.
+func once(seen []*Observation) []*Observation {
+	slices.SortStableFunc(seen, func(a, b *Observation) int {
+		return cmp.Or(strings.Compare(a.key(), b.key()), cmp.Compare(b.Kind, a.Kind))
+	})
+	return slices.CompactFunc(seen, func(a, b *Observation) bool { return a.key() == b.key() })
+}
+
+// observe keeps what the layer in d has seen.
 func (l *Local) observe(d *Dir, o Observation) {
 	if l.seen == nil || d == nil || d.ahead {
 		return
@@ -104,15 +127,10 @@ func (l *Local) observe(d *Dir, o Observation) {
 	defer l.mu.Unlock()
 	in := l.seen[d.Real]
 	if in == nil {
-		in = &observed{map[string]*Observation{}}
+		in = &observed{}
 		l.seen[d.Real] = in
 	}
-	key := o.key()
-	if was := in.by[key]; was == nil {
-		in.by[key] = &o
-	} else if o.Kind > was.Kind {
-		*was = o
-	}
+	in.all, in.sorted = append(in.all, o), nil
 }
 
 // observeRoot keeps where a root is.
@@ -185,10 +203,7 @@ func (l *Local) Observed(root string) (all []Observation, enough bool) {
 	}
 	var seen []*Observation
 	enough = l.collect(real, &seen, map[string]bool{})
-	slices.SortFunc(seen, func(a, b *Observation) int {
-		return cmp.Or(strings.Compare(a.key(), b.key()), cmp.Compare(b.Kind, a.Kind))
-	})
-	seen = slices.CompactFunc(seen, func(a, b *Observation) bool { return a.key() == b.key() })
+	seen = once(seen)
 	all = make([]Observation, len(seen))
 	for i, o := range seen {
 		all[i] = *o
@@ -207,7 +222,7 @@ func (l *Local) collect(real string, seen *[]*Observation, visited map[string]bo
 		return true
 	}
 	enough = true
-	for _, o := range in.by {
+	for _, o := range in.list() {
 		if o.Kind == SawOther {
 			enough = false
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/krmflow/krmflow/trust"
 )
 
-// Files are functions that are called, one after the other, with what the files of one directory hold (IM-01). Which may run is decided as for those
+// Files are functions that are called, one after the other, with what the files of one root hold (IM-01). Which may run is decided as for those
 // of a layer (IM-13).
 type Files struct {
 	// Read makes the list of what the files hold.
@@ -42,13 +42,13 @@ type FileCall struct {
 	Complete func(*FileCall)
 }
 
-// compileFiles plans o.Files with the directory called name.
-func (c *compiler) compileFiles(name string) *Plan {
+// compileFiles plans f with the root called name.
+func (c *compiler) compileFiles(name string, f *Files) {
 	b := c.build()
 	s := &steps{build: b, k: &kustomizationFile{File: &layerfile.File{}}}
-	s.list, s.hasList = s.add(&graph.Node{ID: name, Op: graph.Transform{Transformer: c.o.Files.Read}, Summary: "the files of " + name}), true
-	for i := range c.o.Files.Calls {
-		call := &c.o.Files.Calls[i]
+	s.list, s.hasList = s.add(&graph.Node{ID: name, Op: graph.Transform{Transformer: f.Read}, Summary: "the files of " + name}), true
+	for i := range f.Calls {
+		call := &f.Calls[i]
 		if call.IfKnown && !c.isKnown(call.Config) {
 			continue
 		}
@@ -68,7 +68,6 @@ func (c *compiler) compileFiles(name string) *Plan {
 	if b.Errs.Len() == 0 {
 		c.draft.g.Roots = append(c.draft.g.Roots, graph.Root{Dir: name, Node: s.list})
 	}
-	return c.finish()
 }
 
 // fileCall decides about a function and appends its call.

@@ -68,8 +68,8 @@ type Options struct {
 	Rendered []string
 	// Observe makes [Plan.Observed] know what layers have seen.
 	Observe bool
-	// Files are planned in the place of layers: see [Files].
-	Files *Files
+	// Files are planned in the place of layers, unless they are nil: for each root its own, see [Files].
+	Files []*Files
 }
 
 // A Warning is something that the user probably did not mean.
@@ -167,7 +167,10 @@ func Compile(ctx context.Context, dirs []string, o Options) *Plan {
 	c := newCompiler(ctx, dirs, o)
 	c.dirs = dirs
 	if o.Files != nil {
-		return c.compileFiles(dirs[0])
+		for i, dir := range dirs {
+			c.compileFiles(dir, o.Files[i])
+		}
+		return c.finish()
 	}
 	c.ahead = ahead.Start(c.files, dirs, o.Jobs, o.Functions.Policy.Helm)
 	defer c.ahead.End()

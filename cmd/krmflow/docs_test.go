@@ -81,7 +81,9 @@ func TestDocumentedFunction(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o777); err != nil { // as in a clone
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
+	before, chapters, _ := strings.Cut(string(text), writingFunctions)
+	_, behind, _ := strings.Cut(chapters, "\n## Debug\n")
+	blocks := regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(before+"\n"+behind, -1)
 	files, commands := 0, 0
 	for _, b := range blocks {
 		switch kind, body := b[1], b[2]; {
@@ -96,6 +98,40 @@ func TestDocumentedFunction(t *testing.T) {
 	}
 	if files != 1 || commands < 5 {
 		t.Errorf("%d files and %d commands", files, commands)
+	}
+}
+
+// writingFunctions is the heading of the chapters of docs/functions.md that begin in an empty directory.
+const writingFunctions = "\n## Writing a function\n"
+
+// TestDocumentedFunctionsToBeginWith does what the chapters of docs/functions.md about writing and testing functions tell, in an empty directory.
+func TestDocumentedFunctionsToBeginWith(t *testing.T) {
+	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
+		executortest.Missing(t, "the functions are programs that run in a sandbox")
+	}
+	for _, tool := range []string{"bash", "python3", "go"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			executortest.Missing(t, "no "+tool)
+		}
+	}
+	text, err := os.ReadFile("../../docs/functions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, chapters, _ := strings.Cut(string(text), writingFunctions)
+	chapters, _, _ = strings.Cut(chapters, "\n## Debug\n")
+	dir := t.TempDir()
+	fetch := exec.Command("sh", "-c", "krmflow fn init modules --lang go && cd modules && go build -o modules .")
+	fetch.Dir = dir
+	if out, err := fetch.CombinedOutput(); err != nil && bytes.Contains(out, []byte("lookup")) {
+		executortest.Missing(t, "the modules of a function in Go cannot be fetched")
+	}
+	commands := 0
+	for _, b := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllStringSubmatch(chapters, -1) {
+		commands += documentedBlock(t, dir, b[1])
+	}
+	if commands < 14 {
+		t.Errorf("%d commands", commands)
 	}
 }
 

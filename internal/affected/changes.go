@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/krmflow/krmflow/diag"
@@ -98,8 +99,8 @@ func (n names) Of(in inputs.Input) (all []Change) {
 // ReadNames returns the names in a list of files as git prints it: one in each line, in quotation marks if there are odd characters in it, or ended
 // by zero bytes if there are any. A list with more than names is an error.
 func ReadNames(list []byte) (all []string, err error) {
-	if status.Match(list) {
-		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "standard input has more than names: %q for instance", diag.OneLine(string(status.Find(list)))).With(diag.Arguments).
+	if status().Match(list) {
+		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "standard input has more than names: %q for instance", diag.OneLine(string(status().Find(list)))).With(diag.Arguments).
 			Hint("git diff --name-only --no-renames prints names"))
 	}
 	if bytes.IndexByte(list, 0) >= 0 {
@@ -125,7 +126,9 @@ func ReadNames(list []byte) (all []string, err error) {
 
 // status is what git diff --name-status, --numstat and --raw, and git status --porcelain print before the first name: taken for a name, it would be that
 // of a file which no root reads. Git puts names with tabs into quotation marks.
-var status = regexp.MustCompile("^(?:[ACDMRTUXB][0-9]*\\t|[0-9-]+\\t[0-9-]+\\t|:[0-7]{6} |(?: [MADRCUT]|[MADRCUT] |\\?\\?|!!) )[^\\n\\x00]*")
+var status = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[ACDMRTUXB][0-9]*\t|[0-9-]+\t[0-9-]+\t|:[0-7]{6} |(?: [MADRCUT]|[MADRCUT] |\?\?|!!) )[^\n\x00]*`)
+})
 
 // since compares a revision with the work tree.
 type since struct {

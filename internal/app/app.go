@@ -57,8 +57,8 @@ type App struct {
 	Fetch loaders.Fetch
 	// Instead has files that a plan reads with other contents.
 	Instead map[string][]byte
-	// Files are planned in the place of layers, if they are not nil.
-	Files *planner.Files
+	// Files are planned in the place of layers, if they are not nil: those of each root.
+	Files []*planner.Files
 	// Taken is how many bytes the command has read before it plans.
 	Taken int64
 	// AllFlags returns the flags of all commands that read a tree: see [App.ReadSettings].

@@ -599,8 +599,9 @@ func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
 	}
 	blob := a.reusing.cache.CreateLater()
 	defer blob.Discard()
-	both := &teeing{to: a.Stdout, also: blob}
-	if err := list.WriteYAML(both); err != nil || both.failed {
+	both := newTee(a.Stdout, blob)
+	err := list.WriteYAML(both)
+	if kept := both.end(); err != nil || !kept {
 		return err
 	}
 	var writing sync.WaitGroup
@@ -612,18 +613,37 @@ func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
 	})
 }
 
-// teeing writes to two places. That it cannot write to the second is no error.
-type teeing struct {
-	to, also io.Writer
-	failed   bool
+// A tee writes to one place, and gives what is written to a blob on another core: to hash it takes longer than to copy it. That this fails is no
+// error.
+type tee struct {
+	to    io.Writer
+	parts chan []byte
+	kept  chan bool
 }
 
-func (t *teeing) Write(p []byte) (int, error) {
-	if !t.failed {
-		_, err := t.also.Write(p)
-		t.failed = err != nil
-	}
+func newTee(to io.Writer, blob *cache.Writer) *tee {
+	t := &tee{to, make(chan []byte, 16), make(chan bool, 1)}
+	go func() {
+		var failed error
+		for p := range t.parts {
+			if failed == nil {
+				_, failed = blob.Give(p)
+			}
+		}
+		t.kept <- failed == nil
+	}()
+	return t
+}
+
+func (t *tee) Write(p []byte) (int, error) {
+	t.parts <- bytes.Clone(p)
 	return t.to.Write(p)
+}
+
+// end waits for the blob and reports whether it has everything.
+func (t *tee) end() (kept bool) {
+	close(t.parts)
+	return <-t.kept
 }
 
 // KeptPlan returns the text of a plan that an earlier run has kept for a key, and KeepPlan keeps it.

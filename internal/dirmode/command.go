@@ -269,7 +269,7 @@ func (c *command) read(ctx context.Context, dir string) error {
 		files.Calls = append(files.Calls, x.plan)
 	}
 	c.now.Keep(before, func(key string) bool { return slices.ContainsFunc(c.calls, func(x *call) bool { return x.key == key }) })
-	c.Files = files
+	c.Files = []*planner.Files{files}
 	return nil
 }
 

@@ -12,6 +12,6 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "fn",
 		Short: "Write, test and describe functions",
 	}
-	cmd.AddCommand(sourceCommand(a), sinkCommand(a))
+	cmd.AddCommand(initCommand(a), testCommand(a), docCommand(a), sourceCommand(a), sinkCommand(a))
 	return cmd
 }

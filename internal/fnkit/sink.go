@@ -51,7 +51,11 @@ step. With --force the files are written into a directory that has others; each 
 			if force {
 				return writeInto(args[0], files)
 			}
-			return writeNew(args[0], files)
+			if err := writeNew(args[0], files); diag.CodeOf(err) == diag.OutputRefused {
+				return diag.AsError(err).Hint("--force writes into it")
+			} else {
+				return err
+			}
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "write into a directory that has files")
@@ -117,7 +121,7 @@ func filesOf(items []*yaml3.Node) (files []file, err error) {
 func writeNew(dir string, files []file) (err error) {
 	dir = filepath.Clean(dir)
 	if found, err := os.ReadDir(dir); err == nil && len(found) > 0 {
-		return diag.Errorf(diag.Pos{}, "", "%s is not empty", dir).With(diag.OutputRefused).Hint("--force writes into it")
+		return diag.Errorf(diag.Pos{}, "", "%s is not empty", dir).With(diag.OutputRefused)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diag.OutputRefused.Errorf("%w", err)
 	}

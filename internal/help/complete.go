@@ -18,6 +18,7 @@ var values = map[string][]string{
 	"container-runtime":     {"podman", "docker"},
 	"detail":                {"steps", "roots"},
 	"color":                 {"auto", "always", "never"},
+	"lang":                  {"bash", "go", "python"},
 }
 
 // outputs are the forms that --output names, by the path of the command without the program's name. Elsewhere it is a file or folder.
@@ -29,6 +30,8 @@ var outputs = map[string][]string{
 	"version":      {"json", "yaml"},
 	"view catalog": {"text", "yaml", "json"},
 	"config show":  {"text", "json"},
+	"fn test":      {"text", "json", "junit"},
+	"fn doc":       {"markdown", "json"},
 }
 
 // directories are the flags whose values are directories.

@@ -55,14 +55,14 @@ for build. If a test fails, the exit code is 1, and each value that is not as ex
 			if update {
 				write = updating()
 			}
-			report := &Report{}
+			report := &Report{Name: "krmflow test"}
 			for _, s := range suites {
 				report.Suites = append(report.Suites, SuiteReport{Suite: s, Results: s.Check(outcomes[s.Root], pattern, write)})
 			}
 			if _, all := report.Failed(); all == 0 {
 				return diag.Arguments.Errorf("--run: no test is called %s", diag.OneLine(run))
 			}
-			return writeTests(a, report, form, junit)
+			return Write(a, report, form, junit)
 		},
 	}
 	a.Flags.Register(cmd)

@@ -11,7 +11,11 @@ import (
 )
 
 // A Report is what came of all suites, in their order.
-type Report struct{ Suites []SuiteReport }
+type Report struct {
+	// Name is the command line that the report is of, without its arguments, as JUnit's XML has it.
+	Name   string
+	Suites []SuiteReport
+}
 
 // A SuiteReport is what came of one.
 type SuiteReport struct {
@@ -152,12 +156,12 @@ type (
 
 // WriteJUnit writes the report as JUnit's XML: a suite for each root, with a case for each test.
 func (r *Report) WriteJUnit(w io.Writer) error {
-	d := junitSuites{Name: "krmflow test"}
+	d := junitSuites{Name: r.Name}
 	d.Failures, d.Tests = r.Failed()
 	for _, s := range r.Suites {
 		suite := junitSuite{Name: diag.Redact(s.Root), File: s.File, Tests: len(s.Results), Failures: s.failed()}
 		for _, t := range s.Results {
-			c := junitCase{Name: t.Name, Class: suite.Name, File: s.File, Line: t.Pos.Line}
+			c := junitCase{Name: t.Name, Class: suite.Name, File: t.Pos.File, Line: t.Pos.Line}
 			if !t.Passed() {
 				f := &junitFailure{Message: diag.OneLine(t.Failures[0].Msg)}
 				for _, e := range t.Failures {

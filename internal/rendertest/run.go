@@ -180,8 +180,8 @@ func (t *testRun) failed(err error) {
 	}
 }
 
-// writeTests prints the report, and writes it to a file if one is wanted. The error says how many tests have failed.
-func writeTests(a *app.App, report *Report, form, junit string) error {
+// Write prints a report in a form, text, json or junit, and writes it to the file junit if that is not empty. The error says how many tests have failed.
+func Write(a *app.App, report *Report, form, junit string) error {
 	write := map[string]func(io.Writer) error{"text": report.WriteText, "json": report.WriteJSON, "junit": report.WriteJUnit}[form]
 	errs := []error{write(a.Stdout)}
 	if junit != "" {

@@ -1,7 +1,6 @@
 package wrapping
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,13 +19,17 @@ func isReserved(name string) bool {
 }
 
 // environment returns the environment of the command: that of this process, the whole configuration (WR-02), and the fields of metadata and spec by
-// their names in upper case (WR-01). A field that is no scalar is YAML (WR-07). Notes say which fields are left out.
-func (c *Call) environment(config *yaml3.Node) (env, notes []string) {
+// their names in upper case (WR-01). A field that is no scalar is YAML (WR-07), or JSON. Notes say which fields are left out.
+func (c *Call) environment(config *yaml3.Node) (env, notes []string, err error) {
 	env = slices.Clone(c.Env)
 	if config == nil {
-		return env, nil
+		return env, nil, nil
 	}
-	env = append(env, configVariable+"="+text(config))
+	all, err := c.text(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	env = append(env, configVariable+"="+string(all))
 	for _, part := range []string{"metadata", "spec"} {
 		fields := resourcelist.Field(config, part)
 		if fields == nil || fields.Kind != yaml3.MappingNode {
@@ -34,7 +37,11 @@ func (c *Call) environment(config *yaml3.Node) (env, notes []string) {
 		}
 		for i := 0; i+1 < len(fields.Content); i += 2 {
 			key := fields.Content[i].Value
-			name, value := strings.ToUpper(key), scalar(resourcelist.Field(fields, key))
+			name := strings.ToUpper(key)
+			value, err := c.scalar(resourcelist.Field(fields, key))
+			if err != nil {
+				return nil, nil, err
+			}
 			switch {
 			case isReserved(name):
 				notes = append(notes, fmt.Sprintf("%s.%s is not in a variable: %s has another meaning; %s has it", part, key, name, configVariable))
@@ -45,25 +52,17 @@ func (c *Call) environment(config *yaml3.Node) (env, notes []string) {
 			}
 		}
 	}
-	return env, notes
+	return env, notes, nil
 }
 
 // scalar returns the value of a variable.
-func scalar(n *yaml3.Node) string {
+func (c *Call) scalar(n *yaml3.Node) (string, error) {
 	switch {
 	case n == nil || n.Kind == yaml3.ScalarNode && n.ShortTag() == "!!null":
-		return ""
+		return "", nil
 	case n.Kind == yaml3.ScalarNode:
-		return n.Value
+		return n.Value, nil
 	}
-	return strings.TrimSuffix(text(n), "\n")
-}
-
-// text returns a node as YAML.
-func text(n *yaml3.Node) string {
-	var b bytes.Buffer
-	if err := resourcelist.Encode(&b, false, n); err != nil {
-		return ""
-	}
-	return b.String()
+	text, err := c.text(n)
+	return strings.TrimSuffix(string(text), "\n"), err
 }

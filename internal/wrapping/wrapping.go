@@ -17,6 +17,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/resourcelist"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	yaml3 "go.yaml.in/yaml/v3"
 )
@@ -41,6 +42,8 @@ type Call struct {
 	Stdout, Stderr io.Writer
 	// MaxOutput is how many bytes the command may print.
 	MaxOutput int64
+	// JSON gives the command JSON in the place of YAML.
+	JSON bool
 }
 
 // An ExitError says how the command has ended, if not well.
@@ -62,15 +65,18 @@ func (c *Call) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	env, notes := c.environment(list.Config)
+	env, notes, err := c.environment(list.Config)
+	if err != nil {
+		return err
+	}
 	for _, note := range notes {
 		fmt.Fprintln(c.Stderr, "wrap: "+diag.OneLine(note))
 	}
-	var input bytes.Buffer
-	if err := resourcelist.Encode(&input, false, asList(list.Items)); err != nil {
+	input, err := c.text(asList(list.Items))
+	if err != nil {
 		return err
 	}
-	printed, err := c.execute(ctx, env, input.Bytes())
+	printed, err := c.execute(ctx, env, input)
 	if err != nil {
 		return err
 	}
@@ -112,6 +118,19 @@ func (c *Call) read() (*resourcelist.List, error) {
 			Hint("to try it: krmflow fn source DIR --function-config FILE | krmflow wrap -- COMMAND")
 	}
 	return list, nil
+}
+
+// text returns a node as the command gets it: as YAML or JSON.
+func (c *Call) text(n *yaml3.Node) ([]byte, error) {
+	var b bytes.Buffer
+	if err := resourcelist.Encode(&b, false, n); err != nil || !c.JSON {
+		return b.Bytes(), err
+	}
+	v, err := (&yaml.Source{File: "stdin", Data: b.Bytes()}).Content()
+	if err != nil {
+		return nil, err
+	}
+	return append(yaml.AppendJSON(nil, v), '\n'), nil
 }
 
 // asList returns what the command gets on stdin.

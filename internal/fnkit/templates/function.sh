@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# {{.Name}} makes a ConfigMap that has the message of its configuration.
+#
+# krmflow wrap is the function around this script: it sets a variable for each field of metadata and spec, NAME and MESSAGE for instance, and merges
+# the resources that are printed here into the list. stdin has the list.
+set -euo pipefail
+if [ -z "${WRAPPED:-}" ]; then
+  export WRAPPED=true
+  exec krmflow wrap -- "$0"
+fi
+
+if [ -z "${MESSAGE:-}" ]; then
+  echo 'spec.message must not be empty' >&2
+  exit 1
+fi
+cat <<END
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: $NAME
+data:
+  message: |-
+$(printf '%s\n' "$MESSAGE" | sed 's/^/    /')
+END
