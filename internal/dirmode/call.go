@@ -33,6 +33,7 @@ type call struct {
 	key    string        // by which what it has generated is remembered
 	before *merge.Memory // what functions have generated in earlier runs, and now
 	now    *merge.Memory
+	ran    bool
 }
 
 // within reports whether a path is in a folder, or below it.
@@ -56,6 +57,7 @@ func (c *call) gets(r *krm.Resource) bool {
 
 // After returns the list after the call. Resources that were there keep their places in the list; new ones get a file.
 func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
+	c.ran = true
 	was, is := make(map[*krm.Origin]*krm.Resource, sent.Len()), make(map[*krm.Origin]*krm.Resource, answer.Len())
 	for _, r := range sent.All() {
 		was[r.Origin] = r

@@ -39,10 +39,10 @@ type command struct {
 	allowDelete bool
 	verbose     bool
 
-	tree  *tree.Tree
-	calls []*call
-	now   *merge.Memory
-	said  []said // by the functions that have run
+	tree        *tree.Tree
+	calls       []*call
+	before, now *merge.Memory // what functions had generated, and have
+	said        []said        // by the functions that have run
 }
 
 // Command returns the command run.
@@ -244,8 +244,7 @@ func (c *command) read(ctx context.Context, dir string) error {
 	if err != nil && !isMissing(file) {
 		return err
 	}
-	before, err := merge.Parse(file, text)
-	if err != nil {
+	if c.before, err = merge.Parse(file, text); err != nil {
 		return err
 	}
 	piped, used, err := pipelines(c.tree)
@@ -265,10 +264,9 @@ func (c *command) read(ctx context.Context, dir string) error {
 	c.now = &merge.Memory{}
 	files := &planner.Files{Read: reading{c.tree}}
 	for _, x := range c.calls {
-		x.pattern, x.before, x.now = c.pattern, before, c.now
+		x.pattern, x.before, x.now = c.pattern, c.before, c.now
 		files.Calls = append(files.Calls, x.plan)
 	}
-	c.now.Keep(before, func(key string) bool { return slices.ContainsFunc(c.calls, func(x *call) bool { return x.key == key }) })
 	c.Files = files
 	return nil
 }
@@ -330,8 +328,12 @@ func (c *command) execute(ctx context.Context, plan *planner.Plan) (*tree.Change
 	return changes, c.remember(changes)
 }
 
-// remember adds the file that has what functions have generated to the changes.
+// remember adds the file that has what functions have generated to the changes. What those have that have not run stays: this run may trust another
+// catalog than the next one.
 func (c *command) remember(changes *tree.Changes) error {
+	c.now.Keep(c.before, func(key string) bool {
+		return slices.ContainsFunc(c.calls, func(x *call) bool { return x.ran && x.key == key })
+	})
 	text, file := c.now.Text(), filepath.Join(c.tree.Dir, filepath.FromSlash(merge.File))
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -48,13 +48,13 @@ func (m *Memory) Put(function, id string, v yaml.Value) {
 	m.made[function][id] = hidden(v, nil)
 }
 
-// Keep takes over from another Memory what functions have generated that were not called.
-func (m *Memory) Keep(old *Memory, called func(function string) bool) {
+// Keep takes over from another Memory what functions have generated that have not run since.
+func (m *Memory) Keep(old *Memory, ran func(function string) bool) {
 	if old == nil {
 		return
 	}
 	for function, made := range old.made {
-		if !called(function) {
+		if !ran(function) {
 			for id, v := range made {
 				m.Put(function, id, v)
 			}
