@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -239,6 +240,9 @@ func (c *command) read(ctx context.Context, dir string) error {
 	if c.tree, err = tree.Read(ctx, dir, load); err != nil {
 		return err
 	}
+	if err = c.complete(); err != nil {
+		return err
+	}
 	file := filepath.Join(dir, filepath.FromSlash(merge.File))
 	text, err := load(file)
 	if err != nil && !isMissing(file) {
@@ -268,6 +272,20 @@ func (c *command) read(ctx context.Context, dir string) error {
 		files.Calls = append(files.Calls, x.plan)
 	}
 	c.Files = files
+	return nil
+}
+
+// complete returns an error if a run of a folder of the directory was killed while it wrote: only some of its files are new.
+func (c *command) complete() error {
+	seen := map[string]bool{".": true} // opening the directory has looked there
+	for _, f := range c.tree.Files {
+		for folder := path.Dir(f.Path); !seen[folder]; folder = path.Dir(folder) {
+			seen[folder] = true
+			if name := filepath.Join(c.tree.Dir, filepath.FromSlash(folder)); rewrite.Pending(name) {
+				return diag.Interrupted.Errorf("%s: a run was interrupted while it wrote: krmflow run %s completes it", name, name)
+			}
+		}
+	}
 	return nil
 }
 

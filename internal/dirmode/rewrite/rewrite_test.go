@@ -96,7 +96,7 @@ func TestRefused(t *testing.T) {
 			return rewrite.File{Path: "other/new.yaml", New: []byte("x")}
 		},
 		"a file and a folder": func(string) rewrite.File { return rewrite.File{Path: "new/c.yaml/d.yaml", New: []byte("x")} },
-		"a folder": func(string) rewrite.File { return rewrite.File{Path: "sub", New: []byte("x")} },
+		"a folder":            func(string) rewrite.File { return rewrite.File{Path: "sub", New: []byte("x")} },
 	} {
 		dir := t.TempDir()
 		fill(t, dir)

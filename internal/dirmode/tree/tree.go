@@ -73,24 +73,28 @@ type Object struct {
 // A ReadFile reads a file of the machine.
 type ReadFile func(path string) ([]byte, error)
 
-// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. Hidden folders are left alone, and so are symbolic
-// links. What holds something else, a template of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that look
+// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. Hidden files and folders are left alone, and so are
+// symbolic links, but dir may be one. What holds something else, a template of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that look
 // like resources and are no YAML.
 func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
 	t := &Tree{Dir: dir, objects: map[*krm.Origin]*Object{}}
 	var mistakes diag.Mistakes
-	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+	top := strings.TrimRight(dir, string(filepath.Separator)) + string(filepath.Separator) // a link to a directory is one
+	err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			return err
-		case d.IsDir() && file != dir && strings.HasPrefix(d.Name(), "."):
+		case d.IsDir() && file != top && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case d.IsDir() || !CanHold(d.Name()):
 			return nil
+		case strings.HasPrefix(d.Name(), "."):
+			t.leave(file, 0, "it is hidden")
+			return nil
 		case !d.Type().IsRegular():
-			t.leave(file, 0, "is %s", kindOf(d.Type()))
+			t.leave(file, 0, "it is %s", kindOf(d.Type()))
 			return nil
 		}
 		return t.read(file, d, read, &mistakes)
