@@ -30,6 +30,7 @@ type call struct {
 	pattern         string // of their names
 	selects, leaves []selector
 
+	from   string        // the --fn-path that it comes from
 	key    string        // by which what it has generated is remembered
 	before *merge.Memory // what functions have generated in earlier runs, and now
 	now    *merge.Memory

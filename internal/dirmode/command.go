@@ -108,6 +108,9 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.checkFnPaths(plan); err != nil {
+		return err
+	}
 	c.notices(dir, to, plan)
 	if denied := c.MayRun(plan); denied != nil {
 		if c.dryRun {
@@ -224,7 +227,7 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 	for range plan.Graph.Calls() {
 		return
 	}
-	c.Log.Notice(planner.Warning{Msg: dir + " has no configuration of a function: nothing is run", Hints: []string{"a configuration names its function, or a catalog that is trusted has one for its kind"}, Code: diag.NoResource})
+	c.Log.Notice(planner.Warning{Msg: dir + " has no configuration of a function: nothing is run", Hints: []string{noFunction}, Code: diag.NoResource})
 }
 
 // read reads the directory, and makes the calls that are planned.
@@ -313,11 +316,30 @@ func (c *command) elsewhere(ctx context.Context, p string, load tree.ReadFile) (
 	}
 	calls := configs(t, nil)
 	for _, x := range calls {
-		x.key = "--fn-path " + x.key
+		x.from, x.key = p, "--fn-path "+x.key
 		x.scope, x.home, x.tree = ".", ".", c.tree
 	}
 	return calls, nil
 }
+
+// checkFnPaths returns an error if a --fn-path configures no function of the plan: whoever names one means it.
+func (c *command) checkFnPaths(plan *planner.Plan) error {
+	found := map[string]bool{}
+	for op := range plan.Graph.Calls() {
+		if x, ok := op.Files.(*call); ok {
+			found[x.from] = true
+		}
+	}
+	for _, p := range c.fnPaths {
+		if !found[p] {
+			return diag.Errorf(diag.Pos{}, "", "--fn-path %s configures no function", p).With(diag.BadFunction).Hint(noFunction)
+		}
+	}
+	return nil
+}
+
+// noFunction says what would be a configuration.
+const noFunction = "a configuration names its function, or a catalog that is trusted has one for its kind"
 
 // reading makes the list of what the files hold.
 type reading struct{ tree *tree.Tree }
