@@ -136,14 +136,24 @@ func (c *command) checkFlags(dir string) error {
 		return options.UsageError(errors.New("--output json is for --dry-run"))
 	case c.dryRun && c.check:
 		return options.UsageError(errors.New("--dry-run and --check exclude each other"))
-	case !strings.Contains(c.pattern, "{name}") && !strings.Contains(c.pattern, "{kind}") || !tree.CanHold(filepath.Base(c.pattern)):
-		return options.UsageError(fmt.Errorf("--filename-pattern %q must have {name} or {kind}, and end with .yaml or .yml", c.pattern))
+	case !isPattern(c.pattern):
+		return options.UsageError(fmt.Errorf("--filename-pattern %q must have {name} or {kind}, nothing else in braces but {namespace}, stay below the folder, and end with .yaml or .yml", c.pattern))
 	case err != nil:
 		return diag.NoSuchFile.Errorf("%s: %w", dir, errors.Unwrap(err))
 	case !info.IsDir():
 		return diag.NotAFile.Errorf("%s is no directory", dir)
 	}
 	return nil
+}
+
+// isPattern reports whether a pattern can name the files of new resources.
+func isPattern(pattern string) bool {
+	example := strings.NewReplacer("{name}", "n", "{kind}", "k").Replace(pattern)
+	if example == pattern {
+		return false
+	}
+	example = strings.ReplaceAll(example, "{namespace}", "s")
+	return !strings.ContainsAny(example, "{}") && tree.CheckPath(example) == nil
 }
 
 // finish writes, prints or compares what comes of a run.

@@ -60,6 +60,9 @@ func CheckPath(p string) error {
 		if strings.HasPrefix(name, ".") {
 			return diag.Misplaced.Errorf("%q is hidden: files whose path has a name that begins with a dot are not read", p)
 		}
+		if len(name) > 255 {
+			return diag.Misplaced.Errorf("%.40q... is no path of a file: it has a name of %d bytes, and file systems take 255", p, len(name))
+		}
 	}
 	return nil
 }
