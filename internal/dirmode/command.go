@@ -278,6 +278,9 @@ func (c *command) read(ctx context.Context, dir string) error {
 		}
 		c.calls = append(c.calls, others...)
 	}
+	if len(c.fnPaths) == 0 {
+		c.inherit()
+	}
 	c.now = &merge.Memory{}
 	files := &planner.Files{Read: reading{c.tree}}
 	for _, x := range c.calls {
@@ -286,6 +289,31 @@ func (c *command) read(ctx context.Context, dir string) error {
 	}
 	c.Files = files
 	return nil
+}
+
+// inherit lets a configuration that was renamed in its file, or moved to another one, go on with what it has generated before: edits of that outlive it.
+// If there is more than one that could be meant, it begins anew.
+func (c *command) inherit() {
+	gone := c.before.Functions()
+	for _, x := range c.calls {
+		delete(gone, x.key)
+	}
+	heirs := map[string][]string{}
+	for _, x := range c.calls {
+		if _, known := c.before.Functions()[x.key]; x.object == nil || known {
+			continue
+		}
+		for key := range gone {
+			if x.follows(key) {
+				heirs[key] = append(heirs[key], x.key)
+			}
+		}
+	}
+	for key, list := range heirs {
+		if len(list) == 1 {
+			c.before.Rename(key, list[0])
+		}
+	}
 }
 
 // complete returns an error if a run of a folder of the directory was killed while it wrote: only some of its files are new.
