@@ -23,8 +23,8 @@ const (
 	WithPlaces  Annotated = true
 )
 
-// ReadDir returns the resources in the YAML and JSON files of a directory and below it, by the names of the files. Links, folders whose names begin
-// with a dot, and documents that are no resources are left out; dir may also be a file.
+// ReadDir returns the resources in the YAML and JSON files of a directory and below it, by the names of the files. Links, files and folders whose
+// names begin with a dot, and documents that are no resources are left out; dir may also be a file.
 func ReadDir(dir string, places Annotated) (items []*yaml3.Node, err error) {
 	base := dir
 	if info, err := os.Stat(dir); err != nil {
@@ -38,8 +38,11 @@ func ReadDir(dir string, places Annotated) (items []*yaml3.Node, err error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
-			return filepath.SkipDir
+		case path != dir && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
 		case d.IsDir() || path != dir && !d.Type().IsRegular() || !isYAML(d.Name()):
 			return nil
 		}
