@@ -64,17 +64,17 @@ func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 		was[r.Origin] = r
 	}
 	var errs []error
-	var added []*krm.Resource
+	var stay, added []*krm.Resource
 	for _, r := range answer.All() {
 		old := was[r.Origin]
 		if old == nil {
 			added = append(added, r)
 			continue
 		}
-		is[r.Origin] = r
+		is[r.Origin], stay = r, append(stay, r)
 		errs = append(errs, c.regenerated(r, old), c.place(r, old))
 	}
-	added, err := c.twins(is, added)
+	added, err := c.twins(stay, added)
 	errs = append(errs, err)
 	var rs []*krm.Resource
 	files := map[string]int{} // how many resources each file has
@@ -115,9 +115,9 @@ func (c *call) pathOf(r *krm.Resource) string {
 
 // twins finds the resources that a function has passed on and made once more: what it makes is merged into what it has passed on if it has made that
 // before, else one of the two is too much (RL-20). It returns what is new, and remembers that.
-func (c *call) twins(is map[*krm.Origin]*krm.Resource, added []*krm.Resource) ([]*krm.Resource, error) {
+func (c *call) twins(stay, added []*krm.Resource) ([]*krm.Resource, error) {
 	byID := map[krm.ID][]*krm.Resource{}
-	for _, r := range is {
+	for _, r := range stay {
 		byID[r.ID().Key()] = append(byID[r.ID().Key()], r)
 	}
 	var kept []*krm.Resource

@@ -229,8 +229,11 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 		}
 		c.Log.Notice(planner.Warning{Msg: dir + ": " + msg, Code: diag.Interrupted})
 	}
-	if c.verbose {
-		for _, e := range c.tree.Left {
+	for _, e := range c.tree.Missed {
+		c.Log.Warn(planner.WarningOf(e))
+	}
+	for _, e := range c.tree.Left {
+		if c.verbose && !slices.Contains(c.tree.Missed, e) {
 			c.Log.Notice(planner.WarningOf(e))
 		}
 	}

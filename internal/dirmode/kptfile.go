@@ -88,6 +88,11 @@ func pipelines(t *tree.Tree) (calls []*call, used map[*tree.Object]bool, err err
 	used = map[*tree.Object]bool{}
 	times := map[string]int{} // how often a pipeline has called a program
 	var errs []error
+	for _, f := range t.Files {
+		if o := f.Objects[0]; path.Base(f.Path) == tree.Kptfile && o.Value.Get("kind").Text() != "Kptfile" {
+			errs = append(errs, diag.Errorf(o.Locate("kind"), "kind", "must be Kptfile, and is %s", diag.OneLine(o.Value.Get("kind").Text())).With(diag.WrongKind))
+		}
+	}
 	for _, o := range packages(t) {
 		var p pipeline
 		src, _ := o.Source()
