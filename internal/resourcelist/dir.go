@@ -75,17 +75,21 @@ func readFile(path string) (items []*yaml3.Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := Documents(path, data)
+	docs, err := parse(path, data)
 	if err != nil {
-		if strings.Contains(string(data), "{{") {
-			return nil, nil // a template, which nobody asks for
+		if text := string(data); strings.Contains(text, "{{") || !strings.Contains(text, "apiVersion") || !strings.Contains(text, "kind") {
+			return nil, nil // a template, or something else that nobody asks for
 		}
 		return nil, err
 	}
 	for _, doc := range docs {
-		if Text(doc, "kind") != "" && (Text(doc, "apiVersion") != "" || Field(doc, "metadata") != nil) {
-			items = append(items, doc)
+		if Text(doc, "kind") == "" || Text(doc, "apiVersion") == "" && Field(doc, "metadata") == nil {
+			continue
 		}
+		if err := twice(path, doc); err != nil {
+			return nil, err
+		}
+		items = append(items, doc)
 	}
 	return items, nil
 }
