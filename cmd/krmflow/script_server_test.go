@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/krmflow/krmflow/krm"
@@ -34,6 +35,8 @@ type scriptServer struct {
 	*httptest.Server
 	mu  sync.Mutex
 	log []string
+
+	changes atomic.Int64 // how often something else was served, see [scriptServer.misbehave]
 }
 
 // serversKey is where a script keeps its servers, by name.
@@ -259,7 +262,7 @@ func (s *scriptServer) misbehave(w http.ResponseWriter, r *http.Request) {
 		}
 		io.WriteString(w, someYAML)
 	case "changing": // something else each time
-		fmt.Fprintf(w, "%sdata: {version: %q}\n", someYAML, fmt.Sprint(s.count(regexp.MustCompile("/bad/changing/"))))
+		fmt.Fprintf(w, "%sdata: {version: %q}\n", someYAML, fmt.Sprint(s.changes.Add(1)))
 	}
 }
 

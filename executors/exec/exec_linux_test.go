@@ -119,6 +119,7 @@ func TestEnds(t *testing.T) {
 func TestTime(t *testing.T) {
 	r := self(t)
 	both(t, func(t *testing.T, x *exec.Executor, set func(function.Function) function.Function) {
+		var all sync.WaitGroup
 		// Those that catch a signal need the time to begin with that, on a machine that is busy.
 		for _, test := range []struct {
 			args     []string
@@ -131,19 +132,22 @@ func TestTime(t *testing.T) {
 			{[]string{"stubborn"}, 5 * time.Second, 2 * time.Second, 3 * time.Second, ""},
 			{[]string{"child", "setsid", "hang"}, time.Second, 0, time.Second, ""},
 		} {
-			f := set(r.fn(test.args...))
-			f.Limits.Timeout = test.limit
-			start := time.Now()
-			_, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
-			took := time.Since(start) - f.Limits.Timeout
-			var e *executors.Error
-			if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Error(), "still running after "+test.limit.String()) ||
-				string(e.Stderr) != test.stderr || took < test.min || took > test.max+slack {
-				t.Errorf("%v: %v after %v, stderr %q", test.args, err, took, e.Stderr)
-			}
-			if n := sleepers(); n != 0 {
-				t.Errorf("%v: %d processes left", test.args, n)
-			}
+			all.Go(func() {
+				f := set(r.fn(test.args...))
+				f.Limits.Timeout = test.limit
+				start := time.Now()
+				_, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})
+				took := time.Since(start) - f.Limits.Timeout
+				var e *executors.Error
+				if !errors.As(err, &e) || e.Code != executors.Timeout || !strings.Contains(e.Error(), "still running after "+test.limit.String()) ||
+					string(e.Stderr) != test.stderr || took < test.min || took > test.max+slack {
+					t.Errorf("%v: %v after %v, stderr %q", test.args, err, took, e.Stderr)
+				}
+			})
+		}
+		all.Wait()
+		if n := sleepers(); n != 0 {
+			t.Errorf("%d processes left", n)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/inputs"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/loaders/revision"
 )
 
@@ -94,15 +96,19 @@ func (n names) Of(in inputs.Input) (all []Change) {
 }
 
 // ReadNames returns the names in a list of files as git prints it: one in each line, in quotation marks if there are odd characters in it, or ended
-// by zero bytes if there are any.
-func ReadNames(list []byte) (all []string) {
+// by zero bytes if there are any. A list with more than names is an error.
+func ReadNames(list []byte) (all []string, err error) {
+	if status.Match(list) {
+		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "standard input has more than names: %q for instance", diag.OneLine(string(status.Find(list)))).With(diag.Arguments).
+			Hint("git diff --name-only --no-renames prints names"))
+	}
 	if bytes.IndexByte(list, 0) >= 0 {
 		for name := range strings.SplitSeq(string(list), "\x00") {
 			if name != "" {
 				all = append(all, name)
 			}
 		}
-		return all
+		return all, nil
 	}
 	for name := range strings.Lines(string(list)) {
 		name = strings.TrimRight(name, "\r\n")
@@ -114,8 +120,12 @@ func ReadNames(list []byte) (all []string) {
 		}
 		all = append(all, name)
 	}
-	return all
+	return all, nil
 }
+
+// status is what git diff --name-status, --numstat and --raw, and git status --porcelain print before the first name: taken for a name, it would be that
+// of a file which no root reads. Git puts names with tabs into quotation marks.
+var status = regexp.MustCompile("^(?:[ACDMRTUXB][0-9]*\\t|[0-9-]+\\t[0-9-]+\\t|:[0-7]{6} |(?: [MADRCUT]|[MADRCUT] |\\?\\?|!!) )[^\\n\\x00]*")
 
 // since compares a revision with the work tree.
 type since struct {

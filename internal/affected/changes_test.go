@@ -20,9 +20,16 @@ func TestReadNames(t *testing.T) {
 		{`"\303\244 \"q\".yaml"` + "\n", []string{`ä "q".yaml`}},
 		{`"half` + "\n", []string{`"half`}},
 		{"a\nb\x00\"c\"\x00", []string{"a\nb", `"c"`}},
+		{"M\x00a.yaml\x00", []string{"M", "a.yaml"}},
+		{"M file\n", []string{"M file"}},
 	} {
-		if got := ReadNames([]byte(c.list)); !slices.Equal(got, c.want) {
-			t.Errorf("%q: %q, want %q", c.list, got, c.want)
+		if got, err := ReadNames([]byte(c.list)); !slices.Equal(got, c.want) || err != nil {
+			t.Errorf("%q: %q, %v, want %q", c.list, got, err, c.want)
+		}
+	}
+	for _, list := range []string{"M\ta.yaml\n", "R100\ta.yaml\tb.yaml\n", "3\t-\ta.yaml\n", ":100644 100644 1111111 2222222 M\ta.yaml\n", " M a.yaml\n", "?? a.yaml\n", "D  a.yaml\n"} {
+		if got, err := ReadNames([]byte(list)); err == nil {
+			t.Errorf("%q is taken for the names %q", list, got)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func (c *command) check(cmd *cobra.Command, args []string) error {
 	case c.since == "" && !c.files && !stdin:
 		return options.UsageError(errors.New("what has changed? --since REV compares with a revision; --files FILE... names files, - reads their names from standard input"))
 	case stdin && len(args) > 1:
-		return options.UsageError(errors.New("- stands for all names: leave out the others"))
+		return options.UsageError(errors.New("- stands for all names: leave out the others; --in DIR says where roots are looked for"))
 	case c.files && len(args) == 0:
 		return options.UsageError(errors.New("--files needs names of files, or - for standard input"))
 	case c.really && c.since == "":
@@ -196,7 +196,9 @@ func (c *command) changes(cmd *cobra.Command, args []string) (Changes, error) {
 		if err != nil {
 			return nil, diag.NotReadable.Errorf("cannot read standard input: %w", err)
 		}
-		args = ReadNames(list)
+		if args, err = ReadNames(list); err != nil {
+			return nil, err
+		}
 	}
 	cwd, err := os.Getwd()
 	if err != nil {

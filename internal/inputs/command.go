@@ -63,7 +63,7 @@ only when one of these has changed.`,
 	}
 	a.RegisterRendering(cmd)
 	cmd.Flags().StringVar(&format, "format", "list", "what is printed: list, make, json or argocd")
-	cmd.Flags().StringVar(&target, "target", "%.yaml", "with --format make, the target of a root: % stands for its directory")
+	cmd.Flags().StringVar(&target, "target", "%.yaml", "with --format make, the target of a root: % stands for its directory, or the name of that for . and ..")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails for flags that do not exist
 	return cmd
 }

@@ -10,15 +10,26 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
+// stem returns what % stands for in the target of a root: its directory, or the name of that if a path such as .. does not say it.
+func stem(dir string) string {
+	dir = filepath.Clean(dir)
+	if base := filepath.Base(dir); base == "." || base == ".." {
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = filepath.Base(abs)
+		}
+	}
+	return filepath.ToSlash(dir)
+}
+
 // WriteMake writes a rule for GNU make for each root: its target depends on all files that are read, and on those that were looked for once they
-// are there. In target, % stands for the directory of the root. A rule without a recipe for each file, as compilers write them, keeps make
+// are there. In target, % stands for the directory of the root, see [stem]. A rule without a recipe for each file, as compilers write them, keeps make
 // from failing when one is gone.
 func WriteMake(w io.Writer, roots []Root, n Naming, target string) error {
 	var b strings.Builder
 	once := map[string]bool{}
 	var all []string
 	for _, r := range roots {
-		name, err := makeName(strings.ReplaceAll(target, "%", filepath.ToSlash(filepath.Clean(r.Dir))))
+		name, err := makeName(strings.ReplaceAll(target, "%", stem(r.Dir)))
 		if err != nil {
 			return err
 		}
