@@ -113,7 +113,7 @@ func parse(name string, data []byte) (docs []*yaml3.Node, err error) {
 
 // invalid returns the error of the parser, as it is told everywhere else if there it is one, too.
 func invalid(name string, data []byte, err error) error {
-	if _, told := (&yaml.Source{File: name, Data: data}).Documents(); told != nil {
+	if _, told := (&yaml.Source{File: name, Data: data}).Configs(); told != nil {
 		return told
 	}
 	return diag.Errorf(diag.Pos{File: name}, "", "%s", diag.OneLine(strings.TrimPrefix(err.Error(), "yaml: "))).With(diag.InvalidYAML)
