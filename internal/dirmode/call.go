@@ -30,9 +30,11 @@ type call struct {
 	pattern         string // of their names
 	selects, leaves []selector
 
+	from   string        // the --fn-path that it comes from
 	key    string        // by which what it has generated is remembered
 	before *merge.Memory // what functions have generated in earlier runs, and now
 	now    *merge.Memory
+	ran    bool
 }
 
 // within reports whether a path is in a folder, or below it.
@@ -56,22 +58,23 @@ func (c *call) gets(r *krm.Resource) bool {
 
 // After returns the list after the call. Resources that were there keep their places in the list; new ones get a file.
 func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
+	c.ran = true
 	was, is := make(map[*krm.Origin]*krm.Resource, sent.Len()), make(map[*krm.Origin]*krm.Resource, answer.Len())
 	for _, r := range sent.All() {
 		was[r.Origin] = r
 	}
 	var errs []error
-	var added []*krm.Resource
+	var stay, added []*krm.Resource
 	for _, r := range answer.All() {
 		old := was[r.Origin]
 		if old == nil {
 			added = append(added, r)
 			continue
 		}
-		is[r.Origin] = r
+		is[r.Origin], stay = r, append(stay, r)
 		errs = append(errs, c.regenerated(r, old), c.place(r, old))
 	}
-	added, err := c.twins(is, added)
+	added, err := c.twins(stay, added)
 	errs = append(errs, err)
 	var rs []*krm.Resource
 	files := map[string]int{} // how many resources each file has
@@ -112,9 +115,9 @@ func (c *call) pathOf(r *krm.Resource) string {
 
 // twins finds the resources that a function has passed on and made once more: what it makes is merged into what it has passed on if it has made that
 // before, else one of the two is too much (RL-20). It returns what is new, and remembers that.
-func (c *call) twins(is map[*krm.Origin]*krm.Resource, added []*krm.Resource) ([]*krm.Resource, error) {
+func (c *call) twins(stay, added []*krm.Resource) ([]*krm.Resource, error) {
 	byID := map[krm.ID][]*krm.Resource{}
-	for _, r := range is {
+	for _, r := range stay {
 		byID[r.ID().Key()] = append(byID[r.ID().Key()], r)
 	}
 	var kept []*krm.Resource

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,10 +40,10 @@ type command struct {
 	allowDelete bool
 	verbose     bool
 
-	tree  *tree.Tree
-	calls []*call
-	now   *merge.Memory
-	said  []said // by the functions that have run
+	tree        *tree.Tree
+	calls       []*call
+	before, now *merge.Memory // what functions had generated, and have
+	said        []said        // by the functions that have run
 }
 
 // Command returns the command run.
@@ -107,6 +108,9 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.checkFnPaths(plan); err != nil {
+		return err
+	}
 	c.notices(dir, to, plan)
 	if denied := c.MayRun(plan); denied != nil {
 		if c.dryRun {
@@ -132,14 +136,24 @@ func (c *command) checkFlags(dir string) error {
 		return options.UsageError(errors.New("--output json is for --dry-run"))
 	case c.dryRun && c.check:
 		return options.UsageError(errors.New("--dry-run and --check exclude each other"))
-	case !strings.Contains(c.pattern, "{name}") && !strings.Contains(c.pattern, "{kind}") || !tree.CanHold(filepath.Base(c.pattern)):
-		return options.UsageError(fmt.Errorf("--filename-pattern %q must have {name} or {kind}, and end with .yaml or .yml", c.pattern))
+	case !isPattern(c.pattern):
+		return options.UsageError(fmt.Errorf("--filename-pattern %q must have {name} or {kind}, nothing else in braces but {namespace}, stay below the folder, and end with .yaml or .yml", c.pattern))
 	case err != nil:
 		return diag.NoSuchFile.Errorf("%s: %w", dir, errors.Unwrap(err))
 	case !info.IsDir():
 		return diag.NotAFile.Errorf("%s is no directory", dir)
 	}
 	return nil
+}
+
+// isPattern reports whether a pattern can name the files of new resources.
+func isPattern(pattern string) bool {
+	example := strings.NewReplacer("{name}", "n", "{kind}", "k").Replace(pattern)
+	if example == pattern {
+		return false
+	}
+	example = strings.ReplaceAll(example, "{namespace}", "s")
+	return !strings.ContainsAny(example, "{}") && tree.CheckPath(example) == nil
 }
 
 // finish writes, prints or compares what comes of a run.
@@ -215,15 +229,18 @@ func (c *command) notices(dir string, to *rewrite.Dir, plan *planner.Plan) {
 		}
 		c.Log.Notice(planner.Warning{Msg: dir + ": " + msg, Code: diag.Interrupted})
 	}
-	if c.verbose {
-		for _, e := range c.tree.Left {
+	for _, e := range c.tree.Missed {
+		c.Log.Warn(planner.WarningOf(e))
+	}
+	for _, e := range c.tree.Left {
+		if c.verbose && !slices.Contains(c.tree.Missed, e) {
 			c.Log.Notice(planner.WarningOf(e))
 		}
 	}
 	for range plan.Graph.Calls() {
 		return
 	}
-	c.Log.Notice(planner.Warning{Msg: dir + " has no configuration of a function: nothing is run", Hints: []string{"a configuration names its function, or a catalog that is trusted has one for its kind"}, Code: diag.NoResource})
+	c.Log.Notice(planner.Warning{Msg: dir + " has no configuration of a function: nothing is run", Hints: []string{noFunction}, Code: diag.NoResource})
 }
 
 // read reads the directory, and makes the calls that are planned.
@@ -239,13 +256,15 @@ func (c *command) read(ctx context.Context, dir string) error {
 	if c.tree, err = tree.Read(ctx, dir, load); err != nil {
 		return err
 	}
+	if err = c.complete(); err != nil {
+		return err
+	}
 	file := filepath.Join(dir, filepath.FromSlash(merge.File))
 	text, err := load(file)
 	if err != nil && !isMissing(file) {
 		return err
 	}
-	before, err := merge.Parse(file, text)
-	if err != nil {
+	if c.before, err = merge.Parse(file, text); err != nil {
 		return err
 	}
 	piped, used, err := pipelines(c.tree)
@@ -262,14 +281,55 @@ func (c *command) read(ctx context.Context, dir string) error {
 		}
 		c.calls = append(c.calls, others...)
 	}
+	if len(c.fnPaths) == 0 {
+		c.inherit()
+	}
 	c.now = &merge.Memory{}
 	files := &planner.Files{Read: reading{c.tree}}
 	for _, x := range c.calls {
-		x.pattern, x.before, x.now = c.pattern, before, c.now
+		x.pattern, x.before, x.now = c.pattern, c.before, c.now
 		files.Calls = append(files.Calls, x.plan)
 	}
-	c.now.Keep(before, func(key string) bool { return slices.ContainsFunc(c.calls, func(x *call) bool { return x.key == key }) })
 	c.Files = []*planner.Files{files}
+	return nil
+}
+
+// inherit lets a configuration that was renamed in its file, or moved to another one, go on with what it has generated before: edits of that outlive it.
+// If there is more than one that could be meant, it begins anew.
+func (c *command) inherit() {
+	gone := c.before.Functions()
+	for _, x := range c.calls {
+		delete(gone, x.key)
+	}
+	heirs := map[string][]string{}
+	for _, x := range c.calls {
+		if _, known := c.before.Functions()[x.key]; x.object == nil || known {
+			continue
+		}
+		for key := range gone {
+			if x.follows(key) {
+				heirs[key] = append(heirs[key], x.key)
+			}
+		}
+	}
+	for key, list := range heirs {
+		if len(list) == 1 {
+			c.before.Rename(key, list[0])
+		}
+	}
+}
+
+// complete returns an error if a run of a folder of the directory was killed while it wrote: only some of its files are new.
+func (c *command) complete() error {
+	seen := map[string]bool{".": true} // opening the directory has looked there
+	for _, f := range c.tree.Files {
+		for folder := path.Dir(f.Path); !seen[folder]; folder = path.Dir(folder) {
+			seen[folder] = true
+			if name := filepath.Join(c.tree.Dir, filepath.FromSlash(folder)); rewrite.Pending(name) {
+				return diag.Interrupted.Errorf("%s: a run was interrupted while it wrote: krmflow run %s completes it", name, name)
+			}
+		}
+	}
 	return nil
 }
 
@@ -297,11 +357,30 @@ func (c *command) elsewhere(ctx context.Context, p string, load tree.ReadFile) (
 	}
 	calls := configs(t, nil)
 	for _, x := range calls {
-		x.key = "--fn-path " + x.key
+		x.from, x.key = p, "--fn-path "+x.key
 		x.scope, x.home, x.tree = ".", ".", c.tree
 	}
 	return calls, nil
 }
+
+// checkFnPaths returns an error if a --fn-path configures no function of the plan: whoever names one means it.
+func (c *command) checkFnPaths(plan *planner.Plan) error {
+	found := map[string]bool{}
+	for op := range plan.Graph.Calls() {
+		if x, ok := op.Files.(*call); ok {
+			found[x.from] = true
+		}
+	}
+	for _, p := range c.fnPaths {
+		if !found[p] {
+			return diag.Errorf(diag.Pos{}, "", "--fn-path %s configures no function", p).With(diag.BadFunction).Hint(noFunction)
+		}
+	}
+	return nil
+}
+
+// noFunction says what would be a configuration.
+const noFunction = "a configuration names its function, or a catalog that is trusted has one for its kind"
 
 // reading makes the list of what the files hold.
 type reading struct{ tree *tree.Tree }
@@ -330,8 +409,12 @@ func (c *command) execute(ctx context.Context, plan *planner.Plan) (*tree.Change
 	return changes, c.remember(changes)
 }
 
-// remember adds the file that has what functions have generated to the changes.
+// remember adds the file that has what functions have generated to the changes. What those have that have not run stays: this run may trust another
+// catalog than the next one.
 func (c *command) remember(changes *tree.Changes) error {
+	c.now.Keep(c.before, func(key string) bool {
+		return slices.ContainsFunc(c.calls, func(x *call) bool { return x.ran && x.key == key })
+	})
 	text, file := c.now.Text(), filepath.Join(c.tree.Dir, filepath.FromSlash(merge.File))
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

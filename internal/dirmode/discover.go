@@ -66,6 +66,14 @@ func namesFunction(v yaml.Value) bool {
 	return false
 }
 
+// follows reports whether the configuration of a call may be one that had the key before: in the same file under another name, or in another file.
+func (c *call) follows(key string) bool {
+	file, id, _ := strings.Cut(key, "#")
+	newFile, newID, _ := strings.Cut(c.key, "#")
+	was, is := strings.Fields(id), strings.Fields(newID) // apiVersion, kind, name
+	return id == newID || file == newFile && len(was) > 1 && len(is) > 1 && was[1] == is[1]
+}
+
 // configured returns the call of the function that an object configures.
 func configured(t *tree.Tree, o *tree.Object) *call {
 	folder := path.Dir(o.File.Path)

@@ -34,6 +34,18 @@ type step struct {
 	Exclude    []selector `json:"exclude"`
 }
 
+// program returns what the step runs, whatever its version: edits of what it has generated outlive a newer one.
+func (s step) program() string {
+	if s.Exec != "" {
+		return s.Exec
+	}
+	m, err := function.ParseImage(s.Image)
+	if err != nil {
+		return s.Image // the plan has the mistake
+	}
+	return m.Registry + "/" + m.Repository
+}
+
 // A selector matches resources: all that it says must hold.
 type selector struct {
 	APIVersion  string            `json:"apiVersion"`
@@ -74,7 +86,13 @@ func hasAll(m yaml.Value, want map[string]string) bool {
 // validators. used are the objects that are configurations of these functions.
 func pipelines(t *tree.Tree) (calls []*call, used map[*tree.Object]bool, err error) {
 	used = map[*tree.Object]bool{}
+	times := map[string]int{} // how often a pipeline has called a program
 	var errs []error
+	for _, f := range t.Files {
+		if o := f.Objects[0]; path.Base(f.Path) == tree.Kptfile && o.Value.Get("kind").Text() != "Kptfile" {
+			errs = append(errs, diag.Errorf(o.Locate("kind"), "kind", "must be Kptfile, and is %s", diag.OneLine(o.Value.Get("kind").Text())).With(diag.WrongKind))
+		}
+	}
 	for _, o := range packages(t) {
 		var p pipeline
 		src, _ := o.Source()
@@ -95,6 +113,10 @@ func pipelines(t *tree.Tree) (calls []*call, used map[*tree.Object]bool, err err
 			for i, s := range list.steps {
 				c, err := piped(t, o, s, list.role, []any{"pipeline", list.field, i}, used)
 				if errs = append(errs, err); err == nil {
+					c.key = fmt.Sprintf("%s#pipeline.%s %s", o.File.Path, list.field, s.program())
+					if times[c.key]++; times[c.key] > 1 {
+						c.key += fmt.Sprintf("[%d]", times[c.key]-1)
+					}
 					calls = append(calls, c)
 				}
 			}
@@ -183,8 +205,7 @@ func piped(t *tree.Tree, o *tree.Object, s step, role function.Role, at []any, u
 	r := krm.NewResource(config.With(function.PlaceRuntime, runtime), nil)
 	r.Pos = o.Locate(at...)
 	src, _ := o.Source()
-	c := &call{tree: t, scope: folder, home: folder, selects: s.Selectors, leaves: s.Exclude, config: r.Pos,
-		key: fmt.Sprintf("%s#%s %s%s", o.File.Path, diag.FieldPath(at), s.Image, s.Exec)}
+	c := &call{tree: t, scope: folder, home: folder, selects: s.Selectors, leaves: s.Exclude, config: r.Pos}
 	c.plan = planner.FileCall{
 		File: filepath.Join(t.Dir, filepath.FromSlash(o.File.Path)), Origin: graph.Origin{Source: src, Path: at}, Dir: filepath.Join(t.Dir, filepath.FromSlash(folder)),
 		Config: r, Role: role, Files: c, ByProgram: true,

@@ -3,6 +3,7 @@ package dirmode
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -57,12 +58,12 @@ func (c *command) writeResults(plan *planner.Plan) error {
 	if err := os.MkdirAll(c.results, 0o777); err != nil {
 		return err
 	}
-	old, err := filepath.Glob(filepath.Join(c.results, "results-*.yaml"))
+	old, err := fs.Glob(os.DirFS(c.results), "results-*.yaml") // the name of the folder is no pattern
 	if err != nil {
 		return err
 	}
-	for _, file := range old {
-		if err := os.Remove(file); err != nil {
+	for _, name := range old {
+		if err := os.Remove(filepath.Join(c.results, name)); err != nil {
 			return err
 		}
 	}

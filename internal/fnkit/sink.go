@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
@@ -88,9 +89,17 @@ func filesOf(items []*yaml3.Node) (files []file, err error) {
 		if path == "." {
 			return nil, diag.OutsideDirectory.Errorf("the file . of %s is a directory", diag.OneLine(resourcelist.Text(n, "metadata", "name")))
 		}
+		if strings.HasPrefix(path, ".") || strings.Contains(path, "/.") {
+			return nil, diag.Misplaced.Errorf("the file %s of %s is hidden: fn source reads none of these", diag.OneLine(path), diag.OneLine(resourcelist.Text(n, "metadata", "name")))
+		}
 		in[path] = append(in[path], placed{index, n})
 	}
 	for path, list := range in {
+		for up := filepath.Dir(path); up != "."; up = filepath.Dir(up) {
+			if in[filepath.ToSlash(up)] != nil {
+				return nil, diag.Misplaced.Errorf("%s would be a file and the folder of %s", diag.OneLine(filepath.ToSlash(up)), diag.OneLine(path))
+			}
+		}
 		slices.SortStableFunc(list, func(a, b placed) int { return cmp.Compare(a.index, b.index) })
 		var docs []*yaml3.Node
 		f := file{path: path, mode: 0o666}
@@ -120,10 +129,16 @@ func filesOf(items []*yaml3.Node) (files []file, err error) {
 // writeNew writes a directory that is not there, or is empty, in one step.
 func writeNew(dir string, files []file) (err error) {
 	dir = filepath.Clean(dir)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // a link stays one
+	}
 	if found, err := os.ReadDir(dir); err == nil && len(found) > 0 {
 		return diag.Errorf(diag.Pos{}, "", "%s is not empty", dir).With(diag.OutputRefused)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diag.OutputRefused.Errorf("%w", err)
+	}
+	if dir == "." {
+		return diag.Errorf(diag.Pos{}, "", "the current directory cannot be replaced in one step").With(diag.OutputRefused)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return err

@@ -15,8 +15,8 @@ func sourceCommand(a *app.App) *cobra.Command {
 		Use:   "source [DIR...]",
 		Short: "Write the resources of directories as a ResourceList",
 		Long: `Write a ResourceList with the resources in the YAML and JSON files of the directories and below them to stdout: what a function reads.
-Annotations say of each which file it comes from, so that 'krmflow fn sink' can write it back. Comments stay. Links, folders whose names begin
-with a dot, and documents that are no resources are left out.`,
+Annotations say of each which file it comes from, so that 'krmflow fn sink' can write it back. Comments stay. Links, files and folders whose
+names begin with a dot, and documents that are no resources are left out.`,
 		Example: "  krmflow fn source app | ./my-function | krmflow fn sink out\n  krmflow fn source app --function-config config.yaml > input.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

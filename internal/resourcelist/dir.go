@@ -23,8 +23,8 @@ const (
 	WithPlaces  Annotated = true
 )
 
-// ReadDir returns the resources in the YAML and JSON files of a directory and below it, by the names of the files. Links, folders whose names begin
-// with a dot, and documents that are no resources are left out; dir may also be a file.
+// ReadDir returns the resources in the YAML and JSON files of a directory and below it, by the names of the files. Links, files and folders whose
+// names begin with a dot, and documents that are no resources are left out; dir may also be a file.
 func ReadDir(dir string, places Annotated) (items []*yaml3.Node, err error) {
 	base := dir
 	if info, err := os.Stat(dir); err != nil {
@@ -38,8 +38,11 @@ func ReadDir(dir string, places Annotated) (items []*yaml3.Node, err error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
-			return filepath.SkipDir
+		case path != dir && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
 		case d.IsDir() || path != dir && !d.Type().IsRegular() || !isYAML(d.Name()):
 			return nil
 		}
@@ -72,17 +75,21 @@ func readFile(path string) (items []*yaml3.Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := Documents(path, data)
+	docs, err := parse(path, data)
 	if err != nil {
-		if strings.Contains(string(data), "{{") {
-			return nil, nil // a template, which nobody asks for
+		if text := string(data); strings.Contains(text, "{{") || !strings.Contains(text, "apiVersion") || !strings.Contains(text, "kind") {
+			return nil, nil // a template, or something else that nobody asks for
 		}
 		return nil, err
 	}
 	for _, doc := range docs {
-		if Text(doc, "kind") != "" && (Text(doc, "apiVersion") != "" || Field(doc, "metadata") != nil) {
-			items = append(items, doc)
+		if Text(doc, "kind") == "" || Text(doc, "apiVersion") == "" && Field(doc, "metadata") == nil {
+			continue
 		}
+		if err := twice(path, doc); err != nil {
+			return nil, err
+		}
+		items = append(items, doc)
 	}
 	return items, nil
 }

@@ -74,8 +74,23 @@ func Read(name string, data []byte) (*List, error) {
 	return l, nil
 }
 
-// Documents returns the documents of a text, without those that are empty. The comments above a document are its own.
-func Documents(name string, data []byte) (docs []*yaml3.Node, err error) {
+// Documents returns the documents of a text, without those that are empty. The comments above a document are its own. One that is no mapping, or has a
+// key twice, is an error.
+func Documents(name string, data []byte) ([]*yaml3.Node, error) {
+	docs, err := parse(name, data)
+	for _, doc := range docs {
+		if doc.Kind != yaml3.MappingNode {
+			return nil, diag.Errorf(diag.Pos{File: name, Line: doc.Line}, "", "it is no resource: a mapping is needed").With(diag.NoResource)
+		}
+		if err := twice(name, doc); err != nil {
+			return nil, err
+		}
+	}
+	return docs, err
+}
+
+// parse returns documents of any kind.
+func parse(name string, data []byte) (docs []*yaml3.Node, err error) {
 	d := yaml3.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
 	for {
 		var doc yaml3.Node
@@ -90,12 +105,6 @@ func Documents(name string, data []byte) (docs []*yaml3.Node, err error) {
 			continue
 		}
 		root := doc.Content[0]
-		if root.Kind != yaml3.MappingNode {
-			return nil, diag.Errorf(diag.Pos{File: name, Line: root.Line}, "", "it is no resource: a mapping is needed").With(diag.NoResource)
-		}
-		if err := twice(name, root); err != nil {
-			return nil, err
-		}
 		root.HeadComment = joined(doc.HeadComment, root.HeadComment)
 		root.FootComment = joined(root.FootComment, doc.FootComment)
 		docs = append(docs, root)
@@ -104,7 +113,7 @@ func Documents(name string, data []byte) (docs []*yaml3.Node, err error) {
 
 // invalid returns the error of the parser, as it is told everywhere else if there it is one, too.
 func invalid(name string, data []byte, err error) error {
-	if _, told := (&yaml.Source{File: name, Data: data}).Documents(); told != nil {
+	if _, told := (&yaml.Source{File: name, Data: data}).Configs(); told != nil {
 		return told
 	}
 	return diag.Errorf(diag.Pos{File: name}, "", "%s", diag.OneLine(strings.TrimPrefix(err.Error(), "yaml: "))).With(diag.InvalidYAML)

@@ -48,13 +48,30 @@ func (m *Memory) Put(function, id string, v yaml.Value) {
 	m.made[function][id] = hidden(v, nil)
 }
 
-// Keep takes over from another Memory what functions have generated that were not called.
-func (m *Memory) Keep(old *Memory, called func(function string) bool) {
+// Functions returns the functions that have generated something.
+func (m *Memory) Functions() map[string]bool {
+	all := make(map[string]bool, len(m.made))
+	for function := range m.made {
+		all[function] = true
+	}
+	return all
+}
+
+// Rename gives what a function has generated to one that has generated nothing.
+func (m *Memory) Rename(from, to string) {
+	if _, there := m.made[to]; !there {
+		m.made[to] = m.made[from]
+		delete(m.made, from)
+	}
+}
+
+// Keep takes over from another Memory what functions have generated that have not run since.
+func (m *Memory) Keep(old *Memory, ran func(function string) bool) {
 	if old == nil {
 		return
 	}
 	for function, made := range old.made {
-		if !called(function) {
+		if !ran(function) {
 			for id, v := range made {
 				m.Put(function, id, v)
 			}

@@ -5,33 +5,12 @@ import (
 	"fmt"
 	"os"
 	osexec "os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/krmflow/krmflow/internal/dirmode/rewrite"
 )
-
-// versions are what the files of a directory hold before and after.
-var versions = [2]map[string]string{
-	{"a.yaml": "a 0\n", "sub/b.yaml": "b 0\n", "gone.yaml": "gone\n", "same.yaml": "same\n"},
-	{"a.yaml": "a 1\n", "sub/b.yaml": "b 1\n", "new/c.yaml": "c 1\n", "same.yaml": "same\n"},
-}
-
-func changes() (files []rewrite.File) {
-	for _, name := range []string{"a.yaml", "gone.yaml", "new/c.yaml", "sub/b.yaml"} {
-		f := rewrite.File{Path: name, Mode: 0o600}
-		if text, ok := versions[0][name]; ok {
-			f.Old = []byte(text)
-		}
-		if text, ok := versions[1][name]; ok {
-			f.New = []byte(text)
-		}
-		files = append(files, f)
-	}
-	return files
-}
 
 // TestKilledWriter is the program that the test below kills.
 func TestKilledWriter(t *testing.T) {
@@ -49,24 +28,6 @@ func TestKilledWriter(t *testing.T) {
 	}
 	d.Close()
 	fmt.Println("written") // one of these calls is behind all that counts
-}
-
-func content(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !d.Type().IsRegular() || d.Name() == ".krmflow-run-lock" {
-			return err
-		}
-		rel, _ := filepath.Rel(dir, path)
-		data, err := os.ReadFile(path)
-		all[rel] = string(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 // TestSurvivesKill kills the writer at each system call that changes the directory, before and after it (IM-17): then every file is old or every file
@@ -102,18 +63,6 @@ func TestSurvivesKill(t *testing.T) {
 	t.Logf("killed: %v", counts)
 	if counts["old"] == 0 || counts["completed"] == 0 || counts["new"] == 0 {
 		t.Errorf("killed: %v; the test shows nothing of the others", counts)
-	}
-}
-
-func fill(t *testing.T, dir string) {
-	t.Helper()
-	for name, text := range versions[0] {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -222,13 +224,23 @@ func (d *Dir) stage(files []File) ([]entry, error) {
 	if err := d.root.Mkdir(staging, 0o700); err != nil {
 		return nil, err
 	}
-	var entries []entry
-	for i, f := range files {
+	folders := map[string]bool{}
+	for _, f := range files {
 		if !d.mayChange(f.Path) {
 			return nil, diag.OutsideDirectory.Errorf("%q leaves the directory, or is hidden", f.Path)
 		}
 		if err := d.plain(f.Path); err != nil {
 			return nil, err
+		}
+		addFolders(folders, f.Path)
+	}
+	if err := d.takes(folders); err != nil {
+		return nil, err
+	}
+	var entries []entry
+	for i, f := range files {
+		if folders[f.Path] {
+			return nil, d.refuse(f.Path, "would be a file and a folder")
 		}
 		now, err := d.digest(f.Path)
 		if err != nil {
@@ -257,6 +269,37 @@ func (d *Dir) stage(files []File) ([]entry, error) {
 		err = d.sync(staging)
 	}
 	return entries, err
+}
+
+// addFolders adds the folders that lead to a path, "." among them.
+func addFolders(folders map[string]bool, p string) {
+	for p = path.Dir(p); !folders[p]; p = path.Dir(p) {
+		folders[p] = true
+	}
+}
+
+// takes returns an error if files cannot be renamed into one of the folders that are there: it is better known before the first one is.
+func (d *Dir) takes(folders map[string]bool) error {
+	home, err := d.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		f, err := d.root.Open(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = canRename(home, f)
+		f.Close()
+		if err != nil {
+			return d.refuse(folder, "no file can be moved there: %v", err)
+		}
+	}
+	return nil
 }
 
 func (d *Dir) create(p string, data []byte, like File) error {
@@ -295,10 +338,18 @@ func (d *Dir) sync(folder string) error {
 	return nil
 }
 
-// carryOut moves the files of the journal to their places. It may stop anywhere and start again.
+// carryOut moves the files of the journal to their places. It may stop anywhere and start again. The list in the journal goes last, and not before
+// all names are on the disk.
 func (d *Dir) carryOut(entries []entry) error {
+	folders := map[string]bool{}
 	for _, e := range entries {
 		if err := d.carry(e); err != nil {
+			return err
+		}
+		addFolders(folders, e.Path)
+	}
+	for folder := range folders {
+		if err := d.sync(folder); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,26 @@ import (
 	"github.com/krmflow/krmflow/output"
 )
 
+// versions are what the files of a directory hold before and after.
+var versions = [2]map[string]string{
+	{"a.yaml": "a 0\n", "sub/b.yaml": "b 0\n", "gone.yaml": "gone\n", "same.yaml": "same\n"},
+	{"a.yaml": "a 1\n", "sub/b.yaml": "b 1\n", "new/c.yaml": "c 1\n", "same.yaml": "same\n"},
+}
+
+func changes() (files []rewrite.File) {
+	for _, name := range []string{"a.yaml", "gone.yaml", "new/c.yaml", "sub/b.yaml"} {
+		f := rewrite.File{Path: name, Mode: 0o600}
+		if text, ok := versions[0][name]; ok {
+			f.Old = []byte(text)
+		}
+		if text, ok := versions[1][name]; ok {
+			f.New = []byte(text)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
 // write writes files to a directory that holds those of the first version.
 func write(t *testing.T, dir string, files ...rewrite.File) error {
 	t.Helper()
@@ -75,7 +95,8 @@ func TestRefused(t *testing.T) {
 			}
 			return rewrite.File{Path: "other/new.yaml", New: []byte("x")}
 		},
-		"a folder": func(string) rewrite.File { return rewrite.File{Path: "sub", New: []byte("x")} },
+		"a file and a folder": func(string) rewrite.File { return rewrite.File{Path: "new/c.yaml/d.yaml", New: []byte("x")} },
+		"a folder":            func(string) rewrite.File { return rewrite.File{Path: "sub", New: []byte("x")} },
 	} {
 		dir := t.TempDir()
 		fill(t, dir)
@@ -92,6 +113,36 @@ func TestRefused(t *testing.T) {
 			if after[file] != text {
 				t.Errorf("%s: %s has changed", name, file)
 			}
+		}
+	}
+}
+
+func content(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !d.Type().IsRegular() || d.Name() == ".krmflow-run-lock" {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		data, err := os.ReadFile(path)
+		all[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	for name, text := range versions[0] {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

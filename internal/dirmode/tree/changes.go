@@ -60,6 +60,9 @@ func CheckPath(p string) error {
 		if strings.HasPrefix(name, ".") {
 			return diag.Misplaced.Errorf("%q is hidden: files whose path has a name that begins with a dot are not read", p)
 		}
+		if len(name) > 255 {
+			return diag.Misplaced.Errorf("%.40q... is no path of a file: it has a name of %d bytes, and file systems take 255", p, len(name))
+		}
 	}
 	return nil
 }
@@ -228,7 +231,19 @@ func (f *File) rewrite(p *part, want yaml.Value, c *Changes) []byte {
 	}
 	at := *diag.AsError(err)
 	c.Notes = append(c.Notes, diag.Errorf(diag.Pos{File: f.name, Line: p.line}, at.Field, "is written anew, without its comments: %s", at.Msg).With(diag.NotInPlace))
-	return withBreaks(yaml.AppendYAML(nil, want), f.eol())
+	return withBreaks(encoded(want), f.eol())
+}
+
+// encoded returns the text of an object, with its fields in the order in which the function has written them.
+func encoded(v yaml.Value) []byte {
+	d, err := inplace.ParseObject("", nil)
+	if err == nil {
+		d, err = d.With(v)
+	}
+	if err != nil || !d.Value().Equal(v) {
+		return yaml.AppendYAML(nil, v)
+	}
+	return d.Text()
 }
 
 // eol returns the line breaks of a file.
@@ -259,8 +274,10 @@ func (e *edits) appended(text []byte, c *Changes) []byte {
 			}
 			text = append(text, "---"+eol...)
 		}
-		one := yaml.AppendYAML(nil, a.value)
-		if a.from != nil { // its text moves with it
+		var one []byte
+		if a.from == nil {
+			one = encoded(a.value)
+		} else { // its text moves with it
 			one = a.from.File.rewrite(a.from.part, a.value, c)
 			one = bytes.ReplaceAll(one, []byte("\r\n"), []byte("\n"))
 			if len(one) > 0 && one[len(one)-1] != '\n' {

@@ -111,6 +111,24 @@ func TestAdded(t *testing.T) {
 	}
 }
 
+// TestNewText writes a new object: its fields are in the order of the function, and whatever their values are, they are read back (RL-15).
+func TestNewText(t *testing.T) {
+	text := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {}\ndata:\n  z: |\n    two\n    lines\n  a: \"1\"\n  list:\n  - name: x\n    image: i:1\n  - []\n"
+	odd := yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("A")}, yaml.Field{Key: "apiVersion", Value: yaml.Str("v1")}, yaml.Field{Key: "data", Value: yaml.MapOf(
+		yaml.Field{Key: "a\nb: #", Value: yaml.Str("\x01\u2028")}, yaml.Field{Key: "", Value: yaml.Str(" x\n\n")}, yaml.Field{Key: "~", Value: yaml.SeqOf(yaml.SeqOf(yaml.Str("")), yaml.SeqOf(), yaml.MapOf())})})
+	v, err := (&yaml.Source{Data: []byte(text)}).Content()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(encoded(v)); got != text {
+		t.Errorf("%s\nwant\n%s", got, text)
+	}
+	again, err := (&yaml.Source{Data: encoded(odd)}).Content()
+	if err != nil || !again.Equal(odd) {
+		t.Errorf("%v: %s", err, encoded(odd))
+	}
+}
+
 // TestLeftAlone has files that are no lists of resources, each for a reason that is told.
 func TestLeftAlone(t *testing.T) {
 	for text, want := range map[string]string{

@@ -29,8 +29,8 @@ type Tree struct {
 	Dir string
 	// Files are those that hold resources, in the order of their paths.
 	Files []*File
-	// Left are the files that could hold resources and are left alone, with the reason.
-	Left []*diag.Error
+	// Left are the files that could hold resources and are left alone, with the reason. Missed are those of them that seem to hold one.
+	Left, Missed []*diag.Error
 
 	objects map[*krm.Origin]*Object
 }
@@ -73,24 +73,28 @@ type Object struct {
 // A ReadFile reads a file of the machine.
 type ReadFile func(path string) ([]byte, error)
 
-// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. Hidden folders are left alone, and so are symbolic
-// links. What holds something else, a template of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that look
+// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. Hidden files and folders are left alone, and so are
+// symbolic links, but dir may be one. What holds something else, a template of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that look
 // like resources and are no YAML.
 func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
 	t := &Tree{Dir: dir, objects: map[*krm.Origin]*Object{}}
 	var mistakes diag.Mistakes
-	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+	top := strings.TrimRight(dir, string(filepath.Separator)) + string(filepath.Separator) // a link to a directory is one
+	err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			return err
-		case d.IsDir() && file != dir && strings.HasPrefix(d.Name(), "."):
+		case d.IsDir() && file != top && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case d.IsDir() || !CanHold(d.Name()):
 			return nil
+		case strings.HasPrefix(d.Name(), "."):
+			t.leave(file, 0, "it is hidden")
+			return nil
 		case !d.Type().IsRegular():
-			t.leave(file, 0, "is %s", kindOf(d.Type()))
+			t.leave(file, 0, "it is %s", kindOf(d.Type()))
 			return nil
 		}
 		return t.read(file, d, read, &mistakes)
@@ -114,8 +118,10 @@ func CanHold(name string) bool {
 	return ext == ".yaml" || ext == ".yml" || name == Kptfile
 }
 
-func (t *Tree) leave(file string, line int, format string, args ...any) {
-	t.Left = append(t.Left, diag.Errorf(diag.Pos{File: file, Line: line}, "", "is left alone: "+format, args...).With(diag.NoResource))
+func (t *Tree) leave(file string, line int, format string, args ...any) *diag.Error {
+	e := diag.Errorf(diag.Pos{File: file, Line: line}, "", "is left alone: "+format, args...).With(diag.NoResource)
+	t.Left = append(t.Left, e)
+	return e
 }
 
 func (t *Tree) read(file string, d fs.DirEntry, read ReadFile, mistakes *diag.Mistakes) error {
@@ -134,13 +140,17 @@ func (t *Tree) read(file string, d fs.DirEntry, read ReadFile, mistakes *diag.Mi
 	f := &File{Path: filepath.ToSlash(rel), Data: data, Mode: info.Mode().Perm(), name: file}
 	why, err := f.parse()
 	switch {
-	case err != nil && f.isMeant():
+	case err != nil && (f.isMeant() || d.Name() == Kptfile):
 		mistakes.Add(diag.AsError(err))
+	case why != "" && d.Name() == Kptfile: // its pipeline would not run
+		mistakes.Add(diag.Errorf(diag.Pos{File: file}, "", "cannot be read as the file of a package: %s", why).With(diag.NoResource))
 	case err != nil:
 		at := diag.AsError(err)
 		t.leave(file, at.Pos.Line, "it is no YAML: %s", at.Msg)
 	case why != "":
-		t.leave(file, 0, "%s", why)
+		if e := t.leave(file, 0, "%s", why); f.isMeant() {
+			t.Missed = append(t.Missed, e)
+		}
 	default:
 		t.Files = append(t.Files, f)
 		for _, o := range f.Objects {

@@ -16,7 +16,7 @@ if not message:
     sys.exit("spec.message must not be empty")
 
 resources = json.load(sys.stdin)["items"]
-print(f"{len(resources)} resources are in the list", file=sys.stderr)
+print("resources in the list:", len(resources), file=sys.stderr)
 
 json.dump(
     {
