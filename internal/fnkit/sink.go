@@ -129,11 +129,12 @@ func filesOf(items []*yaml3.Node) (files []file, err error) {
 // writeNew writes a directory that is not there, or is empty, in one step.
 func writeNew(dir string, files []file) (err error) {
 	dir = filepath.Clean(dir)
+	said := dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // a link stays one
 	}
 	if found, err := os.ReadDir(dir); err == nil && len(found) > 0 {
-		return diag.Errorf(diag.Pos{}, "", "%s is not empty", dir).With(diag.OutputRefused)
+		return diag.Errorf(diag.Pos{}, "", "%s is not empty", said).With(diag.OutputRefused)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diag.OutputRefused.Errorf("%w", err)
 	}
