@@ -76,9 +76,15 @@ const makeVariables = "krmflow.equals := =\nkrmflow.end :=\n"
 // plain are names that have a meaning nowhere in a makefile.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./+,@-]+$`)
 
+// isMember reports whether a name is that of a part of an archive for make, as lib.a(file.o) is.
+func isMember(name string) bool {
+	i := strings.IndexByte(name, '(')
+	return i > 0 && i < len(name)-2 && strings.HasSuffix(name, ")")
+}
+
 // makeName returns a name as GNU make reads it in a rule. It has no way to write some.
 func makeName(name string) (string, error) {
-	if strings.ContainsAny(name, ";\\\n\r") || strings.HasPrefix(name, "~") || strings.TrimRight(name, " \t") != name {
+	if strings.ContainsAny(name, ";\\\n\r") || strings.HasPrefix(name, "~") || strings.TrimRight(name, " \t") != name || isMember(name) {
 		return "", diag.BadValue.Errorf("%q: a makefile cannot name a file like this", name)
 	}
 	if plain.MatchString(name) {
