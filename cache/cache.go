@@ -13,7 +13,6 @@
 package cache
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,7 +23,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -186,63 +184,28 @@ func (c *Cache) Put(data []byte) (krm.Digest, error) {
 
 // A Writer takes the bytes of one blob.
 type Writer struct {
-	c     *Cache
-	file  *os.File // nil if small has everything
-	small [][]byte
-	hash  hash.Hash
-	size  int64
+	c    *Cache
+	file *os.File
+	hash hash.Hash
+	size int64
 }
-
-// maxSmall is how many bytes of a blob from [Cache.CreateLater] have no file before they are all there.
-const maxSmall = 1 << 20
 
 // Create starts a blob. It is part of the cache after [Writer.Commit]; Discard must be called in any case.
 func (c *Cache) Create() (*Writer, error) {
-	w := c.CreateLater()
-	return w, w.create()
-}
-
-// CreateLater is [Cache.Create] for a blob that who looks for it can do without, such as a result. A small one costs little, and what fails does so later:
-// it is written when it is whole, under its final name.
-func (c *Cache) CreateLater() *Writer { return &Writer{c: c, hash: sha256.New()} }
-
-// create begins a file, with what was written before.
-func (w *Writer) create() error {
-	dir, err := w.c.temp()
+	dir, err := c.temp()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if w.file, err = os.CreateTemp(dir, "blob-"); err != nil {
-		return err
+	file, err := os.CreateTemp(dir, "blob-")
+	if err != nil {
+		return nil, err
 	}
-	err = writeAll(w.file, w.small)
-	w.small = nil
-	return err
+	return &Writer{c: c, file: file, hash: sha256.New()}, nil
 }
 
 // Write adds bytes.
 func (w *Writer) Write(p []byte) (n int, err error) {
-	if w.isSmall(len(p)) {
-		p = bytes.Clone(p)
-	}
-	return w.Give(p)
-}
-
-// isSmall reports whether n more bytes need no file.
-func (w *Writer) isSmall(n int) bool { return w.file == nil && w.size+int64(n) <= maxSmall }
-
-// Give is [Writer.Write] for bytes that nobody changes any more.
-func (w *Writer) Give(p []byte) (n int, err error) {
-	if w.file == nil && !w.isSmall(len(p)) {
-		if err := w.create(); err != nil {
-			return 0, err
-		}
-	}
-	if n = len(p); w.file == nil {
-		w.small = append(w.small, p)
-	} else {
-		n, err = w.file.Write(p)
-	}
+	n, err = w.file.Write(p)
 	w.hash.Write(p[:n])
 	w.size += int64(n)
 	return n, err
@@ -255,20 +218,12 @@ func (w *Writer) Size() int64 { return w.size }
 func (w *Writer) Digest() krm.Digest { return krm.Digest(w.hash.Sum(nil)) }
 
 // Reader returns what was written, from its start. It ends with the Writer.
-func (w *Writer) Reader() io.ReaderAt {
-	if w.file == nil {
-		return bytes.NewReader(slices.Concat(w.small...))
-	}
-	return w.file
-}
+func (w *Writer) Reader() io.ReaderAt { return w.file }
 
 // Commit gives the blob its name.
 func (w *Writer) Commit() (krm.Digest, error) {
 	d := w.Digest()
 	path := w.c.blob(d)
-	if w.file == nil {
-		return d, w.commitSmall(d, path)
-	}
 	if err := w.file.Close(); err != nil {
 		return d, err
 	}
@@ -277,29 +232,18 @@ func (w *Writer) Commit() (krm.Digest, error) {
 	return d, moveTo(w.file.Name(), path)
 }
 
-// commitSmall writes a blob, unless it is there: somebody who cannot do without it may be about to read it.
-func (w *Writer) commitSmall(d krm.Digest, path string) error {
-	if w.c.fixed {
-		return errFixed
+// put writes a file that who looks for it can do without.
+func (c *Cache) put(path string, data []byte) error {
+	if err := writeNew(path, data); err != nil {
+		return c.without(err)
 	}
-	if _, err := w.c.Get(d); err == nil {
-		return nil
-	}
-	return w.c.put(path, w.small...)
+	c.use(path)
+	c.added.Add(onDisk(int64(len(data))))
+	return nil
 }
 
-// put writes a file that who looks for it can do without.
-func (c *Cache) put(path string, data ...[]byte) error {
-	err := writeNew(path, data...)
-	if err == nil {
-		c.use(path)
-		size := 0
-		for _, part := range data {
-			size += len(part)
-		}
-		c.added.Add(onDisk(int64(size)))
-		return nil
-	}
+// without says once why something that the run can do without is not part of the cache, and returns that.
+func (c *Cache) without(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.Unused != nil {
@@ -310,10 +254,8 @@ func (c *Cache) put(path string, data ...[]byte) error {
 
 // Discard removes what was not committed.
 func (w *Writer) Discard() {
-	if w.file != nil {
-		w.file.Close()
-		os.Remove(w.file.Name())
-	}
+	w.file.Close()
+	os.Remove(w.file.Name())
 }
 
 // moveTo renames a file. The folder is made, also one that another process has just removed. What else stands in its way is none of the

@@ -61,7 +61,20 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 
 // writeNew writes a file under its final name: it has no other one that a process which is killed could leave. Who reads it meanwhile finds
 // a part of it. What had the name before is not changed but removed, so that who has opened that can go on reading.
-func writeNew(path string, data ...[]byte) error {
+func writeNew(path string, data []byte) error {
+	f, err := createNew(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = cmp.Or(err, f.Close()); err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+// createNew opens a new file for [writeNew] and those who write theirs piece by piece.
+func createNew(path string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL // which follow no link
 	f, err := openPlain(path, flags)
 	for try := 0; err != nil && try < tries; try++ {
@@ -71,27 +84,11 @@ func writeNew(path string, data ...[]byte) error {
 		case errors.Is(err, fs.ErrNotExist):
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		default:
-			return err
+			return nil, err
 		}
 		if err == nil {
 			f, err = openPlain(path, flags)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	err = writeAll(f, data)
-	if err = cmp.Or(err, f.Close()); err != nil {
-		os.Remove(path)
-	}
-	return err
-}
-
-func writeAll(w io.Writer, data [][]byte) error {
-	for _, part := range data {
-		if _, err := w.Write(part); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/krmflow/krmflow/krm"
@@ -109,5 +110,61 @@ func BenchmarkKeptOne(b *testing.B) {
 		if err := c.Close(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What a Keeper takes piece by piece is what Keep takes at once, and counts when it is whole.
+func TestKeeper(t *testing.T) {
+	c := open(t)
+	key := krm.DigestOf([]byte("key"))
+	var sums []krm.Digest
+	for _, pieces := range [][]string{{"old"}, {"first ", "", "second"}, {}, {"first second"}} {
+		k, err := c.Keeper("things", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pieces {
+			if n, err := k.Write([]byte(p)); n != len(p) || err != nil {
+				t.Fatal(n, err)
+			}
+			if got, ok := c.Kept("things", key); ok {
+				t.Errorf("%q is kept before all is there", got)
+			}
+		}
+		sum, err := k.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Discard() // of which nothing is left
+		if got, ok := c.Kept("things", key); string(got) != strings.Join(pieces, "") || !ok {
+			t.Errorf("kept %q of %q, %t", got, pieces, ok)
+		}
+		if got, ok := c.KeptAs("things", key, sum); string(got) != strings.Join(pieces, "") || !ok {
+			t.Errorf("kept %q of %q, %t", got, pieces, ok)
+		}
+		if len(sums) > 0 {
+			if got, ok := c.KeptAs("things", key, sums[len(sums)-1]); ok {
+				t.Errorf("%q is taken for what was kept before", got)
+			}
+		}
+		sums = append(sums, sum)
+	}
+	if sums[1] != sums[3] || sums[0] == sums[1] || sums[1] == sums[2] {
+		t.Errorf("digests of what is kept: %s", sums)
+	}
+	k, err := c.Keeper("things", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Write([]byte("half")); err != nil {
+		t.Fatal(err)
+	}
+	k.Discard()
+	if list, _ := os.ReadDir(filepath.Dir(c.kept("things", key))); len(list) > 0 {
+		t.Errorf("%s is left of what was not committed", list)
+	}
+	c.fixed = true
+	if _, err := c.Keeper("things", key); err == nil {
+		t.Error("something is added to a cache that is only read")
 	}
 }

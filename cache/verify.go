@@ -92,7 +92,7 @@ func (c *Cache) check(f file) error {
 	if parts[0] == "entries" {
 		_, ok = parseEntry(parts[1], parts[2], text)
 	} else {
-		_, ok = unwrap(parts[1], key, text)
+		_, _, ok = unwrap(parts[1], key, text)
 	}
 	if !ok {
 		return errSeal

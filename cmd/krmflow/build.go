@@ -42,7 +42,7 @@ same, so that krmflow build can take its place in scripts.`,
 			var text []byte // of an earlier run
 			if dest == "" && check == nil {
 				a.Reuse(func(_ string, made *reuse.Record) (ok bool) {
-					text, ok = a.Kept(made.Text)
+					text, ok = a.Kept(made)
 					return ok
 				})
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
@@ -14,77 +13,78 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// Kept returns the text of an earlier render, if the cache has it.
-func (a *App) Kept(text krm.Digest) ([]byte, bool) {
-	if a.reusing == nil || text == (krm.Digest{}) {
+// kindText is what the cache calls the texts that roots were rendered to. Its number changes with what they say.
+const kindText = "texts1"
+
+// Kept returns the text that an earlier run has rendered a root to, if the cache has it.
+func (a *App) Kept(made *reuse.Record) ([]byte, bool) {
+	if a.reusing == nil || made.Text == (krm.Digest{}) {
 		return nil, false
 	}
-	data, err := a.reusing.cache.Get(text)
-	return data, err == nil
+	return a.reusing.cache.KeptAs(kindText, made.Inputs(), made.Text)
 }
 
 // RememberText writes the list that the only root of a plan was rendered to, and remembers the text, unless it has Secrets.
 func (a *App) RememberText(plan *planner.Plan, list *krm.List) error {
-	calls := false
-	for range plan.Graph.Calls() {
-		calls = true // such a root is not reused
-	}
-	if a.reusing == nil || calls || list.HoldsSecrets() && !a.cacheSecrets {
-		if err := list.WriteYAML(a.Stdout); err != nil {
-			return err
-		}
-		return a.Remember(plan, func(_ string, r *reuse.Record) bool {
-			r.Text, r.Rendered = krm.Digest{}, true
-			return true
-		})
-	}
-	blob := a.reusing.cache.CreateLater()
-	defer blob.Discard()
-	both := newTee(a.Stdout, blob)
-	err := list.WriteYAML(both)
-	if kept := both.end(); err != nil || !kept {
+	both := &tee{to: a.Stdout, kept: a.keeper(plan, list)}
+	defer both.discard()
+	if err := list.WriteYAML(both); err != nil {
 		return err
 	}
-	var writing sync.WaitGroup
-	writing.Go(func() { _, _ = blob.Commit() }) // a record whose text the cache does not have does not hold
-	defer writing.Wait()
+	text := both.commit()
 	return a.Remember(plan, func(_ string, r *reuse.Record) bool {
-		r.Text, r.Rendered = blob.Digest(), true
+		r.Text, r.Rendered = text, true
 		return true
 	})
 }
 
-// A tee writes to one place, and gives what is written to a blob on another core: to hash it takes longer than to copy it. That this fails is no
-// error.
-type tee struct {
-	to    io.Writer
-	parts chan []byte
-	kept  chan bool
+// keeper returns what keeps the text of the only root of a plan: nil if that is not kept.
+func (a *App) keeper(plan *planner.Plan, list *krm.List) *cache.Keeper {
+	if a.reusing == nil || list.HoldsSecrets() && !a.cacheSecrets {
+		return nil
+	}
+	for range plan.Graph.Calls() {
+		return nil // such a root is not reused
+	}
+	record := a.reusing.draftsOf(plan)[plan.Graph.Roots[0].Dir]
+	if record == nil {
+		return nil
+	}
+	kept, err := a.reusing.cache.Keeper(kindText, record.Inputs())
+	if err != nil {
+		return nil // the next run takes more time without it
+	}
+	return kept
 }
 
-func newTee(to io.Writer, blob *cache.Writer) *tee {
-	t := &tee{to, make(chan []byte, 16), make(chan bool, 1)}
-	go func() {
-		var failed error
-		for p := range t.parts {
-			if failed == nil {
-				_, failed = blob.Give(p)
-			}
-		}
-		t.kept <- failed == nil
-	}()
-	return t
+// A tee writes to one place, and keeps what is written as well. That this fails is no error: kept is nil then.
+type tee struct {
+	to   io.Writer
+	kept *cache.Keeper
 }
 
 func (t *tee) Write(p []byte) (int, error) {
-	t.parts <- bytes.Clone(p)
+	if t.kept != nil {
+		if _, err := t.kept.Write(p); err != nil {
+			t.kept.Discard()
+			t.kept = nil
+		}
+	}
 	return t.to.Write(p)
 }
 
-// end waits for the blob and reports whether it has everything.
-func (t *tee) end() (kept bool) {
-	close(t.parts)
-	return <-t.kept
+// commit returns the digest of what is kept now: none if nothing is.
+func (t *tee) commit() (text krm.Digest) {
+	if t.kept != nil {
+		text, _ = t.kept.Commit()
+	}
+	return text
+}
+
+func (t *tee) discard() {
+	if t.kept != nil {
+		t.kept.Discard()
+	}
 }
 
 // KeptPlan returns the text of a plan that an earlier run has kept for a key, and KeepPlan keeps it.

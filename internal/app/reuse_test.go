@@ -40,7 +40,7 @@ func builds(t *testing.T, dir string, meanwhile func()) (text string, reused boo
 			meanwhile()
 			return false
 		}
-		kept, ok = a.Kept(made.Text)
+		kept, ok = a.Kept(made)
 		return ok
 	})
 	plan, err := a.Plan(cmd, []string{dir})

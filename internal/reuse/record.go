@@ -40,7 +40,7 @@ type Record struct {
 	Planned, Ran []planner.Warning
 	// Unavailable is not empty if the root could not be planned, because what it refers to could not be fetched: all that was wrong.
 	Unavailable []planner.Warning
-	// Text is the digest of the YAML stream, which the cache has. It is zero if the stream was not kept.
+	// Text is a digest of the YAML stream, which the cache keeps for the Inputs. It is zero if the stream was not kept.
 	Text krm.Digest
 
 	forms []form

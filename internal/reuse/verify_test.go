@@ -41,11 +41,18 @@ func TestVerify(t *testing.T) {
 		forged string // what a run prints that trusts the cache
 	}{
 		{[]string{"build", "prod"}, func() {
-			wrong, err := opened().Put([]byte("forged\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			forge(func(r *reuse.Record) { r.Text = wrong })
+			forge(func(r *reuse.Record) {
+				text, err := opened().Keeper("texts1", r.Inputs())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := text.Write([]byte("forged\n")); err != nil {
+					t.Fatal(err)
+				}
+				if r.Text, err = text.Commit(); err != nil {
+					t.Fatal(err)
+				}
+			})
 		}, "forged\n"},
 		{[]string{"plan", "prod"}, func() {
 			err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -80,6 +87,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s, verified: exit code %d, %q, %s; want %q", command, code, out, log, want)
 		}
 		t.Setenv("KRMFLOW_DEBUG", "")
+		tt.forge()
 		if out, log, code := w.run(false, tt.args...); out != tt.forged || code != 0 {
 			t.Errorf("%s: exit code %d, %q, %s; want %q", command, code, out, log, tt.forged)
 		}
