@@ -119,8 +119,12 @@ func (r *Record) Parts(yield func(Part) bool) {
 	for i := range r.trace.files {
 		f := &r.trace.files[i]
 		p := Part{Path: r.trace.path(f), Real: f.link, Kind: f.kind, Sum: f.sum}
-		if p.Real == "" {
-			p.Real = filepath.Join(r.trace.dirs[f.dir].real, f.name)
+		switch d := r.trace.dirs[f.dir]; {
+		case f.link != "":
+		case d.real == d.path:
+			p.Real = p.Path // as nearly always, and there are thousands
+		default:
+			p.Real = filepath.Join(d.real, f.name)
 		}
 		if !yield(p) {
 			return

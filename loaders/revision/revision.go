@@ -65,8 +65,10 @@ func Open(ctx context.Context, dir, rev string) (*Tree, error) {
 	if err := t.find(start); err != nil {
 		return nil, err
 	}
-	if t.commit, err = t.resolve(); err != nil {
-		return nil, err
+	if t.commit == "" {
+		if t.commit, err = t.resolve(); err != nil {
+			return nil, err
+		}
 	}
 	t.root = &node{mode: fs.ModeDir}
 	if err := t.list(); err != nil {
@@ -112,10 +114,15 @@ func existing(path string) string {
 	}
 }
 
-// find finds the top of the repository that has a directory.
+// find finds the top of the repository that has a directory, and the commit that the revision means, if git is certain about it: to start git once
+// more takes as long as to render a small root.
 func (t *Tree) find(start string) error {
-	out, err := t.git.Run(t.ctx, "rev-parse", "--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository", "--show-prefix")
-	if err != nil {
+	about := []string{"rev-parse", "--is-bare-repository", "--is-inside-git-dir", "--is-shallow-repository", "--show-prefix"}
+	out, err := t.git.Run(t.ctx, append(about, t.rev+"^{commit}")...)
+	if lines := strings.SplitAfter(string(out), "\n"); err == nil && t.git.Said == "" && len(lines) == 6 && isID(strings.TrimSpace(lines[4])) {
+		t.commit = strings.TrimSpace(lines[4])
+		out = []byte(strings.Join(lines[:4], ""))
+	} else if out, err = t.git.Run(t.ctx, about...); err != nil {
 		return t.explain(err, start)
 	}
 	lines := strings.SplitN(string(out), "\n", 4)
@@ -166,11 +173,14 @@ func (t *Tree) resolve() (string, error) {
 	case strings.Contains(t.git.Said, "is ambiguous"):
 		e := diag.Errorf(diag.Pos{}, "", "%s%s: a branch and a tag, or others, have this name", Prefix, shown).With(diag.NoRevision)
 		return "", e.Hint("write refs/heads/%s or refs/tags/%s", shown, shown)
-	case id == "" || strings.Trim(id, "0123456789abcdef") != "":
+	case !isID(id):
 		return "", diag.NoRevision.Errorf("%s%s: git answers %q, which is no commit", Prefix, shown, diag.OneLine(id))
 	}
 	return id, nil
 }
+
+// isID reports whether git prints ids of objects that look so.
+func isID(text string) bool { return text != "" && strings.Trim(text, "0123456789abcdef") == "" }
 
 // missing says that there is no such revision.
 func (t *Tree) missing(shown string) error {
