@@ -232,16 +232,6 @@ func (w *Writer) Commit() (krm.Digest, error) {
 	return d, moveTo(w.file.Name(), path)
 }
 
-// put writes a file that who looks for it can do without.
-func (c *Cache) put(path string, data []byte) error {
-	if err := writeNew(path, data); err != nil {
-		return c.without(err)
-	}
-	c.use(path)
-	c.added.Add(onDisk(int64(len(data))))
-	return nil
-}
-
 // without says once why something that the run can do without is not part of the cache, and returns that.
 func (c *Cache) without(err error) error {
 	c.mu.Lock()

@@ -19,13 +19,16 @@ const keptHeader = "krmflow kept 2\n"
 // unlike a blob with an entry, and written in place, which a temporary cache does not stand in for: most are small, and there are many.
 // Who can do without what is kept can do without this, too.
 func (c *Cache) Keep(kind string, key krm.Digest, data []byte) error {
-	if c.fixed {
-		return errFixed
+	k, err := c.Keeper(kind, key)
+	if err != nil {
+		return err
 	}
-	sum := keptSum(kind, key)
-	sum.Write(data)
-	text := append(make([]byte, 0, len(keptHeader)+len(data)+sum.Size()), keptHeader...)
-	return c.put(c.kept(kind, key), sum.Sum(append(text, data...)))
+	defer k.Discard()
+	if _, err := k.Write(data); err != nil {
+		return err
+	}
+	_, err = k.Commit()
+	return err
 }
 
 // A Keeper takes the bytes that are kept for a key, piece by piece. Its methods are not safe for concurrent use.
