@@ -12,8 +12,12 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// keptHeader begins each file with kept bytes: its last digit changes with the form of the file. A digest ends it.
-const keptHeader = "krmflow kept 2\n"
+// keptHeader begins each file with kept bytes: its last digit changes with the form of the file. A digest ends it. A file that is not whole begins with
+// partHeader: it may take as long as somebody reads what a run prints, and stays if the run is killed.
+const (
+	keptHeader = "krmflow kept 2\n"
+	partHeader = "krmflow part 2\n"
+)
 
 // Keep stores data for a key among those of one kind: a word that may be the name of a folder. What is kept later counts. In one file,
 // unlike a blob with an entry, and written in place, which a temporary cache does not stand in for: most are small, and there are many.
@@ -50,7 +54,7 @@ func (c *Cache) Keeper(kind string, key krm.Digest) (*Keeper, error) {
 		return nil, c.without(err)
 	}
 	k := &Keeper{c: c, file: file, sum: keptSum(kind, key)}
-	if err := k.append([]byte(keptHeader)); err != nil {
+	if err := k.append([]byte(partHeader)); err != nil {
 		k.Discard()
 		return nil, c.without(err)
 	}
@@ -75,6 +79,9 @@ func (k *Keeper) Write(p []byte) (int, error) {
 func (k *Keeper) Commit() (krm.Digest, error) {
 	sum := k.sum.Sum(nil)
 	if err := k.append(sum); err != nil {
+		return krm.Digest{}, k.c.without(err)
+	}
+	if _, err := k.file.WriteAt([]byte(keptHeader), 0); err != nil {
 		return krm.Digest{}, k.c.without(err)
 	}
 	path := k.file.Name()

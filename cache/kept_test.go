@@ -159,6 +159,9 @@ func TestKeeper(t *testing.T) {
 	if _, err := k.Write([]byte("half")); err != nil {
 		t.Fatal(err)
 	}
+	if n, err := c.Verify(t.Context(), false, func(path string, why error) { t.Errorf("%s: %v", path, why) }); n != 1 || err != nil {
+		t.Errorf("%d files verified, %v", n, err)
+	}
 	k.Discard()
 	if list, _ := os.ReadDir(filepath.Dir(c.kept("things", key))); len(list) > 0 {
 		t.Errorf("%s is left of what was not committed", list)
