@@ -70,7 +70,6 @@ func (e *encoder) file(f file) {
 	e.text(f.name)
 	e.uint(uint64(f.kind))
 	if hasSum(f.kind) {
-		e.stat(f.stat)
 		e.digest(f.sum)
 		e.text(f.link)
 	}
@@ -85,11 +84,28 @@ func (e *encoder) fetch(f fetch) {
 	e.text(f.came)
 }
 
+// contentsOf returns what a root was made from, whatever the file system said of the files: the beginning of a record, and what its inputs are the
+// digest of.
+func contentsOf(settings []Setting, t *trace) []byte {
+	e := newEncoder(len(t.files))
+	list(e, settings, e.setting)
+	list(e, t.dirs, e.dir)
+	list(e, t.files, e.file)
+	list(e, t.fetches, e.fetch)
+	return e.b
+}
+
 func (e *encoder) record(r *Record) {
-	list(e, r.settings, e.setting)
-	list(e, r.trace.dirs, e.dir)
-	list(e, r.trace.files, e.file)
-	list(e, r.trace.fetches, e.fetch)
+	contents := r.contents
+	if contents == nil {
+		contents = contentsOf(r.settings, &r.trace)
+	}
+	e.b = append(e.b, contents...)
+	for _, f := range r.trace.files {
+		if hasSum(f.kind) {
+			e.stat(f.stat)
+		}
+	}
 	e.digest(r.inputs)
 	e.bool(r.Rendered)
 	list(e, r.Functions, e.setting)
@@ -194,7 +210,7 @@ func (d *decoder) record() *Record {
 		dir := d.uint()
 		f := file{dir: int(dir), name: d.text(), kind: loaders.Kind(d.uint())}
 		if hasSum(f.kind) {
-			f.stat, f.sum, f.link = d.stat(), d.digest(), d.text()
+			f.sum, f.link = d.digest(), d.text()
 		}
 		if dir >= uint64(len(r.trace.dirs)) {
 			d.fail()
@@ -205,6 +221,11 @@ func (d *decoder) record() *Record {
 	r.trace.fetches = items(d, func() fetch {
 		return fetch{d.text(), reference.Use(d.uint()), remote.Origin(d.uint()), d.text()}
 	})
+	for i := range r.trace.files {
+		if f := &r.trace.files[i]; hasSum(f.kind) {
+			f.stat = d.stat()
+		}
+	}
 	r.inputs, r.Rendered = d.digest(), d.uint() == 1
 	r.Functions = items(d, setting)
 	warning := func() planner.Warning {

@@ -1,6 +1,7 @@
 package reuse
 
 import (
+	"bytes"
 	"reflect"
 	"testing"
 
@@ -37,9 +38,11 @@ func example() *Record {
 		},
 		fetches: []fetch{{"https://x.example/r?ref=v1", reference.Dir, remote.FromUser, "sha256:00"}},
 	}
-	r.inputs = r.trace.digest(r.settings)
+	r.inputs = inputsOf(r)
 	return r
 }
+
+func inputsOf(r *Record) krm.Digest { return krm.DigestOf(contentsOf(r.settings, &r.trace)) }
 
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	r := example()
@@ -47,6 +50,11 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	d := &decoder{b: string(text)}
 	if got := d.record(); d.err != nil || d.b != "" || !reflect.DeepEqual(got, r) {
 		t.Errorf("%+v, want %+v; %v, %d bytes left", got, r, d.err, len(d.b))
+	}
+	made := example() // by a run, not read
+	made.contents = contentsOf(made.settings, &made.trace)
+	if !bytes.Equal(made.Bytes(), text) {
+		t.Error("a record is written otherwise when it is new")
 	}
 	for i := range text {
 		d := &decoder{b: string(text[:i])}
@@ -70,7 +78,7 @@ func TestRecordWithoutDirectory(t *testing.T) {
 
 // The digest of what a root was made from has no times, and everything else.
 func TestInputs(t *testing.T) {
-	want := example().trace.digest(example().settings)
+	want := inputsOf(example())
 	for i, change := range []func(*Record){
 		func(r *Record) { r.settings[0].Value = "v2" },
 		func(r *Record) { r.trace.dirs[0].real = "/elsewhere" },
@@ -81,13 +89,13 @@ func TestInputs(t *testing.T) {
 	} {
 		r := example()
 		change(r)
-		if r.trace.digest(r.settings) == want {
+		if inputsOf(r) == want {
 			t.Errorf("change %d does not show", i)
 		}
 	}
 	r := example()
 	r.trace.files[0].stat = filestat.Stat{}
-	if r.trace.digest(r.settings) != want {
+	if inputsOf(r) != want {
 		t.Error("what the file system says shows")
 	}
 }

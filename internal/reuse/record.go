@@ -29,7 +29,8 @@ type Setting struct{ Name, Value string }
 type Record struct {
 	settings []Setting
 	trace    trace
-	inputs   krm.Digest // of the trace, whatever the file system said of the files
+	inputs   krm.Digest // of contents
+	contents []byte     // settings and trace in bytes, whatever the file system said of the files: nil if the record was read
 
 	// Rendered is false if the root was only planned.
 	Rendered bool
@@ -162,7 +163,7 @@ func Open(c *cache.Cache, settings []Setting, fetch loaders.Fetch, dirs *filesta
 }
 
 // kind is what the cache calls records. Its number changes with their form.
-const kind = "roots2"
+const kind = "roots3"
 
 // maxRecords is how many records of a root are kept: of several branches, or with several flags.
 const maxRecords = 4
@@ -231,7 +232,8 @@ func (rs *Records) New(seen []loaders.Observation) *Record {
 	if !ok {
 		return nil
 	}
-	return &Record{settings: rs.settings, trace: *t, inputs: t.digest(rs.settings)}
+	contents := contentsOf(rs.settings, t)
+	return &Record{settings: rs.settings, trace: *t, inputs: krm.DigestOf(contents), contents: contents}
 }
 
 func (rs *Records) afterwards() {

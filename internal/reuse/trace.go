@@ -211,16 +211,3 @@ func dirWords(real string) string {
 	}
 	return "the directory " + real
 }
-
-// digest returns a digest of settings and of the contents of a trace, whatever the file system said of them.
-func (t *trace) digest(settings []Setting) krm.Digest {
-	e := newEncoder(len(t.files))
-	list(e, settings, e.setting)
-	list(e, t.dirs, e.dir)
-	list(e, t.files, func(f file) {
-		f.stat = filestat.Stat{}
-		e.file(f)
-	})
-	list(e, t.fetches, e.fetch)
-	return krm.DigestOf(e.b)
-}
