@@ -87,6 +87,9 @@ func keys[T any](m map[string]T) func(func(string) bool) {
 // users returns the steps that were made from files that have changed. What no step holds, for instance the files of a generator, belongs to
 // the steps of its layer that name it.
 func (r *Reasons) users(files map[string]reuse.Change) map[*graph.Node]map[string]bool {
+	if len(files) == 0 {
+		return nil // to look through all that steps hold takes longer than to plan them
+	}
 	users := map[*graph.Node]map[string]bool{}
 	add := func(n *graph.Node, file string) {
 		if users[n] == nil {
