@@ -244,7 +244,7 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	for _, u := range c.units {
 		there[u.now] = u.now != "" && u.was != ""
 	}
-	c.ReuseUnseen(func(dir string, r *reuse.Record) bool { return there[dir] && seen.sameRecord(r) })
+	c.ReuseUnseen(func(dir string, r *reuse.Record) bool { return there[dir] && seen.sameRecord(dir, r) })
 	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (c *comparison) leaveOut(seen *seen) {
 			continue
 		}
 		u.claimed = c.Claimed(u.now)
-		if gone := c.Unavailable(u.now); c.Reused(u.now) != nil || gone != nil && seen.sameRecord(gone) || seen.same(c.plan, u.now) {
+		if gone := c.Unavailable(u.now); c.Reused(u.now) != nil || gone != nil && seen.sameRecord(u.now, gone) || seen.same(c.plan, u.now) {
 			if c.Reused(u.now) != nil {
 				c.Log.Unchanged(u.now)
 			}
