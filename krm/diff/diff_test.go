@@ -113,6 +113,10 @@ changed autoscaling/v2 HorizontalPodAutoscaler h
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a.json: '{\"kind\": \"Secret\", \"data\": {\"k\": \"old\"}}'\n  b: |\n    kind: Secret\n    stringData: {k: old, l: l}\n    type: a\n  c: |\n    kind: Secret\n    data: {k: old}\n    ---\n    kind: X\n",
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a.json: '{\"kind\": \"Secret\", \"data\": {\"k\": \"new\"}}'\n  b: |\n    kind: Secret\n    stringData: {k: new, l: l}\n    type: b\n  c: |\n    kind: Secret\n    data: {k: new}\n    ---\n    kind: X\n",
 			"changed v1 ConfigMap c\n  replace data.a\\.json hidden\n    replace data.k hidden\n  replace data.b hidden\n    replace stringData.k hidden\n    replace type \"a\" \"b\"\n  replace data.c hidden\n"},
+		"secrets without a kind of their own, and kinds that are written otherwise": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    kind: SecretList\n    items: [{data: {k: old}}]\n  b: |\n    x: y\n    ---\n    kind: !!str Secret\n    data: {k: old}\n  c: |\n    x: y\n    ---\n    kind: >-\n      SecretList\n    items: [{data: {k: old}}]\n",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    kind: SecretList\n    items: [{data: {k: new}}]\n  b: |\n    x: y\n    ---\n    kind: !!str Secret\n    data: {k: new}\n  c: |\n    x: y\n    ---\n    kind: >-\n      SecretList\n    items: [{data: {k: new}}]\n",
+			"changed v1 ConfigMap c\n  replace data.a hidden\n    replace items hidden\n  replace data.b hidden\n  replace data.c hidden\n"},
 		"texts": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    x: 1 # one\n    list: [{name: a, v: 1}]\n  b: \"1\\n2\\n3\\n4\\n5\\n6\\n7\\n\"\n  c: |\n    x: 1 # one\n",
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    list: [{name: a, v: 2}]\n    x: 1\n  b: \"1\\n2\\n3\\n4\\n5\\nsix\\n7\\n\"\n  c: |\n    x: 1\n",
