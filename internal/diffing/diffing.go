@@ -349,6 +349,9 @@ func (c *comparison) withOutput(args []string) error {
 	}
 	if c.Recursive && !c.Filtered() || old.file {
 		for _, out := range slices.Sorted(maps.Keys(old.lists)) {
+			if !c.asked(args, out) {
+				continue
+			}
 			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.lists[out]}
 			c.units = append(c.units, u)
 			u.compare(nil)
@@ -358,6 +361,19 @@ func (c *comparison) withOutput(args []string) error {
 		return err
 	}
 	return c.run(c.plan, c.Opts, now, func(u *unit, list *krm.List) { c.compare(u, list) })
+}
+
+// asked reports whether a root of which the output has the folder out would be at or below one of the directories args. If the output does not say where its
+// roots are, or they are not where the directories are, all of them may be meant.
+func (c *comparison) asked(args []string, out string) bool {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	root := filepath.Join(c.Base, filepath.FromSlash(out))
+	return slices.ContainsFunc(args, func(arg string) bool {
+		dir, err := filepath.Abs(arg)
+		return err != nil || c.Base == "" || diag.Within(root, dir) || !diag.Within(dir, c.Base)
+	})
 }
 
 // now and was are what a unit is called on one side, if it is there and not yet known to be the same.
