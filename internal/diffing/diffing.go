@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -302,6 +303,14 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 		name, err := tree.Name(root.Dir)
 		if err != nil {
 			return err
+		}
+		if !utf8.ValidString(name) { // without this it would be one that the revision does not have
+			err := diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision", diag.OneLine(root.Dir)).With(diag.BadValue)
+			if err := c.fail(err); err != nil {
+				return err
+			}
+			c.units = append(c.units, &unit{name: root.Dir})
+			continue
 		}
 		if left[name] {
 			u.was = name
