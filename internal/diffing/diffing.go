@@ -4,6 +4,7 @@ package diffing
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -304,8 +305,7 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 		if err != nil {
 			return err
 		}
-		if !utf8.ValidString(name) { // without this it would be one that the revision does not have
-			err := diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision", diag.OneLine(root.Dir)).With(diag.BadValue)
+		if err := askable(tree, root.Dir, name); err != nil {
 			if err := c.fail(err); err != nil {
 				return err
 			}
@@ -329,6 +329,19 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 			}
 		}
 		c.units = append(c.units, &unit{name: shown, was: name})
+	}
+	return nil
+}
+
+// askable returns an error if nobody can say whether a revision has a root, because what is in a submodule for instance is no part of it: the root must
+// not be taken for a new one.
+func askable(tree *revision.Tree, dir, name string) error {
+	if !utf8.ValidString(name) {
+		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision", diag.OneLine(dir)).With(diag.BadValue)
+	}
+	_, err := tree.Stat(name)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !errors.Is(err, fs.ErrNotExist) {
+		return diag.NotReadable.Errorf("%s: cannot read %s%s: %w", diag.OneLine(dir), tree.Shown(), diag.OneLine(name), pe.Err)
 	}
 	return nil
 }
