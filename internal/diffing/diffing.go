@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -158,16 +159,22 @@ func (c *comparison) isRendered() (bool, error) {
 	if !info.IsDir() {
 		return false, nil
 	}
-	for _, name := range slices.Concat(layerfile.Names, layerfile.CompositionNames) {
-		if _, err := os.Stat(filepath.Join(c.against, name)); err == nil {
-			return true, nil
-		}
+	if isLayer(os.Stat, c.against) {
+		return true, nil
 	}
 	if _, err := os.Stat(filepath.Join(c.against, manifest.Name)); err == nil || !c.Recursive {
 		return false, nil
 	}
 	_, err = c.Below(c.cmd.Context(), c.against)
 	return err == nil, nil
+}
+
+// isLayer reports whether a directory has a file that makes it a layer, or something that cannot be read in its place.
+func isLayer(stat func(string) (fs.FileInfo, error), dir string) bool {
+	return slices.ContainsFunc(slices.Concat(layerfile.Names, layerfile.CompositionNames), func(name string) bool {
+		_, err := stat(path.Join(filepath.ToSlash(dir), name))
+		return !errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // withDirectory compares with what other directories render to.
@@ -318,6 +325,14 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 		}
 		if _, err := os.Stat(root.Dir); err != nil && u.was != "" {
 			u.now = "" // it is gone
+		} else if !c.Recursive && u.was != "" { // a directory can stay when it is no root any more, or have been there before it was one
+			now, was := isLayer(os.Stat, root.Dir), isLayer(tree.Stat, name)
+			switch {
+			case was && !now:
+				u.now = ""
+			case now && !was:
+				u.was = ""
+			}
 		}
 		c.units = append(c.units, u)
 	}
