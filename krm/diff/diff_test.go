@@ -122,15 +122,15 @@ changed autoscaling/v2 HorizontalPodAutoscaler h
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    list: [{name: a, v: 2}]\n    x: 1\n  b: \"1\\n2\\n3\\n4\\n5\\nsix\\n7\\n\"\n  c: |\n    x: 1\n",
 			"changed v1 ConfigMap c\n  replace data.a in yaml\n    replace list[name=a].v 1 2\n  replace data.b  3  4  5 -6 +six  7\n  replace data.c -x: 1 # one +x: 1\n"},
 		"passwords in addresses": {
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:old@host/a\", v: \"https://u:pw@host/a\"}\n",
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:new@host/a\", v: \"https://u:pw@host/b\"}\n",
-			"changed v1 ConfigMap c\n  replace data.u hidden\n  replace data.v hidden\n"},
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:old@host/a\", v: \"https://u:pw@host/a\", w: \"a (db://u:o,l(d;@host), db://a:1,db://b:2/c\"}\n",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:new@host/a\", v: \"https://u:pw@host/b\", w: \"b (db://u:o,l(d;@host), db://a:1,db://b:2/c\"}\n",
+			"changed v1 ConfigMap c\n  replace data.u hidden\n  replace data.v hidden\n  replace data.w hidden\n"},
 	} {
 		got := told(Lists(list(t, c.old), list(t, c.now)))
 		if want := strings.ReplaceAll(c.want, `data.a\.json`, `data."a.json"`); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
-		for _, hidden := range []string{"b2xk", "bmV3", "u:old", "u:new", "k: old", ":pw@"} {
+		for _, hidden := range []string{"b2xk", "bmV3", "u:old", "u:new", "k: old", ":pw@", "l(d"} {
 			c := Lists(list(t, c.old), list(t, c.now))
 			if all := fmt.Sprintf("%s %s", told(c), shownSides(c)); strings.Contains(all, hidden) {
 				t.Errorf("%s: shows %q:\n%s", name, hidden, all)

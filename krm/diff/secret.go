@@ -76,10 +76,12 @@ func shownText(text string) string {
 	}
 	var b strings.Builder
 	for text != "" {
-		end := strings.IndexAny(text, " \t\r\n\"'`<>,;()")
-		word := text
-		if end >= 0 {
-			word = text[:end]
+		word := text[:wordEnd(text)]
+		if _, host, ok := strings.Cut(word, "://"); ok && strings.Contains(host, ":") && !strings.ContainsAny(host, "/?#@") {
+			rest := text[len(word):] // a password can have most of what ends a word
+			if i := strings.IndexAny(rest, " \t\r\n\"`<>/?#@"); i >= 0 && rest[i] == '@' {
+				word = text[:len(word)+i+wordEnd(rest[i:])]
+			}
 		}
 		if strings.Contains(word, "://") {
 			b.WriteString(diag.Redact(word))
@@ -93,6 +95,14 @@ func shownText(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// wordEnd returns the length of the word that a text begins with.
+func wordEnd(text string) int {
+	if end := strings.IndexAny(text, " \t\r\n\"'`<>,;()"); end >= 0 {
+		return end
+	}
+	return len(text)
 }
 
 // marked returns edits in which a text stands for each new value that is hidden as a whole.
