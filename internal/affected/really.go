@@ -52,8 +52,8 @@ func (c *command) compare(cmd *cobra.Command, plan *planner.Plan, all []Root, ch
 	if !c.really {
 		return all, nil
 	}
-	before, _ := c.render(cmd.Context(), old, o) // a root that cannot be rendered as it was stays among those that are affected
-	after, err := c.render(cmd.Context(), only(plan, dirs), c.Opts)
+	before, _ := c.render(cmd.Context(), old, o, false) // a root that cannot be rendered as it was stays among those that are affected
+	after, err := c.render(cmd.Context(), only(plan, dirs), c.Opts, true)
 	c.failed = err
 	return slices.DeleteFunc(all, func(r Root) bool {
 		if r.State != Changed {
@@ -66,8 +66,8 @@ func (c *command) compare(cmd *cobra.Command, plan *planner.Plan, all []Root, ch
 	}), cmd.Context().Err()
 }
 
-// render renders the roots of a plan and returns a digest of what comes of each.
-func (c *command) render(ctx context.Context, plan *planner.Plan, o render.Options) (made map[string]krm.Digest, err error) {
+// render renders the roots of a plan and returns a digest of what comes of each. What the old side warns about is not told: nobody can change that any more.
+func (c *command) render(ctx context.Context, plan *planner.Plan, o render.Options, warn bool) (made map[string]krm.Digest, err error) {
 	made = map[string]krm.Digest{}
 	var mu sync.Mutex
 	o, end := c.RunOptionsOf(ctx, o, nil, func(r graph.Root, list *krm.List) error {
@@ -81,6 +81,9 @@ func (c *command) render(ctx context.Context, plan *planner.Plan, o render.Optio
 		return nil
 	})
 	defer end()
+	if !warn {
+		o.Run.Warn = nil
+	}
 	return made, errors.Join(plan.Err(), render.Run(ctx, plan, o))
 }
 

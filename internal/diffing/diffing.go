@@ -4,12 +4,15 @@ package diffing
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
@@ -156,16 +159,22 @@ func (c *comparison) isRendered() (bool, error) {
 	if !info.IsDir() {
 		return false, nil
 	}
-	for _, name := range slices.Concat(layerfile.Names, layerfile.CompositionNames) {
-		if _, err := os.Stat(filepath.Join(c.against, name)); err == nil {
-			return true, nil
-		}
+	if isLayer(os.Stat, c.against) {
+		return true, nil
 	}
 	if _, err := os.Stat(filepath.Join(c.against, manifest.Name)); err == nil || !c.Recursive {
 		return false, nil
 	}
 	_, err = c.Below(c.cmd.Context(), c.against)
 	return err == nil, nil
+}
+
+// isLayer reports whether a directory has a file that makes it a layer, or something that cannot be read in its place.
+func isLayer(stat func(string) (fs.FileInfo, error), dir string) bool {
+	return slices.ContainsFunc(slices.Concat(layerfile.Names, layerfile.CompositionNames), func(name string) bool {
+		_, err := stat(path.Join(filepath.ToSlash(dir), name))
+		return !errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // withDirectory compares with what other directories render to.
@@ -244,7 +253,7 @@ func (c *comparison) withRevision(args []string, rev string) error {
 	for _, u := range c.units {
 		there[u.now] = u.now != "" && u.was != ""
 	}
-	c.ReuseUnseen(func(dir string, r *reuse.Record) bool { return there[dir] && seen.sameRecord(r) })
+	c.ReuseUnseen(func(dir string, r *reuse.Record) bool { return there[dir] && seen.sameRecord(dir, r) })
 	if c.plan, err = c.Plan(c.cmd, c.names(now)); err != nil {
 		return err
 	}
@@ -276,7 +285,7 @@ func (c *comparison) leaveOut(seen *seen) {
 			continue
 		}
 		u.claimed = c.Claimed(u.now)
-		if gone := c.Unavailable(u.now); c.Reused(u.now) != nil || gone != nil && seen.sameRecord(gone) || seen.same(c.plan, u.now) {
+		if gone := c.Unavailable(u.now); c.Reused(u.now) != nil || gone != nil && seen.sameRecord(u.now, gone) || seen.same(c.plan, u.now) {
 			if c.Reused(u.now) != nil {
 				c.Log.Unchanged(u.now)
 			}
@@ -303,12 +312,27 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 		if err != nil {
 			return err
 		}
+		if err := askable(tree, root.Dir, name); err != nil {
+			if err := c.fail(err); err != nil {
+				return err
+			}
+			c.units = append(c.units, &unit{name: root.Dir})
+			continue
+		}
 		if left[name] {
 			u.was = name
 			delete(left, name)
 		}
 		if _, err := os.Stat(root.Dir); err != nil && u.was != "" {
 			u.now = "" // it is gone
+		} else if !c.Recursive && u.was != "" { // a directory can stay when it is no root any more, or have been there before it was one
+			now, was := isLayer(os.Stat, root.Dir), isLayer(tree.Stat, name)
+			switch {
+			case was && !now:
+				u.now = ""
+			case now && !was:
+				u.was = ""
+			}
 		}
 		c.units = append(c.units, u)
 	}
@@ -320,6 +344,19 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 			}
 		}
 		c.units = append(c.units, &unit{name: shown, was: name})
+	}
+	return nil
+}
+
+// askable returns an error if nobody can say whether a revision has a root, because what is in a submodule for instance is no part of it: the root must
+// not be taken for a new one.
+func askable(tree *revision.Tree, dir, name string) error {
+	if !utf8.ValidString(name) {
+		return diag.Errorf(diag.Pos{}, "", "%s: a name that is not UTF-8 cannot be looked for in a revision", diag.OneLine(dir)).With(diag.BadValue)
+	}
+	_, err := tree.Stat(name)
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && !errors.Is(err, fs.ErrNotExist) {
+		return diag.NotReadable.Errorf("%s: cannot read %s%s: %w", diag.OneLine(dir), tree.Shown(), diag.OneLine(name), pe.Err)
 	}
 	return nil
 }
@@ -349,6 +386,9 @@ func (c *comparison) withOutput(args []string) error {
 	}
 	if c.Recursive && !c.Filtered() || old.file {
 		for _, out := range slices.Sorted(maps.Keys(old.lists)) {
+			if !c.asked(args, out) {
+				continue
+			}
 			u := &unit{name: filepath.Join(c.against, filepath.FromSlash(out)), was: out, old: old.lists[out]}
 			c.units = append(c.units, u)
 			u.compare(nil)
@@ -358,6 +398,19 @@ func (c *comparison) withOutput(args []string) error {
 		return err
 	}
 	return c.run(c.plan, c.Opts, now, func(u *unit, list *krm.List) { c.compare(u, list) })
+}
+
+// asked reports whether a root of which the output has the folder out would be at or below one of the directories args. If the output does not say where its
+// roots are, or they are not where the directories are, all of them may be meant.
+func (c *comparison) asked(args []string, out string) bool {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	root := filepath.Join(c.Base, filepath.FromSlash(out))
+	return slices.ContainsFunc(args, func(arg string) bool {
+		dir, err := filepath.Abs(arg)
+		return err != nil || c.Base == "" || diag.Within(root, dir) || !diag.Within(dir, c.Base)
+	})
 }
 
 // now and was are what a unit is called on one side, if it is there and not yet known to be the same.

@@ -106,3 +106,22 @@ func checkBlocks(t *testing.T, text string) {
 		t.Errorf("%d blocks are open, and %q", open, fence)
 	}
 }
+
+// However many names there are of roots that could not be compared, markdown keeps to its bytes: then it says how many.
+func TestMarkdownSize(t *testing.T) {
+	r := &diffing.Result{Against: "git:HEAD"}
+	for i := range 20 {
+		r.Failed = append(r.Failed, strings.Repeat("x", 10*i))
+		r.Roots = append(r.Roots, diffing.Root{Name: strings.Repeat("y", i+1),
+			Changes: diff.Lists(nil, list(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c`+strings.Repeat("z", i)+`"}}`))})
+	}
+	for _, c := range []struct {
+		max  int
+		want string
+	}{{1000, "\nNot compared: 20 roots\n"}, {6000, "xxx`\n"}, {60_000, "xxx`\n"}} {
+		var b bytes.Buffer
+		if err := r.WriteMarkdown(&b, c.max); err != nil || b.Len() > c.max || !strings.Contains(b.String(), c.want) {
+			t.Errorf("%d: %v, %d bytes: %s", c.max, err, b.Len(), b.String())
+		}
+	}
+}

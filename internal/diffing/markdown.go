@@ -24,8 +24,9 @@ func (r *Result) WriteMarkdown(w io.Writer, max int) error {
 type markdown struct {
 	strings.Builder
 	max       int
-	resources int // that are left out
-	roots     int // of which all or some are
+	failed    string // what is said of roots that could not be compared
+	resources int    // that are left out
+	roots     int    // of which all or some are
 }
 
 // reserve is how many bytes stay free for what says that something is left out.
@@ -39,8 +40,25 @@ func (m *markdown) head(r *Result) {
 	fmt.Fprintf(m, "**%s**, compared with %s\n", html.EscapeString(r.total()), against)
 }
 
+// notCompared returns the names of the roots that failed, or how many there are if their names take most of the place.
+func (m *markdown) notCompared(r *Result) string {
+	if len(r.Failed) == 0 {
+		return ""
+	}
+	var names []string
+	for _, name := range r.Failed {
+		names = append(names, code(safe(diag.Redact(name))))
+	}
+	text := "\nNot compared: " + diag.Some(names) + "\n"
+	if len(text) > (m.max-m.Len()-reserve)/2 {
+		text = "\nNot compared: " + diag.Count(len(names), "root") + "\n"
+	}
+	return text
+}
+
 // body writes the roots, and what is left out.
 func (m *markdown) body(r *Result) {
+	m.failed = m.notCompared(r)
 	for _, g := range r.groups(func(root *Root) string {
 		t := &text{}
 		t.root(root)
@@ -48,20 +66,14 @@ func (m *markdown) body(r *Result) {
 	}) {
 		m.group(g)
 	}
-	if len(r.Failed) > 0 {
-		var names []string
-		for _, name := range r.Failed {
-			names = append(names, code(safe(diag.Redact(name))))
-		}
-		fmt.Fprintf(m, "\nNot compared: %s\n", diag.Some(names))
-	}
+	m.WriteString(m.failed)
 	if m.resources > 0 {
 		fmt.Fprintf(m, "\n_Left out, to stay below %d bytes: %s of %s. `krmflow diff` shows all._\n", m.max, diag.Count(m.resources, "changed resource"), diag.Count(m.roots, "root"))
 	}
 }
 
 // fits reports whether a text has a place, with what must come behind it.
-func (m *markdown) fits(text string) bool { return m.Len()+len(text)+reserve <= m.max }
+func (m *markdown) fits(text string) bool { return m.Len()+len(text)+len(m.failed)+reserve <= m.max }
 
 // group writes a block of roots. Of resources that do not fit only the number is written.
 func (m *markdown) group(g *group) {

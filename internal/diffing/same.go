@@ -21,6 +21,7 @@ type seen struct {
 	tree     *revision.Tree
 	known    map[place]bool
 	ids      func() *reuse.IDs // the cache can be opened when it is known what is planned
+	real     func(path string) string
 	sameLock bool
 }
 
@@ -32,7 +33,7 @@ type place struct {
 }
 
 func newSeen(a *app.App, tree *revision.Tree) *seen {
-	return &seen{tree: tree, known: map[place]bool{}, sameLock: sameLock(a, tree),
+	return &seen{tree: tree, known: map[place]bool{}, real: a.Places.Real, sameLock: sameLock(a, tree),
 		ids: sync.OnceValue(func() *reuse.IDs { return a.ObjectIDs(tree.Top()) })}
 }
 
@@ -63,9 +64,14 @@ func (s *seen) holds(o *loaders.Observation) bool {
 	return s.has(p, false, func(name string) bool { return s.tree.Shares(name, o.Source) })
 }
 
-// sameRecord reports whether a root of which a record holds is the same in the revision. Nothing is planned for that.
-func (s *seen) sameRecord(r *reuse.Record) bool {
-	if r.Remote() && !s.sameLock {
+// sameRecord reports whether a root of which a record holds is the same in the revision. Nothing is planned for that. The record may have been made of the
+// root under another name, so it does not know whether a link that leads to dir leads elsewhere in the revision.
+func (s *seen) sameRecord(dir string, r *reuse.Record) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil || r.Remote() && !s.sameLock {
+		return false
+	}
+	if !s.has(reuse.Part{Path: abs, Real: s.real(abs), Kind: loaders.SawDir}, true, nil) {
 		return false
 	}
 	for p := range r.Parts {

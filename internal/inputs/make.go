@@ -91,16 +91,17 @@ func makeName(name string) (string, error) {
 		return name, nil
 	}
 	var b strings.Builder
-	for _, r := range name {
-		switch {
-		case strings.ContainsRune(" \t#:*?[|", r):
-			b.WriteString(`\` + string(r))
-		case r == '$':
+	for i := range len(name) { // bytes: for make and the file system a name need not be UTF-8
+		switch c := name[i]; {
+		case strings.IndexByte(" \t#:*?[|", c) >= 0:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '$':
 			b.WriteString("$$")
-		case r == '=':
+		case c == '=':
 			b.WriteString("$(krmflow.equals)")
 		default:
-			b.WriteRune(r)
+			b.WriteByte(c)
 		}
 	}
 	if strings.HasSuffix(name, "&") {

@@ -197,11 +197,17 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 			continue
 		}
 		have := history.At(diff.Shown(res.Value()), path)
-		if !have.Equal(v) {
+		if !have.Equal(v) || holdsValues(res, path) {
 			want = "another value" // a Secret's: not even what was expected is shown
 		}
 		x.cause(r.failf(x.Pos, "%s: %s is %s, want %s", who, diag.FieldPath(path), text(have), want), o, i, path)
 	}
+}
+
+// holdsValues reports whether a path leads to values of a Secret, also to where there could be some.
+func holdsValues(r *krm.Resource, path []any) bool {
+	id := r.ID()
+	return id.Kind == "Secret" && id.Group == "" && len(path) > 0 && (path[0] == "data" || path[0] == "stringData")
 }
 
 // cause says where the value was written.

@@ -70,7 +70,10 @@ type Expectation struct {
 // Find returns the files with tests in directories and below them, in lexical order. Directories whose names begin with a dot are left out.
 func Find(dirs []string) (files []string, err error) {
 	for _, dir := range dirs {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		switch info, err := os.Stat(dir); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, diag.NoSuchFile.Errorf("%q does not exist", diag.Redact(dir))
+		case err == nil && info.IsDir():
 			dir += string(filepath.Separator) // a link to a directory is one
 		}
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -113,20 +113,24 @@ changed autoscaling/v2 HorizontalPodAutoscaler h
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a.json: '{\"kind\": \"Secret\", \"data\": {\"k\": \"old\"}}'\n  b: |\n    kind: Secret\n    stringData: {k: old, l: l}\n    type: a\n  c: |\n    kind: Secret\n    data: {k: old}\n    ---\n    kind: X\n",
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a.json: '{\"kind\": \"Secret\", \"data\": {\"k\": \"new\"}}'\n  b: |\n    kind: Secret\n    stringData: {k: new, l: l}\n    type: b\n  c: |\n    kind: Secret\n    data: {k: new}\n    ---\n    kind: X\n",
 			"changed v1 ConfigMap c\n  replace data.a\\.json hidden\n    replace data.k hidden\n  replace data.b hidden\n    replace stringData.k hidden\n    replace type \"a\" \"b\"\n  replace data.c hidden\n"},
+		"secrets without a kind of their own, and kinds that are written otherwise": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    kind: SecretList\n    items: [{data: {k: old}}]\n  b: |\n    x: y\n    ---\n    kind: !!str Secret\n    data: {k: old}\n  c: |\n    x: y\n    ---\n    kind: >-\n      SecretList\n    items: [{data: {k: old}}]\n",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    kind: SecretList\n    items: [{data: {k: new}}]\n  b: |\n    x: y\n    ---\n    kind: !!str Secret\n    data: {k: new}\n  c: |\n    x: y\n    ---\n    kind: >-\n      SecretList\n    items: [{data: {k: new}}]\n",
+			"changed v1 ConfigMap c\n  replace data.a hidden\n    replace items hidden\n  replace data.b hidden\n  replace data.c hidden\n"},
 		"texts": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    x: 1 # one\n    list: [{name: a, v: 1}]\n  b: \"1\\n2\\n3\\n4\\n5\\n6\\n7\\n\"\n  c: |\n    x: 1 # one\n",
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    list: [{name: a, v: 2}]\n    x: 1\n  b: \"1\\n2\\n3\\n4\\n5\\nsix\\n7\\n\"\n  c: |\n    x: 1\n",
 			"changed v1 ConfigMap c\n  replace data.a in yaml\n    replace list[name=a].v 1 2\n  replace data.b  3  4  5 -6 +six  7\n  replace data.c -x: 1 # one +x: 1\n"},
 		"passwords in addresses": {
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:old@host/a\", v: \"https://u:pw@host/a\"}\n",
-			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:new@host/a\", v: \"https://u:pw@host/b\"}\n",
-			"changed v1 ConfigMap c\n  replace data.u hidden\n  replace data.v hidden\n"},
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:old@host/a\", v: \"https://u:pw@host/a\", w: \"a (db://u:o,l(d;@host), db://a:1,db://b:2/c\"}\n",
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:new@host/a\", v: \"https://u:pw@host/b\", w: \"b (db://u:o,l(d;@host), db://a:1,db://b:2/c\"}\n",
+			"changed v1 ConfigMap c\n  replace data.u hidden\n  replace data.v hidden\n  replace data.w hidden\n"},
 	} {
 		got := told(Lists(list(t, c.old), list(t, c.now)))
 		if want := strings.ReplaceAll(c.want, `data.a\.json`, `data."a.json"`); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
-		for _, hidden := range []string{"b2xk", "bmV3", "u:old", "u:new", "k: old", ":pw@"} {
+		for _, hidden := range []string{"b2xk", "bmV3", "u:old", "u:new", "k: old", ":pw@", "l(d"} {
 			c := Lists(list(t, c.old), list(t, c.now))
 			if all := fmt.Sprintf("%s %s", told(c), shownSides(c)); strings.Contains(all, hidden) {
 				t.Errorf("%s: shows %q:\n%s", name, hidden, all)

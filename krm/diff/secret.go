@@ -2,6 +2,7 @@ package diff
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,20 +16,25 @@ const (
 	HiddenChanged = "(hidden, changed)"
 )
 
-// isSecret reports whether an object is a Secret, wherever it stands.
-func isSecret(v yaml.Value) bool {
-	if v.Get("kind").Text() != "Secret" {
-		return false
+// secretValues returns the fields in which an object has the values of Secrets: some if it is a Secret, wherever it stands, or a SecretList, whose items have no
+// kind of their own.
+func secretValues(v yaml.Value) []string {
+	if strings.Contains(v.Get("apiVersion").Text(), "/") {
+		return nil
 	}
-	version := v.Get("apiVersion")
-	return !version.Exists() || !strings.Contains(version.Text(), "/")
+	switch v.Get("kind").Text() {
+	case "Secret":
+		return []string{"data", "stringData"}
+	case "SecretList":
+		return []string{"items"}
+	}
+	return nil
 }
 
-// holdsValues reports whether a field of a Secret has its values.
-func holdsValues(field string) bool { return field == "data" || field == "stringData" }
-
-// secretText matches a text that has a Secret in it, in YAML or JSON.
-var secretText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bkind\\*["']?\s*:\s*\\*["']?Secret\b`) })
+// secretText matches a text that has a Secret in it, in YAML or JSON. In YAML a tag, an anchor or the mark of a block can stand before the kind.
+var secretText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bkind\\*["']?\s*:\s*(?:[!&>|]\S*\s+)*\\*["']?Secret(?:List)?\b`)
+})
 
 func isSecretText(text string) bool {
 	return strings.Contains(text, "Secret") && secretText().MatchString(text)
@@ -49,10 +55,10 @@ func Shown(v yaml.Value) yaml.Value {
 	case yaml.Seq:
 		v, _ = v.EditItems(func(x yaml.Value) (yaml.Value, error) { return Shown(x), nil })
 	case yaml.Map:
-		secret := isSecret(v)
+		values := secretValues(v)
 		return v.EditFields(func(f yaml.Field) yaml.Value {
 			switch {
-			case !secret || !holdsValues(f.Key):
+			case !slices.Contains(values, f.Key):
 				return Shown(f.Value)
 			case f.Value.Type() == yaml.Map:
 				return f.Value.EditFields(func(yaml.Field) yaml.Value { return yaml.Str(Hidden) })
@@ -70,10 +76,12 @@ func shownText(text string) string {
 	}
 	var b strings.Builder
 	for text != "" {
-		end := strings.IndexAny(text, " \t\r\n\"'`<>,;()")
-		word := text
-		if end >= 0 {
-			word = text[:end]
+		word := text[:wordEnd(text)]
+		if _, host, ok := strings.Cut(word, "://"); ok && strings.Contains(host, ":") && !strings.ContainsAny(host, "/?#@") {
+			rest := text[len(word):] // a password can have most of what ends a word
+			if i := strings.IndexAny(rest, " \t\r\n\"`<>/?#@"); i >= 0 && rest[i] == '@' {
+				word = text[:len(word)+i+wordEnd(rest[i:])]
+			}
 		}
 		if strings.Contains(word, "://") {
 			b.WriteString(diag.Redact(word))
@@ -87,6 +95,14 @@ func shownText(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// wordEnd returns the length of the word that a text begins with.
+func wordEnd(text string) int {
+	if end := strings.IndexAny(text, " \t\r\n\"'`<>,;()"); end >= 0 {
+		return end
+	}
+	return len(text)
 }
 
 // marked returns edits in which a text stands for each new value that is hidden as a whole.

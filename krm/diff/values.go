@@ -45,7 +45,7 @@ func (d *differ) add(e Edit, hidden bool) {
 }
 
 func (d *differ) mapping(path Path, old, now yaml.Value, node schema.Node, hidden bool) {
-	secret := isSecret(old) || isSecret(now)
+	secret := append(secretValues(old), secretValues(now)...)
 	keys := map[string]bool{}
 	for _, v := range []yaml.Value{old, now} {
 		for _, f := range v.Fields() {
@@ -55,7 +55,7 @@ func (d *differ) mapping(path Path, old, now yaml.Value, node schema.Node, hidde
 	before, after := lookup(old), lookup(now)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		at, x, y := path.with(Step{Field: key}), before(key), after(key)
-		conceal := hidden || secret && holdsValues(key)
+		conceal := hidden || slices.Contains(secret, key)
 		switch {
 		case !x.Exists():
 			d.add(Edit{Op: Add, Path: at, New: y}, conceal)
