@@ -232,7 +232,7 @@ func (w *Writer) Commit() (krm.Digest, error) {
 	return d, moveTo(w.file.Name(), path)
 }
 
-// without says once why something that the run can do without is not part of the cache, and returns that.
+// without tells why something that the run can do without is not kept, and returns that error.
 func (c *Cache) without(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

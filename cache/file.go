@@ -59,8 +59,7 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// writeNew writes a file under its final name: it has no other one that a process which is killed could leave. Who reads it meanwhile finds
-// a part of it. What had the name before is not changed but removed, so that who has opened that can go on reading.
+// writeNew writes a file that [createNew] makes.
 func writeNew(path string, data []byte) error {
 	f, err := createNew(path)
 	if err != nil {
@@ -73,7 +72,8 @@ func writeNew(path string, data []byte) error {
 	return err
 }
 
-// createNew opens a new file for [writeNew] and those who write theirs piece by piece.
+// createNew makes a file under its final name: it has no other one that a process which is killed could leave. Who reads it before all is written finds
+// a part of it. What had the name before is not changed but removed, so that who has opened that can go on reading.
 func createNew(path string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL // which follow no link
 	f, err := openPlain(path, flags)
