@@ -23,83 +23,161 @@ const (
 // unlike a blob with an entry, and written in place, which a temporary cache does not stand in for: most are small, and there are many.
 // Who can do without what is kept can do without this, too.
 func (c *Cache) Keep(kind string, key krm.Digest, data []byte) error {
-	k, err := c.Keeper(kind, key)
-	if err != nil {
-		return err
+	if c.fixed {
+		return errFixed
 	}
-	defer k.Discard()
-	if _, err := k.Write(data); err != nil {
-		return err
-	}
-	_, err = k.Commit()
-	return err
+	sum := keptSum(kind, key)
+	sum.Write(data)
+	f := c.newKept(kind, key)
+	f.write([]byte(partHeader))
+	f.write(data)
+	return f.finish(sum.Sum(nil))
 }
 
-// A Keeper takes the bytes that are kept for a key, piece by piece. Its methods are not safe for concurrent use.
+// A keptFile is a file with kept bytes that is being written. After an error nothing more is.
+type keptFile struct {
+	c    *Cache
+	path string
+	file *os.File // nil if it was not made
+	size int64
+	err  error
+}
+
+func (c *Cache) newKept(kind string, key krm.Digest) *keptFile {
+	f := &keptFile{c: c, path: c.kept(kind, key)}
+	f.file, f.err = createNew(f.path)
+	return f
+}
+
+func (f *keptFile) write(p []byte) {
+	if f.err == nil {
+		_, f.err = f.file.Write(p)
+		f.size += int64(len(p))
+	}
+}
+
+// finish says that all is there, and what its digest is.
+func (f *keptFile) finish(sum []byte) error {
+	f.write(sum)
+	if f.err == nil {
+		_, f.err = f.file.WriteAt([]byte(keptHeader), 0)
+	}
+	if f.err != nil {
+		f.discard()
+		return f.c.without(f.err)
+	}
+	if err := f.file.Close(); err != nil {
+		return f.c.without(err)
+	}
+	f.c.use(f.path)
+	f.c.added.Add(onDisk(f.size))
+	return nil
+}
+
+func (f *keptFile) discard() {
+	if f.file != nil {
+		f.file.Close()
+		os.Remove(f.path)
+	}
+}
+
+const (
+	// keeperSize is how many bytes a [Keeper] writes at a time: a file system takes less time for them than for those that an encoder makes at a time.
+	keeperSize = 128 << 10
+	// keeperBuffers is how many buffers of that size there are. With two, who writes to a Keeper often waits.
+	keeperBuffers = 4
+)
+
+// A Keeper takes the bytes that are kept for a key, piece by piece. Its methods are not safe for concurrent use, but it writes and computes the digest
+// meanwhile, on a core that the run may leave free.
 type Keeper struct {
 	c    *Cache
-	file *os.File // nil after Commit
+	kind string
+	key  krm.Digest
 	sum  hash.Hash
-	size int64
+	buf  []byte // what was not handed over
+	// The goroutine that writes, if there was so much: it takes buffers from full and gives them back to free, and sends the file in the end.
+	full, free chan []byte
+	done       chan *keptFile
 }
 
-// Keeper is [Cache.Keep] for data that is not all there yet: as long as [Keeper.Commit] has not been called, nothing is kept for the key. Discard must be
-// called in any case.
+// Keeper is [Cache.Keep] for data that is not all there yet: [Keeper.Commit] keeps it. What was kept for the key before may stay until then, or go. Discard
+// must be called in any case.
 func (c *Cache) Keeper(kind string, key krm.Digest) (*Keeper, error) {
 	if c.fixed {
 		return nil, errFixed
 	}
-	file, err := createNew(c.kept(kind, key))
-	if err != nil {
-		return nil, c.without(err)
-	}
-	k := &Keeper{c: c, file: file, sum: keptSum(kind, key)}
-	if err := k.append([]byte(partHeader)); err != nil {
-		k.Discard()
-		return nil, c.without(err)
-	}
-	return k, nil
+	return &Keeper{c: c, kind: kind, key: key, sum: keptSum(kind, key), buf: newKeeperBuffer()}, nil
 }
 
-func (k *Keeper) append(p []byte) error {
-	n, err := k.file.Write(p)
-	k.size += int64(n)
-	return err
-}
+func newKeeperBuffer() []byte { return make([]byte, 0, keeperSize) }
 
-// Write adds bytes. It does not keep p.
+// Write adds bytes. It does not keep p, and always succeeds: it is Commit that tells an error.
 func (k *Keeper) Write(p []byte) (int, error) {
-	if err := k.append(p); err != nil {
-		return 0, k.c.without(err)
+	for rest := p; len(rest) > 0; {
+		n := copy(k.buf[len(k.buf):keeperSize], rest)
+		k.buf, rest = k.buf[:len(k.buf)+n], rest[n:]
+		if len(k.buf) == keeperSize {
+			k.handOver()
+		}
 	}
-	return k.sum.Write(p)
+	return len(p), nil
 }
 
-// Commit keeps what was written, and returns a digest of it and of its place.
+// handOver lets the goroutine write what is in the buffer.
+func (k *Keeper) handOver() {
+	if k.full == nil {
+		k.full, k.free, k.done = make(chan []byte, keeperBuffers), make(chan []byte, keeperBuffers), make(chan *keptFile, 1)
+		for range keeperBuffers - 1 {
+			k.free <- newKeeperBuffer()
+		}
+		go k.write(k.full, k.free, k.done)
+	}
+	k.full <- k.buf
+	k.buf = <-k.free
+}
+
+func (k *Keeper) write(full <-chan []byte, free chan<- []byte, done chan<- *keptFile) {
+	f := k.c.newKept(k.kind, k.key)
+	f.write([]byte(partHeader))
+	for p := range full {
+		k.sum.Write(p)
+		f.write(p)
+		free <- p[:0]
+	}
+	done <- f
+}
+
+// end returns the file when all that was handed over is written: nil if nothing was.
+func (k *Keeper) end() *keptFile {
+	if k.full == nil {
+		return nil
+	}
+	close(k.full)
+	k.full = nil
+	return <-k.done
+}
+
+// Commit keeps what was written, and returns a digest of it and of its place. It is called once.
 func (k *Keeper) Commit() (krm.Digest, error) {
-	sum := k.sum.Sum(nil)
-	if err := k.append(sum); err != nil {
-		return krm.Digest{}, k.c.without(err)
+	f := k.end()
+	k.sum.Write(k.buf)
+	sum := krm.Digest(k.sum.Sum(nil))
+	if f == nil {
+		f = k.c.newKept(k.kind, k.key)
+		f.write([]byte(partHeader))
 	}
-	if _, err := k.file.WriteAt([]byte(keptHeader), 0); err != nil {
-		return krm.Digest{}, k.c.without(err)
+	f.write(k.buf)
+	if err := f.finish(sum[:]); err != nil {
+		return krm.Digest{}, err
 	}
-	path := k.file.Name()
-	if err := k.file.Close(); err != nil {
-		return krm.Digest{}, k.c.without(err)
-	}
-	k.file = nil
-	k.c.use(path)
-	k.c.added.Add(onDisk(k.size))
-	return krm.Digest(sum), nil
+	return sum, nil
 }
 
 // Discard removes what was not committed.
 func (k *Keeper) Discard() {
-	if k.file != nil {
-		k.file.Close()
-		os.Remove(k.file.Name())
-		k.file = nil
+	if f := k.end(); f != nil {
+		f.discard()
 	}
 }
 

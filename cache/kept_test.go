@@ -118,7 +118,9 @@ func TestKeeper(t *testing.T) {
 	c := open(t)
 	key := krm.DigestOf([]byte("key"))
 	var sums []krm.Digest
-	for _, pieces := range [][]string{{"old"}, {"first ", "", "second"}, {}, {"first second"}} {
+	large := strings.Repeat("0123456789", keeperSize/10) // a piece that ends within one that is written
+	for _, pieces := range [][]string{{"old"}, {"first ", "", "second"}, {}, {"first second"}, {large, "x", large, large}, {"short"}, {large[:keeperSize/2], large[:keeperSize/2]}} {
+		before, was := c.Kept("things", key)
 		k, err := c.Keeper("things", key)
 		if err != nil {
 			t.Fatal(err)
@@ -127,8 +129,8 @@ func TestKeeper(t *testing.T) {
 			if n, err := k.Write([]byte(p)); n != len(p) || err != nil {
 				t.Fatal(n, err)
 			}
-			if got, ok := c.Kept("things", key); ok {
-				t.Errorf("%q is kept before all is there", got)
+			if got, ok := c.Kept("things", key); ok && (!was || !bytes.Equal(got, before)) {
+				t.Errorf("%.20q is kept before all is there", got)
 			}
 		}
 		sum, err := k.Commit()
@@ -137,10 +139,10 @@ func TestKeeper(t *testing.T) {
 		}
 		k.Discard() // of which nothing is left
 		if got, ok := c.Kept("things", key); string(got) != strings.Join(pieces, "") || !ok {
-			t.Errorf("kept %q of %q, %t", got, pieces, ok)
+			t.Errorf("kept %.20q of %.20q, %t", got, pieces, ok)
 		}
 		if got, ok := c.KeptAs("things", key, sum); string(got) != strings.Join(pieces, "") || !ok {
-			t.Errorf("kept %q of %q, %t", got, pieces, ok)
+			t.Errorf("kept %.20q of %.20q, %t", got, pieces, ok)
 		}
 		if len(sums) > 0 {
 			if got, ok := c.KeptAs("things", key, sums[len(sums)-1]); ok {
@@ -152,19 +154,39 @@ func TestKeeper(t *testing.T) {
 	if sums[1] != sums[3] || sums[0] == sums[1] || sums[1] == sums[2] {
 		t.Errorf("digests of what is kept: %s", sums)
 	}
-	k, err := c.Keeper("things", key)
+	half := krm.DigestOf([]byte("half"))
+	k, err := c.Keeper("things", half)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Write([]byte("half")); err != nil {
-		t.Fatal(err)
+	for range 2 * keeperBuffers { // so that some of them are written
+		if _, err := k.Write([]byte(large)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if n, err := c.Verify(t.Context(), false, func(path string, why error) { t.Errorf("%s: %v", path, why) }); n != 1 || err != nil {
+	if got, ok := c.Kept("things", half); ok {
+		t.Errorf("half of something is kept: %.20q", got)
+	}
+	if n, err := c.Verify(t.Context(), false, func(path string, why error) { t.Errorf("%s: %v", path, why) }); n != 2 || err != nil {
 		t.Errorf("%d files verified, %v", n, err)
 	}
 	k.Discard()
-	if list, _ := os.ReadDir(filepath.Dir(c.kept("things", key))); len(list) > 0 {
-		t.Errorf("%s is left of what was not committed", list)
+	if _, err := os.Lstat(c.kept("things", half)); err == nil {
+		t.Error("something is left of what was not committed")
+	}
+	for _, pieces := range []string{"small", large + large} {
+		if err := os.WriteFile(filepath.Join(c.folder(), "kept", "blocked"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		k, err := c.Keeper("blocked", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = k.Write([]byte(pieces))
+		if sum, err := k.Commit(); err == nil || sum != (krm.Digest{}) {
+			t.Errorf("%v, %v where no file can be made", sum, err)
+		}
+		k.Discard()
 	}
 	c.fixed = true
 	if _, err := c.Keeper("things", key); err == nil {

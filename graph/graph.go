@@ -9,6 +9,8 @@ package graph
 import (
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -210,6 +212,38 @@ func (g *Graph) RootsThatNeed(ids map[string]bool) (roots []Root) {
 		}
 	}
 	return roots
+}
+
+// RootsOf yields the roots that need any of those nodes, each with all of these that it needs, in their order.
+func (g *Graph) RootsOf(those func(*Node) bool) iter.Seq2[Root, []*Node] {
+	return func(yield func(Root, []*Node) bool) {
+		needs := g.need(those)
+		for _, r := range g.Roots {
+			if !needs[r.Node] {
+				continue
+			}
+			var all []*Node
+			todo, met := []NodeID{r.Node}, map[NodeID]bool{r.Node: true}
+			for len(todo) > 0 {
+				n := g.Nodes[todo[len(todo)-1]]
+				todo = todo[:len(todo)-1]
+				for in := range n.Before() {
+					if needs[in] && !met[in] {
+						met[in] = true
+						todo = append(todo, in)
+					}
+				}
+			}
+			for _, id := range slices.Sorted(maps.Keys(met)) {
+				if n := g.Nodes[id]; those(n) {
+					all = append(all, n)
+				}
+			}
+			if !yield(r, all) {
+				return
+			}
+		}
+	}
 }
 
 // Only returns the part of g that the roots for which keep returns true need.

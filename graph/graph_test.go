@@ -1,6 +1,9 @@
 package graph
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -32,5 +35,48 @@ func TestWithout(t *testing.T) {
 	}
 	if _, ok := g.Without("z"); ok {
 		t.Error("a node that does not exist was left out")
+	}
+}
+
+// Each root has those of the marked nodes that it needs, as if one had asked for each node.
+func TestRootsOf(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		g := &Graph{}
+		for i := range 1 + rnd.IntN(12) {
+			n := &Node{ID: fmt.Sprint(i)}
+			for in := range i {
+				switch rnd.IntN(5) {
+				case 0:
+					n.Inputs = append(n.Inputs, NodeID(in))
+				case 1:
+					n.After = append(n.After, NodeID(in))
+				}
+			}
+			id := g.Add(n)
+			if rnd.IntN(3) == 0 {
+				g.Roots = append(g.Roots, Root{Dir: n.ID, Node: id})
+			}
+		}
+		marked := map[string]bool{}
+		for _, n := range g.Nodes {
+			marked[n.ID] = rnd.IntN(3) == 0
+		}
+		want, got := map[string][]string{}, map[string][]string{}
+		for _, n := range g.Nodes {
+			if marked[n.ID] {
+				for _, r := range g.RootsThatNeed(map[string]bool{n.ID: true}) {
+					want[r.Dir] = append(want[r.Dir], n.ID)
+				}
+			}
+		}
+		for r, nodes := range g.RootsOf(func(n *Node) bool { return marked[n.ID] }) {
+			for _, n := range nodes {
+				got[r.Dir] = append(got[r.Dir], n.ID)
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v instead of %v", got, want)
+		}
 	}
 }

@@ -15,8 +15,12 @@ func (l *List) HoldsSecrets() bool {
 		return false
 	}
 	known := map[GVK]bool{}
+	var last GVK
 	for _, r := range l.items {
 		gvk := r.id.GVK
+		if gvk == last && known[gvk] {
+			continue
+		}
 		if gvk.Kind == "Secret" && gvk.Group == "" {
 			return true
 		}

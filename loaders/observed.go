@@ -111,10 +111,19 @@ func (in *observed) list() []*Observation {
 
 // once sorts what was seen and leaves out what says less than another observation of the same.
 func once(seen []*Observation) []*Observation {
-	slices.SortStableFunc(seen, func(a, b *Observation) int {
-		return cmp.Or(strings.Compare(a.key(), b.key()), cmp.Compare(b.Kind, a.Kind))
+	order := make([]int, len(seen)) // what was seen first comes first, for which a stable sort would take much longer
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := seen[i], seen[j]
+		return cmp.Or(strings.Compare(a.key(), b.key()), cmp.Compare(b.Kind, a.Kind), cmp.Compare(i, j))
 	})
-	return slices.CompactFunc(seen, func(a, b *Observation) bool { return a.key() == b.key() })
+	sorted := make([]*Observation, len(seen))
+	for i, at := range order {
+		sorted[i] = seen[at]
+	}
+	return slices.CompactFunc(sorted, func(a, b *Observation) bool { return a.key() == b.key() })
 }
 
 // observe keeps what the layer in d has seen.
@@ -194,21 +203,15 @@ func (l *Local) observedDir(d *Dir, abs, as string) (*Dir, error) {
 
 // Observed returns what was seen by the layer in a directory that [Local.Root] has opened, and by those that it is made of, in the order of
 // the paths. It reports false if it is not enough to look at that again to know whether anything has changed.
-func (l *Local) Observed(root string) (all []Observation, enough bool) {
+func (l *Local) Observed(root string) (all []*Observation, enough bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	real, ok := l.rootDirs[root]
 	if !ok {
 		return nil, false
 	}
-	var seen []*Observation
-	enough = l.collect(real, &seen, map[string]bool{})
-	seen = once(seen)
-	all = make([]Observation, len(seen))
-	for i, o := range seen {
-		all[i] = *o
-	}
-	return all, enough
+	enough = l.collect(real, &all, map[string]bool{})
+	return once(all), enough
 }
 
 // collect adds what was seen by the layer in a directory and by those that it is made of.

@@ -131,7 +131,7 @@ func (p *Plan) Files() []*yaml.Source { return p.files.Sources() }
 
 // Observed returns what the layers of a root have seen, by the name of its directory: see [loaders.Local.Observed]. Their plan follows from
 // that alone, unless there are functions. [Options.Observe] must have been set.
-func (p *Plan) Observed(dir string) ([]loaders.Observation, bool) { return p.files.Observed(dir) }
+func (p *Plan) Observed(dir string) ([]*loaders.Observation, bool) { return p.files.Observed(dir) }
 
 // A RootError holds the mistakes of one root.
 type RootError struct {

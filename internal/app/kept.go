@@ -57,7 +57,7 @@ func (a *App) keeper(plan *planner.Plan, list *krm.List) *cache.Keeper {
 	return kept
 }
 
-// A tee writes to one place, and keeps what is written as well. That this fails is no error: kept is nil then.
+// A tee writes to one place, and keeps what is written as well, if kept is not nil.
 type tee struct {
 	to   io.Writer
 	kept *cache.Keeper
@@ -65,15 +65,12 @@ type tee struct {
 
 func (t *tee) Write(p []byte) (int, error) {
 	if t.kept != nil {
-		if _, err := t.kept.Write(p); err != nil {
-			t.kept.Discard()
-			t.kept = nil
-		}
+		_, _ = t.kept.Write(p)
 	}
 	return t.to.Write(p)
 }
 
-// commit returns the digest of what is kept now: none if nothing is.
+// commit returns the digest of what is kept now: none if nothing is, which is no error.
 func (t *tee) commit() (text krm.Digest) {
 	if t.kept != nil {
 		text, _ = t.kept.Commit()

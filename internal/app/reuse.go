@@ -479,13 +479,19 @@ func (a *App) States(plan *planner.Plan, dirs []string) map[string]reuse.State {
 // Functions returns the functions that each root of a plan calls: the id of the step, and what runs.
 func Functions(plan *planner.Plan) map[string][]reuse.Setting {
 	called := map[string][]reuse.Setting{}
+	what := map[*graph.Node]string{}
 	for call, n := range plan.Graph.Calls() {
-		what := call.Function.Name + " " + call.Function.Digest.String()
+		what[n] = call.Function.Name + " " + call.Function.Digest.String()
 		if call.Chart != nil {
-			what += ", chart " + call.Chart.Digest.String()
+			what[n] += ", chart " + call.Chart.Digest.String()
 		}
-		for _, root := range plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
-			called[root.Dir] = append(called[root.Dir], reuse.Setting{Name: n.ID, Value: what})
+	}
+	if len(what) == 0 {
+		return called
+	}
+	for root, calls := range plan.Graph.RootsOf(func(n *graph.Node) bool { return what[n] != "" }) {
+		for _, n := range calls {
+			called[root.Dir] = append(called[root.Dir], reuse.Setting{Name: n.ID, Value: what[n]})
 		}
 	}
 	return called
@@ -512,7 +518,7 @@ func warningsIn(plan *planner.Plan, dir string, warnings []planner.Warning) []pl
 }
 
 // plannedIn returns the warnings that are about files which the layers of a root have seen.
-func plannedIn(seen []loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
+func plannedIn(seen []*loaders.Observation, warnings []planner.Warning) (in []planner.Warning) {
 	if len(warnings) == 0 {
 		return nil
 	}
@@ -560,11 +566,11 @@ func hasOthers(plan *planner.Plan) bool {
 // byRoot returns the warnings of steps by the roots that need them.
 func (r *reusing) byRoot(plan *planner.Plan) map[string][]planner.Warning {
 	ran := map[string][]planner.Warning{}
-	for _, n := range plan.Graph.Nodes {
-		if len(r.ran[n.ID]) == 0 {
-			continue
-		}
-		for _, root := range plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
+	if len(r.ran) == 0 {
+		return ran
+	}
+	for root, nodes := range plan.Graph.RootsOf(func(n *graph.Node) bool { return len(r.ran[n.ID]) > 0 }) {
+		for _, n := range nodes {
 			ran[root.Dir] = append(ran[root.Dir], r.ran[n.ID]...)
 		}
 	}

@@ -41,7 +41,7 @@ func newSeen(a *app.App, tree *revision.Tree) *seen {
 func (s *seen) same(plan *planner.Plan, dir string) bool {
 	list, enough := plan.Observed(dir)
 	for _, o := range list { // all of them: the other side need not read again what is the same
-		enough = s.holds(&o) && enough
+		enough = s.holds(o) && enough
 	}
 	return enough && len(list) > 0
 }

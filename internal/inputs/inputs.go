@@ -208,7 +208,7 @@ func (f *found) reference(name string) {
 }
 
 // observed notes what layers have seen, and reports whether something was fetched, or nobody knows all that decides about them.
-func (f *found) observed(o loaders.Observation) (fetches bool) {
+func (f *found) observed(o *loaders.Observation) (fetches bool) {
 	if o.InFetched {
 		return false
 	}

@@ -226,7 +226,7 @@ func (rs *Records) Find(dirs []string) []*Record {
 
 // New returns a record of a root whose layers have seen these things since the run began. It returns nil if some of them have changed
 // since. It is to be called when all roots are rendered.
-func (rs *Records) New(seen []loaders.Observation) *Record {
+func (rs *Records) New(seen []*loaders.Observation) *Record {
 	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
@@ -47,7 +48,7 @@ type fetch struct {
 
 // newTrace returns the trace of what was seen since begun, but for what is SawOther, and reports false if a directory is another one now. Files need no
 // second look: one that has changed since does not hold for the next run.
-func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, same bool) {
+func newTrace(seen []*loaders.Observation, v *view, begun time.Time) (t *trace, same bool) {
 	t, same = &trace{files: make([]file, 0, len(seen))}, true
 	at := map[string]int{}
 	add := func(path, real string) int {
@@ -59,6 +60,7 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, s
 		}
 		return i
 	}
+	up := "" // of the last file: most have it, too
 	for _, o := range seen {
 		if o.InFetched || o.Kind == loaders.SawOther || o.Kind == loaders.SawWhole { // what uses a whole thing calls a function
 			continue
@@ -72,7 +74,9 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, s
 			add(o.Path, o.Real)
 			continue
 		}
-		up := filepath.Dir(o.Path)
+		if !in(o.Path, up) {
+			up = filepath.Dir(o.Path)
+		}
 		real := up
 		if !o.Plain {
 			real = v.dirs.Real(up)
@@ -93,6 +97,12 @@ func newTrace(seen []loaders.Observation, v *view, begun time.Time) (t *trace, s
 		t.files = append(t.files, f)
 	}
 	return t, same
+}
+
+// in reports whether a path is that of something in a directory, and not further below; both are clean.
+func in(path, dir string) bool {
+	i := strings.LastIndexByte(path, filepath.Separator)
+	return i > 0 && path[:i] == dir
 }
 
 // A Change is why something that was made once does not hold any more.

@@ -27,7 +27,7 @@ func (rs *Records) Again(c *cache.Cache, settings []Setting, fetch loaders.Fetch
 }
 
 // Saw makes what the last run has seen of a root, by the path of its directory, what is watched. nil stands for a root that was not looked at.
-func (rs *Records) Saw(root string, seen []loaders.Observation) {
+func (rs *Records) Saw(root string, seen []*loaders.Observation) {
 	rs.afterwards()
 	t, ok := newTrace(seen, rs.after, rs.begun)
 	if !ok {
