@@ -1,9 +1,14 @@
 package filestat
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -93,5 +98,43 @@ func TestDirs(t *testing.T) {
 				t.Errorf("%s is %q, want %q", path, got, want)
 			}
 		}
+	}
+}
+
+// A Looker says what os.Lstat says, whatever it has looked at before.
+func TestLooker(t *testing.T) {
+	top := t.TempDir()
+	var paths []string
+	for _, dir := range []string{"a", "b", "a/sub"} {
+		if err := os.Mkdir(filepath.Join(top, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 25 {
+			file := filepath.Join(top, dir, fmt.Sprint(i))
+			if err := os.WriteFile(file, make([]byte, i), 0o600+fs.FileMode(i)); err != nil {
+				t.Fatal(err)
+			}
+			_ = os.Symlink(file, file+"-link") // not all systems let everybody make one
+			paths = append(paths, file, file+"-link", file+"-none", filepath.Join(file, "below"))
+		}
+		paths = append(paths, filepath.Join(top, dir), filepath.Join(top, "none", dir), os.DevNull, string(filepath.Separator))
+	}
+	var keeps Looker
+	defer keeps.Close()
+	for _, l := range []*Looker{&keeps, nil, &keeps} {
+		for _, path := range paths {
+			mode, stat, err := l.Lstat(path)
+			info, want := os.Lstat(path)
+			if want != nil {
+				if !errors.Is(err, fs.ErrNotExist) && !strings.Contains(fmt.Sprint(err), "not a directory") {
+					t.Errorf("%s: %v instead of %v", path, err, want)
+				}
+				continue
+			}
+			if err != nil || mode != info.Mode().Type() || stat != Of(info) {
+				t.Errorf("%s: %v %+v %v instead of %v", path, mode, stat, err, info)
+			}
+		}
+		slices.Reverse(paths)
 	}
 }

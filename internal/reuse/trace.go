@@ -124,6 +124,11 @@ func (r *Record) seen(v *view) bool {
 			return false
 		}
 	}
+	v.near = &filestat.Looker{}
+	defer func() {
+		v.near.Close()
+		v.near = nil
+	}()
 	for i := range t.files {
 		holds, again := t.files[i].check(t.path(&t.files[i]), v)
 		if !holds {

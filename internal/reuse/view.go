@@ -20,6 +20,7 @@ import (
 type view struct {
 	dirs    *filestat.Dirs
 	files   map[string]*look
+	near    *filestat.Looker // as long as files are looked at one after the other, else nil
 	fetches map[fetch]string // what came of them; those have none
 	fetch   loaders.Fetch    // nil if nothing is fetched
 }
@@ -89,11 +90,11 @@ func (v *view) look(path string) *look {
 	}
 	l := &look{mode: fs.ModeIrregular}
 	v.files[path] = l
-	info, err := os.Lstat(path)
+	mode, stat, err := v.near.Lstat(path)
 	if err != nil {
 		return l
 	}
-	l.mode, l.stat = info.Mode().Type(), filestat.Of(info)
+	l.mode, l.stat = mode, stat
 	if l.mode&fs.ModeSymlink == 0 {
 		return l
 	}
@@ -102,7 +103,7 @@ func (v *view) look(path string) *look {
 	if err != nil {
 		return l
 	}
-	if info, err = os.Lstat(real); err == nil {
+	if info, err := os.Lstat(real); err == nil {
 		l.real, l.mode, l.stat = real, info.Mode().Type(), filestat.Of(info)
 	}
 	return l
