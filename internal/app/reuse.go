@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -367,11 +368,7 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 	for _, f := range plan.Failed {
 		failed[f.Dir] = f
 	}
-	type saved struct {
-		dir    string
-		record *reuse.Record
-	}
-	var all []saved
+	all := map[string]*reuse.Record{}
 	called := Functions(plan)
 	drafts := r.draftsOf(plan)
 	for _, dir := range allOf(plan) {
@@ -397,17 +394,13 @@ func (a *App) Remember(plan *planner.Plan, made func(dir string, r *reuse.Record
 			record.Unavailable = unavailable(f)
 		}
 		if (fails && len(record.Unavailable) > 0 && len(plan.Denied) == 0 || !fails && made(dir, record)) && (was == nil || !bytes.Equal(before, record.Bytes())) {
-			all = append(all, saved{dir, record})
+			all[absolute(dir, a.Opts.Plan.Cwd)] = record
 			if was != nil && debugs("cacheverify") && record.Contradicts(&old) {
 				return diag.Errorf(diag.Pos{File: dir}, "", "the cache says that something else comes of this root, although nothing of it has changed").With(diag.NotDeterministic)
 			}
 		}
 	}
-	for _, s := range all {
-		if r.records.Save(absolute(s.dir, a.Opts.Plan.Cwd), s.record) != nil {
-			return nil
-		}
-	}
+	_ = r.records.Save(maps.All(all)) // what was not kept is made again
 	return nil
 }
 

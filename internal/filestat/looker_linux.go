@@ -8,7 +8,7 @@ import (
 )
 
 // many is how many files of a directory must be looked at in turn until it saves time to open it.
-const many = 8
+const many = 4
 
 // A Looker tells what the file system says about files while nobody changes them. Many files of one directory in turn take less time than with
 // [os.Lstat], because the way to it is walked once. The zero Looker is ready, and so is nil, which keeps nothing open. It is not safe for concurrent use.

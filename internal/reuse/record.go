@@ -11,7 +11,9 @@
 package reuse
 
 import (
+	"iter"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
+	"golang.org/x/sync/errgroup"
 )
 
 // A Setting is something besides files that decides about results: a flag, or the version of krmflow.
@@ -218,7 +221,8 @@ func (rs *Records) Find(dirs []string) []*Record {
 			continue
 		}
 		if r.fresh || r != all[i][0] {
-			_ = rs.save(rs.view.dirs.Real(dirs[i]), all[i], r) // the next run takes more time without it
+			real := rs.view.dirs.Real(dirs[i])
+			_ = rs.keep(real, rs.add(real, all[i], r)) // the next run takes more time without it
 		}
 	}
 	return found
@@ -242,23 +246,34 @@ func (rs *Records) afterwards() {
 	}
 }
 
-// Save makes r the last record of the root in a directory.
-func (rs *Records) Save(dir string, r *Record) error {
-	real := rs.view.dirs.Real(dir)
-	if real == "" {
-		return nil
+// Save makes each of these the last record of the root in a directory, an absolute path. They are written on all cores: each has a file of its own. After an
+// error some are not kept.
+func (rs *Records) Save(records iter.Seq2[string, *Record]) error {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for dir, r := range records {
+		if real := rs.view.dirs.Real(dir); real != "" {
+			all := rs.add(real, rs.of(real), r)
+			g.Go(func() error { return rs.keep(real, all) })
+		}
 	}
-	return rs.save(real, rs.of(real), r)
+	return g.Wait()
 }
 
-func (rs *Records) save(real string, all []*Record, r *Record) error {
+// add makes r the last record of a root that has others, and returns those that count from now on.
+func (rs *Records) add(real string, all []*Record, r *Record) []*Record {
 	all = slices.DeleteFunc(slices.Clone(all), func(o *Record) bool { return o == r || o.inputs == r.inputs })
 	all = append([]*Record{r}, all[:min(len(all), maxRecords-1)]...)
 	rs.known[real] = all
+	return all
+}
+
+// keep writes the records of a root.
+func (rs *Records) keep(real string, all []*Record) error {
 	if rs.cache == nil {
 		return nil
 	}
-	e := newEncoder(len(r.trace.files) * len(all))
+	e := newEncoder(len(all[0].trace.files) * len(all))
 	list(e, all, e.record)
 	return rs.cache.Keep(kind, krm.DigestOf([]byte(real)), e.b)
 }
