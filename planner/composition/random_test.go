@@ -327,7 +327,7 @@ func show(files []refFile) string {
 type files struct{ *loaders.Local }
 
 func (files) Reads(string, string)          {}
-func (files) Refers(string, string, string) {}
+func (files) Refers(*yaml.Source, []any, string) {}
 
 func newFiles(cwd string) files {
 	return files{loaders.NewLocal(context.Background(), loaders.Config{Cwd: cwd, Roots: []string{"."}})}
