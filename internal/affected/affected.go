@@ -28,7 +28,7 @@ type Reason struct {
 type Root struct {
 	// Dir is its directory as the plan names it, or as it would be named if it is gone.
 	Dir string `json:"root"`
-	// State is [Changed], or [Added] or [Deleted] if it was no root or is none any more.
+	// State is [Changed], or [Added] or [Deleted] if it was no root or is none any more, or [Unknown] if the revision does not say whether it was one.
 	State string `json:"state"`
 	// Failed tells that it cannot be planned, or with --really that it could not be rendered.
 	Failed  bool     `json:"failed,omitempty"`

@@ -326,7 +326,7 @@ func show(files []refFile) string {
 // files reads the files of a tree, and keeps no account of that.
 type files struct{ *loaders.Local }
 
-func (files) Reads(string, string)          {}
+func (files) Reads(string, string)               {}
 func (files) Refers(*yaml.Source, []any, string) {}
 
 func newFiles(cwd string) files {
