@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/inputs"
 )
 
@@ -85,10 +86,10 @@ func WriteJSON(w io.Writer, roots []Root) error {
 		Roots      []Root `json:"roots"`
 	}{Version, "Affected", []Root{}}
 	for _, r := range roots {
-		r.Dir = filepath.ToSlash(r.Dir)
+		r.Dir = diag.JSONName(filepath.ToSlash(r.Dir))
 		r.Reasons = append([]Reason{}, r.Reasons...)
 		for i := range r.Reasons {
-			r.Reasons[i].File = filepath.ToSlash(r.Reasons[i].File)
+			r.Reasons[i].File = diag.JSONName(filepath.ToSlash(r.Reasons[i].File))
 		}
 		doc.Roots = append(doc.Roots, r)
 	}

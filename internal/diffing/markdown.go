@@ -117,7 +117,9 @@ func (m *markdown) group(g *group) {
 }
 
 // unnamed says how many resources of a root are not even named.
-func unnamed(n int) string { return fmt.Sprintf("\n_Left out here: %s._\n", diag.Count(n, "changed resource")) }
+func unnamed(n int) string {
+	return fmt.Sprintf("\n_Left out here: %s._\n", diag.Count(n, "changed resource"))
+}
 
 // tooLarge returns what stands in the place of the block of a resource that has too many bytes.
 func tooLarge(r *diff.Resource, size int) string {
