@@ -34,8 +34,9 @@ func Sanitise(s string) string {
 	return b.String()
 }
 
-// JSONName returns the name of a file as a JSON document has it. JSON holds no bytes that are not UTF-8, and encoding/json makes one replacement character
-// of all of them: a name with such bytes is in quotation marks, with each of them as \xff. So is one that begins with a quotation mark: two names never look the same.
+// JSONName returns the name of a file as a JSON document has it. JSON holds no bytes that are not UTF-8, and encoding/json makes one replacement
+// character of all of them: a name with such bytes is in quotation marks, with each of them as \xff. So is one that begins with a quotation mark.
+// Two names never look the same.
 func JSONName(name string) string {
 	if utf8.ValidString(name) && !strings.HasPrefix(name, `"`) {
 		return name

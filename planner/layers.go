@@ -60,8 +60,8 @@ func (l *Layer) use(src *yaml.Source, path []any, other string) {
 	l.usedAt = append(l.usedAt, usedAt{u, graph.Origin{Source: src, Path: path}})
 }
 
-// Place returns the file and line of a reference, the zero Pos if l has no such one. The line is looked for only now: most plans are made without anybody
-// asking.
+// Place returns the file and line of a reference, the zero Pos if l has no such one. The line is looked for only now: most plans are made
+// without anybody asking.
 func (l Layer) Place(u Use) diag.Pos {
 	for _, p := range l.usedAt {
 		if p.use == u {
@@ -107,8 +107,8 @@ func (r *reading) visit(file, root string, used map[string]*Layer) {
 	l := used[file]
 	switch {
 	case l == nil:
-		l = &Layer{File: file, Kind: from.Kind, Uses: firsts(from.Uses, func(u Use) Use { return u }), Files: slices.Compact(slices.Sorted(slices.Values(from.Files))),
-			usedAt: from.usedAt}
+		l = &Layer{File: file, Kind: from.Kind, Uses: firsts(from.Uses, func(u Use) Use { return u }), usedAt: from.usedAt}
+		l.Files = slices.Compact(slices.Sorted(slices.Values(from.Files)))
 		used[file] = l
 	case l.Roots[len(l.Roots)-1] == root:
 		return

@@ -259,8 +259,8 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, plan *planner.Plan
 	return all, nil
 }
 
-// stateOfNew returns the state of a root that is not among those of the revision. What is in a submodule, for instance, is no part of the revision: nobody can
-// say whether it is new.
+// stateOfNew returns the state of a root that is not among those of the revision. What is in a submodule, for instance, is no part of the
+// revision: nobody can say whether it is new.
 func (c *command) stateOfNew(dir string) (string, error) {
 	name, err := c.tree.Name(dir)
 	if err != nil {

@@ -62,9 +62,9 @@ func (a *App) RootsIn(ctx context.Context, tree *revision.Tree, args []string) (
 
 // NotInRevision returns the error about something remote that is to be compared with what it was in a revision.
 func NotInRevision(tree *revision.Tree, arg string) error {
-	shown := diag.Redact(arg)
-	e := diag.Errorf(diag.Pos{}, "", "%s is remote, and %s has only what is in the repository", shown, strings.TrimSuffix(tree.Shown(), ":")).With(diag.Arguments)
-	return options.UsageError(e.Hint("leave it out; to compare it with an older version, write that to a file by krmflow build, and name the file: krmflow diff %s --against FILE",
+	shown, rev := diag.Redact(arg), strings.TrimSuffix(tree.Shown(), ":")
+	e := diag.Errorf(diag.Pos{}, "", "%s is remote, and %s has only what is in the repository", shown, rev).With(diag.Arguments)
+	return options.UsageError(e.Hint("leave it out, or write an older version of it to a file by krmflow build, and compare with that: krmflow diff %s --against FILE",
 		diag.ShellWord(shown)))
 }
 

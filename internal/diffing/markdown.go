@@ -123,7 +123,8 @@ func unnamed(n int) string {
 
 // tooLarge returns what stands in the place of the block of a resource that has too many bytes.
 func tooLarge(r *diff.Resource, size int) string {
-	return fmt.Sprintf("\n<details><summary>%s</summary>\n\n_Left out: its changes take %d bytes, for which there is no place._\n\n</details>\n", html.EscapeString(headline(r)), size)
+	const form = "\n<details><summary>%s</summary>\n\n_Left out: its changes take %d bytes, for which there is no place._\n\n</details>\n"
+	return fmt.Sprintf(form, html.EscapeString(headline(r)), size)
 }
 
 // resourceBlock returns the block of one resource.
