@@ -2,6 +2,7 @@ package diag
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -31,6 +32,16 @@ func Sanitise(s string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// JSONName returns the name of a file as a JSON document has it. JSON holds no bytes that are not UTF-8, and encoding/json makes one replacement
+// character of all of them: a name with such bytes is in quotation marks, with each of them as \xff. So is one that begins with a quotation mark.
+// Two names never look the same.
+func JSONName(name string) string {
+	if utf8.ValidString(name) && !strings.HasPrefix(name, `"`) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // ShellWord returns s as one word of a command line, in quotes if it needs some: what people copy from a message does what it shows, whoever

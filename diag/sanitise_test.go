@@ -79,3 +79,18 @@ func TestShellWord(t *testing.T) {
 		}
 	}
 }
+
+// What stands in JSON is UTF-8 and tells two names apart, also one that looks like another one in quotation marks.
+func TestJSONName(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"a/ä.yaml", "a\xff", "a\xfe", `a\xff`, `"a\xff"`, "\"a\xff\"", "a\ufffd", "\"a\ufffd\"", `"`, ""} {
+		got := JSONName(name)
+		if other, again := seen[got]; again || !utf8.ValidString(got) {
+			t.Errorf("%q is %q, as is %q", name, got, other)
+		}
+		seen[got] = name
+	}
+	if got := JSONName("a/ä \"b\".yaml"); got != "a/ä \"b\".yaml" {
+		t.Errorf("a name that JSON can hold is %q", got)
+	}
+}

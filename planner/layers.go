@@ -4,6 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
@@ -19,6 +22,14 @@ type Layer struct {
 	Files []string
 	// Roots are the directories of the roots that are made of it, as they were named and in that order.
 	Roots []string
+
+	usedAt []usedAt
+}
+
+// usedAt is where a layer refers to another one.
+type usedAt struct {
+	use Use
+	at  graph.Origin
 }
 
 // A Use is a reference of a layer to another one: a field, and the file of the other.
@@ -42,9 +53,22 @@ func (r *reading) layer(file, kind string) *Layer {
 	return l
 }
 
-// use notes that l refers to other in a field.
-func (l *Layer) use(field, other string) {
-	l.Uses = append(l.Uses, Use{field, other})
+// use notes that l refers to other in the field at path.
+func (l *Layer) use(src *yaml.Source, path []any, other string) {
+	u := Use{src.Field(path), other}
+	l.Uses = append(l.Uses, u)
+	l.usedAt = append(l.usedAt, usedAt{u, graph.Origin{Source: src, Path: path}})
+}
+
+// Place returns the file and line of a reference, the zero Pos if l has no such one. The line is looked for only now: most plans are made
+// without anybody asking.
+func (l Layer) Place(u Use) diag.Pos {
+	for _, p := range l.usedAt {
+		if p.use == u {
+			return p.at.Pos()
+		}
+	}
+	return diag.Pos{}
 }
 
 // compositionReader is what Compositions are read by.
@@ -59,10 +83,10 @@ func (r *reading) Reads(composition, file string) {
 	l.Files = append(l.Files, file)
 }
 
-// Refers notes that a Composition refers to another one in a field.
-func (r *reading) Refers(composition, field, other string) {
+// Refers notes that a Composition refers to another one in the field at path.
+func (r *reading) Refers(composition *yaml.Source, path []any, other string) {
 	r.layer(other, layerfile.CompositionKind)
-	r.layer(composition, layerfile.CompositionKind).use(field, other)
+	r.layer(composition.File, layerfile.CompositionKind).use(composition, path, other)
 }
 
 // Layers returns the layers that the roots of the plan are made of, sorted by file. Roots that could not be planned do not count.
@@ -83,7 +107,8 @@ func (r *reading) visit(file, root string, used map[string]*Layer) {
 	l := used[file]
 	switch {
 	case l == nil:
-		l = &Layer{File: file, Kind: from.Kind, Uses: firsts(from.Uses, func(u Use) Use { return u }), Files: slices.Compact(slices.Sorted(slices.Values(from.Files)))}
+		l = &Layer{File: file, Kind: from.Kind, Uses: firsts(from.Uses, func(u Use) Use { return u }), usedAt: from.usedAt}
+		l.Files = slices.Compact(slices.Sorted(slices.Values(from.Files)))
 		used[file] = l
 	case l.Roots[len(l.Roots)-1] == root:
 		return

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The layers of a plan name all files that were read for it, and each layer that they refer to.
+// The layers of a plan name all files that were read for it, and each layer that they refer to with the line that does.
 func TestLayers(t *testing.T) {
 	cwd, err := filepath.Abs(trees)
 	if err != nil {
@@ -38,6 +38,9 @@ func TestLayers(t *testing.T) {
 			for _, u := range l.Uses {
 				if !slices.Contains(layers, u.Layer) || u.Field == "" {
 					t.Errorf("%s: %s refers to %s in the field %q, which is no layer", dir, l.File, u.Layer, u.Field)
+				}
+				if at := l.Place(u); at.File != l.File || at.Line == 0 {
+					t.Errorf("%s: %s refers to %s in the field %q, said to be at %s", dir, l.File, u.Layer, u.Field, at)
 				}
 			}
 		}

@@ -270,7 +270,7 @@ func (s *steps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 	if l == nil {
 		return nil
 	}
-	s.reader.use(s.k.Source.Field(path), l.k.Source.File)
+	s.reader.use(s.k.Source, path, l.k.Source.File)
 	if l.k.Kind == "Component" {
 		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a Component", text).With(diag.Misplaced).Hint("list it under components"))
 		return nil
@@ -400,7 +400,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	if l == nil {
 		return
 	}
-	s.reader.use(s.k.Source.Field(path), l.k.Source.File)
+	s.reader.use(s.k.Source, path, l.k.Source.File)
 	if l.failed {
 		return
 	}

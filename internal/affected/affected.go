@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/inputs"
 )
 
@@ -28,7 +29,7 @@ type Reason struct {
 type Root struct {
 	// Dir is its directory as the plan names it, or as it would be named if it is gone.
 	Dir string `json:"root"`
-	// State is [Changed], or [Added] or [Deleted] if it was no root or is none any more.
+	// State is [Changed], or [Added] or [Deleted] if it was no root or is none any more, or [Unknown] if the revision does not say whether it was one.
 	State string `json:"state"`
 	// Failed tells that it cannot be planned, or with --really that it could not be rendered.
 	Failed  bool     `json:"failed,omitempty"`
@@ -85,10 +86,10 @@ func WriteJSON(w io.Writer, roots []Root) error {
 		Roots      []Root `json:"roots"`
 	}{Version, "Affected", []Root{}}
 	for _, r := range roots {
-		r.Dir = filepath.ToSlash(r.Dir)
+		r.Dir = diag.JSONName(filepath.ToSlash(r.Dir))
 		r.Reasons = append([]Reason{}, r.Reasons...)
 		for i := range r.Reasons {
-			r.Reasons[i].File = filepath.ToSlash(r.Reasons[i].File)
+			r.Reasons[i].File = diag.JSONName(filepath.ToSlash(r.Reasons[i].File))
 		}
 		doc.Roots = append(doc.Roots, r)
 	}

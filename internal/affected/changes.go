@@ -166,14 +166,14 @@ func (s *since) compare(path string, whole bool) []Change {
 	switch {
 	case was == is && was == directory && whole:
 		return s.compareFolders(path)
-	case was == is && was != unreadable:
+	case was == unreadable || is == unreadable:
+		return []Change{{path, Unknown}}
+	case was == is:
 		return nil
 	case was == nothing:
 		return []Change{{path, Added}}
 	case is == nothing:
 		return []Change{{path, Deleted}}
-	case was == unreadable || is == unreadable:
-		return []Change{{path, Unknown}}
 	}
 	return []Change{{path, Changed}}
 }

@@ -133,6 +133,8 @@ func (c *command) there() (dirs []string, err error) {
 	for _, dir := range c.in {
 		info, statErr := os.Stat(dir)
 		switch {
+		case c.tree != nil && statErr != nil && loaders.IsRemote(dir):
+			return nil, app.NotInRevision(c.tree, dir)
 		case loaders.IsRemote(dir) || statErr == nil && info.IsDir() || dir == "": // that it is empty is told with the others
 			dirs = append(dirs, dir)
 			continue
@@ -239,11 +241,13 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, plan *planner.Plan
 		root := Root{Dir: r.Dir, State: Changed, Failed: r.Failed, Reasons: Why(r, changes, c.naming)}
 		switch {
 		case c.tree != nil && !before[r.Dir]:
-			root.State = Added
+			if root.State, err = c.stateOfNew(r.Dir); err != nil {
+				return nil, err
+			}
 		case c.tree == nil && r.Failed && len(root.Reasons) == 0:
 			root.Reasons = []Reason{{r.Dir, "root", Unknown}} // what it refers to may have had another name
 		}
-		if root.State == Added || len(root.Reasons) > 0 {
+		if root.State != Changed || len(root.Reasons) > 0 {
 			all = append(all, root)
 		}
 		delete(before, r.Dir)
@@ -253,6 +257,19 @@ func (c *command) all(cmd *cobra.Command, found render.Roots, plan *planner.Plan
 	}
 	slices.SortFunc(all, func(a, b Root) int { return strings.Compare(a.Dir, b.Dir) })
 	return all, nil
+}
+
+// stateOfNew returns the state of a root that is not among those of the revision. What is in a submodule, for instance, is no part of the
+// revision: nobody can say whether it is new.
+func (c *command) stateOfNew(dir string) (string, error) {
+	name, err := c.tree.Name(dir)
+	if err != nil {
+		return "", err
+	}
+	if _, err := c.tree.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Unknown, nil
+	}
+	return Added, nil
 }
 
 // names returns how paths are shown.

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -22,7 +24,7 @@ import (
 )
 
 // RootsIn returns the directories that the arguments of [App.Roots] stand for in a revision, as names in its tree. There may be none: what
-// the revision does not have is no mistake.
+// the revision does not have is no mistake. Something remote is one: no revision of this repository says what it was.
 func (a *App) RootsIn(ctx context.Context, tree *revision.Tree, args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -31,7 +33,7 @@ func (a *App) RootsIn(ctx context.Context, tree *revision.Tree, args []string) (
 	for _, arg := range args {
 		if loaders.IsRemote(arg) {
 			if _, err := os.Stat(arg); err != nil {
-				continue // it is the same on both sides
+				return nil, NotInRevision(tree, arg)
 			}
 		}
 		name, err := tree.Name(arg)
@@ -56,6 +58,14 @@ func (a *App) RootsIn(ctx context.Context, tree *revision.Tree, args []string) (
 		return nil, err
 	}
 	return found.Dirs, nil
+}
+
+// NotInRevision returns the error about something remote that is to be compared with what it was in a revision.
+func NotInRevision(tree *revision.Tree, arg string) error {
+	shown, rev := diag.Redact(arg), strings.TrimSuffix(tree.Shown(), ":")
+	e := diag.Errorf(diag.Pos{}, "", "%s is remote, and %s has only what is in the repository", shown, rev).With(diag.Arguments)
+	return options.UsageError(e.Hint("leave it out, or write an older version of it to a file by krmflow build, and compare with that: krmflow diff %s --against FILE",
+		diag.ShellWord(shown)))
 }
 
 // PlanRevision plans roots, names in the tree of a revision, as the flags say. The options that it returns are those to run the plan with, by

@@ -21,7 +21,6 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/yaml"
-	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/manifest"
@@ -303,11 +302,6 @@ func (c *comparison) pair(roots render.Roots, tree *revision.Tree, names []strin
 	}
 	for _, root := range roots {
 		u := &unit{name: root.Dir, now: root.Dir}
-		if _, err := os.Stat(root.Dir); err != nil && loaders.IsRemote(root.Dir) {
-			u.got = true // both sides would get it from the same place
-			c.units = append(c.units, u)
-			continue
-		}
 		name, err := tree.Name(root.Dir)
 		if err != nil {
 			return err

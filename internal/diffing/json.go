@@ -70,10 +70,13 @@ type (
 
 // WriteJSON writes the form for programs.
 func (r *Result) WriteJSON(w io.Writer) error {
-	doc := diffDoc{APIVersion: Version, Kind: "Diff", Against: r.Against, Commit: r.Commit, Same: r.Same, Failed: r.Failed, Roots: []rootDoc{}}
+	doc := diffDoc{APIVersion: Version, Kind: "Diff", Against: diag.JSONName(r.Against), Commit: r.Commit, Same: r.Same, Roots: []rootDoc{}}
+	for _, name := range r.Failed {
+		doc.Failed = append(doc.Failed, diag.JSONName(name))
+	}
 	for i := range r.Roots {
 		root := &r.Roots[i]
-		one := rootDoc{Dir: diag.Redact(root.Name), Same: root.Changes.Same, Moved: len(root.Changes.Moved), Resources: []resourceDoc{}}
+		one := rootDoc{Dir: diag.JSONName(diag.Redact(root.Name)), Same: root.Changes.Same, Moved: len(root.Changes.Moved), Resources: []resourceDoc{}}
 		switch {
 		case root.OnlyOld:
 			one.Only = "old"
@@ -118,7 +121,7 @@ func sideOf(s diff.Side) *sideDoc {
 		doc.Namespace = s.ID.Namespace
 	}
 	if s.Pos.File != "" {
-		doc.At = s.Pos.String()
+		doc.At = at(s.Pos)
 	}
 	return doc
 }
@@ -141,7 +144,7 @@ func editsOf(edits []diff.Edit, causes []diag.Pos) (docs []editDoc) {
 			doc.Lines = append(doc.Lines, string(line.Op)+line.Text)
 		}
 		if k < len(causes) && causes[k].File != "" {
-			doc.Cause = causes[k].String()
+			doc.Cause = at(causes[k])
 		}
 		docs = append(docs, doc)
 	}
@@ -154,4 +157,10 @@ func raw(v yaml.Value) json.RawMessage {
 		return nil
 	}
 	return yaml.AppendJSON(nil, v)
+}
+
+// at returns a place as file:line.
+func at(pos diag.Pos) string {
+	pos.File = diag.JSONName(pos.File)
+	return pos.String()
 }

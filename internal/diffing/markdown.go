@@ -75,11 +75,12 @@ func (m *markdown) body(r *Result) {
 // fits reports whether a text has a place, with what must come behind it.
 func (m *markdown) fits(text string) bool { return m.Len()+len(text)+len(m.failed)+reserve <= m.max }
 
-// group writes a block of roots. Of resources that do not fit only the number is written.
+// group writes a block of roots. Of a resource whose changes do not fit the name is written, and of those for which that is too much the number.
 func (m *markdown) group(g *group) {
-	const end = "\n</details>\n"
 	root := g.roots[0]
 	all := root.Changes.Resources
+	const foot = "\n</details>\n"
+	end := unnamed(len(all)) + foot
 	begin := fmt.Sprintf("\n<details><summary><b>%s</b>%s: %s</summary>\n", html.EscapeString(g.name()), g.what(), g.counts())
 	if !m.fits(begin + end) {
 		m.resources += len(all) * len(g.roots)
@@ -87,23 +88,43 @@ func (m *markdown) group(g *group) {
 		return
 	}
 	m.WriteString(begin)
-	left := 0
+	left, hidden := 0, 0
 	for i := range all {
 		var causes []diag.Pos
 		if i < len(root.Causes) {
 			causes = root.Causes[i]
 		}
-		if block := resourceBlock(&all[i], causes); left == 0 && m.fits(block+end) {
+		block := resourceBlock(&all[i], causes)
+		if hidden == 0 && m.fits(block+end) {
+			m.WriteString(block)
+			continue
+		}
+		left++
+		if block = tooLarge(&all[i], len(block)); hidden == 0 && m.fits(block+end) {
 			m.WriteString(block)
 		} else {
-			left++
+			hidden++
 		}
 	}
 	if left > 0 {
 		m.resources += left * len(g.roots)
 		m.roots += len(g.roots)
 	}
-	m.WriteString(end)
+	if hidden > 0 {
+		m.WriteString(unnamed(hidden))
+	}
+	m.WriteString(foot)
+}
+
+// unnamed says how many resources of a root are not even named.
+func unnamed(n int) string {
+	return fmt.Sprintf("\n_Left out here: %s._\n", diag.Count(n, "changed resource"))
+}
+
+// tooLarge returns what stands in the place of the block of a resource that has too many bytes.
+func tooLarge(r *diff.Resource, size int) string {
+	const form = "\n<details><summary>%s</summary>\n\n_Left out: its changes take %d bytes, for which there is no place._\n\n</details>\n"
+	return fmt.Sprintf(form, html.EscapeString(headline(r)), size)
 }
 
 // resourceBlock returns the block of one resource.

@@ -156,9 +156,10 @@ func (c *command) check(cmd *cobra.Command, args []string) ([]string, error) {
 // draw writes the drawing of a plan, or the text in its place.
 func (c *command) draw(w io.Writer, plan *planner.Plan) error {
 	if c.to != "" {
-		path, err := between(layers.New(plan.Layers()), c.path, c.to)
+		g := layers.New(plan.Layers())
+		path, err := between(g, c.path, c.to)
 		if err != nil || c.form == "text" {
-			return errors.Join(err, writeWay(w, path))
+			return errors.Join(err, writeWay(w, g, path))
 		}
 		c.drawn.Path = path
 	}
@@ -170,12 +171,13 @@ func (c *command) draw(w io.Writer, plan *planner.Plan) error {
 }
 
 func (c *command) writeCycles(w io.Writer, plan *planner.Plan) error {
-	cycles := layers.New(plan.LayersRead()).Cycles()
+	g := layers.New(plan.LayersRead())
+	cycles := g.Cycles()
 	if len(cycles) == 0 {
 		c.Result = "no layer leads back to itself"
 	}
 	for _, cycle := range cycles {
-		if err := writeWay(w, cycle); err != nil {
+		if err := writeWay(w, g, cycle); err != nil {
 			return err
 		}
 	}

@@ -50,14 +50,14 @@ func unknown(g *layers.Graph, name string) error {
 	return options.UsageError(e)
 }
 
-// writeWay writes the references on a way: the folder that it starts from, then a line for each with the folder that it leads to.
-func writeWay(w io.Writer, path []layers.Step) error {
+// writeWay writes the references on a way: the folder that it starts from, then a line for each with its place and the folder that it leads to.
+func writeWay(w io.Writer, g *layers.Graph, path []layers.Step) error {
 	var b strings.Builder
 	for i, s := range path {
 		if i == 0 {
 			b.WriteString(folder(s.From) + "\n")
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", diag.Sanitise(s.Field), folder(s.Layer))
+		fmt.Fprintf(&b, "  %s: %s: %s\n", diag.Sanitise(diag.Redact(g.Place(s).String())), diag.Sanitise(s.Field), folder(s.Layer))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/loaders"
@@ -86,9 +87,9 @@ func WriteJSON(w io.Writer, roots []Root, n Naming) error {
 		Roots      []rootDoc `json:"roots"`
 	}{Version, "Inputs", []rootDoc{}}
 	for _, r := range roots {
-		d := rootDoc{Root: r.Dir, Files: []string{}, Remote: r.Remote, Failed: r.Failed}
+		d := rootDoc{Root: diag.JSONName(r.Dir), Files: []string{}, Remote: r.Remote, Failed: r.Failed}
 		for _, in := range r.Inputs {
-			name := filepath.ToSlash(n.Name(in.Path))
+			name := diag.JSONName(filepath.ToSlash(n.Name(in.Path)))
 			switch in.Kind {
 			case File:
 				d.Files = append(d.Files, name)
@@ -183,8 +184,12 @@ func argoPaths(r Root, real, named string) (paths, outside []string, err error) 
 		} else if path, err = filepath.Rel(top, path); err == nil {
 			path = "/" + strings.TrimPrefix(path, ".")
 		}
-		if err == nil && strings.Contains(path, ";") {
+		switch {
+		case err != nil:
+		case strings.Contains(path, ";"):
 			err = diag.BadValue.Errorf("%s: the annotation %s cannot name it, because ; separates its paths", Line(path), generatePaths)
+		case !utf8.ValidString(path):
+			err = diag.BadValue.Errorf("%s: the annotation %s cannot name it, because it is not UTF-8", Line(path), generatePaths)
 		}
 		if err != nil {
 			return nil, nil, err

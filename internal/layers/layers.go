@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	dgraph "github.com/dominikbraun/graph"
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/planner"
 )
 
@@ -101,7 +102,7 @@ func reach(g dgraph.Graph[string, string], from []string) map[string]int {
 	return away
 }
 
-// A Step is a reference on the way from one layer to another.
+// A Step is a reference on the way from one layer to another. [Graph.Place] says in which line it is.
 type Step struct {
 	From string
 	planner.Use
@@ -132,6 +133,9 @@ func (g *Graph) Path(from, to string) (path []Step, ok bool) {
 	slices.Reverse(path)
 	return path, true
 }
+
+// Place returns the file and line of a reference.
+func (g *Graph) Place(s Step) diag.Pos { return g.layers[s.From].Place(s.Use) }
 
 // step returns the first reference of a layer to another one that it uses.
 func (g *Graph) step(from, to string) Step {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/krmflow/krmflow/cache"
 )
 
 // node is a file or a directory.
@@ -60,7 +62,21 @@ func (n *node) child(name string) *node {
 }
 
 // errSubmodule says why there is nothing in a submodule.
-var errSubmodule = errors.New("it is a submodule of git, whose files are in a repository of their own")
+var errSubmodule error = submodule{}
+
+type submodule struct{}
+
+func (submodule) Error() string {
+	return "it is a submodule of git, whose files are in a repository of their own"
+}
+
+// Hints says what to do about it.
+func (submodule) Hints() []string {
+	return []string{"to compare with it, check the revision out somewhere else, with its submodules, and name that directory in place of the revision"}
+}
+
+// Is makes it a [cache.ErrAbsent], so that what a layer refers to in a submodule is not taken for a file because it is no directory.
+func (submodule) Is(target error) bool { return target == cache.ErrAbsent }
 
 // errLeaves says that a link leads where there are no files of the tree.
 var errLeaves = errors.New("it is a symbolic link that leads out of the repository")

@@ -22,8 +22,8 @@ type Reader interface {
 
 	// Reads says that the Composition in a file reads another file, or this one itself.
 	Reads(composition, file string)
-	// Refers says that a field of the Composition in a file refers to another Composition.
-	Refers(composition, field, other string)
+	// Refers says that the field at path of a Composition refers to another Composition, by its file.
+	Refers(composition *yaml.Source, path []any, other string)
 }
 
 // A List is a consolidated Composition: what it and everything that it imports come to. It must not be changed.

@@ -37,7 +37,7 @@ func (b *builder) importItems(f *file, i importRef) *List {
 		}
 	}
 	defer dir.Close()
-	b.files.Refers(f.src.File, f.src.Field(i.at), src.File)
+	b.files.Refers(f.src, i.at, src.File)
 	return b.list(dir, src)
 }
 

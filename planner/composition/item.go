@@ -295,7 +295,7 @@ func (r *reader) named(c yaml.Cursor, key, path string) (*yaml.Source, *loaders.
 		at.Errorf("there is no Composition in %q", path).With(diag.NoComposition)
 		return nil, nil
 	}
-	r.files.Refers(r.f.src.File, r.f.src.Field(at.Path()), src.File)
+	r.files.Refers(r.f.src, at.Path(), src.File)
 	return src, dir
 }
 

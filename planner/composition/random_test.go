@@ -326,8 +326,8 @@ func show(files []refFile) string {
 // files reads the files of a tree, and keeps no account of that.
 type files struct{ *loaders.Local }
 
-func (files) Reads(string, string)          {}
-func (files) Refers(string, string, string) {}
+func (files) Reads(string, string)               {}
+func (files) Refers(*yaml.Source, []any, string) {}
 
 func newFiles(cwd string) files {
 	return files{loaders.NewLocal(context.Background(), loaders.Config{Cwd: cwd, Roots: []string{"."}})}
