@@ -94,6 +94,35 @@ func (h *History) Result() *krm.List {
 	return h.lists[h.root]
 }
 
+// Until returns the history of a resource in a root that could not be rendered: the result is what the failed step would have taken, and next is that
+// step. If none of the failed steps would have taken the resource the result is the last list that has it, or one that it was removed from, and next
+// is nil. Until returns nil if no step has made the resource.
+func (h *History) Until(failed []*graph.Node, is func(*krm.Resource) bool) (until *History, next *graph.Node) {
+	end := func(id graph.NodeID) *History { return &History{g: h.g, root: id, lists: h.lists} }
+	for _, f := range failed {
+		at := slices.IndexFunc(h.g.Nodes, func(n *graph.Node) bool { return n.ID == f.ID })
+		if at < 0 {
+			continue
+		}
+		n := h.g.Nodes[at]
+		for _, in := range n.Inputs {
+			if h.place(in, is, 0) >= 0 {
+				return end(in), n
+			}
+		}
+	}
+	if steps := h.Gone(is); steps != nil {
+		last := steps[len(steps)-1].Node
+		return end(graph.NodeID(slices.Index(h.g.Nodes, last))), nil
+	}
+	for i := range slices.Backward(h.lists) {
+		if id := graph.NodeID(i); h.place(id, is, 0) >= 0 {
+			return end(id), nil
+		}
+	}
+	return nil, nil
+}
+
 // A Step is a node that has made, changed or removed a resource.
 type Step struct {
 	Node *graph.Node
