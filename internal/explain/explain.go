@@ -139,6 +139,9 @@ func (e explainer) report(h *history.History, s Subject, i int, root string) (*R
 		id := krm.ID{GVK: krm.GVK{Group: group, Kind: kind}, Namespace: s.space, Name: s.name}
 		return &Report{ID: id, Field: s.fieldText(), Absent: true}, s.absent(h, root)
 	}
+	if i := h.Renamed(steps); i >= 0 {
+		return e.report(h, s, i, root)
+	}
 	if len(s.field) > 0 {
 		return e.field(steps, s)
 	}
