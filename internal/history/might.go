@@ -2,6 +2,7 @@ package history
 
 import (
 	"iter"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +121,22 @@ func (f Files) Sets(n *graph.Node, field Field) (s Setting, ok bool) {
 		return s, field.among(t.FieldSpecs)
 	}
 	return s, false
+}
+
+// OtherImage reports whether a step is an entry of images for one of another name than image has, but nearly that: the registry or the path in front
+// differs, or it is misspelled.
+func OtherImage(n *graph.Node, image string) bool {
+	op, _ := n.Op.(graph.Transform)
+	t, ok := op.Transformer.(*builtins.ImageTagTransformer)
+	if !ok || image == "" {
+		return false
+	}
+	name, _, _ := strings.Cut(image, "@")
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		name = name[:i]
+	}
+	want := t.ImageTag.Name
+	return want != name && (path.Base(want) == path.Base(name) || diag.Nearest(want, []string{name}) != "")
 }
 
 // Selected returns what a patch, a replacement or an entry of replicas selects: the kinds and names, each "" for any.

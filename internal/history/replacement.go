@@ -69,8 +69,8 @@ func (f Files) InReplacement(c Change, path []any) (pos diag.Pos, at []any, ok b
 	}
 	for _, r := range slices.Backward(f.replacements(c.Node)) {
 		for i, target := range slices.Backward(r.Targets) {
-			if r.src == nil || target == nil {
-				continue
+			if r.src == nil {
+				break
 			}
 			k := target.Writes(c.Before, c.After, path)
 			switch {
