@@ -54,7 +54,7 @@ var imports = map[string][]string{
 	"validate/internal/openapi":    {},
 	"validate/internal/openapigen": {},
 	"internal/rendertest":          plus(values, "builtins", "graph", "internal/app", "internal/history", "internal/options", "krm/diff", "loaders", "output", "planner", "render", "scheduler"),
-	"internal/explain":             plus(values, "graph", "internal/app", "internal/graphing", "internal/history", "internal/messages", "internal/options", "render", "krm/diff", "loaders", "output", "output/manifest", "planner"),
+	"internal/explain":             plus(values, "graph", "internal/app", "internal/graphing", "internal/history", "internal/messages", "internal/options", "render", "krm/diff", "loaders", "output", "output/manifest", "planner", "scheduler"),
 	"internal/history":             plus(values, "builtins", "eval", "graph", "planner"),
 	"internal/validation":          plus(values, "graph", "internal/history", "internal/options", "loaders", "planner", "validate"),
 

@@ -93,6 +93,45 @@ func (p *fieldPath) isAnnotation() bool {
 	return len(p.parts) == 3 && p.parts[0].text == "metadata" && p.parts[1].text == "annotations"
 }
 
+// meets reports whether p leads to the field at path of v, to something in it, or to what holds it.
+func (p *fieldPath) meets(v yaml.Value, path []any) bool {
+	for i := range min(len(p.parts), len(path)) {
+		part := &p.parts[i]
+		switch step := path[i].(type) {
+		case string:
+			if part.kind != everyPart && part.text != step {
+				return false
+			}
+			v = v.Get(step)
+		case int:
+			if step >= v.Len() {
+				return false
+			}
+			v = v.Items()[step]
+			if !part.isItem(v, step) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isItem reports whether the item of a list at index is one that the part leads to.
+func (p *pathPart) isItem(item yaml.Value, index int) bool {
+	switch p.kind {
+	case everyPart:
+		return true
+	case indexPart:
+		return p.index == index
+	case itemPart:
+		if p.key != "" {
+			item = item.Get(p.key)
+		}
+		return p.err == nil && item.Exists() && p.matches(item)
+	}
+	return false
+}
+
 // asIndex returns the number that s is. Most parts are names, and making an error of each costs more than the rest.
 func asIndex(s string) (int, bool) {
 	if s == "" || s[0] > '9' {

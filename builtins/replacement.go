@@ -5,6 +5,7 @@ package builtins
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -233,6 +234,19 @@ func (t *ReplacementTarget) compile(paths fieldPaths) (replacementTarget, error)
 		c.opts = *t.Options
 	}
 	return c, errors.Join(errs...)
+}
+
+// Writes returns which of its field paths writes a field, -1 if none does: before and after are a resource before the replacement and
+// after it, and path is the field there. Without field paths it is 0 for metadata.name.
+func (t *ReplacementTarget) Writes(before, after *krm.Resource, path []any) int {
+	c, err := t.compile(fieldPaths{})
+	if err != nil {
+		return -1
+	}
+	if ok, err := c.selects(before); err != nil || !ok {
+		return -1
+	}
+	return slices.IndexFunc(c.fields, func(p *fieldPath) bool { return p.meets(after.Value(), path) })
 }
 
 // Summary says what is replaced, as plans show it, without values.

@@ -363,3 +363,44 @@ func FuzzReplacementDocument(f *testing.F) {
 		}
 	})
 }
+
+// Which of the field paths of a target writes a field of a resource, -1 for none.
+func TestWrites(t *testing.T) {
+	list := resourceList(t, "apiVersion: v1\nkind: X\nmetadata: {name: a}\nl: [{name: b, v: 1}, {name: c, v: 2}]\ns: [p, q]\nm: {k: 1, a.b: 2}\n")
+	for _, test := range []struct {
+		target string
+		path   []any
+		want   int
+	}{
+		{"{select: {kind: X}, fieldPaths: [m.k]}", []any{"m", "k"}, 0},
+		{"{select: {kind: X}, fieldPaths: [m.x, m.k]}", []any{"m", "k"}, 1},
+		{"{select: {kind: X}, fieldPaths: [m.k]}", []any{"m"}, 0},
+		{"{select: {kind: X}, fieldPaths: [m]}", []any{"m", "k"}, 0},
+		{"{select: {kind: X}, fieldPaths: [m.a\\.b]}", []any{"m", "a.b"}, 0},
+		{"{select: {kind: X}, fieldPaths: ['m.[a.b]']}", []any{"m", "a.b"}, 0},
+		{"{select: {kind: X}, fieldPaths: [m.k]}", []any{"m", "a.b"}, -1},
+		{"{select: {kind: X}, fieldPaths: ['l.[name=c].v']}", []any{"l", 1, "v"}, 0},
+		{"{select: {kind: X}, fieldPaths: ['l.[name=c].v']}", []any{"l", 0, "v"}, -1},
+		{"{select: {kind: X}, fieldPaths: ['l.*.v']}", []any{"l", 0, "v"}, 0},
+		{"{select: {kind: X}, fieldPaths: [l.0.v]}", []any{"l", 0, "v"}, 0},
+		{"{select: {kind: X}, fieldPaths: [l.0.v]}", []any{"l", 1, "v"}, -1},
+		{"{select: {kind: X}, fieldPaths: [l.v]}", []any{"l", 1, "v"}, -1},
+		{"{select: {kind: X}, fieldPaths: [l.0.v]}", []any{"l", 9, "v"}, -1},
+		{"{select: {kind: X}, fieldPaths: ['s.[=q]']}", []any{"s", 1}, 0},
+		{"{select: {kind: X}, fieldPaths: ['s.[=q]']}", []any{"s", 0}, -1},
+		{"{select: {kind: X}}", []any{"metadata", "name"}, 0},
+		{"{select: {kind: X}}", []any{"m", "k"}, -1},
+		{"{select: {kind: Y}, fieldPaths: [m.k]}", []any{"m", "k"}, -1},
+		{"{select: {kind: X}, reject: [{name: a}], fieldPaths: [m.k]}", []any{"m", "k"}, -1},
+		{"{select: {name: '['}, fieldPaths: [m.k]}", []any{"m", "k"}, -1},
+		{"{fieldPaths: [m.k]}", []any{"m", "k"}, -1},
+	} {
+		var target ReplacementTarget
+		if errs := yaml.Decode(yamlValue(t, test.target), &target); errs != nil {
+			t.Fatal(errs)
+		}
+		if got := target.Writes(list.At(0), list.At(0), test.path); got != test.want {
+			t.Errorf("%s writes %v: %d, want %d", test.target, test.path, got, test.want)
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/render"
+	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
 )
 
@@ -32,7 +33,8 @@ func Command(a *app.App) *cobra.Command {
 value before and after. DIR is the directory that is rendered, the current one if there is none. A resource is named by the name that it has in the
 output, or by one that it had before; KIND/NAMESPACE/NAME tells two of one name apart, and Ingress.networking.k8s.io two kinds. A field is a path
 like spec.template.spec.containers[name=web].image or metadata.labels.app. What is not in the output any more is explained, too: up to the step
-that has removed it. Instead of a directory and a resource, a file can be named that krmflow has written to an output folder.
+that has removed it. So is what is in a root that cannot be rendered: up to the step that fails. Instead of a directory and a resource, a file can
+be named that krmflow has written to an output folder.
 
 Functions run as they do for build.
 
@@ -119,17 +121,37 @@ func explained(cmd *cobra.Command, a *app.App, dir, what string) (*Report, error
 		defer mu.Unlock()
 		warnings[n.ID] = append(warnings[n.ID], warning())
 	}
-	if err := errors.Join(render.Run(cmd.Context(), plan, o), context.Cause(cmd.Context())); err != nil {
-		return nil, err
+	o.Run.KeepGoing = true // what can be told of a root that fails does not depend on which step is the first one
+	ran := render.Run(cmd.Context(), plan, o)
+	failed := failedSteps(ran)
+	if err := context.Cause(cmd.Context()); err != nil || ran != nil && len(failed) == 0 {
+		return nil, errors.Join(ran, err)
 	}
 	if len(plan.Graph.Roots) != 1 {
-		return nil, fmt.Errorf("%s is no root", diag.Redact(dir))
+		return nil, errors.Join(ran, fmt.Errorf("%s is no root", diag.Redact(dir)))
 	}
-	report, err := New(plan, lists.Of(plan.Graph, plan.Graph.Roots[0]), roots[0].Dir, what, warnings)
+	var report *Report
+	h := lists.Of(plan.Graph, plan.Graph.Roots[0])
+	if ran == nil {
+		report, err = New(plan, h, roots[0].Dir, what, warnings)
+	} else {
+		report, err = NewPartial(plan, h, failed, roots[0].Dir, what, warnings)
+	}
 	if syntax := new(SyntaxError); errors.As(err, &syntax) {
 		return nil, options.UsageError(err)
 	}
-	return report, err
+	return report, errors.Join(ran, err)
+}
+
+// failedSteps returns the steps that the error of a run is about.
+func failedSteps(err error) (failed []*graph.Node) {
+	for e := range diag.Each(err) {
+		var node *scheduler.NodeError
+		if errors.As(e, &node) {
+			failed = append(failed, node.Node)
+		}
+	}
+	return failed
 }
 
 // explainCodes prints what is known about messages.

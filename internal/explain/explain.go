@@ -30,6 +30,8 @@ type Report struct {
 	Removed bool
 	// Absent tells that it never was in the root. ID has what the user has named then, unless the resource is there, and Field is as it was written.
 	Absent bool
+	// Partial tells that the root could not be rendered: what is said is true of what the steps before the failure have made.
+	Partial bool
 	// Steps are those that have made and changed it, in order.
 	Steps []Step
 	// Near are steps that look as if they should have, and have not.
@@ -44,6 +46,8 @@ type Step struct {
 	Config string
 	// Made and Removed tell that the resource, or the field, was not there before, or is not there any more.
 	Made, Removed bool
+	// Failed tells that the step has failed when it was to take the resource. It is the last one.
+	Failed bool
 	// Why says why a step that removes things has removed the resource, "" if that is its configuration.
 	Why string
 	// Changes are the fields that it has changed.
@@ -84,14 +88,39 @@ func New(plan *planner.Plan, h *history.History, root, text string, warnings War
 	if err != nil {
 		return nil, &SyntaxError{err}
 	}
-	i, err := s.find(list)
+	return explainer{files: history.FilesOf(plan), warnings: warnings}.explain(h, s, root)
+}
+
+// NewPartial is [New] for a root of which the steps failed have failed: it explains what those before them have made. The report is nil if none of
+// these has made the resource.
+func NewPartial(plan *planner.Plan, h *history.History, failed []*graph.Node, root, text string, warnings Warnings) (*Report, error) {
+	s, err := Parse(text, func(s Subject) bool {
+		until, _ := h.Until(failed, s.Is)
+		return until != nil
+	})
+	if err != nil {
+		return nil, &SyntaxError{err}
+	}
+	until, next := h.Until(failed, s.Is)
+	if until == nil {
+		return nil, nil
+	}
+	r, err := explainer{files: history.FilesOf(plan), warnings: warnings, partial: true}.explain(until, s, root)
+	if r != nil && next != nil {
+		r.Steps = append(r.Steps, Step{Node: next, Pos: next.Origin.Pos(), Config: next.Origin.Field(), Failed: true})
+	}
+	return r, err
+}
+
+// explain explains what the user has named, in the result of a history.
+func (e explainer) explain(h *history.History, s Subject, root string) (*Report, error) {
+	i, err := s.find(h.Result())
 	if err != nil {
 		return nil, err
 	}
-	e := explainer{files: history.FilesOf(plan), warnings: warnings}
 	r, err := e.report(h, s, i, root)
 	if r != nil {
-		r.Root, r.Near = root, e.near(h, s, r)
+		r.Root, r.Partial, r.Near = root, e.partial, e.near(h, s, r)
 	}
 	return r, err
 }
@@ -110,6 +139,9 @@ func (e explainer) report(h *history.History, s Subject, i int, root string) (*R
 		id := krm.ID{GVK: krm.GVK{Group: group, Kind: kind}, Namespace: s.space, Name: s.name}
 		return &Report{ID: id, Field: s.fieldText(), Absent: true}, s.absent(h, root)
 	}
+	if i := h.Renamed(steps); i >= 0 {
+		return e.report(h, s, i, root)
+	}
 	if len(s.field) > 0 {
 		return e.field(steps, s)
 	}
@@ -127,6 +159,7 @@ func (e *SyntaxError) Unwrap() error { return e.err }
 type explainer struct {
 	files    history.Files
 	warnings Warnings
+	partial  bool // the root could not be rendered
 	secret   bool // what is explained is or was a Secret
 }
 
@@ -255,6 +288,9 @@ func (e explainer) field(steps []history.Step, s Subject) (*Report, error) {
 	return r, nil
 }
 
+// partly is said of what is not the result.
+const partly = "as far as the root was rendered"
+
 // noField returns the error about a field that the resource never had.
 func (e explainer) noField(res *krm.Resource, s Subject, path []any) error {
 	there := history.At(res.Value(), path)
@@ -262,7 +298,11 @@ func (e explainer) noField(res *krm.Resource, s Subject, path []any) error {
 	if len(path) > 0 {
 		where += ":" + diag.FieldPath(path)
 	}
-	err := diag.Errorf(diag.Pos{}, "", "%s has no field %s, and never had", nameOf(res.ID()), s.fieldText()).With(diag.Arguments)
+	when := "and never had"
+	if e.partial {
+		when = partly
+	}
+	err := diag.Errorf(diag.Pos{}, "", "%s has no field %s, %s", nameOf(res.ID()), s.fieldText(), when).With(diag.Arguments)
 	err.Err = ErrAbsent
 	var names []string
 	for _, f := range there.Fields() {
@@ -298,6 +338,9 @@ func (r *Report) WriteText(w io.Writer) error {
 
 func (r *Report) writeSteps(b *strings.Builder) {
 	fmt.Fprintf(b, "%s of %s", r.ID, diag.Redact(r.Root))
+	if r.Partial {
+		b.WriteString(", " + partly)
+	}
 	switch {
 	case r.Field != "" && r.Removed:
 		fmt.Fprintf(b, ": %s is not there any more", r.Field)
@@ -310,7 +353,7 @@ func (r *Report) writeSteps(b *strings.Builder) {
 	for i, s := range r.Steps {
 		fmt.Fprintf(b, "\n%d. %s", i+1, s.head())
 		b.WriteString("\n")
-		if r.Field != "" {
+		if r.Field != "" && !s.Failed {
 			c := s.Changes[0]
 			fmt.Fprintf(b, "     %s%s\n", c.arrow(s.Made), c.from(s))
 			continue
@@ -350,6 +393,9 @@ func (s Step) head() string {
 		if s.Why != "" {
 			b.WriteString(", for " + s.Why)
 		}
+	}
+	if s.Failed {
+		b.WriteString(": it fails, and nothing behind it is done")
 	}
 	for _, by := range s.Node.Changes {
 		fmt.Fprintf(&b, "\n     configured also by %s: %s", by.Pos(), by.Field())

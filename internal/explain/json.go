@@ -19,6 +19,7 @@ type Document struct {
 	Value      json.RawMessage `json:"value,omitempty"`
 	Removed    bool            `json:"removed,omitempty"`
 	Absent     bool            `json:"absent,omitempty"`
+	Partial    bool            `json:"partial,omitempty"`
 	Steps      []DocumentStep  `json:"steps"`
 	Near       []DocumentNear  `json:"near,omitempty"`
 }
@@ -43,6 +44,7 @@ type DocumentStep struct {
 	Field   string           `json:"field,omitempty"`
 	Made    bool             `json:"made,omitempty"`
 	Removed bool             `json:"removed,omitempty"`
+	Failed  bool             `json:"failed,omitempty"`
 	Why     string           `json:"why,omitempty"`
 	Changes []DocumentChange `json:"changes,omitempty"`
 }
@@ -60,10 +62,10 @@ type DocumentChange struct {
 // JSON returns the report for programs.
 func (r *Report) JSON() Document {
 	d := Document{Version: 1, Root: diag.Redact(r.Root), APIVersion: r.ID.APIVersion(), Kind: r.ID.Kind, Namespace: r.ID.Namespace, Name: r.ID.Name,
-		Field: r.Field, Value: raw(r.Value), Removed: r.Removed, Absent: r.Absent, Steps: []DocumentStep{}}
+		Field: r.Field, Value: raw(r.Value), Removed: r.Removed, Absent: r.Absent, Partial: r.Partial, Steps: []DocumentStep{}}
 	for _, s := range r.Steps {
 		step := DocumentStep{ID: s.Node.ID, Verb: s.Node.Op.Verb(), Summary: s.Node.Summary, File: s.Pos.File, Line: s.Pos.Line, Field: s.Config,
-			Made: s.Made, Removed: s.Removed, Why: s.Why}
+			Made: s.Made, Removed: s.Removed, Failed: s.Failed, Why: s.Why}
 		for _, c := range s.Changes {
 			step.Changes = append(step.Changes, DocumentChange{c.Path, raw(c.Old), raw(c.New), c.Pos.File, c.Pos.Line, c.Field})
 		}

@@ -22,7 +22,8 @@ type Near struct {
 	Says []string
 }
 
-// near returns the steps that have done nothing to what a report is about. Where it is there, only those count that have given a warning.
+// near returns the steps that have done nothing to what a report is about. Where it is there, only those count that have given a warning, or are for
+// images of nearly the name that is there.
 func (e explainer) near(h *history.History, s Subject, r *Report) (list []Near) {
 	did := map[string]bool{}
 	for _, step := range r.Steps {
@@ -42,7 +43,7 @@ func (e explainer) near(h *history.History, s Subject, r *Report) (list []Near) 
 		case (len(s.field) == 0 || resource) && len(warnings) > 0 && s.nearly(e.files, n):
 			list = append(list, x)
 			continue
-		case len(s.field) == 0 || resource || !absent && len(warnings) == 0:
+		case len(s.field) == 0 || resource || !absent && len(warnings) == 0 && !history.OtherImage(n, r.Value.Text()):
 			continue
 		}
 		set, ok := e.files.Sets(n, s.field)

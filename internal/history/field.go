@@ -252,8 +252,8 @@ func Removed(steps []Step, f Field) []Change {
 	return nil
 }
 
-// Place returns the file and line that cause a change, and the field there: in the file or the patch that has the value, else the field of the
-// layer that the step stands in.
+// Place returns the file and line that cause a change, and the field there: in the file or the patch that has the value, or the file of replacements
+// that names the field, else the field of the layer that the step stands in.
 func (f Files) Place(c Change) (pos diag.Pos, field string) {
 	has := func(doc yaml.Value) ([]any, bool) {
 		if !c.New.Exists() {
@@ -278,6 +278,9 @@ func (f Files) Place(c Change) (pos diag.Pos, field string) {
 		}
 	}
 	if pos, at, ok := f.InPatch(c.Node, path, has); ok {
+		return pos, diag.FieldPath(at)
+	}
+	if pos, at, ok := f.InReplacement(c, path); ok {
 		return pos, diag.FieldPath(at)
 	}
 	return c.Node.Origin.Pos(), c.Node.Origin.Field()

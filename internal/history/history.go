@@ -94,6 +94,54 @@ func (h *History) Result() *krm.List {
 	return h.lists[h.root]
 }
 
+// Until returns the history of a resource in a root that could not be rendered: the result is what the failed step would have taken, and next is that
+// step. If none of the failed steps would have taken the resource the result is the last list that has it, or one that it was removed from, and next
+// is nil. Until returns nil if no step has made the resource.
+func (h *History) Until(failed []*graph.Node, is func(*krm.Resource) bool) (until *History, next *graph.Node) {
+	end := func(id graph.NodeID) *History { return &History{g: h.g, root: id, lists: h.lists} }
+	gone := h.Gone(is)
+	for _, f := range failed {
+		at := slices.IndexFunc(h.g.Nodes, func(n *graph.Node) bool { return n.ID == f.ID })
+		if at < 0 {
+			continue
+		}
+		n := h.g.Nodes[at]
+		for _, in := range n.Inputs {
+			if h.place(in, is, 0) >= 0 || gone != nil && end(in).Renamed(gone) >= 0 {
+				return end(in), n
+			}
+		}
+	}
+	if gone != nil {
+		last := gone[len(gone)-1].Node
+		return end(graph.NodeID(slices.Index(h.g.Nodes, last))), nil
+	}
+	for i := range slices.Backward(h.lists) {
+		if id := graph.NodeID(i); h.place(id, is, 0) >= 0 {
+			return end(id), nil
+		}
+	}
+	return nil, nil
+}
+
+// Renamed returns where the result has a resource that seems to be removed by the last of steps, those of [History.Gone], and has another identity
+// since: replacements and patches change names without a trace in the resource. It returns -1 if the resource is really gone.
+func (h *History) Renamed(steps []Step) int {
+	last := steps[len(steps)-1]
+	if h.Result() == nil || last.Before == nil {
+		return -1
+	}
+	for i, r := range h.Result().All() {
+		if r.Pos != last.Before.Pos {
+			continue
+		}
+		if slices.ContainsFunc(h.Steps(i), func(s Step) bool { return s.Node == last.Node && s.Before == last.Before }) {
+			return i
+		}
+	}
+	return -1
+}
+
 // A Step is a node that has made, changed or removed a resource.
 type Step struct {
 	Node *graph.Node
@@ -135,7 +183,7 @@ func (h *History) before(n *graph.Node, r *krm.Resource, near int) (graph.NodeID
 	}
 	for _, in := range n.Inputs {
 		if list := h.lists[in]; list != nil {
-			if i := earlier(list, r); i >= 0 {
+			if i := earlier(list, r, near); i >= 0 {
 				return in, i
 			}
 		}
@@ -157,8 +205,9 @@ func same(list *krm.List, r *krm.Resource, near int) int {
 }
 
 // earlier returns where a list has an earlier state of a resource, -1 if nowhere: one of the same identity, else one that it had before. Two that
-// had one identity are told apart by where they were written.
-func earlier(list *krm.List, r *krm.Resource) int {
+// had one identity are told apart by where they were written, and those that were written in one place, as all of a chart are, by their place in the
+// list.
+func earlier(list *krm.List, r *krm.Resource, near int) int {
 	found := list.Find(r.ID())
 	for _, i := range found {
 		if len(found) == 1 || list.At(i).Pos == r.Pos {
@@ -175,8 +224,14 @@ func earlier(list *krm.List, r *krm.Resource) int {
 	if r.Pos.File == "" {
 		return -1
 	}
-	for i, x := range list.All() { // a patch has given it another kind or name
-		if x.Pos == r.Pos && (x.ID().Name == r.ID().Name || x.ID().Kind == r.ID().Kind) {
+	changed := func(x *krm.Resource) bool { // a patch has given it another kind or name
+		return x.Pos == r.Pos && (x.ID().Name == r.ID().Name || x.ID().Kind == r.ID().Kind)
+	}
+	if near < list.Len() && changed(list.At(near)) {
+		return near
+	}
+	for i, x := range list.All() {
+		if changed(x) {
 			return i
 		}
 	}

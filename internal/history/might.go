@@ -2,6 +2,7 @@ package history
 
 import (
 	"iter"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,7 +81,7 @@ type Setting struct {
 	Where string
 }
 
-// Sets returns where a patch, a replacement or a transformer of labels or annotations would set a field, ok false if it does not.
+// Sets returns where a patch, a replacement or a transformer of labels, annotations, images or replicas would set a field, ok false if it does not.
 func (f Files) Sets(n *graph.Node, field Field) (s Setting, ok bool) {
 	op, _ := n.Op.(graph.Transform)
 	s.Pos = n.Origin.Pos()
@@ -88,12 +89,17 @@ func (f Files) Sets(n *graph.Node, field Field) (s Setting, ok bool) {
 	case *builtins.PatchTransformer, *builtins.PatchStrategicMergeTransformer, *builtins.PatchJson6902Transformer:
 		return f.patchSets(n, field)
 	case *builtins.ReplacementTransformer:
-		for _, r := range t.Replacements {
-			for _, target := range r.Targets {
-				if slices.ContainsFunc(target.FieldPaths, field.like) {
-					s.Where = selected(target.Select)
-					return s, true
+		for _, r := range f.replacements(n) {
+			for i, target := range r.Targets {
+				k := slices.IndexFunc(target.FieldPaths, field.like)
+				if k < 0 {
+					continue
 				}
+				if r.src != nil {
+					s.Pos, _ = r.pos("targets", i, "fieldPaths", k)
+				}
+				s.Where = selected(target.Select)
+				return s, true
 			}
 		}
 	case *builtins.LabelTransformer:
@@ -106,11 +112,34 @@ func (f Files) Sets(n *graph.Node, field Field) (s Setting, ok bool) {
 			s.Where = specified(t.FieldSpecs)
 			return s, field.ends("annotations", key)
 		}
+	case *builtins.ImageTagTransformer:
+		s.Where = "it is for images named " + diag.OneLine(t.ImageTag.Name)
+		// These lists are searched in any object, whatever the fields of the transformer are.
+		return s, field.ends("containers", "image") || field.ends("initContainers", "image") || field.among(t.FieldSpecs)
+	case *builtins.ReplicaCountTransformer:
+		s.Where = "it is for resources named " + diag.OneLine(t.Replica.Name)
+		return s, field.among(t.FieldSpecs)
 	}
 	return s, false
 }
 
-// Selected returns what a patch or a replacement selects: the kinds and names, each "" for any.
+// OtherImage reports whether a step is an entry of images for one of another name than image has, but nearly that: the registry or the path in front
+// differs, or it is misspelled.
+func OtherImage(n *graph.Node, image string) bool {
+	op, _ := n.Op.(graph.Transform)
+	t, ok := op.Transformer.(*builtins.ImageTagTransformer)
+	if !ok || image == "" {
+		return false
+	}
+	name, _, _ := strings.Cut(image, "@")
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		name = name[:i]
+	}
+	want := t.ImageTag.Name
+	return want != name && (path.Base(want) == path.Base(name) || diag.Nearest(want, []string{name}) != "")
+}
+
+// Selected returns what a patch, a replacement or an entry of replicas selects: the kinds and names, each "" for any.
 func (f Files) Selected(n *graph.Node) (list []builtins.Selector) {
 	op, _ := n.Op.(graph.Transform)
 	add := func(sel *builtins.Selector) {
@@ -124,10 +153,14 @@ func (f Files) Selected(n *graph.Node) (list []builtins.Selector) {
 	case *builtins.PatchJson6902Transformer:
 		add(t.Target)
 	case *builtins.ReplacementTransformer:
-		for _, r := range t.Replacements {
+		for _, r := range f.replacements(n) {
 			for _, target := range r.Targets {
 				add(target.Select)
 			}
+		}
+	case *builtins.ReplicaCountTransformer:
+		for _, spec := range t.FieldSpecs.All() {
+			list = append(list, builtins.Selector{Kind: spec.Kind, Name: t.Replica.Name})
 		}
 	}
 	return list
@@ -268,8 +301,16 @@ func (f Field) key() string {
 	return ""
 }
 
-// ends reports whether a field is that of a name in a mapping.
+// among reports whether a field is one of those of a transformer, in whatever kind of object.
+func (f Field) among(specs *builtins.FieldSpecs) bool {
+	text := strings.ReplaceAll(f.flat(), "[]", "")
+	return slices.ContainsFunc(specs.All(), func(fs builtins.FieldSpec) bool {
+		return strings.ReplaceAll(strings.ReplaceAll(fs.Path, "[]", ""), "/", ".") == text
+	})
+}
+
+// ends reports whether a field is that of a name in a mapping, or in the mappings of a list.
 func (f Field) ends(mapping, name string) bool {
-	text := f.flat()
+	text := strings.ReplaceAll(f.flat(), "[]", "")
 	return text == mapping+"."+name || strings.HasSuffix(text, "."+mapping+"."+name)
 }
