@@ -84,7 +84,13 @@ func outcome(cwd string, roots []string, jobs int, limit int64) string {
 	for _, n := range p.Graph.Nodes {
 		fmt.Fprintln(&b, n.ID, n.Op.Verb(), n.Summary, n.Inputs, n.After, n.Origin.Pos(), n.Layer, n.Item, len(n.Changes))
 	}
-	fmt.Fprintln(&b, p.Graph.Roots, p.Layers(), p.Compiled, p.Shared)
+	fmt.Fprintln(&b, p.Graph.Roots, p.Compiled, p.Shared)
+	for _, l := range p.Layers() {
+		fmt.Fprintln(&b, l.File, l.Kind, l.Files, l.Roots)
+		for _, u := range l.Uses {
+			fmt.Fprintln(&b, u, l.Place(u))
+		}
+	}
 	for _, w := range p.Warnings {
 		fmt.Fprintln(&b, "warning", w)
 	}
