@@ -57,8 +57,10 @@ func (s *seen) holds(o *loaders.Observation) bool {
 	p := reuse.Part{Path: o.Path, Real: o.Real, Kind: o.Kind}
 	if o.Kind == loaders.SawFile {
 		p.Real = o.Path
-		if real, err := filepath.EvalSymlinks(o.Path); !o.Plain && err == nil {
-			p.Real = real
+		if !o.Plain {
+			if real, err := filepath.EvalSymlinks(o.Path); err == nil {
+				p.Real = real
+			}
 		}
 	}
 	return s.has(p, false, func(name string) bool { return s.tree.Shares(name, o.Source) })
