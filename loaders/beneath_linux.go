@@ -42,7 +42,7 @@ func (l *Local) readBeneath(d *Dir, rel string, limit int64) (c content, err err
 		return c, errors.ErrUnsupported
 	}
 	if stat.Size > 0 {
-		c.stat = filestat.Stat{Dev: uint64(stat.Dev), Ino: stat.Ino, Size: stat.Size, Mtime: stat.Mtim.Nano(), Ctime: stat.Ctim.Nano(), Mode: fs.FileMode(stat.Mode).Perm()}
+		c.stat = filestat.OfUnix(&stat)
 	}
 	if l.isKnown(c.stat) {
 		return c, nil

@@ -69,7 +69,7 @@ func (d *folder) stat(name string) (filestat.Stat, int64, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return filestat.Stat{}, 0, notRegular(name)
 	}
-	return filestat.Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Mode: fs.FileMode(st.Mode).Perm()}, st.Size, nil
+	return filestat.OfUnix(&st), st.Size, nil
 }
 
 func (d *folder) sub(name string) (*folder, error) {

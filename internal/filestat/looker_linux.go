@@ -33,7 +33,7 @@ func (l *Looker) Lstat(path string) (fs.FileMode, Stat, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return typeOf(st.Mode), Stat{}, nil
 	}
-	return 0, Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Mode: fs.FileMode(st.Mode).Perm()}, nil
+	return 0, OfUnix(&st), nil
 }
 
 // enter returns an open directory, and the name that path has there.

@@ -3,6 +3,8 @@ package filestat
 import (
 	"io/fs"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 func of(info fs.FileInfo) Stat {
@@ -11,4 +13,9 @@ func of(info fs.FileInfo) Stat {
 		return Stat{}
 	}
 	return Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Mode: info.Mode().Perm()}
+}
+
+// OfUnix returns the Stat of a regular file that a system call has looked at.
+func OfUnix(st *unix.Stat_t) Stat {
+	return Stat{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Mode: fs.FileMode(st.Mode).Perm()}
 }
