@@ -17,19 +17,21 @@ const module = "github.com/krmflow/krmflow/"
 // side effects, because it cannot reach the loaders; built-ins do no I/O of their own, for the same reason; and a program that uses
 // package render runs no function unless it brings what does, because render cannot reach the executors.
 var imports = map[string][]string{
-	"diag":            {},
-	"krm/yaml":        {"diag"},
-	"krm/schema":      {"krm/yaml"},
-	"krm":             {"diag", "krm/schema", "krm/yaml"},
-	"krm/diff":        values,
-	"krm/function":    values,
-	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/flock", "output/swap", "output/listing"),
-	"output/flock":    {},
-	"output/listing":  {"internal/filestat"},
-	"output/manifest": plus(values, "output/names"),
-	"output/swap":     {},
-	"output/known":    plus(values, "internal/filestat", "output/listing", "output/manifest"),
-	"output/names":    values,
+	"diag":             {},
+	"krm/yaml":         {"diag", "krm/secret/words"},
+	"krm/schema":       {"krm/yaml"},
+	"krm/secret":       {"diag", "krm/secret/words", "krm/yaml"},
+	"krm/secret/words": {},
+	"krm":              {"diag", "krm/schema", "krm/secret", "krm/yaml"},
+	"krm/diff":         values,
+	"krm/function":     values,
+	"output":           plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/flock", "output/swap", "output/listing"),
+	"output/flock":     {},
+	"output/listing":   {"internal/filestat"},
+	"output/manifest":  plus(values, "output/names"),
+	"output/swap":      {},
+	"output/known":     plus(values, "internal/filestat", "output/listing", "output/manifest"),
+	"output/names":     values,
 
 	"edit":      {"diag", "edit/inplace", "krm/function", "krm/yaml"},
 	"krm/chart": values,
@@ -158,7 +160,7 @@ var imports = map[string][]string{
 }
 
 // values are the packages that most others stand on.
-var values = []string{"diag", "krm", "krm/schema", "krm/yaml"}
+var values = []string{"diag", "krm", "krm/schema", "krm/secret", "krm/yaml"}
 
 func plus(pkgs []string, more ...string) []string { return slices.Concat(pkgs, more) }
 
