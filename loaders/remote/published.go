@@ -35,9 +35,9 @@ func provenance(r reference.Reference, v reference.Version) Provenance {
 // digest in the reference is only compared with it. It finds content by that digest only if an earlier call has recorded that the same
 // address has served it. The record is in the cache, which nobody but the user can write to. The user's references alone are taken.
 //
-// An address of https is asked without the digest, so that a redirection to another host is refused: an address that redirects to
-// wherever its query says would vouch for anything. An artifact is asked for by its digest, in its own repository. A commit proves nothing,
-// since repositories also give out commits of their forks: a branch or a tag must be at it.
+// No redirection of a file is followed: an address that redirects to wherever its query says would vouch for anything. An artifact is asked for
+// by its digest, in its own repository. A commit proves nothing, since repositories also give out commits of their forks: a branch or a tag must
+// be at it.
 func (s *Session) Published(ctx context.Context, r reference.Reference) (*Content, error) {
 	if r.Archive || r.Scheme == reference.Helm || r.Scheme == reference.Git && !r.Mutable() {
 		return nil, refused(r, "nothing shows who published it")
@@ -45,13 +45,13 @@ func (s *Session) Published(ctx context.Context, r reference.Reference) (*Conten
 	want := r.Pin
 	asked := r
 	if r.Scheme == reference.HTTPS {
-		asked.Pin = krm.Digest{}
+		asked.Pin, asked.Direct = krm.Digest{}, true
 	}
 	if err := s.allow(asked, FromUser); err != nil {
 		return nil, err
 	}
 	if want.IsZero() { // then it is asked for in any case
-		return s.Open(ctx, r, FromUser)
+		return s.Open(ctx, asked, FromUser)
 	}
 	c, err := s.published.Do(ctx, key(r, FromUser), func() (*Content, error) {
 		if c := s.recorded(ctx, r); c != nil {
