@@ -70,7 +70,7 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		switch {
 		case fromVendor:
 			session = vendored
-		case decidesWhatRuns(use) && use != reference.Blob && s.cacheInRepository(): // programs are verified against their catalogs
+		case needsOwnCache(use, r) && s.cacheInRepository():
 			session = own
 		}
 		in, err := session()
@@ -136,8 +136,13 @@ func (s Sources) ordinary() (in opened, err error) {
 	return in, nil
 }
 
-// own returns a session with a cache of its own, for catalogs and signatures if the author of what is rendered may have written the cache of
-// the run: what a cache says about where content came from is what its writer said.
+// needsOwnCache reports whether a catalog is found in a cache by what an entry of it says: which address served content, or what is in a
+// commit. What is found by its digest alone is verified, whoever wrote the cache.
+func needsOwnCache(use reference.Use, r reference.Reference) bool {
+	return use == reference.Published || use == reference.Catalog && r.Scheme == reference.Git
+}
+
+// own returns a session with a cache of its own, for catalogs if the author of what is rendered may have written the cache of the run.
 func (s Sources) own() (in opened, err error) {
 	if in.cache, err = cache.Temporary(); err != nil {
 		return in, err
@@ -151,15 +156,12 @@ func (s Sources) own() (in opened, err error) {
 
 // cacheInRepository reports whether the cache is in the repository of a directory that is rendered, so that it may have come with that.
 func (s Sources) cacheInRepository() bool {
-	if s.NoCache {
-		return false
-	}
 	dir, err := s.CacheFolder()
 	if s.Cache != nil {
 		dir, err = s.Cache.Path(), nil
 	}
-	if err != nil {
-		return false // there is none
+	if s.NoCache || err != nil {
+		return false
 	}
 	real := filestat.Resolve(dir)
 	places := cmp.Or(s.Places, &filestat.Dirs{})
@@ -169,13 +171,12 @@ func (s Sources) cacheInRepository() bool {
 		if err != nil || loaders.IsRemote(root) {
 			continue
 		}
-		for at := places.Real(abs); at != ""; at = filepath.Dir(at) {
+		at := places.Real(abs)
+		for at != "" && at != filepath.Dir(at) {
 			if loaders.IsRepository(at) && diag.Within(real, at) {
 				return true
 			}
-			if at == filepath.Dir(at) {
-				break
-			}
+			at = filepath.Dir(at)
 		}
 	}
 	return false

@@ -63,14 +63,13 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	return []*diag.Error{err}, nil
 }
 
-// Unproven returns the denial of a catalog that is trusted for its place, if nothing shows that it was published there. pin is what the layer
-// that names it says.
-func Unproven(ref catalog.Ref, pin LayerPin) *Denial {
-	flag := FlagTrust + "=" + ref.Pinned(krm.Digest(pin))
+// Unproven returns the denial of a catalog that is trusted for its place, if nothing shows that it was published there. It suggests no pin: the
+// one of the layer is what an attacker would want to have copied.
+func Unproven(ref catalog.Ref) *Denial {
 	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted for its place, and nothing shows that it was published there", ref.Show()).With(diag.UntrustedCatalog).
-		Hint("the pin in the layer says what it is, not where it comes from; run once without --offline").
-		Hint("or pin it yourself, in your configuration or by %s", diag.ShellWord(flag))
-	return &Denial{Reason: Untrusted, Err: err, Allow: []string{flag}}
+		Hint("the pin in the layer says what the catalog is, not where it comes from: run once without --offline, which asks the place").
+		Hint("or pin it in your own configuration or by %s, as 'krmflow trust add %s' does", FlagTrust, diag.ShellWord(ref.Show()))
+	return &Denial{Reason: Untrusted, Err: err}
 }
 
 // Mispinned returns the denial of a catalog that is not what its pin says; got is zero if it is not known what it is.

@@ -83,7 +83,7 @@ func newDocument(p *planner.Plan, made *Preview, as func(string) string) *Docume
 		doc.Fetched = append(doc.Fetched, Fetched{f.Reference, f.Version, f.Pinned})
 	}
 	for _, t := range p.Catalogs {
-		doc.Catalogs = append(doc.Catalogs, Catalog{t.Ref.String(), t.Catalog.Digest.String(), t.By, t.Signed})
+		doc.Catalogs = append(doc.Catalogs, Catalog{t.Asked().String(), t.Catalog.Digest.String(), t.By, t.Signed})
 	}
 	doc.addRoots(p, made)
 	if made != nil && made.Against != "" {

@@ -64,7 +64,7 @@ func (c *Catalogs) load(t *trust.Trusted) {
 		c.refuse(t, trust.Mispinned(t.Asked(), krm.Digest{}), err)
 		return
 	case loaders.IsUnproven(err): // which matters if a function needs it
-		t.Denial = trust.Unproven(t.Ref, t.LayerPin)
+		t.Denial = trust.Unproven(t.Ref)
 		return
 	case err != nil:
 		t.Err = c.explained(t, err)

@@ -113,7 +113,7 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 		}
 		if !found {
 			named = append(named, trust.Named{
-				Ref: ref.Shown(l.Text), Pos: l.Source.Locate(0, l.Path...), Flag: ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String(),
+				Ref: ref.Shown(l.Text), Pos: l.Source.Locate(0, l.Path...), Flag: c.flag(ref),
 				Fetched: !ref.Remote() && c.Files.IsFetched(l.Source),
 			})
 		}
@@ -124,6 +124,15 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 		}
 	}
 	return search, named
+}
+
+// flag returns the value of the flag that trusts a catalog which a layer names. The pin of the layer is left out, so that who copies the
+// flag trusts what is at the address and not what else has this digest; only an artifact may have no other name.
+func (c *Catalogs) flag(ref catalog.Ref) string {
+	if ref.Remote() && ref.Scheme != catalog.OCI {
+		ref.Pin = krm.Digest{}
+	}
+	return ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String()
 }
 
 // place returns where the catalog is that a layer lists, none if it is not valid. If the user trusts all that is below some place, it is
