@@ -79,7 +79,7 @@ var imports = map[string][]string{
 	"planner/plandoc":     plus(values, "graph", "planner", "trust"),
 	"planner/report":      {"diag", "krm/yaml"},
 	"planner/summary":     {"builtins", "diag"},
-	"planner/trusted":     plus(values, "catalog", "graph", "loaders", "planner/report", "trust"),
+	"planner/trusted":     plus(values, "catalog", "graph", "loaders", "planner/report", "reference", "trust"),
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
 	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",

@@ -60,14 +60,18 @@ type Sources struct {
 func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
 	ordinary, endOrdinary := lazily(s.ordinary)
 	vendored, endVendored := lazily(s.vendored)
+	own, endOwn := lazily(s.own)
 	fetch = func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
 		r, err := reference.Parse(text, use)
 		if err != nil {
 			return nil, err
 		}
-		session, fromVendor := ordinary, s.Vendor != "" && use != reference.Catalog && use != reference.Blob && use != reference.Signatures
-		if fromVendor {
+		session, fromVendor := ordinary, s.Vendor != "" && !decidesWhatRuns(use)
+		switch {
+		case fromVendor:
 			session = vendored
+		case needsOwnCache(use, r) && s.cacheInRepository():
+			session = own
 		}
 		in, err := session()
 		if err != nil {
@@ -77,7 +81,11 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 			list, err := in.Signatures(ctx, r, from)
 			return &remote.Content{Reference: r, Signatures: list}, err
 		}
-		c, err := s.locked(text, use, r, func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) })
+		open := func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) }
+		if use == reference.Published {
+			open = func(r reference.Reference) (*remote.Content, error) { return in.Published(ctx, r) }
+		}
+		c, err := s.locked(text, use, r, open)
 		if err == nil && s.Moved != nil {
 			s.moved(ctx, in, r, c, from)
 		}
@@ -86,7 +94,7 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		}
 		return c, err
 	}
-	return fetch, func() { endOrdinary(); endVendored() }
+	return fetch, func() { endOrdinary(); endVendored(); endOwn() }
 }
 
 // An opened session has its cache beside it. That cache is closed with it if it is owned.
@@ -126,6 +134,52 @@ func (s Sources) ordinary() (in opened, err error) {
 	opt.Cache = in.cache
 	in.Session = remote.NewSession(opt)
 	return in, nil
+}
+
+// needsOwnCache reports whether a catalog is found in a cache by what an entry of it says: which address served content, or what is in a
+// commit. What is found by its digest alone is verified, whoever wrote the cache.
+func needsOwnCache(use reference.Use, r reference.Reference) bool {
+	return use == reference.Published || use == reference.Catalog && r.Scheme == reference.Git
+}
+
+// own returns a session with a cache of its own, for catalogs if the author of what is rendered may have written the cache of the run.
+func (s Sources) own() (in opened, err error) {
+	if in.cache, err = cache.Temporary(); err != nil {
+		return in, err
+	}
+	in.owned = true
+	opt := s.Options
+	opt.Cache, opt.Memory = in.cache, nil
+	in.Session = remote.NewSession(opt)
+	return in, nil
+}
+
+// cacheInRepository reports whether the cache is in the repository of a directory that is rendered, so that it may have come with that.
+func (s Sources) cacheInRepository() bool {
+	dir, err := s.CacheFolder()
+	if s.Cache != nil {
+		dir, err = s.Cache.Path(), nil
+	}
+	if s.NoCache || err != nil {
+		return false
+	}
+	real := filestat.Resolve(dir)
+	places := cmp.Or(s.Places, &filestat.Dirs{})
+	wd, _ := os.Getwd()
+	for _, root := range s.Rendered {
+		abs, err := absolute(root, wd)
+		if err != nil || loaders.IsRemote(root) {
+			continue
+		}
+		at := places.Real(abs)
+		for at != "" && at != filepath.Dir(at) {
+			if loaders.IsRepository(at) && diag.Within(real, at) {
+				return true
+			}
+			at = filepath.Dir(at)
+		}
+	}
+	return false
 }
 
 // vendored returns the session that opens what is in the folder [Sources.Vendor], and nothing else.
