@@ -3,7 +3,6 @@ package krmflow_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -354,130 +353,6 @@ func TestFlux(t *testing.T) {
 	if files, err := os.ReadDir(filepath.Join(tree, "rendered", app.Spec.Path)); ran != 1 || source.Kind != "OCIRepository" || err != nil || len(files) < 20 {
 		t.Errorf("%d steps, %d files, %v", ran, len(files), err)
 	}
-}
-
-// TestAction runs the steps of the action as a runner does, in a repository with a change.
-func TestAction(t *testing.T) {
-	tree := onPath(t)
-	for _, name := range []string{"bash", "git"} {
-		if _, err := exec.LookPath(name); err != nil {
-			executortest.Missing(t, name)
-		}
-	}
-	git := func(args ...string) string {
-		t.Helper()
-		out, errs, err := run(t, tree, nil, "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
-		if err != nil {
-			t.Fatal(args, err, errs)
-		}
-		return strings.TrimSpace(out)
-	}
-	git("init", "-q")
-	if _, errs, err := run(t, tree, nil, "krmflow", "apply-render", "-R", "overlays", "-o", "rendered/"); err != nil {
-		t.Fatal(err, errs)
-	}
-	git("add", ".")
-	git("commit", "-qm", "before")
-	before := git("rev-parse", "HEAD")
-	summary, out, err := runAction(t, tree, map[string]string{"dir": "overlays", "check": "true", "diff": before})
-	if err != nil || strings.Contains(summary, "+++") || !strings.Contains(out, "::add-matcher::") {
-		t.Errorf("without a change: %v\n%s%s", err, summary, out)
-	}
-	file := filepath.Join(tree, "overlays/prod/kustomization.yaml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	change := func(more string) {
-		if err := os.WriteFile(file, []byte(string(text)+more), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	change("commonAnnotations: {new: here}\n")
-	summary, out, err = runAction(t, tree, map[string]string{"dir": "overlays", "diff": before})
-	if err != nil || !strings.Contains(summary, "\n+    new: here\n") || strings.Contains(summary, "kind: Secret") {
-		t.Errorf("with a change: %v\n%s%s", err, summary, out)
-	}
-	if _, out, err = runAction(t, tree, map[string]string{"dir": "overlays", "check": "true"}); err == nil || !strings.Contains(out, "the output would be changed") {
-		t.Errorf("check of a change: %v\n%s", err, out)
-	}
-	change("namePrefx: a\n")
-	_, out, err = runAction(t, tree, map[string]string{"dir": "overlays"})
-	matched := false
-	for _, p := range problemPatterns(t) {
-		m := p.FindStringSubmatch(strings.Split(out[strings.Index(out, "Error:"):], "\n")[0])
-		matched = matched || len(m) == 5 && m[2] == "overlays/prod/kustomization.yaml"
-	}
-	if err == nil || !matched {
-		t.Errorf("no annotation for a mistake: %v\n%s", err, out)
-	}
-}
-
-// problemPatterns returns what finds the messages that become annotations.
-func problemPatterns(t *testing.T) (list []*regexp.Regexp) {
-	text, err := os.ReadFile("deploy/github/problems.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var problems struct {
-		ProblemMatcher []struct{ Pattern []struct{ Regexp string } }
-	}
-	if err := json.Unmarshal(text, &problems); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range problems.ProblemMatcher {
-		list = append(list, regexp.MustCompile(m.Pattern[0].Regexp))
-	}
-	return list
-}
-
-// runAction runs the steps of action.yml with some inputs, and returns the summary of the job and what was printed.
-func runAction(t *testing.T, tree string, with map[string]string) (summary, printed string, err error) {
-	t.Helper()
-	var action struct {
-		Inputs map[string]struct{ Default string }
-		Runs   struct {
-			Steps []struct {
-				If, Run string
-				Env     map[string]string
-			}
-		}
-	}
-	decode(t, "action.yml", &action)
-	repository, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[string]string{"github.action_path": repository}
-	for name, in := range action.Inputs {
-		values["inputs."+name] = in.Default
-	}
-	for name, value := range with {
-		values["inputs."+name] = value
-	}
-	temp := t.TempDir()
-	file := filepath.Join(temp, "summary")
-	for _, s := range action.Runs.Steps {
-		if name, want, ok := strings.Cut(s.If, " == "); ok && values[name] != strings.Trim(want, "'") {
-			continue
-		} else if name, want, ok := strings.Cut(s.If, " != "); ok && values[name] == strings.Trim(want, "'") {
-			continue
-		}
-		env := []string{"RUNNER_TEMP=" + temp, "GITHUB_STEP_SUMMARY=" + file, "GITHUB_PATH=" + filepath.Join(temp, "path")}
-		for name, value := range s.Env {
-			for from, to := range values {
-				value = strings.ReplaceAll(value, "${{ "+from+" }}", to)
-			}
-			env = append(env, name+"="+value)
-		}
-		var out, errs string
-		out, errs, err = run(t, tree, env, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", s.Run)
-		if printed += out + errs; err != nil {
-			break
-		}
-	}
-	text, _ := os.ReadFile(file) // there is none without a diff
-	return string(text), printed, err
 }
 
 // TestPreCommit runs the hooks as pre-commit does: the entry, then args, then files.

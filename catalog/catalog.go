@@ -44,17 +44,24 @@ type Catalog struct {
 	index map[krm.GVK][]*Entry
 }
 
-// finding is what is wrong at a path, without harm to those who use the catalog.
+// finding is what is wrong at a path, without harm to those who do not use the entry there.
 type finding struct {
-	path []any
-	msg  string
+	path     []any
+	msg      string
+	unusable bool // the entry is of no use
 }
 
-// Lint returns what the catalog's author should know: what is missing, not valid or has no effect.
-func (c *Catalog) Lint() []*diag.Error {
-	list := make([]*diag.Error, len(c.lint))
-	for i, f := range c.lint {
-		list[i] = diag.Errorf(c.doc.Locate(f.path...), diag.FieldPath(f.path), "%s", f.msg).With(diag.BadCatalog)
+// Unusable returns why entries cannot be used, such as a digest that is not valid. The rest of the catalog can be.
+func (c *Catalog) Unusable() []*diag.Error { return c.findings(true) }
+
+// Lint returns what the catalog's author should know and does no harm: what is missing, not valid or has no effect.
+func (c *Catalog) Lint() []*diag.Error { return c.findings(false) }
+
+func (c *Catalog) findings(unusable bool) (list []*diag.Error) {
+	for _, f := range c.lint {
+		if f.unusable == unusable {
+			list = append(list, diag.Errorf(c.doc.Locate(f.path...), diag.FieldPath(f.path), "%s", f.msg).With(diag.BadCatalog))
+		}
 	}
 	return list
 }
@@ -103,7 +110,12 @@ func (r *reader) outdated(c yaml.Cursor, what string) {
 }
 
 func (r *reader) lint(c yaml.Cursor, format string, args ...any) {
-	r.c.lint = append(r.c.lint, finding{c.Path(), fmt.Sprintf(format, args...)})
+	r.c.lint = append(r.c.lint, finding{path: c.Path(), msg: fmt.Sprintf(format, args...)})
+}
+
+// unusable is about a field that makes its entry useless.
+func (r *reader) unusable(c yaml.Cursor, err error) {
+	r.c.lint = append(r.c.lint, finding{c.Path(), err.Error(), true})
 }
 
 func (r *reader) document(top yaml.Cursor) {
@@ -214,7 +226,7 @@ func (r *reader) finish() {
 		if len(same) == 1 {
 			continue
 		}
-		c.lint = append(c.lint, finding{e.path, fmt.Sprintf("%s has no effect: entry %d, which comes first, defines it too", e.GVK, same[0].Index+1)})
+		c.lint = append(c.lint, finding{path: e.path, msg: fmt.Sprintf("%s has no effect: entry %d, which comes first, defines it too", e.GVK, same[0].Index+1)})
 	}
 	if len(r.old) > 0 {
 		c.Notices = append(c.Notices, diag.Errorf(r.at, "", "the catalog uses deprecated spellings: %s", strings.Join(r.old, ", ")).With(diag.OldCatalog).

@@ -321,12 +321,15 @@ func TestLint(t *testing.T) {
 	for _, want := range []string{
 		"spec.krmFunctions[0].description: is missing", "spec.krmFunctions[0].publisher: is missing", "versions[0].usage: is missing",
 		`license: "MIT" is not Apache 2.0`, `os: "plan9" is not linux, darwin or windows: never selected`, `arch: "mips" is not amd64 or arm64`,
-		"sha256: is missing: without it the program is not run", "versions[1]: example.com/v1 Fn has no effect: entry 1, which comes first", "has 3 characters",
+		"sha256: is missing: without it the program is not run", "versions[1]: example.com/v1 Fn has no effect: entry 1, which comes first",
 		"versions[2]: at least one of container and exec must be set",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not in\n%s", want, all)
 		}
+	}
+	if list := c.Unusable(); len(list) != 1 || !strings.Contains(list[0].Error(), "versions[1].runtime.container.sha256: the digest \"abc\" has 3 characters") {
+		t.Errorf("unusable: %v", list)
 	}
 }
 

@@ -3,16 +3,24 @@ package catalog
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Describe returns what the catalog says, for somebody who decides whether to trust it: for each function what runs, whether that can
+// Describe returns what the catalog says, for somebody who decides whether to trust it: its name and labels, and for each function what runs, whether that can
 // be verified, what it is granted, and who publishes it (VW-02, VW-04). What the author wrote takes one line each.
 func (c *Catalog) Describe() string {
 	var b strings.Builder
+	if c.Name != "" {
+		fmt.Fprintf(&b, "name     %s\n", diag.OneLine(c.Name))
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+		fmt.Fprintf(&b, "label    %s=%s\n", diag.OneLine(key), diag.OneLine(c.Labels[key]))
+	}
 	for _, name := range []string{SerialAnnotation, ExpiresAnnotation} {
 		if text := c.Annotations[name]; text != "" {
 			fmt.Fprintf(&b, "%s %s\n", name, diag.OneLine(text))
@@ -44,7 +52,7 @@ func (e *Entry) describe(b *strings.Builder) {
 	for _, f := range []struct{ name, text string }{
 		{"description", e.Description}, {"publisher", e.Publisher}, {"maintainers", strings.Join(e.Maintainers, ", ")},
 		{"home", e.Home}, {"license", e.License}, {"usage", e.Usage}, {"examples", strings.Join(e.Examples, ", ")},
-		{"tags", strings.Join(e.Tags, ", ")}, {"definition", e.Definition},
+		{"tags", strings.Join(e.Tags, ", ")}, {"schema", e.SchemaURI}, {"definition", e.Definition},
 	} {
 		line(f.name, f.text)
 	}

@@ -31,6 +31,8 @@ type Entry struct {
 	AllowArgs bool
 	// Idempotent is true if the catalog declares it.
 	Idempotent bool
+	// SchemaURI is where the catalog says that the schema is, in place of Schema. Nothing fetches it.
+	SchemaURI string
 	// Schema is the OpenAPI v3 schema of the configuration, None if there is none.
 	Schema yaml.Value
 
@@ -205,6 +207,11 @@ func (r *reader) version(c yaml.Cursor, shared Entry) {
 }
 
 func (r *reader) schema(c yaml.Cursor, e *Entry) {
+	if c.Value().Type() == yaml.String {
+		e.SchemaURI = c.Text()
+		r.lint(c, "is an address, which is not fetched: write the schema into the catalog, below openAPIV3Schema")
+		return
+	}
 	if !c.Exists() || !c.Known("openAPIV3Schema") {
 		return
 	}
@@ -215,7 +222,7 @@ func (r *reader) schema(c yaml.Cursor, e *Entry) {
 	e.Schema = schema.Value()
 	for _, w := range CheckSchema(e.Schema) {
 		at := append(append([]any(nil), schema.Path()...), w.Path...)
-		r.c.lint = append(r.c.lint, finding{at, w.Msg})
+		r.c.lint = append(r.c.lint, finding{path: at, msg: w.Msg})
 	}
 }
 

@@ -56,6 +56,9 @@ func (r *reader) container(c yaml.Cursor) *Container {
 			x.Image, x.wrong = image, cmp.Or(digestErr, err) // as with a pin that is not valid
 		}
 	}
+	if x.wrong != nil {
+		r.unusable(c.Field("image"), x.wrong)
+	}
 	x.Pin = r.pin(c.Field("sha256"))
 	x.Network = isTrue(c.Field("requireNetwork").Bool())
 	if old := c.Field("requireFilesystem"); old.Exists() {
@@ -90,7 +93,7 @@ func (r *reader) pin(c yaml.Cursor) Pin {
 	}
 	p.Digest, _ = krm.ParseDigest(p.Text)
 	if err := p.Err(); err != nil {
-		r.lint(c, "%v", err)
+		r.unusable(c, err)
 	}
 	return p
 }

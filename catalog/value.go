@@ -135,6 +135,7 @@ func functionValue(entries []*Entry) yaml.Value {
 func (e *Entry) versionValue() yaml.Value {
 	var o, runtime object
 	o.text("name", e.Version)
+	o.text("schema", e.SchemaURI)
 	if e.Schema.Exists() {
 		o.add("schema", yaml.MapOf(yaml.Field{Key: "openAPIV3Schema", Value: e.Schema}))
 	}

@@ -14,7 +14,7 @@ func (d Digest) IsZero() bool { return d == Digest{} }
 func ParseDigest(text string) (d Digest, err error) {
 	digits := text
 	if name, rest, ok := strings.Cut(text, ":"); ok {
-		if name != "sha256" {
+		if !strings.EqualFold(name, "sha256") {
 			return d, diag.BadValue.Errorf("the digest %q is not a sha256", text)
 		}
 		digits = rest

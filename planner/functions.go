@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -93,15 +94,27 @@ func (s *steps) ownCatalogs() (list []catalog.Listed) {
 	return list
 }
 
+// listedRef is a reference that a file lists, whichever way it is written there.
+type listedRef struct {
+	in       *yaml.Source
+	location string
+	pin      krm.Digest
+}
+
 // checkCatalogs reports what is wrong with the catalogs field, and warns about catalogs that nobody trusts.
 func (s *steps) checkCatalogs() {
-	for i, c := range s.catalogs {
-		first := slices.IndexFunc(s.catalogs, func(o catalog.Listed) bool { return o.Text == c.Text && o.Source == c.Source })
-		if _, err := catalog.ParseRefIn(c.Dir, c.Text, func(path string) bool { s.c.files.Uses(s.dir, path); return loaders.Exists(path) }); err != nil {
+	seen := map[listedRef]bool{}
+	for _, c := range s.catalogs {
+		ref, err := catalog.ParseRefIn(c.Dir, c.Text, func(path string) bool { s.c.files.Uses(s.dir, path); return loaders.Exists(path) })
+		if err != nil {
 			s.ErrorAt(c.Source, c.Path, err)
-		} else if first < i {
+			continue
+		}
+		one := listedRef{c.Source, ref.In(c.Dir).Location, ref.Pin}
+		if seen[one] {
 			s.Warn(diag.ListedTwice, c.Source, c.Path, "%q is listed twice", c.Text)
 		}
+		seen[one] = true
 	}
 	if len(s.catalogs) > 0 {
 		s.c.files.Doubt(s.dir) // whom the user trusts is no file of the layer
@@ -150,11 +163,6 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	config := function.Config(d.r.Value())
 	if dec.Entry != nil && !d.byProgram {
 		s.validateConfig(d, dec.Entry, config)
-	}
-	if d.src != nil || d.item != nil { // reading a layer's own file, or what a directory holds, has warned about that
-		for _, m := range function.Rewritten(config) {
-			s.Warnings.Add(d.mistake(m))
-		}
 	}
 	fn := dec.Function
 	if s.dir.IsVirtual() {

@@ -54,6 +54,9 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	}
 	pinned := FlagTrust + "=" + r.Ref.Pinned(r.Digest)
 	err := diag.Errorf(diag.Pos{}, "", "catalog %s %s", r.Ref.Show(), what).With(diag.NotPinned).Hint("pin it: %s", diag.ShellWord(pinned))
+	if hint := HiddenHint(r.Ref); hint != "" {
+		err.Hint("%s", hint)
+	}
 	if deny {
 		return nil, &Denial{Reason: Untrusted, Err: err, Allow: []string{pinned}}
 	}

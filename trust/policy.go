@@ -192,7 +192,19 @@ func (n Named) hint() string {
 	if n.Fetched {
 		return "something fetched names it by a path: look at it there, and trust a copy of your own"
 	}
-	return "to trust it add " + diag.ShellWord(n.flag())
+	hint := "to trust it add " + diag.ShellWord(n.flag())
+	if hidden := HiddenHint(n.Ref); hidden != "" {
+		hint += "; " + hidden
+	}
+	return hint
+}
+
+// HiddenHint says what is missing in a flag that names ref, if messages do not show all of it. Otherwise it is empty: the flag can be pasted.
+func HiddenHint(ref catalog.Ref) string {
+	if !ref.Remote() || diag.Redact(ref.Location) == ref.Location {
+		return ""
+	}
+	return "replace xxxxx, which hides a part of the reference that may be secret"
 }
 
 func (n Named) flag() string {
@@ -242,7 +254,7 @@ type Fetched struct {
 type Image struct {
 	// Digests are all that stand for the image: of its index and of its manifest. None if it is not known yet.
 	Digests []krm.Digest
-	// Err says why not, and how to find out.
+	// Err says why there are none, or why they stand for the image on this machine alone, and how to find out the others.
 	Err error
 }
 
@@ -289,6 +301,8 @@ type Decision struct {
 	Runtime function.Runtime
 	Source  string
 	Digest  krm.Digest
+	// Unpublished says why Digest stands for an image on this machine alone; nil if others can pull it, as far as is known.
+	Unpublished error
 	// Args are the arguments of a program, as far as its configuration gives any.
 	Args []string
 	// Reason says why this runtime was chosen, if there was a choice.

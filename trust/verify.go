@@ -254,7 +254,11 @@ func (x *decider) image(e *catalog.Entry) {
 		if len(seen.Digests) > 0 {
 			want = seen.Digests[0]
 		}
-		if err := x.unverified(e, want); err != nil && seen.Err != nil {
+		add := want
+		if seen.Err != nil {
+			add = krm.Digest{} // a catalog is for others, too
+		}
+		if err := x.unverified(e, add); err != nil && seen.Err != nil {
 			err.Hint("%v", seen.Err)
 		}
 	}
@@ -286,7 +290,7 @@ func (x *decider) inlineImage() {
 	seen := x.r.Facts.Images[name]
 	digest := m.Digest
 	if digest.IsZero() && len(seen.Digests) > 0 {
-		digest = seen.Digests[0]
+		digest, x.d.Unpublished = seen.Digests[0], seen.Err
 	}
 	x.d.Digest, x.fn.Digest = digest, digest
 	switch {

@@ -104,7 +104,25 @@ func TestStore(t *testing.T) {
 	pushed, multi := l.registry+"/pushed:v1", l.registry+"/multi:v1"
 	defer l.run("rmi", "-f", pushed, multi)
 	l.label(t, pushed)
+	built := func() bool {
+		t.Helper()
+		s, err := l.engine.Store(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, built, err := s.Digests(pushed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return built
+	}
+	if !built() {
+		t.Error("an image that was built here has the digest of a registry")
+	}
 	l.must(t, "push", "-q", pushed)
+	if !built() {
+		t.Error("an image that was pushed and not pulled has the digest of the registry")
+	}
 	l.must(t, "pull", "-q", pushed) // it has the manifest that was made here, too
 	known, err := l.head("pushed", "v1")
 	if err != nil {
@@ -125,21 +143,21 @@ func TestStore(t *testing.T) {
 		"localhost/nothing:v1":      {},
 		l.registry + "/nothing:tag": {},
 	} {
-		got, err := s.Digests(name)
-		if err != nil || want.IsZero() != (got == nil) {
-			t.Errorf("%s: %v, %v", name, got, err)
+		got, built, err := s.Digests(name)
+		if built || err != nil || want.IsZero() != (got == nil) {
+			t.Errorf("%s: %v, %t, %v", name, got, built, err)
 		}
 		if !want.IsZero() && got[0] != want {
 			t.Errorf("%s: %v, want %s first", name, got, want)
 		}
-		other, err := listed.Digests(name)
+		other, _, err := listed.Digests(name)
 		for _, d := range other {
 			if !slices.Contains(got, d) {
 				t.Errorf("%s: podman also has %s, %v", name, d, err)
 			}
 		}
 	}
-	if _, err := s.Digests("--privileged"); err == nil {
+	if _, _, err := s.Digests("--privileged"); err == nil {
 		t.Error("an option is taken for an image")
 	}
 }
@@ -192,7 +210,7 @@ func TestStoreStartsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Digests("e.co/fn:v1"); got != nil || err != nil {
+	if got, _, err := s.Digests("e.co/fn:v1"); got != nil || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 	if left, _ := filepath.Glob(dir + "/*"); len(left) != 1 {

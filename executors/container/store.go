@@ -29,6 +29,7 @@ type Store struct{ images []stored }
 type stored struct {
 	names   []string
 	digests []string
+	built   bool // on this machine, and no registry is known to have it: the digests are not those of a registry
 }
 
 // Store returns the images of the engine. Podman's are read from its files, so that it is not started: that would make its
@@ -50,11 +51,12 @@ func (e Engine) Store(ctx context.Context) (*Store, error) {
 }
 
 // Digests returns what stands for an image of the store: first the digest of its index, if it is one for several platforms, or of
-// the manifest that came from a registry, then other manifests and its id; none if it is not there.
-func (s *Store) Digests(name string) ([]krm.Digest, error) {
+// the manifest that came from a registry, then other manifests and its id; none if it is not there. built reports whether the image was built
+// on this machine and has another digest in the registry that name means. Podman on another machine does not tell.
+func (s *Store) Digests(name string) (digests []krm.Digest, built bool, err error) {
 	ref, err := parseReference(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	names := []string{ref.pullName() + ":" + ref.tagOrLatest()}
 	if !strings.Contains(ref.name, "/") {
@@ -63,11 +65,11 @@ func (s *Store) Digests(name string) ([]krm.Digest, error) {
 	for _, name := range names {
 		for _, im := range s.images {
 			if slices.Contains(im.names, name) {
-				return parseDigests(im.digests), nil
+				return parseDigests(im.digests), im.built && !ref.local(), nil
 			}
 		}
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 func parseDigests(texts []string) (list []krm.Digest) {
@@ -87,6 +89,16 @@ func (e Engine) PullCommand(name string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s pull %s:%s", e.Name, ref.pullName(), ref.tagOrLatest())
+}
+
+// PushCommand returns the command line after which the image has the digest of a registry, "" for one that exists on the machine where
+// it was made alone.
+func (e Engine) PushCommand(name string) string {
+	ref, err := parseReference(name)
+	if err != nil || ref.local() {
+		return ""
+	}
+	return fmt.Sprintf("%s push %s:%s && %[1]s pull %[2]s:%[3]s", e.Name, ref.pullName(), ref.tagOrLatest())
 }
 
 // remotePodman reports whether podman is the client of another machine, which may be a virtual one.
@@ -150,7 +162,8 @@ func readStorage(dirs []string) (*Store, error) {
 				return nil, fmt.Errorf("%s is no list of images: %w", file, err)
 			}
 			for _, im := range images {
-				s.images = append(s.images, stored{im.Names, im.digests(filepath.Join(filepath.Dir(file), im.ID))})
+				dir := filepath.Join(filepath.Dir(file), im.ID)
+				s.images = append(s.images, stored{im.Names, im.digests(dir), im.built(dir)})
 			}
 		}
 	}
@@ -185,6 +198,20 @@ func (im storageImage) digests(dir string) []string {
 	return append(append(list, manifests...), im.Digest, "sha256:"+im.ID)
 }
 
+// built reports whether the image was built on this machine and not pulled since. Then its manifest names layers that are not compressed,
+// which a push compresses, so that the manifest in the registry is another one; or it has no manifest.
+func (im storageImage) built(dir string) bool {
+	if im.Digest == "" && im.Data["manifest"] == "" {
+		return true
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "manifest"))
+	var manifest struct{ Layers []struct{ MediaType string } }
+	if err != nil || json.Unmarshal(data, &manifest) != nil {
+		return false
+	}
+	return slices.ContainsFunc(manifest.Layers, func(l struct{ MediaType string }) bool { return strings.HasSuffix(l.MediaType, ".tar") })
+}
+
 // isIndex reports whether a file is a manifest that lists others, for several platforms.
 func isIndex(file string) bool {
 	data, err := os.ReadFile(file)
@@ -211,7 +238,7 @@ func (e Engine) listPodman(ctx context.Context) (*Store, error) {
 		for _, r := range im.RepoDigests {
 			list = append(list, r[strings.IndexByte(r, '@')+1:])
 		}
-		s.images = append(s.images, stored{im.Names, append(list, "sha256:"+im.ID)})
+		s.images = append(s.images, stored{names: im.Names, digests: append(list, "sha256:"+im.ID)})
 	}
 	return s, nil
 }
@@ -228,7 +255,7 @@ func (e Engine) listDocker(ctx context.Context) (*Store, error) {
 			return nil, fmt.Errorf("%s image ls printed no list of images", e.Name)
 		}
 		if ref, err := parseReference(im.Repository + ":" + im.Tag); err == nil {
-			s.images = append(s.images, stored{[]string{ref.pullName() + ":" + ref.tag}, []string{im.Digest, im.ID}})
+			s.images = append(s.images, stored{[]string{ref.pullName() + ":" + ref.tag}, []string{im.Digest, im.ID}, im.Digest == "<none>"})
 		}
 	}
 	return s, nil

@@ -46,8 +46,15 @@ func (p *images) find(name string) trust.Image {
 	if p.err != nil {
 		return trust.Image{Err: p.err}
 	}
-	digests, err := p.store.Digests(name)
-	if err == nil && len(digests) == 0 {
+	digests, built, err := p.store.Digests(name)
+	switch {
+	case err != nil:
+	case built:
+		err = fmt.Errorf("%s built this image here, and a registry gives it another digest", p.engine.Name)
+		if command := p.engine.PushCommand(name); command != "" {
+			err = fmt.Errorf("%w; to see that one in the next plan: %s", err, command)
+		}
+	case len(digests) == 0:
 		err = fmt.Errorf("%s has no such image on this machine", p.engine.Name)
 		if command := p.engine.PullCommand(name); command != "" {
 			err = fmt.Errorf("%w; to see its digest in the next plan: %s", err, command)

@@ -1,7 +1,9 @@
 package catalogs
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -73,11 +75,25 @@ func viewCatalog(a *app.App, v View, format string) error {
 	case "text":
 		return a.Print(diag.Sanitise(v.Text()))
 	case "yaml":
-		return a.Print(string(yaml.AppendYAML(nil, v.Form())))
+		return a.Print(visibleYAML(v.Form()))
 	case "json":
-		return a.Print(string(yaml.AppendJSON(nil, v.Form())) + "\n")
+		return a.Print(diag.Sanitise(string(yaml.AppendJSON(nil, v.Form()))) + "\n") // its escapes are JSON's
 	}
 	return options.UsageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
+}
+
+// visibleYAML returns v as YAML in which nothing steers a terminal. YAML shows some such characters as they are; where there is one, the
+// text is JSON, which is YAML that can escape all of them.
+func visibleYAML(v yaml.Value) string {
+	text := string(yaml.AppendYAML(nil, v))
+	if diag.Sanitise(text) == text {
+		return text
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, yaml.AppendJSON(nil, v), "", "  "); err != nil {
+		panic(err) // AppendJSON writes JSON
+	}
+	return diag.Sanitise(b.String()) + "\n"
 }
 
 // viewBuiltIn shows the catalogs that are compiled in, those of which only the reference is by that.
@@ -128,6 +144,9 @@ warning. With --strict every warning is an error.`,
 				if err != nil {
 					errs = append(errs, err)
 					continue
+				}
+				for _, f := range c.Unusable() {
+					errs = append(errs, f)
 				}
 				for _, f := range append(c.Notices, c.Lint()...) {
 					a.Log.Warn(planner.Warning{Pos: f.Pos, Field: f.Field, Msg: f.Msg, Hints: f.Hints, Code: f.Code})

@@ -46,6 +46,11 @@ func (g *generated) add(call graph.Call, dec *trust.Decision) {
 		}
 		return
 	}
+	if dec.Unpublished != nil {
+		err := diag.Errorf(call.ConfigPos, "", "%s: the digest of image %s is not known: %v", call.Function.Name, dec.Source, dec.Unpublished)
+		g.errs = append(g.errs, err.With(diag.NoDigest))
+		return
+	}
 	e, err := g.entry(call.Function, dec)
 	if err != nil {
 		g.errs = append(g.errs, err)

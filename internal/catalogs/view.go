@@ -32,15 +32,20 @@ func (v View) trusted() string {
 	return cmp.Or(v.By, "no")
 }
 
+func (v View) findings() []*diag.Error { return append(v.Unusable(), v.Lint()...) }
+
 // Text returns the view for people.
 func (v View) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "catalog  %s\ndigest   %s\ntrusted  %s\n\n%s\n", v.Ref.Show(), v.Digest, v.trusted(), v.Describe())
-	for _, f := range v.Lint() {
+	for _, f := range v.findings() {
 		fmt.Fprintf(&b, "finding  %v\n", f)
 	}
 	if v.By != trust.ByBuiltIn {
 		fmt.Fprintf(&b, "to trust it as it is now add %s\n", diag.ShellWord(v.flag()))
+		if hint := trust.HiddenHint(v.Ref); hint != "" {
+			fmt.Fprintf(&b, "%s\n", hint)
+		}
 	}
 	return b.String()
 }
@@ -48,7 +53,7 @@ func (v View) Text() string {
 // Form returns the view as one value, for programs.
 func (v View) Form() yaml.Value {
 	var findings []yaml.Value
-	for _, f := range v.Lint() {
+	for _, f := range v.findings() {
 		findings = append(findings, yaml.Str(f.Error()))
 	}
 	return yaml.MapOf(

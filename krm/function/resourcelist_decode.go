@@ -129,6 +129,9 @@ func (d *wireDecoder) items(docs []yaml.Item) (items []yaml.Item, bare bool, err
 			return nil, false, d.errorf("", "expected one ResourceList, found %d documents; number %d is a ResourceList", len(docs), i+1)
 		case kind == "ResourceList", kind == "List" && len(docs) == 1:
 			items, err := d.listItems(v, kind)
+			if err == nil && kind == "List" {
+				d.warn("", "the function returned a List; it should return a ResourceList")
+			}
 			return items, false, err
 		case strings.HasSuffix(kind, "List"):
 			if err := d.checkList(v, kind); err != nil {

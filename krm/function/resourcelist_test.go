@@ -235,7 +235,7 @@ func TestDecodeAccepts(t *testing.T) {
 		{"JSON", `{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[{"apiVersion":"v1","kind":"X","metadata":{"name":"x"},"n":1000}]}`, "X/x", ""},
 		{"JSON over lines", "{\n\t\"apiVersion\": \"config.kubernetes.io/v1\",\n\t\"kind\": \"ResourceList\",\n\t\"items\": [\n\t\t{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {\"name\": \"x\"}}\n\t]\n}", "X/x", ""},
 		{"null items", "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: null\n", "", ""},
-		{"List", "apiVersion: v1\nkind: List\nitems:\n- " + cm, "ConfigMap/a", ""},
+		{"List", "apiVersion: v1\nkind: List\nitems:\n- " + cm, "ConfigMap/a", "output of x/v1 T/t: the function returned a List; it should return a ResourceList"},
 		{"marker first", "---\napiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n- " + cm + "---\n", "ConfigMap/a", ""},
 		{"byte order mark, CRLF", "\ufeffapiVersion: config.kubernetes.io/v1\r\nkind: ResourceList\r\nitems:\r\n- " + cm, "ConfigMap/a", ""},
 		{"bare", cm + "---\n" + strings.Replace(cm, "a}", "b}", 1), "ConfigMap/a ConfigMap/b", "output of x/v1 T/t: the function returned bare documents; it should return a ResourceList"},

@@ -81,6 +81,8 @@ type emitter struct {
 	ended  bool    // the last text has ended its line itself
 	// straight writes values as they are, not as they come back from kustomize's second step.
 	straight bool
+	// written writes numbers and dates as their document has them.
+	written  bool
 	brackets int       // how many of the open lists and mappings were written in brackets: what they hold is printed by other rules, see reread.go
 	out      io.Writer // if not nil, takes what was written as soon as that is much
 	err      error     // of out
@@ -224,10 +226,18 @@ func (e *emitter) scalar(v Value, indent int) {
 	switch v.typ {
 	case String:
 		e.text(e.output(v), indent)
-	case Bool, Int, Float:
-		e.dst = appendLiteral(e.dst, v, false)
-	case Time:
+	case Int, Float, Time:
+		if e.written {
+			e.dst = append(e.dst, v.Text()...)
+			return
+		}
+		if v.typ != Time {
+			e.dst = appendLiteral(e.dst, v, false)
+			return
+		}
 		e.text(e.time(v), indent)
+	case Bool:
+		e.dst = appendLiteral(e.dst, v, false)
 	case Map:
 		e.dst = append(e.dst, "{}"...)
 	case Seq:
