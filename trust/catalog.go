@@ -37,14 +37,16 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 		}
 		return nil, Mispinned(r.Ref, r.Digest)
 	}
-	what, deny, silent := "", p.Strict, false
+	what, deny := "", p.Strict
 	switch {
 	case r.BuiltIn || r.Signed:
 		return nil, nil
 	case r.Ref.Remote() && r.Ref.Fixed(): // a commit
 		return nil, nil
-	case r.Ref.Remote() && !layer.IsZero(): // it cannot change unless the layer does
-		what, deny, silent = "is remote and pinned by a layer, not by you", deny || p.RequireChecksums, true
+	case r.Ref.Remote() && !layer.IsZero() && !deny && !p.RequireChecksums: // it cannot change unless the layer does
+		return nil, nil
+	case r.Ref.Remote() && !layer.IsZero():
+		what, deny = "is remote and pinned by a layer, not by you", true
 	case r.Ref.Remote():
 		what, deny = "is remote and not pinned: whoever can change it there decides what runs here", deny || p.RequireChecksums
 	case r.Shares != "":
@@ -60,14 +62,11 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	if deny {
 		return nil, &Denial{Reason: Untrusted, Err: err, Allow: []string{pinned}}
 	}
-	if silent {
-		return nil, nil
-	}
 	return []*diag.Error{err}, nil
 }
 
 // Unproven returns the denial of a catalog that is trusted for its place, if nothing shows that it was published there. It suggests no pin: the
-// one of the layer is what an attacker would want to have copied.
+// pin of the layer may be an attacker's.
 func Unproven(ref catalog.Ref) *Denial {
 	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted for its place, and nothing shows that it was published there", ref.Show()).With(diag.UntrustedCatalog).
 		Hint("the pin in the layer says what the catalog is, not where it comes from: run once without --offline, which asks the place").

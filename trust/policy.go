@@ -135,8 +135,8 @@ type Trusted struct {
 	By string
 }
 
-// A LayerPin is the digest that a layer says a catalog has. It can refuse a catalog, and never allow one: whoever can change the layer can
-// choose it. It is a type of its own so that it cannot take the place of the user's pin, which is the one in [Trusted].Ref.
+// A LayerPin is the digest that a layer says a catalog has. It can refuse a catalog, and never allow one: anyone who can change the layer
+// chooses it. It is a separate type so that it cannot take the place of the user's pin, which is the one in [Trusted].Ref.
 type LayerPin krm.Digest
 
 // Asked returns the reference by which the catalog is fetched: with the pin of the user, or that of the layer that names it.

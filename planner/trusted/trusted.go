@@ -126,8 +126,8 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 	return search, named
 }
 
-// flag returns the value of the flag that trusts a catalog which a layer names. The pin of the layer is left out, so that who copies the
-// flag trusts what is at the address and not what else has this digest; only an artifact may have no other name.
+// flag returns the value of the flag that trusts a catalog which a layer names. The pin of the layer is left out, so that a user who
+// copies the flag trusts what the address serves, not other content with this digest. An artifact may have no other name.
 func (c *Catalogs) flag(ref catalog.Ref) string {
 	if ref.Remote() && ref.Scheme != catalog.OCI {
 		ref.Pin = krm.Digest{}
@@ -182,8 +182,8 @@ func (c *Catalogs) covers(ref catalog.Ref) string {
 	return ""
 }
 
-// isFetchedAs reports whether a catalog is fetched in the way that its reference says. Some hosts have repositories at addresses without a mark of
-// one; there, a parameter would choose a commit, which anybody can have made who may ask for a merge.
+// isFetchedAs reports whether a catalog is fetched in the way that its reference says. Some hosts have repositories at addresses that
+// look like those of files; there, a parameter would choose a commit, which anyone who can open a pull request can make.
 func isFetchedAs(ref catalog.Ref) bool {
 	if !ref.Remote() {
 		return true
