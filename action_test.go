@@ -232,12 +232,13 @@ func (j *job) run(with map[string]string) (r ran) {
 		"RUNNER_TEMP=" + temp, "GITHUB_ACTION_PATH=" + repository, "GITHUB_REPOSITORY=me/shop", "GITHUB_RUN_ID=99",
 		"GITHUB_API_URL=" + j.github.URL, "GITHUB_SERVER_URL=https://github.example", "GITHUB_EVENT_NAME=push",
 	}
-	for name, file := range map[string]string{"GITHUB_STEP_SUMMARY": "summary", "GITHUB_OUTPUT": "output", "GITHUB_PATH": "path", "GITHUB_EVENT_PATH": "event"} {
-		env = append(env, name+"="+filepath.Join(temp, file))
+	for name, file := range map[string]string{"STEP_SUMMARY": "summary", "OUTPUT": "output", "PATH": "path", "EVENT_PATH": "event"} {
+		env = append(env, "GITHUB_"+name+"="+filepath.Join(temp, file))
 	}
 	if j.event != nil {
 		env = append(env, "GITHUB_EVENT_NAME=pull_request")
-		text := fmt.Sprintf(`{"pull_request": {"number": 7, "head": {"sha": %q, "repo": {"full_name": %q}}, "base": {"sha": %q}}}`, j.event["head"], j.event["repo"], j.event["base"])
+		text := fmt.Sprintf(`{"pull_request": {"number": 7, "head": {"sha": %q, "repo": {"full_name": %q}}, "base": {"sha": %q}}}`,
+			j.event["head"], j.event["repo"], j.event["base"])
 		if err := os.WriteFile(filepath.Join(temp, "event"), []byte(text), 0o666); err != nil {
 			j.t.Fatal(err)
 		}
@@ -295,9 +296,8 @@ func TestActionFile(t *testing.T) {
 		if !regexp.MustCompile(`^[\w-]+/[\w/-]+@[0-9a-f]{40}$`).MatchString(s.Uses) {
 			t.Errorf("not a commit: %s", s.Uses)
 		}
-		if strings.HasPrefix(s.Uses, "github/codeql-action/upload-sarif@") && strings.Contains(s.If, "always()") && s.With["sarif_file"] == "${{ steps.krmflow.outputs.sarif }}" {
-			uploads = true
-		}
+		uploads = uploads || strings.HasPrefix(s.Uses, "github/codeql-action/upload-sarif@") && strings.Contains(s.If, "always()") &&
+			s.With["sarif_file"] == "${{ steps.krmflow.outputs.sarif }}"
 	}
 	if !uploads {
 		t.Error("reports are not uploaded")
@@ -325,7 +325,8 @@ func TestActionPush(t *testing.T) {
 		t.Errorf("check of a change: %+v", r)
 	}
 	r := j.run(map[string]string{"dir": "overlays", "diff": before})
-	if r.err != nil || !strings.Contains(r.summary, "\n+ metadata.annotations: {\"new\":\"here\"}") || r.outputs["differs"] != "true" || r.outputs["affected"] != `["overlays/prod"]` {
+	if r.err != nil || !strings.Contains(r.summary, "\n+ metadata.annotations: {\"new\":\"here\"}") || r.outputs["differs"] != "true" ||
+		r.outputs["affected"] != `["overlays/prod"]` {
 		t.Errorf("with a revision: %+v", r)
 	}
 	if text, err := os.ReadFile(r.outputs["diff"]); err != nil || !strings.Contains(r.summary, string(text)) {
@@ -360,7 +361,8 @@ func TestActionPullRequest(t *testing.T) {
 	j.commit()
 	j.pullRequest()
 	in := map[string]string{"dir": "overlays"}
-	if r := j.run(in); r.err != nil || r.outputs["differs"] != "false" || r.outputs["affected"] != "[]" || r.outputs["sarif"] != "" || j.github.written() != nil {
+	if r := j.run(in); r.err != nil || r.outputs["differs"] != "false" || r.outputs["affected"] != "[]" || r.outputs["sarif"] != "" ||
+		j.github.written() != nil {
 		t.Errorf("nothing differs: %+v", r)
 	}
 	// The base branch goes on: what others have changed there is not of this change.
@@ -375,10 +377,12 @@ func TestActionPullRequest(t *testing.T) {
 	}
 	change("commonAnnotations: {ours: here}\n")
 	r := j.run(in)
-	if r.err != nil || r.outputs["affected"] != `["overlays/prod"]` || strings.Contains(r.summary, "theirs") || !strings.Contains(r.summary, "ours") {
+	if r.err != nil || r.outputs["affected"] != `["overlays/prod"]` || strings.Contains(r.summary, "theirs") ||
+		!strings.Contains(r.summary, "ours") {
 		t.Errorf("%+v", r)
 	}
-	if log := j.github.written(); !slices.Equal(log, []string{"POST /repos/me/shop/issues/7/comments"}) || !strings.Contains(j.github.comments[0].Body, "ours") {
+	post := []string{"POST /repos/me/shop/issues/7/comments"}
+	if log := j.github.written(); !slices.Equal(log, post) || !strings.Contains(j.github.comments[0].Body, "ours") {
 		t.Fatalf("written %q: %+v\n%s", log, j.github.comments, r.printed)
 	}
 	marker, _, _ := strings.Cut(j.github.comments[0].Body, "\n")
@@ -398,12 +402,13 @@ func TestActionPullRequest(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	last := j.github.comments[len(j.github.comments)-1]
-	if log := j.github.written(); !slices.Equal(log, []string{"PATCH /repos/me/shop/issues/comments/302"}) || !strings.Contains(last.Body, "p-") || j.github.comments[0].Body != marker+"\nmine" {
+	if log := j.github.written(); !slices.Equal(log, []string{"PATCH /repos/me/shop/issues/comments/302"}) || !strings.Contains(last.Body, "p-") ||
+		j.github.comments[0].Body != marker+"\nmine" {
 		t.Errorf("written %q: %s", log, last.Body)
 	}
 	// A comment about another directory is another comment, one that is there is replaced also if nothing differs any more.
 	j.run(map[string]string{"dir": "overlays/prod"})
-	if log := j.github.written(); !slices.Equal(log, []string{"POST /repos/me/shop/issues/7/comments"}) {
+	if log := j.github.written(); !slices.Equal(log, post) {
 		t.Errorf("written %q", log)
 	}
 	j.git("checkout", "-q", "change")
@@ -427,7 +432,8 @@ func TestActionToken(t *testing.T) {
 	j.pullRequest()
 	in := map[string]string{"dir": "overlays"}
 	j.event["repo"] = "mallory/shop"
-	if r := j.run(in); r.err != nil || !strings.Contains(r.printed, "::notice title=krmflow::") || !strings.Contains(r.summary, "ours") || j.github.written() != nil {
+	if r := j.run(in); r.err != nil || !strings.Contains(r.printed, "::notice title=krmflow::") || !strings.Contains(r.summary, "ours") ||
+		j.github.written() != nil {
 		t.Errorf("of a fork: %+v", r)
 	}
 	j.event["repo"] = "me/shop"
@@ -461,7 +467,8 @@ func TestActionMistakes(t *testing.T) {
 	j.pullRequest()
 	in := map[string]string{"dir": "overlays"}
 	r := j.run(in)
-	if r.err != nil || !strings.Contains(r.summary, "Not compared: `overlays/staging`") || !strings.Contains(r.summary, "ours") || r.outputs["differs"] != "true" {
+	if r.err != nil || !strings.Contains(r.summary, "Not compared: `overlays/staging`") || !strings.Contains(r.summary, "ours") ||
+		r.outputs["differs"] != "true" {
 		t.Errorf("a mistake that the change mends: %+v", r)
 	}
 	j.git("checkout", "-q", "change")
@@ -481,7 +488,8 @@ func TestActionMistakes(t *testing.T) {
 	j.git("fetch", "-q", "--depth=1", "file://"+full, merge)
 	j.git("checkout", "-q", "FETCH_HEAD")
 	r = j.run(in)
-	if r.err == nil || !regexp.MustCompile(`::error title=krmflow::the clone does not have [0-9a-f]{40}, .*: set fetch-depth: 0 for actions/checkout`).MatchString(r.printed) {
+	missing := regexp.MustCompile(`::error title=krmflow::the clone does not have [0-9a-f]{40}, .*: set fetch-depth: 0 for actions/checkout`)
+	if r.err == nil || !missing.MatchString(r.printed) {
 		t.Errorf("a shallow clone: %+v", r)
 	}
 	if r = j.run(map[string]string{"dir": "overlays/prod", "diff": "false"}); r.err != nil || r.outputs["sarif"] == "" {
@@ -533,7 +541,8 @@ func TestActionSecrets(t *testing.T) {
 	if all := r.printed + r.summary + body + string(sarif); err != nil || strings.Contains(all, "hunter") || strings.Contains(all, "aHVudGVy") {
 		t.Errorf("a value of a Secret is shown: %v\n%s", err, all)
 	}
-	if len(r.summary) < 65536 || len(body) < 40000 || !strings.Contains(body, "Left out, to stay below") || strings.Contains(r.summary, "Left out") {
+	if len(r.summary) < 65536 || len(body) < 40000 || !strings.Contains(body, "Left out, to stay below") ||
+		strings.Contains(r.summary, "Left out") {
 		t.Errorf("the summary has %d bytes, the comment %d", len(r.summary), len(body))
 	}
 }

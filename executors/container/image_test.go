@@ -166,7 +166,7 @@ func TestStore(t *testing.T) {
 func (l *lab) label(t *testing.T, name string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "Containerfile"), []byte("FROM scratch\nLABEL name="+name+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "Containerfile"), []byte("FROM scratch\nLABEL name="+name+"\nCOPY Containerfile /\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l.must(t, "build", "-q", "-t", name, dir)
