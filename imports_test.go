@@ -136,7 +136,7 @@ var imports = map[string][]string{
 	"internal/profile/page":         {"diag", "internal/page", "internal/profile"},
 	"internal/program":              {},
 	"internal/resourcelist":         {"builtins", "diag", "edit/inplace", "krm/function", "krm/yaml", "loaders"},
-	"internal/wrapping":             {"diag", "internal/app", "internal/detach", "internal/options", "internal/resourcelist", "krm/yaml", "loaders"},
+	"internal/wrapping":             {"diag", "internal/app", "internal/detach", "internal/options", "internal/resourcelist", "krm/function", "krm/yaml", "loaders"},
 	"internal/fnkit":                plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/rendertest", "internal/resourcelist", "krm/diff", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
