@@ -138,7 +138,7 @@ var imports = map[string][]string{
 	"internal/program":              {},
 	"internal/resourcelist":         {"builtins", "diag", "edit/inplace", "krm/function", "krm/yaml", "loaders"},
 	"internal/wrapping":             {"diag", "internal/app", "internal/detach", "internal/options", "internal/resourcelist", "krm/function", "krm/yaml", "loaders"},
-	"internal/fnkit":                plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/rendertest", "internal/resourcelist", "krm/diff", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
+	"internal/fnkit":                plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/rendertest", "internal/resourcelist", "internal/wrapping", "krm/diff", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
 	"internal/release":              {},
