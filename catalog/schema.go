@@ -48,8 +48,9 @@ func (e *Entry) Validate(config yaml.Value) []*FieldError {
 }
 
 // Fields returns the paths of the fields of metadata and spec that the schema declares below
-// properties and whose names can be variables. metadata.name and metadata.namespace are always among
-// them, as every object may have these. An entry without schema returns nil: it declares nothing.
+// properties and whose names can be variables. metadata.name and metadata.namespace are always
+// among them, as every object may have these. An entry without schema returns nil: it declares
+// nothing.
 func (e *Entry) Fields() []string {
 	if !e.Schema.Exists() {
 		return nil

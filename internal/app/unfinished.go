@@ -9,8 +9,9 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// warnUnfinished warns about directories of which only some files are those of the last krmflow run, because it was killed. Such a directory is a root
-// or one above it, as far as its repository reaches.
+// warnUnfinished warns about directories of which only some files are those of the last krmflow
+// run, because it was killed. Such a directory is a root or one above it, as far as its repository
+// reaches.
 func (a *App) warnUnfinished(roots []string) {
 	seen := map[string]bool{}
 	for _, root := range roots {

@@ -107,8 +107,9 @@ func (x *checker) mustFail(failed bool) {
 	}
 }
 
-// asPatterns returns what a failed call says as patterns: what the function said, or else krmflow's messages without their hints. The patterns match
-// in every run: paths of temporary files match any path, and notes and hints of krmflow wrap, which runs in a function, are left out.
+// asPatterns returns what a failed call says as patterns: what the function said, or else krmflow's
+// messages without their hints. The patterns match in every run: paths of temporary files match any
+// path, and notes and hints of krmflow wrap, which runs in a function, are left out.
 func (x *checker) asPatterns() string {
 	lines := withoutOwn(x.said())
 	for _, err := range x.errs {
@@ -128,7 +129,8 @@ func (x *checker) asPatterns() string {
 // seePage matches the last hint of a message of krmflow.
 var seePage = regexp.MustCompile(`^  see krmflow explain KF\d+$`)
 
-// withoutOwn returns lines without the notes of krmflow wrap and the hints of its messages: the indented lines that end with a reference to a page.
+// withoutOwn returns lines without the notes of krmflow wrap and the hints of its messages: the
+// indented lines that end with a reference to a page.
 func withoutOwn(lines []string) (rest []string) {
 	for _, line := range lines {
 		if !seePage.MatchString(line) {
@@ -144,8 +146,9 @@ func withoutOwn(lines []string) (rest []string) {
 	return rest
 }
 
-// patternOf returns a regular expression that matches a line in every run: the path of a temporary file stands for any path. A program has its
-// temporary files below those of krmflow, and one in a container has them in /tmp.
+// patternOf returns a regular expression that matches a line in every run: the path of a temporary
+// file stands for any path. A program has its temporary files below those of krmflow, and one in a
+// container has them in /tmp.
 func patternOf(line string) string {
 	temporary := regexp.MustCompile(`(?:` + regexp.QuoteMeta(filepath.Clean(os.TempDir())) + `|/tmp)/[^\s"':,;)\]]+`)
 	var b strings.Builder

@@ -28,8 +28,9 @@ type rule struct {
 	negated, directory bool
 }
 
-// Parse returns the rules of the ignore file of a directory. dir is the directory as messages name it, rel its path from the
-// top with slashes, "." for the top itself, and outer has the rules that apply to the directory.
+// Parse returns the rules of the ignore file of a directory. dir is the directory as messages name
+// it, rel its path from the top with slashes, "." for the top itself, and outer has the rules that
+// apply to the directory.
 func Parse(dir, rel string, data []byte, outer *Rules) (*Rules, error) {
 	r := &Rules{outer: outer}
 	if rel != "." {
@@ -72,7 +73,8 @@ func parseRule(line string) (r rule, ok bool, err error) {
 	return r, line != "" && err == nil, err
 }
 
-// Ignores reports whether a path from the top is ignored. The last rule that matches it decides, and the nearest file has precedence.
+// Ignores reports whether a path from the top is ignored. The last rule that matches it decides,
+// and the nearest file has precedence.
 func (r *Rules) Ignores(rel string, directory bool) bool {
 	for ; r != nil; r = r.outer {
 		name := strings.TrimPrefix(rel, r.below)

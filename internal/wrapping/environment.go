@@ -14,12 +14,13 @@ import (
 
 // environment returns the environment of the command: that of this process, the chosen fields of
 // metadata and spec under their names in upper case (WR-01), and the whole configuration (WR-02). A
-// field that is not a scalar is YAML (WR-07), or JSON. Notes say which declared fields are left out.
+// field that is not a scalar is YAML (WR-07), or JSON. Notes say which declared fields are left
+// out.
 //
 // The author of a configuration must not choose the names of variables: programs and the libraries
 // that they load read hundreds of them, and some of these run code (PYTHONWARNINGS, PERL5OPT,
-// JAVA_TOOL_OPTIONS, GIT_SSH_COMMAND). A list of refused names is never complete. Therefore only the
-// author of the function chooses: by --env, or by the schema of the catalog entry.
+// JAVA_TOOL_OPTIONS, GIT_SSH_COMMAND). A list of refused names is never complete. Therefore only
+// the author of the function chooses: by --env, or by the schema of the catalog entry.
 func (c *Call) environment(config *yaml3.Node) (env, notes []string, err error) {
 	env = slices.Clone(c.Env)
 	if config == nil {

@@ -72,9 +72,9 @@ type Function struct {
 	Config []byte
 }
 
-// FieldsVariable names the fields that the schema of a function's catalog entry declares: paths such
-// as spec.replicas, separated by commas. krmflow sets it for each function of an entry with a schema;
-// krmflow wrap makes variables of these fields and of no others. It is not a grant, and a
+// FieldsVariable names the fields that the schema of a function's catalog entry declares: paths
+// such as spec.replicas, separated by commas. krmflow sets it for each function of an entry with a
+// schema; krmflow wrap makes variables of these fields and of no others. It is not a grant, and a
 // configuration cannot set it for a function of a catalog.
 const FieldsVariable = "KRMFLOW_FIELDS"
 

@@ -74,9 +74,11 @@ type Object struct {
 // A ReadFile reads a file of the machine.
 type ReadFile func(path string) ([]byte, error)
 
-// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. Hidden files and folders are left alone, and so are
-// symbolic links, but dir may be one, and what .krmflowignore of dir or of a folder below it leaves out. What holds something else, a template of a
-// chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that look like resources and are no YAML.
+// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile.
+// Hidden files and folders are left alone, and so are symbolic links, but dir may be one, and what
+// .krmflowignore of dir or of a folder below it leaves out. What holds something else, a template
+// of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that
+// look like resources and are no YAML.
 func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
 	t := &Tree{Dir: dir, objects: map[*krm.Origin]*Object{}}
 	w := walk{Tree: t, read: read, rules: map[string]*ignore.Rules{}}
