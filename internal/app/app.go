@@ -163,6 +163,7 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	for _, w := range options.Outdated(cmd) {
 		a.Log.Warn(w)
 	}
+	a.warnUnfinished(dirs)
 	functions, err := a.Planner()
 	if err != nil {
 		return nil, err
