@@ -32,7 +32,7 @@ var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude"
 // them: whoever writes a file that a shell or a build reads before it starts krmflow sets variables (T21, TR-12).
 var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env", "as-current-user",
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
-	"executor", "load-restrictor", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
+	"executor", "load-restrictor", "max-cpu", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
 
 // careful are flags that make a run refuse, or hide, more. A variable may set them, but not unset what the user's file sets: that would be for
 // others to decide, as with those above.

@@ -18,7 +18,7 @@ import (
 // The limits grow with the input, however large the flags let it and the answers of functions be.
 func TestLimitsOfLargeInput(t *testing.T) {
 	for _, n := range []int64{1 << 30, 3 << 30, 1 << 40} {
-		u := Usage{Input: &loaders.Budget{Max: math.MaxInt64}}
+		u := Usage{Input: &loaders.Budget{Max: math.MaxInt64}, CPU: time.Nanosecond, CPUGrows: true}
 		u.Input.Add(n)
 		u.Made.Store(n)
 		if err := u.checkCPU(); err != nil {
