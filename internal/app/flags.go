@@ -128,7 +128,7 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}
 	a.Used.Input.Add(a.Taken)
 	a.Used.CPU, a.Used.CPUGrows = a.maxCPU, !settings.IsSet(cmd.Flags(), "max-cpu")
-	a.Used.Limit = int64(a.memory)
+	a.Used.Limit, a.Used.Lifts = int64(a.memory), !settings.FromVariable(cmd.Flags(), "memory-limit")
 	progress := a.Steps.Plan
 	if a.Recorder != nil {
 		a.Used.Seen = a.Recorder.Memory

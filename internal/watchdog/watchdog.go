@@ -36,8 +36,10 @@ type Usage struct {
 	// CPU is how much processor time the run may take, 0 for no limit. With CPUGrows, large inputs may take more.
 	CPU      time.Duration
 	CPUGrows bool
-	// Limit is how many bytes of memory the user wants the run to take, 0 for as many as its input is worth.
+	// Limit is how many bytes of memory the user wants the run to take at most, 0 for as many as its input and output explain. With Lifts, it may
+	// take Limit, however little they explain.
 	Limit int64
+	Lifts bool
 	// Seen is called now and then with the bytes in use and the part of the jobs that may run; it may be nil.
 	Seen func(live uint64, part float64)
 
@@ -159,11 +161,11 @@ func (u *Usage) checkMemory(live uint64) error {
 	case u.Limit > 0 && live > uint64(u.Limit):
 		return diag.Limitf("stopped: the run takes more than the %s of memory that --memory-limit allows, with one step at a time", diag.Size(u.Limit)).With(diag.TooMuch).
 			Hint("its input has %s; render fewer roots at a time, or allow more", diag.Size(rounded(u.Input.Used())))
-	case live <= uint64(limit):
+	case u.Limit > 0 && u.Lifts || live <= uint64(limit):
 		return nil
 	}
 	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20), diag.Size(rounded(u.Input.Used()))).With(diag.TooMuch).
-		Hint(endless)
+		Hint(endless).Hint("if it is meant to take that much: --memory-limit sets another limit")
 }
 
 const endless = "this step, or one before it, copies, repeats or searches something very often"

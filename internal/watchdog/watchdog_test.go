@@ -57,6 +57,27 @@ func TestJobsNearTheLimit(t *testing.T) {
 	}
 }
 
+// A limit of the user that lifts is all that counts; one that a variable sets can only make the limit of the input lower.
+func TestLimitOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		limit int64
+		lifts bool
+		live  uint64
+		ends  bool
+	}{
+		{0, true, 200 << 20, true},
+		{1 << 30, true, 200 << 20, false},
+		{1 << 30, true, 2 << 30, true},
+		{1 << 30, false, 200 << 20, true},
+		{64 << 20, false, 100 << 20, true},
+	} {
+		u := Usage{Limit: c.limit, Lifts: c.lifts, Input: &loaders.Budget{Max: math.MaxInt64}}
+		if err := u.checkMemory(c.live); (err != nil) != c.ends {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 // A run near its limit makes the same bytes with fewer nodes at a time.
 func TestSameBytesNearTheLimit(t *testing.T) {
 	g := &graph.Graph{}
