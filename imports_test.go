@@ -107,7 +107,7 @@ var imports = map[string][]string{
 	"internal/dirmode/rewrite":      {"diag", "output"},
 	"internal/dirmode/tree":         plus(values, "edit/inplace", "internal/ignore", "krm/function"),
 	"internal/answers":              plus(values, "cache", "krm/function"),
-	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
+	"internal/caches":               {"cache", "diag", "internal/app", "internal/options", "internal/reuse"},
 	"internal/benching":             {"bench", "diag", "internal/app", "internal/options", "internal/profile", "internal/profile/page", "internal/settings", "output"},
 	"internal/catalogs":             plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
 	"internal/console":              plus(values, "krm/secret/words", "graph", "internal/options", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),

@@ -23,14 +23,18 @@ type Sources struct {
 	// Options are those of the session. Without a Cache, one is opened when something is to be fetched, and closed after planning.
 	remote.Options
 	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one. It is that, too, if
-	// neither CacheDir nor the environment names one and the user's folder cannot be used, or written to: CacheUnused is told why then, once
-	// for each cache that is opened, and may be nil.
+	// CacheDir is empty and the user's folder cannot be used, or written to: CacheUnused is told why then, once for each cache that is
+	// opened, and may be nil.
 	CacheDir    string
 	CacheUnused func(error)
 	NoCache     bool
+	// CacheApart refuses a CacheDir in the repository of something that is rendered, or of the working directory, as it is always done with
+	// [cache.Dir]: who can write to a cache chooses what comes of a render. It is for a CacheDir that is a setting, and not meant for this run.
+	CacheApart bool
 	// CacheMax is how many bytes it may have, [cache.DefaultMax] if it is 0: see [cache.Cache.Bound].
 	CacheMax int64
 	// Rendered are the directories that the cache must not be in: what is there would be part of them. [Options.Dirs] are, if it is nil.
+	// For CacheApart, they say which repositories are meant.
 	Rendered []string
 	// Places knows where they are, if the run has looked for that; it may be nil.
 	Places *filestat.Dirs
@@ -223,7 +227,7 @@ func (s Sources) OpenLasting() (*cache.Cache, error) {
 
 // isOwn reports whether nobody has asked for the cache. Then there may be no place for it, as in a container without a home.
 func (s Sources) isOwn() bool {
-	return s.CacheDir == "" && os.Getenv("KRMFLOW_CACHE_DIR") == "" && !s.Offline
+	return s.CacheDir == "" && !s.Offline
 }
 
 // OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.
@@ -235,7 +239,7 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 	if err == nil {
 		return c, nil
 	}
-	if s.isOwn() {
+	if s.isOwn() || s.CacheApart && !s.Offline && errors.Is(err, errNotApart) {
 		s.unused(err)
 		return cache.Temporary()
 	}
@@ -248,29 +252,38 @@ func (s Sources) unused(why error) {
 	}
 }
 
-// ErrCacheInside is what the error of [Sources.OpenLasting] is if the folder is in a directory that is rendered.
-var ErrCacheInside = errors.New("the cache folder is inside of what is rendered")
+// errNotApart is what the error for a folder is that is in the tree of something that is rendered.
+var errNotApart = errors.New("the cache folder is in the tree that is rendered")
 
-type insideError struct{ dir, root string }
+// A placeError says that the cache folder is in a tree.
+type placeError struct{ dir, tree, why string }
 
-func (e *insideError) Is(err error) bool { return err == ErrCacheInside }
-func (e *insideError) Error() string {
-	return fmt.Sprintf("the cache folder %q is inside of %q, which is rendered", e.dir, e.root)
+func (e *placeError) Is(err error) bool { return err == errNotApart }
+func (e *placeError) Error() string {
+	return fmt.Sprintf("the cache folder %q is inside of %q, %s", e.dir, e.tree, e.why)
 }
 
-// checkPlace refuses a folder for the cache in a directory that is rendered.
+// checkPlace refuses a folder for the cache in a directory that is rendered, and one in the same repository that was not named for this run.
 func (s Sources) checkPlace(dir string) error {
-	real := filestat.Resolve(dir)
 	places := cmp.Or(s.Places, &filestat.Dirs{})
 	wd, _ := os.Getwd()
+	var rendered []string
 	for _, root := range s.Rendered {
-		abs, err := absolute(root, wd)
-		if err != nil || loaders.IsRemote(root) {
-			continue
+		if abs, err := absolute(root, wd); err == nil && !loaders.IsRemote(root) {
+			rendered = append(rendered, abs)
 		}
-		if root := places.Real(abs); root != "" && diag.Within(real, root) {
-			return &insideError{dir, root}
+	}
+	real := filestat.Resolve(dir)
+	for _, root := range rendered {
+		if root := places.Real(root); root != "" && diag.Within(real, root) {
+			return &placeError{dir, root, "which is rendered"}
 		}
+	}
+	if s.CacheDir != "" && !s.CacheApart {
+		return nil
+	}
+	if tree := places.TreesOf(rendered, wd).Around(dir); tree != "" {
+		return &placeError{dir, tree, "whose authors could choose what comes of a render"}
 	}
 	return nil
 }

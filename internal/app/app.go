@@ -164,6 +164,9 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 		a.Log.Warn(w)
 	}
 	a.warnUnfinished(dirs)
+	if err := a.checkConfigPlace(dirs); err != nil {
+		return nil, err
+	}
 	functions, err := a.Planner()
 	if err != nil {
 		return nil, err
