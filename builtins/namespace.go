@@ -60,6 +60,19 @@ func MarkHelm(r *krm.Resource) {
 	r.SetValue(r.Value().WithAt(yaml.Str("true"), "metadata", "annotations", helmGenerated))
 }
 
+// WithoutHelmMark returns v as it is without the mark of [MarkHelm]. It is v itself if it has none.
+func WithoutHelmMark(v yaml.Value) yaml.Value {
+	meta := v.Get("metadata")
+	annotations := meta.Get("annotations")
+	switch {
+	case !annotations.Get(helmGenerated).Exists():
+		return v
+	case annotations.Len() == 1:
+		return v.With("metadata", meta.Without("annotations"))
+	}
+	return v.With("metadata", meta.With("annotations", annotations.Without(helmGenerated)))
+}
+
 // isHelm reports whether helm made a resource.
 func isHelm(r *krm.Resource) bool { return r.Annotations().Get(helmGenerated).Text() == "true" }
 
