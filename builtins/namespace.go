@@ -46,10 +46,7 @@ func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
 	if err := list.Parts(t.setter().applyTo); err != nil {
 		return err
 	}
-	if err := list.CheckUnique(); err != nil {
-		return diag.NamespaceSubjects.Errorf("setting namespace %q: %w", t.Metadata.Namespace, err)
-	}
-	return nil
+	return list.CheckUnique()
 }
 
 // helmGenerated marks what Helm made, which has its namespace from Helm.
