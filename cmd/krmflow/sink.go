@@ -23,7 +23,7 @@ import (
 // registerOutput adds the flags that say where the resources go, and how.
 func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing file, or a new name that ends in .yaml, .yml or .json, is a file")
-	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
+	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, or a file of -o that it did not write, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
 	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
 	fs.BoolVar(&c.prune, "prune", false, "remove the files of directories that the folder has and that are not rendered now; without it and --only-these such a run is refused")
 	c.folder.Register(fs)
