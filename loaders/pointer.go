@@ -12,10 +12,12 @@ import (
 // pointerPrefix is how a file begins that stands for one in Git LFS.
 var pointerPrefix = []byte("version https://git-lfs.github.com/spec/")
 
-// A PointerError says that a file is a Git LFS pointer: what the repository has in the place of the content.
+// A PointerError says that a file is a Git LFS pointer: what the repository has in the place of the
+// content.
 type PointerError struct {
 	Path string
-	// Fetched tells that krmflow fetched it, so no command on this machine replaces it by the content.
+	// Fetched tells that krmflow fetched it, so no command on this machine replaces it by the
+	// content.
 	Fetched bool
 }
 
@@ -36,8 +38,9 @@ func (e *PointerError) Hints() []string {
 
 func isPointer(data []byte) bool { return bytes.HasPrefix(data, pointerPrefix) }
 
-// checkPointer returns the [PointerError] of a pointer that was fetched. It remembers one of this machine for [Local.Pointers]: a pointer is
-// rarely meant, but a file that only looks like one must not be refused.
+// checkPointer returns the [PointerError] of a pointer that was fetched. It remembers one of this
+// machine for [Local.Pointers]: a pointer is rarely meant, but a file that only looks like one must
+// not be refused.
 func (l *Local) checkPointer(fetched bool, data []byte, as, name string) error {
 	switch {
 	case !isPointer(data):
@@ -54,7 +57,8 @@ func (l *Local) checkPointer(fetched bool, data []byte, as, name string) error {
 	return nil
 }
 
-// Pointers returns the names of the files that were read and are Git LFS pointers, sorted. Those that were fetched are errors instead.
+// Pointers returns the names of the files that were read and are Git LFS pointers, sorted. Those
+// that were fetched are errors instead.
 func (l *Local) Pointers() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

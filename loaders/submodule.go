@@ -8,8 +8,9 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// SubmoduleHint returns the line that says how to check out the git submodule that a path of this machine, absolute and without symbolic links,
-// is or lies in. It is "" unless that is an empty directory which a .gitmodules file names.
+// SubmoduleHint returns the line that says how to check out the git submodule that a path of this
+// machine, absolute and without symbolic links, is or lies in. It is "" unless that is an empty
+// directory which a .gitmodules file names.
 func SubmoduleHint(abs string) string {
 	dir := abs
 	entries, err := os.ReadDir(dir)
@@ -42,7 +43,8 @@ func namesSubmodule(text, path string) bool {
 	return false
 }
 
-// updateCommand returns the command that checks out a submodule: git takes a path from the working directory, if that is in the repository.
+// updateCommand returns the command that checks out a submodule: git takes a path from the working
+// directory, if that is in the repository.
 func updateCommand(top, path string) string {
 	if wd, err := os.Getwd(); err == nil {
 		if real, err := filepath.EvalSymlinks(wd); err == nil && diag.Within(real, top) {

@@ -125,10 +125,12 @@ func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, erro
 	return err
 }
 
-// ReplaceFile is [WriteFileAtomic] for a file whose content must not be lost. A file that is not empty and has other content than data is
-// replaced only if mine, which gets the digest of that content, reports true; otherwise the error is a [*RefusedError]. A nil mine allows
-// everything. A file that has this content already stays as it is, unless others can read it and perm says that they must not. The content
-// of a symbolic link is that of the file that it leads to, and a link is replaced as any file is.
+// ReplaceFile is [WriteFileAtomic] for a file whose content must not be lost. A file that is not
+// empty and has other content than data is replaced only if mine, which gets the digest of that
+// content, reports true; otherwise the error is a [*RefusedError]. A nil mine allows everything. A
+// file that has this content already stays as it is, unless others can read it and perm says that
+// they must not. The content of a symbolic link is that of the file that it leads to, and a link is
+// replaced as any file is.
 func ReplaceFile(path string, data []byte, perm fs.FileMode, mine func(krm.Digest) bool) (Change, error) {
 	if through, err := checkFile(path); err != nil || through {
 		if err == nil {
@@ -158,7 +160,8 @@ const (
 	Streamed  Change = "streamed"
 )
 
-// replacing returns what replacing a file would be, [errSame] if it need not be replaced, and a [*RefusedError] if it must not be.
+// replacing returns what replacing a file would be, [errSame] if it need not be replaced, and a
+// [*RefusedError] if it must not be.
 func replacing(path string, data []byte, perm fs.FileMode, mine func(krm.Digest) bool) (Change, error) {
 	was, err := os.Stat(path)
 	switch {

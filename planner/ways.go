@@ -10,11 +10,12 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// TraceDuplicates adds to those of the errors of a run that are about a resource which is there twice by which references both came in. It adds
-// nothing if they cannot be told apart: a function or a chart that makes one resource twice is referred to once.
+// TraceDuplicates adds to those of the errors of a run that are about a resource which is there
+// twice by which references both came in. It adds nothing if they cannot be told apart: a function
+// or a chart that makes one resource twice is referred to once.
 //
-// The graph does not have these references. A layer that only lists another one adds no node, and two references to one layer lead to the same
-// nodes, so the ways are those from layer to layer.
+// The graph does not have these references. A layer that only lists another one adds no node, and
+// two references to one layer lead to the same nodes, so the ways are those from layer to layer.
 func (p *Plan) TraceDuplicates(failed []error) {
 	var t *tracer
 	for _, err := range failed {
@@ -44,7 +45,8 @@ type tracer struct {
 
 // A search is for ways to a resource.
 type search struct {
-	// to is where the resource is, the zero Pos if that is not known: the way ends at the first layer then.
+	// to is where the resource is, the zero Pos if that is not known: the way ends at the first
+	// layer then.
 	to diag.Pos
 	// entry is the field that the way begins with, "" for any.
 	entry string
@@ -55,12 +57,14 @@ type search struct {
 	leads map[string]bool // whether a layer leads to an end, by its file
 }
 
-// An end is the last reference of a way: the entry of a layer that loads the file of the resource, and that file.
+// An end is the last reference of a way: the entry of a layer that loads the file of the resource,
+// and that file.
 type end struct{ field, text string }
 
 const arrow = " -> "
 
-// duplicate returns the ways of both resources of e, the error of a node, nil if they are not known.
+// duplicate returns the ways of both resources of e, the error of a node, nil if they are not
+// known.
 func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 	layer, root := n.Origin.File(), t.root(n)
 	var found []string
@@ -121,7 +125,8 @@ func (t *tracer) from(root, layer string, ways []string) (all []string) {
 	return all
 }
 
-// ways returns the first ways from a layer to a resource, at most so many, in the order of the references.
+// ways returns the first ways from a layer to a resource, at most so many, in the order of the
+// references.
 func (t *tracer) ways(layer string, s search, most int) []string {
 	s.ends = t.ends(layer, s)
 	return t.find(layer, s, most)
@@ -148,7 +153,8 @@ func (t *tracer) find(layer string, s search, most int) (ways []string) {
 	return ways
 }
 
-// mark notes which layers lead to an end: a walk that visits only these finds one wherever it turns.
+// mark notes which layers lead to an end: a walk that visits only these finds one wherever it
+// turns.
 func (t *tracer) mark(file string, s search) bool {
 	if known, ok := s.leads[file]; ok {
 		return known
@@ -162,8 +168,8 @@ func (t *tracer) mark(file string, s search) bool {
 	return leads
 }
 
-// ends returns the ends of the ways from a layer to a resource by the files of the layers that have it: the entry that loads its file, or its place
-// alone if a layer makes it.
+// ends returns the ends of the ways from a layer to a resource by the files of the layers that have
+// it: the entry that loads its file, or its place alone if a layer makes it.
 func (t *tracer) ends(layer string, s search) map[string][]end {
 	ends := map[string][]end{}
 	if s.to.File == "" {

@@ -50,8 +50,8 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	return []*diag.Error{err}, nil
 }
 
-// Mispinned returns the denial of a catalog that is not what its pin says, or the lock file if it has no pin; got is zero if it is not known what
-// it is.
+// Mispinned returns the denial of a catalog that is not what its pin says, or the lock file if it
+// has no pin; got is zero if it is not known what it is.
 func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
 	says := "its pin"
 	if ref.Pin.IsZero() {
