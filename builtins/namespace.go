@@ -46,10 +46,7 @@ func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
 	if err := list.Parts(t.setter().applyTo); err != nil {
 		return err
 	}
-	if err := list.CheckUnique(); err != nil {
-		return diag.NamespaceSubjects.Errorf("setting namespace %q: %w", t.Metadata.Namespace, err)
-	}
-	return nil
+	return list.CheckUnique()
 }
 
 // helmGenerated marks what Helm made, which has its namespace from Helm.
@@ -58,6 +55,19 @@ const helmGenerated = "internal.config.kubernetes.io/helm-generated"
 // MarkHelm marks a resource as one that helm made.
 func MarkHelm(r *krm.Resource) {
 	r.SetValue(r.Value().WithAt(yaml.Str("true"), "metadata", "annotations", helmGenerated))
+}
+
+// WithoutHelmMark returns v as it is without the mark of [MarkHelm]. It is v itself if it has none.
+func WithoutHelmMark(v yaml.Value) yaml.Value {
+	meta := v.Get("metadata")
+	annotations := meta.Get("annotations")
+	switch {
+	case !annotations.Get(helmGenerated).Exists():
+		return v
+	case annotations.Len() == 1:
+		return v.With("metadata", meta.Without("annotations"))
+	}
+	return v.With("metadata", meta.With("annotations", annotations.Without(helmGenerated)))
 }
 
 // isHelm reports whether helm made a resource.

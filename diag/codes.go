@@ -175,6 +175,7 @@ const (
 	CacheFolder   Code = "KF0707"
 	CacheDamaged  Code = "KF0708"
 	SharedCache   Code = "KF0709"
+	NotPulled     Code = "KF0710"
 
 	// Output.
 	OutputRefused   Code = "KF0901"

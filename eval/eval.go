@@ -3,7 +3,9 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
@@ -77,15 +79,21 @@ func load(op graph.Load) (*krm.List, error) {
 
 func merge(inputs []Input) (*krm.List, error) {
 	list := Take(inputs)
-	for _, in := range inputs[min(1, len(inputs)):] {
+	ends := []int{list.Len()} // of what each input has added
+	for i, in := range inputs[min(1, len(inputs)):] {
 		if list.Len()+in.List.Len() > krm.MaxResources {
 			return nil, diag.Limitf("the list would have more than %d resources: some bases are used again and again, by one another", krm.MaxResources)
 		}
 		for _, r := range in.List.All() {
 			if err := list.Append(r); err != nil {
+				if twice := (*krm.DuplicateError)(nil); errors.As(err, &twice) {
+					first, _ := slices.BinarySearch(ends, list.Find(r.ID())[0]+1)
+					twice.Inputs = [2]int{first, i + 1}
+				}
 				return nil, err
 			}
 		}
+		ends = append(ends, list.Len())
 	}
 	return list, nil
 }

@@ -134,6 +134,10 @@ func (l *List) FindAny(id ID) []int {
 type DuplicateError struct {
 	ID            ID
 	First, Second diag.Pos
+	// Inputs are the places of the lists that had them among those that were merged, both 0 if it was one list.
+	Inputs [2]int
+	// Ways are the references by which each of them came into the list, from the root to the file, if they are known.
+	Ways []string
 }
 
 func (e *DuplicateError) Error() string { return e.Diag().Error() }
@@ -143,6 +147,9 @@ func (e *DuplicateError) Diag() *diag.Error {
 	d := diag.Errorf(diag.Pos{}, "", "duplicate resource %s", e.ID)
 	if e.First.File != "" {
 		d.Msg += fmt.Sprintf(" (already at %s)", e.First)
+	}
+	for _, way := range e.Ways {
+		d.Hint("%s", way)
 	}
 	switch {
 	case e.Second.File == "":
@@ -163,7 +170,7 @@ func (l *List) Append(r *Resource) error {
 	key := r.id.Key()
 	hash := hashID(key)
 	if same := l.find(key, hash); len(same) > 0 {
-		return &DuplicateError{r.id, l.items[same[0]].Pos, r.Pos}
+		return &DuplicateError{ID: r.id, First: l.items[same[0]].Pos, Second: r.Pos}
 	}
 	at := len(l.items)
 	l.items = append(l.items, r)
@@ -239,7 +246,7 @@ func (l *List) CheckUnique() error {
 	seen := make(map[ID]*Resource, len(l.items))
 	for _, r := range l.items {
 		if old := seen[r.id.Key()]; old != nil {
-			return &DuplicateError{r.id, old.Pos, r.Pos}
+			return &DuplicateError{ID: r.id, First: old.Pos, Second: r.Pos}
 		}
 		seen[r.id.Key()] = r
 	}

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
@@ -39,7 +41,7 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 		place, _ := d.tree.path(in.Real)
 		sub, err := fs.Sub(d.tree, place)
 		if err == nil {
-			files, err = l.readFolder(sub)
+			files, err = l.readFolder(sub, in.Name, d.IsFetched())
 		}
 		return files, in.Name, err
 	}
@@ -57,7 +59,7 @@ func (l *Local) ReadChart(d *Dir, folder string) (files []chart.File, shown stri
 	if l.isFree(d) {
 		from = os.DirFS(real)
 	}
-	r := folderReader{l: l, from: from, saw: func(name string, o Observation) {
+	r := folderReader{l: l, from: from, name: l.name(real), saw: func(name string, o Observation) {
 		o.Path = filepath.Join(abs, filepath.FromSlash(name))
 		l.observe(d, o)
 	}}
@@ -80,7 +82,7 @@ func (l *Local) FetchChart(d *Dir, text string) ([]chart.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.readFolder(sub)
+	return l.readFolder(sub, dir.Name, true)
 }
 
 // FetchChartDir fetches the chart that the layer in d names by a reference. No file of it is read.
@@ -93,18 +95,20 @@ func (l *Local) FetchChartDir(d *Dir, text string) (*Dir, error) {
 }
 
 // readFolder returns all files in a file system. Links are followed.
-func (l *Local) readFolder(from fs.FS) ([]chart.File, error) {
-	r := folderReader{l: l, from: from, saw: func(string, Observation) {}}
+func (l *Local) readFolder(from fs.FS, name string, fetched bool) ([]chart.File, error) {
+	r := folderReader{l: l, from: from, name: name, fetched: fetched, saw: func(string, Observation) {}}
 	err := r.read(".", 0)
 	return r.files, err
 }
 
 type folderReader struct {
-	l     *Local
-	from  fs.FS
-	files []chart.File
-	seen  int // files and folders: links may lead in circles
-	saw   func(name string, o Observation)
+	l       *Local
+	from    fs.FS
+	name    string // of the folder
+	fetched bool
+	files   []chart.File
+	seen    int // files and folders: links may lead in circles
+	saw     func(name string, o Observation)
 }
 
 func (r *folderReader) read(dir string, depth int) error {
@@ -152,9 +156,19 @@ func (r *folderReader) file(name string, info fs.FileInfo) error {
 		r.saw(name, Observation{Kind: SawOther})
 		return linkError(err, name)
 	}
+	if !isForReaders(name) {
+		if err := r.l.checkPointer(r.fetched, data, name, filepath.Join(r.name, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
 	r.saw(name, Observation{Kind: SawFile, Source: &yaml.Source{Data: data}})
 	r.files = append(r.files, chart.File{Name: name, Data: data})
 	return nil
+}
+
+// isForReaders reports whether a file documents a chart: repositories keep pictures in Git LFS, and no template needs them.
+func isForReaders(name string) bool {
+	return slices.Contains([]string{".md", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico"}, strings.ToLower(path.Ext(name)))
 }
 
 // linkError says what is wrong with a file of a folder.

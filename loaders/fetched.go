@@ -303,6 +303,9 @@ func (l *Local) readTree(d *Dir, abs, as string, limit int64) ([]byte, error) {
 // fetchedFile returns a file that is no part of a tree. The same content at one address is one file.
 func (l *Local) fetchedFile(c *remote.Content) (*yaml.Source, error) {
 	data, err := c.Bytes()
+	if err == nil {
+		err = l.checkPointer(true, data, c.Reference.Location, "")
+	}
 	if err != nil {
 		return nil, err
 	}

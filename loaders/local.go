@@ -54,6 +54,7 @@ type Local struct {
 	seen    map[string]*observed // by directory; nil if nobody wants to know
 	// rootDirs are the directories of the roots without symbolic links, by their names; nil if nobody wants to know.
 	rootDirs map[string]string
+	pointers map[string]bool        // see Pointers
 	work     func(over func() bool) // for those who wait for what is being read ahead; may be nil
 }
 
@@ -316,7 +317,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 	l.mu.Lock()
 	known, early := l.files[abs], l.early[abs]
 	l.mu.Unlock()
-	if known.src != nil && (l.unrestricted || known.dir == d.Key()) && int64(len(known.src.Data)) <= limit {
+	if known.src != nil && (l.unrestricted || known.dir == d.Key()) && int64(len(known.src.Data)) <= limit && !(d.IsFetched() && isPointer(known.src.Data)) {
 		l.observe(d, Observation{Path: abs, Kind: SawFile, Source: known.src, Stat: known.stat, Plain: known.plain})
 		return known.src, nil
 	}
@@ -332,6 +333,9 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 		return nil, err
 	}
 	src := l.keep(d, abs, read)
+	if err := l.checkPointer(d.IsFetched(), src.Data, path, src.File); err != nil {
+		return nil, err
+	}
 	l.observe(d, Observation{Path: abs, Kind: SawFile, Source: src, Stat: read.stat, Plain: read.plain})
 	return src, nil
 }

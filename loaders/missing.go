@@ -30,6 +30,11 @@ func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist 
 
 // Hints returns a line that says what to do: a similar name or another way there, if there is one, else how paths are read.
 func (e *NotFoundError) Hints() []string {
+	if e.abs != "" && e.fs == nil {
+		if hint := SubmoduleHint(e.abs); hint != "" {
+			return []string{hint}
+		}
+	}
 	names := e.siblings()
 	if near := diag.Nearest(filepath.Base(e.abs), names); near != "" {
 		return []string{fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(e.Path), near))}

@@ -68,7 +68,13 @@ func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, mode fs.FileMod
 		mode = info.Mode()
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, size)); err != nil {
+	start := make([]byte, min(size, int64(len(pointerPrefix))))
+	n, err := io.ReadFull(f, start)
+	if err == nil && isPointer(start) {
+		return digest, mode, &PointerError{Path: as} // which cannot run, whatever it is
+	}
+	h.Write(start[:n])
+	if _, err := io.Copy(h, io.LimitReader(f, size-int64(n))); err != nil {
 		return digest, mode, pathError(err, as, "")
 	}
 	h.Sum(digest[:0])

@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
@@ -118,6 +120,75 @@ func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, erro
 		return nil
 	}
 	return err
+}
+
+// ReplaceFile is [WriteFileAtomic] for a file whose content must not be lost. A file that is not
+// empty and has other content than data is replaced only if mine, which gets the digest of that
+// content, reports true; otherwise the error is a [*RefusedError]. A nil mine allows everything. A
+// file that has this content already stays as it is, unless others can read it and perm says that
+// they must not. The content of a symbolic link is that of the file that it leads to, and a link is
+// replaced as any file is.
+func ReplaceFile(path string, data []byte, perm fs.FileMode, mine func(krm.Digest) bool) (Change, error) {
+	if through, err := checkFile(path); err != nil || through {
+		if err == nil {
+			err = writeError(path, writeThrough(path, data))
+		}
+		return Streamed, err
+	}
+	var change Change
+	err := replace(path, perm, (*os.File).Sync, func() (_ []byte, err error) {
+		change, err = replacing(path, data, perm, mine)
+		return data, err
+	})
+	if errors.Is(err, errSame) {
+		err = nil
+	}
+	return change, err
+}
+
+// A Change is what has become of a file.
+type Change string
+
+// The changes of a file. Streamed is that of a pipe or a device, which was written to.
+const (
+	Added     Change = "added"
+	Changed   Change = "changed"
+	Unchanged Change = "unchanged"
+	Streamed  Change = "streamed"
+)
+
+// replacing returns what replacing a file would be, [errSame] if it need not be replaced, and a
+// [*RefusedError] if it must not be.
+func replacing(path string, data []byte, perm fs.FileMode, mine func(krm.Digest) bool) (Change, error) {
+	was, err := os.Stat(path)
+	switch {
+	case err != nil: // nothing, or a link that leads nowhere
+		return Added, nil
+	case !was.Mode().IsRegular(), was.Size() == 0:
+		return Changed, nil
+	}
+	sum, err := digestOf(path)
+	private := runtime.GOOS == "windows" || was.Mode()&^perm&0o077 == 0 || perm&0o077 != 0
+	switch {
+	case err == nil && sum == krm.DigestOf(data) && private:
+		return Unchanged, errSame
+	case mine == nil || err == nil && (sum == krm.DigestOf(data) || mine(sum)):
+		return Changed, nil
+	case err != nil:
+		return "", err
+	}
+	return "", &RefusedError{Path: path, Reason: "has content that krmflow did not write", Hint: "to replace it, add --force"}
+}
+
+func digestOf(path string) (sum krm.Digest, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return krm.Digest(h.Sum(nil)), err
 }
 
 // errSame says that a file has the content that it shall have.

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -195,9 +196,20 @@ func (c *compiler) finish() *Plan {
 		c.trusted.Unread()
 	}
 	c.trusted.Unused(c.plan.Graph)
+	c.pointers()
 	c.plan.warn(&c.warnings)
 	c.plan.Catalogs = c.trusted.Loaded()
 	return c.plan
+}
+
+// pointers warns about files that are Git LFS pointers. All that is read of one is three lines about a file that is not there.
+func (c *compiler) pointers() {
+	for _, name := range c.files.Pointers() {
+		e := &loaders.PointerError{Path: filepath.Base(name)}
+		w := diag.Errorf(diag.Pos{File: name, Line: 1}, "", "%s", e).With(e.Kind())
+		w.Hints = e.Hints()
+		c.warnings.Add(w)
+	}
 }
 
 // failed records that a root cannot be planned, if b has mistakes.

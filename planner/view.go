@@ -17,6 +17,7 @@ func Consolidate(ctx context.Context, name string, o Options) (yaml.Value, *Plan
 	b := c.build()
 	v := b.consolidated(name)
 	c.failed(name, b)
+	c.pointers()
 	c.plan.warn(&c.warnings)
 	return v, c.plan
 }

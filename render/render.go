@@ -191,7 +191,9 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) error {
 	}
 	end := o.execute()
 	defer end()
-	return errors.Join(denied, errors.Join(scheduler.Run(ctx, g, o.Run)...))
+	failed := scheduler.Run(ctx, g, o.Run)
+	plan.TraceDuplicates(failed)
+	return errors.Join(denied, errors.Join(failed...))
 }
 
 // allowed returns the part of a plan that needs no denied function. What is wrong with no node in particular, such as a catalog that is not

@@ -126,6 +126,9 @@ func (e *NodeError) Error() string { return e.At().Error() }
 
 func (e *NodeError) Unwrap() error { return e.Err }
 
+// Step returns the node that failed, for packages that cannot name this type.
+func (e *NodeError) Step() *graph.Node { return e.Node }
+
 // A RootError is an error of [Options.Root].
 type RootError struct {
 	Root graph.Root

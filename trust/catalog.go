@@ -74,9 +74,17 @@ func Unproven(ref catalog.Ref) *Denial {
 	return &Denial{Reason: Untrusted, Err: err}
 }
 
-// Mispinned returns the denial of a catalog that is not what its pin says; got is zero if it is not known what it is.
+// Mispinned returns the denial of a catalog that is not what its pin says, or the lock file if it
+// has no pin; got is zero if it is not known what it is.
 func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
-	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match its pin", ref.Show()).With(diag.PinMismatch).Hint("want %s", ref.Pin)
+	says := "its pin"
+	if ref.Pin.IsZero() {
+		says = "the lock file"
+	}
+	err := diag.Errorf(diag.Pos{}, "", "SECURITY ERROR: catalog %s does NOT match %s", ref.Show(), says).With(diag.PinMismatch)
+	if !ref.Pin.IsZero() {
+		err.Hint("want %s", ref.Pin)
+	}
 	if !got.IsZero() {
 		err.Hint("got  %s", got)
 	}

@@ -69,7 +69,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block with all layers for each root (roots)")
 	fs.Lookup("detail").NoOptDefVal = "steps"
 	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
-	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed")
+	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed; or git:REV, as for --diff")
 	fs.StringVar(&c.diff, "diff", "", "compare with another plan: a file that plan -o json wrote, or git:REV")
 	c.folder.Register(fs)
 	fs.Var(&c.color, "color", "colour the text: auto, always or never")
@@ -79,12 +79,18 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 // validate refuses values and combinations of the flags that mean nothing.
 func (c *planning) validate(cmd *cobra.Command) error {
 	switch {
+	case cmd.Flags().Changed("against") && c.against == "":
+		return usageError(errors.New("--against must not be empty"))
+	case plandiff.IsRevision(c.against) && c.diff != "":
+		return usageError(errors.New("--against with a revision is --diff with it: choose one"))
+	case plandiff.IsRevision(c.against): // not a folder of output, so the plans are compared
+		c.against, c.diff = "", c.against
+	}
+	switch {
 	case !slices.Contains([]string{"text", "json", "html", "dot"}, c.output):
 		return graphing.IllegalForm(cmd, c.output, "text", "json", "html", "dot")
 	case !slices.Contains([]string{"", "steps", "roots"}, c.detail):
 		return usageError(fmt.Errorf("illegal value --detail=%s; legal values: steps, roots", c.detail))
-	case cmd.Flags().Changed("against") && c.against == "":
-		return usageError(errors.New("--against must not be empty"))
 	case c.against != "" && c.noEval:
 		return usageError(errors.New("--against needs what --no-eval leaves out"))
 	case cmd.Flags().Changed("diff") && c.diff == "":
@@ -96,7 +102,7 @@ func (c *planning) validate(cmd *cobra.Command) error {
 	}
 	for _, flag := range []string{"only-these", "layout", "names", "redact-secrets"} {
 		if c.against == "" && cmd.Flags().Changed(flag) {
-			return usageError(fmt.Errorf("--%s is about the folder that the plan is compared with: add --against", flag))
+			return usageError(fmt.Errorf("--%s is about the folder that the plan is compared with: add --against FOLDER", flag))
 		}
 	}
 	if err := c.folder.Check(); err != nil {

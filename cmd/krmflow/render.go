@@ -57,6 +57,9 @@ are removed. A folder with files of directories that are not rendered now is ref
 keeps them. Files that krmflow did not write are never touched; if the render needs their place, it is refused. It is also
 refused if it would replace a file that was changed since krmflow wrote it, unless you add --force.
 
+With -o FILE.yaml, all resources of one directory go to one file. A new name is a file if it ends in .yaml, .yml or .json, else
+a folder. A file with content that krmflow did not write is replaced only with --force.
+
 With --watch, it then waits for changes of what the directories are made from, and renders again what they change, until
 Ctrl-C ends it with exit code 130. What is remote is not watched.`,
 		Example: `  krmflow apply-render overlays/prod -o out/

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/stdout"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -21,8 +22,8 @@ import (
 
 // registerOutput adds the flags that say where the resources go, and how.
 func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
-	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing folder, a trailing /, several roots or -R mean a folder")
-	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
+	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing file, or a new name that ends in .yaml, .yml or .json, is a file")
+	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, or a file of -o that it did not write, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
 	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
 	fs.BoolVar(&c.prune, "prune", false, "remove the files of directories that the folder has and that are not rendered now; without it and --only-these such a run is refused")
 	c.folder.Register(fs)
@@ -59,12 +60,29 @@ func (c *applyRender) sink(cmd *cobra.Command, roots render.Roots, plan *planner
 	return sink.Secrets{Redact: c.folder.Redact, Fail: c.failOnSecrets}.Guard(to), nil
 }
 
-// isStream reports whether the output is stdout, and isFolder whether it is a folder.
+// isStream reports whether the output is stdout.
 func (c *applyRender) isStream() bool { return c.output == "-" || c.output == stdout.Dev }
 
+// isFolder reports whether the output is a folder. What exists says so itself; otherwise several roots need one, and a name that does not
+// end as those of YAML and JSON files do is one.
 func (c *applyRender) isFolder(roots render.Roots) bool {
+	if c.isStream() {
+		return false
+	}
+	if len(roots) > 1 || c.Recursive || strings.HasSuffix(c.output, "/") {
+		return true
+	}
 	info, err := os.Stat(c.output)
-	return !c.isStream() && (err == nil && info.IsDir() || strings.HasSuffix(c.output, "/") || len(roots) > 1 || c.Recursive)
+	if err != nil {
+		_, err = os.Lstat(c.output) // a link that leads nowhere is replaced
+		return err != nil && !isFileName(c.output)
+	}
+	return info.IsDir()
+}
+
+// isFileName reports whether a path looks like one of a file with resources.
+func isFileName(path string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
 
 func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
@@ -84,13 +102,27 @@ func (c *applyRender) open(cmd *cobra.Command, roots render.Roots, plan *planner
 		if err := refuseInput(c.App, c.output, plan, c.planFile); err != nil {
 			return nil, err
 		}
-		return sink.File(c.output, roots, c.check)
+		return c.openFile(roots)
 	}
-	if ext := filepath.Ext(c.output); info == nil && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
+	if info == nil && isFileName(c.output) {
 		e := diag.Errorf(diag.Pos{}, "", "several roots are written to a folder, and %s looks like a file", diag.Redact(c.output))
 		return nil, usageError(e.Hint("write -o %s/ if it is to be a folder", diag.Redact(c.output)))
 	}
 	return c.openFolder(cmd.Context(), roots, plan)
+}
+
+func (c *applyRender) openFile(roots render.Roots) (sink.Sink, error) {
+	o := sink.FileOptions{Check: c.check}
+	if !c.force {
+		o.Mine = func(sum krm.Digest) bool { return c.Wrote(c.output, sum) }
+	}
+	o.Wrote = func(change output.Change, sum krm.Digest) {
+		if change != output.Streamed {
+			c.RememberWritten(c.output, sum)
+			c.Log.Wrote(c.output, change)
+		}
+	}
+	return sink.File(c.output, roots, o)
 }
 
 func (c *applyRender) openFolder(ctx context.Context, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {

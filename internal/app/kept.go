@@ -16,6 +16,9 @@ import (
 // kindText is what the cache calls the texts that roots were rendered to. Its number changes with what they say.
 const kindText = "texts1"
 
+// kindWrote is what the cache calls the digests of files that were written outside of output folders.
+const kindWrote = "wrote1"
+
 // Kept returns the text that an earlier run has rendered a root to, if the cache has it.
 func (a *App) Kept(made *reuse.Record) ([]byte, bool) {
 	if a.reusing == nil || made.Text == (krm.Digest{}) {
@@ -125,5 +128,28 @@ func (a *App) RememberOutput(folder string, files *known.Files) {
 	reuse.SaveOutput(a.reusing.cache, folder, files)
 	if a.Watch != nil {
 		a.Watch.outputs = map[string]*known.Files{folder: files}
+	}
+}
+
+// Wrote reports whether krmflow wrote content with this digest to a file, and nothing else since: as far as this process or the cache knows.
+func (a *App) Wrote(file string, sum krm.Digest) bool {
+	if a.Watch != nil && a.Watch.wrote[file] == sum {
+		return true
+	}
+	c := a.kept()
+	if c == nil {
+		return false
+	}
+	last, ok := c.Kept(kindWrote, reuse.PathKey(file))
+	return ok && bytes.Equal(last, sum[:])
+}
+
+// RememberWritten keeps for [App.Wrote] what was written to a file.
+func (a *App) RememberWritten(file string, sum krm.Digest) {
+	if a.Watch != nil {
+		a.Watch.wrote = map[string]krm.Digest{file: sum}
+	}
+	if c := a.kept(); c != nil {
+		_ = c.Keep(kindWrote, reuse.PathKey(file), sum[:]) // without it the next run asks for --force
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/roots"
 	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/loaders/remote"
@@ -26,6 +27,7 @@ type Watch struct {
 	records *reuse.Records // nil before the first plan
 	cache   *cache.Cache   // nil if none is used
 	outputs map[string]*known.Files
+	wrote   map[string]krm.Digest // what the last round has written to a file
 	cwd     string
 	roots   int // of the last round
 

@@ -310,6 +310,17 @@ func (l *Logger) Changes(folder string, c output.Changes) {
 	}
 }
 
+// Wrote tells what has become of a file that is the output.
+func (l *Logger) Wrote(file string, change output.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		l.z.Info().Str("file", file).Str("change", string(change)).Msg("output")
+		return
+	}
+	fmt.Fprintf(l.w, "%s: %s\n", file, change)
+}
+
 // Fetch tells about a fetch, once: of a repository first the commit is asked for, then the files. That it failed is said by the error.
 func (l *Logger) Fetch(e remote.Event) {
 	l.mu.Lock()

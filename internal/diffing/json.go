@@ -141,7 +141,7 @@ func editsOf(edits []diff.Edit, causes []diag.Pos) (docs []editDoc) {
 			}
 		}
 		for _, line := range e.Lines {
-			doc.Lines = append(doc.Lines, string(line.Op)+line.Text)
+			doc.Lines = append(doc.Lines, line.String())
 		}
 		if k < len(causes) && causes[k].File != "" {
 			doc.Cause = at(causes[k])

@@ -365,6 +365,12 @@ func (r *Report) writeSteps(b *strings.Builder) {
 				break
 			}
 			fmt.Fprintf(b, "     %s: %s%s\n", c.Path, c.arrow(!c.Old.Exists() && c.New.Exists()), c.from(s))
+			for _, line := range c.Lines {
+				if line.Old > 0 {
+					fmt.Fprintf(b, "       @@ line %d -> %d\n", line.Old, line.New)
+				}
+				fmt.Fprintf(b, "       %s\n", diag.OneLine(line.String()))
+			}
 		}
 	}
 }
@@ -406,7 +412,7 @@ func (s Step) head() string {
 
 func (c Change) arrow(made bool) string {
 	if len(c.Lines) > 0 {
-		return lines(c.Lines)
+		return "text"
 	}
 	if made {
 		return show(c.New)
@@ -438,14 +444,4 @@ func show(v yaml.Value) string {
 		text = strings.ToValidUTF8(text[:maxValue], "") + "…"
 	}
 	return text
-}
-
-// lines returns the differences of a text of several lines.
-func lines(list []diff.Line) string {
-	var b strings.Builder
-	b.WriteString("text")
-	for _, l := range list {
-		fmt.Fprintf(&b, "\n       %s", diag.OneLine(fmt.Sprint(l)))
-	}
-	return b.String()
 }

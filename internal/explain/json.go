@@ -57,6 +57,7 @@ type DocumentChange struct {
 	File  string          `json:"file,omitempty"`
 	Line  int             `json:"line,omitempty"`
 	Field string          `json:"field,omitempty"`
+	Lines []string        `json:"lines,omitempty"`
 }
 
 // JSON returns the report for programs.
@@ -67,7 +68,11 @@ func (r *Report) JSON() Document {
 		step := DocumentStep{ID: s.Node.ID, Verb: s.Node.Op.Verb(), Summary: s.Node.Summary, File: s.Pos.File, Line: s.Pos.Line, Field: s.Config,
 			Made: s.Made, Removed: s.Removed, Failed: s.Failed, Why: s.Why}
 		for _, c := range s.Changes {
-			step.Changes = append(step.Changes, DocumentChange{c.Path, raw(c.Old), raw(c.New), c.Pos.File, c.Pos.Line, c.Field})
+			change := DocumentChange{Path: c.Path, Old: raw(c.Old), New: raw(c.New), File: c.Pos.File, Line: c.Pos.Line, Field: c.Field}
+			for _, line := range c.Lines {
+				change.Lines = append(change.Lines, line.String())
+			}
+			step.Changes = append(step.Changes, change)
 		}
 		d.Steps = append(d.Steps, step)
 	}

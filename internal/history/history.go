@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
 	"github.com/krmflow/krmflow/graph"
@@ -54,7 +55,34 @@ func (r *Recorder) Of(g *graph.Graph, root graph.Root) *History {
 			needed[in] = true
 		}
 	}
+	h.unmark()
 	return h
+}
+
+// unmark removes the marks that steps leave on resources for later steps: a user wrote none of them, and none reaches the output. A resource that
+// is in several lists stays one resource, because its identity is how its steps are found.
+func (h *History) unmark() {
+	unmarked := map[*krm.Resource]*krm.Resource{}
+	for k, list := range h.lists {
+		if list == nil {
+			continue
+		}
+		for i, r := range list.All() {
+			v := builtins.WithoutHelmMark(r.Value())
+			if v == r.Value() {
+				continue
+			}
+			if unmarked[r] == nil {
+				unmarked[r] = r.Copy()
+				unmarked[r].Unlink()
+				unmarked[r].SetValue(v)
+			}
+			if h.lists[k] == list {
+				h.lists[k] = list.Clone() // the run may still have it
+			}
+			h.lists[k].Set(i, unmarked[r])
+		}
+	}
 }
 
 // Replay makes the lists of a root again, as far as that can be done without calling a function.

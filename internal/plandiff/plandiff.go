@@ -26,6 +26,9 @@ type Old struct {
 	against, commit string
 }
 
+// IsRevision reports whether against, in the form of [Plan], names a revision.
+func IsRevision(against string) bool { return strings.HasPrefix(against, revision.Prefix) }
+
 // Compare returns how the old plan became now.
 func (o *Old) Compare(now *plandoc.Document) *plandoc.Difference {
 	d := plandoc.Compare(o.Document, now)

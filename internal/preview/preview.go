@@ -47,7 +47,9 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) (made *plandoc.Prev
 	so := o.Run
 	so.Pure, so.KeepGoing, so.Executor = true, true, nil
 	so.Event, so.Warn, so.Root = r.event, r.warn, r.root
-	for _, err := range scheduler.Run(ctx, plan.Graph, so) {
+	failed := scheduler.Run(ctx, plan.Graph, so)
+	plan.TraceDuplicates(failed)
+	for _, err := range failed {
 		if _, ok := err.(*scheduler.RootError); ok {
 			return nil, nil, err
 		}

@@ -17,7 +17,7 @@ func Output(c *cache.Cache, folder string) *known.Files {
 	if c == nil {
 		return k
 	}
-	data, ok := c.Kept(outputs, folderKey(folder))
+	data, ok := c.Kept(outputs, PathKey(folder))
 	if !ok {
 		return k
 	}
@@ -46,12 +46,13 @@ func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
 		e.stat(f.Stat)
 		e.digest(f.Sum)
 	}
-	_ = c.Keep(outputs, folderKey(folder), e.b) // without it the files are read again
+	_ = c.Keep(outputs, PathKey(folder), e.b) // without it the files are read again
 }
 
-func folderKey(folder string) krm.Digest {
-	if abs, err := filepath.Abs(folder); err == nil {
-		folder = abs
+// PathKey returns the key under which the cache has something about a path of this machine.
+func PathKey(path string) krm.Digest {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
 	}
-	return krm.DigestOf([]byte(folder))
+	return krm.DigestOf([]byte(path))
 }

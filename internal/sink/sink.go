@@ -56,9 +56,19 @@ func Stream(w io.Writer, roots render.Roots) Sink {
 	return &stream{roots: roots, write: func(text func(io.Writer) error, _ fs.FileMode) error { return text(w) }}
 }
 
-// File returns a Sink that replaces the file called path by one YAML stream of all roots. With check it compares them.
-func File(path string, roots render.Roots, check bool) (Sink, error) {
-	if err := output.CheckFile(path); err != nil && !check {
+// FileOptions says how [File] treats the file.
+type FileOptions struct {
+	// Check compares the file, and writes nothing.
+	Check bool
+	// Mine reports whether content with this digest may be replaced: see [output.ReplaceFile]. A nil Mine allows everything.
+	Mine func(krm.Digest) bool
+	// Wrote is called with what has become of the file, and the digest of what it has now.
+	Wrote func(output.Change, krm.Digest)
+}
+
+// File returns a Sink that replaces the file called path by one YAML stream of all roots.
+func File(path string, roots render.Roots, o FileOptions) (Sink, error) {
+	if err := output.CheckFile(path); err != nil && !o.Check {
 		return nil, err
 	}
 	return &stream{roots: roots, write: func(text func(io.Writer) error, perm fs.FileMode) error {
@@ -66,10 +76,14 @@ func File(path string, roots render.Roots, check bool) (Sink, error) {
 		if err := text(&b); err != nil {
 			return err
 		}
-		if check {
+		if o.Check {
 			return compare(path, b.Bytes())
 		}
-		return output.WriteFileAtomic(path, b.Bytes(), perm)
+		change, err := output.ReplaceFile(path, b.Bytes(), perm, o.Mine)
+		if err == nil {
+			o.Wrote(change, krm.DigestOf(b.Bytes()))
+		}
+		return err
 	}}, nil
 }
 

@@ -102,6 +102,11 @@ func (e *NoFileError) Error() string {
 
 // Hints says what to do: name a directory below it that has one, or write one.
 func (e *NoFileError) Hints() []string {
+	if !e.dir.IsVirtual() {
+		if hint := loaders.SubmoduleHint(e.dir.Real); hint != "" {
+			return []string{hint}
+		}
+	}
 	dir := diag.ShellWord(diag.Redact(e.dir.Name))
 	if below := e.dir.Below(slices.Concat(Names, CompositionNames)); below != nil {
 		return []string{"directories below it have one: " + diag.Some(below),

@@ -1,0 +1,206 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+)
+
+// TraceDuplicates adds to those of the errors of a run that are about a resource which is there
+// twice by which references both came in. It adds nothing if they cannot be told apart: a function
+// or a chart that makes one resource twice is referred to once.
+//
+// The graph does not have these references. A layer that only lists another one adds no node, and
+// two references to one layer lead to the same nodes, so the ways are those from layer to layer.
+func (p *Plan) TraceDuplicates(failed []error) {
+	var t *tracer
+	for _, err := range failed {
+		var step interface {
+			error
+			Step() *graph.Node
+		}
+		var e *krm.DuplicateError
+		if !errors.As(err, &step) || !errors.As(err, &e) {
+			continue
+		}
+		if t == nil {
+			t = &tracer{plan: p, layers: map[string]Layer{}}
+			for _, l := range p.Layers() {
+				t.layers[l.File] = l
+			}
+		}
+		e.Ways = t.duplicate(step.Step(), e)
+	}
+}
+
+// A tracer finds the ways from one layer to others.
+type tracer struct {
+	plan   *Plan
+	layers map[string]Layer
+}
+
+// A search is for ways to a resource.
+type search struct {
+	// to is where the resource is, the zero Pos if that is not known: the way ends at the first
+	// layer then.
+	to diag.Pos
+	// entry is the field that the way begins with, "" for any.
+	entry string
+	// without is a layer that is not visited.
+	without string
+
+	ends  map[string][]end
+	leads map[string]bool // whether a layer leads to an end, by its file
+}
+
+// An end is the last reference of a way: the entry of a layer that loads the file of the resource,
+// and that file.
+type end struct{ field, text string }
+
+const arrow = " -> "
+
+// duplicate returns the ways of both resources of e, the error of a node, nil if they are not
+// known.
+func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
+	layer, root := n.Origin.File(), t.root(n)
+	var found []string
+	switch _, merges := n.Op.(graph.Merge); {
+	case merges && len(n.Inputs) > 0 && e.Inputs != [2]int{}:
+		// The layer's entries follow the list that a Component is applied to.
+		before := 0
+		if t.layers[layer].Kind == "Component" {
+			before = 1
+		}
+		for i, to := range []diag.Pos{e.First, e.Second} {
+			if at := e.Inputs[i] - before; at < 0 {
+				found = append(found, t.ways(root, search{to: to, without: layer}, 1)...)
+			} else {
+				found = append(found, t.from(root, layer, t.ways(layer, search{to: to, entry: fmt.Sprintf("resources[%d]", at)}, 1))...)
+			}
+		}
+	case e.First == e.Second:
+		found = t.from(root, layer, t.ways(layer, search{to: e.First}, 2))
+	default:
+		start := layer
+		if t.layers[layer].Kind == "Component" {
+			start = root
+		}
+		found = append(t.ways(start, search{to: e.First}, 1), t.ways(start, search{to: e.Second}, 1)...)
+		found = t.from(root, start, found)
+	}
+	if len(found) < 2 {
+		return nil
+	}
+	return found
+}
+
+// root returns the layer of the first root that needs a node.
+func (t *tracer) root(n *graph.Node) string {
+	for _, needs := range t.plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
+		for _, root := range t.plan.reading.roots {
+			if diag.Redact(root.Field) == needs.Dir {
+				return root.Layer
+			}
+		}
+	}
+	return n.Origin.File()
+}
+
+// from puts the way from a root to a layer before ways that begin at the layer.
+func (t *tracer) from(root, layer string, ways []string) (all []string) {
+	before := ""
+	if root != layer {
+		s := search{ends: map[string][]end{layer: {{}}}}
+		if to := t.find(root, s, 1); len(to) > 0 {
+			before = to[0]
+		}
+	}
+	for _, way := range ways {
+		all = append(all, before+way)
+	}
+	return all
+}
+
+// ways returns the first ways from a layer to a resource, at most so many, in the order of the
+// references.
+func (t *tracer) ways(layer string, s search, most int) []string {
+	s.ends = t.ends(layer, s)
+	return t.find(layer, s, most)
+}
+
+// find returns the first ways from a layer to the ends of a search.
+func (t *tracer) find(layer string, s search, most int) (ways []string) {
+	s.leads = map[string]bool{s.without: false}
+	t.mark(layer, s)
+	var walk func(file, way, entry string)
+	walk = func(file, way, entry string) {
+		for _, end := range s.ends[file] {
+			if len(ways) < most && (entry == "" || end.field == entry) {
+				ways = append(ways, way+end.text)
+			}
+		}
+		for _, u := range t.layers[file].Uses {
+			if len(ways) < most && s.leads[u.Layer] && (entry == "" || u.Field == entry) {
+				walk(u.Layer, way+t.step(file, u)+arrow, "")
+			}
+		}
+	}
+	walk(layer, "", s.entry)
+	return ways
+}
+
+// mark notes which layers lead to an end: a walk that visits only these finds one wherever it
+// turns.
+func (t *tracer) mark(file string, s search) bool {
+	if known, ok := s.leads[file]; ok {
+		return known
+	}
+	leads := len(s.ends[file]) > 0
+	s.leads[file] = leads
+	for _, u := range t.layers[file].Uses {
+		leads = t.mark(u.Layer, s) || leads
+	}
+	s.leads[file] = leads
+	return leads
+}
+
+// ends returns the ends of the ways from a layer to a resource by the files of the layers that have
+// it: the entry that loads its file, or its place alone if a layer makes it.
+func (t *tracer) ends(layer string, s search) map[string][]end {
+	ends := map[string][]end{}
+	if s.to.File == "" {
+		for _, u := range t.layers[layer].Uses {
+			ends[u.Layer] = []end{{text: u.Layer}}
+		}
+		return ends
+	}
+	for _, n := range t.plan.Graph.Nodes {
+		load, ok := n.Op.(graph.Load)
+		if !ok || load.Source.File != s.to.File {
+			continue
+		}
+		file, field := n.Origin.File(), n.Origin.Field()
+		e := end{field, n.Origin.Pos().String() + ": " + field + arrow + s.to.String()}
+		if !slices.Contains(ends[file], e) { // a layer that is planned in two variants loads its files twice
+			ends[file] = append(ends[file], e)
+		}
+	}
+	if len(ends) > 0 {
+		return ends
+	}
+	for file, l := range t.layers {
+		if slices.Contains(l.Files, s.to.File) {
+			ends[file] = []end{{text: s.to.String()}}
+		}
+	}
+	return ends
+}
+
+// step returns a reference of a layer to another one as text.
+func (t *tracer) step(file string, u Use) string {
+	return t.layers[file].Place(u).String() + ": " + u.Field
+}
