@@ -69,6 +69,9 @@ func Shown(v yaml.Value) yaml.Value {
 	return v
 }
 
+// shown returns a value without what must not be shown.
+func (d *differ) shown(v yaml.Value) yaml.Value { return Shown(d.hide.HideValue(v)) }
+
 // shownText returns a text without passwords in the addresses in it.
 func shownText(text string) string {
 	if !strings.Contains(text, "://") {

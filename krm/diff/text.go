@@ -22,13 +22,13 @@ func (d *differ) text(path Path, old, now string) {
 	secret := isSecretText(old) || isSecretText(now)
 	if before, format := open(old); format != "" && d.inside < maxInside {
 		if after, other := open(now); other != "" && before.Type() == after.Type() {
-			in := differ{renames: d.renames, inside: d.inside + 1}
+			in := differ{renames: d.renames, inside: d.inside + 1, hide: d.hide}
 			in.value(nil, before, after, schemaOf(after), false)
 			e.Format, e.Inside = other, in.edits
 		}
 	}
 	if len(e.Inside) == 0 && !secret && (strings.Contains(old, "\n") || strings.Contains(now, "\n")) {
-		e.Lines = Lines(shownText(old), shownText(now))
+		e.Lines = Lines(shownText(d.hide.Hide(old)), shownText(d.hide.Hide(now)))
 	}
 	d.add(e, secret)
 }

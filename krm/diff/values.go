@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -14,6 +15,7 @@ type differ struct {
 	renames map[string]string // old name -> new one, of resources with a content hash
 	edits   []Edit
 	inside  int // how many texts were opened up to get here
+	hide    *secret.Set
 }
 
 // value adds what makes now of old. hidden tells that nothing of either may be shown.
@@ -39,7 +41,7 @@ func (d *differ) add(e Edit, hidden bool) {
 		return
 	}
 	old, now := e.Old, e.New
-	e.Old, e.New = Shown(old), Shown(now)
+	e.Old, e.New = d.shown(old), d.shown(now)
 	e.Hidden = !e.Old.Equal(old) || !e.New.Equal(now)
 	d.edits = append(d.edits, e)
 }
@@ -123,7 +125,7 @@ func (d *differ) pairs(old, now []yaml.Value, node schema.Node) (pairs [][2]int,
 				pairs = append(pairs, [2]int{i, j})
 			}
 		}
-		return pairs, func(v yaml.Value) string { return nameOf(v, keys) }
+		return pairs, func(v yaml.Value) string { return nameOf(d.hide.HideValue(v), keys) }
 	}
 	return align(old, now), func(yaml.Value) string { return "" }
 }
