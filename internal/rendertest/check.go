@@ -28,8 +28,9 @@ type Outcome struct {
 	Warnings []*diag.Error
 	// Cause returns where a field of resource i of List was written, the zero Pos if that cannot be known. It may be nil.
 	Cause func(i int, path []any) diag.Pos
-	// Hide has what must not be shown of List besides the values of Secrets; it may be nil.
-	Hide *secret.Set
+	// Secrets adds what must not be shown of List, and Hide has that; both may be nil.
+	Secrets func(*secret.Set)
+	Hide    *secret.Set
 }
 
 // shown returns a value of the list, or one that is expected, as it may be shown.
@@ -284,7 +285,12 @@ func (c *Case) compare(r *Result, o *Outcome, chosen []int, update func(string, 
 			return
 		}
 	}
-	changes := diff.Lists(want, part, o.Hide)
+	changes := diff.Lists(want, part, secret.NewSet(func(s *secret.Set) {
+		want.AddSecrets(s)
+		if o.Secrets != nil {
+			o.Secrets(s)
+		}
+	}))
 	if err == nil && !changes.Any() && len(changes.Moved) == 0 {
 		return
 	}

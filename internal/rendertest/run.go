@@ -124,10 +124,11 @@ func (t *testRun) root(root graph.Root, list *krm.List) error {
 	defer t.mu.Unlock()
 	o := t.outcome(root.Dir)
 	o.List = list
-	o.Hide = secret.NewSet(func(s *secret.Set) {
+	o.Secrets = func(s *secret.Set) {
 		list.AddSecrets(s)
 		t.secrets.Add(s, t.plan.Graph, root)
-	})
+	}
+	o.Hide = secret.NewSet(o.Secrets)
 	steps := sync.OnceValue(func() *history.History {
 		t.keep(int64(len(t.plan.Graph.Nodes)) * history.Worth(list))
 		return history.Replay(t.plan.Graph, root)

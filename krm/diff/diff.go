@@ -141,7 +141,7 @@ func (d differ) resource(old, now *krm.Resource) (r Resource, differs bool) {
 	}
 	before, after := parseJSON(jsonOld), parseJSON(jsonNow)
 	d.value(nil, before, after, now.Schema().For(schema.Kind(now.ID().GVK)), false)
-	r = Resource{What: Changed, Old: d.side(old, 0), New: d.side(now, 0), Edits: d.edits, Before: d.shown(before)}
+	r = Resource{What: Changed, Old: d.side(old, 0), New: d.side(now, 0), Edits: d.edits, Before: masked(d.shown(before), d.edits)}
 	r.After = Apply(r.Before, marked(d.edits))
 	if d.renames[old.ID().Name] == now.ID().Name && old.ID().Name != now.ID().Name {
 		r.Renamed, r.Base = true, Base(r.Old.ID.Name)

@@ -72,6 +72,9 @@ func Shown(v yaml.Value) yaml.Value {
 // shown returns a value without what must not be shown.
 func (d *differ) shown(v yaml.Value) yaml.Value { return Shown(d.hide.HideValue(v)) }
 
+// hides reports whether a value has something that must not be shown.
+func (d *differ) hides(v yaml.Value) bool { return !d.hide.HideValue(v).Same(v) }
+
 // shownText returns a text without passwords in the addresses in it.
 func shownText(text string) string {
 	if !strings.Contains(text, "://") {
@@ -106,6 +109,33 @@ func wordEnd(text string) int {
 		return end
 	}
 	return len(text)
+}
+
+// masked returns the old object, as it may be shown, without the values of edits that are hidden because of the new ones.
+func masked(v yaml.Value, edits []Edit) yaml.Value {
+	for _, e := range edits {
+		if e.Hidden && e.Op == Replace {
+			v = replaced(v, e.Path.In(true), e.Old)
+		}
+	}
+	return v
+}
+
+// replaced returns v with x at a path, [Hidden] if x is None.
+func replaced(v yaml.Value, path []any, x yaml.Value) yaml.Value {
+	if len(path) == 0 {
+		if !x.Exists() {
+			return yaml.Str(Hidden)
+		}
+		return x
+	}
+	switch step := path[0].(type) {
+	case string:
+		return v.With(step, replaced(v.Get(step), path[1:], x))
+	case int:
+		return v.WithItem(step, replaced(v.Items()[step], path[1:], x))
+	}
+	return v
 }
 
 // marked returns edits in which a text stands for each new value that is hidden as a whole.

@@ -27,6 +27,7 @@ func (d *differ) text(path Path, old, now string) {
 			e.Format, e.Inside = other, in.edits
 		}
 	}
+	secret = secret || d.hides(e.Old) != d.hides(e.New)
 	if len(e.Inside) == 0 && !secret && (strings.Contains(old, "\n") || strings.Contains(now, "\n")) {
 		e.Lines = Lines(shownText(d.hide.Hide(old)), shownText(d.hide.Hide(now)))
 	}

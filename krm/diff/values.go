@@ -42,6 +42,10 @@ func (d *differ) add(e Edit, hidden bool) {
 	}
 	old, now := e.Old, e.New
 	e.Old, e.New = d.shown(old), d.shown(now)
+	if old.IsScalar() && now.IsScalar() && d.hides(old) != d.hides(now) {
+		// Where one side has the value of a Secret, the other one probably has an earlier or later value.
+		e.Old, e.New = yaml.Str(Hidden), yaml.Str(Hidden)
+	}
 	e.Hidden = !e.Old.Equal(old) || !e.New.Equal(now)
 	d.edits = append(d.edits, e)
 }
