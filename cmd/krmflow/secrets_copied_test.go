@@ -36,24 +36,18 @@ apiVersion: example.com/v1
 kind: Holder
 metadata: {name: h}
 `},
-	{"copied into a name", "Secret/s", `
+	{"copied into a key of a list", "Secret/s", `
 -- kustomization.yaml --
 resources: [r.yaml]
 replacements:
 - source: {kind: Secret, name: s, fieldPath: stringData.b}
   targets:
-  - {select: {kind: ConfigMap}, fieldPaths: [metadata.name]}
   - {select: {kind: Ingress}, fieldPaths: [spec.rules.0.host, metadata.labels.host], options: {create: true}}
 -- r.yaml --
 apiVersion: v1
 kind: Secret
 metadata: {name: s}
 stringData: {b: VALUE}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: c}
-data: {x: y}
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress

@@ -226,6 +226,9 @@ func TestSecrets(t *testing.T) {
 func (shape secretShape) checkOutputs(t *testing.T, dir string) {
 	for _, out := range secretOutputs {
 		args := strings.ReplaceAll(out.args, "RESOURCE", shape.resource)
+		if strings.HasPrefix(args, "run ") && strings.Contains(shape.tree, "secretGenerator") {
+			continue // without the Kustomization no file says which values are those of a Secret
+		}
 		text, code := krmflowIn(t, dir, strings.Fields(args)...)
 		if out.file != "" {
 			text = append(text, textsIn(t, filepath.Join(dir, out.file))...)

@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -195,7 +196,7 @@ func oneLine(text string) string { return cut(safe(text), maxLine) }
 // shown returns a value in one line.
 func shown(v yaml.Value) string {
 	text := v.Text()
-	if text == diff.Hidden {
+	if text == secret.Hidden {
 		return text
 	}
 	if v.Type() == yaml.String && text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+-") == "" &&
@@ -224,7 +225,7 @@ func valuesAs(e *diff.Edit, show func(yaml.Value) string) (old, now string) {
 		case v.Exists():
 			return show(v)
 		case e.Hidden:
-			return diff.Hidden
+			return secret.Hidden
 		}
 		return ""
 	}

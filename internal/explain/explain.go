@@ -236,10 +236,10 @@ func (e explainer) edits(s history.Step, edit diff.Edit) []Change {
 func hidden(edit diff.Edit) (old, now yaml.Value) {
 	old, now = edit.Old, edit.New
 	if !old.Exists() && edit.Op != diff.Add {
-		old = yaml.Str(diff.Hidden)
+		old = yaml.Str(secret.Hidden)
 	}
 	if !now.Exists() && edit.Op != diff.Remove {
-		now = yaml.Str(diff.Hidden)
+		now = yaml.Str(secret.Hidden)
 		if old.Exists() {
 			now = yaml.Str(diff.HiddenChanged)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/internal/rendertest"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -148,7 +147,7 @@ func (x *checker) compare() {
 	case x.update:
 		for i, v := range now {
 			if !slices.ContainsFunc(had, v.Equal) {
-				now[i] = diff.Shown(v)
+				now[i] = secret.Hide(v)
 			}
 		}
 		text, err := x.rewritten(now, withResults)
@@ -177,9 +176,9 @@ func (x *checker) compare() {
 
 // open returns a resource as it is compared: without values of Secrets, unless somebody has written these to expected.yaml.
 func open(v yaml.Value, expected []yaml.Value) yaml.Value {
-	safe := diff.Shown(v)
+	safe := secret.Hide(v)
 	id := krm.NewResource(v, nil).ID()
-	hasValues := func(e yaml.Value) bool { return krm.NewResource(e, nil).ID() == id && !diff.Shown(e).Equal(e) }
+	hasValues := func(e yaml.Value) bool { return krm.NewResource(e, nil).ID() == id && !secret.Hide(e).Equal(e) }
 	if safe.Equal(v) || slices.ContainsFunc(expected, hasValues) {
 		return v
 	}
@@ -189,7 +188,7 @@ func open(v yaml.Value, expected []yaml.Value) yaml.Value {
 func shown(items []yaml.Value, hide *secret.Set) []yaml.Value {
 	list := make([]yaml.Value, len(items))
 	for i, v := range items {
-		list[i] = diff.Shown(hide.HideValue(v))
+		list[i] = hide.Show(v)
 	}
 	return list
 }

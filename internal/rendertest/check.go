@@ -34,7 +34,7 @@ type Outcome struct {
 }
 
 // shown returns a value of the list, or one that is expected, as it may be shown.
-func (o *Outcome) shown(v yaml.Value) yaml.Value { return diff.Shown(o.Hide.HideValue(v)) }
+func (o *Outcome) shown(v yaml.Value) yaml.Value { return o.Hide.Show(v) }
 
 // A Result is what came of a test.
 type Result struct {
@@ -213,8 +213,14 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 
 // holdsValues reports whether a path leads to values of a Secret, also to where there could be some.
 func holdsValues(r *krm.Resource, path []any) bool {
-	id := r.ID()
-	return id.Kind == "Secret" && id.Group == "" && len(path) > 0 && (path[0] == "data" || path[0] == "stringData")
+	v := r.Value()
+	for i, step := range path {
+		if key, ok := step.(string); ok && slices.Contains(secret.Fields(v), key) {
+			return true
+		}
+		v = history.At(r.Value(), path[:i+1])
+	}
+	return false
 }
 
 // cause says where the value was written.
@@ -338,7 +344,7 @@ func described(c *diff.Changes) (lines []string) {
 		default:
 			for _, e := range r.Edits {
 				if e.Op == diff.Replace && e.Hidden && !e.New.Exists() && !e.Old.Exists() {
-					lines = append(lines, fmt.Sprintf("%s: %s has another value %s", r.ID(), e.Path, diff.Hidden))
+					lines = append(lines, fmt.Sprintf("%s: %s has another value %s", r.ID(), e.Path, secret.Hidden))
 					continue
 				}
 				lines = append(lines, fmt.Sprintf("%s: %s is %s, want %s", r.ID(), e.Path, edited(e.New, e.Hidden && e.Op != diff.Remove), edited(e.Old, e.Hidden && e.Op != diff.Add)))
@@ -356,7 +362,7 @@ func edited(v yaml.Value, hidden bool) string {
 	case v.Exists():
 		return text(v)
 	case hidden:
-		return diff.Hidden
+		return secret.Hidden
 	}
 	return "none"
 }

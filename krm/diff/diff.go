@@ -93,13 +93,13 @@ func Lists(old, now *krm.List, hide *secret.Set) *Changes {
 	}
 	for i, r := range before {
 		if gone[i] {
-			c.Resources = append(c.Resources, Resource{What: Removed, Old: d.side(r, i), Before: d.shown(canonical(r.Value()))})
+			c.Resources = append(c.Resources, Resource{What: Removed, Old: d.side(r, i), Before: d.hide.Show(canonical(r.Value()))})
 		}
 	}
 	for j, r := range after {
 		i := paired[j] - 1
 		if i < 0 {
-			c.Resources = append(c.Resources, Resource{What: Added, New: d.side(r, j), After: d.shown(canonical(r.Value()))})
+			c.Resources = append(c.Resources, Resource{What: Added, New: d.side(r, j), After: d.hide.Show(canonical(r.Value()))})
 		} else if one, differs := d.resource(before[i], r); differs {
 			one.Old.At, one.New.At = i, j
 			c.Resources = append(c.Resources, one)
@@ -141,7 +141,7 @@ func (d differ) resource(old, now *krm.Resource) (r Resource, differs bool) {
 	}
 	before, after := parseJSON(jsonOld), parseJSON(jsonNow)
 	d.value(nil, before, after, now.Schema().For(schema.Kind(now.ID().GVK)), false)
-	r = Resource{What: Changed, Old: d.side(old, 0), New: d.side(now, 0), Edits: d.edits, Before: masked(d.shown(before), d.edits)}
+	r = Resource{What: Changed, Old: d.side(old, 0), New: d.side(now, 0), Edits: d.edits, Before: masked(d.hide.Show(before), d.edits)}
 	r.After = Apply(r.Before, marked(d.edits))
 	if d.renames[old.ID().Name] == now.ID().Name && old.ID().Name != now.ID().Name {
 		r.Renamed, r.Base = true, Base(r.Old.ID.Name)

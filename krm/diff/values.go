@@ -41,17 +41,17 @@ func (d *differ) add(e Edit, hidden bool) {
 		return
 	}
 	old, now := e.Old, e.New
-	e.Old, e.New = d.shown(old), d.shown(now)
+	e.Old, e.New = d.hide.Show(old), d.hide.Show(now)
 	if old.IsScalar() && now.IsScalar() && d.hides(old) != d.hides(now) {
 		// Where one side has the value of a Secret, the other one probably has an earlier or later value.
-		e.Old, e.New = yaml.Str(Hidden), yaml.Str(Hidden)
+		e.Old, e.New = yaml.Str(secret.Hidden), yaml.Str(secret.Hidden)
 	}
 	e.Hidden = !e.Old.Equal(old) || !e.New.Equal(now)
 	d.edits = append(d.edits, e)
 }
 
 func (d *differ) mapping(path Path, old, now yaml.Value, node schema.Node, hidden bool) {
-	secret := append(secretValues(old), secretValues(now)...)
+	values := append(secret.Fields(old), secret.Fields(now)...)
 	keys := map[string]bool{}
 	for _, v := range []yaml.Value{old, now} {
 		for _, f := range v.Fields() {
@@ -61,7 +61,7 @@ func (d *differ) mapping(path Path, old, now yaml.Value, node schema.Node, hidde
 	before, after := lookup(old), lookup(now)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		at, x, y := path.with(Step{Field: key}), before(key), after(key)
-		conceal := hidden || slices.Contains(secret, key)
+		conceal := hidden || slices.Contains(values, key)
 		switch {
 		case !x.Exists():
 			d.add(Edit{Op: Add, Path: at, New: y}, conceal)
@@ -185,7 +185,7 @@ func nameOf(item yaml.Value, keys []string) string {
 	var parts []string
 	for _, key := range keys {
 		if v := item.Get(key); v.IsScalar() {
-			parts = append(parts, key+"="+shownText(v.Text()))
+			parts = append(parts, key+"="+secret.HideAddresses(v.Text()))
 		}
 	}
 	return strings.Join(parts, ",")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret/words"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -181,7 +182,7 @@ func readResult(v yaml.Value, path []any, room *int) Result {
 	}
 	if f := v.Get("field"); f.Len() > 0 {
 		r.Field = &ResultField{Path: text(f.Get("path").Text())}
-		if kind != "" && !yaml.HoldsSecrets(kind) {
+		if kind != "" && !words.Kind(kind) {
 			r.Field.CurrentValue = text(jsonOf(f.Get("currentValue")))
 			r.Field.ProposedValue = text(jsonOf(firstValue(f.Get("proposedValue"), f.Get("suggestedValue"))))
 		}

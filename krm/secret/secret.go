@@ -32,6 +32,17 @@ func isCore(v yaml.Value, kind string) bool {
 	return v.Get("kind").Text() == kind && !strings.Contains(v.Get("apiVersion").Text(), "/")
 }
 
+// Fields returns the fields of v that have values of Secrets, nil if v itself is neither a Secret nor a SecretList.
+func Fields(v yaml.Value) []string {
+	switch {
+	case Is(v):
+		return []string{"data", "stringData"}
+	case isCore(v, "SecretList"):
+		return []string{"items"}
+	}
+	return nil
+}
+
 // In reports whether v is a Secret, or has one at any depth or in a text, whether or not the Secret has values.
 func In(v yaml.Value) bool { return in(v, 0) }
 

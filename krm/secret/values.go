@@ -220,12 +220,14 @@ func (s *Set) addPart(text string, taken bool) {
 }
 
 // Hide returns a text with [Hidden] in the place of each text of the set.
-func (s *Set) Hide(text string) string {
+func (s *Set) Hide(text string) string { return s.replace(text, Hidden) }
+
+func (s *Set) replace(text, by string) string {
 	if !s.filled() {
 		return text
 	}
 	if s.isWhole(text) {
-		return Hidden
+		return by
 	}
 	var b strings.Builder
 	shown := 0
@@ -239,7 +241,7 @@ func (s *Set) Hide(text string) string {
 			continue
 		}
 		b.WriteString(text[shown:i])
-		b.WriteString(Hidden)
+		b.WriteString(by)
 		i += n
 		shown = i
 	}
@@ -273,31 +275,44 @@ func (s *Set) part(text string) int {
 	return 0
 }
 
-// HideValue returns v with each scalar replaced that is a text of the set, or has one in it.
-func (s *Set) HideValue(v yaml.Value) yaml.Value {
+// HideValue returns v with [Hidden] in the place of each text of the set. Keys are shown, and of names of resources what [Set.Name] shows.
+func (s *Set) HideValue(v yaml.Value) yaml.Value { return s.ReplaceIn(v, Hidden) }
+
+// ReplaceIn is [Set.HideValue] with another text in the place of those of the set.
+func (s *Set) ReplaceIn(v yaml.Value, by string) yaml.Value {
 	if !s.filled() {
 		return v
 	}
-	return s.hideValue(v)
-}
-
-func (s *Set) hideValue(v yaml.Value) yaml.Value {
 	switch v.Type() {
 	case yaml.None, yaml.Null:
 	case yaml.String:
-		if text := s.Hide(v.Text()); text != v.Text() {
+		if text := s.replace(v.Text(), by); text != v.Text() {
 			return yaml.Str(text)
 		}
 	case yaml.Seq:
-		v, _ = v.EditItems(func(x yaml.Value) (yaml.Value, error) { return s.hideValue(x), nil })
+		v, _ = v.EditItems(func(x yaml.Value) (yaml.Value, error) { return s.ReplaceIn(x, by), nil })
 	case yaml.Map:
-		return v.EditFields(func(f yaml.Field) yaml.Value { return s.hideValue(f.Value) })
+		return v.EditFields(func(f yaml.Field) yaml.Value {
+			if f.Key == "metadata" && f.Value.Type() == yaml.Map {
+				return s.inMetadata(f.Value, by)
+			}
+			return s.ReplaceIn(f.Value, by)
+		})
 	default:
 		if s.isWhole(v.Text()) {
-			return yaml.Str(Hidden)
+			return yaml.Str(by)
 		}
 	}
 	return v
+}
+
+func (s *Set) inMetadata(v yaml.Value, by string) yaml.Value {
+	return v.EditFields(func(f yaml.Field) yaml.Value {
+		if f.Key == "name" || f.Key == "namespace" {
+			return s.names.ReplaceIn(f.Value, by)
+		}
+		return s.ReplaceIn(f.Value, by)
+	})
 }
 
 // Show returns v as it may be shown: see [Hide] and [Set.HideValue].
