@@ -55,7 +55,7 @@ func (v *Validator) Check(r *krm.Resource) []Finding {
 }
 
 func (v *Validator) checker(r *krm.Resource) *checker {
-	return &checker{release: v.release, secret: secret.Is(r.Value()), sealed: r.Value().At("sops", "mac").Exists()}
+	return &checker{release: v.release, secret: secret.In(r.Value()), sealed: r.Value().At("sops", "mac").Exists()}
 }
 
 // CheckWith returns what is wrong with an object by the CustomResourceDefinitions of its kind, and false if none of definitions is one.

@@ -46,15 +46,26 @@ func Fields(v yaml.Value) []string {
 // In reports whether v is a Secret, or has one at any depth or in a text, whether or not the Secret has values.
 func In(v yaml.Value) bool { return in(v, 0) }
 
+// in visits each value of everything that is kept or written: hence the plain loops.
 func in(v yaml.Value, depth int) bool {
 	switch v.Type() {
 	case yaml.String:
-		_, found := manifests(v.Text(), depth)
-		return found
+		if text := v.Text(); len(text) >= shortest {
+			_, found := manifests(text, depth)
+			return found
+		}
 	case yaml.Seq:
-		return slices.ContainsFunc(v.Items(), func(x yaml.Value) bool { return in(x, depth) })
+		for _, x := range v.Items() {
+			if in(x, depth) {
+				return true
+			}
+		}
 	case yaml.Map:
-		return Is(v) || isCore(v, "SecretList") || slices.ContainsFunc(v.Fields(), func(f yaml.Field) bool { return in(f.Value, depth) })
+		for _, f := range v.Fields() {
+			if f.Key == "kind" && Fields(v) != nil || in(f.Value, depth) {
+				return true
+			}
+		}
 	}
 	return false
 }
@@ -178,8 +189,9 @@ func InText(text string) bool {
 }
 
 const (
-	maxText  = 1 << 20 // bytes of a text that is read; words decide about a longer one
-	maxDepth = 4       // of texts in texts that are read
+	shortest = len("kind:Secret") // text with a manifest
+	maxText  = 1 << 20            // bytes of a text that is read; words decide about a longer one
+	maxDepth = 4                  // of texts in texts that are read
 )
 
 // manifests reports whether a text has the manifest of a Secret, and returns the documents of the text. They are nil if the text cannot be
