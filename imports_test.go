@@ -102,7 +102,7 @@ var imports = map[string][]string{
 
 	"internal/affected":             {"diag", "graph", "internal/app", "internal/inputs", "internal/options", "krm", "loaders", "loaders/revision", "planner", "render"},
 	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/dirmode/rewrite", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest", "reference"),
-	"internal/dirmode":              plus(values, "graph", "internal/app", "internal/dirmode/merge", "internal/dirmode/rewrite", "internal/dirmode/tree", "internal/options", "internal/sink", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
+	"internal/dirmode":              plus(values, "graph", "internal/app", "internal/dirmode/merge", "internal/dirmode/rewrite", "internal/dirmode/tree", "internal/history", "internal/options", "internal/sink", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
 	"internal/dirmode/merge":        {"diag", "krm/secret", "krm/yaml"},
 	"internal/dirmode/rewrite":      {"diag", "output"},
 	"internal/dirmode/tree":         plus(values, "edit/inplace", "internal/ignore", "krm/function"),
@@ -114,7 +114,7 @@ var imports = map[string][]string{
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/detach":               {},
-	"internal/diffing":              plus(values, "builtins", "graph", "internal/app", "internal/page", "internal/reuse", "krm/diff", "loaders", "loaders/revision", "output", "output/manifest", "planner", "planner/layerfile", "render"),
+	"internal/diffing":              plus(values, "builtins", "graph", "internal/app", "internal/history", "internal/page", "internal/reuse", "krm/diff", "loaders", "loaders/revision", "output", "output/manifest", "planner", "planner/layerfile", "render"),
 	"internal/difftest":             {},
 	"internal/editing":              {"builtins", "diag", "edit", "edit/inplace", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/glob":                 {},

@@ -34,6 +34,7 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 		if c.value, err = r.read(list.At(from)); err != nil {
 			return err
 		}
+		c.taken = takenFrom(list.At(from), r.field.parts, c.value.Value)
 	}
 	for i := range r.targets {
 		t := &r.targets[i]
@@ -68,6 +69,7 @@ func (r *replacement) apply(list *krm.List, warn Warn) error {
 func (r *replacement) write(list *krm.List, pos int, isSource bool, t *replacementTarget, c *copier, warn Warn) (err error) {
 	list.Change(pos, func(res *krm.Resource) {
 		c.opts, c.owner = t.opts, res
+		res.Taken = append(res.Taken, c.taken...)
 		id := res.ID()
 		for _, path := range t.fields {
 			var lost bool

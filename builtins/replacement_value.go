@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -58,6 +59,8 @@ type copier struct {
 	owner *krm.Resource
 	// asText makes strings of the scalars that are set, as annotations all become in the end.
 	asText bool
+	// taken are the texts in the value that come from Secrets.
+	taken []string
 }
 
 // create returns what is made at the end of a path that leads nowhere: something of the value's kind, or None.
@@ -171,7 +174,11 @@ func (c *copier) text(old string) string {
 	default:
 		parts[i] = text
 	}
-	return strings.Join(parts, c.opts.Delimiter)
+	joined := strings.Join(parts, c.opts.Delimiter)
+	if c.taken != nil && c.owner != nil && len(text) < secret.MinTaken {
+		c.owner.Taken = append(c.owner.Taken, joined) // the text itself is hidden as a whole scalar only
+	}
+	return joined
 }
 
 var errDelimiter = diag.ReplacementOptions.Errorf("options.delimiter needs a text in the field")

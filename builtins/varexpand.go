@@ -5,10 +5,12 @@ package builtins
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -16,7 +18,8 @@ import (
 type expander struct {
 	values map[string]*varValue
 	warn   Warn
-	added  int // what the texts of a resource have become longer
+	added  int      // what the texts of a resource have become longer
+	taken  []string // what a resource has got from Secrets
 }
 
 // A varValue is what a var stands for.
@@ -24,10 +27,11 @@ type varValue struct {
 	value yaml.Value // what replaces a whole field; None for lists and mappings, which replace nothing
 	text  string     // what replaces a part of a field
 	used  bool
+	taken []string // the texts in it that come from Secrets
 }
 
 func newVarValue(v yaml.Value, path string) (*varValue, error) {
-	v, err := fieldAt(v, path)
+	v, err := fieldAt(v, varPath(path))
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +104,7 @@ func (e *expander) expand(v yaml.Value) yaml.Value {
 		}
 		return v
 	}
+	had := len(e.taken)
 	var parts []string
 	rest := s
 	for at := strings.IndexByte(rest, '$'); at >= 0 && at+1 < len(rest); at = strings.IndexByte(rest, '$') {
@@ -112,6 +117,9 @@ func (e *expander) expand(v yaml.Value) yaml.Value {
 		rest = rest[at+1+n:]
 	}
 	if text := strings.Join(append(parts, rest), ""); text != s {
+		if len(e.taken) > had && slices.ContainsFunc(e.taken[had:], func(t string) bool { return len(t) < secret.MinTaken }) {
+			e.taken = append(e.taken, text) // such a text is hidden as a whole scalar only
+		}
 		return yaml.Str(text)
 	}
 	return v
@@ -156,28 +164,35 @@ func (e *expander) use(name string) *varValue {
 		return nil
 	}
 	x.used = true
+	e.taken = append(e.taken, x.taken...)
 	return x
 }
 
 var errNoField = diag.VarSource.Errorf("not found")
 
-// fieldAt returns the field of v at a path as sources of replacements have it, in which items may also be selected by
-// name[0].
-func fieldAt(v yaml.Value, path string) (yaml.Value, error) {
-	for _, name := range splitFieldPath(path) {
-		for _, s := range splitIndex(name) {
-			part := parsePart(s)
-			next, _, err := part.lookup(v)
-			if err != nil {
-				return v, err
-			}
-			if !next.Exists() {
-				return v, errNoField
-			}
-			v = next
+// fieldAt returns the field of v at a path as [varPath] has it.
+func fieldAt(v yaml.Value, path []pathPart) (yaml.Value, error) {
+	for i := range path {
+		next, _, err := path[i].lookup(v)
+		if err != nil {
+			return v, err
 		}
+		if !next.Exists() {
+			return v, errNoField
+		}
+		v = next
 	}
 	return v, nil
+}
+
+// varPath parses a path as sources of replacements have it, in which items may also be selected by name[0].
+func varPath(path string) (parts []pathPart) {
+	for _, name := range splitFieldPath(path) {
+		for _, s := range splitIndex(name) {
+			parts = append(parts, parsePart(s))
+		}
+	}
+	return parts
 }
 
 // splitIndex splits name[0] into name and 0.

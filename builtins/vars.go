@@ -144,7 +144,7 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 		return err
 	}
 	for i, r := range list.All() {
-		e.added = 0
+		e.added, e.taken = 0, nil
 		v, err := specs.edit(r.Value(), r.ID().GVK, yaml.None, e.edit)
 		if e.added > yaml.MaxResource {
 			err = errTooLarge()
@@ -155,6 +155,7 @@ func ResolveVars(list *krm.List, vars VarSet, specs *FieldSpecs, warn Warn) erro
 		if !v.Same(r.Value()) {
 			r = r.Copy()
 			r.SetValue(v)
+			r.Taken = append(r.Taken, e.taken...)
 			list.Set(i, r)
 		}
 	}
@@ -200,6 +201,9 @@ func (e *expander) lookUp(list *krm.List, vars VarSet) error {
 		value, err := newVarValue(r.Value(), v.FieldRef.path())
 		if err != nil {
 			return diag.Errorf(v.Pos, "", "var %q: field %q of %s: %w", v.Name, v.FieldRef.path(), r.ID(), err).With(diag.VarSource)
+		}
+		if value.taken = takenFrom(r, varPath(v.FieldRef.path()), value.value); value.taken != nil {
+			value.taken = append(value.taken, value.text) // a large number has another form within a text
 		}
 		e.values[v.Name] = value
 	}

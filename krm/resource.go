@@ -32,6 +32,9 @@ type Resource struct {
 	Prefixes, Suffixes []string
 	// RefVars names the vars that take their value from this resource.
 	RefVars []string
+	// Taken are texts that steps took from values of Secrets and wrote into the object. They must not be shown, and have no part in
+	// what later steps do.
+	Taken []string
 	// Behavior is how a generated resource combines with one that exists: "create", "merge", "replace" or "".
 	Behavior string
 	// NeedsHash is true when the content hash must be appended to the name at the end of the build.
@@ -83,6 +86,7 @@ func (r *Resource) Copy() *Resource {
 	c.Prefixes = c.Prefixes[:len(c.Prefixes):len(c.Prefixes)]
 	c.Suffixes = c.Suffixes[:len(c.Suffixes):len(c.Suffixes)]
 	c.RefVars = c.RefVars[:len(c.RefVars):len(c.RefVars)]
+	c.Taken = c.Taken[:len(c.Taken):len(c.Taken)]
 	c.Transformations = c.Transformations[:len(c.Transformations):len(c.Transformations)]
 	return &c
 }

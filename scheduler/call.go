@@ -50,6 +50,7 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 		a = r.answer(ctx, id, op, list, wait)
 	}
 	if a.report != nil && r.o.Call != nil {
+		a.report.Hide = secretsOf(inputs, list, true)
 		r.o.Call(*a.report)
 	}
 	if a.err != nil {

@@ -170,7 +170,7 @@ func TestAnswersAreReused(t *testing.T) {
 			t.Errorf("reports %+v and %+v", before[i], after[i])
 		}
 		a, b := after[i], before[i]
-		a.Node, b.Node, a.Cached = nil, nil, false
+		a.Node, b.Node, a.Cached, a.Hide, b.Hide = nil, nil, false, nil, nil
 		if !reflect.DeepEqual(a, b) || string(a.Stderr) != "stamped\n" {
 			t.Errorf("reports %+v and %+v", b, a)
 		}

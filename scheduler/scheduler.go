@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -57,6 +58,8 @@ type Options struct {
 	Event func(Event)
 	// Made is called with the list of each node that has not failed. The list does not change any more, so that the run takes more memory.
 	Made func(n *graph.Node, list *krm.List)
+	// Seen is called with the list of each node that has not failed, before another node gets it. The list must not be kept.
+	Seen func(n *graph.Node, list *krm.List)
 	// Warn is called for what the user probably did not mean. The warning is made when it is asked for.
 	Warn func(n *graph.Node, warning func() *diag.Error)
 	// Executor returns the executor for functions of a runtime. It is not called unless a function must run.
@@ -92,6 +95,27 @@ type CallReport struct {
 	Cached bool
 	// Failed is true if the call ends with an error, for which Stderr may be the reason.
 	Failed bool
+	// Hide has what the function got from Secrets, which it may have said.
+	Hide *secret.Set
+}
+
+// Shown returns the report as it may be shown.
+func (c CallReport) Shown() CallReport {
+	c.Results, c.Warnings = slices.Clone(c.Results), slices.Clone(c.Warnings)
+	for i := range c.Results {
+		x := &c.Results[i]
+		x.Message = c.Hide.Hide(x.Message)
+		if f := x.Field; f != nil {
+			x.Field = &function.ResultField{Path: f.Path, CurrentValue: c.Hide.Hide(f.CurrentValue), ProposedValue: c.Hide.Hide(f.ProposedValue)}
+		}
+	}
+	for i, w := range c.Warnings {
+		c.Warnings[i] = c.Hide.Hide(w)
+	}
+	if text := c.Hide.Hide(string(c.Stderr)); text != string(c.Stderr) {
+		c.Stderr = []byte(text)
+	}
+	return c
 }
 
 // A NodeError is the failure of one node.
@@ -239,14 +263,10 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		e.Called, e.Answered = a.began, a.ended
 		e.Cached = a.report != nil && a.report.Cached
 	} else {
-		list, err = eval.Run(n.Op, inputs, func(code diag.Code, format string, args ...any) {
-			if r.o.Warn != nil {
-				r.o.Warn(n, func() *diag.Error { return n.Origin.Warning(code, format, args...) })
-			}
-		})
+		list, err = r.pure(n, inputs)
 	}
 	if err != nil {
-		err = &NodeError{Node: n, Err: err}
+		err = &NodeError{Node: n, Err: secretsOf(inputs, list, true).Err(err)}
 	}
 	if r.o.Event != nil {
 		e.End, e.Err = time.Now(), err
@@ -261,6 +281,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 	}
 	if err != nil {
 		return err
+	}
+	if r.o.Seen != nil {
+		r.o.Seen(n, list)
 	}
 	r.mu.Lock()
 	if r.users[id] > 0 {
@@ -278,6 +301,24 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		}
 	}
 	return nil
+}
+
+// pure runs a node that needs no function.
+func (r *run) pure(n *graph.Node, inputs []eval.Input) (*krm.List, error) {
+	var warnings []func() *diag.Error
+	list, err := eval.Run(n.Op, inputs, func(code diag.Code, format string, args ...any) {
+		if r.o.Warn != nil {
+			warnings = append(warnings, func() *diag.Error { return n.Origin.Warning(code, format, args...) })
+		}
+	})
+	if len(warnings) == 0 {
+		return list, err
+	}
+	hide := secretsOf(inputs, list, false)
+	for _, warning := range warnings {
+		r.o.Warn(n, func() *diag.Error { return hide.Error(warning()) })
+	}
+	return list, err
 }
 
 // take returns the inputs of n. Who is the only one left to use a list becomes its owner.

@@ -1,9 +1,11 @@
 package validate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -45,6 +47,24 @@ func (f *Finding) Text() string {
 		return field + ": " + f.Msg
 	}
 	return f.Msg
+}
+
+// Hide replaces the texts of a set in the messages.
+func (f *Finding) Hide(s *secret.Set) {
+	old, now := strings.Trim(quoted(f.Value), `"`), secret.Hidden // messages have the beginning of a long value
+	if !f.Value.IsScalar() || s.HideValue(f.Value).Same(f.Value) {
+		old, now = "", ""
+	}
+	show := func(text string) string {
+		if old != "" {
+			text = strings.ReplaceAll(text, old, now)
+		}
+		return s.Hide(text)
+	}
+	f.Msg, f.Hints = show(f.Msg), slices.Clone(f.Hints)
+	for i, h := range f.Hints {
+		f.Hints[i] = show(h)
+	}
 }
 
 // quoted shows a scalar of the input, shortened.

@@ -218,6 +218,7 @@ func (l *Logger) Unchanged(dir string) {
 
 // Call prints what a function has said besides its list.
 func (l *Logger) Call(r scheduler.CallReport) {
+	r = r.Shown()
 	l.reportCall(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()

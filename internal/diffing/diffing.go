@@ -17,9 +17,11 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders/revision"
 	"github.com/krmflow/krmflow/output"
@@ -64,6 +66,7 @@ type unit struct {
 	broken   bool // it has the same mistakes on both sides
 	claimed  bool // the cache says that it is the same, and that is verified
 	root     Root
+	secrets  []func(*secret.Set) // add what the steps of a side have from Secrets
 }
 
 // comparison compares two sides in one run.
@@ -467,11 +470,15 @@ func (c *comparison) run(plan *planner.Plan, o render.Options, side func(*unit) 
 	if err := c.MayRun(&only); err != nil {
 		return c.fail(err)
 	}
+	secrets := &history.Secrets{}
 	ro, end := c.RunOptionsOf(c.cmd.Context(), o, nil, func(r graph.Root, list *krm.List) error {
-		take(by[r.Dir], list)
+		u := by[r.Dir]
+		u.secrets = append(u.secrets, func(s *secret.Set) { secrets.Add(s, only.Graph, r) })
+		take(u, list)
 		return nil
 	})
 	defer end()
+	ro.Run.Seen = secrets.Seen
 	if plan == c.before {
 		ro.Run.Warn = nil // nobody can change any more what the old side warns about
 	}
@@ -490,6 +497,13 @@ func (c *comparison) compare(u *unit, list *krm.List) {
 }
 
 func (u *unit) compare(list *krm.List) {
-	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.Lists(u.old, list)}
-	u.old, u.got = nil, true
+	hide := secret.NewSet(func(s *secret.Set) {
+		u.old.AddSecrets(s)
+		list.AddSecrets(s)
+		for _, add := range u.secrets {
+			add(s)
+		}
+	})
+	u.root = Root{Name: u.name, OnlyOld: u.now == "", OnlyNew: u.was == "", Changes: diff.Lists(u.old, list, hide)}
+	u.old, u.secrets, u.got = nil, nil, true
 }

@@ -196,6 +196,9 @@ func oneLine(text string) string { return cut(safe(text), maxLine) }
 // shown returns a value in one line.
 func shown(v yaml.Value) string {
 	text := v.Text()
+	if text == secret.Hidden {
+		return text
+	}
 	if v.Type() == yaml.String && text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+-") == "" &&
 		strings.ContainsAny(text, "abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ/:@") && !slices.Contains([]string{"true", "false", "null"}, text) {
 		return text

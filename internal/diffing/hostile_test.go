@@ -34,7 +34,7 @@ func TestHostile(t *testing.T) {
 			one(map[string]any{"apiVersion": "v1", "kind": "K\n\x1b[31m<i>", "metadata": map[string]any{"name": "n\n\u202e</b>`" + n, "namespace": "a\u2028b"}, "spec": map[string]any{"a": text, "b": long}}),
 		}, "\n---\n")
 	}
-	changes := diff.Lists(list(t, side("1")), list(t, side("2")))
+	changes := diff.Lists(list(t, side("1")), list(t, side("2")), nil)
 	name := "dir\n\x1b[31m</b>`\u202e[a](b)"
 	r := &diffing.Result{Against: "git:x`\u202e", Commit: strings.Repeat("a", 40), Roots: []diffing.Root{{Name: name, Changes: changes}}, Failed: []string{name}}
 	forms := map[string]func(io.Writer) error{
@@ -113,7 +113,7 @@ func TestMarkdownSize(t *testing.T) {
 	for i := range 20 {
 		r.Failed = append(r.Failed, strings.Repeat("x", 10*i))
 		r.Roots = append(r.Roots, diffing.Root{Name: strings.Repeat("y", i+1),
-			Changes: diff.Lists(nil, list(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c`+strings.Repeat("z", i)+`"}}`))})
+			Changes: diff.Lists(nil, list(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c`+strings.Repeat("z", i)+`"}}`), nil)})
 	}
 	for _, c := range []struct {
 		max  int

@@ -63,10 +63,10 @@ metadata: {name: %s}
 	}
 	text := `one\ntwo\nthree\nfour\nfive\nsix\n`
 	old, now := list(t, thing("a:1", "old", text, "geheim1")), list(t, thing("a:2", "new", strings.ReplaceAll(text, "three", "3")+long.String(), "geheim2"))
-	other := diff.Lists(list(t, thing("a:1", "old", text, "geheim1")), list(t, thing(hostile, "new", text, "geheim1")+many.String()))
+	other := diff.Lists(list(t, thing("a:1", "old", text, "geheim1")), list(t, thing(hostile, "new", text, "geheim1")+many.String()), nil)
 	r := &diffing.Result{Against: "git:" + hostile, Commit: "0123456789abcdef", Same: 4, Failed: []string{hostile}}
 	for _, name := range []string{"overlays/a", "overlays/b"} {
-		root := diffing.Root{Name: name, Changes: diff.Lists(old, now)}
+		root := diffing.Root{Name: name, Changes: diff.Lists(old, now, nil)}
 		for i := range root.Changes.Resources {
 			root.Causes = append(root.Causes, make([]diag.Pos, len(root.Changes.Resources[i].Edits)))
 			for k := range root.Causes[i] {

@@ -18,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/internal/dirmode/merge"
 	"github.com/krmflow/krmflow/internal/dirmode/rewrite"
 	"github.com/krmflow/krmflow/internal/dirmode/tree"
+	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/krm"
@@ -44,6 +45,7 @@ type command struct {
 	calls       []*call
 	before, now *merge.Memory // what functions had generated, and have
 	said        []said        // by the functions that have run
+	secrets     history.Secrets
 }
 
 // Command returns the command run.
@@ -400,7 +402,7 @@ func (c *command) execute(ctx context.Context, plan *planner.Plan) (*tree.Change
 		return nil
 	})
 	defer end()
-	o.Run.Call = c.listen(o.Run.Call)
+	o.Run.Call, o.Run.Seen = c.listen(o.Run.Call), c.secrets.Seen
 	if err := render.Run(ctx, plan, o); err != nil {
 		return nil, err
 	}

@@ -53,8 +53,13 @@ func (c *command) print(plan *planner.Plan, changes *tree.Changes) error {
 		r.Functions = append(r.Functions, reported(plan, op, n))
 	}
 	if changes != nil {
+		hide := secret.NewSet(func(s *secret.Set) {
+			for _, root := range plan.Graph.Roots {
+				c.secrets.Add(s, plan.Graph, root)
+			}
+		})
 		for _, f := range changes.Files {
-			r.Files = append(r.Files, reportedFile{f.Path, what(f), difference(f)})
+			r.Files = append(r.Files, reportedFile{f.Path, what(f), difference(f, hide)})
 		}
 		for _, x := range changes.Removed {
 			r.Removed = append(r.Removed, reportedResource{x.ID.String(), x.Pos.File, x.Pos.Line})
@@ -123,7 +128,7 @@ func scopeText(scope string) string {
 func clean(s string) string { return diag.Sanitise(diag.OneLine(s)) }
 
 // difference returns a unified diff of a file, "" if nothing of it is shown: values of Secrets never are.
-func difference(f tree.Change) string {
+func difference(f tree.Change, hide *secret.Set) string {
 	if f.Path == merge.File {
 		return ""
 	}
@@ -137,7 +142,10 @@ func difference(f tree.Change) string {
 	if hasSecret(f.Old) || hasSecret(f.New) {
 		return fmt.Sprintf("--- %s\n+++ %s\n(it has a Secret: what changes is not shown)\n", clean(old), clean(now))
 	}
-	text := string(diff.Diff(old, f.Old, now, f.New))
+	text := string(diff.Diff(old, []byte(hide.Hide(string(f.Old))), now, []byte(hide.Hide(string(f.New)))))
+	if text == "" {
+		return fmt.Sprintf("--- %s\n+++ %s\n(what changes is the copy of a Secret's value, which is not shown)\n", clean(old), clean(now))
+	}
 	_, text, _ = strings.Cut(text, "\n") // diff OLD NEW
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -103,6 +103,7 @@ func explained(cmd *cobra.Command, a *app.App, dir, what string) (*Report, error
 	if err != nil {
 		return nil, err
 	}
+	plan.HideSecrets()
 	if err := a.MayRun(plan); err != nil {
 		return nil, err
 	}

@@ -115,6 +115,7 @@ func NewPartial(plan *planner.Plan, h *history.History, failed []*graph.Node, ro
 
 // explain explains what the user has named, in the result of a history.
 func (e explainer) explain(h *history.History, s Subject, root string) (*Report, error) {
+	e.hide = h.Secrets()
 	i, err := s.find(h.Result())
 	if err != nil {
 		return nil, err
@@ -162,6 +163,7 @@ type explainer struct {
 	warnings Warnings
 	partial  bool // the root could not be rendered
 	secret   bool // what is explained is or was a Secret
+	hide     *secret.Set
 }
 
 // resource explains a whole resource.

@@ -22,9 +22,9 @@ func wasSecret(steps []history.Step) bool {
 // shown returns the object as it may be shown.
 func (e explainer) shown(r *krm.Resource) yaml.Value {
 	if !e.secret || isSecret(r) {
-		return secret.Hide(r.Value())
+		return e.hide.Show(r.Value())
 	}
-	hidden := secret.Hide(asSecret(r.Value()))
+	hidden := e.hide.Show(asSecret(r.Value()))
 	return r.Value().EditFields(func(f yaml.Field) yaml.Value {
 		if f.Key == "kind" || f.Key == "apiVersion" {
 			return f.Value
@@ -36,12 +36,12 @@ func (e explainer) shown(r *krm.Resource) yaml.Value {
 // changed returns what a step has changed, as it may be shown.
 func (e explainer) changed(s history.Step) []diff.Edit {
 	node := s.After.Schema().For(schema.Kind(s.After.ID().GVK))
-	edits := diff.Values(s.Before.Value(), s.After.Value(), node)
+	edits := diff.Values(s.Before.Value(), s.After.Value(), node, e.hide)
 	if !e.secret {
 		return edits
 	}
 	edits = slices.DeleteFunc(edits, func(x diff.Edit) bool { return !isType(x) })
-	return append(edits, slices.DeleteFunc(diff.Values(asSecret(s.Before.Value()), asSecret(s.After.Value()), node), isType)...)
+	return append(edits, slices.DeleteFunc(diff.Values(asSecret(s.Before.Value()), asSecret(s.After.Value()), node, e.hide), isType)...)
 }
 
 // isType reports whether an edit is of the kind or apiVersion of an object.

@@ -196,7 +196,12 @@ func (x *checker) compare() {
 		x.write(expectedFile, text)
 		return
 	case !same:
-		lines := difference(x.expected.file, listText(shown(had)), listText(shown(now)))
+		hide := secret.NewSet(func(s *secret.Set) {
+			for _, v := range slices.Concat(x.input.items, had, now) {
+				s.Add(v)
+			}
+		})
+		lines := difference(x.expected.file, listText(shown(had, hide)), listText(shown(now, hide)))
 		if len(lines) == 0 {
 			lines = []string{"values of Secrets differ, which are not shown"}
 		}
@@ -218,10 +223,10 @@ func open(v yaml.Value, expected []yaml.Value) yaml.Value {
 	return safe
 }
 
-func shown(items []yaml.Value) []yaml.Value {
+func shown(items []yaml.Value, hide *secret.Set) []yaml.Value {
 	list := make([]yaml.Value, len(items))
 	for i, v := range items {
-		list[i] = secret.Hide(v)
+		list[i] = hide.Show(v)
 	}
 	return list
 }

@@ -96,6 +96,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		}
 		return err
 	}
+	plan.HideSecrets()
 	var b bytes.Buffer
 	if c.cycles {
 		err = c.writeCycles(&b, plan)

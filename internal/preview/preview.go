@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -106,11 +107,17 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 		}
 	}
 	out := &plandoc.Output{Kinds: map[string]int{}}
+	hide := &secret.Set{} // what steps took from Secrets: a name may have it
+	for _, res := range list.All() {
+		for _, text := range res.Taken {
+			hide.AddTaken(text)
+		}
+	}
 	for _, res := range list.All() {
 		id := res.ID()
 		out.Kinds[id.Kind]++
 		if r.o.Objects {
-			out.Objects = append(out.Objects, called(id))
+			out.Objects = append(out.Objects, hide.Name(called(id)))
 		}
 	}
 	if r.o.Against != nil {

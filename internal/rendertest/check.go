@@ -28,7 +28,13 @@ type Outcome struct {
 	Warnings []*diag.Error
 	// Cause returns where a field of resource i of List was written, the zero Pos if that cannot be known. It may be nil.
 	Cause func(i int, path []any) diag.Pos
+	// Secrets adds what must not be shown of List, and Hide has that; both may be nil.
+	Secrets func(*secret.Set)
+	Hide    *secret.Set
 }
+
+// shown returns a value of the list, or one that is expected, as it may be shown.
+func (o *Outcome) shown(v yaml.Value) yaml.Value { return o.Hide.Show(v) }
 
 // A Result is what came of a test.
 type Result struct {
@@ -144,7 +150,7 @@ func (c *Case) check(r *Result, o *Outcome, update func(file string, data []byte
 		}
 	}
 	if c.Golden != "" {
-		c.compare(r, o.List, chosen, update)
+		c.compare(r, o, chosen, update)
 	}
 }
 
@@ -166,7 +172,7 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 	who := res.ID().Kind + " " + diag.OneLine(res.ID().Name)
 	if x.Absent {
 		for _, path := range paths {
-			x.cause(r.failf(x.Pos, "%s: %s is %s, want none", who, diag.FieldPath(path), text(history.At(secret.Hide(res.Value()), path))), o, i, path)
+			x.cause(r.failf(x.Pos, "%s: %s is %s, want none", who, diag.FieldPath(path), text(history.At(o.shown(res.Value()), path))), o, i, path)
 		}
 		return
 	}
@@ -187,17 +193,17 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 		want := ""
 		switch {
 		case x.Equals.Exists() && !equal(v, x.Equals):
-			want = text(secret.Hide(x.Equals))
+			want = text(o.shown(x.Equals))
 		case x.Not.Exists() && equal(v, x.Not):
 			want = "anything else"
 		case x.Matches != nil && (!v.IsScalar() || !x.Matches.MatchString(v.Text())):
-			want = "what matches " + diag.Redact(x.Matches.String())
+			want = "what matches " + diag.Redact(o.Hide.Hide(x.Matches.String()))
 		case x.Contains.Exists() && !contains(v, x.Contains):
-			want = "something with " + text(secret.Hide(x.Contains))
+			want = "something with " + text(o.shown(x.Contains))
 		default:
 			continue
 		}
-		have := history.At(secret.Hide(res.Value()), path)
+		have := history.At(o.shown(res.Value()), path)
 		if !have.Equal(v) || holdsValues(res, path) {
 			want = "another value" // a Secret's: not even what was expected is shown
 		}
@@ -228,7 +234,7 @@ func (x *Expectation) cause(e *diag.Error, o *Outcome, i int, path []any) {
 }
 
 // equal compares values by their JSON form.
-func equal(a, b yaml.Value) bool { return len(diff.Values(a, b, schema.Node{})) == 0 }
+func equal(a, b yaml.Value) bool { return len(diff.Values(a, b, schema.Node{}, nil)) == 0 }
 
 // contains reports whether a list has an item, a text a part, or a mapping fields.
 func contains(v, part yaml.Value) bool {
@@ -263,7 +269,7 @@ func text(v yaml.Value) string {
 const maxListed = 10
 
 // compare holds resources to a golden file. What counts is what an API server would see, not how it is written.
-func (c *Case) compare(r *Result, list *krm.List, chosen []int, update func(string, []byte) error) {
+func (c *Case) compare(r *Result, o *Outcome, chosen []int, update func(string, []byte) error) {
 	data, err := loaders.ReadFile(c.Golden, yaml.MaxFile)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || update == nil) {
 		r.failf(c.Pos, "golden: %w", err).Hint("krmflow test --update writes it")
@@ -280,12 +286,17 @@ func (c *Case) compare(r *Result, list *krm.List, chosen []int, update func(stri
 	}
 	part := krm.NewList()
 	for _, i := range chosen {
-		if err := part.Append(open(list.At(i), want, update != nil)); err != nil {
+		if err := part.Append(o.open(o.List.At(i), want, update != nil)); err != nil {
 			r.failf(c.Pos, "%w", err)
 			return
 		}
 	}
-	changes := diff.Lists(want, part)
+	changes := diff.Lists(want, part, secret.NewSet(func(s *secret.Set) {
+		want.AddSecrets(s)
+		if o.Secrets != nil {
+			o.Secrets(s)
+		}
+	}))
 	if err == nil && !changes.Any() && len(changes.Moved) == 0 {
 		return
 	}
@@ -309,8 +320,8 @@ func (c *Case) compare(r *Result, list *krm.List, chosen []int, update func(stri
 
 // open returns a resource as a golden file has it: without the values of Secrets, if the file has none or is to be written. One that has them, by
 // the hand of somebody, is held to them.
-func open(r *krm.Resource, golden *krm.List, write bool) *krm.Resource {
-	shown := secret.Hide(r.Value())
+func (o *Outcome) open(r *krm.Resource, golden *krm.List, write bool) *krm.Resource {
+	shown := o.shown(r.Value())
 	if shown.Equal(r.Value()) {
 		return r
 	}

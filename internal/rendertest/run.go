@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -60,7 +61,7 @@ func renderTested(cmd *cobra.Command, a *app.App, suites []*Suite) (map[string]*
 	t.planned()
 	o, end := a.RunOptions(cmd.Context(), nil, t.root)
 	defer end()
-	o.Run.Warn = t.warn
+	o.Run.Warn, o.Run.Seen = t.warn, t.secrets.Seen
 	failed := render.Run(cmd.Context(), plan, o)
 	if cmd.Context().Err() != nil {
 		return nil, context.Cause(cmd.Context())
@@ -74,6 +75,7 @@ type testRun struct {
 	plan     *planner.Plan
 	files    history.Files
 	keep     func(bytes int64) // is told of what is kept besides
+	secrets  history.Secrets
 	mu       sync.Mutex
 	outcomes map[string]*Outcome
 }
@@ -122,6 +124,11 @@ func (t *testRun) root(root graph.Root, list *krm.List) error {
 	defer t.mu.Unlock()
 	o := t.outcome(root.Dir)
 	o.List = list
+	o.Secrets = func(s *secret.Set) {
+		list.AddSecrets(s)
+		t.secrets.Add(s, t.plan.Graph, root)
+	}
+	o.Hide = secret.NewSet(o.Secrets)
 	steps := sync.OnceValue(func() *history.History {
 		t.keep(int64(len(t.plan.Graph.Nodes)) * history.Worth(list))
 		return history.Replay(t.plan.Graph, root)

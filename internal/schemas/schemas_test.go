@@ -299,7 +299,7 @@ func TestDiff(t *testing.T) {
 	}
 	old := "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, args: [x, y]}]}, x: '{\"a\": 1}', l: \"a\\nb\"}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: q}}\n"
 	now := "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, args: [y, x, z]}]}, x: '{\"a\": 2}', l: \"a\\nc\"}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: r}}\n"
-	r := diffing.Result{Against: "git:HEAD", Roots: []diffing.Root{{Name: ".", Changes: diff.Lists(list(old), list(now))}}}
+	r := diffing.Result{Against: "git:HEAD", Roots: []diffing.Root{{Name: ".", Changes: diff.Lists(list(old), list(now), nil)}}}
 	var b bytes.Buffer
 	if err := r.WriteJSON(&b); err != nil {
 		t.Fatal(err)

@@ -42,11 +42,12 @@ type redacting struct{ Sink }
 
 func (s redacting) Put(r render.Root, list *krm.List) error { return s.Sink.Put(r, redact(list)) }
 
-// redact returns a list without the values of Secrets.
+// redact returns a list without the values of Secrets, also where a step or an author has copied them.
 func redact(list *krm.List) *krm.List {
 	clean := list
+	copies := secret.NewSet(list.AddSecrets)
 	for i, item := range list.All() {
-		v := secret.Edit(item.Value(), redacted)
+		v := copies.ReplaceIn(secret.Edit(item.Value(), redacted), Redacted)
 		if v.Same(item.Value()) {
 			continue
 		}
@@ -80,13 +81,25 @@ type refusing struct {
 
 func (s *refusing) Put(r render.Root, list *krm.List) error {
 	for _, item := range list.All() {
-		if secret.HasValues(item.Value()) {
+		if secret.HasValues(item.Value()) || hasTaken(item) {
 			s.mu.Lock()
 			s.found = append(s.found, where(r, item))
 			s.mu.Unlock()
 		}
 	}
 	return s.Sink.Put(r, list)
+}
+
+// hasTaken reports whether a resource has what a step took from a Secret.
+func hasTaken(r *krm.Resource) bool {
+	if len(r.Taken) == 0 {
+		return false
+	}
+	var s secret.Set
+	for _, text := range r.Taken {
+		s.AddTaken(text)
+	}
+	return !s.HideValue(r.Value()).Same(r.Value())
 }
 
 // where returns the file that a resource comes from, its root if that is not known, and its name.

@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/validate"
 )
@@ -42,6 +43,7 @@ type defined struct {
 type custom struct {
 	root graph.Root
 	r    *krm.Resource
+	hide *secret.Set // of the root
 }
 
 // finding is something wrong with a resource in the list of a root.
@@ -57,10 +59,11 @@ const minPart = 64
 // Root validates the list of a root; resources of kinds that Kubernetes does not have wait for [Run.End]. It is safe for concurrent use.
 // The list must not change any more.
 func (v *Run) Root(root graph.Root, list *krm.List) {
+	hide := secret.NewSet(list.AddSecrets)
 	n := max(1, min(runtime.GOMAXPROCS(0), list.Len()/minPart))
 	var wg sync.WaitGroup
 	for part := range n {
-		check := func() { v.part(root, list, part*list.Len()/n, (part+1)*list.Len()/n) }
+		check := func() { v.part(root, list, hide, part*list.Len()/n, (part+1)*list.Len()/n) }
 		if part == n-1 {
 			check()
 		} else {
@@ -75,7 +78,7 @@ func (v *Run) Root(root graph.Root, list *krm.List) {
 }
 
 // part validates a part of a list.
-func (v *Run) part(root graph.Root, list *krm.List, from, to int) {
+func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to int) {
 	var found []finding
 	var customs []custom
 	var crds []yaml.Value
@@ -88,10 +91,11 @@ func (v *Run) part(root graph.Root, list *krm.List, from, to int) {
 			continue
 		}
 		if !v.validator.Knows(r.ID().GVK) {
-			customs = append(customs, custom{root, r})
+			customs = append(customs, custom{root, r, hide})
 			continue
 		}
 		for _, f := range folded(v.validator.Check(r)) {
+			f.Hide(hide)
 			found = append(found, finding{f, root, r})
 		}
 	}
@@ -132,6 +136,7 @@ func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
 					}
 				}
 				for _, f := range folded(findings) {
+					f.Hide(c.hide)
 					v.found = append(v.found, finding{f, c.root, c.r})
 				}
 				v.mu.Unlock()

@@ -77,11 +77,12 @@ type Side struct {
 	At int
 }
 
-// Lists returns how the list old becomes the list now. Either may be nil, which is an empty one.
-func Lists(old, now *krm.List) *Changes {
+// Lists returns how the list old becomes the list now. Either may be nil, which is an empty one. Besides the values of Secrets in the lists, the
+// texts of hide are not shown; it may be nil, and is used only if the lists differ.
+func Lists(old, now *krm.List, hide *secret.Set) *Changes {
 	before, after := all(old), all(now)
 	pairs, renames := match(before, after)
-	c := &Changes{}
+	d, c := differ{renames: renames, hide: hide}, &Changes{}
 	paired := make([]int, len(after)) // position in before, plus one
 	gone := make([]bool, len(before))
 	for i := range gone {
@@ -92,14 +93,14 @@ func Lists(old, now *krm.List) *Changes {
 	}
 	for i, r := range before {
 		if gone[i] {
-			c.Resources = append(c.Resources, Resource{What: Removed, Old: side(r, i), Before: secret.Hide(canonical(r.Value()))})
+			c.Resources = append(c.Resources, Resource{What: Removed, Old: d.side(r, i), Before: d.hide.Show(canonical(r.Value()))})
 		}
 	}
 	for j, r := range after {
 		i := paired[j] - 1
 		if i < 0 {
-			c.Resources = append(c.Resources, Resource{What: Added, New: side(r, j), After: secret.Hide(canonical(r.Value()))})
-		} else if one, differs := resource(before[i], r, renames); differs {
+			c.Resources = append(c.Resources, Resource{What: Added, New: d.side(r, j), After: d.hide.Show(canonical(r.Value()))})
+		} else if one, differs := d.resource(before[i], r); differs {
 			one.Old.At, one.New.At = i, j
 			c.Resources = append(c.Resources, one)
 		} else {
@@ -123,10 +124,14 @@ func all(l *krm.List) (list []*krm.Resource) {
 	return list
 }
 
-func side(r *krm.Resource, at int) Side { return Side{r.ID(), r.Pos, at} }
+func (d differ) side(r *krm.Resource, at int) Side {
+	id := r.ID()
+	id.Name, id.Namespace = d.hide.Name(id.Name), d.hide.Name(id.Namespace)
+	return Side{id, r.Pos, at}
+}
 
 // resource returns how one resource becomes another one.
-func resource(old, now *krm.Resource, renames map[string]string) (r Resource, differs bool) {
+func (d differ) resource(old, now *krm.Resource) (r Resource, differs bool) {
 	if old.Value().Equal(now.Value()) {
 		return r, false
 	}
@@ -135,12 +140,11 @@ func resource(old, now *krm.Resource, renames map[string]string) (r Resource, di
 		return r, false
 	}
 	before, after := parseJSON(jsonOld), parseJSON(jsonNow)
-	d := differ{renames: renames}
 	d.value(nil, before, after, now.Schema().For(schema.Kind(now.ID().GVK)), false)
-	r = Resource{What: Changed, Old: side(old, 0), New: side(now, 0), Edits: d.edits, Before: secret.Hide(before)}
+	r = Resource{What: Changed, Old: d.side(old, 0), New: d.side(now, 0), Edits: d.edits, Before: masked(d.hide.Show(before), d.edits)}
 	r.After = Apply(r.Before, marked(d.edits))
-	if renames[old.ID().Name] == now.ID().Name && old.ID().Name != now.ID().Name {
-		r.Renamed, r.Base = true, Base(old.ID().Name)
+	if d.renames[old.ID().Name] == now.ID().Name && old.ID().Name != now.ID().Name {
+		r.Renamed, r.Base = true, Base(r.Old.ID.Name)
 	}
 	return r, true
 }
@@ -187,9 +191,9 @@ func valueOf(v any) yaml.Value {
 	return yaml.NullValue
 }
 
-// Values returns how one value becomes another one. node is what is known about them.
-func Values(old, now yaml.Value, node schema.Node) []Edit {
-	d := differ{}
+// Values returns how one value becomes another one. node is what is known about them, and hide what must not be shown.
+func Values(old, now yaml.Value, node schema.Node, hide *secret.Set) []Edit {
+	d := differ{hide: hide}
 	d.value(nil, canonical(old), canonical(now), node, false)
 	return d.edits
 }

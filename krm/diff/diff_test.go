@@ -126,12 +126,12 @@ changed autoscaling/v2 HorizontalPodAutoscaler h
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {u: \"https://u:new@host/a\", v: \"https://u:pw@host/b\", w: \"b (db://u:o,l(d;@host), db://a:1,db://b:2/c\"}\n",
 			"changed v1 ConfigMap c\n  replace data.u hidden\n  replace data.v hidden\n  replace data.w hidden\n"},
 	} {
-		got := told(Lists(list(t, c.old), list(t, c.now)))
+		got := told(Lists(list(t, c.old), list(t, c.now), nil))
 		if want := strings.ReplaceAll(c.want, `data.a\.json`, `data."a.json"`); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
 		for _, hidden := range []string{"b2xk", "bmV3", "u:old", "u:new", "k: old", ":pw@", "l(d"} {
-			c := Lists(list(t, c.old), list(t, c.now))
+			c := Lists(list(t, c.old), list(t, c.now), nil)
 			if all := fmt.Sprintf("%s %s", told(c), shownSides(c)); strings.Contains(all, hidden) {
 				t.Errorf("%s: shows %q:\n%s", name, hidden, all)
 			}
@@ -151,7 +151,7 @@ func shownSides(c *Changes) string {
 // An object that is shown whole has no values of Secrets either, and says where they differ.
 func TestShownSides(t *testing.T) {
 	c := Lists(list(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: b2xk, l: bA==}\n"),
-		list(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: bmV3, l: bA==, m: bQ==}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: t}\nstringData: {k: secret}\n"))
+		list(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: bmV3, l: bA==, m: bQ==}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: t}\nstringData: {k: secret}\n"), nil)
 	want := "apiVersion: v1\ndata:\n  k: (hidden)\n  l: (hidden)\nkind: Secret\nmetadata:\n  name: s\n" +
 		"apiVersion: v1\ndata:\n  k: (hidden, changed)\n  l: (hidden)\n  m: (hidden)\nkind: Secret\nmetadata:\n  name: s\n" +
 		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: t\nstringData:\n  k: (hidden)\n"
@@ -237,7 +237,7 @@ func (r random) edit(v yaml.Value, depth int) yaml.Value {
 // check reports edits that do not make now of old.
 func check(t *testing.T, old, now yaml.Value, node schema.Node) {
 	t.Helper()
-	edits := Values(old, now, node)
+	edits := Values(old, now, node, nil)
 	got := string(yaml.AppendJSON(nil, Apply(canonical(old), edits)))
 	if want := string(yaml.AppendJSON(nil, now)); got != want {
 		var b strings.Builder
@@ -256,7 +256,7 @@ func check(t *testing.T, old, now yaml.Value, node schema.Node) {
 			}
 		}
 	}
-	if len(Values(now, now, node)) > 0 {
+	if len(Values(now, now, node, nil)) > 0 {
 		t.Fatal("a value differs from itself")
 	}
 }
@@ -295,7 +295,7 @@ func FuzzApply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		edits := Values(old, now, schema.Node{})
+		edits := Values(old, now, schema.Node{}, nil)
 		for _, e := range edits {
 			if e.Hidden { // what is hidden cannot be applied
 				return
@@ -319,7 +319,7 @@ func TestListsOfRandom(t *testing.T) {
 	}
 	for range *rounds {
 		old, now := make1(r.IntN(8)), make1(r.IntN(8))
-		c := Lists(old, now)
+		c := Lists(old, now, nil)
 		used := map[int]bool{}
 		changed := 0
 		for _, one := range c.Resources {

@@ -8,6 +8,36 @@ import (
 // HiddenChanged stands for a new value that is not shown. [secret.Hidden] stands for one that is the same on both sides, or is there on one side alone.
 const HiddenChanged = "(hidden, changed)"
 
+// hides reports whether a value has something that must not be shown.
+func (d *differ) hides(v yaml.Value) bool { return !d.hide.HideValue(v).Same(v) }
+
+// masked returns the old object, as it may be shown, without the values of edits that are hidden because of the new ones.
+func masked(v yaml.Value, edits []Edit) yaml.Value {
+	for _, e := range edits {
+		if e.Hidden && e.Op == Replace {
+			v = replaced(v, e.Path.In(true), e.Old)
+		}
+	}
+	return v
+}
+
+// replaced returns v with x at a path, [secret.Hidden] if x is None.
+func replaced(v yaml.Value, path []any, x yaml.Value) yaml.Value {
+	if len(path) == 0 {
+		if !x.Exists() {
+			return yaml.Str(secret.Hidden)
+		}
+		return x
+	}
+	switch step := path[0].(type) {
+	case string:
+		return v.With(step, replaced(v.Get(step), path[1:], x))
+	case int:
+		return v.WithItem(step, replaced(v.Items()[step], path[1:], x))
+	}
+	return v
+}
+
 // marked returns edits in which a text stands for each new value that is hidden as a whole.
 func marked(edits []Edit) []Edit {
 	var out []Edit

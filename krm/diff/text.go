@@ -23,13 +23,14 @@ func (d *differ) text(path Path, old, now string) {
 	hidden := secret.InText(old) || secret.InText(now)
 	if before, format := open(old); format != "" && d.inside < maxInside {
 		if after, other := open(now); other != "" && before.Type() == after.Type() {
-			in := differ{renames: d.renames, inside: d.inside + 1}
+			in := differ{renames: d.renames, inside: d.inside + 1, hide: d.hide}
 			in.value(nil, before, after, schemaOf(after), false)
 			e.Format, e.Inside = other, in.edits
 		}
 	}
+	hidden = hidden || d.hides(e.Old) != d.hides(e.New)
 	if len(e.Inside) == 0 && !hidden && (strings.Contains(old, "\n") || strings.Contains(now, "\n")) {
-		e.Lines = Lines(secret.HideAddresses(old), secret.HideAddresses(now))
+		e.Lines = Lines(secret.HideAddresses(d.hide.Hide(old)), secret.HideAddresses(d.hide.Hide(now)))
 	}
 	d.add(e, hidden)
 }

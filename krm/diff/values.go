@@ -15,6 +15,7 @@ type differ struct {
 	renames map[string]string // old name -> new one, of resources with a content hash
 	edits   []Edit
 	inside  int // how many texts were opened up to get here
+	hide    *secret.Set
 }
 
 // value adds what makes now of old. hidden tells that nothing of either may be shown.
@@ -40,7 +41,11 @@ func (d *differ) add(e Edit, hidden bool) {
 		return
 	}
 	old, now := e.Old, e.New
-	e.Old, e.New = secret.Hide(old), secret.Hide(now)
+	e.Old, e.New = d.hide.Show(old), d.hide.Show(now)
+	if old.IsScalar() && now.IsScalar() && d.hides(old) != d.hides(now) {
+		// Where one side has the value of a Secret, the other one probably has an earlier or later value.
+		e.Old, e.New = yaml.Str(secret.Hidden), yaml.Str(secret.Hidden)
+	}
 	e.Hidden = !e.Old.Equal(old) || !e.New.Equal(now)
 	d.edits = append(d.edits, e)
 }
@@ -124,7 +129,7 @@ func (d *differ) pairs(old, now []yaml.Value, node schema.Node) (pairs [][2]int,
 				pairs = append(pairs, [2]int{i, j})
 			}
 		}
-		return pairs, func(v yaml.Value) string { return nameOf(v, keys) }
+		return pairs, func(v yaml.Value) string { return nameOf(d.hide.HideValue(v), keys) }
 	}
 	return align(old, now), func(yaml.Value) string { return "" }
 }

@@ -1,0 +1,100 @@
+package history
+
+import (
+	"sync"
+
+	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/krm/yaml"
+)
+
+// Secrets collects what the steps of a run have from Secrets, also of Secrets that are not in the result: a later step may remove one. Its
+// zero value is empty, and it is safe for concurrent use.
+type Secrets struct {
+	mu   sync.Mutex
+	seen map[string]*seen // by ids of nodes
+}
+
+type seen struct {
+	values []yaml.Value // objects that are, or may have, Secrets
+	taken  []string
+}
+
+// Seen collects from the list of a step: see [scheduler.Options.Seen]. Where lists begin it keeps all objects, because to look for the Secrets in
+// them takes time; what steps add to others is found in the result.
+func (c *Secrets) Seen(n *graph.Node, list *krm.List) {
+	found := &seen{}
+	all := false
+	switch n.Op.(type) {
+	case graph.Load, graph.Call:
+		all = true
+	}
+	for _, r := range list.All() {
+		if id := r.ID(); all || id.Kind == "Secret" && id.Group == "" {
+			found.values = append(found.values, r.Value())
+		}
+		found.taken = append(found.taken, r.Taken...)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen = map[string]*seen{}
+	}
+	c.seen[n.ID] = found
+}
+
+// Add adds what the steps of a root have from Secrets to s. The steps must have ended.
+func (c *Secrets) Add(s *secret.Set, g *graph.Graph, root graph.Root) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range before(g, root.Node) {
+		found := c.seen[n.ID]
+		if found == nil {
+			continue
+		}
+		for _, v := range found.values {
+			s.Add(v)
+		}
+		for _, text := range found.taken {
+			s.AddTaken(text)
+		}
+	}
+}
+
+// before returns a node and those whose lists it is made from, the first ones first.
+func before(g *graph.Graph, end graph.NodeID) (nodes []*graph.Node) {
+	needed := make([]bool, len(g.Nodes))
+	needed[end] = true
+	for i := int(end); i >= 0; i-- {
+		if needed[i] {
+			for _, in := range g.Nodes[i].Inputs {
+				needed[in] = true
+			}
+		}
+	}
+	for i, n := range g.Nodes {
+		if needed[i] {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// Secrets returns what the steps have from Secrets.
+func (h *History) Secrets() *secret.Set {
+	return secret.NewSet(func(s *secret.Set) {
+		known := map[*krm.Resource]bool{}
+		for _, list := range h.lists {
+			if list == nil {
+				continue
+			}
+			for _, r := range list.All() {
+				if !known[r] {
+					known[r] = true
+					r.AddSecrets(s)
+				}
+			}
+		}
+	})
+}
