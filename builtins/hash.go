@@ -19,12 +19,25 @@ type HashTransformer struct{}
 // Configure does nothing: there is nothing to configure.
 func (*HashTransformer) Configure(Env) error { return nil }
 
-// Transform renames the resources of list that have NeedsHash.
+// needsHashAnnotation is how kustomize remembers NeedsHash. Users write it into files and patches, for kinds that no generator makes.
+const needsHashAnnotation = "internal.config.kubernetes.io/needsHashSuffix"
+
+// needsHash reports whether the name of r gets a hash, and whether it has the annotation for that.
+func needsHash(r *krm.Resource) (needs, annotated bool) {
+	annotated = r.Annotations().Get(needsHashAnnotation).Text() == "enabled"
+	return annotated || r.NeedsHash, annotated
+}
+
+// Transform renames the resources of list that have NeedsHash or the annotation that stands for it.
 func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 	var buf []byte
 	for i, r := range list.All() {
-		if !r.NeedsHash {
+		needs, annotated := needsHash(r)
+		if !needs {
 			continue
+		}
+		if annotated {
+			warn(diag.Deprecated, "%s: the annotation %s gives its name a content hash: it is internal to kustomize, and may lose that meaning", r.ID(), needsHashAnnotation)
 		}
 		if kind := r.ID().Kind; kind != "ConfigMap" && kind != "Secret" {
 			warn(diag.HashDiffers, "%s: the content hash in the name differs from kustomize's for this kind", r.ID())
@@ -32,8 +45,13 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 		if r.ID().Name == "" {
 			return diag.Errorf(r.Pos, "", "%s: metadata.name is missing", r.ID()).With(diag.Nameless)
 		}
-		buf = appendHashed(buf[:0], r.Value())
+		v := r.Value()
+		if annotated {
+			v = v.WithAt(r.Annotations().Without(needsHashAnnotation), "metadata", "annotations")
+		}
+		buf = appendHashed(buf[:0], v)
 		r = r.Copy()
+		r.NeedsHash = true
 		r.PushID()
 		r.SetName(r.ID().Name + "-" + nameHash(buf))
 		list.Set(i, r)

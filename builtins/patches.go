@@ -6,6 +6,7 @@ package builtins
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
@@ -189,6 +190,46 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 	}
 	return nil
 }
+
+// A Merger is a transformer that may merge strategic merge patches into objects. kustomize looks for the schema of those that have an
+// apiVersion.
+type Merger interface {
+	Transformer
+	// AlwaysMerges reports whether it fails if it merges nothing into such an object.
+	AlwaysMerges() bool
+	// MergesInto reports whether it merges a patch into such an object of list. A nil list is not known, and may have any objects.
+	MergesInto(list *krm.List) bool
+}
+
+// AlwaysMerges implements [Merger].
+func (t *PatchTransformer) AlwaysMerges() bool { return t.Target == nil && anyVersioned(t.merge) }
+
+// MergesInto implements [Merger].
+func (t *PatchTransformer) MergesInto(list *krm.List) bool {
+	switch {
+	case len(t.merge) == 0:
+		return false
+	case t.Target == nil:
+		return anyVersioned(t.merge)
+	case list == nil:
+		return true
+	}
+	found, err := t.Target.Select(list)
+	return err == nil && slices.ContainsFunc(found, func(i int) bool { return isVersioned(list.At(i).Value()) })
+}
+
+// AlwaysMerges implements [Merger].
+func (t *PatchStrategicMergeTransformer) AlwaysMerges() bool { return anyVersioned(t.merge) }
+
+// MergesInto implements [Merger].
+func (t *PatchStrategicMergeTransformer) MergesInto(*krm.List) bool { return anyVersioned(t.merge) }
+
+// anyVersioned reports whether one of patches names an object that has an apiVersion: without a target both have the same.
+func anyVersioned(patches []*smPatch) bool {
+	return slices.ContainsFunc(patches, func(p *smPatch) bool { return isVersioned(p.value) })
+}
+
+func isVersioned(object yaml.Value) bool { return object.Get("apiVersion").Text() != "" }
 
 // nothingChanged is what to do about a patch that changes nothing.
 var nothingChanged diag.Next = func() []string {

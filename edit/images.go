@@ -49,7 +49,7 @@ func parseImage(arg string) (yaml.Value, error) {
 		return yaml.Value{}, diag.Errorf(diag.Pos{}, "", "image %q says neither a new name nor a tag nor a digest", arg).
 			Hint("the forms are NAME=NEWNAME, NAME=NEWNAME:TAG, NAME=NEWNAME@DIGEST, NAME=NEWNAME:TAG@DIGEST, NAME:TAG, NAME@DIGEST and NAME:TAG@DIGEST")
 	}
-	if !found {
+	if key == "" {
 		key, name = name, ""
 	}
 	return imageOf(key, name, tag, digest, ""), nil

@@ -287,8 +287,13 @@ func replaceFile(dir *os.Root, name string, content func() ([]byte, error), perm
 
 func tempNameOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	return manifest.Reserved + "tmp-" + hex.EncodeToString(sum[:4])
+	return tempPrefix + hex.EncodeToString(sum[:4])
 }
+
+const tempPrefix = manifest.Reserved + "tmp-"
+
+// IsTemporary reports whether a file of that name is one that this package writes before it renames it.
+func IsTemporary(name string) bool { return strings.HasPrefix(name, tempPrefix) }
 
 func fillFile(dir *os.Root, name string, f *os.File, data []byte) error {
 	if old, err := dir.Lstat(name); err == nil && old.Mode().IsRegular() {

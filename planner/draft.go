@@ -8,17 +8,22 @@ import (
 
 // draft is a graph that is being made, with what finds its nodes again.
 type draft struct {
-	g        *graph.Graph
-	layers   map[layerKey]*layer
-	prefixes map[prefixKey]*prefix
-	ids      map[string]int // how many nodes were to be called so
+	g             *graph.Graph
+	layers        map[layerKey]*layer
+	schemas       map[layerKey]bool // the layers that bring a schema, without what they had to know for that
+	prefixes      map[prefixKey]*prefix
+	prefixSchemas map[prefixKey]bool // those with an item that brings a schema
+	ids           map[string]int     // how many nodes were to be called so
 }
 
 // nodesPerRoot is how many nodes a root has, more or less: the ids of many roots then are not moved each time that there are twice as many.
 const nodesPerRoot = 16
 
 func newDraft(roots int) *draft {
-	return &draft{&graph.Graph{}, map[layerKey]*layer{}, map[prefixKey]*prefix{}, make(map[string]int, roots*nodesPerRoot)}
+	return &draft{
+		g: &graph.Graph{}, layers: map[layerKey]*layer{}, schemas: map[layerKey]bool{}, prefixes: map[prefixKey]*prefix{}, prefixSchemas: map[prefixKey]bool{},
+		ids: make(map[string]int, roots*nodesPerRoot),
+	}
 }
 
 // add appends a node and makes its id unique.

@@ -19,8 +19,8 @@ import (
 type layerKey struct {
 	dir      loaders.DirKey
 	schema   *schema.Schema
-	loaded   bool // what build.loaded was before, if the layer brings a schema
-	set      bool // whether a schema was chosen: decides if the layer's own openapi counts
+	own      schema.Builtin // what build.ownSchema was before, if the layer brings a schema
+	set      bool           // whether a schema was chosen: decides if the layer's own openapi counts
 	tracking bool
 	origin   place  // if origins are tracked
 	charts   string // what the namespace around the layer decides about, if charts in it have that one
@@ -36,6 +36,7 @@ type layer struct {
 	failed bool
 	errs   diag.Mistakes
 	after  schemaState
+	use    schemaUse // what it did itself
 	charts charts
 }
 
@@ -74,20 +75,26 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 		return nil
 	}
 	b.c.plan.Compiled++
-	before, loaded, outer := b.Errs.Len(), b.loaded, b.charts
+	before, outer := b.Errs.Len(), b.charts
 	b.charts.inherit = false
+	b.use = &schemaUse{outer: b.use}
 	l := b.compile(dir, k, key, parent)
+	l.use, b.use = *b.use, b.use.outer
 	l.charts = b.charts
 	b.charts.inherit = b.charts.inherit || outer.inherit
 	l.failed = b.Errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.Failed
 	l.after = b.schemaState
 	if parent == nil {
-		key.loaded = loaded && l.after.set && !key.set
+		if l.after.set && !key.set {
+			b.c.draft.schemas[key] = true
+			key.own = b.ownSchema()
+		}
 		key.charts = l.charts.key()
 		b.c.draft.layers[key] = l
 		l.errs = k.errs.Since(0)
 		l.errs.AddOnce(b.Errs.Since(before))
 	}
+	b.use.add(l.use)
 	return l
 }
 
@@ -136,17 +143,17 @@ func (b *build) reuse(key layerKey) *layer {
 	b.charts.inherit = b.charts.inherit || l.charts.inherit
 	b.c.plan.Shared++
 	b.Errs.AddOnce(l.errs)
-	b.schema, b.set, b.loaded = l.after.schema, l.after.set, b.loaded || l.after.loaded
+	b.schemaState = l.after
+	b.use.add(l.use)
 	return l
 }
 
 func (b *build) known(key layerKey) *layer {
-	l := b.c.draft.layers[key]
-	if b.loaded && (l == nil || l.after.set && !key.set) {
-		key.loaded = true
-		l = b.c.draft.layers[key]
+	plain := key
+	if plain.charts = ""; b.c.draft.schemas[plain] {
+		key.own = b.ownSchema()
 	}
-	return l
+	return b.c.draft.layers[key]
 }
 
 // compile makes the nodes of a layer, in the order in which kustomize runs them.
@@ -158,7 +165,7 @@ func (b *build) compile(dir *loaders.Dir, k *kustomizationFile, key layerKey, pa
 	s := &steps{build: b, dir: dir, k: k, origin: key.origin, prefix: k.Source.File, reader: b.c.plan.reading.layer(k.Source.File, k.Kind)}
 	if parent != nil {
 		s.prefix = parent.prefix + " > " + k.Source.File
-	} else if v := b.c.variant(key, b.loaded && !b.set && len(k.OpenAPI) > 0); v != "" {
+	} else if v := b.c.variant(key, b.bringsSchema(k)); v != "" {
 		s.prefix += "@" + v
 	}
 	l := &layer{name: s.prefix, k: k}
@@ -192,9 +199,9 @@ func (s *steps) kustomization() {
 }
 
 // variant returns a short name for what distinguishes this build of a directory from the plain one, "" for the plain one.
-// onTop is true if the directory brings a schema that is read on top of kustomize's own.
-func (c *compiler) variant(k layerKey, onTop bool) string {
-	if !k.set && !k.tracking && !onTop && !k.dir.Free {
+// If the directory brings a schema, own says how far kustomize has read its own before.
+func (c *compiler) variant(k layerKey, own schema.Builtin) string {
+	if !k.set && !k.tracking && own == schema.Unread && !k.dir.Free {
 		return ""
 	}
 	h := sha256.New()
@@ -202,7 +209,10 @@ func (c *compiler) variant(k layerKey, onTop bool) string {
 	if k.origin.repo != "" {
 		fmt.Fprintf(h, " %q %q", k.origin.repo, k.origin.ref)
 	}
-	if onTop {
+	switch own {
+	case schema.Deferred:
+		fmt.Fprint(h, " beneath")
+	case schema.Read:
 		fmt.Fprint(h, " on top")
 	}
 	if k.dir.Free {

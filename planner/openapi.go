@@ -32,7 +32,7 @@ func (s *steps) openapi() {
 	case hasFile:
 		v, err := src.Value()
 		if err == nil {
-			s.schema, err = s.c.parseSchema(src, v, s.loaded)
+			s.schema, err = s.c.parseSchema(src, v, s.ownSchema())
 		}
 		if err != nil {
 			s.ErrorAt(s.k.Source, []any{"openapi", "path"}, err)
@@ -49,11 +49,18 @@ func (s *steps) openapi() {
 	}
 }
 
-// parseSchema returns the schema in a file. onTop is true if kustomize has read its own schema before it meets this one: it then still
-// uses its own schema for the kinds that the file does not define. The same file gives the same schema, so that layers are
-// shared.
-func (c *compiler) parseSchema(src *yaml.Source, v yaml.Value, onTop bool) (*schema.Schema, error) {
-	key := schemaKey{src, onTop}
+// bringsSchema returns how far kustomize has read its own schema if k brings the one that applies from then on, Unread if it does not.
+func (b *build) bringsSchema(k *kustomizationFile) schema.Builtin {
+	if b.set || len(k.OpenAPI) == 0 {
+		return schema.Unread
+	}
+	return b.ownSchema()
+}
+
+// parseSchema returns the schema in a file, which kustomize meets when it has read its own as far as own says. The same file gives the
+// same schema, so that layers are shared.
+func (c *compiler) parseSchema(src *yaml.Source, v yaml.Value, own schema.Builtin) (*schema.Schema, error) {
+	key := schemaKey{src, own}
 	if known := c.schemas[key]; known != nil {
 		return known, nil
 	}
@@ -61,10 +68,8 @@ func (c *compiler) parseSchema(src *yaml.Source, v yaml.Value, onTop bool) (*sch
 	if err != nil {
 		return nil, err
 	}
-	if onTop {
-		parsed = parsed.OnTop()
-	}
+	parsed = parsed.With(own)
 	c.schemas[key] = parsed
-	c.schemaNames[parsed] = fmt.Sprint(src.Digest(), onTop)
+	c.schemaNames[parsed] = fmt.Sprint(src.Digest(), own)
 	return parsed, nil
 }

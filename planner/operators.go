@@ -59,10 +59,6 @@ func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
 // transformer appends the node of a transformer that is configured. Where kustomize runs one transformer for all entries of
 // a field, it records that one: only the last entry is to be recorded.
 func (s *steps) transformer(path []any, t builtins.Transformer, summary string, record bool) {
-	switch t.(type) {
-	case *builtins.PatchTransformer, *builtins.PatchStrategicMergeTransformer:
-		s.loaded = true
-	}
 	op := graph.Transform{Transformer: t}
 	if record {
 		op.Origin = s.builtinOrigin(kindOf(t))

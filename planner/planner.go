@@ -20,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -241,6 +242,8 @@ type compiler struct {
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
 	labels      map[labelsKey]*builtins.FieldSpecs
+	// lists are what nodes make, as far as it had to be known to plan.
+	lists map[listKey]*krm.List
 }
 
 func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
@@ -257,6 +260,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		schemas: map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
 		kusts: map[loaders.DirKey]*kustomizationFile{}, images: map[string]trust.Image{}, labels: map[labelsKey]*builtins.FieldSpecs{},
 		helm:         o.Functions.Helm.Find(files),
+		lists:        map[listKey]*krm.List{},
 		legacyPlaces: map[string]bool{}, schemaChecked: map[*catalog.Entry]bool{},
 	}
 	c.trusted = trusted.New(trusted.Config{
@@ -267,8 +271,8 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 }
 
 type schemaKey struct {
-	src   *yaml.Source
-	onTop bool
+	src *yaml.Source
+	own schema.Builtin
 }
 
 // root plans one directory that the user asked for.
@@ -315,6 +319,7 @@ type build struct {
 	c *compiler
 	*report.Reporter
 	schemaState
+	use    *schemaUse // of the layer that is being compiled
 	charts charts
 	// fetchedFiles counts the files that were read by name and fetched.
 	fetchedFiles int
@@ -330,12 +335,11 @@ type build struct {
 type schemaState struct {
 	schema *schema.Schema
 	set    bool // a layer has chosen it
-	loaded bool // kustomize would have read its own schema by now
 }
 
 // build returns a build that has not begun.
 func (c *compiler) build() *build {
-	return &build{c: c, Reporter: &report.Reporter{Warnings: &c.warnings}}
+	return &build{c: c, use: &schemaUse{}, Reporter: &report.Reporter{Warnings: &c.warnings}}
 }
 
 // frame is a layer that is being compiled.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -18,8 +19,8 @@ type prefixKey struct {
 	last   int
 	schema *schema.Schema
 	set    bool
-	free   bool // whether layers may read files outside their directories
-	loaded bool // whether that was so before, if an item brings a schema
+	free   bool           // whether layers may read files outside their directories
+	own    schema.Builtin // how far kustomize had read its own before, if an item brings a schema
 }
 
 // prefix is what the items of a list up to one come to.
@@ -28,6 +29,7 @@ type prefix struct {
 	config *builtins.Config
 	vars   builtins.VarSet
 	after  schemaState
+	use    schemaUse
 	errs   diag.Mistakes // of that item
 }
 
@@ -36,7 +38,7 @@ func (s *steps) shareItems(c *composition.List) {
 	start, variant := s.schemaState, strings.TrimPrefix(s.prefix, s.k.Source.File)
 	reused := false
 	for _, p := range s.c.compositions.Places(c, s.Warnings) {
-		key := prefixKey{p.Layer, p.At, start.schema, start.set, s.dir.Free, false}
+		key := prefixKey{layer: p.Layer, last: p.At, schema: start.schema, set: start.set, free: s.dir.Free}
 		if s.reusePrefix(key) {
 			reused = true
 			continue
@@ -44,8 +46,12 @@ func (s *steps) shareItems(c *composition.List) {
 		before := s.Errs.Len()
 		p.Layer += variant
 		s.composed(p)
-		key.loaded = start.loaded && s.set && !start.set
-		s.c.draft.prefixes[key] = &prefix{s.list, s.config, s.vars, s.schemaState, s.Errs.Since(before)}
+		if s.set && !start.set {
+			s.c.draft.prefixSchemas[key] = true
+			key.own = s.c.ownSchema(s.use.outer)
+		}
+		use := schemaUse{own: s.use.own, open: slices.Clip(s.use.open)}
+		s.c.draft.prefixes[key] = &prefix{s.list, s.config, s.vars, s.schemaState, use, s.Errs.Since(before)}
 	}
 	if reused {
 		s.c.plan.Shared++
@@ -54,16 +60,16 @@ func (s *steps) shareItems(c *composition.List) {
 
 // reusePrefix goes on after items that were compiled before, and reports false if they were not.
 func (s *steps) reusePrefix(key prefixKey) bool {
-	p := s.c.draft.prefixes[key]
-	if s.loaded && (p == nil || p.after.set && !key.set) {
-		key.loaded = true
-		p = s.c.draft.prefixes[key]
+	if s.c.draft.prefixSchemas[key] {
+		key.own = s.c.ownSchema(s.use.outer)
 	}
+	p := s.c.draft.prefixes[key]
 	if p == nil {
 		return false
 	}
 	s.Errs.AddOnce(p.errs)
 	s.list, s.hasList, s.config, s.vars = p.list, true, p.config, p.vars
-	s.schema, s.set, s.loaded = p.after.schema, p.after.set, s.loaded || p.after.loaded
+	s.schemaState = p.after
+	s.use.own, s.use.open = p.use.own, p.use.open
 	return true
 }

@@ -74,6 +74,7 @@ func (s *steps) id(path []any) string {
 func (s *steps) then(path []any, op graph.Op, summary string) {
 	s.list = s.node(path, op, s.inputs(), summary)
 	s.hasList = true
+	s.noteUse(s.list, op)
 }
 
 func (s *steps) inputs() []graph.NodeID {
@@ -209,8 +210,8 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	s.Warnings.Add(src.Warnings()...)
 	n := 0
 	for kind := range kinds {
+		s.use.meets(kind)
 		if !schema.KnowsScope(schema.Kind(kind)) {
-			s.loaded = true
 			s.Warnings.Add(trusted.NotRun(src, n)...)
 		}
 		n++

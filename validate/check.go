@@ -55,7 +55,7 @@ func (c *checker) found(code Code, v yaml.Value, format string, args ...any) *Fi
 
 // check compares v with s. A null is what is not there.
 func (c *checker) check(s *schema, v yaml.Value) {
-	if v.IsNull() {
+	if v = v.Settled(); v.IsNull() {
 		return
 	}
 	if c.sealed && strings.HasPrefix(v.Text(), "ENC[") {

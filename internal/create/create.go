@@ -151,13 +151,16 @@ func (o *Options) resources() ([]string, error) {
 	return all, errors.Join(errs...)
 }
 
-// match returns the paths that a pattern stands for, relative to the directory. What names something remote stands for itself: nobody is asked
+// match returns the paths that a pattern stands for, relative to the directory. Hidden files need a pattern that begins with a dot. What names something remote stands for itself: nobody is asked
 // whether it is there.
 func (o *Options) match(pattern string) ([]string, error) {
 	if pattern == "" {
 		return nil, fmt.Errorf("--resources: %q has an empty path", o.Resources)
 	}
 	found, err := filepath.Glob(filepath.Join(escaped(o.Dir), pattern))
+	if !isHidden(pattern) {
+		found = slices.DeleteFunc(found, isHidden)
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("--resources: %q: %w", pattern, err)
@@ -173,6 +176,9 @@ func (o *Options) match(pattern string) ([]string, error) {
 	}
 	return found, nil
 }
+
+// isHidden reports whether the last part of a path begins with a dot.
+func isHidden(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
 
 // escaped returns dir as a pattern that matches it alone.
 func escaped(dir string) string {
@@ -207,12 +213,12 @@ func (o *Options) detect() ([]string, error) {
 	return found, err
 }
 
-// holdsObjects reports whether a file can be read as Kubernetes objects and holds at least one.
+// holdsObjects reports whether a file can be read as Kubernetes objects. As in kustomize, one without any is one of these.
 func holdsObjects(path string) bool {
 	data, err := loaders.ReadFile(path, yaml.MaxFile)
 	if err != nil {
 		return false
 	}
-	docs, err := (&yaml.Source{File: path, Data: data}).Documents()
-	return err == nil && len(docs) > 0
+	_, err = (&yaml.Source{File: path, Data: data}).Documents()
+	return err == nil
 }

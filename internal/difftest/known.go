@@ -2,7 +2,6 @@ package main
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,15 +41,6 @@ var allListed = []listed{
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
 	{what: "texts in the place of numbers in quotes", kustomizeSays: "` as a !!(int|float)"},
-	{what: "empty texts of replacements", holds: func(t tree, p pair) bool {
-		m := noContainer.FindStringSubmatch(p.kustomize.stderr)
-		return m != nil && (nullSource.MatchString(t.String()) || slices.ContainsFunc(strings.Split(m[1], "/"), func(field string) bool {
-			return strings.Contains(p.krmflow.stdout, strings.TrimSuffix(field, "[]")+": null\n")
-		}))
-	}},
-	{what: "empty texts of replacements", holds: func(t tree, p pair) bool {
-		return nullScalar.MatchString(p.kustomize.stderr) && strings.Contains(t.String(), "ValueAddTransformer")
-	}},
 	{what: "a text <<", kustomizeSays: `invalid value type expect a string`, holds: func(t tree, _ pair) bool { return strings.Contains(t.String(), "<<") }},
 	{what: "targets of a replacement within its source", holds: func(t tree, _ pair) bool { return copiesItself(t.String()) }},
 	{what: "validators that write what is there", holds: func(_ tree, p pair) bool {
@@ -66,7 +56,7 @@ var allListed = []listed{
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
 	{what: "names of fields that are no strings, wrong tags",
 		krmflowSays: `the key .* is .*, not a string; put it in quotes|the key of a mapping is itself|is not what its tag .* says`},
-	{what: "texts in the place of numbers", krmflowSays: `, and the value has another one`},
+	{what: "texts in the place of numbers", krmflowSays: `its type is (integer|number|boolean), and the value has another one`},
 	{what: "patches for objects without a version", holds: func(_ tree, p pair) bool {
 		return strings.Contains(p.krmflow.stderr, "expected a scalar, found a ") && noVersion.MatchString(p.kustomize.stdout)
 	}},
@@ -80,9 +70,6 @@ var (
 	nameHash        = regexp.MustCompile(`-[bcdfghkmt24-9]{10}\b`)
 	lastText        = regexp.MustCompile(`(?m)[^ \n]+$`)
 	idleTag         = regexp.MustCompile(`(?m)!!float [0-9]+([^0-9.]|$)|!!str "`)
-	noContainer     = regexp.MustCompile(`considering field '(\S+)/\w+' of object \S*: (?:visit traversal on path: \[[^]]*\]: )?expected sequence or mapping node`)
-	nullSource      = regexp.MustCompile(`sourceValue: ["']?([Nn]ull|NULL|~)?["']?\s`)
-	nullScalar      = regexp.MustCompile(`expected MappingNode but got ScalarNode: node contents:\n(~|null|Null|NULL)?\n`)
 	setsAnnotations = regexp.MustCompile(`path: metadata/annotations\b`)
 	sourceField     = regexp.MustCompile(`fieldPath: (\S+)`)
 	noVersion       = regexp.MustCompile(`(?m)^apiVersion:( \[\]| \{\})?$`)

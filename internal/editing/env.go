@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/edit"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/output"
 )
 
 // env is what edits may know of the directory.
@@ -199,7 +200,7 @@ func (s *Session) matches(pattern string) ([]string, error) {
 		for _, e := range entries {
 			if ok, err := filepath.Match(file, e.Name()); err != nil {
 				return nil, err
-			} else if ok {
+			} else if ok && !output.IsTemporary(e.Name()) { // the session's own
 				found = append(found, filepath.Join(dir, e.Name()))
 			}
 		}

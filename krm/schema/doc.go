@@ -3,14 +3,13 @@
 //
 // # Schemas in load order
 //
-// kustomize has one schema for a whole build. It reads its own when it first needs it, which is at the first patch or at the first
-// object whose scope its list of kinds does not tell. The first `openapi` field that it meets brings another one, and later ones
-// count for nothing. So what a layer's patches do depends on what was loaded before that layer. To give the same bytes without
-// such a state, the planner follows kustomize's order and gives each layer the schema that would be in effect:
+// kustomize has one schema for a whole build. The first `openapi` field that it meets brings another one, and later ones have no effect.
+// So what a layer's patches do depends on what was loaded before that layer. To give the same bytes without such a state, the planner
+// follows kustomize's order and gives each layer the schema that would be in effect:
 //
 //   - the nil [Schema], as long as there was no `openapi` field;
-//   - what [Parse] returns, if kustomize had not read its own schema before that field: then it never does;
-//   - the same with [Schema.OnTop], if it had: then the definitions of both are known.
+//   - then what [Parse] returns, with the part that kustomize's own schema has in it: [Schema.With] one of the states of [Builtin].
 //
-// [KnowsScope] tells whether loading an object makes kustomize read its schema.
+// kustomize has read its own schema if it has merged anything; it defers that if it has met an object whose scope its list of kinds does
+// not tell ([KnowsScope]), which a configuration of a generator or transformer is as well.
 package schema

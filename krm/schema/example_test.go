@@ -36,7 +36,7 @@ definitions:
 	own, err := schema.Parse(doc)
 	fmt.Println(own.For(schema.Kind{Group: "example.com", Version: "v1", Kind: "Team"}).Field("members").MergeKeys(), err)
 	service := schema.Kind{Version: "v1", Kind: "Service"}
-	fmt.Println(own.For(service).Exists(), own.OnTop().For(service).Exists())
+	fmt.Println(own.For(service).Exists(), own.With(schema.Read).For(service).Exists())
 	// Output:
 	// [email] <nil>
 	// false true

@@ -12,7 +12,8 @@ import (
 // A Node is the schema of one field, list item or object: a small value that is cheap to copy. The zero Node stands for
 // "nothing is known".
 type Node struct {
-	id     uint16 // into schemaNodes, for Kubernetes' own schema
+	id uint16 // into schemaNodes, for Kubernetes' own schema
+	// schema is what doc is part of. With an id it is a schema whose definitions replace those of Kubernetes.
 	schema *Schema
 	doc    yaml.Value
 }
@@ -24,11 +25,16 @@ type (
 		keys     []string
 	}
 	schemaNode struct {
-		first, count uint16 // properties
-		other, elem  uint16 // nodes of additional properties and of items, 0 for none
+		first, count uint16    // properties
+		other, elem  schemaRef // additional properties and items
 		rule         uint8
 	}
-	schemaProp struct{ name, node uint16 }
+	schemaProp struct {
+		name uint16
+		schemaRef
+	}
+	// A schemaRef is a node, 0 for none, and the definition that it is found by: its place in schemaDefinitions from 1, or 0.
+	schemaRef  struct{ node, definition uint16 }
 	schemaKind struct {
 		kind, group, version string
 		node                 uint16
@@ -63,12 +69,12 @@ func builtinKind(g Kind) *schemaKind {
 }
 
 // builtinDefinition returns what Kubernetes' own schema has under a name.
-func builtinDefinition(name string) Node {
+func (s *Schema) builtinDefinition(name string) Node {
 	i, ok := slices.BinarySearchFunc(schemaDefinitions[:], name, func(d schemaDefinition, name string) int { return cmp.Compare(d.name, name) })
 	if !ok {
 		return Node{}
 	}
-	return Node{id: schemaDefinitions[i].node}
+	return s.builtinNode(schemaDefinitions[i].node)
 }
 
 // Exists reports whether anything is known: false for the zero Node.
@@ -83,16 +89,29 @@ func (n Node) Field(name string) Node {
 	props := schemaProps[t.first : t.first+t.count]
 	i, ok := slices.BinarySearchFunc(props, name, func(p schemaProp, name string) int { return cmp.Compare(schemaNames[p.name], name) })
 	if ok {
-		return Node{id: props[i].node}
+		return n.follow(props[i].schemaRef)
 	}
-	return Node{id: t.other}
+	return n.follow(t.other)
+}
+
+// follow returns the node that a node of Kubernetes' own schema refers to.
+func (n Node) follow(ref schemaRef) Node {
+	if n.schema != nil && ref.definition > 0 {
+		if doc := n.schema.definitions[schemaDefinitions[ref.definition-1].name]; doc.Exists() {
+			return n.resolve(doc)
+		}
+	}
+	if ref.node == 0 {
+		return Node{}
+	}
+	return Node{id: ref.node, schema: n.schema}
 }
 
 // Names returns the names of the fields that Kubernetes' own schema knows of a mapping, nil if any other one may be there, too, or if n is of
 // a schema of the user's.
 func (n Node) Names() []string {
 	t := &schemaNodes[n.id]
-	if t.other != 0 {
+	if t.other.node != 0 {
 		return nil
 	}
 	var names []string
@@ -107,7 +126,7 @@ func (n Node) Elem() Node {
 	if n.id == 0 {
 		return n.docElem()
 	}
-	return Node{id: schemaNodes[n.id].elem}
+	return n.follow(schemaNodes[n.id].elem)
 }
 
 // Strategy returns the patch strategy, for instance "merge" or "merge,retainKeys".
@@ -182,8 +201,13 @@ func (n Node) resolve(doc yaml.Value) Node {
 		if ref == "" {
 			return Node{schema: n.schema, doc: doc}
 		}
-		if doc = n.schema.at(ref); !doc.Exists() && n.schema.onTop {
-			return builtinDefinition(strings.TrimPrefix(ref, "#/definitions/"))
+		if n.schema.builtin == Deferred {
+			if own := n.schema.builtinDefinition(strings.TrimPrefix(ref, "#/definitions/")); own.Exists() {
+				return own
+			}
+		}
+		if doc = n.schema.at(ref); !doc.Exists() && n.schema.builtin == Read {
+			return n.schema.builtinDefinition(strings.TrimPrefix(ref, "#/definitions/"))
 		}
 	}
 	return Node{}

@@ -28,9 +28,22 @@ type Schema struct {
 	namespaced  map[Kind]bool
 	// source is what the schema was made of.
 	source *source
-	// onTop is true if Kubernetes' own schema answers for the kinds that this one lacks.
-	onTop bool
+	// builtin says which part Kubernetes' own schema has in the answers.
+	builtin Builtin
 }
+
+// Builtin says how far kustomize has read Kubernetes' own schema when it meets another one. That decides what the other one
+// replaces: see the comment of the package. Later states are larger.
+type Builtin uint8
+
+const (
+	// Unread: the other schema is the only one.
+	Unread Builtin = iota
+	// Deferred: kustomize reads its own schema after the other one. Of definitions and kinds that are in both, its own apply.
+	Deferred
+	// Read: the other schema comes on top. Of definitions and kinds that are in both, those of the other one apply.
+	Read
+)
 
 // Parse reads an OpenAPI (swagger 2.0) document, as `openapi: {path: ...}` names it. It replaces Kubernetes' own
 // schema for lists and patch strategies; what that one says about scopes still comes first.
@@ -82,17 +95,17 @@ func (s *Schema) Key() (key [sha256.Size]byte) {
 	}
 	s.source.once.Do(func() { s.source.key = sha256.Sum256(s.source.doc.AppendBinary(nil)) })
 	key = s.source.key
-	if s.onTop {
-		key[0] ^= 1
-	}
+	key[0] ^= byte(s.builtin)
 	return key
 }
 
-// OnTop returns a schema that answers as s for the kinds that s defines and as Kubernetes' own for all others. kustomize
-// behaves like that when it meets a schema after it has used its own.
-func (s *Schema) OnTop() *Schema {
+// With returns s as kustomize uses it if it has read Kubernetes' own schema as far as b says when it meets s.
+func (s *Schema) With(b Builtin) *Schema {
+	if s.builtin == b {
+		return s
+	}
 	c := *s
-	c.onTop = true
+	c.builtin = b
 	return &c
 }
 
@@ -105,7 +118,7 @@ func schemaGVK(v yaml.Value) (Kind, error) {
 }
 
 // KnowsScope reports whether Kubernetes' list of kinds says if objects of kind g have a namespace. For other kinds kustomize
-// reads its whole schema, and that decides what becomes of a schema that it meets later: see the comment of the package.
+// needs its whole schema, and that decides what becomes of a schema that it meets later: see the comment of the package.
 func KnowsScope(g Kind) bool {
 	k := builtinKind(g)
 	return k != nil && k.scope != scopeUnknown
@@ -126,11 +139,21 @@ func (s *Schema) ClusterScoped(g Kind) bool {
 // For returns the schema of objects of kind g, the zero Node if nothing is known about them.
 func (s *Schema) For(g Kind) Node {
 	k := builtinKind(g)
-	if s == nil || s.onTop && !s.kinds[g].Exists() || g.Group == "kustomize.config.k8s.io" && k != nil {
-		if k == nil {
+	own := k != nil && k.node != 0
+	switch {
+	case s == nil, g.Group == "kustomize.config.k8s.io" && k != nil, own && s.builtin == Deferred, s.builtin == Read && !s.kinds[g].Exists():
+		if !own {
 			return Node{}
 		}
-		return Node{id: k.node}
+		return s.builtinNode(k.node)
 	}
 	return Node{schema: s, doc: s.kinds[g]}
+}
+
+// builtinNode returns a node of Kubernetes' own schema. If s was met later, its definitions replace those of the same name.
+func (s *Schema) builtinNode(id uint16) Node {
+	if s == nil || s.builtin != Read {
+		return Node{id: id}
+	}
+	return Node{id: id, schema: s}
 }

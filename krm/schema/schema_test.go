@@ -185,7 +185,7 @@ func TestCustomSchemaAgreesWithKyaml(t *testing.T) {
 	if w.pairs < 10 {
 		t.Errorf("only %d documents were compared", w.pairs)
 	}
-	if !s.OnTop().For(Kind{"apps", "v1", "Deployment"}).Field("spec").Exists() || !s.OnTop().For(Kind{"", "v1", "Thing"}).Exists() {
+	if !s.With(Read).For(Kind{"apps", "v1", "Deployment"}).Field("spec").Exists() || !s.With(Read).For(Kind{"", "v1", "Thing"}).Exists() {
 		t.Error("a schema on top of the built-in one must answer for both")
 	}
 }
@@ -251,4 +251,51 @@ func apiVersion(group, version string) string {
 		return version
 	}
 	return group + "/" + version
+}
+
+// The kinds and definitions that both schemas have are those of the one that kustomize reads last.
+func TestBuiltinStates(t *testing.T) {
+	src := &yaml.Source{Data: []byte(`
+definitions:
+  x.Deployment:
+    x-kubernetes-group-version-kind: [{group: apps, version: v1, kind: Deployment}]
+    properties: {template: {$ref: "#/definitions/io.k8s.api.core.v1.PodTemplateSpec"}}
+  x.Thing:
+    x-kubernetes-group-version-kind: [{group: example.com, version: v1, kind: Thing}]
+    properties:
+      template: {$ref: "#/definitions/io.k8s.api.core.v1.PodTemplateSpec"}
+      selector: {$ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"}
+  io.k8s.api.core.v1.PodTemplateSpec:
+    properties: {spec: {properties: {containers: {type: array, items: {type: object}}}}}
+`)}
+	doc, err := src.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := Parse(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers := func(n Node) string {
+		n = n.Field("template").Field("spec").Field("containers")
+		return fmt.Sprint(n.Exists(), n.MergeKeys())
+	}
+	for _, c := range []struct {
+		state                          Builtin
+		deployment, sts, thing, labels string
+	}{
+		{Unread, "true []", "false []", "true []", "false"},
+		{Deferred, "false []", "true [name]", "true [name]", "true"},
+		{Read, "true []", "true []", "true []", "true"},
+	} {
+		s := own.With(c.state)
+		thing := s.For(Kind{"example.com", "v1", "Thing"})
+		got := []string{
+			containers(s.For(Kind{"apps", "v1", "Deployment"})), containers(s.For(Kind{"apps", "v1", "StatefulSet"}).Field("spec")), containers(thing),
+			fmt.Sprint(thing.Field("selector").Exists()),
+		}
+		if want := []string{c.deployment, c.sts, c.thing, c.labels}; !slices.Equal(got, want) {
+			t.Errorf("state %d: Deployment, StatefulSet, Thing, selector are %q, want %q", c.state, got, want)
+		}
+	}
 }

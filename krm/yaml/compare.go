@@ -100,6 +100,7 @@ func scalars(v Value) (n int) {
 }
 
 func sameScalar(before, after Value) bool {
+	before, after = before.Settled(), after.Settled()
 	switch before.typ {
 	case Null:
 		return after.typ == Null || before.IsOmitted() && after.typ == String && after.n == 0

@@ -225,6 +225,10 @@ func (e *emitter) seq(v Value, indent int, inline bool) {
 func (e *emitter) scalar(v Value, indent int) {
 	switch v.typ {
 	case String:
+		if null := v.Settled(); null.typ == Null {
+			e.dst = append(e.dst, e.null(null)...)
+			return
+		}
 		e.text(e.output(v), indent)
 	case Int, Float, Time:
 		if e.written {

@@ -17,6 +17,10 @@ func AppendJSON(dst []byte, v Value) []byte {
 func (e *emitter) json(v Value) {
 	switch v.typ {
 	case String:
+		if null := v.Settled(); null.typ == Null {
+			e.dst = append(e.dst, e.null(null)...)
+			return
+		}
 		e.dst = appendJSONString(e.dst, e.output(v))
 	case Time:
 		e.dst = appendJSONString(e.dst, e.time(v))

@@ -44,7 +44,7 @@ func (v Value) Reread(brackets bool) Value {
 		v = v.comesBack()
 	}
 	switch {
-	case v.typ == Null:
+	case v.typ == Null, v.becomesNull():
 		return NullValue
 	case v.IsFolded():
 		return Str(refold(v.Text()))
@@ -61,7 +61,7 @@ func (v Value) IsFolded() bool { return v.typ == String && v.is(marked) && v.is(
 // folded text in quotes there.
 func (v Value) comesBack() Value {
 	switch {
-	case v.typ == Null && v.is(marked) && !v.is(reread):
+	case v.IsOmitted(), v.becomesNull() && v.Text() == "":
 		return QuotedStr("")
 	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0, v.IsFolded():
 		return QuotedStr(v.Text())

@@ -89,10 +89,13 @@ func (v Value) WithItems(items ...Value) Value {
 }
 
 // Untyped returns what [Plain] does, for a text that a step writes without a type. As long as nothing gives it one, it
-// also counts as a string, and another text in its place may have another type.
+// also counts as a string, and another text in its place may have another type. A text that means null is a string that becomes
+// null when it is written: until then it is a value, for merges, replacements and all other steps.
 func Untyped(text string) Value {
 	v := Plain(text)
 	switch {
+	case v.typ == Null:
+		v = Str(text).flagged(reread, true)
 	case v.typ == String:
 		v.flags |= reread
 	case v.typ > Null:
@@ -104,4 +107,20 @@ func Untyped(text string) Value {
 // IsUntyped reports whether v was made by [Untyped].
 func (v Value) IsUntyped() bool {
 	return v.typ == String && v.is(reread) && !v.is(marked) || v.is(marked) && v.typ > Null && v.typ < String
+}
+
+// Settled returns the null that v becomes when it is written, if [Untyped] made it of a text that means null; else v.
+func (v Value) Settled() Value {
+	switch {
+	case !v.becomesNull():
+		return v
+	case v.Text() == "":
+		return OmittedNull
+	}
+	return NullValue
+}
+
+// becomesNull reports whether v is a string that [Untyped] made of a text that means null.
+func (v Value) becomesNull() bool {
+	return v.typ == String && v.is(reread) && !v.is(marked) && Plain(v.Text()).typ == Null
 }

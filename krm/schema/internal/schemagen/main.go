@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
@@ -100,9 +101,15 @@ type table struct {
 }
 
 type node struct {
-	props       map[string]int
-	other, elem int // additional properties, items
+	props       map[string]child
+	other, elem child // additional properties, items
 	rule        int
+}
+
+// A child is a node, with the name of the definition that it was found by, "" if it is written in its place.
+type child struct {
+	node       int
+	definition string
 }
 
 func newTable() *table {
@@ -133,21 +140,27 @@ func (t *table) add(rs *openapi.ResourceSchema) int {
 	id := len(t.nodes)
 	t.byText[text] = id
 	t.nodes = append(t.nodes, node{})
-	n := node{props: map[string]int{}, rule: t.rule(rs)}
+	n := node{props: map[string]child{}, rule: t.rule(rs)}
 	for _, name := range slices.Sorted(maps.Keys(rs.Schema.Properties)) {
 		if f := rs.Field(name); f != nil {
 			t.names[name] = 0
-			n.props[name] = t.add(f)
+			prop := rs.Schema.Properties[name]
+			n.props[name] = child{t.add(f), definition(&prop)}
 		}
 	}
 	if f := rs.Field("\x00"); f != nil {
-		n.other = t.add(f)
+		n.other = child{t.add(f), definition(rs.Schema.AdditionalProperties.Schema)}
 	}
 	if e := rs.Elements(); e != nil {
-		n.elem = t.add(e)
+		n.elem = child{t.add(e), definition(rs.Schema.Items.Schema)}
 	}
 	t.nodes[id] = n
 	return id
+}
+
+// definition returns the name of the definition that s refers to, "" if it is no reference.
+func definition(s *spec.Schema) string {
+	return strings.TrimPrefix(s.Ref.String(), "#/definitions/")
 }
 
 // essence returns the document of rs without what people read.
@@ -192,13 +205,21 @@ func (t *table) source() []byte {
 
 	var props strings.Builder
 	count := 0
+	defs := slices.Sorted(maps.Keys(t.definitions))
+	ref := func(c child) string { // a node and the place of its definition, from 1
+		i, _ := slices.BinarySearch(defs, c.definition)
+		if c.definition == "" {
+			i = -1
+		}
+		return fmt.Sprintf("%d, %d", c.node, i+1)
+	}
 	b.WriteString("// schemaNodes are the documents: first property, number of properties, additional properties, items, rule.\n")
 	b.WriteString("var schemaNodes = [...]schemaNode{\n")
 	for _, n := range t.nodes {
-		fmt.Fprintf(&b, "{%d, %d, %d, %d, %d},\n", count, len(n.props), n.other, n.elem, n.rule)
+		fmt.Fprintf(&b, "{%d, %d, schemaRef{%s}, schemaRef{%s}, %d},\n", count, len(n.props), ref(n.other), ref(n.elem), n.rule)
 		count += len(n.props)
 		for _, name := range slices.Sorted(maps.Keys(n.props)) {
-			fmt.Fprintf(&props, "{%d, %d}, ", t.names[name], n.props[name])
+			fmt.Fprintf(&props, "{%d, schemaRef{%s}}, ", t.names[name], ref(n.props[name]))
 		}
 		if len(n.props) > 0 {
 			props.WriteByte('\n')
@@ -208,7 +229,7 @@ func (t *table) source() []byte {
 	b.WriteString("// schemaKinds are the known kinds, sorted by kind, group, version.\nvar schemaKinds = [...]schemaKind{\n")
 	b.WriteString(strings.Join(t.kinds, "") + "}\n\n")
 	b.WriteString("// schemaDefinitions are the named definitions, sorted.\nvar schemaDefinitions = [...]schemaDefinition{\n")
-	for _, name := range slices.Sorted(maps.Keys(t.definitions)) {
+	for _, name := range defs {
 		fmt.Fprintf(&b, "{%q, %d},\n", name, t.definitions[name])
 	}
 	b.WriteString("}\n")
