@@ -9,8 +9,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// takenFrom returns the texts in x that come from values of Secrets, for [krm.Resource.Taken]: x is what a step reads at a path in r, or
-// part of that. A resource that is not a Secret may have got the texts from an earlier step.
+// takenFrom returns the texts in x that come from values of Secrets, for [krm.Resource.Taken]: x is
+// what a step reads at a path in r, or part of that. A resource that is not a Secret may have got
+// the texts from an earlier step.
 func takenFrom(r *krm.Resource, path []pathPart, x yaml.Value) (taken []string) {
 	switch {
 	case intoSecret(r.Value(), path):

@@ -7,8 +7,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// HideSecrets hides in the summaries of the steps what the plan knows from Secrets: in its files, and in what is generated. A label or the
-// name of an image may have it. A plan that is only run needs no summaries, so those who show it call this before.
+// HideSecrets hides in the summaries of the steps what the plan knows from Secrets: in its files,
+// and in what is generated. A label or the name of an image may have it. A plan that is only run
+// needs no summaries, so those who show it call this before.
 func (p *Plan) HideSecrets() {
 	hide := secret.NewSet(func(s *secret.Set) {
 		names := func(v yaml.Value) {

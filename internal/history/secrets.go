@@ -9,8 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Secrets collects what the steps of a run have from Secrets, also of Secrets that are not in the result: a later step may remove one. Its
-// zero value is empty, and it is safe for concurrent use.
+// Secrets collects what the steps of a run have from Secrets, also of Secrets that are not in the
+// result: a later step may remove one. Its zero value is empty, and it is safe for concurrent use.
 type Secrets struct {
 	mu   sync.Mutex
 	seen map[string]*seen // by ids of nodes
@@ -21,8 +21,9 @@ type seen struct {
 	taken  []string
 }
 
-// Seen collects from the list of a step: see [scheduler.Options.Seen]. Where lists begin it keeps all objects, because to look for the Secrets in
-// them takes time; what steps add to others is found in the result.
+// Seen collects from the list of a step: see [scheduler.Options.Seen]. Where lists begin it keeps
+// all objects, because to look for the Secrets in them takes time; what steps add to others is
+// found in the result.
 func (c *Secrets) Seen(n *graph.Node, list *krm.List) {
 	found := &seen{}
 	all := false

@@ -12,27 +12,34 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The shortest texts that a [Set] hides, in bytes. A shorter one is too common: hiding it makes the output useless, and each place where
-// something is missing reveals it.
+// The shortest texts that a [Set] hides, in bytes. A shorter one is too common: hiding it makes the
+// output useless, and each place where something is missing reveals it.
 const (
-	// MinWhole is the length of a Secret's value that is hidden where it is all of a scalar, and MinPart where it is part of a longer text.
+	// MinWhole is the length of a Secret's value that is hidden where it is all of a scalar, and
+	// MinPart where it is part of a longer text.
 	MinWhole = 4
 	MinPart  = 6
-	// MinTaken is the length of a text taken by a step that is hidden as part of a longer text. It is hidden as a whole scalar whatever its length.
+	// MinTaken is the length of a text taken by a step that is hidden as part of a longer text. It
+	// is hidden as a whole scalar whatever its length.
 	MinTaken = 4
-	// minLine is the length of a line of a longer value that is hidden on its own: in another text the lines may be indented.
+	// minLine is the length of a line of a longer value that is hidden on its own: in another text
+	// the lines may be indented.
 	minLine = 16
 	// minNumber is how many digits a number has that is hidden: fewer make a port.
 	minNumber = 6
 )
 
-// A Set knows texts that must not be shown: the values of Secrets, and what steps took from them. It hides them wherever they are, also
-// outside of a Secret. It knows the values of Secrets in base64 and decoded, and escaped as in JSON.
+// A Set knows texts that must not be shown: the values of Secrets, and what steps took from them.
+// It hides them wherever they are, also outside of a Secret. It knows the values of Secrets in
+// base64 and decoded, and escaped as in JSON.
 //
-// A value of a Secret is hidden where it is all of a scalar ([MinWhole]) or part of one ([MinPart]). Booleans, numbers with few digits, and
-// what the name or namespace of a resource consists of ([Set.Public]) are not hidden: those are printed anyway. What a step took is always hidden.
+// A value of a Secret is hidden where it is all of a scalar ([MinWhole]) or part of one
+// ([MinPart]). Booleans, numbers with few digits, and what the name or namespace of a resource
+// consists of ([Set.Public]) are not hidden: those are printed anyway. What a step took is always
+// hidden.
 //
-// The zero value and a nil Set hide nothing. A Set made by [NewSet] is safe for concurrent use; any other must not be changed while it is used.
+// The zero value and a nil Set hide nothing. A Set made by [NewSet] is safe for concurrent use; any
+// other must not be changed while it is used.
 type Set struct {
 	fill func(*Set)
 	once sync.Once
@@ -118,7 +125,8 @@ func (s *Set) AddTaken(text string) {
 	}
 }
 
-// decode returns the text that another one has in base64; ok is false if it is not base64 of a text.
+// decode returns the text that another one has in base64; ok is false if it is not base64 of a
+// text.
 func decode(text string) (decoded string, ok bool) {
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	return string(b), err == nil && len(b) > 0 && utf8.Valid(b)
@@ -259,7 +267,8 @@ func (s *Set) isWhole(text string) bool {
 	return ok && (taken || !s.public[text])
 }
 
-// part returns the length of the longest text of the set that another one begins with, 0 if there is none.
+// part returns the length of the longest text of the set that another one begins with, 0 if there
+// is none.
 func (s *Set) part(text string) int {
 	lengths := s.keys[[minKey]byte([]byte(text[:minKey]))]
 	for n := min(len(text), maxKey); n >= minKey; n-- {
@@ -275,7 +284,8 @@ func (s *Set) part(text string) int {
 	return 0
 }
 
-// HideValue returns v with [Hidden] in the place of each text of the set. Keys are shown, and of names of resources what [Set.Name] shows.
+// HideValue returns v with [Hidden] in the place of each text of the set. Keys are shown, and of
+// names of resources what [Set.Name] shows.
 func (s *Set) HideValue(v yaml.Value) yaml.Value { return s.ReplaceIn(v, Hidden) }
 
 // ReplaceIn is [Set.HideValue] with another text in the place of those of the set.
@@ -341,7 +351,8 @@ func (s *Set) Error(e *diag.Error) *diag.Error {
 	return &shown
 }
 
-// Err returns an error as it may be shown: err itself if it has no text of the set, else one that wraps it.
+// Err returns an error as it may be shown: err itself if it has no text of the set, else one that
+// wraps it.
 func (s *Set) Err(err error) error {
 	if err == nil || !s.filled() || s.Hide(err.Error()) == err.Error() {
 		return err
