@@ -156,7 +156,8 @@ func changeUnnoticed(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: unnoticed CACHE FILE")
 	}
 	sum, other := sha256.Sum256([]byte(ts.ReadFile(args[1]))), sha256.Sum256(nil)
-	if len(resealKept(ts, filepath.Join(ts.MkAbs(args[0]), "v1", "kept"), "roots3", map[string]string{string(sum[:]): string(other[:])})) == 0 {
+	kept := filepath.Join(ts.MkAbs(args[0]), "v1", "kept")
+	if len(resealKept(ts, kept, "roots3", map[string]string{string(sum[:]): string(other[:])})) == 0 {
 		ts.Fatalf("no root is made from %s", args[1])
 	}
 }

@@ -61,7 +61,8 @@ func CheckPlace(within func(path string) string) error {
 		return nil // readConfig has said what is wrong
 	}
 	if tree := within(path); tree != "" {
-		return &UnsafeError{path, "is inside of " + tree + ", which is rendered", "keep it elsewhere: XDG_CONFIG_HOME, or else HOME, says where it is"}
+		return &UnsafeError{path, "is inside of " + tree + ", which is rendered",
+			"keep it elsewhere: XDG_CONFIG_HOME, or else HOME, says where it is"}
 	}
 	return nil
 }

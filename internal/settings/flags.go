@@ -234,7 +234,9 @@ func IsSet(flags *pflag.FlagSet, name string) bool {
 }
 
 // FromVariable reports whether a flag has its value from a variable, which a file of a repository can set.
-func FromVariable(flags *pflag.FlagSet, name string) bool { return strings.HasPrefix(From(flags.Lookup(name)), prefix) }
+func FromVariable(flags *pflag.FlagSet, name string) bool {
+	return strings.HasPrefix(From(flags.Lookup(name)), prefix)
+}
 
 // Apply gives flags the values of s that the command line has not given them. all returns the flags of all commands: what stands for none of
 // them is an error in the file, and a warning if it is a variable. complete says that flags are those of a command which has most of them, and

@@ -138,7 +138,8 @@ func (u *Usage) cpu() time.Duration {
 	if u.CPU == 0 || !u.CPUGrows {
 		return u.CPU
 	}
-	return u.CPU + time.Duration(float64(u.Input.Used())/(1<<20)*float64(cpuPerInput)) // a product of integers would be too large for a few GiB
+	mib := float64(u.Input.Used()) / (1 << 20)
+	return u.CPU + time.Duration(mib*float64(cpuPerInput)) // a product of integers overflows
 }
 
 func (u *Usage) checkCPU() error {
@@ -146,7 +147,8 @@ func (u *Usage) checkCPU() error {
 	if limit == 0 || cpuTime()-u.before <= limit {
 		return nil
 	}
-	return diag.Limitf("stopped: the run took more than the %v of processor time that --max-cpu allows", limit.Truncate(time.Millisecond)).With(diag.TooMuch).
+	const tooLong = "stopped: the run took more than the %v of processor time that --max-cpu allows"
+	return diag.Limitf(tooLong, limit.Truncate(time.Millisecond)).With(diag.TooMuch).
 		Hint(endless).Hint("if it is meant to take that long: --max-cpu sets another limit, and 0 none")
 }
 
