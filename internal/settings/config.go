@@ -53,8 +53,9 @@ func (e *UnsafeError) Diag() *diag.Error {
 	return err.Hint("%s", e.Help)
 }
 
-// CheckPlace refuses a configuration that is in a tree which is rendered, with an [*UnsafeError]: XDG_CONFIG_HOME or HOME can name it, and whoever
-// changes the tree would decide what is trusted. within returns the tree that a path is in, "" if it is in none.
+// CheckPlace refuses a configuration that is in a tree which is rendered, with an [*UnsafeError]:
+// XDG_CONFIG_HOME or HOME can name it, and whoever changes the tree would decide what is trusted.
+// within returns the tree that a path is in, "" if it is in none.
 func CheckPlace(within func(path string) string) error {
 	path := ConfigPath()
 	if _, err := os.Stat(path); path == "" || err != nil {
