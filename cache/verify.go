@@ -42,7 +42,8 @@ func (c *Cache) Verify(ctx context.Context, dryRun bool, damaged func(path strin
 	return n, err
 }
 
-// AllKept yields the keys and bytes of all that is kept of one kind. That is no use of it, as [Cache.Trim] sees it.
+// AllKept yields the keys and bytes of all that is kept of one kind. That is no use of it, as
+// [Cache.Trim] sees it.
 func (c *Cache) AllKept(kind string) iter.Seq2[krm.Digest, []byte] {
 	return func(yield func(krm.Digest, []byte) bool) {
 		list, _ := os.ReadDir(filepath.Join(c.folder(), "kept", kind)) // without the folder there is nothing

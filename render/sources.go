@@ -23,13 +23,14 @@ type Sources struct {
 	// Options are those of the session. Without a Cache, one is opened when something is to be fetched, and closed after planning.
 	remote.Options
 	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one. It is that, too, if
-	// CacheDir is empty and the user's folder cannot be used, or written to: CacheUnused is told why then, once for each cache that is
-	// opened, and may be nil.
+	// CacheDir is empty and the user's folder cannot be used, or written to: CacheUnused is told
+	// why then, once for each cache that is opened, and may be nil.
 	CacheDir    string
 	CacheUnused func(error)
 	NoCache     bool
-	// CacheApart refuses a CacheDir in the repository of something that is rendered, or of the working directory, as it is always done with
-	// [cache.Dir]: who can write to a cache chooses what comes of a render. It is for a CacheDir that is a setting, and not meant for this run.
+	// CacheApart refuses a CacheDir in the repository of something that is rendered, or of the
+	// working directory, as it is always done with [cache.Dir]: who can write to a cache chooses
+	// what comes of a render. It is for a CacheDir that is a setting, and not meant for this run.
 	CacheApart bool
 	// CacheMax is how many bytes it may have, [cache.DefaultMax] if it is 0: see [cache.Cache.Bound].
 	CacheMax int64
@@ -263,7 +264,8 @@ func (e *placeError) Error() string {
 	return fmt.Sprintf("the cache folder %q is inside of %q, %s", e.dir, e.tree, e.why)
 }
 
-// checkPlace refuses a folder for the cache in a directory that is rendered, and one in the same repository that was not named for this run.
+// checkPlace refuses a folder for the cache in a directory that is rendered, and one in the same
+// repository that was not named for this run.
 func (s Sources) checkPlace(dir string) error {
 	places := cmp.Or(s.Places, &filestat.Dirs{})
 	wd, _ := os.Getwd()

@@ -109,8 +109,9 @@ func privately(dir string) error {
 	})
 }
 
-// poisonCache changes what a cache has kept, as somebody can who may write to it and knows how entries are sealed: poisoncache CACHE OLD NEW. It fails if
-// nothing has the text OLD, or if it changes no text of a root.
+// poisonCache changes what a cache has kept, as somebody can who may write to it and knows how
+// entries are sealed: poisoncache CACHE OLD NEW. It fails if nothing has the text OLD, or if it
+// changes no text of a root.
 func poisonCache(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: poisoncache CACHE OLD NEW")
@@ -122,7 +123,8 @@ func poisonCache(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// resealKept replaces texts in all that is kept of a kind, seals it anew, and returns the new seals by the old ones.
+// resealKept replaces texts in all that is kept of a kind, seals it anew, and returns the new seals
+// by the old ones.
 func resealKept(ts *testscript.TestScript, kept, kind string, texts map[string]string) map[string]string {
 	sums := map[string]string{}
 	files, err := os.ReadDir(filepath.Join(kept, kind))
@@ -149,14 +151,16 @@ func resealKept(ts *testscript.TestScript, kept, kind string, texts map[string]s
 	return sums
 }
 
-// changeUnnoticed makes a cache remember another content of a file than it has, with what the file system says of it: as if a program had changed it
-// through a shared memory map: unnoticed CACHE FILE.
+// changeUnnoticed makes a cache remember another content of a file than it has, with what the file
+// system says of it: as if a program had changed it through a shared memory map: unnoticed CACHE
+// FILE.
 func changeUnnoticed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: unnoticed CACHE FILE")
 	}
 	sum, other := sha256.Sum256([]byte(ts.ReadFile(args[1]))), sha256.Sum256(nil)
-	if len(resealKept(ts, filepath.Join(ts.MkAbs(args[0]), "v1", "kept"), "roots3", map[string]string{string(sum[:]): string(other[:])})) == 0 {
+	kept := filepath.Join(ts.MkAbs(args[0]), "v1", "kept")
+	if len(resealKept(ts, kept, "roots3", map[string]string{string(sum[:]): string(other[:])})) == 0 {
 		ts.Fatalf("no root is made from %s", args[1])
 	}
 }

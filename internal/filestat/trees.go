@@ -8,15 +8,18 @@ import (
 	"strconv"
 )
 
-// Trees are directories that the authors of rendered files can write to, as far as a repository reaches. A folder in one of them is not
-// the user's own: a pull request can bring it along, and a variable that a file of the repository sets can name it.
+// Trees are directories that the authors of rendered files can write to, as far as a repository
+// reaches. A folder in one of them is not the user's own: a pull request can bring it along, and a
+// variable that a file of the repository sets can name it.
 type Trees struct {
 	tops []place
 }
 
-// TreesOf returns the trees of directories that are rendered, absolute paths. The tree of a directory is the repository of git that it is in, with those
-// that this one is a submodule or a worktree of, else the directory itself; several of the latter are one tree with the directory that all have in
-// common. So is the repository that the working directory is in, which may be empty.
+// TreesOf returns the trees of directories that are rendered, absolute paths. The tree of a
+// directory is the repository of git that it is in, with those that this one is a submodule or a
+// worktree of, else the directory itself; several of the latter are one tree with the directory
+// that all have in common. So is the repository that the working directory is in, which may be
+// empty.
 func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 	var t Trees
 	var alone []string
@@ -45,9 +48,11 @@ func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 	return t
 }
 
-// repositories returns the directories above a real path, and the path itself, that are the top of a working tree of git. It stops at the first that is
-// neither a submodule nor a worktree, both of which have a file where others have the folder .git, and at a directory that was looked at before:
-// what is above that is known. It reports whether the path is in a repository, and notes that of all that it looks at.
+// repositories returns the directories above a real path, and the path itself, that are the top of
+// a working tree of git. It stops at the first that is neither a submodule nor a worktree, both of
+// which have a file where others have the folder .git, and at a directory that was looked at
+// before: what is above that is known. It reports whether the path is in a repository, and notes
+// that of all that it looks at.
 func repositories(dir string, looked map[string]bool) (tops []place, found bool) {
 	var chain []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -100,9 +105,10 @@ func within(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Around returns the tree that a path is in, "" if it is in none. The path need not exist. Directories are compared by what the file system says
-// about them, so neither a symbolic link nor another case or a second mount of the tree hides it. A tree that is the user's home directory, or above it, is
-// the user's own: who writes files there can do more than that.
+// Around returns the tree that a path is in, "" if it is in none. The path need not exist.
+// Directories are compared by what the file system says about them, so neither a symbolic link nor
+// another case or a second mount of the tree hides it. A tree that is the user's home directory, or
+// above it, is the user's own: who writes files there can do more than that.
 func (t Trees) Around(path string) string {
 	for at := Resolve(path); ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil {
@@ -134,8 +140,8 @@ func hasHome(dir fs.FileInfo) bool {
 	}
 }
 
-// home returns the user's home directory as the system's list of users has it, "" if it does not say: unlike the variable HOME, no file of a repository
-// sets that.
+// home returns the user's home directory as the system's list of users has it, "" if it does not
+// say: unlike the variable HOME, no file of a repository sets that.
 func home() string {
 	find := user.Current // which knows no better than HOME where there are numbers of users
 	if uid := os.Getuid(); uid >= 0 {

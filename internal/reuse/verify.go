@@ -9,10 +9,11 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// VerifyRoots reads the files that remembered roots were made from and that a run would not read, because the file system says of them what it
-// said then. It calls changed with the path of each that has another content nevertheless, which a program can write through a shared memory map
-// without a trace, and forgets the roots that were made from it unless dryRun is true. The result is how many roots are remembered. It returns the cause
-// of ctx if that ends.
+// VerifyRoots reads the files that remembered roots were made from and that a run would not read,
+// because the file system says of them what it said then. It calls changed with the path of each
+// that has another content nevertheless, which a program can write through a shared memory map
+// without a trace, and forgets the roots that were made from it unless dryRun is true. The result
+// is how many roots are remembered. It returns the cause of ctx if that ends.
 func VerifyRoots(ctx context.Context, c *cache.Cache, dryRun bool, changed func(path string)) (n int, err error) {
 	v := newView(nil, &filestat.Dirs{})
 	told := map[string]bool{}
@@ -55,7 +56,8 @@ func (t *trace) unnoticed(v *view) iter.Seq[string] {
 	}
 }
 
-// decodeRecords returns the records that the cache has kept of a root, and reports false for bytes that are none.
+// decodeRecords returns the records that the cache has kept of a root, and reports false for bytes
+// that are none.
 func decodeRecords(data []byte) (all []*Record, ok bool) {
 	d := newDecoder(data)
 	all = items(d, d.record)

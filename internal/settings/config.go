@@ -53,15 +53,17 @@ func (e *UnsafeError) Diag() *diag.Error {
 	return err.Hint("%s", e.Help)
 }
 
-// CheckPlace refuses a configuration that is in a tree which is rendered, with an [*UnsafeError]: XDG_CONFIG_HOME or HOME can name it, and whoever
-// changes the tree would decide what is trusted. within returns the tree that a path is in, "" if it is in none.
+// CheckPlace refuses a configuration that is in a tree which is rendered, with an [*UnsafeError]:
+// XDG_CONFIG_HOME or HOME can name it, and whoever changes the tree would decide what is trusted.
+// within returns the tree that a path is in, "" if it is in none.
 func CheckPlace(within func(path string) string) error {
 	path := ConfigPath()
 	if _, err := os.Stat(path); path == "" || err != nil {
 		return nil // readConfig has said what is wrong
 	}
 	if tree := within(path); tree != "" {
-		return &UnsafeError{path, "is inside of " + tree + ", which is rendered", "keep it elsewhere: XDG_CONFIG_HOME, or else HOME, says where it is"}
+		return &UnsafeError{path, "is inside of " + tree + ", which is rendered",
+			"keep it elsewhere: XDG_CONFIG_HOME, or else HOME, says where it is"}
 	}
 	return nil
 }

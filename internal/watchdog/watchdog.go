@@ -1,5 +1,6 @@
-// Package watchdog ends a run that takes more processor time than its user allows, or more memory than its input and output explain, and
-// reports what the run was doing. It measures the whole process, so it is for a program that does one run at a time.
+// Package watchdog ends a run that takes more processor time than its user allows, or more memory
+// than its input and output explain, and reports what the run was doing. It measures the whole
+// process, so it is for a program that does one run at a time.
 package watchdog
 
 import (
@@ -15,14 +16,16 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// DefaultCPU is the processor time of a run whose user has not chosen a limit. It is far more than any tree is known to take: the limit
-// is for trees that ask for endless work in few words. An input of hundreds of MiB gets cpuPerInput for each of them as well.
+// DefaultCPU is the processor time of a run whose user has not chosen a limit. It is far more than
+// any tree is known to take: the limit is for trees that ask for endless work in few words. An
+// input of hundreds of MiB gets cpuPerInput for each of them as well.
 const (
 	DefaultCPU  = 10 * time.Minute
 	cpuPerInput = 4 * time.Second
 )
 
-// How much memory a run may use, by the size of its input and output. Trees use some hundredths of it.
+// How much memory a run may use, by the size of its input and output. Trees use some hundredths of
+// it.
 const (
 	liveBase    = 128 << 20 // bytes of memory in use, besides
 	livePerByte = 8         // for each byte of input
@@ -33,11 +36,12 @@ const (
 type Usage struct {
 	Input *loaders.Budget
 	Made  atomic.Int64 // bytes of final lists
-	// CPU is how much processor time the run may take, 0 for no limit. With CPUGrows, large inputs may take more.
+	// CPU is how much processor time the run may take, 0 for no limit. With CPUGrows, large inputs
+	// may take more.
 	CPU      time.Duration
 	CPUGrows bool
-	// Limit is how many bytes of memory the user wants the run to take at most, 0 for as many as its input and output explain. With Lifts, it may
-	// take Limit, however little they explain.
+	// Limit is how many bytes of memory the user wants the run to take at most, 0 for as many as
+	// its input and output explain. With Lifts, it may take Limit, however little they explain.
 	Limit int64
 	Lifts bool
 	// Seen is called now and then with the bytes in use and the part of the jobs that may run; it may be nil.
@@ -138,7 +142,8 @@ func (u *Usage) cpu() time.Duration {
 	if u.CPU == 0 || !u.CPUGrows {
 		return u.CPU
 	}
-	return u.CPU + time.Duration(float64(u.Input.Used())/(1<<20)*float64(cpuPerInput)) // a product of integers would be too large for a few GiB
+	mib := float64(u.Input.Used()) / (1 << 20)
+	return u.CPU + time.Duration(mib*float64(cpuPerInput)) // a product of integers overflows
 }
 
 func (u *Usage) checkCPU() error {
@@ -146,7 +151,8 @@ func (u *Usage) checkCPU() error {
 	if limit == 0 || cpuTime()-u.before <= limit {
 		return nil
 	}
-	return diag.Limitf("stopped: the run took more than the %v of processor time that --max-cpu allows", limit.Truncate(time.Millisecond)).With(diag.TooMuch).
+	const tooLong = "stopped: the run took more than the %v of processor time that --max-cpu allows"
+	return diag.Limitf(tooLong, limit.Truncate(time.Millisecond)).With(diag.TooMuch).
 		Hint(endless).Hint("if it is meant to take that long: --max-cpu sets another limit, and 0 none")
 }
 
