@@ -68,20 +68,23 @@ const arrow = " -> "
 func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 	layer, root := n.Origin.File(), t.root(n)
 	var found []string
-	switch _, merges := n.Op.(graph.Merge); {
-	case merges && len(n.Inputs) > 0 && e.Inputs != [2]int{}:
+	switch {
+	case e.Inputs != [2]int{}: // a merge
 		// The layer's entries follow the list that a Component is applied to.
 		before := 0
 		if t.layers[layer].Kind == "Component" {
 			before = 1
 		}
 		for i, to := range []diag.Pos{e.First, e.Second} {
-			if at := e.Inputs[i] - before; at < 0 {
+			if at := e.Inputs[i] - before; at < 0 && to.File == "" {
+				return nil
+			} else if at < 0 {
 				found = append(found, t.ways(root, search{to: to, without: layer}, 1)...)
 			} else {
 				found = append(found, t.from(root, layer, t.ways(layer, search{to: to, entry: fmt.Sprintf("resources[%d]", at)}, 1))...)
 			}
 		}
+	case e.First.File == "" || e.Second.File == "": // made by a step, which the message names
 	case e.First == e.Second:
 		found = t.from(root, layer, t.ways(layer, search{to: e.First}, 2))
 	default:

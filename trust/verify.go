@@ -121,6 +121,9 @@ func (x *decider) found(root, path string, data bool) (Program, bool) {
 		x.deny(Mismatch, nil, "the program %s was not examined", shown)
 	case p.Err != nil:
 		err := x.deny(Invalid, nil, "the program %s cannot be used: %v", shown, p.Err).With(diag.BadProgram)
+		if says, ok := p.Err.(interface{ Hints() []string }); ok && !errors.Is(p.Err, fs.ErrNotExist) {
+			err.Hints = append(err.Hints, says.Hints()...)
+		}
 		if errors.Is(p.Err, fs.ErrNotExist) && !strings.Contains(path, "/") {
 			err.Hint("PATH is not searched: %s is a path in %s", shown, root)
 		}
