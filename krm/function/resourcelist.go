@@ -76,9 +76,10 @@ func (o WireOptions) idPrefix() string {
 	return hex.EncodeToString(d[:10]) + "-"
 }
 
-// EncodeResourceList returns the ResourceList that a function gets: the resources of list, nil for none, each with an
-// id, and config, which may be None. config is marked as local-config, so that a function that returns it among its
-// items adds nothing to the output. Its numbers and dates keep their text. A generator finds config in the place of its items, as with kustomize.
+// EncodeResourceList returns the ResourceList that a function gets: the resources of list, nil for
+// none, each with an id, and config, which may be None. config is marked as local-config, so that a
+// function that returns it among its items adds nothing to the output. Its numbers and dates keep
+// their text. A generator finds config in the place of its items, as with kustomize.
 //
 // What a build remembers about a resource is not part of the list; [DecodeResourceList] attaches it again.
 func EncodeResourceList(list *krm.List, config yaml.Value, o WireOptions) yaml.Chunks {
