@@ -63,7 +63,7 @@ func onPath(t *testing.T) (tree string) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	t.Setenv("KRMFLOW_CACHE_DIR", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("CI", "") // what these tools set is said by the tests
 	tree = t.TempDir()
 	if err := os.CopyFS(tree, os.DirFS("testdata/kustomize/shop")); err != nil {
@@ -158,7 +158,7 @@ func TestArgoPlugin(t *testing.T) {
 			t.Errorf("discovered in %s: %q, %v", dir, found, err)
 		}
 	}
-	env := []string{"ARGOCD_APP_NAME=shop", "ARGOCD_APP_NAMESPACE=shop", "ARGOCD_ENV_KRMFLOW_CACHE_DIR=/nowhere", "KUBE_VERSION=1.34", "ARGOCD_APP_PARAMETERS=[]"}
+	env := []string{"ARGOCD_APP_NAME=shop", "ARGOCD_APP_NAMESPACE=shop", "ARGOCD_ENV_XDG_CACHE_HOME=/nowhere", "KUBE_VERSION=1.34", "ARGOCD_APP_PARAMETERS=[]"}
 	inApp := func(c command) (string, string, error) {
 		return run(t, app, env, c.Command[0], append(c.Command[1:], c.Args...)...)
 	}

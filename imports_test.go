@@ -18,11 +18,12 @@ const module = "github.com/krmflow/krmflow/"
 // package render runs no function unless it brings what does, because render cannot reach the executors.
 var imports = map[string][]string{
 	"diag":            {},
-	"krm/yaml":        {"diag"},
+	"krm/yaml":        {"diag", "krm/secret/words"},
 	"krm/schema":      {"krm/yaml"},
-	"krm":             {"diag", "krm/schema", "krm/yaml"},
+	"krm/secret":      {"diag", "krm/secret/words", "krm/yaml"},
+	"krm":             {"diag", "krm/schema", "krm/secret", "krm/yaml"},
 	"krm/diff":        values,
-	"krm/function":    values,
+	"krm/function":    plus(values, "krm/secret/words"),
 	"output":          plus(values, "internal/filestat", "output/known", "output/manifest", "output/names", "output/flock", "output/swap", "output/listing"),
 	"output/flock":    {},
 	"output/listing":  {"internal/filestat"},
@@ -50,7 +51,7 @@ var imports = map[string][]string{
 		"trust"),
 	"bench": {},
 
-	"validate":                     {"diag", "krm", "krm/yaml", "validate/internal/openapi"},
+	"validate":                     {"diag", "krm", "krm/secret", "krm/yaml", "validate/internal/openapi"},
 	"validate/internal/openapi":    {},
 	"validate/internal/openapigen": {},
 	"internal/rendertest":          plus(values, "builtins", "graph", "internal/app", "internal/history", "internal/options", "krm/diff", "loaders", "output", "planner", "render", "scheduler"),
@@ -59,6 +60,7 @@ var imports = map[string][]string{
 	"internal/validation":          plus(values, "graph", "internal/history", "internal/options", "loaders", "planner", "validate"),
 
 	"catalog/signature":          {},
+	"krm/secret/words":           {},
 	"cache/archive":              {"cache", "diag"},
 	"loaders/git":                {"diag", "internal/detach"},
 	"loaders/revision":           {"cache", "diag", "krm/yaml", "loaders/git"},
@@ -77,7 +79,7 @@ var imports = map[string][]string{
 	"planner/plandoc":     plus(values, "graph", "planner", "trust"),
 	"planner/report":      {"diag", "krm/yaml"},
 	"planner/summary":     {"builtins", "diag"},
-	"planner/trusted":     plus(values, "catalog", "graph", "loaders", "planner/report", "trust"),
+	"planner/trusted":     plus(values, "catalog", "graph", "loaders", "planner/report", "reference", "trust"),
 
 	"executors": plus(values, "krm/function", "executors/internal/bounded", "executors/internal/dirs", "executors/internal/proc", "executors/internal/sealed", "executors/internal/wire"),
 	"executors/exec": plus(values, "krm/function", "executors", "executors/internal/bounded", "executors/internal/sandbox", "executors/internal/dirs", "executors/internal/proc",
@@ -99,16 +101,16 @@ var imports = map[string][]string{
 	"edit/inplace": {"diag", "krm/yaml"},
 
 	"internal/affected":             {"diag", "graph", "internal/app", "internal/inputs", "internal/options", "krm", "loaders", "loaders/revision", "planner", "render"},
-	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest", "reference"),
+	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/dirmode/rewrite", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest", "reference"),
 	"internal/dirmode":              plus(values, "graph", "internal/app", "internal/dirmode/merge", "internal/dirmode/rewrite", "internal/dirmode/tree", "internal/options", "internal/sink", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
-	"internal/dirmode/merge":        {"diag", "krm/yaml"},
+	"internal/dirmode/merge":        {"diag", "krm/secret", "krm/yaml"},
 	"internal/dirmode/rewrite":      {"diag", "output"},
-	"internal/dirmode/tree":         plus(values, "edit/inplace", "krm/function"),
+	"internal/dirmode/tree":         plus(values, "edit/inplace", "internal/ignore", "krm/function"),
 	"internal/answers":              plus(values, "cache", "krm/function"),
-	"internal/caches":               {"cache", "diag", "internal/app", "internal/options"},
+	"internal/caches":               {"cache", "diag", "internal/app", "internal/options", "internal/reuse"},
 	"internal/benching":             {"bench", "diag", "internal/app", "internal/options", "internal/profile", "internal/profile/page", "internal/settings", "output"},
 	"internal/catalogs":             plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/publish", "internal/settings", "krm/function", "loaders", "loaders/remote", "output", "planner", "render", "trust"),
-	"internal/console":              plus(values, "graph", "internal/options", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
+	"internal/console":              plus(values, "krm/secret/words", "graph", "internal/options", "internal/reports", "loaders/remote", "output", "planner", "scheduler"),
 	"internal/convert":              {"diag", "krm", "krm/yaml", "loaders", "output", "planner/layerfile"},
 	"internal/create":               {"diag", "krm/yaml", "loaders", "planner/layerfile"},
 	"internal/detach":               {},
@@ -121,7 +123,8 @@ var imports = map[string][]string{
 	"internal/layers":               {"diag", "planner"},
 	"internal/filestat":             {},
 	"internal/reuse":                plus(values, "cache", "internal/filestat", "loaders", "loaders/remote", "output/known", "planner", "reference"),
-	"internal/roots":                {"diag", "internal/glob", "krm/yaml", "loaders", "planner/composition", "planner/layerfile", "output/manifest"},
+	"internal/ignore":               {"diag", "internal/glob"},
+	"internal/roots":                {"diag", "internal/glob", "internal/ignore", "krm/yaml", "loaders", "planner/composition", "planner/layerfile", "output/manifest"},
 	"internal/settings":             plus(values, "krm/function", "catalog", "internal/glob", "loaders", "output", "trust"),
 	"internal/help":                 {},
 	"internal/localize":             {"diag", "edit", "edit/inplace", "krm/yaml", "loaders", "planner/layerfile", "planner/report", "reference"},
@@ -136,8 +139,8 @@ var imports = map[string][]string{
 	"internal/profile/page":         {"diag", "internal/page", "internal/profile"},
 	"internal/program":              {},
 	"internal/resourcelist":         {"builtins", "diag", "edit/inplace", "krm/function", "krm/yaml", "loaders"},
-	"internal/wrapping":             {"diag", "internal/app", "internal/detach", "internal/options", "internal/resourcelist", "krm/yaml", "loaders"},
-	"internal/fnkit":                plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/rendertest", "internal/resourcelist", "krm/diff", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
+	"internal/wrapping":             {"diag", "internal/app", "internal/detach", "internal/options", "internal/resourcelist", "krm/function", "krm/yaml", "loaders"},
+	"internal/fnkit":                plus(values, "catalog", "edit/inplace", "graph", "internal/app", "internal/options", "internal/rendertest", "internal/resourcelist", "internal/wrapping", "krm/diff", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
 	"internal/progress":             {"graph"},
 	"internal/publish":              plus(values, "catalog", "loaders", "loaders/remote", "reference"),
 	"internal/release":              {},
@@ -158,7 +161,7 @@ var imports = map[string][]string{
 }
 
 // values are the packages that most others stand on.
-var values = []string{"diag", "krm", "krm/schema", "krm/yaml"}
+var values = []string{"diag", "krm", "krm/schema", "krm/secret", "krm/yaml"}
 
 func plus(pkgs []string, more ...string) []string { return slices.Concat(pkgs, more) }
 

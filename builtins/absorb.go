@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -86,7 +87,7 @@ func mergeGenerated(old, r *krm.Resource) (*krm.Resource, error) {
 	v = v.With("metadata", meta)
 	if r.Behavior == "merge" {
 		data := old.Value().Get("data")
-		if r.ID().GVK == (krm.GVK{Version: "v1", Kind: "Secret"}) {
+		if secret.Is(old.Value()) {
 			var err error
 			if data, err = encodedStringData(old); err != nil {
 				return nil, err

@@ -60,21 +60,13 @@ func in(dir string) *Cache {
 // layout is the folder for what this version of the layout holds. Another version takes another one.
 const layout = "v1"
 
-// Dir returns the folder that a cache of the user is in: what KRMFLOW_CACHE_DIR says, else the folder krmflow in the user's cache
-// folder.
+// Dir returns the folder that a cache of the user is in: the folder krmflow in the user's cache folder.
 func Dir() (string, error) {
-	dir := os.Getenv("KRMFLOW_CACHE_DIR")
-	if dir == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(user, "krmflow")
+	user, err := os.UserCacheDir()
+	if err == nil && !filepath.IsAbs(user) {
+		err = fmt.Errorf("the cache folder %q must be an absolute path", user)
 	}
-	if !filepath.IsAbs(dir) {
-		return "", fmt.Errorf("the cache folder %q must be an absolute path", dir)
-	}
-	return dir, nil
+	return filepath.Join(user, "krmflow"), err
 }
 
 // Open returns the cache in dir and makes the folder if there is none. It refuses a folder that is a symbolic link, belongs to

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,26 @@ func (c *Cache) Verify(ctx context.Context, dryRun bool, damaged func(path strin
 		return os.RemoveAll(c.path(f))
 	})
 	return n, err
+}
+
+// AllKept yields the keys and bytes of all that is kept of one kind. That is no use of it, as [Cache.Trim] sees it.
+func (c *Cache) AllKept(kind string) iter.Seq2[krm.Digest, []byte] {
+	return func(yield func(krm.Digest, []byte) bool) {
+		list, _ := os.ReadDir(filepath.Join(c.folder(), "kept", kind)) // without the folder there is nothing
+		for _, e := range list {
+			key, ok := digestIn(e.Name())
+			if !ok || e.Type() != 0 {
+				continue
+			}
+			text, err := os.ReadFile(c.kept(kind, key))
+			if err != nil {
+				continue // it has gone
+			}
+			if data, _, ok := unwrap(kind, key, text); ok && !yield(key, data) {
+				return
+			}
+		}
+	}
 }
 
 func exists(path string) bool {

@@ -60,10 +60,18 @@ func placeOf(text string) (string, error) {
 }
 
 // Below reports whether r is a place below dir, as a file is below a folder. In a repository that is only what is on a branch or has a tag
-// without a slash in its name: commits and other refs of a repository can come from people who may not write to it.
+// without a slash in its name: commits and other refs of a repository can come from people who may not write to it. An address is below only
+// if every server reads it so: an escaped slash, backslash or percent sign, or dots before a semicolon, lead out of the folder on some servers.
 func (r Ref) Below(dir Ref) bool {
 	rest, ok := strings.CutPrefix(r.Location, strings.TrimSuffix(dir.Location, "/")+"/")
 	ref := r.gitRef()
+	if r.Remote() {
+		for _, odd := range []string{"%2F", "%5C", "%25", "..;", "./", "\\"} {
+			if strings.Contains("/"+rest, odd) {
+				return false
+			}
+		}
+	}
 	return ok && rest != "" && r.Scheme == dir.Scheme && !isCommit(ref) && !strings.Contains(ref, "/")
 }
 

@@ -359,8 +359,11 @@ func (r Ref) At(real string) Ref {
 // Same reports whether r and o denote the same catalog: the same place, and no pins that differ. Local paths must be
 // resolved for that.
 func (r Ref) Same(o Ref) bool {
-	return r.Scheme == o.Scheme && r.Location == o.Location && (r.Pin == o.Pin || r.Pin.IsZero() || o.Pin.IsZero())
+	return r.SamePlace(o) && (r.Pin == o.Pin || r.Pin.IsZero() || o.Pin.IsZero())
 }
+
+// SamePlace reports whether r and o denote the same place, whatever their pins are. Local paths must be resolved for that.
+func (r Ref) SamePlace(o Ref) bool { return r.Scheme == o.Scheme && r.Location == o.Location }
 
 // BuiltIn returns the reference of a catalog that is compiled in.
 func BuiltIn(name string) Ref { return Ref{Scheme: builtIn, Location: name} }
@@ -375,7 +378,10 @@ func (r Ref) Fetched() bool { return r.Remote() && r.Scheme != builtIn }
 func (r Ref) Absolute() bool { return r.Scheme == Local && filepath.IsAbs(r.Location) }
 
 // Fixed reports whether what r names cannot change: it has a digest, or is in a commit.
-func (r Ref) Fixed() bool { return !r.Pin.IsZero() || isCommit(r.gitRef()) }
+func (r Ref) Fixed() bool { return !r.Pin.IsZero() || r.IsCommit() }
+
+// IsCommit reports whether r is a file in a commit of a repository.
+func (r Ref) IsCommit() bool { return isCommit(r.gitRef()) }
 
 // gitRef returns the branch, tag or commit of a file in a repository, empty for the default branch and for all other references.
 func (r Ref) gitRef() string {

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -43,6 +45,25 @@ func (e *Entry) Validate(config yaml.Value) []*FieldError {
 		v.errs = append(v.errs, &FieldError{Msg: "the schema is too large to check this configuration"})
 	}
 	return v.errs
+}
+
+// Fields returns the paths of the fields of metadata and spec that the schema declares below
+// properties and whose names can be variables. metadata.name and metadata.namespace are always
+// among them, as every object may have these. An entry without schema returns nil: it declares
+// nothing.
+func (e *Entry) Fields() []string {
+	if !e.Schema.Exists() {
+		return nil
+	}
+	paths := []string{"metadata.name", "metadata.namespace"}
+	for _, part := range []string{"metadata", "spec"} {
+		for _, f := range e.Schema.At("properties", part, "properties").Fields() {
+			if path := part + "." + f.Key; function.IsVariable(f.Key) && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }
 
 // SchemaWarning returns one warning about all parts of the schema that are not valid or about a

@@ -139,9 +139,13 @@ func (x *Process) connect(ctx context.Context) error {
 	return nil
 }
 
-// runBase returns where run directories go: where temporary files do, unless the path of a socket there would be too long.
+// runBase returns where run directories go: where temporary files do, unless the path of a socket
+// there would be too long. It is absolute, because executors have other working directories.
 func runBase() string {
 	base := os.TempDir()
+	if abs, err := filepath.Abs(base); err == nil {
+		base = abs
+	}
 	if len(base)+socketRoom > 104 && runtime.GOOS != "windows" {
 		return "/tmp"
 	}

@@ -22,12 +22,23 @@ import (
 // A Fetch returns what a reference stands for, read for some use from where it stands. It must be safe for concurrent use.
 type Fetch func(text string, use reference.Use, from remote.Origin) (*remote.Content, error)
 
-// A Fetched is what was fetched for a reference.
+// A Fetched is what a reference to something remote stands for.
 type Fetched struct {
 	// Reference is the text of the reference, without credentials.
 	Reference string
 	// Version is the commit or the digest that it stands for.
 	Version string
+	// Pinned tells that the reference itself or a lock says the version. Then the content is that version, and may have come from anywhere;
+	// else the address of the reference has served it.
+	Pinned bool
+}
+
+// Verb says in one word what is known about where the content came from.
+func (f Fetched) Verb() string {
+	if f.Pinned {
+		return "pinned"
+	}
+	return "fetched"
 }
 
 // fetchedRoot is what the paths of fetched directories begin with. No file of a machine can have such a name: these paths can be joined
@@ -127,11 +138,7 @@ func (l *Local) FetchDir(d *Dir, text string) (*Dir, error) {
 }
 
 // fetchFile returns the file of at most limit bytes that the layer in d names by a reference. If d is nil the user names it: a catalog.
-func (l *Local) fetchFile(d *Dir, text string, limit int64) (*yaml.Source, error) {
-	use := reference.File
-	if d == nil {
-		use = reference.Catalog
-	}
+func (l *Local) fetchFile(d *Dir, text string, use reference.Use, limit int64) (*yaml.Source, error) {
 	dir, src, err := l.obtain(d, text, use)
 	switch {
 	case err != nil:
@@ -191,7 +198,7 @@ func (l *Local) obtain(d *Dir, text string, use reference.Use) (dir *Dir, src *y
 
 // record keeps what a reference stands for, for the plan.
 func (l *Local) record(text string, c *remote.Content) {
-	f := Fetched{diag.Redact(text), c.Version.String()}
+	f := Fetched{diag.Redact(text), c.Version.String(), c.Provenance == remote.ByVersion}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, known := range l.fetched {

@@ -20,6 +20,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/filestat"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/reference"
 )
 
 // A Local reads files below the directories of a build. It is safe for concurrent use.
@@ -309,7 +310,7 @@ func (l *Local) ReadUpTo(limit int64, d *Dir, path string) (*yaml.Source, error)
 		return nil, context.Cause(l.ctx)
 	}
 	if IsRemoteFile(path) {
-		return l.fetchFile(d, path, limit)
+		return l.fetchFile(d, path, reference.File, limit)
 	}
 	abs := absolute(d, path)
 	l.mu.Lock()

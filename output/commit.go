@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
 	"github.com/krmflow/krmflow/output/swap"
@@ -168,12 +169,12 @@ func (o *Dir) commit(m *manifest.Manifest) error {
 
 // finishStage adds the manifests that are new and brings everything to the disk.
 func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string]string, part string) error {
-	secret := m.Secret()
+	private := m.Secret()
 	for root, text := range texts {
 		if text == o.old.Text(root) {
 			continue
 		}
-		if err := addFile(stage, root, manifest.Name, text, permOf(secret[root])); err != nil {
+		if err := addFile(stage, root, manifest.Name, text, secret.Perm(private[root])); err != nil {
 			return err
 		}
 	}
@@ -199,17 +200,10 @@ func (o *Dir) finishStage(stage *os.Root, m *manifest.Manifest, texts map[string
 
 // addNext makes a staging folder one that can be carried out as a journal.
 func addNext(stage *os.Root, m *manifest.Manifest) error {
-	if err := addFile(stage, ".", nextName, m.Together(), secretPerm); err != nil {
+	if err := addFile(stage, ".", nextName, m.Together(), secret.PrivatePerm); err != nil {
 		return err
 	}
 	return swap.Sync(stage)
-}
-
-func permOf(secret bool) fs.FileMode {
-	if secret {
-		return secretPerm
-	}
-	return 0o666
 }
 
 func addFile(stage *os.Root, folder, name, text string, perm fs.FileMode) error {

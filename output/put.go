@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output/manifest"
 )
@@ -127,7 +128,7 @@ func (f *rootFolders) putEach(paths []string, l *krm.List) ([]putFile, error) {
 			at := part.From() + i
 			w.buf = yaml.AppendFile(w.buf[:0], r.Value())
 			var err error
-			if files[at], err = w.put(paths[at], filePerm(r)); err != nil {
+			if files[at], err = w.put(paths[at], secret.Perm(secret.In(r.Value()))); err != nil {
 				return err
 			}
 		}
@@ -193,7 +194,7 @@ func (w *rootWriter) put(file string, perm fs.FileMode) (putFile, error) {
 		return putFile{}, context.Cause(ctx)
 	}
 	at := path.Join(w.root, file)
-	f := putFile{Record: manifest.RecordOf(at, w.buf, perm == secretPerm)}
+	f := putFile{Record: manifest.RecordOf(at, w.buf, perm == secret.PrivatePerm)}
 	f.dir, f.name = manifest.Split(at)
 	w.open <- struct{}{}
 	defer func() { <-w.open }()
@@ -203,17 +204,6 @@ func (w *rootWriter) put(file string, perm fs.FileMode) (putFile, error) {
 		return f, nil
 	}
 	return f, writeError(path.Join(w.o.dir, at), w.write(f, perm))
-}
-
-// secretPerm are the permissions of files with Secrets: they are for their owner alone.
-const secretPerm fs.FileMode = 0o600
-
-// filePerm returns the permissions of the file of r, before the umask.
-func filePerm(r *krm.Resource) fs.FileMode {
-	if r.ID().Kind == "Secret" {
-		return secretPerm
-	}
-	return 0o666
 }
 
 // onDisk reports whether the output has the content of w.buf; the manifest alone does not know of edits. Only what is to be written
@@ -228,7 +218,7 @@ func (w *rootWriter) onDisk(f putFile, perm fs.FileMode) bool {
 		w.cmp = make([]byte, need+need/4)
 	}
 	n, has, err := old.read(f.name, w.cmp[:len(w.buf)+1])
-	if perm == secretPerm && has&0o077 != 0 && runtime.GOOS != "windows" && !w.o.opts.Check {
+	if perm == secret.PrivatePerm && has&0o077 != 0 && runtime.GOOS != "windows" && !w.o.opts.Check {
 		return false
 	}
 	return err == nil && string(w.cmp[:n]) == string(w.buf)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output/flock"
 	"github.com/krmflow/krmflow/output/manifest"
@@ -29,11 +30,7 @@ func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 
 // FilePerm returns the permissions for a file that holds the resources of l: Secrets are for their owner alone.
 func FilePerm(l *krm.List) fs.FileMode {
-	perm := fs.FileMode(0o666)
-	for _, r := range l.All() {
-		perm &= filePerm(r)
-	}
-	return perm
+	return secret.Perm(l.HoldsSecrets())
 }
 
 // CheckFile returns the [*RefusedError] of a path that [WriteFileAtomic] cannot write to, as far as that can be known before
@@ -267,7 +264,7 @@ func buildFiles(path string, l *krm.List) error {
 	var data []byte
 	for i, r := range l.All() {
 		data = yaml.AppendFile(data[:0], r.Value())
-		if err := writeFile(filepath.Join(path, files[i]), data, filePerm(r), false); err != nil {
+		if err := writeFile(filepath.Join(path, files[i]), data, secret.Perm(secret.In(r.Value())), false); err != nil {
 			return err
 		}
 	}

@@ -165,6 +165,11 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 		s.validateConfig(d, dec.Entry, config)
 	}
 	fn := dec.Function
+	if dec.Entry != nil && !d.byProgram {
+		if fields := dec.Entry.Fields(); fields != nil {
+			fn.Env = append(slices.Clip(fn.Env), function.FieldsVariable+"="+strings.Join(fields, ","))
+		}
+	}
 	if s.dir.IsVirtual() {
 		fn.Dir = "" // there is no such directory on this machine
 	}

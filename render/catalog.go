@@ -31,7 +31,11 @@ func (s Sources) catalogFile(ctx context.Context, ref catalog.Ref) (*yaml.Source
 	if ref.Remote() {
 		fetch, end := s.Fetching(ctx)
 		defer end()
-		return loaders.NewLocal(ctx, loaders.Config{Unrestricted: true, Fetch: fetch}).FetchCatalog(ref.Address(), catalog.MaxSize)
+		files := loaders.NewLocal(ctx, loaders.Config{Unrestricted: true, Fetch: fetch})
+		if ref.Pin.IsZero() || ref.IsCommit() { // then it comes from there in any case
+			return files.FetchCatalog(ref.Address(), catalog.MaxSize)
+		}
+		return files.FetchPublished(ref.Address(), catalog.MaxSize)
 	}
 	data, err := loaders.ReadFile(ref.Location, catalog.MaxSize)
 	if err != nil {

@@ -30,7 +30,7 @@ func Fetch(ctx context.Context, plan *planner.Plan, o Options) (found []loaders.
 			continue
 		}
 		asked[key] = true
-		found = append(found, loaders.Fetched{Reference: diag.Redact(f.URI), Version: f.Digest.String()})
+		found = append(found, loaders.Fetched{Reference: diag.Redact(f.URI), Version: f.Digest.String(), Pinned: true})
 		all.Go(func() {
 			var err error
 			func() {

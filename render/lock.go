@@ -31,7 +31,7 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 		err = differs(e, "it is referred to as "+versionOf(r))
 	case !known && r.Mutable() && s.Locked && use != reference.Blob: // the digest of a program is what its catalog says
 		err = s.missing(lockName(r))
-	case known && r.Mutable() && use != reference.Catalog && use != reference.Blob:
+	case known && r.Mutable() && !decidesWhatRuns(use):
 		c, err = openEntry(text, r, e, open)
 	default:
 		c, err = open(r)
@@ -43,6 +43,12 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 		s.Found(entryOf(r, c.Version))
 	}
 	return c, err
+}
+
+// decidesWhatRuns reports whether content of a use is a catalog or a program. The author of a tree, who can also write its lock, its vendor
+// folder and a cache in it, must not have a say in where such content comes from.
+func decidesWhatRuns(use reference.Use) bool {
+	return use == reference.Catalog || use == reference.Published || use == reference.Blob || use == reference.Signatures
 }
 
 // moved asks which commits are between the one that was locked before and the one that came.

@@ -57,14 +57,15 @@ func (l *functionLock) catalogs() {
 		if !t.Ref.Remote() || t.Content != nil {
 			continue
 		}
-		r, err := reference.Parse(t.Ref.Address(), reference.Catalog)
+		address := t.Asked().Address()
+		r, err := reference.Parse(address, reference.Catalog)
 		if err != nil {
 			continue // it was fetched
 		}
 		serial, _ := t.Catalog.Serial() // which was read before
 		e := lock.Entry{Name: nameWithPath(r), Kind: lock.Catalog, Digest: t.Digest, Serial: uint64(serial)}
 		if r.Scheme == reference.Git {
-			e.Digest, e.Commit = krm.Digest{}, l.commit(t.Ref.Address())
+			e.Digest, e.Commit = krm.Digest{}, l.commit(address)
 		}
 		l.compare(e)
 	}

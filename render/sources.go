@@ -23,14 +23,18 @@ type Sources struct {
 	// Options are those of the session. Without a Cache, one is opened when something is to be fetched, and closed after planning.
 	remote.Options
 	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one. It is that, too, if
-	// neither CacheDir nor the environment names one and the user's folder cannot be used, or written to: CacheUnused is told why then, once
-	// for each cache that is opened, and may be nil.
+	// CacheDir is empty and the user's folder cannot be used, or written to: CacheUnused is told why then, once for each cache that is
+	// opened, and may be nil.
 	CacheDir    string
 	CacheUnused func(error)
 	NoCache     bool
+	// CacheApart refuses a CacheDir in the repository of something that is rendered, or of the working directory, as it is always done with
+	// [cache.Dir]: who can write to a cache chooses what comes of a render. It is for a CacheDir that is a setting, and not meant for this run.
+	CacheApart bool
 	// CacheMax is how many bytes it may have, [cache.DefaultMax] if it is 0: see [cache.Cache.Bound].
 	CacheMax int64
 	// Rendered are the directories that the cache must not be in: what is there would be part of them. [Options.Dirs] are, if it is nil.
+	// For CacheApart, they say which repositories are meant.
 	Rendered []string
 	// Places knows where they are, if the run has looked for that; it may be nil.
 	Places *filestat.Dirs
@@ -60,14 +64,18 @@ type Sources struct {
 func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func()) {
 	ordinary, endOrdinary := lazily(s.ordinary)
 	vendored, endVendored := lazily(s.vendored)
+	own, endOwn := lazily(s.own)
 	fetch = func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
 		r, err := reference.Parse(text, use)
 		if err != nil {
 			return nil, err
 		}
-		session, fromVendor := ordinary, s.Vendor != "" && use != reference.Catalog && use != reference.Blob && use != reference.Signatures
-		if fromVendor {
+		session, fromVendor := ordinary, s.Vendor != "" && !decidesWhatRuns(use)
+		switch {
+		case fromVendor:
 			session = vendored
+		case needsOwnCache(use, r) && s.cacheInRepository():
+			session = own
 		}
 		in, err := session()
 		if err != nil {
@@ -77,7 +85,11 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 			list, err := in.Signatures(ctx, r, from)
 			return &remote.Content{Reference: r, Signatures: list}, err
 		}
-		c, err := s.locked(text, use, r, func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) })
+		open := func(r reference.Reference) (*remote.Content, error) { return in.Open(ctx, r, from) }
+		if use == reference.Published {
+			open = func(r reference.Reference) (*remote.Content, error) { return in.Published(ctx, r) }
+		}
+		c, err := s.locked(text, use, r, open)
 		if err == nil && s.Moved != nil {
 			s.moved(ctx, in, r, c, from)
 		}
@@ -86,7 +98,7 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		}
 		return c, err
 	}
-	return fetch, func() { endOrdinary(); endVendored() }
+	return fetch, func() { endOrdinary(); endVendored(); endOwn() }
 }
 
 // An opened session has its cache beside it. That cache is closed with it if it is owned.
@@ -126,6 +138,52 @@ func (s Sources) ordinary() (in opened, err error) {
 	opt.Cache = in.cache
 	in.Session = remote.NewSession(opt)
 	return in, nil
+}
+
+// needsOwnCache reports whether a catalog is found in a cache by what an entry of it says: which address served content, or what is in a
+// commit. What is found by its digest alone is verified, whoever wrote the cache.
+func needsOwnCache(use reference.Use, r reference.Reference) bool {
+	return use == reference.Published || use == reference.Catalog && r.Scheme == reference.Git
+}
+
+// own returns a session with a cache of its own, for catalogs if the author of what is rendered may have written the cache of the run.
+func (s Sources) own() (in opened, err error) {
+	if in.cache, err = cache.Temporary(); err != nil {
+		return in, err
+	}
+	in.owned = true
+	opt := s.Options
+	opt.Cache, opt.Memory = in.cache, nil
+	in.Session = remote.NewSession(opt)
+	return in, nil
+}
+
+// cacheInRepository reports whether the cache is in the repository of a directory that is rendered, so that it may have come with that.
+func (s Sources) cacheInRepository() bool {
+	dir, err := s.CacheFolder()
+	if s.Cache != nil {
+		dir, err = s.Cache.Path(), nil
+	}
+	if s.NoCache || err != nil {
+		return false
+	}
+	real := filestat.Resolve(dir)
+	places := cmp.Or(s.Places, &filestat.Dirs{})
+	wd, _ := os.Getwd()
+	for _, root := range s.Rendered {
+		abs, err := absolute(root, wd)
+		if err != nil || loaders.IsRemote(root) {
+			continue
+		}
+		at := places.Real(abs)
+		for at != "" && at != filepath.Dir(at) {
+			if loaders.IsRepository(at) && diag.Within(real, at) {
+				return true
+			}
+			at = filepath.Dir(at)
+		}
+	}
+	return false
 }
 
 // vendored returns the session that opens what is in the folder [Sources.Vendor], and nothing else.
@@ -169,7 +227,7 @@ func (s Sources) OpenLasting() (*cache.Cache, error) {
 
 // isOwn reports whether nobody has asked for the cache. Then there may be no place for it, as in a container without a home.
 func (s Sources) isOwn() bool {
-	return s.CacheDir == "" && os.Getenv("KRMFLOW_CACHE_DIR") == "" && !s.Offline
+	return s.CacheDir == "" && !s.Offline
 }
 
 // OpenCache opens the cache that CacheDir and NoCache say. The caller closes it.
@@ -181,7 +239,7 @@ func (s Sources) OpenCache() (*cache.Cache, error) {
 	if err == nil {
 		return c, nil
 	}
-	if s.isOwn() {
+	if s.isOwn() || s.CacheApart && !s.Offline && errors.Is(err, errNotApart) {
 		s.unused(err)
 		return cache.Temporary()
 	}
@@ -194,29 +252,38 @@ func (s Sources) unused(why error) {
 	}
 }
 
-// ErrCacheInside is what the error of [Sources.OpenLasting] is if the folder is in a directory that is rendered.
-var ErrCacheInside = errors.New("the cache folder is inside of what is rendered")
+// errNotApart is what the error for a folder is that is in the tree of something that is rendered.
+var errNotApart = errors.New("the cache folder is in the tree that is rendered")
 
-type insideError struct{ dir, root string }
+// A placeError says that the cache folder is in a tree.
+type placeError struct{ dir, tree, why string }
 
-func (e *insideError) Is(err error) bool { return err == ErrCacheInside }
-func (e *insideError) Error() string {
-	return fmt.Sprintf("the cache folder %q is inside of %q, which is rendered", e.dir, e.root)
+func (e *placeError) Is(err error) bool { return err == errNotApart }
+func (e *placeError) Error() string {
+	return fmt.Sprintf("the cache folder %q is inside of %q, %s", e.dir, e.tree, e.why)
 }
 
-// checkPlace refuses a folder for the cache in a directory that is rendered.
+// checkPlace refuses a folder for the cache in a directory that is rendered, and one in the same repository that was not named for this run.
 func (s Sources) checkPlace(dir string) error {
-	real := filestat.Resolve(dir)
 	places := cmp.Or(s.Places, &filestat.Dirs{})
 	wd, _ := os.Getwd()
+	var rendered []string
 	for _, root := range s.Rendered {
-		abs, err := absolute(root, wd)
-		if err != nil || loaders.IsRemote(root) {
-			continue
+		if abs, err := absolute(root, wd); err == nil && !loaders.IsRemote(root) {
+			rendered = append(rendered, abs)
 		}
-		if root := places.Real(abs); root != "" && diag.Within(real, root) {
-			return &insideError{dir, root}
+	}
+	real := filestat.Resolve(dir)
+	for _, root := range rendered {
+		if root := places.Real(root); root != "" && diag.Within(real, root) {
+			return &placeError{dir, root, "which is rendered"}
 		}
+	}
+	if s.CacheDir != "" && !s.CacheApart {
+		return nil
+	}
+	if tree := places.TreesOf(rendered, wd).Around(dir); tree != "" {
+		return &placeError{dir, tree, "whose authors could choose what comes of a render"}
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -54,7 +55,7 @@ func (u Reuse) Has(ctx context.Context, op graph.Call) (there, known bool) {
 
 // may reports whether an answer may take the place of a call with the list in.
 func (u Reuse) may(op graph.Call, in *krm.List) bool {
-	return op.Reusable && !op.Function.Digest.IsZero() && (u.Secrets || !listHasSecret(in) && !krm.HoldsSecret(op.Config))
+	return op.Reusable && !op.Function.Digest.IsZero() && (u.Secrets || !holdsSecrets(op, in))
 }
 
 // A request is a call with its list.
@@ -208,17 +209,8 @@ func (w keyWriter) program(f function.Function) {
 	}
 }
 
-func listHasSecret(list *krm.List) bool {
-	if list == nil {
-		return false
-	}
-	for i := range list.Len() {
-		if gvk := list.At(i).ID().GVK; gvk.Kind == "Secret" && gvk.Group == "" {
-			return true
-		}
-	}
-	return false
-}
+// holdsSecrets reports whether what a call gets has a Secret.
+func holdsSecrets(op graph.Call, in *krm.List) bool { return in.HoldsSecrets() || secret.In(op.Config) }
 
 // maxHeld is how many bytes of an encoded list are held while a call waits for its turn. A longer one is encoded twice.
 const maxHeld = 64 << 10
@@ -267,7 +259,7 @@ func (r *run) keep(ctx context.Context, c *request, a *answer, out function.Outp
 		return
 	}
 	which := 0
-	if c.in.HoldsSecrets() || krm.HoldsSecret(c.op.Config) || a.reply.List.HoldsSecrets() {
+	if holdsSecrets(c.op, c.in) || a.reply.List.HoldsSecrets() {
 		which = 1
 	}
 	if which < len(c.keys) && mayKeep(a, which > 0) {
@@ -277,7 +269,7 @@ func (r *run) keep(ctx context.Context, c *request, a *answer, out function.Outp
 
 // mayKeep reports whether an answer is one that is kept: whole, without errors among its results, and with no Secret unless that is known.
 func mayKeep(a *answer, secret bool) bool {
-	return a.err == nil && (secret || !listHasSecret(a.reply.List)) &&
+	return a.err == nil && (secret || !a.reply.List.HoldsSecrets()) &&
 		!slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError })
 }
 

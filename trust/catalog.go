@@ -11,7 +11,10 @@ import (
 
 // A CatalogRequest is a catalog that the user trusts by name, as it was found.
 type CatalogRequest struct {
+	// Ref is the catalog. Its pin is the user's own: of a flag, the configuration or the program.
 	Ref catalog.Ref
+	// LayerPin is what a layer says that the digest is, zero for nothing.
+	LayerPin LayerPin
 	// Digest is what a pin names: that of the manifest of an artifact, else of the file.
 	Digest krm.Digest
 	// Shares says what that is rendered holds the catalog, "tree" or "repository", "" for neither: who may change that may change
@@ -21,8 +24,13 @@ type CatalogRequest struct {
 	BuiltIn, Signed bool
 }
 
-// DecideCatalog verifies a trusted catalog against its pin. A denied catalog must not be parsed.
+// DecideCatalog verifies a trusted catalog against its pins. A denied catalog must not be parsed. A pin of a layer lifts no denial.
 func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial *Denial) {
+	layer := krm.Digest(r.LayerPin)
+	if !layer.IsZero() && layer != r.Digest {
+		r.Ref.Pin = layer
+		return nil, Mispinned(r.Ref, r.Digest)
+	}
 	if !r.Ref.Pin.IsZero() {
 		if r.Ref.Pin == r.Digest {
 			return nil, nil
@@ -35,6 +43,10 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 		return nil, nil
 	case r.Ref.Remote() && r.Ref.Fixed(): // a commit
 		return nil, nil
+	case r.Ref.Remote() && !layer.IsZero() && !deny && !p.RequireChecksums: // it cannot change unless the layer does
+		return nil, nil
+	case r.Ref.Remote() && !layer.IsZero():
+		what, deny = "is remote and pinned by a layer, not by you", true
 	case r.Ref.Remote():
 		what, deny = "is remote and not pinned: whoever can change it there decides what runs here", deny || p.RequireChecksums
 	case r.Shares != "":
@@ -51,6 +63,15 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 		return nil, &Denial{Reason: Untrusted, Err: err, Allow: []string{pinned}}
 	}
 	return []*diag.Error{err}, nil
+}
+
+// Unproven returns the denial of a catalog that is trusted for its place, if nothing shows that it was published there. It suggests no pin: the
+// pin of the layer may be an attacker's.
+func Unproven(ref catalog.Ref) *Denial {
+	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted for its place, and nothing shows that it was published there", ref.Show()).With(diag.UntrustedCatalog).
+		Hint("the pin in the layer says what the catalog is, not where it comes from: run once without --offline, which asks the place").
+		Hint("or pin it in your own configuration or by %s, as 'krmflow trust add %s' does", FlagTrust, diag.ShellWord(ref.Show()))
+	return &Denial{Reason: Untrusted, Err: err}
 }
 
 // Mispinned returns the denial of a catalog that is not what its pin says; got is zero if it is not known what it is.

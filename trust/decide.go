@@ -259,6 +259,7 @@ func (x *decider) catalogued(e *catalog.Entry) {
 		return
 	}
 	x.confusedDeputy(e, sel)
+	x.noVariables()
 	if sel.Runtime == function.RuntimeContainer {
 		x.image(e)
 		x.entryGrants(e)

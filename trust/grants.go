@@ -233,3 +233,18 @@ func (x *decider) inlineEnv() {
 		x.warn(diag.Deprecated, "environment variables of functions are deprecated; put the values into the configuration")
 	}
 }
+
+// noVariables denies a catalogued function while the user gives variables: it would not get them,
+// and the user must not learn that from its output.
+func (x *decider) noVariables() {
+	if len(x.Env) == 0 {
+		return
+	}
+	var flags []string
+	for _, item := range x.Env {
+		name, _, _ := strings.Cut(item, "=")
+		flags = append(flags, FlagEnv+" "+name)
+	}
+	e := x.deny(Untrusted, nil, "functions of a catalog get no variables").With(diag.GrantDenied)
+	e.Hint("put the value into the configuration, and remove %s", diag.OneLine(strings.Join(flags, " ")))
+}

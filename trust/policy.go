@@ -123,14 +123,36 @@ type Trusted struct {
 	Content []byte
 	// Digest is what a pin of the catalog names, once it was read: the manifest of an artifact, else its bytes.
 	Digest krm.Digest
-	// Named is true if it is trusted because a layer names it, and the user trusts all that is below some place.
-	Named bool
+	// Named is true if it is trusted because a layer names it, and the user trusts all that is below some place or that a publisher has signed.
+	// Then Ref has no pin, and LayerPin is the one that the layer writes, zero for none.
+	Named    bool
+	LayerPin LayerPin
 	// Signed is the publisher whose signature was verified, empty for none.
 	Signed string
 	// Denial is set instead of Err if the catalog must not be read.
 	Denial *Denial
 	// By says where the trust comes from: [ByFlag], [ByConfig] or [ByBuiltIn].
 	By string
+}
+
+// A LayerPin is the digest that a layer says a catalog has. It can refuse a catalog, and never allow one: anyone who can change the layer
+// chooses it. It is a separate type so that it cannot take the place of the user's pin, which is the one in [Trusted].Ref.
+type LayerPin krm.Digest
+
+// Asked returns the reference by which the catalog is fetched: with the pin of the user, or that of the layer that names it.
+func (t Trusted) Asked() catalog.Ref {
+	if t.Named {
+		t.Ref.Pin = krm.Digest(t.LayerPin)
+	}
+	return t.Ref
+}
+
+// Is reports whether t is the catalog that a layer means by ref.
+func (t Trusted) Is(ref catalog.Ref) bool {
+	if t.Named { // several layers can pin several editions of it
+		return t.Ref.Same(ref) && krm.Digest(t.LayerPin) == ref.Pin
+	}
+	return t.Ref.Same(ref)
 }
 
 // A Source says where a trusted catalog is and why it is trusted.

@@ -523,7 +523,7 @@ func TestRequireChecksums(t *testing.T) {
 		"git+https://h/r.git//c.yaml?ref=0123456789012345678901234567890123456789": false, "oci://r.io/c@sha256:" + hexA: false,
 	} {
 		r, err := catalog.ParseRef(text)
-		_, denial := Policy{RequireChecksums: true}.DecideCatalog(CatalogRequest{Ref: r, Digest: digest(hexA)})
+		_, denial := Policy{RequireChecksums: true}.DecideCatalog(CatalogRequest{Ref: r, Digest: digest(hexA), LayerPin: LayerPin(digest(hexA))})
 		if err != nil || (denial != nil) != want {
 			t.Errorf("%s: %v, %v", text, denial, err)
 		}
@@ -585,6 +585,12 @@ func TestDecideCatalog(t *testing.T) {
 		{"an artifact with another digest", false, CatalogRequest{Ref: ref("oci://r.io/c@sha256:" + hexB), Digest: digest(hexA)}, 4, false, ""},
 		{"a signature", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), Signed: true}, 0, false, ""},
 		{"a signature beside the wrong pin", true, CatalogRequest{Ref: ref("https://h/c.yaml#sha256=" + hexB), Digest: digest(hexA), Signed: true}, 4, false, ""},
+		{"only the pin of a layer matches", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexA))}, 0, false, ""},
+		{"the same, strict", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexA))}, 3, false, "is remote and pinned by a layer, not by you"},
+		{"the same in the tree", false, CatalogRequest{Ref: ref("c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexA)), Shares: "tree"}, 0, true, "is not pinned"},
+		{"the pin of a layer does not match", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexB))}, 4, false, "want sha256:" + hexB},
+		{"nor beside the user's, which does", false, CatalogRequest{Ref: ref("c.yaml#sha256=" + hexA), Digest: digest(hexA), LayerPin: LayerPin(digest(hexB))}, 4, false, "want sha256:" + hexB},
+		{"nor beside a signature", false, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), LayerPin: LayerPin(digest(hexB)), Signed: true}, 4, false, ""},
 		{"compiled in", true, CatalogRequest{Ref: ref("https://h/c.yaml"), Digest: digest(hexA), BuiltIn: true}, 0, false, ""},
 	}
 	for _, tt := range tests {

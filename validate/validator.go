@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/validate/internal/openapi"
 )
@@ -54,8 +55,7 @@ func (v *Validator) Check(r *krm.Resource) []Finding {
 }
 
 func (v *Validator) checker(r *krm.Resource) *checker {
-	g := r.ID().GVK
-	return &checker{release: v.release, secret: g.Kind == "Secret" && g.Group == "", sealed: r.Value().At("sops", "mac").Exists()}
+	return &checker{release: v.release, secret: secret.In(r.Value()), sealed: r.Value().At("sops", "mac").Exists()}
 }
 
 // CheckWith returns what is wrong with an object by the CustomResourceDefinitions of its kind, and false if none of definitions is one.

@@ -62,7 +62,7 @@ func TestReviewWorkflows(t *testing.T) {
 			t.Fatal(err)
 		}
 		env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
-			"KRMFLOW_CACHE_DIR="+filepath.Join(t.TempDir(), "cache"), "RUNNER_TEMP="+bin, "GITHUB_STEP_SUMMARY="+filepath.Join(bin, "summary"), "NUMBER=3", "REVIEW_TOKEN=word", "CI_API_V4_URL="+server.URL, "CI_MERGE_REQUEST_PROJECT_ID=7",
+			"XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"), "RUNNER_TEMP="+bin, "GITHUB_STEP_SUMMARY="+filepath.Join(bin, "summary"), "NUMBER=3", "REVIEW_TOKEN=word", "CI_API_V4_URL="+server.URL, "CI_MERGE_REQUEST_PROJECT_ID=7",
 			"CI_MERGE_REQUEST_IID=3", "CI_MERGE_REQUEST_DIFF_BASE_SHA=HEAD~1", "GITHUB_REPOSITORY=a/b")
 		run := func(command string) {
 			t.Helper()

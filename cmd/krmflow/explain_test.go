@@ -108,7 +108,7 @@ func runExample(t *testing.T, text string) (stderr string, err error) {
 	}
 	cmd := exec.Command("krmflow", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "KRMFLOW_CACHE_DIR="+filepath.Join(t.TempDir(), "cache"), "HOME="+dir)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"), "HOME="+dir)
 	var b strings.Builder
 	cmd.Stderr = &b
 	err = cmd.Run()

@@ -46,7 +46,7 @@ func fetchAll(a *app.App, cmd *cobra.Command, args []string, programs bool) erro
 	}
 	var b strings.Builder
 	for _, f := range list {
-		fmt.Fprintf(&b, "fetched %s  %s\n", diag.OneLine(f.Reference), f.Version)
+		fmt.Fprintf(&b, "%s %s  %s\n", f.Verb(), diag.OneLine(f.Reference), f.Version)
 	}
 	return errors.Join(a.Print(diag.Sanitise(b.String())), plan.Err(), err, a.StrictError())
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -56,8 +57,19 @@ func seeUsage(cmd *cobra.Command, err error) error {
 }
 
 func main() {
+	makeTempAbsolute()
 	name := program.CalledAs(os.Args[0])
 	os.Exit(name.ExitStatus(run(name, program.Arguments(os.Args), os.Stdin, stdout.Open(), os.Stderr)))
+}
+
+// makeTempAbsolute makes TMPDIR absolute: the programs that krmflow starts, and their sandboxes,
+// have other working directories.
+func makeTempAbsolute() {
+	if dir := os.Getenv("TMPDIR"); dir != "" && !filepath.IsAbs(dir) {
+		if abs, err := filepath.Abs(dir); err == nil {
+			os.Setenv("TMPDIR", abs)
+		}
+	}
 }
 
 // run runs one command line and returns the exit code.

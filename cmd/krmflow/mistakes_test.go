@@ -90,7 +90,7 @@ func (m *mistake) ask(t *testing.T, tool, program string) string {
 	}
 	cmd := exec.Command(program, m.args[tool]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "NO_COLOR=1", "KRMFLOW_CACHE_DIR="+filepath.Join(dir, ".cache"), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	err = cmd.Run()

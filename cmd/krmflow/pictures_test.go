@@ -99,7 +99,7 @@ func pageOf(t *testing.T, dir, command string) []byte {
 	t.Helper()
 	words := strings.Fields(command)
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "KRMFLOW_CACHE_DIR="+filepath.Join(t.TempDir(), "cache"))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(t.TempDir(), "cache"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	html, err := cmd.Output()

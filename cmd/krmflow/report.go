@@ -7,6 +7,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/console"
+	"github.com/krmflow/krmflow/internal/wrapping"
 	"github.com/krmflow/krmflow/scheduler"
 )
 
@@ -34,9 +35,11 @@ func (e *toldError) Unwrap() []error { return []error{e.error} }
 func report(to console.Reporter, err error) int {
 	var bug *diag.PanicError
 	var sig signalError
+	var command *wrapping.ExitError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &command) && command.Err == nil: // its stderr was passed on
 	case errors.As(err, &bug):
 		to.Bug(bug)
 		return exitInternal

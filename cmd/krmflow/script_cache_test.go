@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -103,4 +107,56 @@ func privately(dir string) error {
 		}
 		return os.Chmod(path, 0o600)
 	})
+}
+
+// poisonCache changes what a cache has kept, as somebody can who may write to it and knows how entries are sealed: poisoncache CACHE OLD NEW. It fails if
+// nothing has the text OLD, or if it changes no text of a root.
+func poisonCache(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: poisoncache CACHE OLD NEW")
+	}
+	kept := filepath.Join(ts.MkAbs(args[0]), "v1", "kept")
+	sums := resealKept(ts, kept, "texts1", map[string]string{args[1]: args[2]})
+	if len(sums) == 0 || len(resealKept(ts, kept, "roots3", sums)) == 0 {
+		ts.Fatalf("the cache keeps no text with %q", args[1])
+	}
+}
+
+// resealKept replaces texts in all that is kept of a kind, seals it anew, and returns the new seals by the old ones.
+func resealKept(ts *testscript.TestScript, kept, kind string, texts map[string]string) map[string]string {
+	sums := map[string]string{}
+	files, err := os.ReadDir(filepath.Join(kept, kind))
+	ts.Check(err)
+	for _, e := range files {
+		path := filepath.Join(kept, kind, e.Name())
+		key, err := hex.DecodeString(e.Name())
+		ts.Check(err)
+		text, err := os.ReadFile(path)
+		ts.Check(err)
+		const header = len("krmflow kept 2\n")
+		data, old := text[header:len(text)-sha256.Size], text[len(text)-sha256.Size:]
+		changed := data
+		for from, to := range texts {
+			changed = bytes.ReplaceAll(changed, []byte(from), []byte(to))
+		}
+		if bytes.Equal(changed, data) {
+			continue
+		}
+		sum := sha256.Sum256(slices.Concat([]byte(kind+"\x00"), key, changed))
+		ts.Check(os.WriteFile(path, slices.Concat(text[:header], changed, sum[:]), 0o600))
+		sums[string(old)] = string(sum[:])
+	}
+	return sums
+}
+
+// changeUnnoticed makes a cache remember another content of a file than it has, with what the file system says of it: as if a program had changed it
+// through a shared memory map: unnoticed CACHE FILE.
+func changeUnnoticed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: unnoticed CACHE FILE")
+	}
+	sum, other := sha256.Sum256([]byte(ts.ReadFile(args[1]))), sha256.Sum256(nil)
+	if len(resealKept(ts, filepath.Join(ts.MkAbs(args[0]), "v1", "kept"), "roots3", map[string]string{string(sum[:]): string(other[:])})) == 0 {
+		ts.Fatalf("no root is made from %s", args[1])
+	}
 }

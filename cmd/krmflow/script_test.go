@@ -37,7 +37,10 @@ func TestScript(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Values[serversKey{}] = map[string]*scriptServer{}
 			env.Values[killsKey{}] = map[string]func(){}
-			env.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(env.WorkDir, ".cache"))
+			caches := env.WorkDir + "-caches" // beside what scripts render: no cache may be in the same tree
+			env.Setenv("XDG_CACHE_HOME", caches)
+			env.Setenv("CACHE", filepath.Join(caches, "krmflow"))
+			env.Defer(func() { os.RemoveAll(caches) })
 			env.Setenv("UNSHARE", unshareFlag())
 			env.Setenv("REPO", sourceTree())
 			env.Setenv("BIN", filepath.SplitList(os.Getenv("PATH"))[0]) // for a PATH with krmflow and nothing else
@@ -49,7 +52,7 @@ func TestScript(t *testing.T) {
 			"private": private, "nothingleft": nothingLeft, "image": image, "hostiletrees": writeHostileTrees,
 			"server": startServer, "requests": requests, "commit": commitFiles, "expand": expand,
 			"fill": fill, "digest": digest, "archive": archive, "registry": startRegistry, "artifact": artifact,
-			"cosign": cosign, "damagecache": damageCache, "cacheserver": cacheServer, "lyingcache": lyingCache, "awaits": awaits,
+			"cosign": cosign, "damagecache": damageCache, "poisoncache": poisonCache, "unnoticed": changeUnnoticed, "cacheserver": cacheServer, "lyingcache": lyingCache, "awaits": awaits,
 		},
 	})
 }

@@ -26,7 +26,7 @@ func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
 	fs.BoolVar(&c.prune, "prune", false, "remove the files of directories that the folder has and that are not rendered now; without it and --only-these such a run is refused")
 	c.folder.Register(fs)
-	fs.BoolVar(&c.failOnSecrets, "fail-on-secrets", false, "write nothing and exit with 1 if there are Secrets with values")
+	fs.BoolVar(&c.failOnSecrets, "fail-on-secrets", false, "write nothing and exit with 1 if there are values of Secrets")
 }
 
 // forFolders are the flags that mean nothing without a folder.

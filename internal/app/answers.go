@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/krmflow/krmflow/internal/answers"
 	"github.com/krmflow/krmflow/internal/program"
 	"github.com/krmflow/krmflow/planner"
-	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 )
 
@@ -47,9 +45,7 @@ func (a *App) kept() *cache.Cache {
 		s.Rendered, s.Places = a.asked, &a.Places
 		c, err := s.OpenLasting()
 		if err != nil {
-			if !errors.Is(err, render.ErrCacheInside) { // there is nothing wrong with that folder
-				a.warnCacheUnused(err)
-			}
+			a.warnCacheUnused(err)
 			return
 		}
 		if a.keptCache = c; a.Watch != nil {

@@ -163,6 +163,10 @@ func (a *App) Plan(cmd *cobra.Command, dirs []string) (*planner.Plan, error) {
 	for _, w := range options.Outdated(cmd) {
 		a.Log.Warn(w)
 	}
+	a.warnUnfinished(dirs)
+	if err := a.checkConfigPlace(dirs); err != nil {
+		return nil, err
+	}
 	functions, err := a.Planner()
 	if err != nil {
 		return nil, err

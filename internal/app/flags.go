@@ -7,11 +7,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/executors/probe"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/internal/watchdog"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/helm"
@@ -30,6 +33,7 @@ type Flags struct {
 	// Quiet leaves out progress and warnings.
 	Quiet    bool
 	maxInput int64
+	maxCPU   time.Duration
 	// memory is how many bytes the run may take, 0 for no limit of the user.
 	memory options.Size
 	SourceFlags
@@ -53,6 +57,7 @@ func (f *Flags) RegisterReading(cmd *cobra.Command) {
 	fs.StringVar(&f.loadRestrictor, "load-restrictor", "LoadRestrictionsRootOnly",
 		"'LoadRestrictionsNone' lets layers read files outside their own directory")
 	fs.Int64Var(&f.maxInput, "max-input", 1<<30, "bytes of files that a run may read")
+	fs.DurationVar(&f.maxCPU, "max-cpu", watchdog.DefaultCPU, "processor time that a run may take, 0 for no limit; the default grows with large inputs")
 	f.SourceFlags.registerLayers(cmd)
 	fs.BoolVar(&f.Strict, "strict", false, "treat every warning as an error")
 	fs.BoolVarP(&f.Quiet, "quiet", "q", false, "show no progress and no warnings")
@@ -97,6 +102,9 @@ func (f *Flags) Validate() error {
 	if f.maxInput < 1 {
 		return options.UsageError(fmt.Errorf("--max-input must be more than 0"))
 	}
+	if f.maxCPU < 0 {
+		return options.UsageError(fmt.Errorf("--max-cpu must not be negative; 0 is no limit"))
+	}
 	if f.Jobs < 1 {
 		return options.UsageError(fmt.Errorf("--jobs must be at least 1"))
 	}
@@ -119,7 +127,8 @@ func (a *App) PlannerOptions(cmd *cobra.Command, functions planner.Functions) pl
 	cwd, _ := os.Getwd() // without one, only absolute paths can be rendered
 	a.Used.Input = &loaders.Budget{Max: a.maxInput}
 	a.Used.Input.Add(a.Taken)
-	a.Used.Limit = int64(a.memory)
+	a.Used.CPU, a.Used.CPUGrows = a.maxCPU, !settings.IsSet(cmd.Flags(), "max-cpu")
+	a.Used.Limit, a.Used.Lifts = int64(a.memory), !settings.FromVariable(cmd.Flags(), "memory-limit")
 	progress := a.Steps.Plan
 	if a.Recorder != nil {
 		a.Used.Seen = a.Recorder.Memory

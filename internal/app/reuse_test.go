@@ -62,7 +62,7 @@ func builds(t *testing.T, dir string, meanwhile func()) (text string, reused boo
 
 // Roots that an earlier run may have made allow a run to take more time, for it looks at all that they were made from. Without a cache it does not.
 func TestWorthOfRoots(t *testing.T) {
-	t.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(t.TempDir(), "cache"))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "cache"))
 	dir := t.TempDir()
 	var dirs []string
 	for _, name := range []string{"a", "b", "c"} {
@@ -91,7 +91,7 @@ func TestWorthOfRoots(t *testing.T) {
 
 // A file that changes while a run decides what it reuses is no part of what is remembered of an earlier one.
 func TestChangeBeforePlan(t *testing.T) {
-	t.Setenv("KRMFLOW_CACHE_DIR", filepath.Join(t.TempDir(), "cache"))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "cache"))
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

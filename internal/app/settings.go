@@ -2,11 +2,13 @@ package app
 
 import (
 	"errors"
+	"os"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/settings"
+	"github.com/krmflow/krmflow/loaders"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -27,7 +29,22 @@ func (a *App) ReadSettings(cmd *cobra.Command) error {
 	}
 	warnings, err := a.settings.Apply(flags, a.Complete, a.AllFlags)
 	a.WarnBefore(warnings)
+	a.cacheApart = settings.From(flags.Lookup("cache-dir")) != ""
 	return WrongSetting(err)
+}
+
+// checkConfigPlace refuses the user's file if it is in a tree that is rendered.
+func (a *App) checkConfigPlace(dirs []string) error {
+	wd, _ := os.Getwd()
+	return settings.CheckPlace(func(path string) string {
+		var rendered []string
+		for _, dir := range dirs {
+			if abs := absolute(dir, wd); abs != "" && !loaders.IsRemote(dir) {
+				rendered = append(rendered, abs)
+			}
+		}
+		return a.Places.TreesOf(rendered, wd).Around(path)
+	})
 }
 
 // WrongSetting makes a mistake in the settings one of the command line, whose flags they stand for.

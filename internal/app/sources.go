@@ -26,6 +26,7 @@ const VendorName = "krmflow-vendor"
 type SourceFlags struct {
 	offline, allowHTTP bool
 	cacheDir           string
+	cacheApart         bool // cacheDir is a setting
 	cacheMax           options.Size
 	fetchTimeout       time.Duration
 	vendor             string
@@ -57,7 +58,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command) {
 // RegisterCache adds those of the flags to a command that say which cache is used.
 func (f *SourceFlags) RegisterCache(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of the cache (default: $KRMFLOW_CACHE_DIR, or krmflow in the user's cache folder)")
+	fs.StringVar(&f.cacheDir, "cache-dir", "", "folder of the cache (default: krmflow in the user's cache folder)")
 	f.cacheMax = cache.DefaultMax
 	fs.Var(&f.cacheMax, "cache-max", "size of the cache: what was not used for longest goes when it is larger")
 }
@@ -128,7 +129,7 @@ func (a *App) Sources(cmd *cobra.Command, dirs []string) (render.Sources, error)
 
 // Fetching returns what the flags say about fetching, without lock file and vendor folder: these are for what layers refer to.
 func (a *App) Fetching() render.Sources {
-	return render.Sources{CacheDir: a.cacheDir, CacheMax: a.CacheMax(), CacheUnused: a.warnCacheUnused, NoCache: a.NoCache, Options: remote.Options{
+	return render.Sources{CacheDir: a.cacheDir, CacheApart: a.cacheApart, CacheMax: a.CacheMax(), CacheUnused: a.warnCacheUnused, NoCache: a.NoCache, Options: remote.Options{
 		Offline: a.offline, Timeout: a.fetchTimeout, MaxBytes: a.MaxFetch, Total: &remote.Total{}, AllowHTTP: a.allowHTTP, MaxTree: cache.Limits{Bytes: a.maxInput}, Progress: a.Log.Fetch,
 	}}
 }

@@ -2,6 +2,7 @@
 package caches
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/spf13/cobra"
 )
 
@@ -133,38 +135,79 @@ func size(n int64) string {
 }
 
 func verifyCommand(a *app.App) *cobra.Command {
-	var dryRun bool
+	var dryRun, roots bool
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check every file of the cache, and remove what is damaged",
 		Long: `Hash every file and compare that with its name, or with what it says. A file that is damaged is never used: a run that needs it fetches or
-makes it again. Here it is printed and removed. The exit code is 1 if there was one.`,
-		Example: "  krmflow cache verify\n  krmflow cache verify --dry-run",
+makes it again. Here it is printed and removed. The exit code is 1 if there was one.
+
+With --roots, read the files that remembered roots were rendered from as well. A run takes a file for unchanged that has the size and times which it
+had. A program that writes through a shared memory map can change it nevertheless: that is printed, and such roots are rendered again.`,
+		Example: "  krmflow cache verify\n  krmflow cache verify --dry-run\n  krmflow cache verify --roots",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := existing(a)
 			if err != nil {
 				return err
 			}
-			all, damaged := 0, 0
-			if c != nil {
-				all, err = c.Verify(cmd.Context(), dryRun, func(path string, why error) {
-					damaged++
-					_ = a.Print(diag.Sanitise(fmt.Sprintf("%s: %v\n", path, why)))
-				})
+			if c == nil {
+				return a.Print(verified(0, 0, roots))
+			}
+			files, err := verifyFiles(cmd.Context(), a, c, dryRun)
+			n := 0
+			if roots && (err == nil || diag.CodeOf(err) == diag.CacheDamaged) {
+				var wrong error
+				n, wrong = verifyRoots(cmd.Context(), a, c, dryRun)
+				err = errors.Join(err, wrong)
 			}
 			if err != nil {
 				return err
 			}
-			if damaged > 0 {
-				done := "removed"
-				if dryRun {
-					done = "not removed"
-				}
-				return diag.CacheDamaged.Errorf("damaged and %s: %d of %s in the cache", done, damaged, diag.Count(all, "file"))
-			}
-			return a.Print(diag.Count(all, "file") + " verified\n")
+			return a.Print(verified(files, n, roots))
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "remove nothing")
+	cmd.Flags().BoolVar(&roots, "roots", false, "also read the files that remembered roots were rendered from")
 	return cmd
+}
+
+func verified(files, roots int, both bool) string {
+	text := diag.Count(files, "file")
+	if both {
+		text += " and the inputs of " + diag.Count(roots, "root")
+	}
+	return text + " verified\n"
+}
+
+// verifyFiles checks the files of the cache, and returns how many there are.
+func verifyFiles(ctx context.Context, a *app.App, c *cache.Cache, dryRun bool) (all int, err error) {
+	damaged := 0
+	all, err = c.Verify(ctx, dryRun, func(path string, why error) {
+		damaged++
+		_ = a.Print(diag.Sanitise(fmt.Sprintf("%s: %v\n", path, why)))
+	})
+	if err != nil || damaged == 0 {
+		return all, err
+	}
+	return all, diag.CacheDamaged.Errorf("damaged and %s: %d of %s in the cache", done("removed", dryRun), damaged, diag.Count(all, "file"))
+}
+
+// verifyRoots checks the inputs of remembered roots, and returns how many roots there are.
+func verifyRoots(ctx context.Context, a *app.App, c *cache.Cache, dryRun bool) (all int, err error) {
+	changed := 0
+	all, err = reuse.VerifyRoots(ctx, c, dryRun, func(path string) {
+		changed++
+		_ = a.Print(diag.Sanitise(path) + ": its content has changed, its size and times have not\n")
+	})
+	if err != nil || changed == 0 {
+		return all, err
+	}
+	return all, diag.CacheDamaged.Errorf("changed unnoticed: %s; the roots made from them are %s", diag.Count(changed, "file"), done("forgotten", dryRun))
+}
+
+func done(what string, dryRun bool) string {
+	if dryRun {
+		return "not " + what
+	}
+	return what
 }

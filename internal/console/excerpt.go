@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
 // maxExcerpt is how many characters of a line are shown.
@@ -34,11 +35,7 @@ func excerpt(text string, e *diag.Error, code diag.Code) []string {
 
 // hasCredentials reports whether a line names something secret, or messages must not show a word of it as it is.
 func hasCredentials(line string) bool {
-	lower := strings.ToLower(line)
-	if slices.ContainsFunc([]string{"password", "passwd", "token", "secret", "credential", "apikey"}, func(word string) bool { return strings.Contains(lower, word) }) {
-		return true
-	}
-	return slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\"'`,[]{}", r) }), func(word string) bool {
+	return words.Line(line) || slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\"'`,[]{}", r) }), func(word string) bool {
 		return strings.ContainsAny(word, "@=") && diag.Redact(word) != word
 	})
 }

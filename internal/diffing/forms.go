@@ -9,6 +9,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -221,7 +222,7 @@ func valuesAs(e *diff.Edit, show func(yaml.Value) string) (old, now string) {
 		case v.Exists():
 			return show(v)
 		case e.Hidden:
-			return diff.Hidden
+			return secret.Hidden
 		}
 		return ""
 	}

@@ -3,13 +3,14 @@ package dirmode
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/dirmode/merge"
 	"github.com/krmflow/krmflow/internal/dirmode/tree"
-	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/rogpeppe/go-internal/diff"
@@ -151,10 +152,5 @@ func hasSecret(text []byte) bool {
 	if err != nil {
 		return true
 	}
-	for _, d := range docs {
-		if krm.HoldsSecret(d.Value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(docs, func(d yaml.Document) bool { return secret.In(d.Value) })
 }

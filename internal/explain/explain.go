@@ -12,6 +12,7 @@ import (
 	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
 )
@@ -233,10 +234,10 @@ func (e explainer) edits(s history.Step, edit diff.Edit) []Change {
 func hidden(edit diff.Edit) (old, now yaml.Value) {
 	old, now = edit.Old, edit.New
 	if !old.Exists() && edit.Op != diff.Add {
-		old = yaml.Str(diff.Hidden)
+		old = yaml.Str(secret.Hidden)
 	}
 	if !now.Exists() && edit.Op != diff.Remove {
-		now = yaml.Str(diff.Hidden)
+		now = yaml.Str(secret.Hidden)
 		if old.Exists() {
 			now = yaml.Str(diff.HiddenChanged)
 		}

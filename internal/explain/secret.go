@@ -7,10 +7,11 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-func isSecret(r *krm.Resource) bool { return r != nil && r.ID().Kind == "Secret" && r.ID().Group == "" }
+func isSecret(r *krm.Resource) bool { return r != nil && secret.Is(r.Value()) }
 
 // wasSecret reports whether a resource is a Secret at one of its steps: a patch may make one of a ConfigMap, and the other way round. Its values are
 // not shown then, whatever it is at another step.
@@ -21,9 +22,9 @@ func wasSecret(steps []history.Step) bool {
 // shown returns the object as it may be shown.
 func (e explainer) shown(r *krm.Resource) yaml.Value {
 	if !e.secret || isSecret(r) {
-		return diff.Shown(r.Value())
+		return secret.Hide(r.Value())
 	}
-	hidden := diff.Shown(asSecret(r.Value()))
+	hidden := secret.Hide(asSecret(r.Value()))
 	return r.Value().EditFields(func(f yaml.Field) yaml.Value {
 		if f.Key == "kind" || f.Key == "apiVersion" {
 			return f.Value

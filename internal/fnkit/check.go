@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,9 +15,10 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/internal/rendertest"
+	"github.com/krmflow/krmflow/internal/wrapping"
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output"
 	textdiff "github.com/rogpeppe/go-internal/diff"
@@ -105,9 +107,11 @@ func (x *checker) mustFail(failed bool) {
 	}
 }
 
-// asPatterns returns what a failed call says as patterns: what the function said, or else krmflow's messages without their hints.
+// asPatterns returns what a failed call says as patterns: what the function said, or else krmflow's
+// messages without their hints. The patterns match in every run: paths of temporary files match any
+// path, and notes and hints of krmflow wrap, which runs in a function, are left out.
 func (x *checker) asPatterns() string {
-	lines := x.said()
+	lines := withoutOwn(x.said())
 	for _, err := range x.errs {
 		if len(lines) == 0 {
 			lines = append(lines, diag.AsError(err).Msg)
@@ -116,10 +120,44 @@ func (x *checker) asPatterns() string {
 	var b strings.Builder
 	for _, line := range lines {
 		if strings.TrimSpace(line) != "" {
-			b.WriteString(regexp.QuoteMeta(line) + "\n")
+			b.WriteString(patternOf(line) + "\n")
 		}
 	}
 	return b.String()
+}
+
+// seePage matches the last hint of a message of krmflow.
+var seePage = regexp.MustCompile(`^  see krmflow explain KF\d+$`)
+
+// withoutOwn returns lines without the notes of krmflow wrap and the hints of its messages: the
+// indented lines that end with a reference to a page.
+func withoutOwn(lines []string) (rest []string) {
+	for _, line := range lines {
+		if !seePage.MatchString(line) {
+			if !strings.HasPrefix(line, wrapping.NotePrefix) {
+				rest = append(rest, line)
+			}
+			continue
+		}
+		for len(rest) > 0 && strings.HasPrefix(rest[len(rest)-1], "  ") {
+			rest = rest[:len(rest)-1]
+		}
+	}
+	return rest
+}
+
+// patternOf returns a regular expression that matches a line in every run: the path of a temporary
+// file stands for any path. A program has its temporary files below those of krmflow, and one in a
+// container has them in /tmp.
+func patternOf(line string) string {
+	temporary := regexp.MustCompile(`(?:` + regexp.QuoteMeta(filepath.Clean(os.TempDir())) + `|/tmp)/[^\s"':,;)\]]+`)
+	var b strings.Builder
+	at := 0
+	for _, m := range temporary.FindAllStringIndex(line, -1) {
+		b.WriteString(regexp.QuoteMeta(line[at:m[0]]) + `\S+`)
+		at = m[1]
+	}
+	return b.String() + regexp.QuoteMeta(line[at:])
 }
 
 // compare holds an answer to expected.yaml.
@@ -147,7 +185,7 @@ func (x *checker) compare() {
 	case x.update:
 		for i, v := range now {
 			if !slices.ContainsFunc(had, v.Equal) {
-				now[i] = diff.Shown(v)
+				now[i] = secret.Hide(v)
 			}
 		}
 		text, err := x.rewritten(now, withResults)
@@ -171,9 +209,9 @@ func (x *checker) compare() {
 
 // open returns a resource as it is compared: without values of Secrets, unless somebody has written these to expected.yaml.
 func open(v yaml.Value, expected []yaml.Value) yaml.Value {
-	safe := diff.Shown(v)
+	safe := secret.Hide(v)
 	id := krm.NewResource(v, nil).ID()
-	hasValues := func(e yaml.Value) bool { return krm.NewResource(e, nil).ID() == id && !diff.Shown(e).Equal(e) }
+	hasValues := func(e yaml.Value) bool { return krm.NewResource(e, nil).ID() == id && !secret.Hide(e).Equal(e) }
 	if safe.Equal(v) || slices.ContainsFunc(expected, hasValues) {
 		return v
 	}
@@ -183,7 +221,7 @@ func open(v yaml.Value, expected []yaml.Value) yaml.Value {
 func shown(items []yaml.Value) []yaml.Value {
 	list := make([]yaml.Value, len(items))
 	for i, v := range items {
-		list[i] = diff.Shown(v)
+		list[i] = secret.Hide(v)
 	}
 	return list
 }

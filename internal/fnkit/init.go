@@ -38,7 +38,7 @@ var languages = map[string][]struct{ path, template string }{
 
 // common are the files that every function has.
 var common = []struct{ path, template string }{
-	{"catalog.yaml", "catalog.yaml"},
+	{"catalog.yaml", "catalog.yaml"}, {".krmflowignore", "ignore.txt"},
 	{"example/function.yaml", "config.yaml"}, {"example/kustomization.yaml", "kustomization.yaml"}, {"example/web.yaml", "web.yaml"},
 	{"testdata/message/input.yaml", "input.yaml"}, {"testdata/message/config.yaml", "config.yaml"}, {"testdata/message/expected.yaml", "expected.yaml"},
 	{"testdata/empty/config.yaml", "empty.yaml"}, {"testdata/empty/errors.txt", "errors.txt"},

@@ -15,6 +15,7 @@ import (
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/resourcelist"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 	yaml3 "go.yaml.in/yaml/v3"
@@ -102,12 +103,9 @@ func filesOf(items []*yaml3.Node) (files []file, err error) {
 		}
 		slices.SortStableFunc(list, func(a, b placed) int { return cmp.Compare(a.index, b.index) })
 		var docs []*yaml3.Node
-		f := file{path: path, mode: 0o666}
+		f := file{path: path}
 		wide := false
 		for _, p := range list {
-			if resourcelist.Text(p.node, "kind") == "Secret" {
-				f.mode = 0o600
-			}
 			wide = wide || resourcelist.Annotation(p.node, resourcelist.SeqIndent) == "wide"
 			resourcelist.RemoveAnnotations(p.node, resourcelist.Path, resourcelist.LegacyPath, resourcelist.Index, resourcelist.LegacyIndex, resourcelist.SeqIndent)
 			docs = append(docs, p.node)
@@ -119,7 +117,7 @@ func filesOf(items []*yaml3.Node) (files []file, err error) {
 		if _, err := resourcelist.Documents(path, b.Bytes()); err != nil {
 			return nil, diag.AsError(err).Hint("does it have an alias whose anchor is in another resource?")
 		}
-		f.data = b.Bytes()
+		f.data, f.mode = b.Bytes(), secret.Perm(secret.InText(b.String()))
 		files = append(files, f)
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })

@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
 	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 )
@@ -165,7 +166,7 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 	who := res.ID().Kind + " " + diag.OneLine(res.ID().Name)
 	if x.Absent {
 		for _, path := range paths {
-			x.cause(r.failf(x.Pos, "%s: %s is %s, want none", who, diag.FieldPath(path), text(history.At(diff.Shown(res.Value()), path))), o, i, path)
+			x.cause(r.failf(x.Pos, "%s: %s is %s, want none", who, diag.FieldPath(path), text(history.At(secret.Hide(res.Value()), path))), o, i, path)
 		}
 		return
 	}
@@ -186,17 +187,17 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 		want := ""
 		switch {
 		case x.Equals.Exists() && !equal(v, x.Equals):
-			want = text(diff.Shown(x.Equals))
+			want = text(secret.Hide(x.Equals))
 		case x.Not.Exists() && equal(v, x.Not):
 			want = "anything else"
 		case x.Matches != nil && (!v.IsScalar() || !x.Matches.MatchString(v.Text())):
 			want = "what matches " + diag.Redact(x.Matches.String())
 		case x.Contains.Exists() && !contains(v, x.Contains):
-			want = "something with " + text(diff.Shown(x.Contains))
+			want = "something with " + text(secret.Hide(x.Contains))
 		default:
 			continue
 		}
-		have := history.At(diff.Shown(res.Value()), path)
+		have := history.At(secret.Hide(res.Value()), path)
 		if !have.Equal(v) || holdsValues(res, path) {
 			want = "another value" // a Secret's: not even what was expected is shown
 		}
@@ -206,8 +207,14 @@ func (x *Expectation) check(r *Result, o *Outcome, i int) {
 
 // holdsValues reports whether a path leads to values of a Secret, also to where there could be some.
 func holdsValues(r *krm.Resource, path []any) bool {
-	id := r.ID()
-	return id.Kind == "Secret" && id.Group == "" && len(path) > 0 && (path[0] == "data" || path[0] == "stringData")
+	v := r.Value()
+	for i, step := range path {
+		if key, ok := step.(string); ok && slices.Contains(secret.Fields(v), key) {
+			return true
+		}
+		v = history.At(r.Value(), path[:i+1])
+	}
+	return false
 }
 
 // cause says where the value was written.
@@ -303,7 +310,7 @@ func (c *Case) compare(r *Result, list *krm.List, chosen []int, update func(stri
 // open returns a resource as a golden file has it: without the values of Secrets, if the file has none or is to be written. One that has them, by
 // the hand of somebody, is held to them.
 func open(r *krm.Resource, golden *krm.List, write bool) *krm.Resource {
-	shown := diff.Shown(r.Value())
+	shown := secret.Hide(r.Value())
 	if shown.Equal(r.Value()) {
 		return r
 	}
@@ -326,7 +333,7 @@ func described(c *diff.Changes) (lines []string) {
 		default:
 			for _, e := range r.Edits {
 				if e.Op == diff.Replace && e.Hidden && !e.New.Exists() && !e.Old.Exists() {
-					lines = append(lines, fmt.Sprintf("%s: %s has another value %s", r.ID(), e.Path, diff.Hidden))
+					lines = append(lines, fmt.Sprintf("%s: %s has another value %s", r.ID(), e.Path, secret.Hidden))
 					continue
 				}
 				lines = append(lines, fmt.Sprintf("%s: %s is %s, want %s", r.ID(), e.Path, edited(e.New, e.Hidden && e.Op != diff.Remove), edited(e.Old, e.Hidden && e.Op != diff.Add)))
@@ -344,7 +351,7 @@ func edited(v yaml.Value, hidden bool) string {
 	case v.Exists():
 		return text(v)
 	case hidden:
-		return diff.Hidden
+		return secret.Hidden
 	}
 	return "none"
 }

@@ -186,11 +186,7 @@ func (rs *Records) read(real string) []*Record {
 	if !ok {
 		return nil
 	}
-	d := newDecoder(data)
-	all := items(d, d.record)
-	if d.err != nil || d.b != "" {
-		return nil
-	}
+	all, _ := decodeRecords(data)
 	return all
 }
 

@@ -5,8 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
+	"github.com/krmflow/krmflow/internal/ignore"
 	"github.com/krmflow/krmflow/loaders"
 )
 
@@ -58,3 +60,22 @@ func (s *search) real(name string) (string, error) {
 
 // inFS returns a path as [fs.FS] has it.
 func inFS(name string) string { return filepath.ToSlash(filepath.Clean(name)) }
+
+// readRules reads the ignore file of a directory.
+func (s *search) readRules(dir, rel string, outer *ignore.Rules) (*ignore.Rules, error) {
+	data, err := s.readFile(path.Join(dir, ignore.File), ignore.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	return ignore.Parse(dir, rel, data, outer)
+}
+
+// hasIgnoreFile reports whether a directory has an ignore file.
+func hasIgnoreFile(entries []fs.DirEntry) bool {
+	for _, d := range entries {
+		if d.Name() == ignore.File && !d.IsDir() {
+			return true
+		}
+	}
+	return false
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/ignore"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/planner/layerfile"
 )
@@ -128,7 +129,7 @@ func (s *search) top(dir string) error {
 }
 
 // walk searches a directory; rel is its path from the top.
-func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
+func (s *search) walk(t *top, dir, rel string, rules *ignore.Rules) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
@@ -137,7 +138,7 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 	}
 	entries, err := s.readDir(dir)
 	if err == nil && hasIgnoreFile(entries) {
-		ignore, err = s.readRules(dir, rel, ignore)
+		rules, err = s.readRules(dir, rel, rules)
 	}
 	if err != nil {
 		var pe *fs.PathError
@@ -152,7 +153,7 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 	var files []string
 	for _, d := range entries {
 		name := d.Name()
-		if !d.IsDir() && mayMakeLayer(name) && !ignore.ignore(join(rel, name), false) {
+		if !d.IsDir() && mayMakeLayer(name) && !rules.Ignores(join(rel, name), false) {
 			files = append(files, name)
 		}
 	}
@@ -163,11 +164,11 @@ func (s *search) walk(t *top, dir, rel string, ignore *rules) error {
 		name := d.Name()
 		switch sub := join(rel, name); {
 		case !d.IsDir() || name[0] == '.' && (!s.Hidden || name == ".git"):
-		case ignore.ignore(sub, true):
+		case rules.Ignores(sub, true):
 			s.ignored = append(s.ignored, filepath.Join(dir, name))
 			t.ignored++
 		default:
-			if err := s.walk(t, filepath.Join(dir, name), sub, ignore); err != nil {
+			if err := s.walk(t, filepath.Join(dir, name), sub, rules); err != nil {
 				return err
 			}
 		}
@@ -204,7 +205,7 @@ func (s *search) empty() error {
 		}
 		err := diag.Errorf(diag.Pos{}, "", "%s: no Kustomization or Composition at or below this directory", t.dir).With(diag.NoRoots)
 		if t.ignored > 0 {
-			err.Hint("%s leaves out %s below it", IgnoreFile, diag.Count(t.ignored, "folder"))
+			err.Hint("%s leaves out %s below it", ignore.File, diag.Count(t.ignored, "folder"))
 		}
 		errs = append(errs, err)
 	}
@@ -227,5 +228,5 @@ func mayMakeLayer(name string) bool {
 
 // Decides reports whether a file of this name in a directory that is searched may decide which roots there are.
 func Decides(name string) bool {
-	return mayMakeLayer(name) || name == IgnoreFile || name == manifest.Name
+	return mayMakeLayer(name) || name == ignore.File || name == manifest.Name
 }

@@ -36,7 +36,10 @@ func ConfigPath() string {
 
 // An UnsafeError says that somebody else than the user can change the user's configuration.
 type UnsafeError struct {
+	// Path is the file or its folder.
 	Path, Why string
+	// Help says what to do.
+	Help string
 }
 
 func (e *UnsafeError) Error() string { return e.Diag().Error() }
@@ -47,7 +50,20 @@ func (e *UnsafeError) Kind() diag.Code { return diag.UnsafeConfig }
 // Diag returns e as a [diag.Error].
 func (e *UnsafeError) Diag() *diag.Error {
 	err := &diag.Error{Msg: fmt.Sprintf("%s %s, and it decides what is trusted", e.Path, e.Why), Err: e}
-	return err.Hint("only you may be able to change it: chmod go-w %s", e.Path)
+	return err.Hint("%s", e.Help)
+}
+
+// CheckPlace refuses a configuration that is in a tree which is rendered, with an [*UnsafeError]: XDG_CONFIG_HOME or HOME can name it, and whoever
+// changes the tree would decide what is trusted. within returns the tree that a path is in, "" if it is in none.
+func CheckPlace(within func(path string) string) error {
+	path := ConfigPath()
+	if _, err := os.Stat(path); path == "" || err != nil {
+		return nil // readConfig has said what is wrong
+	}
+	if tree := within(path); tree != "" {
+		return &UnsafeError{path, "is inside of " + tree + ", which is rendered", "keep it elsewhere: XDG_CONFIG_HOME, or else HOME, says where it is"}
+	}
+	return nil
 }
 
 // ReadConfig reads the user's configuration; without one it is empty. What others can write to is refused with an [*UnsafeError]: they
@@ -81,7 +97,7 @@ func readConfig() (*yaml.Source, error) {
 			return nil, err
 		}
 		if why := others(info); why != "" {
-			unsafe = &UnsafeError{p, why}
+			unsafe = &UnsafeError{p, why, "only you may be able to change it: chmod go-w " + p}
 			break
 		}
 	}

@@ -28,15 +28,19 @@ var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude"
 	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
 	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in"}
 
-// trusted are flags that decide what may run, what it may reach, or how far what is read or fetched is believed. No variable counts for
-// them: whoever writes a file that a shell or a build reads before it starts krmflow sets variables (T21, TR-12).
+// trusted are flags that decide what may run, what it may reach, how far what is read, fetched or kept is believed, or whether a run ends. No variable
+// counts for them: whoever writes a file that a shell or a build reads before it starts krmflow sets variables (T21, TR-12).
 var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env", "as-current-user",
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
-	"executor", "load-restrictor", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
+	"executor", "load-restrictor", "max-cpu", "cache-dir", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
 
 // careful are flags that make a run refuse, or hide, more. A variable may set them, but not unset what the user's file sets: that would be for
 // others to decide, as with those above.
 var careful = []string{"locked", "offline", "strict", "validate", "fail-on-secrets", "redact-secrets"}
+
+// ofClient are flags that say as whom the user reads a shared cache, and whether anything is stored there. A variable may set them, because CI has its
+// secrets in variables, but not in place of what the user's file says: another client may get what others have stored.
+var ofClient = []string{"remote-cache-cert", "remote-cache-key", "remote-cache-header", "remote-cache-mode"}
 
 // catalogFlags have a list of the file in their place, which has more to say.
 var catalogFlags = []string{"trusted-plugin-catalog", "trusted-catalog", "alpha-trusted-plugin-catalog"}
@@ -229,6 +233,9 @@ func IsSet(flags *pflag.FlagSet, name string) bool {
 	return f != nil && (f.Changed || From(f) != "")
 }
 
+// FromVariable reports whether a flag has its value from a variable, which a file of a repository can set.
+func FromVariable(flags *pflag.FlagSet, name string) bool { return strings.HasPrefix(From(flags.Lookup(name)), prefix) }
+
 // Apply gives flags the values of s that the command line has not given them. all returns the flags of all commands: what stands for none of
 // them is an error in the file, and a warning if it is a variable. complete says that flags are those of a command which has most of them, and
 // all that it has mean what they mean elsewhere: all is then called for others alone, which takes a while. A flag that gets a value this way
@@ -247,8 +254,8 @@ func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.
 		}
 		switch {
 		case known != nil && s.loosens(v):
-			warnings = append(warnings, v.errorf("the user's file says %s: true, and a variable cannot take that back; it has no effect", Key(v.flag)).
-				Hint("add --%s=false, or change %s", v.flag, ConfigPath()))
+			warnings = append(warnings, v.errorf("the user's file sets %s, and a variable cannot take that back; it has no effect", Key(v.flag)).
+				Hint("use --%s, or change %s", v.flag, ConfigPath()))
 		case known == nil || !IsSetting(v.flag) || v.isVariable() && IsTrusted(v.flag):
 			if e := v.refused(known, all()); v.isVariable() {
 				warnings = append(warnings, e)
@@ -265,16 +272,17 @@ func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.
 	return warnings, errors.Join(mistakes...)
 }
 
-// loosens reports whether v is a variable that unsets one of the careful flags, which the file sets.
+// loosens reports whether v is a variable that unsets one of the careful flags, which the file sets, or changes one of the client.
 func (s *Settings) loosens(v value) bool {
-	if !v.isVariable() || !slices.Contains(careful, v.flag) {
+	ofClient := slices.Contains(ofClient, v.flag)
+	if !v.isVariable() || !ofClient && !slices.Contains(careful, v.flag) {
 		return false
 	}
-	if on, err := strconv.ParseBool(v.texts[0]); err != nil || on {
+	if on, err := strconv.ParseBool(v.texts[0]); !ofClient && (err != nil || on) {
 		return false
 	}
 	return slices.ContainsFunc(s.values, func(o value) bool {
-		return !o.isVariable() && o.flag == v.flag && len(o.texts) == 1 && o.texts[0] == "true"
+		return !o.isVariable() && o.flag == v.flag && (ofClient || len(o.texts) == 1 && o.texts[0] == "true")
 	})
 }
 
@@ -286,12 +294,6 @@ func (v value) set(f *pflag.Flag) error {
 		return nil
 	case v.needsAbsolute():
 		return v.errorf("%q must be an absolute path", texts[0])
-	}
-	if v.flag == "cache-dir" && !v.list && !filepath.IsAbs(texts[0]) {
-		if !v.isVariable() {
-			return v.errorf("%q must be an absolute path", texts[0])
-		}
-		texts = nil // who opens the cache reads the variable, and says so
 	}
 	switch isList := f.Value.Type() == "stringArray"; {
 	case isList && v.isVariable():
@@ -311,8 +313,8 @@ func (v value) set(f *pflag.Flag) error {
 	return nil
 }
 
-// needsAbsolute reports whether a file of the shared cache is named by a path that would lead into what is rendered. A credential helper may
-// also be a name on PATH.
+// needsAbsolute reports whether the cache, or a file of the shared one, is named by a path that would lead into what is rendered. A credential helper
+// may also be a name on PATH.
 func (v value) needsAbsolute() bool {
 	switch {
 	case v.list || filepath.IsAbs(v.texts[0]):
@@ -320,7 +322,7 @@ func (v value) needsAbsolute() bool {
 	case v.flag == "remote-cache-credential-helper":
 		return filepath.Base(v.texts[0]) != v.texts[0]
 	}
-	return v.flag == "remote-cache-ca" || v.flag == "remote-cache-cert" || v.flag == "remote-cache-key"
+	return v.flag == "cache-dir" || v.flag == "remote-cache-ca" || v.flag == "remote-cache-cert" || v.flag == "remote-cache-key"
 }
 
 func (v value) errorf(format string, args ...any) *diag.Error {
@@ -337,7 +339,7 @@ func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
 	case f != nil && slices.Contains(catalogFlags, v.flag) && !variable:
 		return v.errorf("catalogs are trusted under trustedCatalogs").Hint("'krmflow trust add CATALOG' writes it")
 	case f != nil && variable && IsTrusted(v.flag):
-		e := v.errorf("no variable decides what is trusted; it has no effect")
+		e := v.errorf("no variable decides %s; it has no effect", decides(v.flag))
 		if slices.Contains(catalogFlags, v.flag) {
 			return e.Hint("add --%s, or 'krmflow trust add CATALOG'", v.flag)
 		}
@@ -364,6 +366,17 @@ func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
 	}
 	e.Hints = diag.DidYouMean(v.name, names)
 	return e
+}
+
+// decides says what a flag decides that no variable can set.
+func decides(flag string) string {
+	switch flag {
+	case "cache-dir":
+		return "which cache answers"
+	case "max-cpu":
+		return "whether a run ends"
+	}
+	return "what is trusted"
 }
 
 // WrongValue says why a text is no value of a flag of the given type. What the parsers say is about Go's types.

@@ -10,13 +10,14 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/render"
 )
 
 // Secrets says what becomes of the values of Secrets. The zero value passes them on.
 type Secrets struct {
-	// Redact replaces each of them by a fixed text.
+	// Redact replaces each of them by [Redacted].
 	Redact bool
 	// Fail makes [Sink.Commit] fail if there are any.
 	Fail bool
@@ -33,10 +34,10 @@ func (s Secrets) Guard(to Sink) Sink {
 	return to
 }
 
-// Redacted is what stands for each value of a Secret: in data it is encoded, so that the Secret stays a valid one.
+// Redacted replaces each value of a Secret, and each text that has a Secret as a whole. In data it is encoded, so that the Secret stays valid.
 const Redacted = "REDACTED"
 
-// redacting is a Sink that gets Secrets without their values.
+// redacting is a Sink that gets resources without the values of Secrets.
 type redacting struct{ Sink }
 
 func (s redacting) Put(r render.Root, list *krm.List) error { return s.Sink.Put(r, redact(list)) }
@@ -45,50 +46,32 @@ func (s redacting) Put(r render.Root, list *krm.List) error { return s.Sink.Put(
 func redact(list *krm.List) *krm.List {
 	clean := list
 	for i, item := range list.All() {
-		if !isSecret(item) {
+		v := secret.Edit(item.Value(), redacted)
+		if v.Same(item.Value()) {
 			continue
 		}
 		if clean == list {
 			clean = list.Clone() // which others may have, too
 		}
-		clean.Set(i, redacted(item))
+		c := item.Copy()
+		c.Unlink()
+		c.SetValue(v)
+		clean.Set(i, c)
 	}
 	return clean
 }
 
-// lastApplied is where kubectl keeps a copy of the whole object.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// redacted returns a Secret with its keys and without its values.
-func redacted(r *krm.Resource) *krm.Resource {
-	v := hide(r.Value(), "data", base64.StdEncoding.EncodeToString([]byte(Redacted)))
-	v = hide(v, "stringData", Redacted)
-	if v.At("metadata", "annotations", lastApplied).Exists() {
-		v = v.WithAt(yaml.Str(Redacted), "metadata", "annotations", lastApplied)
+func redacted(_ yaml.Value, at secret.Place) yaml.Value {
+	if at == secret.Data {
+		return yaml.Str(base64.StdEncoding.EncodeToString([]byte(Redacted)))
 	}
-	c := r.Copy()
-	c.Unlink()
-	c.SetValue(v)
-	return c
+	return yaml.Str(Redacted)
 }
-
-func hide(v yaml.Value, field, text string) yaml.Value {
-	values := v.Get(field)
-	switch {
-	case values.IsNull():
-		return v
-	case values.Type() != yaml.Map:
-		return v.With(field, yaml.Str(text))
-	}
-	return v.With(field, values.EditFields(func(yaml.Field) yaml.Value { return yaml.Str(text) }))
-}
-
-func isSecret(r *krm.Resource) bool { return r.ID().Kind == "Secret" && r.ID().Group == "" }
 
 // ErrSecrets is wrapped by the error of a run that must have no Secrets.
 var ErrSecrets = errors.New("there are Secrets")
 
-// refusing is a Sink that takes no Secrets with values.
+// refusing is a Sink that takes no values of Secrets.
 type refusing struct {
 	Sink
 	mu    sync.Mutex
@@ -97,17 +80,13 @@ type refusing struct {
 
 func (s *refusing) Put(r render.Root, list *krm.List) error {
 	for _, item := range list.All() {
-		if isSecret(item) && hasValues(item.Value()) {
+		if secret.HasValues(item.Value()) {
 			s.mu.Lock()
 			s.found = append(s.found, where(r, item))
 			s.mu.Unlock()
 		}
 	}
 	return s.Sink.Put(r, list)
-}
-
-func hasValues(v yaml.Value) bool {
-	return !v.Get("data").IsEmpty() || !v.Get("stringData").IsEmpty() || !v.At("metadata", "annotations", lastApplied).IsEmpty()
 }
 
 // where returns the file that a resource comes from, its root if that is not known, and its name.
@@ -128,11 +107,11 @@ func (s *refusing) Commit() error {
 	}
 	slices.Sort(s.found)
 	found := slices.Compact(s.found)
-	what := "a Secret has"
+	what := "a resource has"
 	if len(found) > 1 {
-		what = fmt.Sprintf("%d Secrets have", len(found))
+		what = fmt.Sprintf("%d resources have", len(found))
 	}
-	e := diag.Errorf(diag.Pos{}, "", "--fail-on-secrets: %s values, and nothing was written", what).With(diag.SecretsInOutput)
+	e := diag.Errorf(diag.Pos{}, "", "--fail-on-secrets: %s values of Secrets, and nothing was written", what).With(diag.SecretsInOutput)
 	for _, at := range found {
 		e.Hint("%s", at)
 	}

@@ -40,14 +40,26 @@ func TestTimeOfSystem(t *testing.T) {
 	}
 }
 
-// What is made allows a run to take more time.
-func TestTimeForWhatIsMade(t *testing.T) {
-	u := Usage{Input: &loaders.Budget{Max: 1 << 30}, before: cpuTime() - 5*time.Second}
-	if u.checkCPU() == nil {
-		t.Error("5s are not too much for nothing")
-	}
-	u.Made.Add(10 << 20)
-	if err := u.checkCPU(); err != nil {
-		t.Error(err)
+// A limit of the user is exact, the default grows with the input, and 0 is no limit.
+func TestLimitOfCPU(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		limit time.Duration
+		grows bool
+		input int64
+		ends  bool
+	}{
+		{"below the limit", time.Minute, false, 0, false},
+		{"above the limit", time.Second, false, 0, true},
+		{"a limit of the user does not grow", time.Second, false, 100 << 20, true},
+		{"the default does", time.Second, true, 100 << 20, false},
+		{"no limit", 0, false, 0, false},
+		{"no limit by default", 0, true, 100 << 20, false},
+	} {
+		u := Usage{Input: &loaders.Budget{Max: 1 << 30}, CPU: c.limit, CPUGrows: c.grows, before: cpuTime() - 5*time.Second}
+		u.Input.Add(c.input)
+		if err := u.checkCPU(); (err != nil) != c.ends {
+			t.Errorf("%s: %v", c.name, err)
+		}
 	}
 }

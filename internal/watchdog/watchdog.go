@@ -1,5 +1,5 @@
-// Package watchdog ends a run that takes more memory or processor time than what it reads and makes is worth, and says what the run
-// was doing. It measures the whole process, so it is for a program that does one run.
+// Package watchdog ends a run that takes more processor time than its user allows, or more memory than its input and output explain, and
+// reports what the run was doing. It measures the whole process, so it is for a program that does one run at a time.
 package watchdog
 
 import (
@@ -15,22 +15,31 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// What a run may take, by the size of its input and of what it makes. Trees take some hundredths of it: the limits are for those
-// that ask for endless work in few words, whatever these are.
+// DefaultCPU is the processor time of a run whose user has not chosen a limit. It is far more than any tree is known to take: the limit
+// is for trees that ask for endless work in few words. An input of hundreds of MiB gets cpuPerInput for each of them as well.
 const (
-	cpuPerInput = 4 * time.Second        // of processor time for each MiB; for less than 1 MiB as for 1 MiB
-	cpuPerMade  = 200 * time.Millisecond // for each MiB
-	liveBase    = 128 << 20              // bytes of memory in use, besides
-	livePerByte = 8                      // for each byte of input
-	livePerMade = 4                      // bytes for which there is one
+	DefaultCPU  = 10 * time.Minute
+	cpuPerInput = 4 * time.Second
+)
+
+// How much memory a run may use, by the size of its input and output. Trees use some hundredths of it.
+const (
+	liveBase    = 128 << 20 // bytes of memory in use, besides
+	livePerByte = 8         // for each byte of input
+	livePerMade = 4         // bytes for which there is one
 )
 
 // Usage is what a run has taken in and made so far. It is safe for concurrent use.
 type Usage struct {
 	Input *loaders.Budget
 	Made  atomic.Int64 // bytes of final lists
-	// Limit is how many bytes of memory the user wants the run to take, 0 for as many as its input is worth.
+	// CPU is how much processor time the run may take, 0 for no limit. With CPUGrows, large inputs may take more.
+	CPU      time.Duration
+	CPUGrows bool
+	// Limit is how many bytes of memory the user wants the run to take at most, 0 for as many as its input and output explain. With Lifts, it may
+	// take Limit, however little they explain.
 	Limit int64
+	Lifts bool
 	// Seen is called now and then with the bytes in use and the part of the jobs that may run; it may be nil.
 	Seen func(live uint64, part float64)
 
@@ -124,19 +133,21 @@ func heap() (live, collections uint64) {
 	return s[0].Value.Uint64(), s[1].Value.Uint64()
 }
 
-func (u *Usage) checkCPU() error {
-	input := u.Input.Used()
-	limit := perMiB(max(1<<20, input), cpuPerInput) + perMiB(u.Made.Load(), cpuPerMade)
-	if cpuTime()-u.before <= limit {
-		return nil
+// cpu returns how much processor time the run may take, 0 for no limit.
+func (u *Usage) cpu() time.Duration {
+	if u.CPU == 0 || !u.CPUGrows {
+		return u.CPU
 	}
-	return diag.Limitf("stopped: the run takes more than %v of processor time, although its input has %s", limit.Round(time.Second), diag.Size(rounded(input))).With(diag.TooMuch).
-		Hint(endless)
+	return u.CPU + time.Duration(float64(u.Input.Used())/(1<<20)*float64(cpuPerInput)) // a product of integers would be too large for a few GiB
 }
 
-// perMiB returns the time for n bytes, so much for each MiB. A product of integers would be too large for a few GiB.
-func perMiB(n int64, each time.Duration) time.Duration {
-	return time.Duration(float64(n) / (1 << 20) * float64(each))
+func (u *Usage) checkCPU() error {
+	limit := u.cpu()
+	if limit == 0 || cpuTime()-u.before <= limit {
+		return nil
+	}
+	return diag.Limitf("stopped: the run took more than the %v of processor time that --max-cpu allows", limit.Truncate(time.Millisecond)).With(diag.TooMuch).
+		Hint(endless).Hint("if it is meant to take that long: --max-cpu sets another limit, and 0 none")
 }
 
 // memory returns how many bytes may be in use.
@@ -150,11 +161,11 @@ func (u *Usage) checkMemory(live uint64) error {
 	case u.Limit > 0 && live > uint64(u.Limit):
 		return diag.Limitf("stopped: the run takes more than the %s of memory that --memory-limit allows, with one step at a time", diag.Size(u.Limit)).With(diag.TooMuch).
 			Hint("its input has %s; render fewer roots at a time, or allow more", diag.Size(rounded(u.Input.Used())))
-	case live <= uint64(limit):
+	case u.Limit > 0 && u.Lifts || live <= uint64(limit):
 		return nil
 	}
 	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20), diag.Size(rounded(u.Input.Used()))).With(diag.TooMuch).
-		Hint(endless)
+		Hint(endless).Hint("if it is meant to take that much: --memory-limit sets another limit")
 }
 
 const endless = "this step, or one before it, copies, repeats or searches something very often"

@@ -18,7 +18,7 @@ import (
 // The limits grow with the input, however large the flags let it and the answers of functions be.
 func TestLimitsOfLargeInput(t *testing.T) {
 	for _, n := range []int64{1 << 30, 3 << 30, 1 << 40} {
-		u := Usage{Input: &loaders.Budget{Max: math.MaxInt64}}
+		u := Usage{Input: &loaders.Budget{Max: math.MaxInt64}, CPU: time.Nanosecond, CPUGrows: true}
 		u.Input.Add(n)
 		u.Made.Store(n)
 		if err := u.checkCPU(); err != nil {
@@ -54,6 +54,27 @@ func TestJobsNearTheLimit(t *testing.T) {
 	}
 	if u.within(64<<20) != 64<<20 || u.within(200<<20) != 100<<20 {
 		t.Error("collections do not heed the limit")
+	}
+}
+
+// A limit of the user that lifts is all that counts; one that a variable sets can only make the limit of the input lower.
+func TestLimitOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		limit int64
+		lifts bool
+		live  uint64
+		ends  bool
+	}{
+		{0, true, 200 << 20, true},
+		{1 << 30, true, 200 << 20, false},
+		{1 << 30, true, 2 << 30, true},
+		{1 << 30, false, 200 << 20, true},
+		{64 << 20, false, 100 << 20, true},
+	} {
+		u := Usage{Limit: c.limit, Lifts: c.lifts, Input: &loaders.Budget{Max: math.MaxInt64}}
+		if err := u.checkMemory(c.live); (err != nil) != c.ends {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }
 

@@ -5,54 +5,117 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/resourcelist"
+	"github.com/krmflow/krmflow/krm/function"
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// reserved are variables that decide how programs are found, loaded and started. No field of a configuration sets one: whoever writes spec.path
-// means a path, and not PATH.
-var reserved = []string{"PATH", "HOME", "TMPDIR", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP",
-	"PERL5LIB", "PERL5OPT", "RUBYLIB", "RUBYOPT", "NODE_OPTIONS", "NODE_PATH", "WRAPPED", configVariable, mergeVariable, overrideVariable}
-
-func isReserved(name string) bool {
-	return slices.Contains(reserved, name) || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "BASH_FUNC_")
-}
-
-// environment returns the environment of the command: that of this process, the whole configuration (WR-02), and the fields of metadata and spec by
-// their names in upper case (WR-01). A field that is no scalar is YAML (WR-07), or JSON. Notes say which fields are left out.
+// environment returns the environment of the command: that of this process, the chosen fields of
+// metadata and spec under their names in upper case (WR-01), and the whole configuration (WR-02). A
+// field that is not a scalar is YAML (WR-07), or JSON. Notes say which declared fields are left
+// out.
+//
+// The author of a configuration must not choose the names of variables: programs and the libraries
+// that they load read hundreds of them, and some of these run code (PYTHONWARNINGS, PERL5OPT,
+// JAVA_TOOL_OPTIONS, GIT_SSH_COMMAND). A list of refused names is never complete. Therefore only
+// the author of the function chooses: by --env, or by the schema of the catalog entry.
 func (c *Call) environment(config *yaml3.Node) (env, notes []string, err error) {
 	env = slices.Clone(c.Env)
 	if config == nil {
 		return env, nil, nil
 	}
-	all, err := c.text(config)
+	chosen, err := c.choice()
 	if err != nil {
 		return nil, nil, err
 	}
-	env = append(env, configVariable+"="+string(all))
 	for _, part := range []string{"metadata", "spec"} {
-		fields := resourcelist.Field(config, part)
-		if fields == nil || fields.Kind != yaml3.MappingNode {
+		fields, skipped, err := c.variables(config, part, chosen)
+		if err != nil {
+			return nil, nil, err
+		}
+		env, notes = append(env, fields...), append(notes, skipped...)
+	}
+	all, err := c.text(config)
+	return append(env, configVariable+"="+string(all)), notes, err // last, so that it takes precedence
+}
+
+// A choice reports whether a field of metadata or spec becomes a variable. The note says why a
+// declared field does not.
+type choice func(part, key, variable string) (yes bool, note string)
+
+// choice returns the choice of --env, or else that of the schema of the function's catalog entry.
+//
+// A schema says what a configuration may hold. That a field named path becomes PATH is not its
+// intention, so fields that only a schema names replace no variable that is set already.
+func (c *Call) choice() (choice, error) {
+	if c.Names != nil {
+		return func(_, _, variable string) (bool, string) { return slices.Contains(c.Names, variable), "" }, nil
+	}
+	declared, ok := c.lookup(function.FieldsVariable)
+	if !ok {
+		e := diag.Arguments.Errorf("wrap needs the names of the variables that the command reads")
+		return nil, options.UsageError(diag.AsError(e).Hint("add --env with their names, for example --env NAME,REPLICAS, or --env= for none").
+			Hint("without --env, the schema in a function's catalog entry names them"))
+	}
+	paths := strings.Split(declared, ",")
+	return func(part, key, variable string) (bool, string) {
+		if !slices.Contains(paths, part+"."+key) {
+			return false, ""
+		}
+		if _, set := c.lookup(variable); set {
+			return false, fmt.Sprintf("%s.%s is not in a variable: %s is set already; --env %s replaces it", part, key, variable, variable)
+		}
+		return true, ""
+	}, nil
+}
+
+// variables returns the chosen fields of metadata or spec as variables.
+func (c *Call) variables(config *yaml3.Node, part string, chosen choice) (env, notes []string, err error) {
+	fields := resourcelist.Field(config, part)
+	if fields == nil || fields.Kind != yaml3.MappingNode {
+		return nil, nil, nil
+	}
+	from := map[string]string{} // the field that each variable holds
+	for i := 0; i+1 < len(fields.Content); i += 2 {
+		key := fields.Content[i].Value
+		if !function.IsVariable(key) { // upper case makes letters of ASCII of some others: ſ, ı
 			continue
 		}
-		for i := 0; i+1 < len(fields.Content); i += 2 {
-			key := fields.Content[i].Value
-			name := strings.ToUpper(key)
-			value, err := c.scalar(resourcelist.Field(fields, key))
-			if err != nil {
-				return nil, nil, err
-			}
-			switch {
-			case isReserved(name):
-				notes = append(notes, fmt.Sprintf("%s.%s is not in a variable: %s has another meaning; %s has it", part, key, name, configVariable))
-			case name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00"):
-				notes = append(notes, fmt.Sprintf("%s.%s is not in a variable: none can have this name or value", part, key))
-			default:
-				env = append(env, name+"="+value)
-			}
+		variable := strings.ToUpper(key)
+		yes, note := chosen(part, key, variable)
+		if note != "" {
+			notes = append(notes, note)
 		}
+		if !yes {
+			continue
+		}
+		path := part + "." + key
+		if other, twice := from[variable]; twice {
+			return nil, nil, diag.BadValue.Errorf("%s and %s are both the variable %s", other, path, variable)
+		}
+		from[variable] = path
+		value, err := c.scalar(resourcelist.Field(fields, key))
+		if err != nil {
+			return nil, nil, err
+		}
+		if strings.Contains(value, "\x00") {
+			return nil, nil, diag.BadValue.Errorf("%s has a null byte, which the variable %s cannot hold", path, variable)
+		}
+		env = append(env, variable+"="+value)
 	}
 	return env, notes, nil
+}
+
+// lookup returns a variable of this process.
+func (c *Call) lookup(name string) (value string, ok bool) {
+	for _, e := range c.Env {
+		if v, found := strings.CutPrefix(e, name+"="); found {
+			value, ok = v, true
+		}
+	}
+	return value, ok
 }
 
 // scalar returns the value of a variable.

@@ -89,11 +89,10 @@ func (c *Call) ended(err error) error {
 	case !errors.As(err, &exit):
 		return err
 	}
-	name := diag.OneLine(c.Args[0])
 	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return &ExitError{128 + int(ws.Signal()), diag.FunctionFailed.Errorf("%s: ended by signal %d (%v)", name, int(ws.Signal()), ws.Signal())}
+		return &ExitError{128 + int(ws.Signal()), diag.FunctionFailed.Errorf("%s: ended by signal %d (%v)", diag.OneLine(c.Args[0]), int(ws.Signal()), ws.Signal())}
 	}
-	return &ExitError{exit.ExitCode(), diag.FunctionFailed.Errorf("%s: exit code %d", name, exit.ExitCode())}
+	return &ExitError{Code: exit.ExitCode()}
 }
 
 // pipes are the files between this process and the command.

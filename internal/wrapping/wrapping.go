@@ -32,12 +32,18 @@ const (
 // fileNames is the pattern for the files of new resources (WR-04).
 const fileNames = "config/%n_%k.yaml"
 
+// NotePrefix begins the lines that a Call prints to stderr itself.
+const NotePrefix = "wrap: "
+
 // A Call is one run of a command.
 type Call struct {
 	// Args are the program and its arguments.
 	Args []string
 	// Env is the environment of this process.
-	Env            []string
+	Env []string
+	// Names are the variables that hold fields of the configuration. If it is nil,
+	// [function.FieldsVariable] of Env must name the fields.
+	Names          []string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// MaxOutput is how many bytes the command may print.
@@ -51,13 +57,25 @@ type ExitError struct {
 	// Code is what this process shall end with: the exit code of the command, 128 and the number of the signal that ended it, 127 if there is no such
 	// program, 126 if it cannot run.
 	Code int
-	Err  error
+	// Err is the message, nil for a command that ended with a code: its stderr, which is passed on,
+	// says why.
+	Err error
 }
 
-func (e *ExitError) Error() string { return e.Err.Error() }
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns a list, as errors.Join does.
-func (e *ExitError) Unwrap() []error { return []error{e.Err} }
+func (e *ExitError) Unwrap() []error {
+	if e.Err == nil {
+		return nil
+	}
+	return []error{e.Err}
+}
 
 // Run reads a ResourceList, runs the command, and writes the list with what that has printed.
 func (c *Call) Run(ctx context.Context) error {
@@ -70,7 +88,7 @@ func (c *Call) Run(ctx context.Context) error {
 		return err
 	}
 	for _, note := range notes {
-		fmt.Fprintln(c.Stderr, "wrap: "+diag.OneLine(note))
+		fmt.Fprintln(c.Stderr, NotePrefix+diag.OneLine(note))
 	}
 	input, err := c.text(asList(list.Items))
 	if err != nil {
@@ -85,7 +103,7 @@ func (c *Call) Run(ctx context.Context) error {
 		return err
 	}
 	items := made.Items
-	if on := c.variable(mergeVariable); on == "" || on == "true" || on == "1" {
+	if on, _ := c.lookup(mergeVariable); on == "" || on == "true" || on == "1" {
 		if items, err = resourcelist.Merge(slices.Concat(list.Items, items)); err != nil {
 			return err
 		}
@@ -142,20 +160,9 @@ func asList(items []*yaml3.Node) *yaml3.Node {
 	return resourcelist.Map("apiVersion", resourcelist.String("v1"), "kind", resourcelist.String("List"), "items", seq)
 }
 
-// variable returns a variable of this process.
-func (c *Call) variable(name string) string {
-	value := ""
-	for _, e := range c.Env {
-		if k, v, _ := strings.Cut(e, "="); k == name {
-			value = v
-		}
-	}
-	return value
-}
-
 // override merges the resources of a directory into the items (WR-09).
 func (c *Call) override(items []*yaml3.Node) ([]*yaml3.Node, error) {
-	dir := c.variable(overrideVariable)
+	dir, _ := c.lookup(overrideVariable)
 	if dir == "" {
 		return items, nil
 	}

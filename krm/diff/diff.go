@@ -19,6 +19,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -91,13 +92,13 @@ func Lists(old, now *krm.List) *Changes {
 	}
 	for i, r := range before {
 		if gone[i] {
-			c.Resources = append(c.Resources, Resource{What: Removed, Old: side(r, i), Before: Shown(canonical(r.Value()))})
+			c.Resources = append(c.Resources, Resource{What: Removed, Old: side(r, i), Before: secret.Hide(canonical(r.Value()))})
 		}
 	}
 	for j, r := range after {
 		i := paired[j] - 1
 		if i < 0 {
-			c.Resources = append(c.Resources, Resource{What: Added, New: side(r, j), After: Shown(canonical(r.Value()))})
+			c.Resources = append(c.Resources, Resource{What: Added, New: side(r, j), After: secret.Hide(canonical(r.Value()))})
 		} else if one, differs := resource(before[i], r, renames); differs {
 			one.Old.At, one.New.At = i, j
 			c.Resources = append(c.Resources, one)
@@ -136,7 +137,7 @@ func resource(old, now *krm.Resource, renames map[string]string) (r Resource, di
 	before, after := parseJSON(jsonOld), parseJSON(jsonNow)
 	d := differ{renames: renames}
 	d.value(nil, before, after, now.Schema().For(schema.Kind(now.ID().GVK)), false)
-	r = Resource{What: Changed, Old: side(old, 0), New: side(now, 0), Edits: d.edits, Before: Shown(before)}
+	r = Resource{What: Changed, Old: side(old, 0), New: side(now, 0), Edits: d.edits, Before: secret.Hide(before)}
 	r.After = Apply(r.Before, marked(d.edits))
 	if renames[old.ID().Name] == now.ID().Name && old.ID().Name != now.ID().Name {
 		r.Renamed, r.Base = true, Base(old.ID().Name)

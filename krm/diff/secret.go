@@ -1,109 +1,12 @@
 package diff
 
 import (
-	"regexp"
-	"slices"
-	"strings"
-	"sync"
-
-	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// What stands for values that are not shown: for one that is the same on both sides, or is there on one side alone, and for a new one.
-const (
-	Hidden        = "(hidden)"
-	HiddenChanged = "(hidden, changed)"
-)
-
-// secretValues returns the fields in which an object has the values of Secrets: some if it is a Secret, wherever it stands, or a SecretList, whose items have no
-// kind of their own.
-func secretValues(v yaml.Value) []string {
-	if strings.Contains(v.Get("apiVersion").Text(), "/") {
-		return nil
-	}
-	switch v.Get("kind").Text() {
-	case "Secret":
-		return []string{"data", "stringData"}
-	case "SecretList":
-		return []string{"items"}
-	}
-	return nil
-}
-
-// secretText matches a text that has a Secret in it, in YAML or JSON. In YAML a tag, an anchor or the mark of a block can stand before the kind.
-var secretText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bkind\\*["']?\s*:\s*(?:[!&>|]\S*\s+)*\\*["']?Secret(?:List)?\b`)
-})
-
-func isSecretText(text string) bool {
-	return strings.Contains(text, "Secret") && secretText().MatchString(text)
-}
-
-// Shown returns a value as it may be shown: without the values of the Secrets in it, and without passwords in addresses. Of a text that has
-// Secrets in it nothing is shown.
-func Shown(v yaml.Value) yaml.Value {
-	switch v.Type() {
-	case yaml.String:
-		text := v.Text()
-		if isSecretText(text) {
-			return yaml.Str(Hidden)
-		}
-		if shown := shownText(text); shown != text {
-			return yaml.Str(shown)
-		}
-	case yaml.Seq:
-		v, _ = v.EditItems(func(x yaml.Value) (yaml.Value, error) { return Shown(x), nil })
-	case yaml.Map:
-		values := secretValues(v)
-		return v.EditFields(func(f yaml.Field) yaml.Value {
-			switch {
-			case !slices.Contains(values, f.Key):
-				return Shown(f.Value)
-			case f.Value.Type() == yaml.Map:
-				return f.Value.EditFields(func(yaml.Field) yaml.Value { return yaml.Str(Hidden) })
-			}
-			return yaml.Str(Hidden)
-		})
-	}
-	return v
-}
-
-// shownText returns a text without passwords in the addresses in it.
-func shownText(text string) string {
-	if !strings.Contains(text, "://") {
-		return text
-	}
-	var b strings.Builder
-	for text != "" {
-		word := text[:wordEnd(text)]
-		if _, host, ok := strings.Cut(word, "://"); ok && strings.Contains(host, ":") && !strings.ContainsAny(host, "/?#@") {
-			rest := text[len(word):] // a password can have most of what ends a word
-			if i := strings.IndexAny(rest, " \t\r\n\"`<>/?#@"); i >= 0 && rest[i] == '@' {
-				word = text[:len(word)+i+wordEnd(rest[i:])]
-			}
-		}
-		if strings.Contains(word, "://") {
-			b.WriteString(diag.Redact(word))
-		} else {
-			b.WriteString(word)
-		}
-		text = text[len(word):]
-		if text != "" {
-			b.WriteByte(text[0])
-			text = text[1:]
-		}
-	}
-	return b.String()
-}
-
-// wordEnd returns the length of the word that a text begins with.
-func wordEnd(text string) int {
-	if end := strings.IndexAny(text, " \t\r\n\"'`<>,;()"); end >= 0 {
-		return end
-	}
-	return len(text)
-}
+// HiddenChanged stands for a new value that is not shown. [secret.Hidden] stands for one that is the same on both sides, or is there on one side alone.
+const HiddenChanged = "(hidden, changed)"
 
 // marked returns edits in which a text stands for each new value that is hidden as a whole.
 func marked(edits []Edit) []Edit {
@@ -116,7 +19,7 @@ func marked(edits []Edit) []Edit {
 			out = append(out, edits...)
 		}
 		if out[k].New = yaml.Str(HiddenChanged); e.Op == Add {
-			out[k].New = yaml.Str(Hidden)
+			out[k].New = yaml.Str(secret.Hidden)
 		}
 	}
 	if out == nil {

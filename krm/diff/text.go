@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -19,7 +20,7 @@ func (d *differ) text(path Path, old, now string) {
 	if to, ok := d.renames[old]; ok && to == now {
 		e.Follows = Base(old)
 	}
-	secret := isSecretText(old) || isSecretText(now)
+	hidden := secret.InText(old) || secret.InText(now)
 	if before, format := open(old); format != "" && d.inside < maxInside {
 		if after, other := open(now); other != "" && before.Type() == after.Type() {
 			in := differ{renames: d.renames, inside: d.inside + 1}
@@ -27,10 +28,10 @@ func (d *differ) text(path Path, old, now string) {
 			e.Format, e.Inside = other, in.edits
 		}
 	}
-	if len(e.Inside) == 0 && !secret && (strings.Contains(old, "\n") || strings.Contains(now, "\n")) {
-		e.Lines = Lines(shownText(old), shownText(now))
+	if len(e.Inside) == 0 && !hidden && (strings.Contains(old, "\n") || strings.Contains(now, "\n")) {
+		e.Lines = Lines(secret.HideAddresses(old), secret.HideAddresses(now))
 	}
-	d.add(e, secret)
+	d.add(e, hidden)
 }
 
 // open returns the mapping or list that a text is, in JSON form, and "yaml" or "json"; "" if it is neither.

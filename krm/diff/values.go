@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm/schema"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -39,13 +40,13 @@ func (d *differ) add(e Edit, hidden bool) {
 		return
 	}
 	old, now := e.Old, e.New
-	e.Old, e.New = Shown(old), Shown(now)
+	e.Old, e.New = secret.Hide(old), secret.Hide(now)
 	e.Hidden = !e.Old.Equal(old) || !e.New.Equal(now)
 	d.edits = append(d.edits, e)
 }
 
 func (d *differ) mapping(path Path, old, now yaml.Value, node schema.Node, hidden bool) {
-	secret := append(secretValues(old), secretValues(now)...)
+	values := append(secret.Fields(old), secret.Fields(now)...)
 	keys := map[string]bool{}
 	for _, v := range []yaml.Value{old, now} {
 		for _, f := range v.Fields() {
@@ -55,7 +56,7 @@ func (d *differ) mapping(path Path, old, now yaml.Value, node schema.Node, hidde
 	before, after := lookup(old), lookup(now)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		at, x, y := path.with(Step{Field: key}), before(key), after(key)
-		conceal := hidden || slices.Contains(secret, key)
+		conceal := hidden || slices.Contains(values, key)
 		switch {
 		case !x.Exists():
 			d.add(Edit{Op: Add, Path: at, New: y}, conceal)
@@ -179,7 +180,7 @@ func nameOf(item yaml.Value, keys []string) string {
 	var parts []string
 	for _, key := range keys {
 		if v := item.Get(key); v.IsScalar() {
-			parts = append(parts, key+"="+shownText(v.Text()))
+			parts = append(parts, key+"="+secret.HideAddresses(v.Text()))
 		}
 	}
 	return strings.Join(parts, ",")

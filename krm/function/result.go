@@ -8,6 +8,8 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
+	"github.com/krmflow/krmflow/krm/secret/words"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -180,10 +182,11 @@ func readResult(v yaml.Value, path []any, room *int) Result {
 		}
 	}
 	if f := v.Get("field"); f.Len() > 0 {
-		r.Field = &ResultField{Path: text(f.Get("path").Text())}
-		if kind != "" && !yaml.HoldsSecrets(kind) {
-			r.Field.CurrentValue = text(jsonOf(f.Get("currentValue")))
-			r.Field.ProposedValue = text(jsonOf(firstValue(f.Get("proposedValue"), f.Get("suggestedValue"))))
+		path := f.Get("path").Text()
+		r.Field = &ResultField{Path: text(path)}
+		if kind != "" && !words.Document(kind, path) { // another kind can have a Secret inside
+			r.Field.CurrentValue = text(jsonOf(secret.Hide(f.Get("currentValue"))))
+			r.Field.ProposedValue = text(jsonOf(secret.Hide(firstValue(f.Get("proposedValue"), f.Get("suggestedValue")))))
 		}
 	}
 	if f := v.Get("file"); f.Len() > 0 {

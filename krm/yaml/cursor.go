@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
 // A Cursor reads a configuration value field by field and collects every mistake on the way: unknown keys, values of the
@@ -123,7 +124,7 @@ func (c Cursor) mismatch(want string) {
 	err := c.Errorf("must be %s, not %s", want, c.v.typ.Article()).With(diag.WrongType)
 	switch {
 	case want != "a string" || !c.v.IsScalar():
-	case mayBeSecret(err.Field):
+	case words.Text(err.Field):
 		err.Hint("put it in quotes")
 	default:
 		err.Hint("put it in quotes: %q", c.v.Text())

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret/words"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -72,7 +73,7 @@ func (s *Source) convertSlow(p *parser, pc piece) (Value, error) {
 	} else if line := nextLine(d, pc.text); line > 0 {
 		s.warn(diag.IgnoredText, c.line+line, "", "the document ends in front of this text, which is ignored; put --- between documents")
 	}
-	c.secret = s.hides(kindOf(root.Content[0]), pc.text)
+	c.secret = s.answer || words.Document(kindOf(root.Content[0]), pc.text)
 	done, err := c.convert(root.Content[0], 0)
 	p.size = max(len(pc.text), done.size)
 	if c.aliased {
@@ -305,7 +306,7 @@ func (c *converter) scalar(n *yaml.Node) (v Value, err error) {
 			return v, nil
 		}
 		if v = resolve(n.Value, c.parser.yaml11); v.typ == None {
-			return v, diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + n.Line}, diag.FieldPath(shown(c.path)), "the number %s cannot be written as JSON", n.Value).With(diag.OddValue)
+			return v, diag.Errorf(diag.Pos{File: c.source.File, Line: c.line + n.Line}, diag.FieldPath(words.Path(c.path)), "the number %s cannot be written as JSON", n.Value).With(diag.OddValue)
 		}
 		if differs(v) {
 			c.source.warnValue(c.line+n.Line, v, c.secret)

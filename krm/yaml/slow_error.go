@@ -3,6 +3,8 @@ package yaml
 import (
 	"strconv"
 	"strings"
+
+	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
 // explain turns what yaml/v3 says about text into a line of it and plain words.
@@ -20,7 +22,7 @@ func explain(text string, err error) (line int, what string) {
 		name, _, _ := strings.Cut(rest, "'")
 		before, _, _ := strings.Cut(text, "*"+name)
 		line = 1 + strings.Count(before, "\n")
-		if mayBeSecret(text) {
+		if words.Text(text) {
 			return line, "an alias refers to an anchor that does not exist; a value that starts with * needs quotes"
 		}
 		return line, "the alias *" + name + " refers to an anchor that does not exist"

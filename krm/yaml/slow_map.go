@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret/words"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -116,7 +117,7 @@ func (c *converter) merge(n *yaml.Node, m *fieldSet, done *converted, depth int)
 
 // called returns what messages call a key of the mapping that is being converted.
 func (c *converter) called(key, verb string) string {
-	if c.secret && len(shown(append(c.path[:len(c.path):len(c.path)], key))) <= len(c.path) {
+	if c.secret && len(words.Path(append(c.path[:len(c.path):len(c.path)], key))) <= len(c.path) {
 		return "a key"
 	}
 	return fmt.Sprintf("the key "+verb, key)

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret/words"
 )
 
 // piece is a part of a file between document separators. Only its first YAML document counts.
@@ -226,7 +227,7 @@ func (s *Source) warnOdd(p *parser, pc piece, v Value) {
 	if len(p.odd) == 0 {
 		return
 	}
-	secret := s.hides(v.Get("kind").Text(), pc.text)
+	secret := s.answer || words.Document(v.Get("kind").Text(), pc.text)
 	line, from := pc.line, 0
 	for _, at := range p.odd {
 		line += strings.Count(pc.text[from:at.offset], "\n")

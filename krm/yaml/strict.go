@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret/words"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -87,7 +88,7 @@ func checkStrict(file string, pc piece) (err error) {
 			return diag.Errorf(at(root.Line), "", "the file has a second document; it must have one")
 		}
 		if n := foreignTag(&root); n != nil {
-			if mayBeSecret(pc.text) {
+			if words.Text(pc.text) {
 				return diag.Errorf(at(n.Line), "", "tags are not allowed here; a value that starts with ! needs quotes").With(diag.InvalidYAML)
 			}
 			return diag.Errorf(at(n.Line), "", "the tag %s is not allowed here", n.ShortTag()).With(diag.InvalidYAML)

@@ -208,6 +208,12 @@ func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 	}
 }
 
+// refuseRedirect follows no redirection.
+func refuseRedirect(req *http.Request, _ []*http.Request) error {
+	return diag.AsError(fmt.Errorf("it is redirected to %s", diag.Redact(req.URL.String()))).
+		Hint("an address vouches only for what it serves itself: name the one that it is redirected to")
+}
+
 // retried returns what tells that something is tried again.
 func (s *Session) retried(r reference.Reference) func(int, time.Duration) {
 	return func(attempt int, wait time.Duration) {
@@ -218,7 +224,11 @@ func (s *Session) retried(r reference.Reference) func(int, time.Duration) {
 // client returns what sends the requests of one fetch.
 func (s *Session) client(r reference.Reference, from Origin) *http.Client {
 	c := &courier{clients: s.clients(), from: from, host: r.Host(), retried: s.retried(r), take: s.take}
-	return &http.Client{Transport: c, CheckRedirect: checkRedirect(!r.Pin.IsZero())}
+	check := checkRedirect(!r.Pin.IsZero())
+	if r.Direct {
+		check = refuseRedirect
+	}
+	return &http.Client{Transport: c, CheckRedirect: check}
 }
 
 // isNotFound reports whether a server says that there is nothing, or nothing for us.

@@ -106,6 +106,7 @@ type Session struct {
 	charts    flight.Group[krm.Digest] // of registries
 	tags      flight.Group[[]string]
 	histories flight.Group[[]string]
+	published flight.Group[*Content]
 	report    sync.Mutex
 	clients   func() clients
 }
@@ -138,6 +139,8 @@ type Content struct {
 	// Reference is the one that was opened, with its version: it is not mutable.
 	Reference reference.Reference
 	Version   reference.Version
+	// Provenance says what is known about where the content came from.
+	Provenance Provenance
 	// Tree is all of a repository, an archive, or an artifact with several files; nil for a single file. [reference.Reference.Path] is the
 	// place in it that is meant.
 	Tree *cache.Tree
@@ -161,6 +164,7 @@ func (c *Content) Bytes() ([]byte, error) {
 func (c *Content) at(r reference.Reference) (*Content, error) {
 	own := *c
 	own.Reference = r.At(c.Version)
+	own.Provenance = provenance(r, c.Version)
 	if c.Tree == nil && own.Reference.Path != "" {
 		return nil, notFetched(r, nil, "it is a single file, and has no %q", own.Reference.Path)
 	}
@@ -215,7 +219,8 @@ func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origi
 	return v, of(r, err)
 }
 
-// Open returns the content of a reference, from the cache if it is there. The errors are those of [Session.Resolve].
+// Open returns the content of a reference, from the cache if it is there. The content of a reference with a digest or a commit may come from
+// anywhere: see [Provenance]. The errors are those of [Session.Resolve].
 func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	if err := s.allow(r, from); err != nil {
 		return nil, err
@@ -259,7 +264,7 @@ func key(r reference.Reference, from Origin) string {
 	if r.Scheme == reference.Helm {
 		return fmt.Sprintf("%d %q %q %q %s", from, r.Location, r.Path, r.Ref, r.Pin)
 	}
-	return fmt.Sprintf("%d %s %s %s %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Either)
+	return fmt.Sprintf("%d %s %s %s %t %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Either, r.Direct)
 }
 
 // fetch runs what fetches r.

@@ -59,6 +59,8 @@ type Count struct {
 type Fetched struct {
 	Ref     string `json:"ref"`
 	Version string `json:"version"` // a commit or a digest
+	// Pinned tells that the reference or a lock says the version: the content is that, and may have come from anywhere.
+	Pinned bool `json:"pinned,omitempty"`
 }
 
 // A Catalog is one that is trusted.

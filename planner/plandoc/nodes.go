@@ -24,7 +24,7 @@ func WriteNodes(w io.Writer, p *planner.Plan, made *Preview) error {
 	}
 	b.WriteByte('\n')
 	for _, f := range p.Fetched() {
-		fmt.Fprintf(b, "fetched %s  %s\n", diag.OneLine(f.Reference), f.Version)
+		fmt.Fprintf(b, "%s %s  %s\n", f.Verb(), diag.OneLine(f.Reference), f.Version)
 	}
 	for _, t := range p.Catalogs {
 		by := t.By

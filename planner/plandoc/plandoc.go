@@ -80,10 +80,10 @@ func NewAs(p *planner.Plan, made *Preview, oldnew ...string) (*Document, error) 
 func newDocument(p *planner.Plan, made *Preview, as func(string) string) *Document {
 	doc := &Document{APIVersion: Version, Kind: "Plan", Roots: []Root{}, Nodes: []Node{}, Layers: []Layer{}, Files: []File{}}
 	for _, f := range p.Fetched() {
-		doc.Fetched = append(doc.Fetched, Fetched{f.Reference, f.Version})
+		doc.Fetched = append(doc.Fetched, Fetched{f.Reference, f.Version, f.Pinned})
 	}
 	for _, t := range p.Catalogs {
-		doc.Catalogs = append(doc.Catalogs, Catalog{t.Ref.String(), t.Catalog.Digest.String(), t.By, t.Signed})
+		doc.Catalogs = append(doc.Catalogs, Catalog{t.Asked().String(), t.Catalog.Digest.String(), t.By, t.Signed})
 	}
 	doc.addRoots(p, made)
 	if made != nil && made.Against != "" {

@@ -11,7 +11,7 @@ import (
 // totals writes what all roots come to.
 func (t *Text) totals() {
 	for _, f := range t.p.Fetched() {
-		fmt.Fprintf(&t.b, "fetched %s  %s\n", clean(f.Reference), f.Version)
+		fmt.Fprintf(&t.b, "%s %s  %s\n", f.Verb(), clean(f.Reference), f.Version)
 	}
 	for _, c := range t.p.Catalogs {
 		by := c.By

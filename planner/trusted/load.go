@@ -46,7 +46,7 @@ func (c *Catalogs) Read() {
 	var wg sync.WaitGroup
 	for _, t := range list {
 		if t.Err == nil && t.Ref.Remote() && t.Content == nil {
-			wg.Go(func() { c.Files.FetchCatalog(t.Ref.Address(), catalog.MaxSize) }) // it is there, or known to be missing, when it is loaded
+			wg.Go(func() { c.fetch(&t) }) // it is there, or known to be missing, when it is loaded
 		}
 	}
 	wg.Wait()
@@ -59,11 +59,15 @@ func (c *Catalogs) Read() {
 
 func (c *Catalogs) load(t *trust.Trusted) {
 	src, digest, err := c.content(t)
-	if errors.Is(err, loaders.ErrVerification) {
-		c.refuse(t, trust.Mispinned(t.Ref, krm.Digest{}), err)
+	switch {
+	case errors.Is(err, loaders.ErrVerification):
+		c.refuse(t, trust.Mispinned(t.Asked(), krm.Digest{}), err)
 		return
-	}
-	if t.Err = err; err != nil {
+	case loaders.IsUnproven(err): // which matters if a function needs it
+		t.Denial = trust.Unproven(t.Ref)
+		return
+	case err != nil:
+		t.Err = c.explained(t, err)
 		return
 	}
 	t.Digest = digest
@@ -101,7 +105,7 @@ func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	case t.Content != nil:
 		src = &yaml.Source{File: t.Ref.Show(), Data: t.Content}
 	case t.Ref.Remote():
-		return c.Files.FetchCatalog(t.Ref.Address(), catalog.MaxSize)
+		return c.fetch(t)
 	default:
 		var real string
 		var err error
@@ -115,6 +119,24 @@ func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	return src, src.Digest(), nil
 }
 
+// fetch returns a remote catalog. The user names it, with a pin of the user's own, or a publisher must have signed its bytes; any other must
+// come from the place that the user trusts.
+func (c *Catalogs) fetch(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
+	address := t.Asked().Address()
+	if t.Named && c.publisher(t.Ref) == nil {
+		return c.Files.FetchPublished(address, catalog.MaxSize)
+	}
+	return c.Files.FetchCatalog(address, catalog.MaxSize)
+}
+
+// explained adds to the error of a catalog that is trusted for its place why the cache is not enough.
+func (c *Catalogs) explained(t *trust.Trusted, err error) error {
+	if !t.Named || !t.Ref.Remote() || c.publisher(t.Ref) != nil || !loaders.IsUnavailable(err) {
+		return err
+	}
+	return diag.AsError(err).Hint("it is trusted for its place, which has to serve it once; what is pinned in your own configuration or by %s= may come from anywhere", trust.FlagTrust)
+}
+
 // decide reports whether a catalog may be used, as far as the layers are known by now.
 func (c *Catalogs) decide(t *trust.Trusted) bool {
 	shares := ""
@@ -122,7 +144,7 @@ func (c *Catalogs) decide(t *trust.Trusted) bool {
 		shares = c.shares(t)
 	}
 	warnings, denial := c.Policy.DecideCatalog(trust.CatalogRequest{
-		Ref: t.Ref, Digest: t.Digest, Shares: shares, BuiltIn: t.Content != nil, Signed: t.Signed != "",
+		Ref: t.Ref, LayerPin: t.LayerPin, Digest: t.Digest, Shares: shares, BuiltIn: t.Content != nil, Signed: t.Signed != "",
 	})
 	c.Warnings.Add(warnings...)
 	if denial != nil {
@@ -164,7 +186,7 @@ func (c *Catalogs) Unread() {
 func (c *Catalogs) Readable() (list []*catalog.Catalog) {
 	for _, t := range c.all() {
 		if t.Catalog == nil && t.Err == nil && t.Denial == nil && (!t.Ref.Remote() || t.Content != nil) && c.publisher(t.Ref) == nil {
-			if src, digest, err := c.content(&t); err == nil && (t.Ref.Pin.IsZero() || t.Ref.Pin == digest) {
+			if src, digest, err := c.content(&t); err == nil && (t.Asked().Pin.IsZero() || t.Asked().Pin == digest) {
 				t.Catalog, _ = catalog.Parse(src, t.Ref)
 			}
 		}

@@ -4,10 +4,13 @@ package trusted
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/catalog"
+	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/report"
+	"github.com/krmflow/krmflow/reference"
 	"github.com/krmflow/krmflow/trust"
 )
 
@@ -60,7 +63,7 @@ func (c *Catalogs) all() []trust.Trusted {
 // add adds a catalog unless it is there. What a flag says of a catalog counts more than what the user's configuration says of it.
 func (c *Catalogs) add(t trust.Trusted) {
 	for _, o := range c.list {
-		place := t.Err == nil && t.Denial == nil && o.Ref.Scheme == t.Ref.Scheme && o.Ref.Location == t.Ref.Location
+		place := t.Err == nil && t.Denial == nil && o.Ref.SamePlace(t.Ref)
 		if place && (o.Ref.Pin == t.Ref.Pin && o.Path == t.Path || t.By == trust.ByConfig) {
 			return
 		}
@@ -79,7 +82,7 @@ func (c *Catalogs) Loaded() (list []trust.Trusted) {
 }
 
 // Search returns the trusted catalogs in the order in which a layer searches them that lists some itself, and those that it names
-// and nobody trusts. What a layer names decides about order, never about trust, but a pin of its own counts.
+// and nobody trusts. What a layer names decides about order, never about trust. A pin of its own can refuse a catalog.
 func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, named []trust.Named) {
 	c.all()
 	refs := make([]catalog.Ref, len(listed))
@@ -100,7 +103,7 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 			continue // reported when the layer was compiled
 		}
 		for j, t := range trusted {
-			if t.Ref.Same(ref) {
+			if t.Is(ref) {
 				found = true
 				if !taken[j] {
 					taken[j] = true
@@ -110,7 +113,7 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 		}
 		if !found {
 			named = append(named, trust.Named{
-				Ref: ref.Shown(l.Text), Pos: l.Source.Locate(0, l.Path...), Flag: ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String(),
+				Ref: ref.Shown(l.Text), Pos: l.Source.Locate(0, l.Path...), Flag: c.flag(ref),
 				Fetched: !ref.Remote() && c.Files.IsFetched(l.Source),
 			})
 		}
@@ -123,8 +126,18 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 	return search, named
 }
 
+// flag returns the value of the flag that trusts a catalog which a layer names. The pin of the layer is left out, so that a user who
+// copies the flag trusts what the address serves, not other content with this digest. An artifact may have no other name.
+func (c *Catalogs) flag(ref catalog.Ref) string {
+	if ref.Remote() && ref.Scheme != catalog.OCI {
+		ref.Pin = krm.Digest{}
+	}
+	return ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String()
+}
+
 // place returns where the catalog is that a layer lists, none if it is not valid. If the user trusts all that is below some place, it is
-// one of the trusted catalogs from now on, unless the layer was fetched: others do not choose what is trusted.
+// one of the trusted catalogs from now on, unless the layer was fetched: others do not choose what is trusted. What the user says of a single
+// catalog takes precedence over a place.
 func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 	ref, err := catalog.ParseRef(l.Text)
 	if err != nil {
@@ -141,9 +154,11 @@ func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 			ref = ref.At(real)
 		}
 	}
-	known := slices.ContainsFunc(c.list, func(t trust.Trusted) bool { return t.Ref.Same(ref) })
+	known := slices.ContainsFunc(c.list, func(t trust.Trusted) bool { return t.Is(ref) || !t.Named && t.Ref.SamePlace(ref) })
 	if by := c.covers(ref); by != "" && !known && !c.Files.IsFetched(l.Source) {
-		c.list = append(c.list, trust.Trusted{Ref: ref.Shown(ref.Location), Path: path, By: by, Named: true})
+		t := trust.Trusted{Ref: ref.Shown(ref.Location), Path: path, By: by, Named: true, LayerPin: trust.LayerPin(ref.Pin)}
+		t.Ref.Pin = krm.Digest{}
+		c.list = append(c.list, t)
 		if c.read {
 			c.load(&c.list[len(c.list)-1])
 		}
@@ -157,7 +172,7 @@ func (c *Catalogs) covers(ref catalog.Ref) string {
 		if !s.Below {
 			continue
 		}
-		if place, err := catalog.ParsePlace(s.Ref); err == nil && ref.Below(place) {
+		if place, err := catalog.ParsePlace(s.Ref); err == nil && ref.Below(place) && isFetchedAs(ref) {
 			return s.By
 		}
 	}
@@ -167,12 +182,34 @@ func (c *Catalogs) covers(ref catalog.Ref) string {
 	return ""
 }
 
+// isFetchedAs reports whether a catalog is fetched in the way that its reference says. Some hosts have repositories at addresses that
+// look like those of files; there, a parameter would choose a commit, which anyone who can open a pull request can make.
+func isFetchedAs(ref catalog.Ref) bool {
+	if !ref.Remote() {
+		return true
+	}
+	r, err := reference.Parse(ref.Address(), reference.Published)
+	switch {
+	case err != nil || r.Archive:
+		return false
+	case r.Scheme == reference.Git:
+		end := "//" + r.Path
+		if r.Ref != "" {
+			end += "?ref=" + r.Ref
+		}
+		return ref.Scheme == catalog.Git && strings.HasSuffix(ref.Location, end)
+	case r.Scheme == reference.OCI:
+		return ref.Scheme == catalog.OCI
+	}
+	return ref.Scheme == catalog.HTTPS || ref.Scheme == catalog.HTTP
+}
+
 // pinned returns a trusted catalog, denied if it is not the one that an entry of a catalogs field pins.
 func (c *Catalogs) pinned(t trust.Trusted, ref catalog.Ref, at catalog.Listed) trust.Trusted {
 	if ref.Pin.IsZero() || t.Catalog == nil || t.Digest == ref.Pin {
 		return t
 	}
-	_, denial := c.Policy.DecideCatalog(trust.CatalogRequest{Ref: ref, Digest: t.Digest})
+	denial := trust.Mispinned(ref, t.Digest)
 	denial.Err.Pos, denial.Err.Field = at.Source.Locate(0, at.Path...), at.Source.Field(at.Path)
 	text := denial.Err.Error()
 	if c.mispinned[text] == nil {

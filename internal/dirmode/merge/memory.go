@@ -2,14 +2,15 @@ package merge
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -45,7 +46,7 @@ func (m *Memory) Put(function, id string, v yaml.Value) {
 	if m.made[function] == nil {
 		m.made[function] = map[string]yaml.Value{}
 	}
-	m.made[function][id] = hidden(v, nil)
+	m.made[function][id] = hidden(v)
 }
 
 // Functions returns the functions that have generated something.
@@ -121,40 +122,48 @@ func (m *Memory) Text() []byte {
 	return b.Bytes()
 }
 
-// Hides reports whether an object is a Secret, whose values are not kept.
-func Hides(v yaml.Value) bool {
-	return v.Get("kind").Text() == "Secret" && cmp.Or(v.Get("apiVersion").Text(), "v1") == "v1"
-}
-
-func isSecret(path []any) bool {
-	return len(path) > 0 && (path[0] == "data" || path[0] == "stringData")
-}
-
 const digest = "sha256:"
 
-// hidden returns v, which is at a path of an object, with digests in the place of the values of a Secret.
-func hidden(v yaml.Value, path []any) yaml.Value {
-	if len(path) == 0 {
-		if !Hides(v) {
-			return v
+// hidden returns v with digests in the place of the values of Secrets. What has digests already keeps them.
+func hidden(v yaml.Value) yaml.Value {
+	return secret.Edit(v, func(x yaml.Value, _ secret.Place) yaml.Value {
+		if isDigest(x) {
+			return x
 		}
-		for _, key := range []string{"data", "stringData"} {
-			if x := v.Get(key); x.Exists() {
-				v = v.With(key, hidden(x, []any{key}))
-			}
-		}
-		return v
+		return digestOf(x)
+	})
+}
+
+func isDigest(v yaml.Value) bool {
+	hash, ok := strings.CutPrefix(v.Text(), digest)
+	return ok && len(hash) == 2*sha256.Size
+}
+
+func digestOf(v yaml.Value) yaml.Value {
+	text := v.Text()
+	if !v.IsScalar() {
+		text = string(yaml.AppendJSON(nil, v))
 	}
+	sum := sha256.Sum256([]byte(text))
+	return yaml.Str(digest + hex.EncodeToString(sum[:]))
+}
+
+// remembers reports whether base is v, which may have digests in the place of values.
+func remembers(base, v yaml.Value) bool {
 	switch {
-	case !isSecret(path):
-		return v
+	case same(base, v):
+		return true
+	case isDigest(base):
+		return base.Equal(digestOf(v))
+	case base.Type() != v.Type() || base.Len() != v.Len():
+		return false
 	case v.Type() == yaml.Map:
-		return v.EditFields(func(f yaml.Field) yaml.Value { return hidden(f.Value, path) })
-	case v.Type() == yaml.String && len(v.Text()) == len(digest)+64 && v.Text()[:len(digest)] == digest:
-		return v
-	case v.IsScalar():
-		sum := sha256.Sum256([]byte(v.Text()))
-		return yaml.Str(digest + hex.EncodeToString(sum[:]))
+		return !slices.ContainsFunc(v.Fields(), func(f yaml.Field) bool { return !remembers(base.Get(f.Key), f.Value) })
 	}
-	return v
+	for i, x := range v.Items() {
+		if !remembers(base.Items()[i], x) {
+			return false
+		}
+	}
+	return v.Type() == yaml.Seq
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -19,15 +20,18 @@ type Conflict struct {
 // What only one side has changed is as that side has it. If the base is not known, fields that only mine has stay, and theirs counts for all others.
 func Three(base, mine, theirs yaml.Value, known bool) (yaml.Value, []Conflict) {
 	m := &merger{known: known}
-	if Hides(mine) || Hides(theirs) {
-		m.hide = true
+	for _, v := range []yaml.Value{mine, theirs} {
+		for x := range secret.Values(v) {
+			m.values = append(m.values, x.Text())
+		}
 	}
 	return m.merge(nil, base, mine, theirs), m.conflicts
 }
 
 type merger struct {
-	known, hide bool
-	conflicts   []Conflict
+	known     bool
+	values    []string // of Secrets
+	conflicts []Conflict
 }
 
 func same(a, b yaml.Value) bool {
@@ -38,19 +42,14 @@ func same(a, b yaml.Value) bool {
 	return same
 }
 
-// isBase reports whether v is what base was, whose secret values are digests.
-func (m *merger) isBase(base, v yaml.Value, path []any) bool {
-	if !m.known {
-		return false
-	}
-	return same(base, v) || m.hide && base.Exists() && v.Exists() && same(base, hidden(v, path))
-}
+// isBase reports whether v is what base was.
+func (m *merger) isBase(base, v yaml.Value) bool { return m.known && remembers(base, v) }
 
 func (m *merger) merge(path []any, base, mine, theirs yaml.Value) yaml.Value {
 	switch {
-	case same(mine, theirs), m.isBase(base, theirs, path):
+	case same(mine, theirs), m.isBase(base, theirs):
 		return mine
-	case m.isBase(base, mine, path):
+	case m.isBase(base, mine):
 		return theirs
 	case mine.Type() == yaml.Map && theirs.Type() == yaml.Map:
 		return m.fields(path, base, mine, theirs)
@@ -66,7 +65,7 @@ func (m *merger) merge(path []any, base, mine, theirs yaml.Value) yaml.Value {
 		}
 		return mine
 	}
-	m.conflicts = append(m.conflicts, Conflict{slices.Clone(path), m.show(path, mine), m.show(path, theirs)})
+	m.conflicts = append(m.conflicts, Conflict{slices.Clone(path), m.show(mine), m.show(theirs)})
 	return mine
 }
 
@@ -146,12 +145,12 @@ func (m *merger) items(path []any, key string, base, mine, theirs yaml.Value) ya
 }
 
 // show returns a value as a message shows it.
-func (m *merger) show(path []any, v yaml.Value) string {
+func (m *merger) show(v yaml.Value) string {
 	const most = 60
 	switch {
 	case !v.Exists():
 		return "nothing"
-	case m.hide && isSecret(path):
+	case m.hides(v):
 		return "a value that is not shown"
 	}
 	text := strings.TrimSpace(string(yaml.AppendJSON(nil, v)))
@@ -159,4 +158,15 @@ func (m *merger) show(path []any, v yaml.Value) string {
 		text = string(r[:most]) + "..."
 	}
 	return text
+}
+
+// hides reports whether v has a value of a Secret.
+func (m *merger) hides(v yaml.Value) bool {
+	switch v.Type() {
+	case yaml.Map:
+		return slices.ContainsFunc(v.Fields(), func(f yaml.Field) bool { return m.hides(f.Value) })
+	case yaml.Seq:
+		return slices.ContainsFunc(v.Items(), m.hides)
+	}
+	return slices.ContainsFunc(m.values, func(x string) bool { return x != "" && strings.Contains(v.Text(), x) })
 }

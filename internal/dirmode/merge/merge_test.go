@@ -178,3 +178,29 @@ func TestMemory(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// TestSecretsInside remembers a Secret inside another object without its values, and still tells an edit of these from what was generated.
+func TestSecretsInside(t *testing.T) {
+	template := func(password, script string) yaml.Value {
+		secret := yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "stringData", Value: object(fields{"p": password})})
+		return yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("Template")}, yaml.Field{Key: "objects", Value: yaml.SeqOf(secret)},
+			yaml.Field{Key: "script", Value: yaml.Str("kind: Secret\ndata: {p: " + script + "}\n")})
+	}
+	var m merge.Memory
+	m.Put("f", "id", template("hunter2", "hunter3"))
+	again, err := merge.Parse("file", m.Text())
+	if err != nil || strings.Contains(string(m.Text()), "hunter") {
+		t.Fatalf("%v: it has values:\n%s", err, m.Text())
+	}
+	base, _ := again.Get("f", "id")
+	if got, conflicts := merge.Three(base, template("hunter2", "mine"), template("made", "hunter3"), true); len(conflicts) > 0 || flat(got) != flat(template("made", "mine")) {
+		t.Errorf("changes of both: %s, %v", flat(got), conflicts)
+	}
+	if got, conflicts := merge.Three(base, template("hunter2", "hunter3"), template("made", "made"), true); len(conflicts) > 0 || flat(got) != flat(template("made", "made")) {
+		t.Errorf("no edit: %s, %v", flat(got), conflicts)
+	}
+	_, conflicts := merge.Three(base, template("hunter2", "mine"), template("hunter2", "made"), true)
+	if len(conflicts) != 1 || strings.Contains(conflicts[0].Mine+conflicts[0].Theirs, "mine") {
+		t.Errorf("conflict: %v", conflicts)
+	}
+}

@@ -1,8 +1,14 @@
-// Package rewrite changes files of a directory in one step: all of them, or none, also if the process is killed.
+// Package rewrite changes files of a directory: all of them, or none. If the process is killed,
+// files may be old and new until the next one completes the change.
 //
-// What files are to hold is written to a hidden folder of the directory first. Renaming that folder to [journal] is the step that counts: before it
-// the old state holds, after it the new one. Then each file is renamed to its place. Whoever opens the directory next completes what a killed process
-// has begun. Files that do not change are not touched.
+// The new contents are written to a hidden folder of the directory first. Renaming that folder to
+// [journal] decides: before it the change has not happened, after it the change will be completed.
+// Then each file is renamed to its place. [Open] completes what a killed process has begun, and
+// [Pending] reports it to those who only read. Files that do not change are not touched.
+//
+// Exchanging the whole directory would be one step (renameat2), but the directory is one that
+// people edit: it holds files that are not krmflow's, .git among them, and files that editors have
+// open. They would have to be moved or linked, and writes to them in the meantime would be lost.
 package rewrite
 
 import (

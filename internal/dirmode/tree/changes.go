@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -155,8 +156,8 @@ func (t *Tree) put(all map[string]*edits, r *krm.Resource, seen map[*Object]bool
 func (e *edits) change(p string, c *Changes) *Change {
 	if e.file == nil {
 		change := &Change{Path: p, New: e.appended(nil, c)}
-		if slices.ContainsFunc(e.added, func(a addition) bool { return krm.HoldsSecret(a.value) }) {
-			change.Mode = 0o600
+		if slices.ContainsFunc(e.added, func(a addition) bool { return secret.In(a.value) }) {
+			change.Mode = secret.PrivatePerm
 		}
 		return change
 	}

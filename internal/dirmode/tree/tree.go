@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/ignore"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -73,36 +74,84 @@ type Object struct {
 // A ReadFile reads a file of the machine.
 type ReadFile func(path string) ([]byte, error)
 
-// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. Hidden files and folders are left alone, and so are
-// symbolic links, but dir may be one. What holds something else, a template of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that look
-// like resources and are no YAML.
+// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile.
+// Hidden files and folders are left alone, and so are symbolic links, but dir may be one, and what
+// .krmflowignore of dir or of a folder below it leaves out. What holds something else, a template
+// of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that
+// look like resources and are no YAML.
 func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
 	t := &Tree{Dir: dir, objects: map[*krm.Origin]*Object{}}
-	var mistakes diag.Mistakes
+	w := walk{Tree: t, read: read, rules: map[string]*ignore.Rules{}}
 	top := strings.TrimRight(dir, string(filepath.Separator)) + string(filepath.Separator) // a link to a directory is one
 	err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			return err
-		case d.IsDir() && file != top && strings.HasPrefix(d.Name(), "."):
-			return fs.SkipDir
-		case d.IsDir() || !CanHold(d.Name()):
-			return nil
-		case strings.HasPrefix(d.Name(), "."):
-			t.leave(file, 0, "it is hidden")
-			return nil
-		case !d.Type().IsRegular():
-			t.leave(file, 0, "it is %s", kindOf(d.Type()))
-			return nil
+		if err == nil {
+			err = context.Cause(ctx)
 		}
-		return t.read(file, d, read, &mistakes)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		return w.visit(file, filepath.ToSlash(rel), d)
 	})
 	if err == nil {
-		err = errors.Join(mistakes.Errors()...)
+		err = errors.Join(w.mistakes.Errors()...)
 	}
 	return t, err
+}
+
+// A walk reads a Tree.
+type walk struct {
+	*Tree
+	read     ReadFile
+	rules    map[string]*ignore.Rules // by the folders' paths
+	mistakes diag.Mistakes
+}
+
+// visit looks at one file or folder; rel is its path from the directory.
+func (w *walk) visit(file, rel string, d fs.DirEntry) error {
+	rules := w.rules[path.Dir(rel)]
+	switch {
+	case d.IsDir() && rel != "." && strings.HasPrefix(d.Name(), "."):
+		return fs.SkipDir
+	case d.IsDir() && rules.Ignores(rel, true):
+		w.leave(file, 0, "%s leaves it out", ignore.File)
+		return fs.SkipDir
+	case d.IsDir():
+		return w.enter(file, rel, rules)
+	case !CanHold(d.Name()):
+		return nil
+	case strings.HasPrefix(d.Name(), "."):
+		w.leave(file, 0, "it is hidden")
+		return nil
+	case !d.Type().IsRegular():
+		w.leave(file, 0, "it is %s", kindOf(d.Type()))
+		return nil
+	case rules.Ignores(rel, false):
+		w.leave(file, 0, "%s leaves it out", ignore.File)
+		return nil
+	}
+	return w.file(file, rel, d)
+}
+
+// enter reads the ignore file of a folder, if it has one.
+func (w *walk) enter(folder, rel string, outer *ignore.Rules) (err error) {
+	w.rules[rel] = outer
+	name := filepath.Join(folder, ignore.File)
+	info, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+		return nil
+	}
+	data, err := w.read(name)
+	if err == nil && len(data) > ignore.MaxSize {
+		err = diag.Limitf("%s is larger than %s", name, diag.Size(ignore.MaxSize))
+	}
+	if err == nil {
+		w.rules[rel], err = ignore.Parse(folder, rel, data, outer)
+	}
+	return err
 }
 
 func kindOf(mode fs.FileMode) string {
@@ -124,8 +173,9 @@ func (t *Tree) leave(file string, line int, format string, args ...any) *diag.Er
 	return e
 }
 
-func (t *Tree) read(file string, d fs.DirEntry, read ReadFile, mistakes *diag.Mistakes) error {
-	data, err := read(file)
+// file reads a file.
+func (w *walk) file(file, rel string, d fs.DirEntry) error {
+	data, err := w.read(file)
 	if err != nil {
 		return err
 	}
@@ -133,28 +183,24 @@ func (t *Tree) read(file string, d fs.DirEntry, read ReadFile, mistakes *diag.Mi
 	if err != nil {
 		return err
 	}
-	rel, err := filepath.Rel(t.Dir, file)
-	if err != nil {
-		return err
-	}
-	f := &File{Path: filepath.ToSlash(rel), Data: data, Mode: info.Mode().Perm(), name: file}
+	f := &File{Path: rel, Data: data, Mode: info.Mode().Perm(), name: file}
 	why, err := f.parse()
 	switch {
 	case err != nil && (f.isMeant() || d.Name() == Kptfile):
-		mistakes.Add(diag.AsError(err))
+		w.mistakes.Add(diag.AsError(err))
 	case why != "" && d.Name() == Kptfile: // its pipeline would not run
-		mistakes.Add(diag.Errorf(diag.Pos{File: file}, "", "cannot be read as the file of a package: %s", why).With(diag.NoResource))
+		w.mistakes.Add(diag.Errorf(diag.Pos{File: file}, "", "cannot be read as the file of a package: %s", why).With(diag.NoResource))
 	case err != nil:
 		at := diag.AsError(err)
-		t.leave(file, at.Pos.Line, "it is no YAML: %s", at.Msg)
+		w.leave(file, at.Pos.Line, "it is no YAML: %s", at.Msg)
 	case why != "":
-		if e := t.leave(file, 0, "%s", why); f.isMeant() {
-			t.Missed = append(t.Missed, e)
+		if e := w.leave(file, 0, "%s", why); f.isMeant() {
+			w.Missed = append(w.Missed, e)
 		}
 	default:
-		t.Files = append(t.Files, f)
+		w.Files = append(w.Files, f)
 		for _, o := range f.Objects {
-			t.objects[o.mark] = o
+			w.objects[o.mark] = o
 		}
 	}
 	return nil

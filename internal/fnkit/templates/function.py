@@ -1,11 +1,12 @@
 #!/bin/sh
 ''':'
-exec krmflow wrap --json -- python3 "$0"
+exec krmflow wrap --json --env= -- python3 "$0"
 '''
 # {{.Name}} makes a ConfigMap that has the message of its configuration.
 #
 # The lines above run this file as krmflow wrap's command, which is the function around it: it gives it everything as JSON, which Python reads without
-# a further library, and merges the resources that are printed here, as JSON or YAML, into the list. stdin has the list.
+# a further library, and merges the resources that are printed here, as JSON or YAML, into the list. stdin has the list. --env= names no field that
+# becomes a variable.
 import json
 import os
 import sys

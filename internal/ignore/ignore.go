@@ -1,7 +1,8 @@
-package roots
+// Package ignore reads the files that say what krmflow does not look into: .krmflowignore, written
+// like .gitignore.
+package ignore
 
 import (
-	"os"
 	"path"
 	"strings"
 
@@ -9,15 +10,15 @@ import (
 	"github.com/krmflow/krmflow/internal/glob"
 )
 
-// IgnoreFile is the name of files that say which directories are not looked into. They are written like .gitignore.
-const IgnoreFile = ".krmflowignore"
+// File is the name of ignore files, and MaxSize how many bytes one may have.
+const (
+	File    = ".krmflowignore"
+	MaxSize = 1 << 20
+)
 
-// maxIgnoreFile is how many bytes such a file may have.
-const maxIgnoreFile = 1 << 20
-
-// rules are those of an ignore file, with those of the directories around it.
-type rules struct {
-	outer *rules
+// Rules are those of an ignore file, with those of the directories around it. Nil ignores nothing.
+type Rules struct {
+	outer *Rules
 	below string // the path of its directory from the top, with a slash at its end if it is not the top itself
 	list  []rule
 }
@@ -27,14 +28,11 @@ type rule struct {
 	negated, directory bool
 }
 
-// readRules reads the ignore file of a directory.
-func (s *search) readRules(dir, rel string, outer *rules) (*rules, error) {
-	name := path.Join(dir, IgnoreFile)
-	data, err := s.readFile(name, maxIgnoreFile)
-	if err != nil {
-		return nil, err
-	}
-	r := &rules{outer: outer}
+// Parse returns the rules of the ignore file of a directory. dir is the directory as messages name
+// it, rel its path from the top with slashes, "." for the top itself, and outer has the rules that
+// apply to the directory.
+func Parse(dir, rel string, data []byte, outer *Rules) (*Rules, error) {
+	r := &Rules{outer: outer}
 	if rel != "." {
 		r.below = rel + "/"
 	}
@@ -43,7 +41,8 @@ func (s *search) readRules(dir, rel string, outer *rules) (*rules, error) {
 		n++
 		one, ok, err := parseRule(strings.TrimRight(line, "\r\n"))
 		if err != nil {
-			return nil, diag.Errorf(diag.Pos{File: name, Line: n}, "", "%q is no pattern: a bracket or backslash in it has no end", strings.TrimSpace(line)).With(diag.BadValue)
+			at := diag.Pos{File: path.Join(dir, File), Line: n}
+			return nil, diag.Errorf(at, "", "%q is no pattern: a bracket or backslash in it has no end", strings.TrimSpace(line)).With(diag.BadValue)
 		}
 		if ok {
 			r.list = append(r.list, one)
@@ -74,8 +73,9 @@ func parseRule(line string) (r rule, ok bool, err error) {
 	return r, line != "" && err == nil, err
 }
 
-// ignore reports whether a path from the top is ignored. The last rule that matches it decides, and the nearest file has precedence.
-func (r *rules) ignore(rel string, directory bool) bool {
+// Ignores reports whether a path from the top is ignored. The last rule that matches it decides,
+// and the nearest file has precedence.
+func (r *Rules) Ignores(rel string, directory bool) bool {
 	for ; r != nil; r = r.outer {
 		name := strings.TrimPrefix(rel, r.below)
 		for i := len(r.list) - 1; i >= 0; i-- {
@@ -83,16 +83,6 @@ func (r *rules) ignore(rel string, directory bool) bool {
 			if (directory || !one.directory) && one.pattern.Match(name) {
 				return !one.negated
 			}
-		}
-	}
-	return false
-}
-
-// hasIgnoreFile reports whether a directory has an ignore file.
-func hasIgnoreFile(entries []os.DirEntry) bool {
-	for _, d := range entries {
-		if d.Name() == IgnoreFile && !d.IsDir() {
-			return true
 		}
 	}
 	return false

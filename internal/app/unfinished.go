@@ -1,0 +1,44 @@
+package app
+
+import (
+	"path/filepath"
+
+	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/internal/dirmode/rewrite"
+	"github.com/krmflow/krmflow/loaders"
+	"github.com/krmflow/krmflow/planner"
+)
+
+// warnUnfinished warns about directories of which only some files are those of the last krmflow
+// run, because it was killed. Such a directory is a root or one above it, as far as its repository
+// reaches.
+func (a *App) warnUnfinished(roots []string) {
+	seen := map[string]bool{}
+	for _, root := range roots {
+		dir, err := filepath.Abs(root)
+		if err != nil || loaders.IsRemote(root) {
+			continue
+		}
+		for !seen[dir] {
+			seen[dir] = true
+			if rewrite.Pending(dir) {
+				a.Log.Warn(unfinished(dir))
+			}
+			above := filepath.Dir(dir)
+			if seen[above] || loaders.IsRepository(dir) {
+				break
+			}
+			dir = above
+		}
+	}
+}
+
+func unfinished(dir string) planner.Warning {
+	if here, err := filepath.Abs("."); err == nil {
+		if rel, err := filepath.Rel(here, dir); err == nil {
+			dir = rel
+		}
+	}
+	e := diag.Interrupted.Errorf("%s: krmflow run was interrupted while it wrote: files may be old and new", dir)
+	return planner.WarningOf(diag.AsError(e).Hint("krmflow run %s completes it", diag.ShellWord(dir)))
+}

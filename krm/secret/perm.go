@@ -1,0 +1,14 @@
+package secret
+
+import "io/fs"
+
+// PrivatePerm are the permissions of a file with Secrets: it is for its owner alone.
+const PrivatePerm fs.FileMode = 0o600
+
+// Perm returns the permissions of a new file, before the umask. private says that it has a Secret, see [In].
+func Perm(private bool) fs.FileMode {
+	if private {
+		return PrivatePerm
+	}
+	return 0o666
+}
