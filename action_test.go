@@ -189,7 +189,8 @@ func (j *job) more(name, text string) {
 	j.write(name, string(old)+text)
 }
 
-// pullRequest merges what is committed on the branch change into main, as GitHub does, and checks that out.
+// pullRequest merges what is committed on the branch change into main, as GitHub does, and checks
+// that out.
 func (j *job) pullRequest() {
 	j.t.Helper()
 	head := j.git("rev-parse", "change")
@@ -269,7 +270,8 @@ func (j *job) run(with map[string]string) (r ran) {
 	return r
 }
 
-// TestActionFile checks what a runner needs and a test cannot run: no text of others in scripts, and commits of the actions that it uses.
+// TestActionFile checks what a runner needs and a test cannot run: no text of others in scripts,
+// and commits of the actions that it uses.
 func TestActionFile(t *testing.T) {
 	var action struct {
 		Outputs map[string]struct{ Value string }
@@ -309,7 +311,8 @@ func TestActionFile(t *testing.T) {
 	}
 }
 
-// TestActionPush runs the action for a push: all roots are rendered, and compared only with a revision that is named.
+// TestActionPush runs the action for a push: all roots are rendered, and compared only with a
+// revision that is named.
 func TestActionPush(t *testing.T) {
 	j := newJob(t)
 	if _, errs, err := run(t, j.tree, nil, "krmflow", "apply-render", "-R", "overlays", "-o", "rendered/", "--layout", "single"); err != nil {
@@ -343,7 +346,8 @@ func TestActionPush(t *testing.T) {
 	if text, err := os.ReadFile(r.outputs["sarif"]); err != nil || !strings.Contains(string(text), `"overlays/prod/kustomization.yaml"`) {
 		t.Errorf("the report: %v\n%s", err, text)
 	}
-	// Patterns are not names of files, and a quotation mark or $(…) in an input is a character of it.
+	// Patterns are not names of files, and a quotation mark or $(…) in an input is a character of
+	// it.
 	j.git("checkout", "-q", ".")
 	for _, roots := range []string{"--only *rod\n--only stag*", `--only $(touch${IFS}ran)`, `--only ";touch${IFS}ran;"`} {
 		r = j.run(map[string]string{"dir": "overlays", "roots": roots, "diff": before})
@@ -353,7 +357,8 @@ func TestActionPush(t *testing.T) {
 	}
 }
 
-// TestActionPullRequest runs the action for a pull request, then for more commits to it: there is one comment.
+// TestActionPullRequest runs the action for a pull request, then for more commits to it: there is
+// one comment.
 func TestActionPullRequest(t *testing.T) {
 	j := newJob(t)
 	j.git("checkout", "-qb", "change")
@@ -406,7 +411,8 @@ func TestActionPullRequest(t *testing.T) {
 		j.github.comments[0].Body != marker+"\nmine" {
 		t.Errorf("written %q: %s", log, last.Body)
 	}
-	// A comment about another directory is another comment, one that is there is replaced also if nothing differs any more.
+	// A comment about another directory is another comment, one that is there is replaced also if
+	// nothing differs any more.
 	j.run(map[string]string{"dir": "overlays/prod"})
 	if log := j.github.written(); !slices.Equal(log, post) {
 		t.Errorf("written %q", log)
@@ -501,7 +507,8 @@ func TestActionMistakes(t *testing.T) {
 	}
 }
 
-// TestActionSecrets runs the action where names of files do not tell which of them are Secrets, and where the text is too long for a comment.
+// TestActionSecrets runs the action where names of files do not tell which of them are Secrets, and
+// where the text is too long for a comment.
 func TestActionSecrets(t *testing.T) {
 	j := newJob(t)
 	secret := func(namespace, value string) string {

@@ -51,10 +51,12 @@ type finding struct {
 	unusable bool // the entry is of no use
 }
 
-// Unusable returns why entries cannot be used, such as a digest that is not valid. The rest of the catalog can be.
+// Unusable returns why entries cannot be used, such as a digest that is not valid. The rest of the
+// catalog can be.
 func (c *Catalog) Unusable() []*diag.Error { return c.findings(true) }
 
-// Lint returns what the catalog's author should know and does no harm: what is missing, not valid or has no effect.
+// Lint returns what the catalog's author should know and does no harm: what is missing, not valid
+// or has no effect.
 func (c *Catalog) Lint() []*diag.Error { return c.findings(false) }
 
 func (c *Catalog) findings(unusable bool) (list []*diag.Error) {

@@ -11,8 +11,9 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Describe returns what the catalog says, for somebody who decides whether to trust it: its name and labels, and for each function what runs, whether that can
-// be verified, what it is granted, and who publishes it (VW-02, VW-04). What the author wrote takes one line each.
+// Describe returns what the catalog says, for somebody who decides whether to trust it: its name
+// and labels, and for each function what runs, whether that can be verified, what it is granted,
+// and who publishes it (VW-02, VW-04). What the author wrote takes one line each.
 func (c *Catalog) Describe() string {
 	var b strings.Builder
 	if c.Name != "" {

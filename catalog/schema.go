@@ -66,8 +66,8 @@ func (e *Entry) Fields() []string {
 	return paths
 }
 
-// SchemaWarning returns one warning about all parts of the schema that are not valid or about a schema that the catalog only refers to,
-// nil if there are none.
+// SchemaWarning returns one warning about all parts of the schema that are not valid or about a
+// schema that the catalog only refers to, nil if there are none.
 func (e *Entry) SchemaWarning() *diag.Error {
 	if e.SchemaURI != "" {
 		err := diag.Errorf(e.Pos(), "", "configurations of %s are not checked: the schema at %s is not fetched", e.GVK, diag.Redact(diag.OneLine(e.SchemaURI)))

@@ -199,7 +199,8 @@ func (n Named) hint() string {
 	return hint
 }
 
-// HiddenHint says what is missing in a flag that names ref, if messages do not show all of it. Otherwise it is empty: the flag can be pasted.
+// HiddenHint says what is missing in a flag that names ref, if messages do not show all of it.
+// Otherwise it is empty: the flag can be pasted.
 func HiddenHint(ref catalog.Ref) string {
 	if !ref.Remote() || diag.Redact(ref.Location) == ref.Location {
 		return ""
@@ -254,7 +255,8 @@ type Fetched struct {
 type Image struct {
 	// Digests are all that stand for the image: of its index and of its manifest. None if it is not known yet.
 	Digests []krm.Digest
-	// Err says why there are none, or why they stand for the image on this machine alone, and how to find out the others.
+	// Err says why there are none, or why they stand for the image on this machine alone, and how
+	// to find out the others.
 	Err error
 }
 
@@ -301,7 +303,8 @@ type Decision struct {
 	Runtime function.Runtime
 	Source  string
 	Digest  krm.Digest
-	// Unpublished says why Digest stands for an image on this machine alone; nil if others can pull it, as far as is known.
+	// Unpublished says why Digest stands for an image on this machine alone; nil if others can pull
+	// it, as far as is known.
 	Unpublished error
 	// Args are the arguments of a program, as far as its configuration gives any.
 	Args []string

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# The GitHub Action: action.yml passes its inputs as DIR, ROOTS, ARGS, BASE, COMMENT, CHECK, OUTPUT, OUTPUT_ARGS and TOKEN.
-# It must run in bash 3.2, the version of macOS, in which "${list[@]}" of an empty list is an error: ${list[@]+"${list[@]}"}.
+# The GitHub Action: action.yml passes its inputs as DIR, ROOTS, ARGS, BASE, COMMENT, CHECK, OUTPUT,
+# OUTPUT_ARGS and TOKEN. It must run in bash 3.2, the version of macOS, in which "${list[@]}" of an
+# empty list is an error: ${list[@]+"${list[@]}"}.
 set -euo pipefail
 
-# A comment may have 65,536 characters and a job summary 1 MiB. Both limits leave room for what surrounds the differences.
+# A comment may have 65,536 characters and a job summary 1 MiB. Both limits leave room for what
+# surrounds the differences.
 comment_limit=64000
 summary_limit=900000
 
@@ -21,7 +23,8 @@ event() { jq -r "$1 // empty" "$GITHUB_EVENT_PATH"; }
 
 on_pull_request() { [ "${GITHUB_EVENT_NAME:-}" = pull_request ]; }
 
-# words TEXT sets list to the words of a text. Unlike an unquoted variable, a word with * is not replaced by names of files.
+# words TEXT sets list to the words of a text. Unlike an unquoted variable, a word with * is not
+# replaced by names of files.
 words() {
   list=()
   local line word more
@@ -59,8 +62,8 @@ find_base() {
     commit "$BASE"
     return
   fi
-  # By default the checkout is the commit that merging would make. Its first parent is the base branch, which may have moved on
-  # since the event was written.
+  # By default the checkout is the commit that merging would make. Its first parent is the base
+  # branch, which may have moved on since the event was written.
   if [ "$(git rev-parse --verify --quiet 'HEAD^2')" = "$(event .pull_request.head.sha)" ]; then
     commit 'HEAD^1'
     return
@@ -69,7 +72,8 @@ find_base() {
   base=$(git merge-base HEAD "$base") || missing "the commit at which the branch began"
 }
 
-# render renders the roots that the change can affect, or all. What is rendered is not kept: it has Secrets.
+# render renders the roots that the change can affect, or all. What is rendered is not kept: it has
+# Secrets.
 render() {
   local where=(-R -- "$DIR") choose=(${roots[@]+"${roots[@]}"})
   if [ -n "$base" ]; then
@@ -91,13 +95,15 @@ render() {
   krmflow apply-render ${choose[@]+"${choose[@]}"} ${args[@]+"${args[@]}"} --report "$report" "${where[@]}" >/dev/null
 }
 
-# difference SIZE FILE writes the differences as Markdown. Its status is that of krmflow diff --exit-code.
+# difference SIZE FILE writes the differences as Markdown. Its status is that of krmflow diff
+# --exit-code.
 difference() {
   krmflow diff -R --against "git:$base" -o markdown --max-size "$1" --keep-going --exit-code \
     ${roots[@]+"${roots[@]}"} ${args[@]+"${args[@]}"} -- "$DIR" >"$2"
 }
 
-# compare writes the differences to the summary and to the comment. A root that cannot be rendered at the base is no error of the change.
+# compare writes the differences to the summary and to the comment. A root that cannot be rendered
+# at the base is no error of the change.
 compare() {
   local code=0 differs=true
   difference "$summary_limit" "$temp/diff.md" || code=$?
@@ -117,8 +123,9 @@ compare() {
   if [ "$COMMENT" = true ] && on_pull_request; then comment "$differs"; fi
 }
 
-# api METHOD PATH sends a request to GitHub, with $temp/request if it has a body. It prints the status and leaves the answer in
-# $temp/answer. The token comes by standard input: other processes can read arguments.
+# api METHOD PATH sends a request to GitHub, with $temp/request if it has a body. It prints the
+# status and leaves the answer in $temp/answer. The token comes by standard input: other processes
+# can read arguments.
 api() {
   local more=(--retry 3)
   if [ "$1" != GET ]; then more=(--header "Content-Type: application/json" --data-binary "@$temp/request"); fi
@@ -127,8 +134,9 @@ api() {
       --header "X-GitHub-Api-Version: 2022-11-28" --output "$temp/answer" --write-out '%{http_code}' "${more[@]}" "$GITHUB_API_URL$2" || true
 }
 
-# find_comment NUMBER MARKER sets id to the comment of an earlier run, or to nothing. Anybody can write the marker into a comment,
-# so its author counts: the user of the token or, if the token has none, such as that of a workflow, a bot.
+# find_comment NUMBER MARKER sets id to the comment of an earlier run, or to nothing. Anybody can
+# write the marker into a comment, so its author counts: the user of the token or, if the token has
+# none, such as that of a workflow, a bot.
 find_comment() {
   local me= page
   if [ "$(api GET /user)" = 200 ]; then me=$(jq -r .login "$temp/answer"); fi
@@ -142,7 +150,8 @@ find_comment() {
   done
 }
 
-# comment DIFFERS writes the comment of the pull request, or replaces its text. Without differences there is a first comment only to replace.
+# comment DIFFERS writes the comment of the pull request, or replaces its text. Without differences
+# there is a first comment only to replace.
 comment() {
   if [ "$(event .pull_request.head.repo.full_name)" != "$GITHUB_REPOSITORY" ]; then
     say notice "the token of a pull request from a fork may not write comments: the differences are in the summary of this job"

@@ -50,9 +50,10 @@ func (e Engine) Store(ctx context.Context) (*Store, error) {
 	return e.listDocker(ctx)
 }
 
-// Digests returns what stands for an image of the store: first the digest of its index, if it is one for several platforms, or of
-// the manifest that came from a registry, then other manifests and its id; none if it is not there. built reports whether the image was built
-// on this machine and has another digest in the registry that name means. Podman on another machine does not tell.
+// Digests returns what stands for an image of the store: first the digest of its index, if it is
+// one for several platforms, or of the manifest that came from a registry, then other manifests and
+// its id; none if it is not there. built reports whether the image was built on this machine and
+// has another digest in the registry that name means. Podman on another machine does not tell.
 func (s *Store) Digests(name string) (digests []krm.Digest, built bool, err error) {
 	ref, err := parseReference(name)
 	if err != nil {
@@ -91,8 +92,8 @@ func (e Engine) PullCommand(name string) string {
 	return fmt.Sprintf("%s pull %s:%s", e.Name, ref.pullName(), ref.tagOrLatest())
 }
 
-// PushCommand returns the command line after which the image has the digest of a registry, "" for one that exists on the machine where
-// it was made alone.
+// PushCommand returns the command line after which the image has the digest of a registry, "" for
+// one that exists on the machine where it was made alone.
 func (e Engine) PushCommand(name string) string {
 	ref, err := parseReference(name)
 	if err != nil || ref.local() {
@@ -198,8 +199,9 @@ func (im storageImage) digests(dir string) []string {
 	return append(append(list, manifests...), im.Digest, "sha256:"+im.ID)
 }
 
-// built reports whether the image was built on this machine and not pulled since. Then its manifest names layers that are not compressed,
-// which a push compresses, so that the manifest in the registry is another one; or it has no manifest.
+// built reports whether the image was built on this machine and not pulled since. Then its manifest
+// names layers that are not compressed, which a push compresses, so that the manifest in the
+// registry is another one; or it has no manifest.
 func (im storageImage) built(dir string) bool {
 	if im.Digest == "" && im.Data["manifest"] == "" {
 		return true

@@ -82,8 +82,8 @@ func viewCatalog(a *app.App, v View, format string) error {
 	return options.UsageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
 }
 
-// visibleYAML returns v as YAML in which nothing steers a terminal. YAML shows some such characters as they are; where there is one, the
-// text is JSON, which is YAML that can escape all of them.
+// visibleYAML returns v as YAML in which nothing steers a terminal. YAML shows some such characters
+// as they are; where there is one, the text is JSON, which is YAML that can escape all of them.
 func visibleYAML(v yaml.Value) string {
 	text := string(yaml.AppendYAML(nil, v))
 	if diag.Sanitise(text) == text {

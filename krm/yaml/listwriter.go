@@ -18,7 +18,8 @@ func (w *ListWriter) Field(key string, v Value) {
 	w.e.field(key, v, 0)
 }
 
-// FieldAsWritten writes a field like Field, but keeps the text of numbers and dates: 1.10 does not become 1.1.
+// FieldAsWritten writes a field like Field, but keeps the text of numbers and dates: 1.10 does not
+// become 1.1.
 func (w *ListWriter) FieldAsWritten(key string, v Value) {
 	w.e.written = true
 	w.Field(key, v)
