@@ -37,7 +37,8 @@ func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 			continue
 		}
 		if annotated {
-			warn(diag.Deprecated, "%s: the annotation %s gives its name a content hash: it is internal to kustomize, and may lose that meaning", r.ID(), needsHashAnnotation)
+			warn(diag.Deprecated, "%s: the annotation %s gives its name a content hash: it is internal to kustomize, and may lose that meaning",
+				r.ID(), needsHashAnnotation)
 		}
 		if kind := r.ID().Kind; kind != "ConfigMap" && kind != "Secret" {
 			warn(diag.HashDiffers, "%s: the content hash in the name differs from kustomize's for this kind", r.ID())

@@ -21,7 +21,8 @@ const nodesPerRoot = 16
 
 func newDraft(roots int) *draft {
 	return &draft{
-		g: &graph.Graph{}, layers: map[layerKey]*layer{}, schemas: map[layerKey]bool{}, prefixes: map[prefixKey]*prefix{}, prefixSchemas: map[prefixKey]bool{},
+		g: &graph.Graph{}, layers: map[layerKey]*layer{}, schemas: map[layerKey]bool{},
+		prefixes: map[prefixKey]*prefix{}, prefixSchemas: map[prefixKey]bool{},
 		ids: make(map[string]int, roots*nodesPerRoot),
 	}
 }

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"maps"
+
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
@@ -30,8 +32,8 @@ type schemaUse struct {
 	// outer is what happened before the layer that this one is about, in the layers around it.
 	outer *schemaUse
 	own   schema.Builtin
-	// open are the steps of which it depends on the list what they do.
-	open []*openUse
+	// open are the steps of which it depends on the list what they do. It is a set because layers are used again and again.
+	open map[*openUse]bool
 }
 
 // An openUse is a step that may make kustomize use its schema.
@@ -48,7 +50,10 @@ func (u *schemaUse) note(own schema.Builtin) { u.own = max(u.own, own) }
 // add records what a layer within has done.
 func (u *schemaUse) add(inner schemaUse) {
 	u.note(inner.own)
-	u.open = append(u.open, inner.open...)
+	if u.open == nil {
+		u.open = make(map[*openUse]bool, len(inner.open))
+	}
+	maps.Copy(u.open, inner.open)
 }
 
 // meets notes that kustomize makes an identity of an object of a kind.
@@ -85,7 +90,7 @@ func (b *build) noteUse(id graph.NodeID, op graph.Op) {
 	default:
 		return
 	}
-	b.use.open = append(b.use.open, &openUse{g: b.c.draft.g, node: id})
+	b.use.add(schemaUse{open: map[*openUse]bool{{g: b.c.draft.g, node: id}: true}})
 }
 
 // ownSchema returns how far kustomize would have read its own schema by now.
@@ -97,7 +102,7 @@ func (c *compiler) ownSchema(u *schemaUse) (own schema.Builtin) {
 		own = max(own, v.own)
 	}
 	for ; u != nil; u = u.outer {
-		for _, o := range u.open {
+		for o := range u.open {
 			if own < schema.Read {
 				own = max(own, c.decide(o))
 			}

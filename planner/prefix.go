@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -29,7 +28,7 @@ type prefix struct {
 	config *builtins.Config
 	vars   builtins.VarSet
 	after  schemaState
-	use    schemaUse
+	use    schemaUse     // of that item
 	errs   diag.Mistakes // of that item
 }
 
@@ -45,12 +44,15 @@ func (s *steps) shareItems(c *composition.List) {
 		}
 		before := s.Errs.Len()
 		p.Layer += variant
+		s.use = &schemaUse{outer: s.use}
 		s.composed(p)
+		var use schemaUse
+		use, s.use = *s.use, s.use.outer
 		if s.set && !start.set {
 			s.c.draft.prefixSchemas[key] = true
 			key.own = s.c.ownSchema(s.use.outer)
 		}
-		use := schemaUse{own: s.use.own, open: slices.Clip(s.use.open)}
+		s.use.add(use)
 		s.c.draft.prefixes[key] = &prefix{s.list, s.config, s.vars, s.schemaState, use, s.Errs.Since(before)}
 	}
 	if reused {
@@ -70,6 +72,6 @@ func (s *steps) reusePrefix(key prefixKey) bool {
 	s.Errs.AddOnce(p.errs)
 	s.list, s.hasList, s.config, s.vars = p.list, true, p.config, p.vars
 	s.schemaState = p.after
-	s.use.own, s.use.open = p.use.own, p.use.open
+	s.use.add(p.use)
 	return true
 }

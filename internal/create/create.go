@@ -151,8 +151,8 @@ func (o *Options) resources() ([]string, error) {
 	return all, errors.Join(errs...)
 }
 
-// match returns the paths that a pattern stands for, relative to the directory. Hidden files need a pattern that begins with a dot. What names something remote stands for itself: nobody is asked
-// whether it is there.
+// match returns the paths that match a pattern, relative to the directory. Hidden files need a pattern that begins with a dot. A remote
+// reference stands for itself: it is not fetched.
 func (o *Options) match(pattern string) ([]string, error) {
 	if pattern == "" {
 		return nil, fmt.Errorf("--resources: %q has an empty path", o.Resources)
