@@ -154,7 +154,7 @@ func (f *rootFolders) putShared(paths []string, l *krm.List) ([]putFile, error) 
 		part := krm.NewList(content[file]...)
 		w.buf = part.AppendYAML(w.buf[:0])
 		var err error
-		if files[i], err = w.put(file, FilePerm(part)); err != nil {
+		if files[i], err = w.put(file, secret.Perm(part.HoldsSecrets())); err != nil {
 			return nil, err
 		}
 	}

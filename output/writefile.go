@@ -14,8 +14,6 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/krm"
-	"github.com/krmflow/krmflow/krm/secret"
-	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/output/flock"
 	"github.com/krmflow/krmflow/output/manifest"
 	"github.com/krmflow/krmflow/output/names"
@@ -27,12 +25,7 @@ import (
 // link is replaced, not followed; a device, a pipe or a stream of the process (/dev/fd/3) is written to. The error is a
 // [*RefusedError] for a folder, a [*LockedError] while another run writes the file, else a [*WriteError].
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
-	return writeFile(path, data, perm, true)
-}
-
-// FilePerm returns the permissions for a file that holds the resources of l: Secrets are for their owner alone.
-func FilePerm(l *krm.List) fs.FileMode {
-	return secret.Perm(l.HoldsSecrets())
+	return writeFile(path, data, perm, (*os.File).Sync)
 }
 
 // CheckFile returns the [*RefusedError] of a path that [WriteFileAtomic] cannot write to, as far as that can be known before
@@ -194,17 +187,18 @@ func digestOf(path string) (sum krm.Digest, err error) {
 // errSame says that a file has the content that it shall have.
 var errSame = errors.New("nothing changes")
 
-func writeFile(path string, data []byte, perm fs.FileMode, durable bool) error {
+// WriteFile is [WriteFileAtomic] without a sync: after a crash of the machine, the file can be empty.
+func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	return writeFile(path, data, perm, nil)
+}
+
+func writeFile(path string, data []byte, perm fs.FileMode, finish func(*os.File) error) error {
 	through, err := checkFile(path)
 	if err != nil {
 		return err
 	}
 	if through {
 		return writeError(path, writeThrough(path, data))
-	}
-	var finish func(*os.File) error
-	if durable {
-		finish = (*os.File).Sync
 	}
 	return replace(path, perm, finish, func() ([]byte, error) { return data, nil })
 }
@@ -309,40 +303,4 @@ func fillFile(dir *os.Root, name string, f *os.File, data []byte) error {
 	}
 	_, err := f.Write(data)
 	return err
-}
-
-// BuildCheck is [CheckFile] for [BuildWrite].
-func BuildCheck(path string) error {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return CheckFile(path)
-	}
-	if err := swap.CheckWritable(path); err != nil {
-		return &RefusedError{Path: path, Reason: fmt.Sprintf("cannot write to it: %v", err)}
-	}
-	return nil
-}
-
-// BuildWrite writes the resources of l as `kustomize build -o path` does: one file each if path is a folder, else all in
-// one file. Names that are no single path component, and names that several resources share, are those of [names.Of].
-// Other files in the folder stay. Every file is replaced in one step, the folder is not.
-func BuildWrite(path string, l *krm.List) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return buildFiles(path, l)
-	}
-	return WriteFileAtomic(path, l.AppendYAML(nil), FilePerm(l))
-}
-
-func buildFiles(path string, l *krm.List) error {
-	files, err := names.Of(l)
-	if err != nil {
-		return &RefusedError{Path: path, Reason: err.Error()}
-	}
-	var data []byte
-	for i, r := range l.All() {
-		data = yaml.AppendFile(data[:0], r.Value())
-		if err := writeFile(filepath.Join(path, files[i]), data, secret.Perm(secret.In(r.Value())), false); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/krmflow/krmflow/krm"
 )
 
 func TestWriteFileAtomic(t *testing.T) {
@@ -152,25 +150,6 @@ func TestWriteFileAtomicConcurrent(t *testing.T) {
 		t.Errorf("mixed: %d bytes", len(got))
 	}
 	wantNames(t, dir, "x")
-}
-
-func TestBuildWrite(t *testing.T) {
-	dir := t.TempDir()
-	l := krm.NewList(configMap("x", "1"), object("v1", "Secret", "", "s", "1"), configMap("../up", "1"))
-	write(t, filepath.Join(dir, "other.yaml"), "mine")
-	if err := BuildWrite(dir, l); err != nil {
-		t.Fatal(err)
-	}
-	wantNames(t, dir, "other.yaml", "v1_configmap_..%2Fup.yaml", "v1_configmap_x.yaml", "v1_secret_s.yaml")
-	wantMode(t, filepath.Join(dir, "v1_secret_s.yaml"), 0o600)
-	file := filepath.Join(dir, "all.yaml")
-	if err := BuildWrite(file, l); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := os.ReadFile(file); strings.Count(string(got), "---\n") != 2 || strings.HasPrefix(string(got), "---") {
-		t.Errorf("stream: %q", got)
-	}
-	wantMode(t, file, 0o600)
 }
 
 // text is content that is known beforehand.

@@ -87,7 +87,7 @@ func (s *steps) external(field string, values []yaml.TextOrMap, role function.Ro
 			entries = append(entries, &entry{path: d.path, composition: d.composition})
 			continue
 		}
-		s.use.meets(d.r.ID().GVK)
+		s.use.Meets(d.r.ID().GVK)
 		if err := list.Append(d.r); err != nil {
 			s.ErrorAt(s.k.Source, d.path, err)
 			continue

@@ -3,14 +3,11 @@ package planner
 import (
 	"path/filepath"
 
-	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
-	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner/layerfile"
-	"github.com/krmflow/krmflow/trust"
 )
 
 // Files are functions that are called, one after the other, with what the files of one root hold (IM-01). Which may run is decided as for those
@@ -49,7 +46,7 @@ func (c *compiler) compileFiles(name string, f *Files) {
 	s.list, s.hasList = s.add(&graph.Node{ID: name, Op: graph.Transform{Transformer: f.Read}, Summary: "the files of " + name}), true
 	for i := range f.Calls {
 		call := &f.Calls[i]
-		if call.IfKnown && !c.isKnown(call.Config) {
+		if call.IfKnown && !c.trusted.Has(call.Config.ID().GVK) {
 			continue
 		}
 		if call.Complete != nil {
@@ -79,28 +76,4 @@ func (s *steps) fileCall(call *FileCall) {
 	}
 	e.call.Files = call.Files
 	s.call(e)
-}
-
-// isKnown reports whether a trusted catalog has a function for a configuration. The kinds of Kubernetes are configurations of no function.
-func (c *compiler) isKnown(config *krm.Resource) bool {
-	gvk := config.ID().GVK
-	if len(c.o.Functions.Trusted) == 0 || schema.KnowsScope(schema.Kind(gvk)) {
-		return false
-	}
-	c.trusted.Read()
-	search, _ := c.trusted.Search(nil)
-	catalogs := readable(search)
-	if len(catalogs) < len(search) {
-		return true // what cannot be read may have it: deciding about the function says so
-	}
-	return catalog.Search(gvk, catalogs).Entry != nil
-}
-
-func readable(search []trust.Trusted) (list []*catalog.Catalog) {
-	for _, t := range search {
-		if t.Catalog != nil {
-			list = append(list, t.Catalog)
-		}
-	}
-	return list
 }

@@ -149,7 +149,7 @@ func (s *steps) function(d document, role function.Role, e *entry) {
 	req.Facts.Legacy = loaders.LegacyPlugin(s.c.o.Functions.PluginHome, d.r.ID().GVK)
 	req.Catalogs, req.Named = s.c.trusted.Search(s.catalogs)
 	if d.byProgram {
-		if entry := trust.EntryFor(req, readable(req.Catalogs)); entry != nil {
+		if entry := trust.EntryFor(req, trust.Readable(req.Catalogs)); entry != nil {
 			req.ID.GVK = entry.GVK
 		}
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/krmflow/krmflow/planner/ownschema"
 )
 
 // layerKey tells apart the builds of one directory that may have different results.
 type layerKey struct {
 	dir      loaders.DirKey
 	schema   *schema.Schema
-	own      schema.Builtin // what build.ownSchema was before, if the layer brings a schema
+	own      schema.Builtin // what build.own was before, if the layer brings a schema
 	set      bool           // whether a schema was chosen: decides if the layer's own openapi counts
 	tracking bool
 	origin   place  // if origins are tracked
@@ -36,7 +37,7 @@ type layer struct {
 	failed bool
 	errs   diag.Mistakes
 	after  schemaState
-	use    schemaUse // what it did itself
+	use    ownschema.Use // what it did itself
 	charts charts
 }
 
@@ -77,9 +78,9 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 	b.c.plan.Compiled++
 	before, outer := b.Errs.Len(), b.charts
 	b.charts.inherit = false
-	b.use = &schemaUse{outer: b.use}
+	b.use = &ownschema.Use{Outer: b.use}
 	l := b.compile(dir, k, key, parent)
-	l.use, b.use = *b.use, b.use.outer
+	l.use, b.use = *b.use, b.use.Outer
 	l.charts = b.charts
 	b.charts.inherit = b.charts.inherit || outer.inherit
 	l.failed = b.Errs.Len() > before || k.errs.Len() > 0 || k.composed != nil && k.composed.Failed
@@ -87,14 +88,14 @@ func (b *build) layer(dir *loaders.Dir, origin place, parent *layerState, from *
 	if parent == nil {
 		if l.after.set && !key.set {
 			b.c.draft.schemas[key] = true
-			key.own = b.ownSchema()
+			key.own = b.own()
 		}
 		key.charts = l.charts.key()
 		b.c.draft.layers[key] = l
 		l.errs = k.errs.Since(0)
 		l.errs.AddOnce(b.Errs.Since(before))
 	}
-	b.use.add(l.use)
+	b.use.Add(l.use)
 	return l
 }
 
@@ -144,14 +145,14 @@ func (b *build) reuse(key layerKey) *layer {
 	b.c.plan.Shared++
 	b.Errs.AddOnce(l.errs)
 	b.schemaState = l.after
-	b.use.add(l.use)
+	b.use.Add(l.use)
 	return l
 }
 
 func (b *build) known(key layerKey) *layer {
 	plain := key
 	if plain.charts = ""; b.c.draft.schemas[plain] {
-		key.own = b.ownSchema()
+		key.own = b.own()
 	}
 	return b.c.draft.layers[key]
 }

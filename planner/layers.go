@@ -101,6 +101,9 @@ func (p *Plan) Layers() (all []Layer) {
 	return all
 }
 
+// RootLayers returns the roots that were planned, by the names that they were given, and their layers.
+func (p *Plan) RootLayers() []Use { return p.reading.roots }
+
 // visit adds the layer in file, and those that it uses, to what the root is made of.
 func (r *reading) visit(file, root string, used map[string]*Layer) {
 	from := r.layers[file]

@@ -32,7 +32,7 @@ func (s *steps) openapi() {
 	case hasFile:
 		v, err := src.Value()
 		if err == nil {
-			s.schema, err = s.c.parseSchema(src, v, s.ownSchema())
+			s.schema, err = s.c.parseSchema(src, v, s.own())
 		}
 		if err != nil {
 			s.ErrorAt(s.k.Source, []any{"openapi", "path"}, err)
@@ -49,12 +49,15 @@ func (s *steps) openapi() {
 	}
 }
 
+// own returns how far kustomize would have read its own schema by now.
+func (b *build) own() schema.Builtin { return b.c.own.After(b.c.ctx, b.use) }
+
 // bringsSchema returns how far kustomize has read its own schema if k brings the one that applies from then on, Unread if it does not.
 func (b *build) bringsSchema(k *kustomizationFile) schema.Builtin {
 	if b.set || len(k.OpenAPI) == 0 {
 		return schema.Unread
 	}
-	return b.ownSchema()
+	return b.own()
 }
 
 // parseSchema returns the schema in a file, which kustomize meets when it has read its own as far as own says. The same file gives the

@@ -20,13 +20,13 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/ahead"
 	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/helm"
+	"github.com/krmflow/krmflow/planner/ownschema"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/planner/summary"
 	"github.com/krmflow/krmflow/planner/trusted"
@@ -242,8 +242,8 @@ type compiler struct {
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
 	labels      map[labelsKey]*builtins.FieldSpecs
-	// lists are what nodes make, as far as it had to be known to plan.
-	lists map[listKey]*krm.List
+	// own has the lists on which it depends how far kustomize has read its own schema.
+	own ownschema.Lists
 }
 
 func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
@@ -260,7 +260,7 @@ func newCompiler(ctx context.Context, dirs []string, o Options) *compiler {
 		schemas: map[schemaKey]*schema.Schema{}, schemaNames: map[*schema.Schema]string{},
 		kusts: map[loaders.DirKey]*kustomizationFile{}, images: map[string]trust.Image{}, labels: map[labelsKey]*builtins.FieldSpecs{},
 		helm:         o.Functions.Helm.Find(files),
-		lists:        map[listKey]*krm.List{},
+		own:          ownschema.Lists{},
 		legacyPlaces: map[string]bool{}, schemaChecked: map[*catalog.Entry]bool{},
 	}
 	c.trusted = trusted.New(trusted.Config{
@@ -319,7 +319,7 @@ type build struct {
 	c *compiler
 	*report.Reporter
 	schemaState
-	use    *schemaUse // of the layer that is being compiled
+	use    *ownschema.Use // of the layer that is being compiled
 	charts charts
 	// fetchedFiles counts the files that were read by name and fetched.
 	fetchedFiles int
@@ -339,7 +339,7 @@ type schemaState struct {
 
 // build returns a build that has not begun.
 func (c *compiler) build() *build {
-	return &build{c: c, use: &schemaUse{}, Reporter: &report.Reporter{Warnings: &c.warnings}}
+	return &build{c: c, use: &ownschema.Use{}, Reporter: &report.Reporter{Warnings: &c.warnings}}
 }
 
 // frame is a layer that is being compiled.

@@ -8,6 +8,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/planner/composition"
+	"github.com/krmflow/krmflow/planner/ownschema"
 )
 
 // Compositions whose lists begin with the same items share the nodes of these: see [composition.Set.Places].
@@ -28,7 +29,7 @@ type prefix struct {
 	config *builtins.Config
 	vars   builtins.VarSet
 	after  schemaState
-	use    schemaUse     // of that item
+	use    ownschema.Use // of that item
 	errs   diag.Mistakes // of that item
 }
 
@@ -44,15 +45,15 @@ func (s *steps) shareItems(c *composition.List) {
 		}
 		before := s.Errs.Len()
 		p.Layer += variant
-		s.use = &schemaUse{outer: s.use}
+		s.use = &ownschema.Use{Outer: s.use}
 		s.composed(p)
-		var use schemaUse
-		use, s.use = *s.use, s.use.outer
+		var use ownschema.Use
+		use, s.use = *s.use, s.use.Outer
 		if s.set && !start.set {
 			s.c.draft.prefixSchemas[key] = true
-			key.own = s.c.ownSchema(s.use.outer)
+			key.own = s.c.own.After(s.c.ctx, s.use.Outer)
 		}
-		s.use.add(use)
+		s.use.Add(use)
 		s.c.draft.prefixes[key] = &prefix{s.list, s.config, s.vars, s.schemaState, use, s.Errs.Since(before)}
 	}
 	if reused {
@@ -63,7 +64,7 @@ func (s *steps) shareItems(c *composition.List) {
 // reusePrefix goes on after items that were compiled before, and reports false if they were not.
 func (s *steps) reusePrefix(key prefixKey) bool {
 	if s.c.draft.prefixSchemas[key] {
-		key.own = s.c.ownSchema(s.use.outer)
+		key.own = s.c.own.After(s.c.ctx, s.use.Outer)
 	}
 	p := s.c.draft.prefixes[key]
 	if p == nil {
@@ -72,6 +73,6 @@ func (s *steps) reusePrefix(key prefixKey) bool {
 	s.Errs.AddOnce(p.errs)
 	s.list, s.hasList, s.config, s.vars = p.list, true, p.config, p.vars
 	s.schemaState = p.after
-	s.use.add(p.use)
+	s.use.Add(p.use)
 	return true
 }

@@ -74,7 +74,9 @@ func (s *steps) id(path []any) string {
 func (s *steps) then(path []any, op graph.Op, summary string) {
 	s.list = s.node(path, op, s.inputs(), summary)
 	s.hasList = true
-	s.noteUse(s.list, op)
+	if !s.set {
+		s.use.Step(s.c.draft.g, s.list, op)
+	}
 }
 
 func (s *steps) inputs() []graph.NodeID {
@@ -210,7 +212,7 @@ func (s *steps) resource(path []any, text string) (graph.NodeID, *layer) {
 	s.Warnings.Add(src.Warnings()...)
 	n := 0
 	for kind := range kinds {
-		s.use.meets(kind)
+		s.use.Meets(kind)
 		if !schema.KnowsScope(schema.Kind(kind)) {
 			s.Warnings.Add(trusted.NotRun(src, n)...)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/trace"
 	"github.com/krmflow/krmflow/scheduler"
 )
 
@@ -192,7 +193,7 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) error {
 	end := o.execute()
 	defer end()
 	failed := scheduler.Run(ctx, g, o.Run)
-	plan.TraceDuplicates(failed)
+	trace.Duplicates(plan, failed)
 	return errors.Join(denied, errors.Join(failed...))
 }
 

@@ -263,7 +263,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		e.Called, e.Answered = a.began, a.ended
 		e.Cached = a.report != nil && a.report.Cached
 	} else {
-		list, err = r.pure(n, inputs)
+		var w warnings
+		list, err = eval.Run(n.Op, inputs, w.add)
+		w.pass(r, n, inputs, list)
 	}
 	if err != nil {
 		err = &NodeError{Node: n, Err: secretsOf(inputs, list, true).Err(err)}
@@ -301,24 +303,6 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		}
 	}
 	return nil
-}
-
-// pure runs a node that needs no function.
-func (r *run) pure(n *graph.Node, inputs []eval.Input) (*krm.List, error) {
-	var warnings []func() *diag.Error
-	list, err := eval.Run(n.Op, inputs, func(code diag.Code, format string, args ...any) {
-		if r.o.Warn != nil {
-			warnings = append(warnings, func() *diag.Error { return n.Origin.Warning(code, format, args...) })
-		}
-	})
-	if len(warnings) == 0 {
-		return list, err
-	}
-	hide := secretsOf(inputs, list, false)
-	for _, warning := range warnings {
-		r.o.Warn(n, func() *diag.Error { return hide.Error(warning()) })
-	}
-	return list, err
 }
 
 // take returns the inputs of n. Who is the only one left to use a list becomes its owner.

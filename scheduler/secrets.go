@@ -3,7 +3,9 @@ package scheduler
 import (
 	"strings"
 
+	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/eval"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -47,4 +49,22 @@ func secretsOf(inputs []eval.Input, list *krm.List, deep bool) *secret.Set {
 			s.Public(name)
 		}
 	})
+}
+
+// warnings are those of a step, which must end before it is known what they must not show.
+type warnings []func(*graph.Node) *diag.Error
+
+func (w *warnings) add(code diag.Code, format string, args ...any) {
+	*w = append(*w, func(n *graph.Node) *diag.Error { return n.Origin.Warning(code, format, args...) })
+}
+
+// pass calls Options.Warn for the warnings of n, whose values of Secrets are hidden.
+func (w warnings) pass(r *run, n *graph.Node, inputs []eval.Input, list *krm.List) {
+	if len(w) == 0 || r.o.Warn == nil {
+		return
+	}
+	hide := secretsOf(inputs, list, false)
+	for _, warning := range w {
+		r.o.Warn(n, func() *diag.Error { return hide.Error(warning(n)) })
+	}
 }

@@ -135,6 +135,16 @@ type Trusted struct {
 	By string
 }
 
+// Readable returns the catalogs of list that could be read and are not denied.
+func Readable(list []Trusted) (catalogs []*catalog.Catalog) {
+	for _, t := range list {
+		if t.Catalog != nil {
+			catalogs = append(catalogs, t.Catalog)
+		}
+	}
+	return catalogs
+}
+
 // A LayerPin is the digest that a layer says a catalog has. It can refuse a catalog, and never allow one: anyone who can change the layer
 // chooses it. It is a separate type so that it cannot take the place of the user's pin, which is the one in [Trusted].Ref.
 type LayerPin krm.Digest

@@ -7,9 +7,9 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/internal/reuse"
+	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/internal/validation"
-	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
 )
 
@@ -59,7 +59,7 @@ same, so that krmflow build can take its place in scripts.`,
 				return err
 			}
 			if dest != "" {
-				if err := errors.Join(refuseInput(a, dest, plan), output.BuildCheck(dest)); err != nil {
+				if err := errors.Join(refuseInput(a, dest, plan), sink.CheckBuild(dest)); err != nil {
 					return err
 				}
 			}
@@ -75,7 +75,7 @@ same, so that krmflow build can take its place in scripts.`,
 				}
 			}
 			if dest != "" {
-				return output.BuildWrite(dest, result)
+				return sink.WriteBuild(dest, result)
 			}
 			return a.RememberText(plan, result)
 		},

@@ -141,7 +141,7 @@ func (c *planning) run(cmd *cobra.Command, args []string) (err error) {
 		_, err := c.Stdout.Write(known)
 		return errors.Join(err, c.StrictError())
 	}
-	plan.HideSecrets()
+	plandoc.HideSecrets(plan)
 	made, mistakes, err := c.preview(cmd.Context(), roots, plan)
 	if err != nil {
 		return err

@@ -196,7 +196,7 @@ func drift(plan *planner.Plan, file string) error {
 	if err != nil {
 		return fmt.Errorf("--plan: %w", err)
 	}
-	plan.HideSecrets() // as in the plan that was written
+	plandoc.HideSecrets(plan) // as in the plan that was written
 	lines, err := plandoc.Drift(plan, before)
 	if err != nil {
 		return fmt.Errorf("--plan %s: %w", file, err)

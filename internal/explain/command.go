@@ -18,6 +18,7 @@ import (
 	"github.com/krmflow/krmflow/internal/messages"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner/plandoc"
 	"github.com/krmflow/krmflow/render"
 	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
@@ -103,7 +104,7 @@ func explained(cmd *cobra.Command, a *app.App, dir, what string) (*Report, error
 	if err != nil {
 		return nil, err
 	}
-	plan.HideSecrets()
+	plandoc.HideSecrets(plan)
 	if err := a.MayRun(plan); err != nil {
 		return nil, err
 	}

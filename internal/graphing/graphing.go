@@ -16,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/drawing"
+	"github.com/krmflow/krmflow/planner/plandoc"
 	"github.com/spf13/cobra"
 )
 
@@ -96,7 +97,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		}
 		return err
 	}
-	plan.HideSecrets()
+	plandoc.HideSecrets(plan)
 	var b bytes.Buffer
 	if c.cycles {
 		err = c.writeCycles(&b, plan)

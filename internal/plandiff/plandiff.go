@@ -105,7 +105,7 @@ func (o *Old) plan(a *app.App, cmd *cobra.Command, args, dirs []string, rev stri
 	if err != nil {
 		return err
 	}
-	plan.HideSecrets()
+	plandoc.HideSecrets(plan)
 	var made *plandoc.Preview
 	if evaluate {
 		if made, _, err = preview.Run(cmd.Context(), plan, preview.Options{Objects: true, Run: scheduler.Options{Jobs: a.Jobs}}); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
+	"github.com/krmflow/krmflow/planner/trace"
 	"github.com/krmflow/krmflow/scheduler"
 )
 
@@ -49,7 +50,7 @@ func Run(ctx context.Context, plan *planner.Plan, o Options) (made *plandoc.Prev
 	so.Pure, so.KeepGoing, so.Executor = true, true, nil
 	so.Event, so.Warn, so.Root = r.event, r.warn, r.root
 	failed := scheduler.Run(ctx, plan.Graph, so)
-	plan.TraceDuplicates(failed)
+	trace.Duplicates(plan, failed)
 	for _, err := range failed {
 		if _, ok := err.(*scheduler.RootError); ok {
 			return nil, nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/spool"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/output"
@@ -115,7 +116,7 @@ func (s *stream) Abort()                                { s.texts.Close() }
 
 func (s *stream) Commit() error {
 	if s.only != nil {
-		return s.write(s.only.WriteYAML, output.FilePerm(s.only))
+		return s.write(s.only.WriteYAML, secret.Perm(s.only.HoldsSecrets()))
 	}
 	return s.write(func(w io.Writer) error { return s.texts.WriteYAML(w, s.roots.Dirs()) }, 0o666)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krmflow/krmflow/catalog"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/schema"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/reference"
@@ -124,6 +125,20 @@ func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, name
 		}
 	}
 	return search, named
+}
+
+// Has reports whether a trusted catalog has, or may have, a function for configurations of a kind. Kinds of Kubernetes configure no function.
+func (c *Catalogs) Has(kind krm.GVK) bool {
+	if len(c.all()) == 0 || schema.KnowsScope(schema.Kind(kind)) {
+		return false
+	}
+	c.Read()
+	search, _ := c.Search(nil)
+	catalogs := trust.Readable(search)
+	if len(catalogs) < len(search) {
+		return true // the decision about the function says which catalog cannot be read
+	}
+	return catalog.Search(kind, catalogs).Entry != nil
 }
 
 // flag returns the value of the flag that trusts a catalog which a layer names. The pin of the layer is left out, so that a user who

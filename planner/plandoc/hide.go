@@ -1,16 +1,17 @@
-package planner
+package plandoc
 
 import (
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
+	"github.com/krmflow/krmflow/planner"
 )
 
-// HideSecrets hides in the summaries of the steps what the plan knows from Secrets: in its files,
-// and in what is generated. A label or the name of an image may have it. A plan that is only run
-// needs no summaries, so those who show it call this before.
-func (p *Plan) HideSecrets() {
+// HideSecrets hides the values of Secrets, of the plan's files and of generators, in the summaries of
+// its steps: a label or the name of an image can be such a value. A plan must have it done before it
+// is shown or compared. It is not done while planning, because a plan that only runs needs no summaries.
+func HideSecrets(p *planner.Plan) {
 	hide := secret.NewSet(func(s *secret.Set) {
 		names := func(v yaml.Value) {
 			s.Public(v.At("metadata", "name").Text())

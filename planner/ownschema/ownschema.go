@@ -1,6 +1,8 @@
-package planner
+// Package ownschema knows how far kustomize has read its own schema when a layer brings a custom one.
+package ownschema
 
 import (
+	"context"
 	"maps"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -12,7 +14,7 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 )
 
-// A schemaUse is what layers have made kustomize do with its own schema. That counts when it meets the first openapi field with a path
+// A Use is what layers have made kustomize do with its own schema. That matters when it meets the first openapi field with a path
 // (openapi.SetSchema): initSchema then reads the new schema alone, before its own, or on top of its own. These are the causes, with
 // kustomize's functions:
 //
@@ -28,9 +30,9 @@ import (
 //
 // Everything else does nothing: JSON patches, patches whose target selects nothing, generators and transformers that are fields, vars,
 // configurations and crds. An openapi field without path or version has no effect, and so have all after the first that has one.
-type schemaUse struct {
-	// outer is what happened before the layer that this one is about, in the layers around it.
-	outer *schemaUse
+type Use struct {
+	// Outer is what happened before the layer of this Use, in the layers around it.
+	Outer *Use
 	own   schema.Builtin
 	// open are the steps of which it depends on the list what they do. It is a set because layers are used again and again.
 	open map[*openUse]bool
@@ -45,10 +47,10 @@ type openUse struct {
 }
 
 // note records a use.
-func (u *schemaUse) note(own schema.Builtin) { u.own = max(u.own, own) }
+func (u *Use) note(own schema.Builtin) { u.own = max(u.own, own) }
 
-// add records what a layer within has done.
-func (u *schemaUse) add(inner schemaUse) {
+// Add records what a layer within has done.
+func (u *Use) Add(inner Use) {
 	u.note(inner.own)
 	if u.open == nil {
 		u.open = make(map[*openUse]bool, len(inner.open))
@@ -56,23 +58,20 @@ func (u *schemaUse) add(inner schemaUse) {
 	maps.Copy(u.open, inner.open)
 }
 
-// meets notes that kustomize makes an identity of an object of a kind.
-func (u *schemaUse) meets(kind krm.GVK) {
+// Meets records that kustomize makes an identity of an object of a kind.
+func (u *Use) Meets(kind krm.GVK) {
 	if !schema.KnowsScope(schema.Kind(kind)) {
 		u.note(schema.Deferred)
 	}
 }
 
-// noteUse notes what the step of a node does with kustomize's own schema.
-func (b *build) noteUse(id graph.NodeID, op graph.Op) {
-	if b.set {
-		return
-	}
+// Step records what the step of a node of g does with kustomize's own schema.
+func (u *Use) Step(g *graph.Graph, id graph.NodeID, op graph.Op) {
 	var t graph.Transformer
 	switch op := op.(type) {
 	case graph.Call:
 		if op.Chart == nil && op.Role != function.GeneratorRole {
-			b.use.note(schema.Read)
+			u.note(schema.Read)
 		}
 		return
 	case graph.Transform:
@@ -83,28 +82,28 @@ func (b *build) noteUse(id graph.NodeID, op graph.Op) {
 	switch t := t.(type) {
 	case builtins.Merger:
 		if t.AlwaysMerges() {
-			b.use.note(schema.Read)
+			u.note(schema.Read)
 			return
 		}
 	case *builtins.PatchJson6902Transformer, *builtins.ReplacementTransformer: // which may change kinds
 	default:
 		return
 	}
-	b.use.add(schemaUse{open: map[*openUse]bool{{g: b.c.draft.g, node: id}: true}})
+	u.Add(Use{open: map[*openUse]bool{{g: g, node: id}: true}})
 }
 
-// ownSchema returns how far kustomize would have read its own schema by now.
-func (b *build) ownSchema() schema.Builtin { return b.c.ownSchema(b.use) }
+// Lists has the lists of nodes that had to be evaluated. It must not be used concurrently.
+type Lists map[listKey]*krm.List
 
-// ownSchema returns how far kustomize would have read its own schema after all uses up to u.
-func (c *compiler) ownSchema(u *schemaUse) (own schema.Builtin) {
-	for v := u; v != nil; v = v.outer {
+// After returns how far kustomize would have read its own schema after all uses up to u.
+func (c Lists) After(ctx context.Context, u *Use) (own schema.Builtin) {
+	for v := u; v != nil; v = v.Outer {
 		own = max(own, v.own)
 	}
-	for ; u != nil; u = u.outer {
+	for ; u != nil; u = u.Outer {
 		for o := range u.open {
 			if own < schema.Read {
-				own = max(own, c.decide(o))
+				own = max(own, c.decide(ctx, o))
 			}
 		}
 	}
@@ -113,19 +112,19 @@ func (c *compiler) ownSchema(u *schemaUse) (own schema.Builtin) {
 
 // decide finds out what an open step does: it runs what leads to it, once more than the render. That costs nothing in trees without a
 // schema of their own in a layer that comes later. If a function or chart has a part in the list, patches count as merged.
-func (c *compiler) decide(o *openUse) schema.Builtin {
+func (c Lists) decide(ctx context.Context, o *openUse) schema.Builtin {
 	if o.known {
 		return o.own
 	}
 	n := o.g.Nodes[o.node]
 	var list *krm.List
 	if len(n.Inputs) > 0 {
-		list = c.listOf(o.g, n.Inputs[0])
+		list = c.of(ctx, o.g, n.Inputs[0])
 	}
 	o.known = true
 	if m, ok := mergerOf(n.Op); ok && m.MergesInto(list) {
 		o.own = schema.Read
-	} else if out := c.listOf(o.g, o.node); out != nil {
+	} else if out := c.of(ctx, o.g, o.node); out != nil {
 		for _, r := range out.All() {
 			if !schema.KnowsScope(schema.Kind(r.ID().GVK)) {
 				o.own = schema.Deferred
@@ -153,26 +152,26 @@ type listKey struct {
 	node graph.NodeID
 }
 
-// listOf returns the list that a node makes, nil if that takes a function or fails.
-func (c *compiler) listOf(g *graph.Graph, id graph.NodeID) *krm.List {
+// of returns the list that a node makes, nil if that takes a function or fails.
+func (c Lists) of(ctx context.Context, g *graph.Graph, id graph.NodeID) *krm.List {
 	key := listKey{g, id}
-	if list, ok := c.lists[key]; ok {
+	if list, ok := c[key]; ok {
 		return list
 	}
 	n := g.Nodes[id]
 	inputs := make([]eval.Input, len(n.Inputs))
 	ok := true
 	for i, in := range n.Inputs {
-		inputs[i].List = c.listOf(g, in)
+		inputs[i].List = c.of(ctx, g, in)
 		ok = ok && inputs[i].List != nil
 	}
 	if _, call := n.Op.(graph.Call); call {
 		ok = false
 	}
 	var list *krm.List
-	if ok && c.ctx.Err() == nil {
+	if ok && ctx.Err() == nil {
 		list, _ = eval.Run(n.Op, inputs, func(diag.Code, string, ...any) {})
 	}
-	c.lists[key] = list
+	c[key] = list
 	return list
 }

@@ -1,4 +1,5 @@
-package planner
+// Package trace says by which references the resources of a plan came into it.
+package trace
 
 import (
 	"errors"
@@ -8,15 +9,16 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/planner"
 )
 
-// TraceDuplicates adds to those of the errors of a run that are about a resource which is there
-// twice by which references both came in. It adds nothing if they cannot be told apart: a function
-// or a chart that makes one resource twice is referred to once.
+// Duplicates adds to each error of a run about a duplicate resource the references by which both
+// resources came in. It adds nothing if there is only one reference, such as to a function or a
+// chart that makes one resource twice.
 //
-// The graph does not have these references. A layer that only lists another one adds no node, and
-// two references to one layer lead to the same nodes, so the ways are those from layer to layer.
-func (p *Plan) TraceDuplicates(failed []error) {
+// The graph does not have these references: a layer that only lists other layers adds no node, and
+// two references to one layer lead to the same nodes. The paths are therefore from layer to layer.
+func Duplicates(p *planner.Plan, failed []error) {
 	var t *tracer
 	for _, err := range failed {
 		var step interface {
@@ -28,7 +30,7 @@ func (p *Plan) TraceDuplicates(failed []error) {
 			continue
 		}
 		if t == nil {
-			t = &tracer{plan: p, layers: map[string]Layer{}}
+			t = &tracer{plan: p, layers: map[string]planner.Layer{}}
 			for _, l := range p.Layers() {
 				t.layers[l.File] = l
 			}
@@ -39,8 +41,8 @@ func (p *Plan) TraceDuplicates(failed []error) {
 
 // A tracer finds the ways from one layer to others.
 type tracer struct {
-	plan   *Plan
-	layers map[string]Layer
+	plan   *planner.Plan
+	layers map[string]planner.Layer
 }
 
 // A search is for ways to a resource.
@@ -104,7 +106,7 @@ func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 // root returns the layer of the first root that needs a node.
 func (t *tracer) root(n *graph.Node) string {
 	for _, needs := range t.plan.Graph.RootsThatNeed(map[string]bool{n.ID: true}) {
-		for _, root := range t.plan.reading.roots {
+		for _, root := range t.plan.RootLayers() {
 			if diag.Redact(root.Field) == needs.Dir {
 				return root.Layer
 			}
@@ -204,6 +206,6 @@ func (t *tracer) ends(layer string, s search) map[string][]end {
 }
 
 // step returns a reference of a layer to another one as text.
-func (t *tracer) step(file string, u Use) string {
+func (t *tracer) step(file string, u planner.Use) string {
 	return t.layers[file].Place(u).String() + ": " + u.Field
 }
