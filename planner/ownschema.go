@@ -12,9 +12,9 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 )
 
-// A schemaUse is what layers have made kustomize do with its own schema. That counts when it meets the first openapi field with a path
-// (openapi.SetSchema): initSchema then reads the new schema alone, before its own, or on top of its own. These are the causes, with
-// kustomize's functions:
+// A schemaUse is the effect of layers on kustomize's own schema. The effect matters at the first
+// openapi field with a path (openapi.SetSchema): initSchema then reads the custom schema alone,
+// before its own, or after its own. These are the causes, with kustomize's functions:
 //
 //	cause                                            functions                                                        own schema is
 //	an object of a kind whose scope its list lacks,  resmap.Append, resource.CurId, resid.NewGvk,                     deferred
@@ -26,13 +26,14 @@ import (
 //	a function that changes resources                runtimeutil.copyCommentsAndSyncOrder, comments.CopyComments,     read
 //	                                                 walk.GetSchema
 //
-// Everything else does nothing: JSON patches, patches whose target selects nothing, generators and transformers that are fields, vars,
-// configurations and crds. An openapi field without path or version has no effect, and so have all after the first that has one.
+// Everything else has no effect: JSON patches, patches whose target selects nothing, generators and
+// transformers that are fields, vars, configurations and crds. An openapi field without path or
+// version has no effect, and neither have those after the first with one.
 type schemaUse struct {
-	// outer is what happened before the layer that this one is about, in the layers around it.
+	// outer is the use by the layers around this layer, before it.
 	outer *schemaUse
 	own   schema.Builtin
-	// open are the steps of which it depends on the list what they do. It is a set because layers are used again and again.
+	// open are the steps whose effect depends on their list. It is a set because layers are shared.
 	open map[*openUse]bool
 }
 
@@ -47,7 +48,7 @@ type openUse struct {
 // note records a use.
 func (u *schemaUse) note(own schema.Builtin) { u.own = max(u.own, own) }
 
-// add records what a layer within has done.
+// add records the use by an inner layer.
 func (u *schemaUse) add(inner schemaUse) {
 	u.note(inner.own)
 	if u.open == nil {
@@ -56,14 +57,14 @@ func (u *schemaUse) add(inner schemaUse) {
 	maps.Copy(u.open, inner.open)
 }
 
-// meets notes that kustomize makes an identity of an object of a kind.
+// meets records that kustomize creates the identity of an object of a kind.
 func (u *schemaUse) meets(kind krm.GVK) {
 	if !schema.KnowsScope(schema.Kind(kind)) {
 		u.note(schema.Deferred)
 	}
 }
 
-// noteUse notes what the step of a node does with kustomize's own schema.
+// noteUse records the effect of a node's step on kustomize's own schema.
 func (b *build) noteUse(id graph.NodeID, op graph.Op) {
 	if b.set {
 		return
@@ -93,10 +94,10 @@ func (b *build) noteUse(id graph.NodeID, op graph.Op) {
 	b.use.add(schemaUse{open: map[*openUse]bool{{g: b.c.draft.g, node: id}: true}})
 }
 
-// ownSchema returns how far kustomize would have read its own schema by now.
+// ownSchema returns the current state of kustomize's own schema.
 func (b *build) ownSchema() schema.Builtin { return b.c.ownSchema(b.use) }
 
-// ownSchema returns how far kustomize would have read its own schema after all uses up to u.
+// ownSchema returns the state of kustomize's own schema after all uses up to u.
 func (c *compiler) ownSchema(u *schemaUse) (own schema.Builtin) {
 	for v := u; v != nil; v = v.outer {
 		own = max(own, v.own)
@@ -111,8 +112,9 @@ func (c *compiler) ownSchema(u *schemaUse) (own schema.Builtin) {
 	return own
 }
 
-// decide finds out what an open step does: it runs what leads to it, once more than the render. That costs nothing in trees without a
-// schema of their own in a layer that comes later. If a function or chart has a part in the list, patches count as merged.
+// decide returns the effect of an open step. It runs the step and its inputs, in addition to the
+// render. Trees without a custom schema in a later layer do not need this. If a function or chart
+// contributes to the list, decide assumes that patches are merged.
 func (c *compiler) decide(o *openUse) schema.Builtin {
 	if o.known {
 		return o.own
@@ -153,7 +155,7 @@ type listKey struct {
 	node graph.NodeID
 }
 
-// listOf returns the list that a node makes, nil if that takes a function or fails.
+// listOf returns the list that a node makes. It is nil if the node needs a function or fails.
 func (c *compiler) listOf(g *graph.Graph, id graph.NodeID) *krm.List {
 	key := listKey{g, id}
 	if list, ok := c.lists[key]; ok {

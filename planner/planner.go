@@ -203,7 +203,8 @@ func (c *compiler) finish() *Plan {
 	return c.plan
 }
 
-// pointers warns about files that are Git LFS pointers. All that is read of one is three lines about a file that is not there.
+// pointers warns about files that are Git LFS pointers: a pointer has three lines instead of the
+// content.
 func (c *compiler) pointers() {
 	for _, name := range c.files.Pointers() {
 		e := &loaders.PointerError{Path: filepath.Base(name)}
@@ -242,7 +243,7 @@ type compiler struct {
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
 	labels      map[labelsKey]*builtins.FieldSpecs
-	// lists are what nodes make, as far as it had to be known to plan.
+	// lists are the lists of nodes that planning had to compute.
 	lists map[listKey]*krm.List
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// HideSecrets hides in the summaries of the steps what the plan knows from Secrets: in its files,
-// and in what is generated. A label or the name of an image may have it. A plan that is only run
-// needs no summaries, so those who show it call this before.
+// HideSecrets hides values of Secrets in the summaries of the steps, where a label or the name of
+// an image may contain one. It knows the Secrets in files and from generators. Callers that show
+// the plan must call it first; a plan that is only run needs no summaries.
 func (p *Plan) HideSecrets() {
 	hide := secret.NewSet(func(s *secret.Set) {
 		names := func(v yaml.Value) {
@@ -19,7 +19,7 @@ func (p *Plan) HideSecrets() {
 		for _, src := range p.Files() {
 			docs, err := src.Configs()
 			if err != nil {
-				continue // its values are not known, and the plan has a mistake in its place
+				continue // its values are unknown, and the plan reports a mistake for it
 			}
 			for _, doc := range docs {
 				s.Add(doc.Value)

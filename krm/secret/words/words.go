@@ -1,6 +1,7 @@
-// Package words guesses from words alone whether a text has values of Secrets. It serves code that makes messages: the text may be no
-// YAML, a patch without a kind, or the configuration of a generator. Its answers rather hide too much. Package secret, which reads
-// values, decides everything else.
+// Package words guesses from words alone whether a text has values of Secrets. It is for code that
+// makes messages: the text may be invalid YAML, a patch without a kind, or the configuration of a
+// generator. When in doubt, it reports true. All other code uses package secret, which parses
+// values.
 package words
 
 import (
@@ -18,7 +19,7 @@ func Document(kind, text string) bool {
 	return Kind(kind) || kind != "ConfigMap" && namesData(text) || kind == "" && strings.Contains(text, "value")
 }
 
-// Text reports whether messages must hide a text of which nothing else is known.
+// Text reports whether messages must hide a text without context.
 func Text(text string) bool { return namesData(text) || strings.Contains(text, "Secret") }
 
 // File reports whether a file may have values of Secrets, given its text.
@@ -39,7 +40,8 @@ func Line(line string) bool {
 	})
 }
 
-// Path returns the part of a path in a document that messages may show: what follows an entry of data is in its value.
+// Path returns the part of a path in a document that messages may show. Keys below an entry of data
+// are part of its value.
 func Path(path []any) []any {
 	for i, step := range path {
 		switch step {
@@ -66,7 +68,8 @@ func NamesKind(text string) bool {
 	return strings.Contains(text, "Secret") && secretKind().MatchString(text)
 }
 
-// Manifest reports whether a text looks like one with the manifest of a Secret in YAML or JSON: it names the kind and a field of values.
+// Manifest reports whether a text seems to contain the manifest of a Secret in YAML or JSON: it
+// names the kind and a field with values.
 func Manifest(text string) bool { return NamesKind(text) && dataField().MatchString(text) }
 
 // namesData reports whether text has words that name data of Secrets: data, stringData, literals, sourceValue.
