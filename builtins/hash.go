@@ -19,7 +19,8 @@ type HashTransformer struct{}
 // Configure does nothing: there is nothing to configure.
 func (*HashTransformer) Configure(Env) error { return nil }
 
-// needsHashAnnotation is how kustomize remembers NeedsHash. Users write it into files and patches, for kinds that no generator makes.
+// needsHashAnnotation is kustomize's annotation for NeedsHash. Users write it into files and
+// patches for kinds without a generator.
 const needsHashAnnotation = "internal.config.kubernetes.io/needsHashSuffix"
 
 // needsHash reports whether the name of r gets a hash, and whether r has the annotation for it.

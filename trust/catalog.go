@@ -70,8 +70,8 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 // published there. It suggests no pin, because the pin of the layer may come from an attacker.
 func Unproven(ref catalog.Ref) *Denial {
 	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted for its place, and nothing shows that it was published there", ref.Show()).With(diag.UntrustedCatalog).
-		Hint("the pin in the layer says what the catalog is, not where it comes from: run once without --offline, which asks the place").
-		Hint("or pin it in your own configuration or by %s, as 'krmflow trust add %s' does", FlagTrust, diag.ShellWord(ref.Show()))
+		Hint("the pin in the layer does not prove where the catalog was published: run once without --offline to fetch it from its place").
+		Hint("or pin it in your configuration or by %s, as 'krmflow trust add %s' does", FlagTrust, diag.ShellWord(ref.Show()))
 	return &Denial{Reason: Untrusted, Err: err}
 }
 

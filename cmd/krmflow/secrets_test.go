@@ -21,7 +21,8 @@ type secretShape struct {
 	name string
 	// resource is the resource to explain: KIND/NAME of a resource with the value.
 	resource string
-	// tree is an archive of the files of a root. VALUE in it is the value, and BASE64 the value in base64.
+	// tree is an archive with the files of a root. VALUE is replaced by the value, and BASE64 by
+	// the value in base64.
 	tree string
 }
 

@@ -60,7 +60,8 @@ func Stream(w io.Writer, roots render.Roots) Sink {
 type FileOptions struct {
 	// Check compares the file and writes nothing.
 	Check bool
-	// Mine reports whether content with this digest may be replaced: see [output.ReplaceFile]. A nil Mine allows everything.
+	// Mine reports whether content with this digest may be replaced: see [output.ReplaceFile]. A
+	// nil Mine allows every replacement.
 	Mine func(krm.Digest) bool
 	// Wrote is called with the change to the file and the digest of its new content.
 	Wrote func(output.Change, krm.Digest)

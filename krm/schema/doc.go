@@ -9,7 +9,7 @@
 // follows kustomize's order and gives each layer the schema that would be in effect:
 //
 //   - the nil [Schema], as long as there was no `openapi` field;
-//   - afterwards the schema that [Parse] returns, combined with kustomize's own schema by [Schema.With].
+//   - afterwards the schema of [Parse], combined with kustomize's own schema by [Schema.With].
 //
 // kustomize reads its own schema when it merges anything. It defers the reading when it loads an
 // object whose scope is not in its list of kinds ([KnowsScope]). This includes configurations of

@@ -34,7 +34,8 @@ func isCore(v yaml.Value, kind string) bool {
 	return v.Get("kind").Text() == kind && !strings.Contains(v.Get("apiVersion").Text(), "/")
 }
 
-// Fields returns the fields of v that have values of Secrets, nil if v itself is neither a Secret nor a SecretList.
+// Fields returns the fields of v with values of Secrets. It is nil if v itself is neither a Secret
+// nor a SecretList.
 func Fields(v yaml.Value) []string {
 	switch {
 	case Is(v):

@@ -136,7 +136,8 @@ func (c *Catalogs) explained(t *trust.Trusted, err error) error {
 	if !t.Named || !t.Ref.Remote() || c.publisher(t.Ref) != nil || !loaders.IsUnavailable(err) {
 		return err
 	}
-	return diag.AsError(err).Hint("it is trusted for its place, which has to serve it once; what is pinned in your own configuration or by %s= may come from anywhere", trust.FlagTrust)
+	return diag.AsError(err).
+		Hint("it is trusted for its place, which must serve it once; a catalog that you pin in your configuration or by %s= may have any origin", trust.FlagTrust)
 }
 
 // decide reports whether a catalog may be used, as far as the layers are known by now.

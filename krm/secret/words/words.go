@@ -14,7 +14,8 @@ import (
 // Kind reports whether objects of a kind are Secrets, or lists that may have some.
 func Kind(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }
 
-// Document reports whether messages must hide the values of a document, given its kind, "" if it has none, and its text.
+// Document reports whether messages must hide the values of a document. kind is "" if the document
+// has none.
 func Document(kind, text string) bool {
 	return Kind(kind) || kind != "ConfigMap" && namesData(text) || kind == "" && strings.Contains(text, "value")
 }
@@ -54,7 +55,8 @@ func Path(path []any) []any {
 	return path
 }
 
-// In YAML, a tag, an anchor or the indicator of a block scalar may precede the kind. In a quoted text, line breaks and quotes are escaped.
+// In YAML, a tag, an anchor or a block scalar indicator may precede the kind. In a quoted text,
+// line breaks and quotes are escaped.
 var (
 	secretKind = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?:\b|\\[nrt])kind\\*["']?\s*:\s*(?:[!&>|]\S*\s+)*\\*["']?Secret(?:List)?\b`)
@@ -62,8 +64,8 @@ var (
 	dataField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:\b|\\[nrt])(?:data|stringData)\\*["']?\s*:`) })
 )
 
-// NamesKind reports whether a text has "kind: Secret" or "kind: SecretList" in YAML or JSON, as manifests of Secrets and references to
-// Secrets have.
+// NamesKind reports whether a text has "kind: Secret" or "kind: SecretList" in YAML or JSON, as in
+// manifests of Secrets and references to Secrets.
 func NamesKind(text string) bool {
 	return strings.Contains(text, "Secret") && secretKind().MatchString(text)
 }
@@ -72,7 +74,8 @@ func NamesKind(text string) bool {
 // names the kind and a field with values.
 func Manifest(text string) bool { return NamesKind(text) && dataField().MatchString(text) }
 
-// namesData reports whether text has words that name data of Secrets: data, stringData, literals, sourceValue.
+// namesData reports whether text has words for data of Secrets: data, stringData, literals,
+// sourceValue.
 func namesData(text string) bool {
 	return strings.Contains(text, "Data") || strings.Contains(text, "literals") || strings.Contains(text, "Value") || hasData(text)
 }
