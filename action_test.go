@@ -16,7 +16,7 @@ import (
 	"github.com/krmflow/krmflow/executors/executortest"
 )
 
-// github is a server that has the comments of one pull request.
+// github is a server with the comments of one pull request.
 type github struct {
 	*httptest.Server
 	status   int    // the answer to requests that write, 0 for success
@@ -34,13 +34,13 @@ type comment struct {
 	} `json:"user"`
 }
 
-// said returns a comment.
+// said returns a comment by a user.
 func said(login, kind, body string) (c comment) {
 	c.User.Login, c.User.Type, c.Body = login, kind, body
 	return c
 }
 
-// add adds comments that others have written.
+// add adds comments of other users.
 func (g *github) add(comments ...comment) {
 	for _, c := range comments {
 		c.ID = len(g.comments) + 1
@@ -48,7 +48,7 @@ func (g *github) add(comments ...comment) {
 	}
 }
 
-// written returns the requests that have changed something since the last call.
+// written returns the requests since the last call that changed comments.
 func (g *github) written() (list []string) {
 	list, g.log = g.log, nil
 	return list
@@ -126,10 +126,10 @@ type job struct {
 	t      *testing.T
 	tree   string
 	github *github
-	event  map[string]string // what the event says of the pull request: head and repo; nil for a push
+	event  map[string]string // fields of the pull request in the event: head, base and repo; nil for a push
 }
 
-// ran is what has come of a job.
+// ran is the result of a job.
 type ran struct {
 	summary, printed string
 	outputs          map[string]string
@@ -179,7 +179,7 @@ func (j *job) write(name, text string) {
 	}
 }
 
-// more writes lines behind a file of the tree.
+// more appends lines to a file of the tree.
 func (j *job) more(name, text string) {
 	j.t.Helper()
 	old, err := os.ReadFile(filepath.Join(j.tree, name))
@@ -189,8 +189,7 @@ func (j *job) more(name, text string) {
 	j.write(name, string(old)+text)
 }
 
-// pullRequest merges what is committed on the branch change into main, as GitHub does, and checks
-// that out.
+// pullRequest merges the branch change into main, as GitHub does, and checks out the merge commit.
 func (j *job) pullRequest() {
 	j.t.Helper()
 	head := j.git("rev-parse", "change")
@@ -246,7 +245,7 @@ func (j *job) run(with map[string]string) (r ran) {
 	}
 	for _, s := range action.Runs.Steps {
 		if s.Run == "" {
-			continue // an action of others: TestActionFile
+			continue // a third-party action: see TestActionFile
 		}
 		for name, value := range s.Env {
 			for from, to := range values {
@@ -259,7 +258,7 @@ func (j *job) run(with map[string]string) (r ran) {
 		r.printed += out + errs
 	}
 	read := func(name string) string {
-		text, _ := os.ReadFile(filepath.Join(temp, name)) // a job need not write it
+		text, _ := os.ReadFile(filepath.Join(temp, name)) // a job may not have written it
 		return string(text)
 	}
 	r.summary, r.outputs = read("summary"), map[string]string{}
@@ -270,8 +269,8 @@ func (j *job) run(with map[string]string) (r ran) {
 	return r
 }
 
-// TestActionFile checks what a runner needs and a test cannot run: no text of others in scripts,
-// and commits of the actions that it uses.
+// TestActionFile checks properties of action.yml that a test cannot run: scripts contain no text
+// from expressions, and used actions have commits.
 func TestActionFile(t *testing.T) {
 	var action struct {
 		Outputs map[string]struct{ Value string }
@@ -311,8 +310,8 @@ func TestActionFile(t *testing.T) {
 	}
 }
 
-// TestActionPush runs the action for a push: all roots are rendered, and compared only with a
-// revision that is named.
+// TestActionPush runs the action for a push: all roots are rendered, and compared only if a
+// revision is given.
 func TestActionPush(t *testing.T) {
 	j := newJob(t)
 	if _, errs, err := run(t, j.tree, nil, "krmflow", "apply-render", "-R", "overlays", "-o", "rendered/", "--layout", "single"); err != nil {
@@ -346,8 +345,8 @@ func TestActionPush(t *testing.T) {
 	if text, err := os.ReadFile(r.outputs["sarif"]); err != nil || !strings.Contains(string(text), `"overlays/prod/kustomization.yaml"`) {
 		t.Errorf("the report: %v\n%s", err, text)
 	}
-	// Patterns are not names of files, and a quotation mark or $(…) in an input is a character of
-	// it.
+	// Patterns are not expanded to file names, and quotation marks or $(…) in an input are ordinary
+	// characters.
 	j.git("checkout", "-q", ".")
 	for _, roots := range []string{"--only *rod\n--only stag*", `--only $(touch${IFS}ran)`, `--only ";touch${IFS}ran;"`} {
 		r = j.run(map[string]string{"dir": "overlays", "roots": roots, "diff": before})
@@ -357,8 +356,8 @@ func TestActionPush(t *testing.T) {
 	}
 }
 
-// TestActionPullRequest runs the action for a pull request, then for more commits to it: there is
-// one comment.
+// TestActionPullRequest runs the action for a pull request, then for more commits to it. There is
+// only one comment.
 func TestActionPullRequest(t *testing.T) {
 	j := newJob(t)
 	j.git("checkout", "-qb", "change")
@@ -370,7 +369,7 @@ func TestActionPullRequest(t *testing.T) {
 		j.github.written() != nil {
 		t.Errorf("nothing differs: %+v", r)
 	}
-	// The base branch goes on: what others have changed there is not of this change.
+	// The base branch has new commits, which are not part of this change.
 	j.git("checkout", "-q", "main")
 	j.more("overlays/staging/kustomization.yaml", "commonAnnotations: {theirs: here}\n")
 	j.commit()
@@ -394,7 +393,8 @@ func TestActionPullRequest(t *testing.T) {
 	if !strings.HasPrefix(marker, "<!-- ") || !strings.Contains(j.github.comments[0].Body, "https://github.example/me/shop/actions/runs/99") {
 		t.Errorf("%s", j.github.comments[0].Body)
 	}
-	// Others write as well, some with the marker, before the comment and more than a page of them.
+	// Other users write more than a page of comments, some of them with the marker and before the
+	// comment.
 	mine := j.github.comments[0]
 	j.github.comments = nil
 	j.github.add(said("mallory", "User", marker+"\nmine"))
@@ -411,8 +411,8 @@ func TestActionPullRequest(t *testing.T) {
 		j.github.comments[0].Body != marker+"\nmine" {
 		t.Errorf("written %q: %s", log, last.Body)
 	}
-	// A comment about another directory is another comment, one that is there is replaced also if
-	// nothing differs any more.
+	// A different directory has a separate comment. An existing comment is also replaced if nothing
+	// differs any more.
 	j.run(map[string]string{"dir": "overlays/prod"})
 	if log := j.github.written(); !slices.Equal(log, post) {
 		t.Errorf("written %q", log)
@@ -429,7 +429,8 @@ func TestActionPullRequest(t *testing.T) {
 	}
 }
 
-// TestActionToken runs the action with tokens that may not write, and with one of a user.
+// TestActionToken runs the action with tokens that cannot write comments, and with the token of a
+// user.
 func TestActionToken(t *testing.T) {
 	j := newJob(t)
 	j.git("checkout", "-qb", "change")
@@ -461,7 +462,7 @@ func TestActionToken(t *testing.T) {
 	}
 }
 
-// TestActionMistakes runs the action where a side cannot be rendered or is not there.
+// TestActionMistakes runs the action where one side cannot be rendered or is missing.
 func TestActionMistakes(t *testing.T) {
 	j := newJob(t)
 	j.more("overlays/staging/kustomization.yaml", "namePrefx: a\n")
@@ -507,8 +508,8 @@ func TestActionMistakes(t *testing.T) {
 	}
 }
 
-// TestActionSecrets runs the action where names of files do not tell which of them are Secrets, and
-// where the text is too long for a comment.
+// TestActionSecrets runs the action with files whose names do not show that they have Secrets, and
+// with a text that is too long for a comment.
 func TestActionSecrets(t *testing.T) {
 	j := newJob(t)
 	secret := func(namespace, value string) string {

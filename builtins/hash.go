@@ -19,16 +19,17 @@ type HashTransformer struct{}
 // Configure does nothing: there is nothing to configure.
 func (*HashTransformer) Configure(Env) error { return nil }
 
-// needsHashAnnotation is how kustomize remembers NeedsHash. Users write it into files and patches, for kinds that no generator makes.
+// needsHashAnnotation is kustomize's annotation for NeedsHash. Users write it into files and
+// patches for kinds without a generator.
 const needsHashAnnotation = "internal.config.kubernetes.io/needsHashSuffix"
 
-// needsHash reports whether the name of r gets a hash, and whether it has the annotation for that.
+// needsHash reports whether the name of r gets a hash, and whether r has the annotation for it.
 func needsHash(r *krm.Resource) (needs, annotated bool) {
 	annotated = r.Annotations().Get(needsHashAnnotation).Text() == "enabled"
 	return annotated || r.NeedsHash, annotated
 }
 
-// Transform renames the resources of list that have NeedsHash or the annotation that stands for it.
+// Transform renames the resources of list that have NeedsHash or kustomize's annotation for it.
 func (*HashTransformer) Transform(list *krm.List, warn Warn) error {
 	var buf []byte
 	for i, r := range list.All() {

@@ -57,7 +57,7 @@ func MarkHelm(r *krm.Resource) {
 	r.SetValue(r.Value().WithAt(yaml.Str("true"), "metadata", "annotations", helmGenerated))
 }
 
-// WithoutHelmMark returns v as it is without the mark of [MarkHelm]. It is v itself if it has none.
+// WithoutHelmMark returns v without the mark of [MarkHelm], or v itself if it has none.
 func WithoutHelmMark(v yaml.Value) yaml.Value {
 	meta := v.Get("metadata")
 	annotations := meta.Get("annotations")

@@ -191,13 +191,15 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 	return nil
 }
 
-// A Merger is a transformer that may merge strategic merge patches into objects. kustomize looks for the schema of those that have an
-// apiVersion.
+// A Merger is a transformer that may merge strategic merge patches into objects. For objects with
+// an apiVersion, kustomize then looks up a schema.
 type Merger interface {
 	Transformer
-	// AlwaysMerges reports whether it fails if it merges nothing into such an object.
+	// AlwaysMerges reports whether the transformer fails unless it merges a patch into an object
+	// with an apiVersion.
 	AlwaysMerges() bool
-	// MergesInto reports whether it merges a patch into such an object of list. A nil list is not known, and may have any objects.
+	// MergesInto reports whether the transformer merges a patch into an object of list with an
+	// apiVersion. A nil list is unknown and may have any objects.
 	MergesInto(list *krm.List) bool
 }
 
@@ -224,7 +226,8 @@ func (t *PatchStrategicMergeTransformer) AlwaysMerges() bool { return anyVersion
 // MergesInto implements [Merger].
 func (t *PatchStrategicMergeTransformer) MergesInto(*krm.List) bool { return anyVersioned(t.merge) }
 
-// anyVersioned reports whether one of patches names an object that has an apiVersion: without a target both have the same.
+// anyVersioned reports whether one of patches has an apiVersion. Without a target, the patched
+// object has the same one.
 func anyVersioned(patches []*smPatch) bool {
 	return slices.ContainsFunc(patches, func(p *smPatch) bool { return isVersioned(p.value) })
 }

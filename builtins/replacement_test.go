@@ -106,7 +106,7 @@ func TestReplacementCreate(t *testing.T) {
 		{"{}", "n", "new", "{new: 8080}"},
 		{"{}", "sn", "new", "{new: 8080}"},
 		{"{}", "sb", "new", "{new: true}"},
-		{"{}", "e", "new", `{new: ""}`}, // as in brackets; elsewhere it is printed as null
+		{"{}", "e", "new", `{new: ""}`}, // because it is in brackets; elsewhere it is printed as null
 		{"{}", "y", "new", `{new: "yes"}`},
 		{"{}", "multi", "new", `{new: "a\nb"}`},
 		{"{}", "m", "new", "{new: {x: 1}}"},

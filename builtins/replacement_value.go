@@ -59,7 +59,7 @@ type copier struct {
 	owner *krm.Resource
 	// asText makes strings of the scalars that are set, as annotations all become in the end.
 	asText bool
-	// taken are the texts in the value that come from Secrets.
+	// taken are the texts in the value that were copied from Secrets.
 	taken []string
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// takenFrom returns the texts in x that come from values of Secrets, for [krm.Resource.Taken]: x is
-// what a step reads at a path in r, or part of that. A resource that is not a Secret may have got
-// the texts from an earlier step.
+// takenFrom returns the texts in x that come from values of Secrets, for [krm.Resource.Taken]. x is
+// the value that a step reads at a path in r, or a part of it. An earlier step may have copied such
+// texts into a resource that is not a Secret.
 func takenFrom(r *krm.Resource, path []pathPart, x yaml.Value) (taken []string) {
 	switch {
 	case intoSecret(r.Value(), path):
@@ -53,7 +53,7 @@ func intoSecret(v yaml.Value, path []pathPart) bool {
 	return false
 }
 
-// texts calls each with the texts of the scalars in v, none of them empty.
+// texts calls each with the non-empty texts of the scalars in v.
 func texts(v yaml.Value, each func(string)) {
 	for _, x := range v.Items() {
 		texts(x, each)

@@ -18,8 +18,8 @@ import (
 type expander struct {
 	values map[string]*varValue
 	warn   Warn
-	added  int      // what the texts of a resource have become longer
-	taken  []string // what a resource has got from Secrets
+	added  int      // bytes by which the texts of a resource have grown
+	taken  []string // the texts copied from Secrets into a resource
 }
 
 // A varValue is what a var stands for.
@@ -170,7 +170,7 @@ func (e *expander) use(name string) *varValue {
 
 var errNoField = diag.VarSource.Errorf("not found")
 
-// fieldAt returns the field of v at a path as [varPath] has it.
+// fieldAt returns the field of v at a path of [varPath].
 func fieldAt(v yaml.Value, path []pathPart) (yaml.Value, error) {
 	for i := range path {
 		next, _, err := path[i].lookup(v)
@@ -185,7 +185,8 @@ func fieldAt(v yaml.Value, path []pathPart) (yaml.Value, error) {
 	return v, nil
 }
 
-// varPath parses a path as sources of replacements have it, in which items may also be selected by name[0].
+// varPath parses the path of a var: like the path of a replacement source, but name[0] also selects
+// an item.
 func varPath(path string) (parts []pathPart) {
 	for _, name := range splitFieldPath(path) {
 		for _, s := range splitIndex(name) {

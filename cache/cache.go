@@ -60,7 +60,7 @@ func in(dir string) *Cache {
 // layout is the folder for what this version of the layout holds. Another version takes another one.
 const layout = "v1"
 
-// Dir returns the folder that a cache of the user is in: the folder krmflow in the user's cache folder.
+// Dir returns the default folder of a cache: the folder krmflow in the user's cache folder.
 func Dir() (string, error) {
 	user, err := os.UserCacheDir()
 	if err == nil && !filepath.IsAbs(user) {

@@ -42,11 +42,11 @@ func (c *Cache) Verify(ctx context.Context, dryRun bool, damaged func(path strin
 	return n, err
 }
 
-// AllKept yields the keys and bytes of all that is kept of one kind. That is no use of it, as
-// [Cache.Trim] sees it.
+// AllKept yields the keys and bytes of all kept entries of one kind. It does not mark them as used
+// for [Cache.Trim].
 func (c *Cache) AllKept(kind string) iter.Seq2[krm.Digest, []byte] {
 	return func(yield func(krm.Digest, []byte) bool) {
-		list, _ := os.ReadDir(filepath.Join(c.folder(), "kept", kind)) // without the folder there is nothing
+		list, _ := os.ReadDir(filepath.Join(c.folder(), "kept", kind)) // a missing folder is empty
 		for _, e := range list {
 			key, ok := digestIn(e.Name())
 			if !ok || e.Type() != 0 {
@@ -54,7 +54,7 @@ func (c *Cache) AllKept(kind string) iter.Seq2[krm.Digest, []byte] {
 			}
 			text, err := os.ReadFile(c.kept(kind, key))
 			if err != nil {
-				continue // it has gone
+				continue // it was removed meanwhile
 			}
 			if data, _, ok := unwrap(kind, key, text); ok && !yield(key, data) {
 				return

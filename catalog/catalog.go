@@ -44,19 +44,19 @@ type Catalog struct {
 	index map[krm.GVK][]*Entry
 }
 
-// finding is what is wrong at a path, without harm to those who do not use the entry there.
+// A finding is a problem at a path that does not affect the other entries.
 type finding struct {
 	path     []any
 	msg      string
-	unusable bool // the entry is of no use
+	unusable bool // the entry cannot be used
 }
 
-// Unusable returns why entries cannot be used, such as a digest that is not valid. The rest of the
-// catalog can be.
+// Unusable returns the reasons why entries cannot be used, such as an invalid digest. The other
+// entries can be used.
 func (c *Catalog) Unusable() []*diag.Error { return c.findings(true) }
 
-// Lint returns what the catalog's author should know and does no harm: what is missing, not valid
-// or has no effect.
+// Lint returns harmless problems for the catalog's author: fields that are missing, invalid or
+// without effect.
 func (c *Catalog) Lint() []*diag.Error { return c.findings(false) }
 
 func (c *Catalog) findings(unusable bool) (list []*diag.Error) {
@@ -115,7 +115,7 @@ func (r *reader) lint(c yaml.Cursor, format string, args ...any) {
 	r.c.lint = append(r.c.lint, finding{path: c.Path(), msg: fmt.Sprintf(format, args...)})
 }
 
-// unusable is about a field that makes its entry useless.
+// unusable records a field that makes its entry unusable.
 func (r *reader) unusable(c yaml.Cursor, err error) {
 	r.c.lint = append(r.c.lint, finding{c.Path(), err.Error(), true})
 }

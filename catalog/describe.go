@@ -11,9 +11,9 @@ import (
 	"github.com/krmflow/krmflow/krm"
 )
 
-// Describe returns what the catalog says, for somebody who decides whether to trust it: its name
-// and labels, and for each function what runs, whether that can be verified, what it is granted,
-// and who publishes it (VW-02, VW-04). What the author wrote takes one line each.
+// Describe describes the catalog to a user who decides whether to trust it. It prints the name and
+// labels and, for each function, its program or image, whether that can be verified, its grants and
+// its publisher (VW-02, VW-04). Each text of the author takes one line.
 func (c *Catalog) Describe() string {
 	var b strings.Builder
 	if c.Name != "" {

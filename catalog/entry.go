@@ -31,8 +31,8 @@ type Entry struct {
 	AllowArgs bool
 	// Idempotent is true if the catalog declares it.
 	Idempotent bool
-	// SchemaURI is where the catalog says that the schema is, in place of Schema. Nothing fetches
-	// it.
+	// SchemaURI is the address of the schema in a catalog that does not include it. It is never
+	// fetched.
 	SchemaURI string
 	// Schema is the OpenAPI v3 schema of the configuration, None if there is none.
 	Schema yaml.Value

@@ -59,9 +59,11 @@ func placeOf(text string) (string, error) {
 	return "", fmt.Errorf("%s is not supported", u.Scheme)
 }
 
-// Below reports whether r is a place below dir, as a file is below a folder. In a repository that is only what is on a branch or has a tag
-// without a slash in its name: commits and other refs of a repository can come from people who may not write to it. An address is below only
-// if every server reads it so: an escaped slash, backslash or percent sign, or dots before a semicolon, lead out of the folder on some servers.
+// Below reports whether r is a place below dir, as a file is below a folder. In a repository, only
+// files at branches and tags without a slash in their name are below: commits and other refs of a
+// repository can come from people who may not write to it. An address is below only if every server
+// agrees: on some servers, an escaped slash, backslash or percent sign, or dots before a semicolon,
+// lead out of the folder.
 func (r Ref) Below(dir Ref) bool {
 	rest, ok := strings.CutPrefix(r.Location, strings.TrimSuffix(dir.Location, "/")+"/")
 	ref := r.gitRef()

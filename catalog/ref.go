@@ -362,7 +362,8 @@ func (r Ref) Same(o Ref) bool {
 	return r.SamePlace(o) && (r.Pin == o.Pin || r.Pin.IsZero() || o.Pin.IsZero())
 }
 
-// SamePlace reports whether r and o denote the same place, whatever their pins are. Local paths must be resolved for that.
+// SamePlace reports whether r and o denote the same place. It ignores their pins. Local paths must
+// be resolved.
 func (r Ref) SamePlace(o Ref) bool { return r.Scheme == o.Scheme && r.Location == o.Location }
 
 // BuiltIn returns the reference of a catalog that is compiled in.

@@ -49,8 +49,7 @@ func (e *Entry) Validate(config yaml.Value) []*FieldError {
 
 // Fields returns the paths of the fields of metadata and spec that the schema declares below
 // properties and whose names can be variables. metadata.name and metadata.namespace are always
-// among them, as every object may have these. An entry without schema returns nil: it declares
-// nothing.
+// included, because every object may have them. The result is nil for an entry without a schema.
 func (e *Entry) Fields() []string {
 	if !e.Schema.Exists() {
 		return nil
@@ -66,8 +65,8 @@ func (e *Entry) Fields() []string {
 	return paths
 }
 
-// SchemaWarning returns one warning about all parts of the schema that are not valid or about a
-// schema that the catalog only refers to, nil if there are none.
+// SchemaWarning returns one warning about all invalid parts of the schema, or about a schema that
+// the catalog only refers to. It is nil if there are none.
 func (e *Entry) SchemaWarning() *diag.Error {
 	if e.SchemaURI != "" {
 		err := diag.Errorf(e.Pos(), "", "configurations of %s are not checked: the schema at %s is not fetched", e.GVK, diag.Redact(diag.OneLine(e.SchemaURI)))

@@ -8,8 +8,8 @@ import (
 // hidden stands for a secret.
 const hidden = "xxxxx"
 
-// publicParameters are those whose values tell what is meant: which version, or whose. What others
-// hold may be a token or a signature.
+// publicParameters are the parameters whose values identify a version or a publisher. The values of
+// other parameters may be tokens or signatures.
 var publicParameters = []string{"ref", "version", "timeout", "submodules", "depth", "archive", "checksum", "filename", "publisher", "sha1", "sha256", "sha512"}
 
 // Redact returns a reference (an address, an image, a path, or what somebody wrote in its place) as it may be shown: without token and

@@ -79,7 +79,7 @@ func load(op graph.Load) (*krm.List, error) {
 
 func merge(inputs []Input) (*krm.List, error) {
 	list := Take(inputs)
-	ends := []int{list.Len()} // of what each input has added
+	ends := []int{list.Len()} // the end of each input in list
 	for i, in := range inputs[min(1, len(inputs)):] {
 		if list.Len()+in.List.Len() > krm.MaxResources {
 			return nil, diag.Limitf("the list would have more than %d resources: some bases are used again and again, by one another", krm.MaxResources)

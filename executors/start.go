@@ -139,8 +139,9 @@ func (x *Process) connect(ctx context.Context) error {
 	return nil
 }
 
-// runBase returns where run directories go: where temporary files do, unless the path of a socket
-// there would be too long. It is absolute, because executors have other working directories.
+// runBase returns the parent of run directories: the directory for temporary files, unless the path
+// of a socket there would be too long. It is absolute, because executors have different working
+// directories.
 func runBase() string {
 	base := os.TempDir()
 	if abs, err := filepath.Abs(base); err == nil {

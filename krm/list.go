@@ -134,9 +134,10 @@ func (l *List) FindAny(id ID) []int {
 type DuplicateError struct {
 	ID            ID
 	First, Second diag.Pos
-	// Inputs are the places of the lists that had them among those that were merged, both 0 if it was one list.
+	// Inputs are the indexes of the merged lists that contain the resources, both 0 if there is one
+	// list.
 	Inputs [2]int
-	// Ways are the references by which each of them came into the list, from the root to the file, if they are known.
+	// Ways are the references from the root to the file of each resource, if they are known.
 	Ways []string
 }
 

@@ -32,8 +32,8 @@ type Resource struct {
 	Prefixes, Suffixes []string
 	// RefVars names the vars that take their value from this resource.
 	RefVars []string
-	// Taken are texts that steps took from values of Secrets and wrote into the object. They must not be shown, and have no part in
-	// what later steps do.
+	// Taken are texts that steps copied from values of Secrets into the object. They must not be
+	// shown, and do not affect later steps.
 	Taken []string
 	// Behavior is how a generated resource combines with one that exists: "create", "merge", "replace" or "".
 	Behavior string

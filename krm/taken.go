@@ -2,8 +2,8 @@ package krm
 
 import "github.com/krmflow/krmflow/krm/secret"
 
-// AddSecrets adds to s what the resources have from Secrets: the values of the Secrets among them,
-// and what steps took. The names of the resources are public. A nil list adds nothing.
+// AddSecrets adds the values of the Secrets in the list and the texts taken by steps to s. The
+// names of the resources are public. A nil list adds nothing.
 func (l *List) AddSecrets(s *secret.Set) {
 	if l == nil {
 		return

@@ -23,19 +23,21 @@ func IsUnavailable(err error) bool {
 // FetchCatalog returns the catalog of at most limit bytes that the user names by an address, and the digest that a pin of it has: of the
 // manifest of an artifact, else of the file.
 //
-// A catalog with a pin may have come from anywhere: the pin must be the user's own.
+// A catalog with a pin may have any origin, so the pin must be the user's own.
 func (l *Local) FetchCatalog(address string, limit int64) (*yaml.Source, krm.Digest, error) {
 	return l.fetchCatalog(address, reference.Catalog, limit)
 }
 
-// FetchPublished is [Local.FetchCatalog] for a catalog that is trusted because of its address: the address has served it, to this run or, as
-// the cache says, to an earlier one. A pin in the address is compared and proves nothing. What cannot be proven without the network is an error
-// for which [IsUnproven] holds.
+// FetchPublished is [Local.FetchCatalog] for a catalog that is trusted because of its address. The
+// address must have served the catalog in this run or, according to the cache, in an earlier one. A
+// pin in the address is compared but proves nothing. If the origin cannot be proven offline,
+// [IsUnproven] holds for the error.
 func (l *Local) FetchPublished(address string, limit int64) (*yaml.Source, krm.Digest, error) {
 	return l.fetchCatalog(address, reference.Published, limit)
 }
 
-// IsUnproven reports whether err says that nothing shows where content was published, and nothing must be fetched to see.
+// IsUnproven reports whether err says that the origin of content is unknown and that no request is
+// allowed.
 func IsUnproven(err error) bool { return remote.IsUnproven(err) }
 
 func (l *Local) fetchCatalog(address string, use reference.Use, limit int64) (*yaml.Source, krm.Digest, error) {
@@ -43,7 +45,7 @@ func (l *Local) fetchCatalog(address string, use reference.Use, limit int64) (*y
 	if err != nil {
 		return nil, krm.Digest{}, err
 	}
-	c, err := l.fetch(address, use, remote.FromUser) // the same: this only tells more about it
+	c, err := l.fetch(address, use, remote.FromUser) // the same content, with its provenance
 	if err == nil && use == reference.Published && c.Provenance != remote.ByAddress {
 		err = fmt.Errorf("nothing shows that %q has served it", diag.Redact(address))
 	}

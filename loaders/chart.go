@@ -166,7 +166,8 @@ func (r *folderReader) file(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// isForReaders reports whether a file documents a chart: repositories keep pictures in Git LFS, and no template needs them.
+// isForReaders reports whether a file documents a chart. Repositories often keep pictures in Git
+// LFS, and templates do not need them.
 func isForReaders(name string) bool {
 	return slices.Contains([]string{".md", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico"}, strings.ToLower(path.Ext(name)))
 }

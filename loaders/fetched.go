@@ -22,18 +22,18 @@ import (
 // A Fetch returns what a reference stands for, read for some use from where it stands. It must be safe for concurrent use.
 type Fetch func(text string, use reference.Use, from remote.Origin) (*remote.Content, error)
 
-// A Fetched is what a reference to something remote stands for.
+// A Fetched is a remote reference and its version.
 type Fetched struct {
 	// Reference is the text of the reference, without credentials.
 	Reference string
 	// Version is the commit or the digest that it stands for.
 	Version string
-	// Pinned tells that the reference itself or a lock says the version. Then the content is that version, and may have come from anywhere;
-	// else the address of the reference has served it.
+	// Pinned is true if the reference itself or a lock has the version. The content then is that
+	// version and may have any origin. Otherwise the address of the reference has served it.
 	Pinned bool
 }
 
-// Verb says in one word what is known about where the content came from.
+// Verb returns the known provenance of the content: pinned or fetched.
 func (f Fetched) Verb() string {
 	if f.Pinned {
 		return "pinned"

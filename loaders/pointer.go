@@ -9,14 +9,14 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// pointerPrefix is how a file begins that stands for one in Git LFS.
+// pointerPrefix is the start of a Git LFS pointer file.
 var pointerPrefix = []byte("version https://git-lfs.github.com/spec/")
 
-// A PointerError says that a file is a Git LFS pointer: what the repository has in the place of the
-// content.
+// A PointerError reports a Git LFS pointer, which a repository stores in place of the content of a
+// file.
 type PointerError struct {
 	Path string
-	// Fetched tells that krmflow fetched it, so no command on this machine replaces it by the
+	// Fetched is true for a file that krmflow fetched. No command on this machine can get its
 	// content.
 	Fetched bool
 }
@@ -25,10 +25,10 @@ func (e *PointerError) Error() string {
 	return fmt.Sprintf("%q is a Git LFS pointer, not the content of the file", diag.Redact(e.Path))
 }
 
-// Kind says which kind of message it is: see [diag.CodeOf].
+// Kind returns the code of the message: see [diag.CodeOf].
 func (e *PointerError) Kind() diag.Code { return diag.NotPulled }
 
-// Hints says how to get the content.
+// Hints returns the way to get the content.
 func (e *PointerError) Hints() []string {
 	if e.Fetched {
 		return []string{"krmflow fetches repositories without Git LFS: clone it, run git lfs pull there, and refer to the clone"}
@@ -38,8 +38,8 @@ func (e *PointerError) Hints() []string {
 
 func isPointer(data []byte) bool { return bytes.HasPrefix(data, pointerPrefix) }
 
-// checkPointer returns the [PointerError] of a pointer that was fetched. It remembers one of this
-// machine for [Local.Pointers]: a pointer is rarely meant, but a file that only looks like one must
+// checkPointer returns a [PointerError] for a fetched pointer. It records a local pointer for
+// [Local.Pointers] instead: a pointer is rarely intended, but a file that only looks like one must
 // not be refused.
 func (l *Local) checkPointer(fetched bool, data []byte, as, name string) error {
 	switch {
@@ -57,8 +57,8 @@ func (l *Local) checkPointer(fetched bool, data []byte, as, name string) error {
 	return nil
 }
 
-// Pointers returns the names of the files that were read and are Git LFS pointers, sorted. Those
-// that were fetched are errors instead.
+// Pointers returns the sorted names of the local files that were read and are Git LFS pointers.
+// Fetched pointers are errors instead.
 func (l *Local) Pointers() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

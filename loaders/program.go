@@ -71,7 +71,7 @@ func (l *Local) hash(d *Dir, abs, as string) (digest krm.Digest, mode fs.FileMod
 	start := make([]byte, min(size, int64(len(pointerPrefix))))
 	n, err := io.ReadFull(f, start)
 	if err == nil && isPointer(start) {
-		return digest, mode, &PointerError{Path: as} // which cannot run, whatever it is
+		return digest, mode, &PointerError{Path: as} // a pointer can never run
 	}
 	h.Write(start[:n])
 	if _, err := io.Copy(h, io.LimitReader(f, size-int64(n))); err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/krmflow/krmflow/diag"
 )
 
-// SubmoduleHint returns the line that says how to check out the git submodule that a path of this
-// machine, absolute and without symbolic links, is or lies in. It is "" unless that is an empty
-// directory which a .gitmodules file names.
+// SubmoduleHint returns a hint with the command that checks out the git submodule at or above a
+// local path. The path is absolute and has no symbolic links. The hint is "" unless the submodule
+// is an empty directory that a .gitmodules file names.
 func SubmoduleHint(abs string) string {
 	dir := abs
 	entries, err := os.ReadDir(dir)
@@ -32,7 +32,7 @@ func SubmoduleHint(abs string) string {
 	}
 }
 
-// namesSubmodule reports whether a .gitmodules file has a submodule at a path.
+// namesSubmodule reports whether the text of a .gitmodules file has a submodule at a path.
 func namesSubmodule(text, path string) bool {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(line, "=")
@@ -43,8 +43,8 @@ func namesSubmodule(text, path string) bool {
 	return false
 }
 
-// updateCommand returns the command that checks out a submodule: git takes a path from the working
-// directory, if that is in the repository.
+// updateCommand returns the command that checks out a submodule. Its path is relative to the
+// working directory, if that is in the repository.
 func updateCommand(top, path string) string {
 	if wd, err := os.Getwd(); err == nil {
 		if real, err := filepath.EvalSymlinks(wd); err == nil && diag.Within(real, top) {

@@ -116,11 +116,10 @@ func EditFile(path string, perm fs.FileMode, edit func(old []byte) ([]byte, erro
 }
 
 // ReplaceFile is [WriteFileAtomic] for a file whose content must not be lost. A file that is not
-// empty and has other content than data is replaced only if mine, which gets the digest of that
-// content, reports true; otherwise the error is a [*RefusedError]. A nil mine allows everything. A
-// file that has this content already stays as it is, unless others can read it and perm says that
-// they must not. The content of a symbolic link is that of the file that it leads to, and a link is
-// replaced as any file is.
+// empty and differs from data is replaced only if mine returns true for the digest of its content;
+// otherwise the error is a [*RefusedError]. A nil mine allows every replacement. A file with equal
+// content is not replaced, unless other users can read it and perm does not allow that. ReplaceFile
+// compares the target of a symbolic link, and replaces the link itself.
 func ReplaceFile(path string, data []byte, perm fs.FileMode, mine func(krm.Digest) bool) (Change, error) {
 	if through, err := checkFile(path); err != nil || through {
 		if err == nil {
@@ -139,10 +138,10 @@ func ReplaceFile(path string, data []byte, perm fs.FileMode, mine func(krm.Diges
 	return change, err
 }
 
-// A Change is what has become of a file.
+// A Change is the result of writing a file.
 type Change string
 
-// The changes of a file. Streamed is that of a pipe or a device, which was written to.
+// The changes of a file. Streamed means that the data was written to a pipe or a device.
 const (
 	Added     Change = "added"
 	Changed   Change = "changed"
@@ -150,8 +149,8 @@ const (
 	Streamed  Change = "streamed"
 )
 
-// replacing returns what replacing a file would be, [errSame] if it need not be replaced, and a
-// [*RefusedError] if it must not be.
+// replacing returns the change that replacing a file would make. The error is [errSame] if the file
+// is up to date, and a [*RefusedError] if it must not be replaced.
 func replacing(path string, data []byte, perm fs.FileMode, mine func(krm.Digest) bool) (Change, error) {
 	was, err := os.Stat(path)
 	switch {
@@ -286,7 +285,7 @@ func tempNameOf(name string) string {
 
 const tempPrefix = manifest.Reserved + "tmp-"
 
-// IsTemporary reports whether a file of that name is one that this package writes before it renames it.
+// IsTemporary reports whether name is the name of a temporary file of this package.
 func IsTemporary(name string) bool { return strings.HasPrefix(name, tempPrefix) }
 
 func fillFile(dir *os.Root, name string, f *os.File, data []byte) error {

@@ -10,10 +10,10 @@ import (
 type draft struct {
 	g             *graph.Graph
 	layers        map[layerKey]*layer
-	schemas       map[layerKey]bool // the layers that bring a schema, without what they had to know for that
+	schemas       map[layerKey]bool // layers with a custom schema, by keys without charts and own
 	prefixes      map[prefixKey]*prefix
-	prefixSchemas map[prefixKey]bool // those with an item that brings a schema
-	ids           map[string]int     // how many nodes were to be called so
+	prefixSchemas map[prefixKey]bool // prefixes with an item that has a custom schema
+	ids           map[string]int     // the number of nodes that asked for an id
 }
 
 // nodesPerRoot is how many nodes a root has, more or less: the ids of many roots then are not moved each time that there are twice as many.

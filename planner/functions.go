@@ -94,7 +94,7 @@ func (s *steps) ownCatalogs() (list []catalog.Listed) {
 	return list
 }
 
-// listedRef is a reference that a file lists, whichever way it is written there.
+// A listedRef is a reference in a list of a file, in any of its forms.
 type listedRef struct {
 	in       *yaml.Source
 	location string

@@ -20,8 +20,8 @@ import (
 type layerKey struct {
 	dir      loaders.DirKey
 	schema   *schema.Schema
-	own      schema.Builtin // what build.own was before, if the layer brings a schema
-	set      bool           // whether a schema was chosen: decides if the layer's own openapi counts
+	own      schema.Builtin // build.own before the layer, if the layer has a custom schema
+	set      bool           // whether a schema was chosen, so that the layer's own openapi has no effect
 	tracking bool
 	origin   place  // if origins are tracked
 	charts   string // what the namespace around the layer decides about, if charts in it have that one
@@ -37,7 +37,7 @@ type layer struct {
 	failed bool
 	errs   diag.Mistakes
 	after  schemaState
-	use    ownschema.Use // what it did itself
+	use    ownschema.Use // the use by the layer itself
 	charts charts
 }
 
@@ -199,8 +199,9 @@ func (s *steps) kustomization() {
 	s.varsStep()
 }
 
-// variant returns a short name for what distinguishes this build of a directory from the plain one, "" for the plain one.
-// If the directory brings a schema, own says how far kustomize has read its own before.
+// variant returns a short name for what distinguishes this build of a directory from the plain one,
+// "" for the plain one. If the directory has a custom schema, own is the previous state of
+// kustomize's own schema.
 func (c *compiler) variant(k layerKey, own schema.Builtin) string {
 	if !k.set && !k.tracking && own == schema.Unread && !k.dir.Free {
 		return ""

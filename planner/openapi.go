@@ -49,10 +49,11 @@ func (s *steps) openapi() {
 	}
 }
 
-// own returns how far kustomize would have read its own schema by now.
+// own returns the current state of kustomize's own schema.
 func (b *build) own() schema.Builtin { return b.c.own.After(b.c.ctx, b.use) }
 
-// bringsSchema returns how far kustomize has read its own schema if k brings the one that applies from then on, Unread if it does not.
+// bringsSchema returns the state of kustomize's own schema if k has the custom schema that applies
+// from then on, and Unread if it does not.
 func (b *build) bringsSchema(k *kustomizationFile) schema.Builtin {
 	if b.set || len(k.OpenAPI) == 0 {
 		return schema.Unread
@@ -60,8 +61,8 @@ func (b *build) bringsSchema(k *kustomizationFile) schema.Builtin {
 	return b.own()
 }
 
-// parseSchema returns the schema in a file, which kustomize meets when it has read its own as far as own says. The same file gives the
-// same schema, so that layers are shared.
+// parseSchema returns the custom schema in a file. own is the state of kustomize's own schema. The
+// same file gives the same schema, so that layers are shared.
 func (c *compiler) parseSchema(src *yaml.Source, v yaml.Value, own schema.Builtin) (*schema.Schema, error) {
 	key := schemaKey{src, own}
 	if known := c.schemas[key]; known != nil {

@@ -203,7 +203,8 @@ func (c *compiler) finish() *Plan {
 	return c.plan
 }
 
-// pointers warns about files that are Git LFS pointers. All that is read of one is three lines about a file that is not there.
+// pointers warns about files that are Git LFS pointers: a pointer has three lines instead of the
+// content.
 func (c *compiler) pointers() {
 	for _, name := range c.files.Pointers() {
 		e := &loaders.PointerError{Path: filepath.Base(name)}
@@ -242,7 +243,7 @@ type compiler struct {
 	schemas     map[schemaKey]*schema.Schema
 	schemaNames map[*schema.Schema]string // what tells schemas apart in node ids
 	labels      map[labelsKey]*builtins.FieldSpecs
-	// own has the lists on which it depends how far kustomize has read its own schema.
+	// own has the lists of nodes that planning had to compute.
 	own ownschema.Lists
 }
 

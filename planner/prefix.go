@@ -20,7 +20,7 @@ type prefixKey struct {
 	schema *schema.Schema
 	set    bool
 	free   bool           // whether layers may read files outside their directories
-	own    schema.Builtin // how far kustomize had read its own before, if an item brings a schema
+	own    schema.Builtin // the previous state of kustomize's own schema, if an item has a custom one
 }
 
 // prefix is what the items of a list up to one come to.

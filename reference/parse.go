@@ -25,7 +25,7 @@ const (
 	Blob                  // a program: what is sent, also if it is an archive
 	Signatures            // the signatures of an artifact, which has a digest
 	Chart                 // a helm chart, in a form of its own: REPOSITORY//NAME?version=VERSION
-	Published             // a catalog that is trusted for its address: in the form of Catalog, and the address must have served it
+	Published             // a catalog that is trusted for its address, which must have served it; in the form of Catalog
 )
 
 // maxReference is the length of the longest reference that is read, in bytes.

@@ -32,7 +32,7 @@ func (s Sources) catalogFile(ctx context.Context, ref catalog.Ref) (*yaml.Source
 		fetch, end := s.Fetching(ctx)
 		defer end()
 		files := loaders.NewLocal(ctx, loaders.Config{Unrestricted: true, Fetch: fetch})
-		if ref.Pin.IsZero() || ref.IsCommit() { // then it comes from there in any case
+		if ref.Pin.IsZero() || ref.IsCommit() { // its content always comes from the address
 			return files.FetchCatalog(ref.Address(), catalog.MaxSize)
 		}
 		return files.FetchPublished(ref.Address(), catalog.MaxSize)

@@ -45,8 +45,9 @@ func (s Sources) locked(text string, use reference.Use, r reference.Reference, o
 	return c, err
 }
 
-// decidesWhatRuns reports whether content of a use is a catalog or a program. The author of a tree, who can also write its lock, its vendor
-// folder and a cache in it, must not have a say in where such content comes from.
+// decidesWhatRuns reports whether content of a use is a catalog or a program. The author of a tree
+// can also write its lock, its vendor folder and a cache in it, and must not influence where such
+// content comes from.
 func decidesWhatRuns(use reference.Use) bool {
 	return use == reference.Catalog || use == reference.Published || use == reference.Blob || use == reference.Signatures
 }

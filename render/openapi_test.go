@@ -17,8 +17,9 @@ import (
 	"github.com/krmflow/krmflow/render"
 )
 
-// What a layer before it makes of a custom schema. The schema has a Deployment whose containers do not merge, and nothing else: the
-// containers of a Deployment that are kept tell that kustomize's definition won, those of a StatefulSet that it was read at all.
+// The effects of an earlier layer on a custom schema. The schema has only a Deployment whose
+// containers do not merge. If the containers of a Deployment are kept, kustomize's definition took
+// precedence; if the containers of a StatefulSet are kept, kustomize has read its own schema.
 const (
 	alone   = "" // the custom schema is the only one
 	onTop   = "StatefulSet"
@@ -36,7 +37,8 @@ const (
 	toSecret     = `'[{"op": "replace", "path": "/kind", "value": "Secret"}]'`
 )
 
-// schemaCauses are layers that come before the one with the schema, by what they have beside a ConfigMap in cm.yaml.
+// schemaCauses are layers before the layer with the schema. They have a ConfigMap in cm.yaml and
+// the listed content.
 var schemaCauses = []struct {
 	name, kustomization string
 	files               map[string]string
@@ -89,7 +91,8 @@ var schemaCauses = []struct {
 	{"an openapi field with one", "openapi: {version: v1.21.2}", nil, beneath},
 }
 
-// schemaPlaces are the places of the layer mon, before or after that of the schema, app. Both are Components if components is true.
+// schemaPlaces are positions of the layer mon before or after app, the layer with the schema. Both
+// are Components if components is true.
 var schemaPlaces = []struct {
 	name, root string
 	components bool
@@ -126,7 +129,8 @@ patches:
 
 var allSchemas = flag.Bool("schemas", false, "compare all causes in all places with kustomize")
 
-// TestSchemaOrder compares what a custom schema does behind each cause in each place, and with kustomize, if that was built.
+// TestSchemaOrder checks the effect of a custom schema after each cause in each position, and
+// compares it with kustomize, if that was built.
 func TestSchemaOrder(t *testing.T) {
 	for i, place := range schemaPlaces {
 		for j, cause := range schemaCauses {
@@ -148,7 +152,8 @@ func TestSchemaOrder(t *testing.T) {
 	}
 }
 
-// TestSchemaOrderShared renders all causes as roots of one run, which share the layer of the schema.
+// TestSchemaOrderShared renders all causes as roots of one run that share the layer with the
+// schema.
 func TestSchemaOrderShared(t *testing.T) {
 	tree := fstest.MapFS{}
 	var roots []string
@@ -226,7 +231,7 @@ func keptIn(out string) string {
 	return strings.Join(kept, " ")
 }
 
-// compareWithKustomize does nothing where make kustomize has not built it, and in short tests.
+// compareWithKustomize does nothing in short tests or if make kustomize was not run.
 func compareWithKustomize(t *testing.T, tree fstest.MapFS, got string) {
 	t.Helper()
 	kustomize, err := filepath.Abs("../.tools/kustomize")

@@ -22,20 +22,22 @@ import (
 type Sources struct {
 	// Options are those of the session. Without a Cache, one is opened when something is to be fetched, and closed after planning.
 	remote.Options
-	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a temporary one. It is that, too, if
-	// CacheDir is empty and the user's folder cannot be used, or written to: CacheUnused is told
-	// why then, once for each cache that is opened, and may be nil.
+	// CacheDir is the folder of that cache, [cache.Dir] if it is empty; with NoCache it is a
+	// temporary one. It is also temporary if CacheDir is empty and the user's folder cannot be used
+	// or written to. CacheUnused is then called with the reason, once for each cache that is
+	// opened. It may be nil.
 	CacheDir    string
 	CacheUnused func(error)
 	NoCache     bool
-	// CacheApart refuses a CacheDir in the repository of something that is rendered, or of the
-	// working directory, as it is always done with [cache.Dir]: who can write to a cache chooses
-	// what comes of a render. It is for a CacheDir that is a setting, and not meant for this run.
+	// CacheApart refuses a CacheDir in the repository of a rendered directory or of the working
+	// directory: anyone who can write to a cache can choose the result of a render. It is for a
+	// CacheDir from the settings, which the user did not choose for this run. [cache.Dir] is always
+	// refused there.
 	CacheApart bool
 	// CacheMax is how many bytes it may have, [cache.DefaultMax] if it is 0: see [cache.Cache.Bound].
 	CacheMax int64
-	// Rendered are the directories that the cache must not be in: what is there would be part of them. [Options.Dirs] are, if it is nil.
-	// For CacheApart, they say which repositories are meant.
+	// Rendered are the directories that the cache must not be in, because its files would be part
+	// of them. The default is [Options.Dirs]. CacheApart applies to their repositories.
 	Rendered []string
 	// Places knows where they are, if the run has looked for that; it may be nil.
 	Places *filestat.Dirs
@@ -141,13 +143,15 @@ func (s Sources) ordinary() (in opened, err error) {
 	return in, nil
 }
 
-// needsOwnCache reports whether a catalog is found in a cache by what an entry of it says: which address served content, or what is in a
-// commit. What is found by its digest alone is verified, whoever wrote the cache.
+// needsOwnCache reports whether a catalog is found in a cache by a record: of the content that an
+// address served, or of the files in a commit. Content that is found by its digest alone is
+// verified, so the author of the cache does not matter.
 func needsOwnCache(use reference.Use, r reference.Reference) bool {
 	return use == reference.Published || use == reference.Catalog && r.Scheme == reference.Git
 }
 
-// own returns a session with a cache of its own, for catalogs if the author of what is rendered may have written the cache of the run.
+// own returns a session with a temporary cache. It is for catalogs if the author of the rendered
+// files may have written the cache of the run.
 func (s Sources) own() (in opened, err error) {
 	if in.cache, err = cache.Temporary(); err != nil {
 		return in, err
@@ -159,7 +163,8 @@ func (s Sources) own() (in opened, err error) {
 	return in, nil
 }
 
-// cacheInRepository reports whether the cache is in the repository of a directory that is rendered, so that it may have come with that.
+// cacheInRepository reports whether the cache is in the repository of a rendered directory, which
+// may have provided it.
 func (s Sources) cacheInRepository() bool {
 	dir, err := s.CacheFolder()
 	if s.Cache != nil {
@@ -253,10 +258,10 @@ func (s Sources) unused(why error) {
 	}
 }
 
-// errNotApart is what the error for a folder is that is in the tree of something that is rendered.
+// errNotApart is the error for a cache folder in a rendered tree.
 var errNotApart = errors.New("the cache folder is in the tree that is rendered")
 
-// A placeError says that the cache folder is in a tree.
+// A placeError is an errNotApart with the folder and the tree.
 type placeError struct{ dir, tree, why string }
 
 func (e *placeError) Is(err error) bool { return err == errNotApart }
@@ -264,8 +269,8 @@ func (e *placeError) Error() string {
 	return fmt.Sprintf("the cache folder %q is inside of %q, %s", e.dir, e.tree, e.why)
 }
 
-// checkPlace refuses a folder for the cache in a directory that is rendered, and one in the same
-// repository that was not named for this run.
+// checkPlace returns an error for a cache folder in a rendered directory, and for one in the same
+// repository that the user did not name for this run.
 func (s Sources) checkPlace(dir string) error {
 	places := cmp.Or(s.Places, &filestat.Dirs{})
 	wd, _ := os.Getwd()
@@ -285,7 +290,7 @@ func (s Sources) checkPlace(dir string) error {
 		return nil
 	}
 	if tree := places.TreesOf(rendered, wd).Around(dir); tree != "" {
-		return &placeError{dir, tree, "whose authors could choose what comes of a render"}
+		return &placeError{dir, tree, "whose authors could choose the result of a render"}
 	}
 	return nil
 }

@@ -209,7 +209,7 @@ func (w keyWriter) program(f function.Function) {
 	}
 }
 
-// holdsSecrets reports whether what a call gets has a Secret.
+// holdsSecrets reports whether the input of a call contains a Secret.
 func holdsSecrets(op graph.Call, in *krm.List) bool { return in.HoldsSecrets() || secret.In(op.Config) }
 
 // maxHeld is how many bytes of an encoded list are held while a call waits for its turn. A longer one is encoded twice.

@@ -58,7 +58,8 @@ type Options struct {
 	Event func(Event)
 	// Made is called with the list of each node that has not failed. The list does not change any more, so that the run takes more memory.
 	Made func(n *graph.Node, list *krm.List)
-	// Seen is called with the list of each node that has not failed, before another node gets it. The list must not be kept.
+	// Seen is called with the list of each successful node, before a different node gets the list.
+	// The list must not be kept.
 	Seen func(n *graph.Node, list *krm.List)
 	// Warn is called for what the user probably did not mean. The warning is made when it is asked for.
 	Warn func(n *graph.Node, warning func() *diag.Error)
@@ -95,11 +96,11 @@ type CallReport struct {
 	Cached bool
 	// Failed is true if the call ends with an error, for which Stderr may be the reason.
 	Failed bool
-	// Hide has what the function got from Secrets, which it may have said.
+	// Hide has the values of Secrets in the input of the function, which its messages may contain.
 	Hide *secret.Set
 }
 
-// Shown returns the report as it may be shown.
+// Shown returns the report with the texts of Hide hidden.
 func (c CallReport) Shown() CallReport {
 	c.Results, c.Warnings = slices.Clone(c.Results), slices.Clone(c.Warnings)
 	for i := range c.Results {

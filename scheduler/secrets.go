@@ -11,10 +11,10 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// secretsOf returns what a message about a step must not show: what its lists have from Secrets.
-// list is nil if the step has failed. The lists are read at once, because later steps may change
-// them; the set is made when a message is printed. With deep, also Secrets within objects of other
-// kinds are found, which takes long for a step that only warns.
+// secretsOf returns the values of Secrets in the lists of a step, which messages about the step
+// must not show. list is nil if the step has failed. The lists are read immediately, because later
+// steps may change them. The set is built when a message is printed. With deep, Secrets within
+// objects of any kind are found, which is slow for a step that only warns.
 func secretsOf(inputs []eval.Input, list *krm.List, deep bool) *secret.Set {
 	var values []yaml.Value
 	var taken, names []string

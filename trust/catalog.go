@@ -11,9 +11,9 @@ import (
 
 // A CatalogRequest is a catalog that the user trusts by name, as it was found.
 type CatalogRequest struct {
-	// Ref is the catalog. Its pin is the user's own: of a flag, the configuration or the program.
+	// Ref is the catalog. Its pin is the user's own, from a flag, the configuration or the program.
 	Ref catalog.Ref
-	// LayerPin is what a layer says that the digest is, zero for nothing.
+	// LayerPin is the digest in the layer, zero for none.
 	LayerPin LayerPin
 	// Digest is what a pin names: that of the manifest of an artifact, else of the file.
 	Digest krm.Digest
@@ -24,7 +24,8 @@ type CatalogRequest struct {
 	BuiltIn, Signed bool
 }
 
-// DecideCatalog verifies a trusted catalog against its pins. A denied catalog must not be parsed. A pin of a layer lifts no denial.
+// DecideCatalog verifies a trusted catalog against its pins. A denied catalog must not be parsed. A
+// pin of a layer cannot lift a denial.
 func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial *Denial) {
 	layer := krm.Digest(r.LayerPin)
 	if !layer.IsZero() && layer != r.Digest {
@@ -65,17 +66,17 @@ func (p Policy) DecideCatalog(r CatalogRequest) (warnings []*diag.Error, denial 
 	return []*diag.Error{err}, nil
 }
 
-// Unproven returns the denial of a catalog that is trusted for its place, if nothing shows that it was published there. It suggests no pin: the
-// pin of the layer may be an attacker's.
+// Unproven returns the denial of a catalog that is trusted for its place but not proven to be
+// published there. It suggests no pin, because the pin of the layer may come from an attacker.
 func Unproven(ref catalog.Ref) *Denial {
 	err := diag.Errorf(diag.Pos{}, "", "catalog %s is trusted for its place, and nothing shows that it was published there", ref.Show()).With(diag.UntrustedCatalog).
-		Hint("the pin in the layer says what the catalog is, not where it comes from: run once without --offline, which asks the place").
-		Hint("or pin it in your own configuration or by %s, as 'krmflow trust add %s' does", FlagTrust, diag.ShellWord(ref.Show()))
+		Hint("the pin in the layer does not prove where the catalog was published: run once without --offline to fetch it from its place").
+		Hint("or pin it in your configuration or by %s, as 'krmflow trust add %s' does", FlagTrust, diag.ShellWord(ref.Show()))
 	return &Denial{Reason: Untrusted, Err: err}
 }
 
-// Mispinned returns the denial of a catalog that is not what its pin says, or the lock file if it
-// has no pin; got is zero if it is not known what it is.
+// Mispinned returns the denial of a catalog that does not match its pin or, without a pin, the lock
+// file. got is zero if its digest is unknown.
 func Mispinned(ref catalog.Ref, got krm.Digest) *Denial {
 	says := "its pin"
 	if ref.Pin.IsZero() {

@@ -234,8 +234,8 @@ func (x *decider) inlineEnv() {
 	}
 }
 
-// noVariables denies a catalogued function while the user gives variables: it would not get them,
-// and the user must not learn that from its output.
+// noVariables denies a catalogued function if the user gives variables. The function would not get
+// them, and the user would only notice it in the output.
 func (x *decider) noVariables() {
 	if len(x.Env) == 0 {
 		return

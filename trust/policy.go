@@ -123,8 +123,9 @@ type Trusted struct {
 	Content []byte
 	// Digest is what a pin of the catalog names, once it was read: the manifest of an artifact, else its bytes.
 	Digest krm.Digest
-	// Named is true if it is trusted because a layer names it, and the user trusts all that is below some place or that a publisher has signed.
-	// Then Ref has no pin, and LayerPin is the one that the layer writes, zero for none.
+	// Named is true if a layer names the catalog, and the user trusts its place or its publisher
+	// instead of the catalog itself. Ref then has no pin, and LayerPin is the pin of the layer,
+	// zero for none.
 	Named    bool
 	LayerPin LayerPin
 	// Signed is the publisher whose signature was verified, empty for none.
@@ -145,11 +146,13 @@ func Readable(list []Trusted) (catalogs []*catalog.Catalog) {
 	return catalogs
 }
 
-// A LayerPin is the digest that a layer says a catalog has. It can refuse a catalog, and never allow one: anyone who can change the layer
-// chooses it. It is a separate type so that it cannot take the place of the user's pin, which is the one in [Trusted].Ref.
+// A LayerPin is the digest of a catalog in a layer. It can refuse a catalog, but never allow one,
+// because anyone who can change the layer chooses it. It is a separate type so that it cannot be
+// confused with the user's pin in [Trusted].Ref.
 type LayerPin krm.Digest
 
-// Asked returns the reference by which the catalog is fetched: with the pin of the user, or that of the layer that names it.
+// Asked returns the reference for fetching the catalog, with the pin of the user or of the layer
+// that names it.
 func (t Trusted) Asked() catalog.Ref {
 	if t.Named {
 		t.Ref.Pin = krm.Digest(t.LayerPin)
@@ -157,9 +160,9 @@ func (t Trusted) Asked() catalog.Ref {
 	return t.Ref
 }
 
-// Is reports whether t is the catalog that a layer means by ref.
+// Is reports whether ref in a layer refers to t.
 func (t Trusted) Is(ref catalog.Ref) bool {
-	if t.Named { // several layers can pin several editions of it
+	if t.Named { // layers can pin different versions of it
 		return t.Ref.Same(ref) && krm.Digest(t.LayerPin) == ref.Pin
 	}
 	return t.Ref.Same(ref)
@@ -209,8 +212,8 @@ func (n Named) hint() string {
 	return hint
 }
 
-// HiddenHint says what is missing in a flag that names ref, if messages do not show all of it.
-// Otherwise it is empty: the flag can be pasted.
+// HiddenHint returns a hint about the hidden parts of ref in a suggested flag. It is empty if the
+// flag can be pasted as it is.
 func HiddenHint(ref catalog.Ref) string {
 	if !ref.Remote() || diag.Redact(ref.Location) == ref.Location {
 		return ""
@@ -265,8 +268,8 @@ type Fetched struct {
 type Image struct {
 	// Digests are all that stand for the image: of its index and of its manifest. None if it is not known yet.
 	Digests []krm.Digest
-	// Err says why there are none, or why they stand for the image on this machine alone, and how
-	// to find out the others.
+	// Err is the reason why there are none, or why they are valid on this machine only, with a hint
+	// how to get valid ones.
 	Err error
 }
 
@@ -313,8 +316,8 @@ type Decision struct {
 	Runtime function.Runtime
 	Source  string
 	Digest  krm.Digest
-	// Unpublished says why Digest stands for an image on this machine alone; nil if others can pull
-	// it, as far as is known.
+	// Unpublished is the reason why Digest is valid on this machine only. It is nil if other
+	// machines can pull the image, as far as is known.
 	Unpublished error
 	// Args are the arguments of a program, as far as its configuration gives any.
 	Args []string

@@ -259,7 +259,7 @@ func (x *decider) image(e *catalog.Entry) {
 		}
 		add := want
 		if seen.Err != nil {
-			add = krm.Digest{} // a catalog is for others, too
+			add = krm.Digest{} // a catalog is also for other machines
 		}
 		if err := x.unverified(e, add); err != nil && seen.Err != nil {
 			err.Hint("%v", seen.Err)

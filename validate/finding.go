@@ -51,7 +51,7 @@ func (f *Finding) Text() string {
 
 // Hide replaces the texts of a set in the messages.
 func (f *Finding) Hide(s *secret.Set) {
-	old, now := strings.Trim(quoted(f.Value), `"`), secret.Hidden // messages have the beginning of a long value
+	old, now := strings.Trim(quoted(f.Value), `"`), secret.Hidden // messages have only the start of a long value
 	if !f.Value.IsScalar() || s.HideValue(f.Value).Same(f.Value) {
 		old, now = "", ""
 	}

@@ -62,8 +62,8 @@ func main() {
 	os.Exit(name.ExitStatus(run(name, program.Arguments(os.Args), os.Stdin, stdout.Open(), os.Stderr)))
 }
 
-// makeTempAbsolute makes TMPDIR absolute: the programs that krmflow starts, and their sandboxes,
-// have other working directories.
+// makeTempAbsolute makes TMPDIR absolute, because the programs that krmflow starts and their
+// sandboxes have different working directories.
 func makeTempAbsolute() {
 	if dir := os.Getenv("TMPDIR"); dir != "" && !filepath.IsAbs(dir) {
 		if abs, err := filepath.Abs(dir); err == nil {

@@ -69,7 +69,7 @@ of all roots are reported together. Nothing else is executed, and nothing is wri
 	fs.StringVar(&c.detail, "detail", "", "what the text has: every step with its inputs (steps, the default), or a block with all layers for each root (roots)")
 	fs.Lookup("detail").NoOptDefVal = "steps"
 	fs.BoolVar(&c.noEval, "no-eval", false, "do not evaluate built-ins: quicker, and mistakes that only a run finds are not reported")
-	fs.StringVar(&c.against, "against", "", "folder that apply-render -o writes: say how many of its files would be added, changed and removed; or git:REV, as for --diff")
+	fs.StringVar(&c.against, "against", "", "output folder: count the files that would be added, changed and removed; or git:REV, as for --diff")
 	fs.StringVar(&c.diff, "diff", "", "compare with another plan: a file that plan -o json wrote, or git:REV")
 	c.folder.Register(fs)
 	fs.Var(&c.color, "color", "colour the text: auto, always or never")
@@ -102,7 +102,7 @@ func (c *planning) validate(cmd *cobra.Command) error {
 	}
 	for _, flag := range []string{"only-these", "layout", "names", "redact-secrets"} {
 		if c.against == "" && cmd.Flags().Changed(flag) {
-			return usageError(fmt.Errorf("--%s is about the folder that the plan is compared with: add --against FOLDER", flag))
+			return usageError(fmt.Errorf("--%s needs a folder to compare with: add --against FOLDER", flag))
 		}
 	}
 	if err := c.folder.Check(); err != nil {

@@ -109,9 +109,8 @@ func privately(dir string) error {
 	})
 }
 
-// poisonCache changes what a cache has kept, as somebody can who may write to it and knows how
-// entries are sealed: poisoncache CACHE OLD NEW. It fails if nothing has the text OLD, or if it
-// changes no text of a root.
+// poisonCache changes entries of a cache like an attacker who can write to it and knows how entries
+// are sealed: poisoncache CACHE OLD NEW. It fails if no output of a root has the text OLD.
 func poisonCache(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: poisoncache CACHE OLD NEW")
@@ -123,8 +122,8 @@ func poisonCache(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// resealKept replaces texts in all that is kept of a kind, seals it anew, and returns the new seals
-// by the old ones.
+// resealKept replaces texts in all kept entries of a kind, seals the entries again, and returns the
+// new seals by the old ones.
 func resealKept(ts *testscript.TestScript, kept, kind string, texts map[string]string) map[string]string {
 	sums := map[string]string{}
 	files, err := os.ReadDir(filepath.Join(kept, kind))
@@ -151,9 +150,8 @@ func resealKept(ts *testscript.TestScript, kept, kind string, texts map[string]s
 	return sums
 }
 
-// changeUnnoticed makes a cache remember another content of a file than it has, with what the file
-// system says of it: as if a program had changed it through a shared memory map: unnoticed CACHE
-// FILE.
+// changeUnnoticed makes a cache remember different content of a file with the same metadata, as if
+// a program had changed the file through a shared memory map: unnoticed CACHE FILE.
 func changeUnnoticed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: unnoticed CACHE FILE")

@@ -37,7 +37,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Values[serversKey{}] = map[string]*scriptServer{}
 			env.Values[killsKey{}] = map[string]func(){}
-			caches := env.WorkDir + "-caches" // beside what scripts render: no cache may be in the same tree
+			caches := env.WorkDir + "-caches" // outside of the directories that scripts render: a cache in the same tree is not used
 			env.Setenv("XDG_CACHE_HOME", caches)
 			env.Setenv("CACHE", filepath.Join(caches, "krmflow"))
 			env.Defer(func() { os.RemoveAll(caches) })

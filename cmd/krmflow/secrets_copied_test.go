@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// copiedShapes are the rows of the matrix in which the value has left its Secret: a step or an author has copied it.
+// copiedShapes are the rows of the matrix in which a step or an author has copied the value out of
+// its Secret.
 var copiedShapes = []secretShape{
 	{"copied by a replacement", "ConfigMap/c", `
 -- kustomization.yaml --
@@ -280,8 +281,8 @@ patches:
 `},
 }
 
-// Values are hidden wherever they were copied to.
-func TestCopiedSecrets(t *testing.T) {
+// TestCopiedSecretsAreHidden checks that copies of values are hidden.
+func TestCopiedSecretsAreHidden(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the function is a shell script")
 	}

@@ -16,12 +16,13 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A secretShape is one of the ways in which output can have a value of a Secret.
+// A secretShape is a form in which output can contain a value of a Secret.
 type secretShape struct {
 	name string
-	// resource is the one to explain: KIND/NAME of a resource with the value.
+	// resource is the resource to explain: KIND/NAME of a resource with the value.
 	resource string
-	// tree is an archive of the files of a root. VALUE in it is the value, and BASE64 the value in base64.
+	// tree is an archive with the files of a root. VALUE is replaced by the value, and BASE64 by
+	// the value in base64.
 	tree string
 }
 
@@ -161,14 +162,15 @@ spec:
 `},
 }
 
-// A secretOutput is a command whose output is shown to others. In the directory are the roots old and new, whose values differ, out and
-// old.yaml, to which old is rendered, and dir, in which a function makes new of old.
+// A secretOutput is a command whose output may be shown to others. Its directory has the roots old
+// and new with different values, the output of old in out and old.yaml, and dir, in which a
+// function changes old to new.
 type secretOutput struct {
-	args string // RESOURCE is that of the shape
+	args string // RESOURCE is the resource of the shape
 	code int
-	// has matches the output, so that it is known to be about the root or the resource at all.
+	// has matches the output, to prove that the output concerns the root or the resource.
 	has string
-	// file is one that the command writes and that is searched as well, also if it is a folder.
+	// file is an output file or folder of the command that is also searched.
 	file string
 }
 
@@ -208,8 +210,9 @@ var secretOutputs = []secretOutput{
 	{args: "run dir --enable-alpha-plugins --enable-exec --allow-unsandboxed", has: `dir`},
 }
 
-// Values of Secrets are in the rendered output alone, in whatever shape that has them, and files with some are for their owner alone.
-func TestSecrets(t *testing.T) {
+// TestSecretsAreHidden checks that values of Secrets are only in rendered output, in each shape,
+// and that only the owner can read files with values.
+func TestSecretsAreHidden(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the function is a shell script")
 	}
@@ -227,7 +230,7 @@ func (shape secretShape) checkOutputs(t *testing.T, dir string) {
 	for _, out := range secretOutputs {
 		args := strings.ReplaceAll(out.args, "RESOURCE", shape.resource)
 		if strings.HasPrefix(args, "run ") && strings.Contains(shape.tree, "secretGenerator") {
-			continue // without the Kustomization no file says which values are those of a Secret
+			continue // without the Kustomization no file shows which values belong to a Secret
 		}
 		text, code := krmflowIn(t, dir, strings.Fields(args)...)
 		if out.file != "" {
@@ -242,8 +245,8 @@ func (shape secretShape) checkOutputs(t *testing.T, dir string) {
 	}
 }
 
-// Output without values is not refused or changed.
-func TestNoSecrets(t *testing.T) {
+// TestOutputWithoutSecrets checks that output without values is neither refused nor changed.
+func TestOutputWithoutSecrets(t *testing.T) {
 	dir := secretShape{tree: `
 -- kustomization.yaml --
 resources: [r.yaml]
@@ -308,7 +311,7 @@ func (s secretShape) write(t *testing.T) string {
 	return dir
 }
 
-// secretFunction are the files of a function that makes new of old.
+// secretFunction are the files of a function that changes old to new.
 const secretFunction = `
 -- fn.yaml --
 apiVersion: example.com/v1
@@ -336,7 +339,7 @@ func writeArchive(t *testing.T, dir, archive string) {
 	}
 }
 
-// krmflowIn runs krmflow in a directory and returns what it prints, also to stderr, and its exit code.
+// krmflowIn runs krmflow in a directory and returns its stdout and stderr, and its exit code.
 func krmflowIn(t *testing.T, dir string, args ...string) ([]byte, int) {
 	t.Helper()
 	cmd := exec.Command("krmflow", args...)
@@ -366,7 +369,8 @@ func textsIn(t *testing.T, path string) (all []byte) {
 	return all
 }
 
-// hasCanary reports whether a text has the beginning of the values, as it is or in base64, wherever in a longer text that begins.
+// hasCanary reports whether a text contains the start of the values, unencoded or in base64 at any
+// offset.
 func hasCanary(text []byte) bool {
 	for _, before := range []string{"", "x", "xx"} {
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(before + "CANARY"))
@@ -378,7 +382,7 @@ func hasCanary(text []byte) bool {
 	return bytes.Contains(text, []byte("CANARY"))
 }
 
-// checkModes checks that each file with a value is for its owner alone, in all layouts.
+// checkModes checks in all layouts that only the owner can read files with values.
 func (s secretShape) checkModes(t *testing.T, dir string) {
 	for _, args := range []string{"apply-render old -o modes/each/", "apply-render old -o modes/single/ --layout single", "apply-render old -o modes/file.yaml", "build old -o modes/build.yaml"} {
 		if text, code := krmflowIn(t, dir, strings.Fields(args)...); code != 0 {

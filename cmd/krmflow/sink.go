@@ -23,7 +23,7 @@ import (
 // registerOutput adds the flags that say where the resources go, and how.
 func (c *applyRender) registerOutput(fs *pflag.FlagSet) {
 	fs.StringVarP(&c.output, "output", "o", "-", "folder, file or - for stdout; an existing file, or a new name that ends in .yaml, .yml or .json, is a file")
-	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, or a file of -o that it did not write, and write to a folder that holds other files; these stay: a render that needs their names is refused (a link in the place of one is replaced, never followed), and a run that is killed is completed by the next one")
+	fs.BoolVar(&c.force, "force", false, "replace files that were changed since krmflow wrote them, or a file of -o that krmflow did not write, and write to a folder with other files; these stay: a render that needs their names is refused, and links are replaced, never followed. If the run is killed, the next one completes it")
 	fs.BoolVar(&c.check, "check", false, "write nothing, exit with 10 if the output would change")
 	fs.BoolVar(&c.prune, "prune", false, "remove the files of directories that the folder has and that are not rendered now; without it and --only-these such a run is refused")
 	c.folder.Register(fs)
@@ -63,8 +63,9 @@ func (c *applyRender) sink(cmd *cobra.Command, roots render.Roots, plan *planner
 // isStream reports whether the output is stdout.
 func (c *applyRender) isStream() bool { return c.output == "-" || c.output == stdout.Dev }
 
-// isFolder reports whether the output is a folder. What exists says so itself; otherwise several roots need one, and a name that does not
-// end as those of YAML and JSON files do is one.
+// isFolder reports whether the output is a folder. An existing path stays a file or a folder. A new
+// path is a folder if there are several roots, or if it does not have the extension of a YAML or
+// JSON file.
 func (c *applyRender) isFolder(roots render.Roots) bool {
 	if c.isStream() {
 		return false
@@ -80,7 +81,7 @@ func (c *applyRender) isFolder(roots render.Roots) bool {
 	return info.IsDir()
 }
 
-// isFileName reports whether a path looks like one of a file with resources.
+// isFileName reports whether a path has the extension of a file with resources.
 func isFileName(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }

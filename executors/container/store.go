@@ -29,7 +29,7 @@ type Store struct{ images []stored }
 type stored struct {
 	names   []string
 	digests []string
-	built   bool // on this machine, and no registry is known to have it: the digests are not those of a registry
+	built   bool // on this machine, and not known to any registry: a registry would give it different digests
 }
 
 // Store returns the images of the engine. Podman's are read from its files, so that it is not started: that would make its
@@ -50,10 +50,11 @@ func (e Engine) Store(ctx context.Context) (*Store, error) {
 	return e.listDocker(ctx)
 }
 
-// Digests returns what stands for an image of the store: first the digest of its index, if it is
-// one for several platforms, or of the manifest that came from a registry, then other manifests and
-// its id; none if it is not there. built reports whether the image was built on this machine and
-// has another digest in the registry that name means. Podman on another machine does not tell.
+// Digests returns the digests that identify an image of the store. The first is the digest of its
+// index, for an image for several platforms, or of the manifest from its registry. Other manifests
+// and the image id follow. The result is empty if the image is not in the store. built reports
+// whether the image was built on this machine, so that its registry would give it a different
+// digest. A podman on a remote machine does not report this.
 func (s *Store) Digests(name string) (digests []krm.Digest, built bool, err error) {
 	ref, err := parseReference(name)
 	if err != nil {
@@ -92,8 +93,8 @@ func (e Engine) PullCommand(name string) string {
 	return fmt.Sprintf("%s pull %s:%s", e.Name, ref.pullName(), ref.tagOrLatest())
 }
 
-// PushCommand returns the command line after which the image has the digest of a registry, "" for
-// one that exists on the machine where it was made alone.
+// PushCommand returns the command line that gives the image the digest of its registry, or "" for
+// an image without a registry.
 func (e Engine) PushCommand(name string) string {
 	ref, err := parseReference(name)
 	if err != nil || ref.local() {
@@ -199,9 +200,9 @@ func (im storageImage) digests(dir string) []string {
 	return append(append(list, manifests...), im.Digest, "sha256:"+im.ID)
 }
 
-// built reports whether the image was built on this machine and not pulled since. Then its manifest
-// names layers that are not compressed, which a push compresses, so that the manifest in the
-// registry is another one; or it has no manifest.
+// built reports whether the image was built on this machine and not pulled since. Such an image has
+// no manifest, or its manifest names uncompressed layers. A push compresses them, so the manifest
+// in the registry is different.
 func (im storageImage) built(dir string) bool {
 	if im.Digest == "" && im.Data["manifest"] == "" {
 		return true

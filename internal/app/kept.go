@@ -16,7 +16,7 @@ import (
 // kindText is what the cache calls the texts that roots were rendered to. Its number changes with what they say.
 const kindText = "texts1"
 
-// kindWrote is what the cache calls the digests of files that were written outside of output folders.
+// kindWrote is the kind of cache entries with digests of files written outside of output folders.
 const kindWrote = "wrote1"
 
 // Kept returns the text that an earlier run has rendered a root to, if the cache has it.
@@ -131,7 +131,8 @@ func (a *App) RememberOutput(folder string, files *known.Files) {
 	}
 }
 
-// Wrote reports whether krmflow wrote content with this digest to a file, and nothing else since: as far as this process or the cache knows.
+// Wrote reports whether the last content that krmflow wrote to a file has this digest, as far as
+// this process or the cache knows.
 func (a *App) Wrote(file string, sum krm.Digest) bool {
 	if a.Watch != nil && a.Watch.wrote[file] == sum {
 		return true
@@ -144,12 +145,12 @@ func (a *App) Wrote(file string, sum krm.Digest) bool {
 	return ok && bytes.Equal(last, sum[:])
 }
 
-// RememberWritten keeps for [App.Wrote] what was written to a file.
+// RememberWritten records the digest of content written to a file, for [App.Wrote].
 func (a *App) RememberWritten(file string, sum krm.Digest) {
 	if a.Watch != nil {
 		a.Watch.wrote = map[string]krm.Digest{file: sum}
 	}
 	if c := a.kept(); c != nil {
-		_ = c.Keep(kindWrote, reuse.PathKey(file), sum[:]) // without it the next run asks for --force
+		_ = c.Keep(kindWrote, reuse.PathKey(file), sum[:]) // without it the next run needs --force
 	}
 }

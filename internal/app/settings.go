@@ -33,7 +33,7 @@ func (a *App) ReadSettings(cmd *cobra.Command) error {
 	return WrongSetting(err)
 }
 
-// checkConfigPlace refuses the user's file if it is in a tree that is rendered.
+// checkConfigPlace returns an error if the user's file is in a tree that is rendered.
 func (a *App) checkConfigPlace(dirs []string) error {
 	wd, _ := os.Getwd()
 	return settings.CheckPlace(func(path string) string {

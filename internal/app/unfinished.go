@@ -9,9 +9,8 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// warnUnfinished warns about directories of which only some files are those of the last krmflow
-// run, because it was killed. Such a directory is a root or one above it, as far as its repository
-// reaches.
+// warnUnfinished warns about directories that a killed krmflow run left with old and new files. It
+// looks at each root and the directories above it in the same repository.
 func (a *App) warnUnfinished(roots []string) {
 	seen := map[string]bool{}
 	for _, root := range roots {

@@ -27,7 +27,7 @@ type Watch struct {
 	records *reuse.Records // nil before the first plan
 	cache   *cache.Cache   // nil if none is used
 	outputs map[string]*known.Files
-	wrote   map[string]krm.Digest // what the last round has written to a file
+	wrote   map[string]krm.Digest // digests of the files written in the last round
 	cwd     string
 	roots   int // of the last round
 

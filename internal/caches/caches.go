@@ -142,8 +142,8 @@ func verifyCommand(a *app.App) *cobra.Command {
 		Long: `Hash every file and compare that with its name, or with what it says. A file that is damaged is never used: a run that needs it fetches or
 makes it again. Here it is printed and removed. The exit code is 1 if there was one.
 
-With --roots, read the files that remembered roots were rendered from as well. A run takes a file for unchanged that has the size and times which it
-had. A program that writes through a shared memory map can change it nevertheless: that is printed, and such roots are rendered again.`,
+With --roots, also read the files that remembered roots were rendered from. A run assumes that a file with unchanged size and times is unchanged,
+but a program that writes through a shared memory map can change it without a trace. Such files are printed, and their roots are rendered again.`,
 		Example: "  krmflow cache verify\n  krmflow cache verify --dry-run\n  krmflow cache verify --roots",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := existing(a)

@@ -77,13 +77,14 @@ func viewCatalog(a *app.App, v View, format string) error {
 	case "yaml":
 		return a.Print(visibleYAML(v.Form()))
 	case "json":
-		return a.Print(diag.Sanitise(string(yaml.AppendJSON(nil, v.Form()))) + "\n") // its escapes are JSON's
+		return a.Print(diag.Sanitise(string(yaml.AppendJSON(nil, v.Form()))) + "\n") // with the escapes of JSON
 	}
 	return options.UsageError(fmt.Errorf("illegal value -o %s; legal values: text, yaml, json", format))
 }
 
-// visibleYAML returns v as YAML in which nothing steers a terminal. YAML shows some such characters
-// as they are; where there is one, the text is JSON, which is YAML that can escape all of them.
+// visibleYAML returns v as YAML without characters that control a terminal. YAML prints some of
+// them unescaped. If v has such a character, the result is JSON, which is YAML and escapes all of
+// them.
 func visibleYAML(v yaml.Value) string {
 	text := string(yaml.AppendYAML(nil, v))
 	if diag.Sanitise(text) == text {

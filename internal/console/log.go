@@ -311,7 +311,7 @@ func (l *Logger) Changes(folder string, c output.Changes) {
 	}
 }
 
-// Wrote tells what has become of a file that is the output.
+// Wrote prints the change to an output file.
 func (l *Logger) Wrote(file string, change output.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -151,8 +151,8 @@ func (o *Options) resources() ([]string, error) {
 	return all, errors.Join(errs...)
 }
 
-// match returns the paths that match a pattern, relative to the directory. Hidden files need a pattern that begins with a dot. A remote
-// reference stands for itself: it is not fetched.
+// match returns the paths that match a pattern, relative to the directory. Hidden files need a
+// pattern that begins with a dot. A remote reference is returned as it is, without fetching it.
 func (o *Options) match(pattern string) ([]string, error) {
 	if pattern == "" {
 		return nil, fmt.Errorf("--resources: %q has an empty path", o.Resources)
@@ -213,7 +213,8 @@ func (o *Options) detect() ([]string, error) {
 	return found, err
 }
 
-// holdsObjects reports whether a file can be read as Kubernetes objects. As in kustomize, one without any is one of these.
+// holdsObjects reports whether a file can be read as Kubernetes objects. As in kustomize, a file
+// without objects qualifies.
 func holdsObjects(path string) bool {
 	data, err := loaders.ReadFile(path, yaml.MaxFile)
 	if err != nil {

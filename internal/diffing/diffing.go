@@ -66,7 +66,7 @@ type unit struct {
 	broken   bool // it has the same mistakes on both sides
 	claimed  bool // the cache says that it is the same, and that is verified
 	root     Root
-	secrets  []func(*secret.Set) // add what the steps of a side have from Secrets
+	secrets  []func(*secret.Set) // each adds the values of Secrets in the steps of a side
 }
 
 // comparison compares two sides in one run.

@@ -58,10 +58,10 @@ func Command(a *app.App) *cobra.Command {
 resources back into the files. A function gets the resources of its own folder and of those below; "functions/" counts as the folder above it.
 Functions of deeper folders run first. Pipelines run behind them, those of inner packages first.
 
-What a function does not change keeps its bytes: comments, order, quotes, blank lines. If a function fails, no file changes. A run that is killed
-while it writes can leave old and new files; the next run of the directory completes it, and until then build, plan and others warn. Edits of
-what a function has generated stay when it generates it again; .krmflow/generated.yaml, which belongs into version control, has what they are
-compared with. What .krmflowignore leaves out is not read.
+What a function does not change keeps its bytes: comments, order, quotes, blank lines. If a function fails, no file changes. A killed run can leave
+old and new files: the next run of the directory completes it, and until then build, plan and others warn. Edits of generated resources are kept
+when a function generates them again; .krmflow/generated.yaml has the earlier versions and belongs into version control. Files that .krmflowignore
+ignores are not read.
 
 A function runs if a catalog that is trusted has it, or if flags allow it, as with all other commands.`,
 		Example: `  krmflow run config/ --dry-run                    # functions, files that would change, and a diff

@@ -200,7 +200,7 @@ func (s *Session) matches(pattern string) ([]string, error) {
 		for _, e := range entries {
 			if ok, err := filepath.Match(file, e.Name()); err != nil {
 				return nil, err
-			} else if ok && !output.IsTemporary(e.Name()) { // the session's own
+			} else if ok && !output.IsTemporary(e.Name()) { // not a file of the session itself
 				found = append(found, filepath.Join(dir, e.Name()))
 			}
 		}

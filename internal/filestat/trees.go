@@ -8,18 +8,17 @@ import (
 	"strconv"
 )
 
-// Trees are directories that the authors of rendered files can write to, as far as a repository
-// reaches. A folder in one of them is not the user's own: a pull request can bring it along, and a
-// variable that a file of the repository sets can name it.
+// Trees are directories that the authors of rendered files can write to, up to the top of a
+// repository. A folder in a tree does not belong to the user alone: a pull request can add it, and
+// a file of the repository can set a variable that names it.
 type Trees struct {
 	tops []place
 }
 
-// TreesOf returns the trees of directories that are rendered, absolute paths. The tree of a
-// directory is the repository of git that it is in, with those that this one is a submodule or a
-// worktree of, else the directory itself; several of the latter are one tree with the directory
-// that all have in common. So is the repository that the working directory is in, which may be
-// empty.
+// TreesOf returns the trees of rendered directories, which are absolute paths. The trees of a
+// directory are its git repository and the repositories of which that is a submodule or a worktree.
+// Directories outside of git have one tree together: the deepest directory that contains all of
+// them. The repository of the working directory wd is a tree as well; wd may be empty.
 func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 	var t Trees
 	var alone []string
@@ -48,11 +47,10 @@ func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 	return t
 }
 
-// repositories returns the directories above a real path, and the path itself, that are the top of
-// a working tree of git. It stops at the first that is neither a submodule nor a worktree, both of
-// which have a file where others have the folder .git, and at a directory that was looked at
-// before: what is above that is known. It reports whether the path is in a repository, and notes
-// that of all that it looks at.
+// repositories returns the tops of git working trees among a real path and the directories above
+// it. It stops at the first top that is neither a submodule nor a worktree; both have a file .git
+// instead of a folder. It also stops at a directory in looked, whose parents are known. found
+// reports whether the path is in a repository. The results are noted in looked.
 func repositories(dir string, looked map[string]bool) (tops []place, found bool) {
 	var chain []string
 	for at := dir; ; at = filepath.Dir(at) {
@@ -86,7 +84,7 @@ func note(looked map[string]bool, inside []string) {
 	}
 }
 
-// commonDir returns the deepest directory that is, or is above, all of the paths.
+// commonDir returns the deepest directory that contains all paths.
 func commonDir(paths []string) string {
 	if len(paths) == 0 {
 		return ""
@@ -106,9 +104,9 @@ func within(path, dir string) bool {
 }
 
 // Around returns the tree that a path is in, "" if it is in none. The path need not exist.
-// Directories are compared by what the file system says about them, so neither a symbolic link nor
-// another case or a second mount of the tree hides it. A tree that is the user's home directory, or
-// above it, is the user's own: who writes files there can do more than that.
+// Directories are compared by their identity in the file system, so a symbolic link, a different
+// case or a second mount cannot hide a tree. A tree that contains the user's home directory belongs
+// to the user: anyone who can write files there can do more harm than this check prevents.
 func (t Trees) Around(path string) string {
 	for at := Resolve(path); ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil {
@@ -124,7 +122,7 @@ func (t Trees) Around(path string) string {
 	}
 }
 
-// hasHome reports whether the user's home directory is a directory or below it.
+// hasHome reports whether a directory is the user's home directory or contains it.
 func hasHome(dir fs.FileInfo) bool {
 	home := home()
 	if !filepath.IsAbs(home) {
@@ -140,8 +138,8 @@ func hasHome(dir fs.FileInfo) bool {
 	}
 }
 
-// home returns the user's home directory as the system's list of users has it, "" if it does not
-// say: unlike the variable HOME, no file of a repository sets that.
+// home returns the user's home directory from the system's user database, "" if it is unknown. A
+// file of a repository cannot set it, unlike the variable HOME.
 func home() string {
 	find := user.Current // which knows no better than HOME where there are numbers of users
 	if uid := os.Getuid(); uid >= 0 {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A path is in the tree of what is rendered however it is spelled, and a tree ends where its repository does.
+// TestTrees checks that a path is found in its tree in each spelling, and that a tree ends at its
+// repository.
 func TestTrees(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -69,7 +70,8 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// The user's home directory, and what is above it, is no tree of others, whatever HOME says.
+// TestTreeAboveHome checks that a directory that contains the user's home directory is not a tree,
+// independent of HOME.
 func TestTreeAboveHome(t *testing.T) {
 	home := home()
 	if info, err := os.Stat(home); err != nil || !info.IsDir() {

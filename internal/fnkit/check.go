@@ -107,9 +107,9 @@ func (x *checker) mustFail(failed bool) {
 	}
 }
 
-// asPatterns returns what a failed call says as patterns: what the function said, or else krmflow's
-// messages without their hints. The patterns match in every run: paths of temporary files match any
-// path, and notes and hints of krmflow wrap, which runs in a function, are left out.
+// asPatterns returns the output of a failed call as patterns: the output of the function, or else
+// krmflow's messages without hints. The patterns match in every run. Paths of temporary files match
+// any path, and the notes and hints of a krmflow wrap within the function are left out.
 func (x *checker) asPatterns() string {
 	lines := withoutOwn(x.said())
 	for _, err := range x.errs {
@@ -126,7 +126,7 @@ func (x *checker) asPatterns() string {
 	return b.String()
 }
 
-// seePage matches the last hint of a message of krmflow.
+// seePage matches the last hint of a krmflow message.
 var seePage = regexp.MustCompile(`^  see krmflow explain KF\d+$`)
 
 // withoutOwn returns lines without the notes of krmflow wrap and the hints of its messages: the
@@ -147,8 +147,8 @@ func withoutOwn(lines []string) (rest []string) {
 }
 
 // patternOf returns a regular expression that matches a line in every run: the path of a temporary
-// file stands for any path. A program has its temporary files below those of krmflow, and one in a
-// container has them in /tmp.
+// file matches any path. Programs have their temporary files below those of krmflow, and programs
+// in containers have them in /tmp.
 func patternOf(line string) string {
 	temporary := regexp.MustCompile(`(?:` + regexp.QuoteMeta(filepath.Clean(os.TempDir())) + `|/tmp)/[^\s"':,;)\]]+`)
 	var b strings.Builder

@@ -59,8 +59,9 @@ func (r *Recorder) Of(g *graph.Graph, root graph.Root) *History {
 	return h
 }
 
-// unmark removes the marks that steps leave on resources for later steps: a user wrote none of them, and none reaches the output. A resource that
-// is in several lists stays one resource, because its identity is how its steps are found.
+// unmark removes the marks that steps set on resources for later steps. Marks are not written by
+// users and not part of the output. A resource in several lists stays one resource, because its
+// steps are found by its identity.
 func (h *History) unmark() {
 	unmarked := map[*krm.Resource]*krm.Resource{}
 	for k, list := range h.lists {

@@ -9,20 +9,20 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Secrets collects what the steps of a run have from Secrets, also of Secrets that are not in the
-// result: a later step may remove one. Its zero value is empty, and it is safe for concurrent use.
+// Secrets collects the values of Secrets in the steps of a run, including Secrets that a later step
+// removes from the result. The zero value is empty. Secrets is safe for concurrent use.
 type Secrets struct {
 	mu   sync.Mutex
 	seen map[string]*seen // by ids of nodes
 }
 
 type seen struct {
-	values []yaml.Value // objects that are, or may have, Secrets
+	values []yaml.Value // objects that are Secrets or may contain one
 	taken  []string
 }
 
-// Seen collects from the list of a step: see [scheduler.Options.Seen]. Where lists begin it keeps
-// all objects, because to look for the Secrets in them takes time; what steps add to others is
+// Seen collects from the list of a step: see [scheduler.Options.Seen]. From steps that start a list
+// it keeps all objects, because searching them for Secrets takes time. Additions of later steps are
 // found in the result.
 func (c *Secrets) Seen(n *graph.Node, list *krm.List) {
 	found := &seen{}
@@ -45,7 +45,7 @@ func (c *Secrets) Seen(n *graph.Node, list *krm.List) {
 	c.seen[n.ID] = found
 }
 
-// Add adds what the steps of a root have from Secrets to s. The steps must have ended.
+// Add adds the values of Secrets in the steps of a root to s. The steps must have ended.
 func (c *Secrets) Add(s *secret.Set, g *graph.Graph, root graph.Root) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *Secrets) Add(s *secret.Set, g *graph.Graph, root graph.Root) {
 	}
 }
 
-// before returns a node and those whose lists it is made from, the first ones first.
+// before returns a node and its direct and indirect inputs, inputs first.
 func before(g *graph.Graph, end graph.NodeID) (nodes []*graph.Node) {
 	needed := make([]bool, len(g.Nodes))
 	needed[end] = true
@@ -82,7 +82,7 @@ func before(g *graph.Graph, end graph.NodeID) (nodes []*graph.Node) {
 	return nodes
 }
 
-// Secrets returns what the steps have from Secrets.
+// Secrets returns the values of Secrets in the steps.
 func (h *History) Secrets() *secret.Set {
 	return secret.NewSet(func(s *secret.Set) {
 		known := map[*krm.Resource]bool{}

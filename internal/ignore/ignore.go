@@ -1,5 +1,5 @@
-// Package ignore reads the files that say what krmflow does not look into: .krmflowignore, written
-// like .gitignore.
+// Package ignore reads .krmflowignore files, which list paths that krmflow does not read. They have
+// the syntax of .gitignore.
 package ignore
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/krmflow/krmflow/internal/glob"
 )
 
-// File is the name of ignore files, and MaxSize how many bytes one may have.
+// File is the name of ignore files. MaxSize is their maximum size in bytes.
 const (
 	File    = ".krmflowignore"
 	MaxSize = 1 << 20
 )
 
-// Rules are those of an ignore file, with those of the directories around it. Nil ignores nothing.
+// Rules are the rules of an ignore file and of the directories above it. Nil ignores nothing.
 type Rules struct {
 	outer *Rules
 	below string // the path of its directory from the top, with a slash at its end if it is not the top itself
@@ -28,9 +28,9 @@ type rule struct {
 	negated, directory bool
 }
 
-// Parse returns the rules of the ignore file of a directory. dir is the directory as messages name
-// it, rel its path from the top with slashes, "." for the top itself, and outer has the rules that
-// apply to the directory.
+// Parse returns the rules of the ignore file of a directory. dir is the name of the directory in
+// messages. rel is its path from the top with slashes, "." for the top itself. outer has the rules
+// that apply to the directory.
 func Parse(dir, rel string, data []byte, outer *Rules) (*Rules, error) {
 	r := &Rules{outer: outer}
 	if rel != "." {
@@ -42,7 +42,7 @@ func Parse(dir, rel string, data []byte, outer *Rules) (*Rules, error) {
 		one, ok, err := parseRule(strings.TrimRight(line, "\r\n"))
 		if err != nil {
 			at := diag.Pos{File: path.Join(dir, File), Line: n}
-			return nil, diag.Errorf(at, "", "%q is no pattern: a bracket or backslash in it has no end", strings.TrimSpace(line)).With(diag.BadValue)
+			return nil, diag.Errorf(at, "", "%q is not a pattern: a bracket or backslash in it has no end", strings.TrimSpace(line)).With(diag.BadValue)
 		}
 		if ok {
 			r.list = append(r.list, one)
@@ -73,8 +73,8 @@ func parseRule(line string) (r rule, ok bool, err error) {
 	return r, line != "" && err == nil, err
 }
 
-// Ignores reports whether a path from the top is ignored. The last rule that matches it decides,
-// and the nearest file has precedence.
+// Ignores reports whether a path from the top is ignored. The last matching rule of the nearest
+// file takes precedence.
 func (r *Rules) Ignores(rel string, directory bool) bool {
 	for ; r != nil; r = r.outer {
 		name := strings.TrimPrefix(rel, r.below)

@@ -108,7 +108,7 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 		}
 	}
 	out := &plandoc.Output{Kinds: map[string]int{}}
-	hide := &secret.Set{} // what steps took from Secrets: a name may have it
+	hide := &secret.Set{} // values that steps copied from Secrets, possibly into a name
 	for _, res := range list.All() {
 		for _, text := range res.Taken {
 			hide.AddTaken(text)

@@ -28,12 +28,12 @@ type Outcome struct {
 	Warnings []*diag.Error
 	// Cause returns where a field of resource i of List was written, the zero Pos if that cannot be known. It may be nil.
 	Cause func(i int, path []any) diag.Pos
-	// Secrets adds what must not be shown of List, and Hide has that; both may be nil.
+	// Secrets adds the values in List that must not be shown, and Hide has them. Both may be nil.
 	Secrets func(*secret.Set)
 	Hide    *secret.Set
 }
 
-// shown returns a value of the list, or one that is expected, as it may be shown.
+// shown returns an actual or expected value without values of Secrets.
 func (o *Outcome) shown(v yaml.Value) yaml.Value { return o.Hide.Show(v) }
 
 // A Result is what came of a test.

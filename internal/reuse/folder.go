@@ -49,7 +49,7 @@ func SaveOutput(c *cache.Cache, folder string, k *known.Files) {
 	_ = c.Keep(outputs, PathKey(folder), e.b) // without it the files are read again
 }
 
-// PathKey returns the key under which the cache has something about a path of this machine.
+// PathKey returns the key of cache entries about a path of this machine.
 func PathKey(path string) krm.Digest {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

@@ -9,11 +9,11 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// VerifyRoots reads the files that remembered roots were made from and that a run would not read,
-// because the file system says of them what it said then. It calls changed with the path of each
-// that has another content nevertheless, which a program can write through a shared memory map
-// without a trace, and forgets the roots that were made from it unless dryRun is true. The result
-// is how many roots are remembered. It returns the cause of ctx if that ends.
+// VerifyRoots reads the files that remembered roots were rendered from and that a run would not
+// read again, because their metadata is unchanged. A program that writes through a shared memory
+// map can change the content nevertheless. VerifyRoots calls changed with the path of each changed
+// file and, unless dryRun is true, forgets the roots rendered from it. It returns the number of
+// remembered roots, and the cause of ctx if that ends.
 func VerifyRoots(ctx context.Context, c *cache.Cache, dryRun bool, changed func(path string)) (n int, err error) {
 	v := newView(nil, &filestat.Dirs{})
 	told := map[string]bool{}
@@ -40,7 +40,7 @@ func VerifyRoots(ctx context.Context, c *cache.Cache, dryRun bool, changed func(
 	return n, nil
 }
 
-// unnoticed yields the files that have another content than they had, and the same Stat.
+// unnoticed yields the files whose content has changed although their Stat has not.
 func (t *trace) unnoticed(v *view) iter.Seq[string] {
 	return func(yield func(path string) bool) {
 		for i := range t.files {
@@ -56,8 +56,8 @@ func (t *trace) unnoticed(v *view) iter.Seq[string] {
 	}
 }
 
-// decodeRecords returns the records that the cache has kept of a root, and reports false for bytes
-// that are none.
+// decodeRecords returns the records that the cache has kept for a root. ok is false if data is not
+// a list of records.
 func decodeRecords(data []byte) (all []*Record, ok bool) {
 	d := newDecoder(data)
 	all = items(d, d.record)

@@ -38,7 +38,7 @@ func ConfigPath() string {
 type UnsafeError struct {
 	// Path is the file or its folder.
 	Path, Why string
-	// Help says what to do.
+	// Help is the hint for the user.
 	Help string
 }
 
@@ -53,17 +53,17 @@ func (e *UnsafeError) Diag() *diag.Error {
 	return err.Hint("%s", e.Help)
 }
 
-// CheckPlace refuses a configuration that is in a tree which is rendered, with an [*UnsafeError]:
-// XDG_CONFIG_HOME or HOME can name it, and whoever changes the tree would decide what is trusted.
-// within returns the tree that a path is in, "" if it is in none.
+// CheckPlace returns an [*UnsafeError] if the configuration is in a rendered tree. XDG_CONFIG_HOME
+// or HOME can name such a file, and then anyone who can change the tree could choose trusted
+// catalogs. within returns the tree that contains a path, "" for none.
 func CheckPlace(within func(path string) string) error {
 	path := ConfigPath()
 	if _, err := os.Stat(path); path == "" || err != nil {
-		return nil // readConfig has said what is wrong
+		return nil // readConfig has reported it
 	}
 	if tree := within(path); tree != "" {
 		return &UnsafeError{path, "is inside of " + tree + ", which is rendered",
-			"keep it elsewhere: XDG_CONFIG_HOME, or else HOME, says where it is"}
+			"move it out of that directory, and set XDG_CONFIG_HOME or HOME"}
 	}
 	return nil
 }

@@ -28,9 +28,9 @@ var ofOneRun = []string{"help", "version", "recursive", "run", "only", "exclude"
 	"stack-trace", "enable-star", "only-these", "detail", "against", "diff", "no-eval", "root", "to", "from", "profile", "pprof",
 	"layers", "affected-by", "reduce", "path", "cycles", "since", "files", "really", "null", "format", "target", "in"}
 
-// trusted are flags that decide what may run, what it may reach, how far what is read, fetched or
-// kept is believed, or whether a run ends. No variable counts for them: whoever writes a file that
-// a shell or a build reads before it starts krmflow sets variables (T21, TR-12).
+// trusted are flags that decide which programs may run, what they can access, which files, fetched
+// or cached content is trusted, or whether a run ends. Variables cannot set them: the author of a
+// file that a shell or a build reads before it starts krmflow controls the variables (T21, TR-12).
 var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "helm-command", "network", "network-name", "mount", "env", "as-current-user",
 	"strict-trust", "require-catalog-checksums", "allow-unverified", "allow-unsandboxed", "allow-error-results", "allow-http", "prefer-exec", "container-runtime",
 	"executor", "load-restrictor", "max-cpu", "cache-dir", "cache-secrets", "remote-cache", "remote-cache-ca", "remote-cache-credential-helper"}
@@ -39,9 +39,9 @@ var trusted = []string{"enable-alpha-plugins", "enable-exec", "enable-helm", "he
 // others to decide, as with those above.
 var careful = []string{"locked", "offline", "strict", "validate", "fail-on-secrets", "redact-secrets"}
 
-// ofClient are flags that say as whom the user reads a shared cache, and whether anything is stored
-// there. A variable may set them, because CI has its secrets in variables, but not in place of what
-// the user's file says: another client may get what others have stored.
+// ofClient are flags for the credentials and the mode of a shared cache. A variable may set them,
+// because CI has its secrets in variables, but must not override the user's file: a different
+// client may get content that others have stored.
 var ofClient = []string{"remote-cache-cert", "remote-cache-key", "remote-cache-header", "remote-cache-mode"}
 
 // catalogFlags have a list of the file in their place, which has more to say.
@@ -235,8 +235,8 @@ func IsSet(flags *pflag.FlagSet, name string) bool {
 	return f != nil && (f.Changed || From(f) != "")
 }
 
-// FromVariable reports whether a flag has its value from a variable, which a file of a repository
-// can set.
+// FromVariable reports whether a flag has its value from a variable. A file of a repository can set
+// variables.
 func FromVariable(flags *pflag.FlagSet, name string) bool {
 	return strings.HasPrefix(From(flags.Lookup(name)), prefix)
 }
@@ -277,8 +277,8 @@ func (s *Settings) Apply(flags *pflag.FlagSet, complete bool, all func() *pflag.
 	return warnings, errors.Join(mistakes...)
 }
 
-// loosens reports whether v is a variable that unsets one of the careful flags, which the file
-// sets, or changes one of the client.
+// loosens reports whether v is a variable that unsets a careful flag or changes a client flag that
+// the file sets.
 func (s *Settings) loosens(v value) bool {
 	ofClient := slices.Contains(ofClient, v.flag)
 	if !v.isVariable() || !ofClient && !slices.Contains(careful, v.flag) {
@@ -319,8 +319,8 @@ func (v value) set(f *pflag.Flag) error {
 	return nil
 }
 
-// needsAbsolute reports whether the cache, or a file of the shared one, is named by a path that
-// would lead into what is rendered. A credential helper may also be a name on PATH.
+// needsAbsolute reports whether v names the cache, or a file for the shared cache, by a relative
+// path, which could lead into a rendered directory. A credential helper may also be a name on PATH.
 func (v value) needsAbsolute() bool {
 	switch {
 	case v.list || filepath.IsAbs(v.texts[0]):
@@ -374,7 +374,7 @@ func (v value) refused(f *pflag.Flag, known *pflag.FlagSet) *diag.Error {
 	return e
 }
 
-// decides says what a flag decides that no variable can set.
+// decides returns the effect of a trusted flag, for the warning about its variable.
 func decides(flag string) string {
 	switch flag {
 	case "cache-dir":

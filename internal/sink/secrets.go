@@ -34,15 +34,16 @@ func (s Secrets) Guard(to Sink) Sink {
 	return to
 }
 
-// Redacted replaces each value of a Secret, and each text that has a Secret as a whole. In data it is encoded, so that the Secret stays valid.
+// Redacted replaces each value of a Secret, and each text that contains a Secret. In data it is
+// encoded in base64, so that the Secret stays valid.
 const Redacted = "REDACTED"
 
-// redacting is a Sink that gets resources without the values of Secrets.
+// A redacting Sink passes on resources without the values of Secrets.
 type redacting struct{ Sink }
 
 func (s redacting) Put(r render.Root, list *krm.List) error { return s.Sink.Put(r, redact(list)) }
 
-// redact returns a list without the values of Secrets, also where a step or an author has copied them.
+// redact returns a list without the values of Secrets and without copies of them.
 func redact(list *krm.List) *krm.List {
 	clean := list
 	copies := secret.NewSet(list.AddSecrets)
@@ -72,7 +73,7 @@ func redacted(_ yaml.Value, at secret.Place) yaml.Value {
 // ErrSecrets is wrapped by the error of a run that must have no Secrets.
 var ErrSecrets = errors.New("there are Secrets")
 
-// refusing is a Sink that takes no values of Secrets.
+// A refusing Sink returns an error for resources with values of Secrets.
 type refusing struct {
 	Sink
 	mu    sync.Mutex
@@ -90,7 +91,7 @@ func (s *refusing) Put(r render.Root, list *krm.List) error {
 	return s.Sink.Put(r, list)
 }
 
-// hasTaken reports whether a resource has what a step took from a Secret.
+// hasTaken reports whether a resource contains a text that a step took from a Secret.
 func hasTaken(r *krm.Resource) bool {
 	if len(r.Taken) == 0 {
 		return false

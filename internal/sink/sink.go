@@ -59,11 +59,12 @@ func Stream(w io.Writer, roots render.Roots) Sink {
 
 // FileOptions says how [File] treats the file.
 type FileOptions struct {
-	// Check compares the file, and writes nothing.
+	// Check compares the file and writes nothing.
 	Check bool
-	// Mine reports whether content with this digest may be replaced: see [output.ReplaceFile]. A nil Mine allows everything.
+	// Mine reports whether content with this digest may be replaced: see [output.ReplaceFile]. A
+	// nil Mine allows every replacement.
 	Mine func(krm.Digest) bool
-	// Wrote is called with what has become of the file, and the digest of what it has now.
+	// Wrote is called with the change to the file and the digest of its new content.
 	Wrote func(output.Change, krm.Digest)
 }
 

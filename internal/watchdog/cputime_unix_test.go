@@ -40,8 +40,9 @@ func TestTimeOfSystem(t *testing.T) {
 	}
 }
 
-// A limit of the user is exact, the default grows with the input, and 0 is no limit.
-func TestLimitOfCPU(t *testing.T) {
+// TestCPULimit checks that a limit of the user is exact, that the default grows with the input, and
+// that 0 sets no limit.
+func TestCPULimit(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		limit time.Duration

@@ -1,6 +1,6 @@
 // Package watchdog ends a run that takes more processor time than its user allows, or more memory
 // than its input and output explain, and reports what the run was doing. It measures the whole
-// process, so it is for a program that does one run at a time.
+// process, so a process must do only one run at a time.
 package watchdog
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 )
 
-// DefaultCPU is the processor time of a run whose user has not chosen a limit. It is far more than
-// any tree is known to take: the limit is for trees that ask for endless work in few words. An
-// input of hundreds of MiB gets cpuPerInput for each of them as well.
+// DefaultCPU is the default limit for the processor time of a run. It is far more than any known
+// tree takes: the limit is for small inputs that cause endless work. Each MiB of input adds
+// cpuPerInput.
 const (
 	DefaultCPU  = 10 * time.Minute
 	cpuPerInput = 4 * time.Second
 )
 
-// How much memory a run may use, by the size of its input and output. Trees use some hundredths of
-// it.
+// The memory limit of a run, by the size of its input and output. Typical trees use a few
+// hundredths of it.
 const (
 	liveBase    = 128 << 20 // bytes of memory in use, besides
 	livePerByte = 8         // for each byte of input
@@ -36,12 +36,11 @@ const (
 type Usage struct {
 	Input *loaders.Budget
 	Made  atomic.Int64 // bytes of final lists
-	// CPU is how much processor time the run may take, 0 for no limit. With CPUGrows, large inputs
-	// may take more.
+	// CPU is the limit for processor time, 0 for no limit. With CPUGrows, it grows with the input.
 	CPU      time.Duration
 	CPUGrows bool
-	// Limit is how many bytes of memory the user wants the run to take at most, 0 for as many as
-	// its input and output explain. With Lifts, it may take Limit, however little they explain.
+	// Limit is the memory limit of the user in bytes, 0 for the limit by input and output. With
+	// Lifts, Limit also applies if it is higher than that.
 	Limit int64
 	Lifts bool
 	// Seen is called now and then with the bytes in use and the part of the jobs that may run; it may be nil.
@@ -137,7 +136,7 @@ func heap() (live, collections uint64) {
 	return s[0].Value.Uint64(), s[1].Value.Uint64()
 }
 
-// cpu returns how much processor time the run may take, 0 for no limit.
+// cpu returns the limit for processor time, 0 for no limit.
 func (u *Usage) cpu() time.Duration {
 	if u.CPU == 0 || !u.CPUGrows {
 		return u.CPU
@@ -153,7 +152,7 @@ func (u *Usage) checkCPU() error {
 	}
 	const tooLong = "stopped: the run took more than the %v of processor time that --max-cpu allows"
 	return diag.Limitf(tooLong, limit.Truncate(time.Millisecond)).With(diag.TooMuch).
-		Hint(endless).Hint("if it is meant to take that long: --max-cpu sets another limit, and 0 none")
+		Hint(endless).Hint("to allow more time, set --max-cpu; 0 is no limit")
 }
 
 // memory returns how many bytes may be in use.
@@ -171,7 +170,7 @@ func (u *Usage) checkMemory(live uint64) error {
 		return nil
 	}
 	return diag.Limitf("stopped: the run takes more than %s of memory, although its input has %s", diag.Size(limit>>20<<20), diag.Size(rounded(u.Input.Used()))).With(diag.TooMuch).
-		Hint(endless).Hint("if it is meant to take that much: --memory-limit sets another limit")
+		Hint(endless).Hint("to allow more memory, set --memory-limit")
 }
 
 const endless = "this step, or one before it, copies, repeats or searches something very often"

@@ -57,8 +57,9 @@ func TestJobsNearTheLimit(t *testing.T) {
 	}
 }
 
-// A limit of the user that lifts is all that counts; one that a variable sets can only make the limit of the input lower.
-func TestLimitOfMemory(t *testing.T) {
+// TestMemoryLimit checks that a limit of the user with Lifts replaces the limit by input, and that
+// a limit from a variable can only lower it.
+func TestMemoryLimit(t *testing.T) {
 	for _, c := range []struct {
 		limit int64
 		lifts bool

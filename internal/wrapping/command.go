@@ -24,9 +24,9 @@ does. The command is not run by a shell.
 
 --env names the variables that the command reads. Each holds the field of metadata or spec with the same name in lower or mixed case: NAME
 is metadata.name, REPLICAS is spec.replicas, and a field of spec takes precedence. Without --env, the schema in the function's catalog entry
-decides: the fields that it declares, metadata.name and metadata.namespace are variables, unless such a variable is set already. No other field
-becomes a variable. A field that is not a scalar is YAML. KUST_FUNCTION_CONFIG has the whole configuration, and stdin the resources as a List.
-With --json these are JSON.
+selects the fields: metadata.name, metadata.namespace and the declared fields become variables, unless such a variable is set already. No other
+field becomes a variable. A field that is not a scalar is YAML. KUST_FUNCTION_CONFIG has the whole configuration, and stdin the resources as a
+List. With --json these are JSON.
 
 What it prints is merged into a resource of the same apiVersion, kind, namespace and name, so that what the command does not say stays as it
 is. A new resource without a path belongs to config/NAME_KIND.yaml. Fields get a common order. With KUST_MERGE=false the output takes the place of
@@ -53,13 +53,13 @@ the list; the resources of the directory KUST_OVERRIDE_DIR are merged in at the 
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringSliceVar(&names, "env", nil, "`NAMES` of variables that hold fields of the configuration, by commas")
+	cmd.Flags().StringSliceVar(&names, "env", nil, "`NAMES` of variables for fields of the configuration, comma-separated")
 	cmd.Flags().Int64Var(&most, "max-output", 256<<20, "bytes that the command may print")
 	cmd.Flags().BoolVar(&json, "json", false, "give the command JSON in the place of YAML, for languages that read no YAML")
 	return cmd
 }
 
-// checkNames returns an error for a name that no field has in upper case.
+// checkNames returns an error for a name that cannot be a field name in upper case.
 func checkNames(names []string) error {
 	for _, name := range names {
 		if !function.IsVariable(name) || strings.ToUpper(name) != name {

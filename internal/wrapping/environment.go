@@ -12,15 +12,15 @@ import (
 	yaml3 "go.yaml.in/yaml/v3"
 )
 
-// environment returns the environment of the command: that of this process, the chosen fields of
-// metadata and spec under their names in upper case (WR-01), and the whole configuration (WR-02). A
-// field that is not a scalar is YAML (WR-07), or JSON. Notes say which declared fields are left
-// out.
+// environment returns the environment of the command. It adds the chosen fields of metadata and
+// spec under their names in upper case (WR-01), and the whole configuration (WR-02), to the
+// environment of this process. A field that is not a scalar is YAML (WR-07) or JSON. The notes list
+// the declared fields that are left out.
 //
-// The author of a configuration must not choose the names of variables: programs and the libraries
-// that they load read hundreds of them, and some of these run code (PYTHONWARNINGS, PERL5OPT,
-// JAVA_TOOL_OPTIONS, GIT_SSH_COMMAND). A list of refused names is never complete. Therefore only
-// the author of the function chooses: by --env, or by the schema of the catalog entry.
+// The author of a configuration must not choose the names of variables. Programs and their
+// libraries read hundreds of variables, and some of them run code (PYTHONWARNINGS, PERL5OPT,
+// JAVA_TOOL_OPTIONS, GIT_SSH_COMMAND). A list of refused names would never be complete. Therefore
+// the author of the function chooses the names, with --env or in the schema of the catalog entry.
 func (c *Call) environment(config *yaml3.Node) (env, notes []string, err error) {
 	env = slices.Clone(c.Env)
 	if config == nil {
@@ -45,10 +45,11 @@ func (c *Call) environment(config *yaml3.Node) (env, notes []string, err error) 
 // declared field does not.
 type choice func(part, key, variable string) (yes bool, note string)
 
-// choice returns the choice of --env, or else that of the schema of the function's catalog entry.
+// choice returns the choice made by --env or, without it, by the schema of the function's catalog
+// entry.
 //
-// A schema says what a configuration may hold. That a field named path becomes PATH is not its
-// intention, so fields that only a schema names replace no variable that is set already.
+// A schema describes a configuration, and its author did not intend a field named path to become
+// PATH. Therefore fields that only a schema names never replace a variable that is set.
 func (c *Call) choice() (choice, error) {
 	if c.Names != nil {
 		return func(_, _, variable string) (bool, string) { return slices.Contains(c.Names, variable), "" }, nil
@@ -80,7 +81,7 @@ func (c *Call) variables(config *yaml3.Node, part string, chosen choice) (env, n
 	from := map[string]string{} // the field that each variable holds
 	for i := 0; i+1 < len(fields.Content); i += 2 {
 		key := fields.Content[i].Value
-		if !function.IsVariable(key) { // upper case makes letters of ASCII of some others: ſ, ı
+		if !function.IsVariable(key) { // some letters outside of ASCII have an ASCII upper case: ſ, ı
 			continue
 		}
 		variable := strings.ToUpper(key)

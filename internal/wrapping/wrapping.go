@@ -32,7 +32,7 @@ const (
 // fileNames is the pattern for the files of new resources (WR-04).
 const fileNames = "config/%n_%k.yaml"
 
-// NotePrefix begins the lines that a Call prints to stderr itself.
+// NotePrefix starts each line that a Call itself prints to stderr.
 const NotePrefix = "wrap: "
 
 // A Call is one run of a command.
@@ -57,8 +57,8 @@ type ExitError struct {
 	// Code is what this process shall end with: the exit code of the command, 128 and the number of the signal that ended it, 127 if there is no such
 	// program, 126 if it cannot run.
 	Code int
-	// Err is the message, nil for a command that ended with a code: its stderr, which is passed on,
-	// says why.
+	// Err is the message. It is nil for a command that exited with a code, because its stderr,
+	// which is passed on, has the reason.
 	Err error
 }
 

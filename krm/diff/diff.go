@@ -77,8 +77,9 @@ type Side struct {
 	At int
 }
 
-// Lists returns how the list old becomes the list now. Either may be nil, which is an empty one. Besides the values of Secrets in the lists, the
-// texts of hide are not shown; it may be nil, and is used only if the lists differ.
+// Lists returns the changes from the list old to the list now. A nil list is empty. The values of
+// Secrets in the lists and the texts of hide are not shown. hide may be nil, and is used only if
+// the lists differ.
 func Lists(old, now *krm.List, hide *secret.Set) *Changes {
 	before, after := all(old), all(now)
 	pairs, renames := match(before, after)
@@ -191,7 +192,8 @@ func valueOf(v any) yaml.Value {
 	return yaml.NullValue
 }
 
-// Values returns how one value becomes another one. node is what is known about them, and hide what must not be shown.
+// Values returns the edits from the value old to the value now. node is the schema of the values.
+// The texts of hide are not shown.
 func Values(old, now yaml.Value, node schema.Node, hide *secret.Set) []Edit {
 	d := differ{hide: hide}
 	d.value(nil, canonical(old), canonical(now), node, false)

@@ -5,13 +5,15 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// HiddenChanged stands for a new value that is not shown. [secret.Hidden] stands for one that is the same on both sides, or is there on one side alone.
+// HiddenChanged replaces a hidden value that has changed. [secret.Hidden] replaces a hidden value
+// that is equal on both sides or present on one side only.
 const HiddenChanged = "(hidden, changed)"
 
-// hides reports whether a value has something that must not be shown.
+// hides reports whether a value contains a text that must not be shown.
 func (d *differ) hides(v yaml.Value) bool { return !d.hide.HideValue(v).Same(v) }
 
-// masked returns the old object, as it may be shown, without the values of edits that are hidden because of the new ones.
+// masked returns the old object without the values of edits that are hidden because of their new
+// values.
 func masked(v yaml.Value, edits []Edit) yaml.Value {
 	for _, e := range edits {
 		if e.Hidden && e.Op == Replace {

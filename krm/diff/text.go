@@ -76,7 +76,7 @@ type Line struct {
 	Old, New int
 }
 
-// String returns the line as unified diffs have it: its Op, then its text.
+// String returns the line in the format of unified diffs: its Op, then its text.
 func (l Line) String() string { return string(l.Op) + l.Text }
 
 // context is how many lines around those that differ are shown.

@@ -72,14 +72,14 @@ type Function struct {
 	Config []byte
 }
 
-// FieldsVariable names the fields that the schema of a function's catalog entry declares: paths
-// such as spec.replicas, separated by commas. krmflow sets it for each function of an entry with a
-// schema; krmflow wrap makes variables of these fields and of no others. It is not a grant, and a
-// configuration cannot set it for a function of a catalog.
+// FieldsVariable is the variable with the fields that the schema of a function's catalog entry
+// declares: paths such as spec.replicas, separated by commas. krmflow sets it for each function of
+// an entry with a schema; krmflow wrap turns only these fields into variables. It is not a grant,
+// and a configuration cannot set it for a function of a catalog.
 const FieldsVariable = "KRMFLOW_FIELDS"
 
-// IsVariable reports whether name can be a variable of a shell: letters of ASCII, digits and _, the
-// first not a digit.
+// IsVariable reports whether name can be a shell variable: ASCII letters, digits and _, not
+// starting with a digit.
 func IsVariable(name string) bool {
 	for i, c := range []byte(name) {
 		if !(c == '_' || c|0x20-'a' < 26 || i > 0 && c-'0' < 10) {

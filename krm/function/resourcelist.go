@@ -79,12 +79,11 @@ func (o WireOptions) idPrefix() string {
 // EncodeResourceList returns the ResourceList that a function gets: the resources of list, nil for
 // none, each with an id, and config, which may be None. config is marked as local-config, so that a
 // function that returns it among its items adds nothing to the output. It is not marked if the
-// resources are those of files: a function may copy it into one, and a later build would then leave
-// out that resource without a word. The numbers and dates of config keep their text. A generator
-// finds config in the place of its items, as with kustomize.
+// resources belong to files: a function may copy config into a file, and a later build would
+// silently leave out that resource. Numbers and dates in config keep their text. A generator finds
+// config in place of its items, as with kustomize.
 //
-// What a build remembers about a resource is not part of the list; [DecodeResourceList] attaches it
-// again.
+// The internal state of a resource is not part of the list; [DecodeResourceList] attaches it again.
 func EncodeResourceList(list *krm.List, config yaml.Value, o WireOptions) yaml.Chunks {
 	if config.Exists() && !o.Files {
 		config = annotate(config, krm.LocalConfigAnnotation, "true")

@@ -184,7 +184,7 @@ func readResult(v yaml.Value, path []any, room *int) Result {
 	if f := v.Get("field"); f.Len() > 0 {
 		path := f.Get("path").Text()
 		r.Field = &ResultField{Path: text(path)}
-		if kind != "" && !words.Document(kind, path) { // another kind can have a Secret inside
+		if kind != "" && !words.Document(kind, path) { // other kinds can contain a Secret
 			r.Field.CurrentValue = text(jsonOf(secret.Hide(f.Get("currentValue"))))
 			r.Field.ProposedValue = text(jsonOf(secret.Hide(firstValue(f.Get("proposedValue"), f.Get("suggestedValue")))))
 		}

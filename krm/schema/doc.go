@@ -3,13 +3,15 @@
 //
 // # Schemas in load order
 //
-// kustomize has one schema for a whole build. The first `openapi` field that it meets brings another one, and later ones have no effect.
-// So what a layer's patches do depends on what was loaded before that layer. To give the same bytes without such a state, the planner
+// kustomize has one schema for a whole build. The first `openapi` field that it loads sets a custom
+// schema, and later fields have no effect. Therefore the result of a layer's patches depends on the
+// layers that were loaded before. To produce the same bytes without global state, the planner
 // follows kustomize's order and gives each layer the schema that would be in effect:
 //
 //   - the nil [Schema], as long as there was no `openapi` field;
-//   - then what [Parse] returns, with the part that kustomize's own schema has in it: [Schema.With] one of the states of [Builtin].
+//   - afterwards the schema of [Parse], combined with kustomize's own schema by [Schema.With].
 //
-// kustomize has read its own schema if it has merged anything; it defers that if it has met an object whose scope its list of kinds does
-// not tell ([KnowsScope]), which a configuration of a generator or transformer is as well.
+// kustomize reads its own schema when it merges anything. It defers the reading when it loads an
+// object whose scope is not in its list of kinds ([KnowsScope]). This includes configurations of
+// generators and transformers.
 package schema

@@ -13,7 +13,8 @@ import (
 // "nothing is known".
 type Node struct {
 	id uint16 // into schemaNodes, for Kubernetes' own schema
-	// schema is what doc is part of. With an id it is a schema whose definitions replace those of Kubernetes.
+	// schema is the schema that contains doc. For a node with an id, its definitions replace those
+	// of Kubernetes.
 	schema *Schema
 	doc    yaml.Value
 }
@@ -33,7 +34,8 @@ type (
 		name uint16
 		schemaRef
 	}
-	// A schemaRef is a node, 0 for none, and the definition that it is found by: its place in schemaDefinitions from 1, or 0.
+	// A schemaRef is a node, 0 for none, and the index of its definition in schemaDefinitions, from
+	// 1, or 0.
 	schemaRef  struct{ node, definition uint16 }
 	schemaKind struct {
 		kind, group, version string

@@ -28,20 +28,22 @@ type Schema struct {
 	namespaced  map[Kind]bool
 	// source is what the schema was made of.
 	source *source
-	// builtin says which part Kubernetes' own schema has in the answers.
+	// builtin is the role of Kubernetes' own schema in the answers.
 	builtin Builtin
 }
 
-// Builtin says how far kustomize has read Kubernetes' own schema when it meets another one. That decides what the other one
-// replaces: see the comment of the package. Later states are larger.
+// Builtin is the state of Kubernetes' own schema when kustomize loads a custom one. The state
+// decides which definitions the custom schema replaces: see the comment of the package. Later
+// states are larger.
 type Builtin uint8
 
 const (
-	// Unread: the other schema is the only one.
+	// Unread: the custom schema is the only one.
 	Unread Builtin = iota
-	// Deferred: kustomize reads its own schema after the other one. Of definitions and kinds that are in both, its own apply.
+	// Deferred: kustomize reads its own schema after the custom one. Its own definitions and kinds
+	// take precedence.
 	Deferred
-	// Read: the other schema comes on top. Of definitions and kinds that are in both, those of the other one apply.
+	// Read: the custom schema is added afterwards. Its definitions and kinds take precedence.
 	Read
 )
 
@@ -99,7 +101,7 @@ func (s *Schema) Key() (key [sha256.Size]byte) {
 	return key
 }
 
-// With returns s as kustomize uses it if it has read Kubernetes' own schema as far as b says when it meets s.
+// With returns s as kustomize uses it if Kubernetes' own schema is in the state b when s is loaded.
 func (s *Schema) With(b Builtin) *Schema {
 	if s.builtin == b {
 		return s
@@ -117,8 +119,9 @@ func schemaGVK(v yaml.Value) (Kind, error) {
 	return gvk, nil
 }
 
-// KnowsScope reports whether Kubernetes' list of kinds says if objects of kind g have a namespace. For other kinds kustomize
-// needs its whole schema, and that decides what becomes of a schema that it meets later: see the comment of the package.
+// KnowsScope reports whether Kubernetes' list of kinds has the scope of kind g. For other kinds
+// kustomize needs its whole schema, which affects a custom schema that it loads later: see the
+// comment of the package.
 func KnowsScope(g Kind) bool {
 	k := builtinKind(g)
 	return k != nil && k.scope != scopeUnknown
@@ -150,7 +153,8 @@ func (s *Schema) For(g Kind) Node {
 	return Node{schema: s, doc: s.kinds[g]}
 }
 
-// builtinNode returns a node of Kubernetes' own schema. If s was met later, its definitions replace those of the same name.
+// builtinNode returns a node of Kubernetes' own schema. If s was loaded later, its definitions
+// replace those with the same name.
 func (s *Schema) builtinNode(id uint16) Node {
 	if s == nil || s.builtin != Read {
 		return Node{id: id}

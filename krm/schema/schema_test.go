@@ -253,7 +253,8 @@ func apiVersion(group, version string) string {
 	return group + "/" + version
 }
 
-// The kinds and definitions that both schemas have are those of the one that kustomize reads last.
+// TestBuiltinStates checks that the schema that kustomize reads last takes precedence for kinds and
+// definitions in both.
 func TestBuiltinStates(t *testing.T) {
 	src := &yaml.Source{Data: []byte(`
 definitions:

@@ -7,7 +7,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// hideAddresses returns v without passwords in the addresses in its texts.
+// hideAddresses returns v without the passwords of addresses in its texts.
 func hideAddresses(v yaml.Value) yaml.Value {
 	switch v.Type() {
 	case yaml.String:
@@ -22,7 +22,7 @@ func hideAddresses(v yaml.Value) yaml.Value {
 	return v
 }
 
-// HideAddresses returns a text without passwords in the addresses in it.
+// HideAddresses returns a text without the passwords of addresses in it.
 func HideAddresses(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
@@ -31,7 +31,7 @@ func HideAddresses(text string) string {
 	for text != "" {
 		word := text[:wordEnd(text)]
 		if _, host, ok := strings.Cut(word, "://"); ok && strings.Contains(host, ":") && !strings.ContainsAny(host, "/?#@") {
-			rest := text[len(word):] // a password can have most of what ends a word
+			rest := text[len(word):] // a password can contain most characters that end a word
 			if i := strings.IndexAny(rest, " \t\r\n\"`<>/?#@"); i >= 0 && rest[i] == '@' {
 				word = text[:len(word)+i+wordEnd(rest[i:])]
 			}

@@ -2,10 +2,11 @@ package secret
 
 import "io/fs"
 
-// PrivatePerm are the permissions of a file with Secrets: it is for its owner alone.
+// PrivatePerm are the permissions of a file with Secrets: only its owner can read it.
 const PrivatePerm fs.FileMode = 0o600
 
-// Perm returns the permissions of a new file, before the umask. private says that it has a Secret, see [In].
+// Perm returns the permissions of a new file, before the umask. private means that it has a Secret,
+// see [In].
 func Perm(private bool) fs.FileMode {
 	if private {
 		return PrivatePerm

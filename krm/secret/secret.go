@@ -1,11 +1,13 @@
-// Package secret decides what is a Secret of Kubernetes and where its values are, and hides them. Everything that shows, writes or
-// keeps resources asks it, so that there is one answer to the question.
+// Package secret finds Kubernetes Secrets and their values, and hides the values. All code that
+// shows, writes or caches resources uses it, so that there is one definition of a Secret.
 //
-// A Secret is an object of the kind Secret in the core group, at any depth: in a list of any kind, in the objects of a Template, in a
-// field of a custom resource. The items of a SecretList are Secrets without a kind of their own. A text may have the manifest of a
-// Secret, in YAML or JSON: a script in a ConfigMap, or the annotation in which kubectl keeps the whole object. A reference, which
-// has a name and no metadata, is not a Secret; neither are a SealedSecret, an ExternalSecret and what they have for a template, nor
-// the kind Secret of another group. The values of a Secret that sops has encrypted are values like others.
+// A Secret is an object of the kind Secret in the core group, at any depth: in a list of any kind,
+// in the objects of a Template, in a field of a custom resource. The items of a SecretList are
+// Secrets even without a kind. A text may contain the manifest of a Secret, in YAML or JSON: a
+// script in a ConfigMap, or the annotation in which kubectl keeps the whole object. A reference,
+// which has a name and no metadata, is not a Secret. Neither are a SealedSecret or an
+// ExternalSecret and their templates, nor the kind Secret of another group. The encrypted values of
+// a Secret in sops format are values like any other.
 package secret
 
 import (
@@ -17,7 +19,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// Hidden stands for a value that is not shown.
+// Hidden replaces a value that is not shown.
 const Hidden = "(hidden)"
 
 // LastApplied is the annotation in which kubectl keeps a copy of the whole object.
@@ -32,7 +34,8 @@ func isCore(v yaml.Value, kind string) bool {
 	return v.Get("kind").Text() == kind && !strings.Contains(v.Get("apiVersion").Text(), "/")
 }
 
-// Fields returns the fields of v that have values of Secrets, nil if v itself is neither a Secret nor a SecretList.
+// Fields returns the fields of v with values of Secrets. It is nil if v itself is neither a Secret
+// nor a SecretList.
 func Fields(v yaml.Value) []string {
 	switch {
 	case Is(v):
@@ -43,10 +46,11 @@ func Fields(v yaml.Value) []string {
 	return nil
 }
 
-// In reports whether v is a Secret, or has one at any depth or in a text, whether or not the Secret has values.
+// In reports whether v is a Secret, or contains one at any depth or in a text. The Secret need not
+// have values.
 func In(v yaml.Value) bool { return in(v, 0) }
 
-// in visits each value of everything that is kept or written: hence the plain loops.
+// in visits each value that is cached or written. The plain loops are for speed.
 func in(v yaml.Value, depth int) bool {
 	switch v.Type() {
 	case yaml.String:
@@ -78,14 +82,14 @@ func HasValues(v yaml.Value) bool {
 	return false
 }
 
-// Values returns each scalar in a value of a Secret in v: of data as it is written, of stringData, and of the annotation in which kubectl
-// keeps the whole object. Of a text that has the manifest of a Secret it returns the values of that, and the text itself
-// if it cannot be read.
+// Values yields each scalar of the Secrets in v: of data in its encoded form, of stringData, and of
+// the annotation in which kubectl keeps the whole object. For a text with the manifest of a Secret,
+// it yields the values in the manifest, or the text itself if it cannot be parsed.
 func Values(v yaml.Value) iter.Seq[yaml.Value] {
 	return func(yield func(yaml.Value) bool) { visit(v, 0, yield) }
 }
 
-// visit calls yield for the values in v until that returns false, which it returns then.
+// visit calls yield for the values in v. It stops and returns false when yield returns false.
 func visit(v yaml.Value, depth int, yield func(yaml.Value) bool) bool {
 	more := true
 	Edit(v, func(x yaml.Value, at Place) yaml.Value {
@@ -102,7 +106,7 @@ func visit(v yaml.Value, depth int, yield func(yaml.Value) bool) bool {
 	return more
 }
 
-// scalars calls yield for the scalars in v until that returns false, which it returns then.
+// scalars calls yield for the scalars in v. It stops and returns false when yield returns false.
 func scalars(v yaml.Value, yield func(yaml.Value) bool) bool {
 	switch v.Type() {
 	case yaml.Seq:
@@ -113,24 +117,24 @@ func scalars(v yaml.Value, yield func(yaml.Value) bool) bool {
 	return !v.IsScalar() || yield(v)
 }
 
-// Hide returns v as it may be shown: without values of Secrets, and without passwords in addresses. Nothing is left of a text that has a
-// Secret.
+// Hide returns v without the values of Secrets and without passwords in addresses. A text that
+// contains a Secret is hidden as a whole.
 func Hide(v yaml.Value) yaml.Value {
 	return hideAddresses(Edit(v, func(yaml.Value, Place) yaml.Value { return yaml.Str(Hidden) }))
 }
 
-// A Place is where a value of a Secret is.
+// A Place is the location of a value of a Secret.
 type Place uint8
 
 // The places of values.
 const (
 	Data  Place = iota // an entry of data, which is in base64
 	Plain              // an entry of stringData, or the annotation in which kubectl keeps the whole object
-	Text               // outside of a Secret: a text that has one, as a whole
+	Text               // outside of a Secret: a whole text that contains one
 )
 
-// Edit returns v with each value of the Secrets in it replaced by what edit returns for it, and v itself if that changes nothing. A data
-// that is not a mapping is one value.
+// Edit returns v with each value of a Secret replaced by the result of edit, or v itself if nothing
+// changes. A field data that is not a mapping is one value.
 func Edit(v yaml.Value, edit func(x yaml.Value, at Place) yaml.Value) yaml.Value {
 	switch v.Type() {
 	case yaml.String:
@@ -182,7 +186,7 @@ func editEntries(v yaml.Value, at Place, edit func(yaml.Value, Place) yaml.Value
 	return edit(v, at)
 }
 
-// InText reports whether a text has the manifest of a Secret.
+// InText reports whether a text contains the manifest of a Secret.
 func InText(text string) bool {
 	_, found := manifests(text, 0)
 	return found
@@ -190,12 +194,13 @@ func InText(text string) bool {
 
 const (
 	shortest = len("kind:Secret") // text with a manifest
-	maxText  = 1 << 20            // bytes of a text that is read; words decide about a longer one
-	maxDepth = 4                  // of texts in texts that are read
+	maxText  = 1 << 20            // bytes of a text that is parsed; longer ones are searched for words
+	maxDepth = 4                  // of texts within texts that are parsed
 )
 
-// manifests reports whether a text has the manifest of a Secret, and returns the documents of the text. They are nil if the text cannot be
-// read, as a script or a template of helm: words decide then. Words also decide about comments.
+// manifests reports whether a text contains the manifest of a Secret, and returns the documents of
+// the text. docs is nil if the text cannot be parsed, such as a script or a helm template. Such
+// texts, and comments, are searched for words.
 func manifests(text string, depth int) (docs []yaml.Value, found bool) {
 	if !words.NamesKind(text) {
 		return nil, false
@@ -209,7 +214,8 @@ func manifests(text string, depth int) (docs []yaml.Value, found bool) {
 	return nil, words.Manifest(comments(text))
 }
 
-// documents returns the documents of a text in YAML or JSON, nil if one cannot be read or has no fields or items.
+// documents returns the documents of a text in YAML or JSON, nil if one of them cannot be parsed or
+// has no fields or items.
 func documents(text string) (docs []yaml.Value) {
 	if len(text) > maxText || strings.Contains(text, "\n...") {
 		return nil
@@ -224,7 +230,7 @@ func documents(text string) (docs []yaml.Value) {
 	return docs
 }
 
-// comments returns the comments of a text in YAML, a line each.
+// comments returns the comments of a YAML text, one per line.
 func comments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

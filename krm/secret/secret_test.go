@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// forms are objects with Secrets that have the value CANARY, and the values that are found in them, CANARY alone if none are listed.
+// forms are objects with Secrets with the value CANARY, and the values in them, only CANARY if none
+// are listed.
 var forms = map[string]struct {
 	text   string
 	values []string
@@ -48,7 +49,7 @@ func read(t *testing.T, text string) yaml.Value {
 	return v
 }
 
-func TestForms(t *testing.T) {
+func TestFindsSecrets(t *testing.T) {
 	for name, form := range forms {
 		v := read(t, form.text)
 		if !secret.In(v) || !secret.HasValues(v) {
@@ -71,8 +72,9 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// What only names Secrets, and what makes one in a cluster, is shown and written as it is.
-func TestNotSecrets(t *testing.T) {
+// TestReferencesAreNotSecrets checks that references to Secrets, and resources from which a cluster
+// makes one, are not hidden.
+func TestReferencesAreNotSecrets(t *testing.T) {
 	for name, text := range map[string]string{
 		"other group":       `{apiVersion: example.com/v1, kind: Secret, metadata: {name: s}, data: {a: b}}`,
 		"reference":         `{kind: HelmRelease, spec: {valuesFrom: [{kind: Secret, name: s}], ref: {apiVersion: v1, kind: Secret, name: s, namespace: n}}}`,

@@ -12,45 +12,44 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// The shortest texts that a [Set] hides, in bytes. A shorter one is too common: hiding it makes the
-// output useless, and each place where something is missing reveals it.
+// The minimum lengths of texts that a [Set] hides, in bytes. Shorter texts are too common: hiding
+// them makes the output useless, and the places where something is missing reveal them.
 const (
-	// MinWhole is the length of a Secret's value that is hidden where it is all of a scalar, and
-	// MinPart where it is part of a longer text.
+	// MinWhole is for a Secret's value that is a whole scalar, MinPart for one that is part of a
+	// longer text.
 	MinWhole = 4
 	MinPart  = 6
-	// MinTaken is the length of a text taken by a step that is hidden as part of a longer text. It
-	// is hidden as a whole scalar whatever its length.
+	// MinTaken is for a text taken by a step that is part of a longer text. As a whole scalar, such
+	// a text is always hidden.
 	MinTaken = 4
-	// minLine is the length of a line of a longer value that is hidden on its own: in another text
-	// the lines may be indented.
+	// minLine is for a single line of a longer value: a different text may indent the lines.
 	minLine = 16
-	// minNumber is how many digits a number has that is hidden: fewer make a port.
+	// minNumber is for the digits of a number: a shorter one may be a port.
 	minNumber = 6
 )
 
-// A Set knows texts that must not be shown: the values of Secrets, and what steps took from them.
-// It hides them wherever they are, also outside of a Secret. It knows the values of Secrets in
-// base64 and decoded, and escaped as in JSON.
+// A Set is a set of texts that must not be shown: the values of Secrets, and texts that steps took
+// from them. It hides them everywhere, also outside of Secrets. It has the values in base64,
+// decoded, and escaped as in JSON.
 //
-// A value of a Secret is hidden where it is all of a scalar ([MinWhole]) or part of one
-// ([MinPart]). Booleans, numbers with few digits, and what the name or namespace of a resource
-// consists of ([Set.Public]) are not hidden: those are printed anyway. What a step took is always
+// A value of a Secret is hidden as a whole scalar ([MinWhole]) or as a part of one ([MinPart]).
+// Booleans, numbers with few digits, and words in the name or namespace of a resource
+// ([Set.Public]) are not hidden, because those are printed anyway. Texts taken by steps are always
 // hidden.
 //
-// The zero value and a nil Set hide nothing. A Set made by [NewSet] is safe for concurrent use; any
-// other must not be changed while it is used.
+// The zero value and a nil Set hide nothing. A Set made by [NewSet] is safe for concurrent use. Any
+// other Set must not be changed while it is used.
 type Set struct {
 	fill func(*Set)
 	once sync.Once
-	// names has what steps took alone, for names of resources; nil if that is nothing.
+	// names has only the texts taken by steps, for names of resources; nil if there are none.
 	names *Set
 
-	whole  map[string]bool         // scalars; true for what a step took
+	whole  map[string]bool         // scalars; true for texts taken by steps
 	parts  map[string][]string     // texts by their first maxKey bytes, the longest first
 	keys   map[[minKey]byte]uint64 // the lengths of keys in parts by their first bytes: a bit for each
 	first  [256]bool               // the first bytes of all keys
-	taken  map[string]bool         // keys and their longer texts that a step took
+	taken  map[string]bool         // keys and their longer texts that steps took
 	public map[string]bool
 	done   map[yaml.Value]bool
 }
@@ -60,7 +59,7 @@ const (
 	maxKey = 64
 )
 
-// NewSet returns a set that calls fill when it is used for the first time, if ever.
+// NewSet returns a set that calls fill on its first use.
 func NewSet(fill func(*Set)) *Set { return &Set{fill: fill} }
 
 func (s *Set) filled() bool {
@@ -97,7 +96,7 @@ func (s *Set) mark(v yaml.Value) {
 	s.done[v] = true
 }
 
-// AddValue adds a value of a Secret, in base64 or not.
+// AddValue adds a value of a Secret, in base64 or decoded.
 func (s *Set) AddValue(text string) {
 	s.add(text, false)
 	s.add(base64.StdEncoding.EncodeToString([]byte(text)), false)
@@ -125,14 +124,13 @@ func (s *Set) AddTaken(text string) {
 	}
 }
 
-// decode returns the text that another one has in base64; ok is false if it is not base64 of a
-// text.
+// decode decodes a text in base64. ok is false if text is not the base64 form of a text.
 func decode(text string) (decoded string, ok bool) {
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	return string(b), err == nil && len(b) > 0 && utf8.Valid(b)
 }
 
-// Public adds the name or namespace of a resource. It is printed, and so are the words in it.
+// Public adds the name or namespace of a resource. It and the words in it are printed.
 func (s *Set) Public(name string) {
 	if s.public[name] {
 		return
@@ -191,7 +189,7 @@ func (s *Set) add(text string, taken bool) {
 	}
 }
 
-// trivial reports whether a value of a Secret is so short or common that it is shown.
+// trivial reports whether a value of a Secret is too short or common to be hidden.
 func trivial(text string) bool {
 	switch yaml.Plain(text).Type() {
 	case yaml.Bool, yaml.Null:
@@ -202,7 +200,7 @@ func trivial(text string) bool {
 	return len(text) < MinWhole
 }
 
-// escape returns a text as it is within a string of JSON.
+// escape returns a text escaped as in a JSON string.
 func escape(text string) string {
 	quoted := yaml.AppendJSON(nil, yaml.Str(text))
 	return string(quoted[1 : len(quoted)-1])
@@ -227,7 +225,7 @@ func (s *Set) addPart(text string, taken bool) {
 	s.first[key[0]] = true
 }
 
-// Hide returns a text with [Hidden] in the place of each text of the set.
+// Hide returns a text with each text of the set replaced by [Hidden].
 func (s *Set) Hide(text string) string { return s.replace(text, Hidden) }
 
 func (s *Set) replace(text, by string) string {
@@ -267,8 +265,7 @@ func (s *Set) isWhole(text string) bool {
 	return ok && (taken || !s.public[text])
 }
 
-// part returns the length of the longest text of the set that another one begins with, 0 if there
-// is none.
+// part returns the length of the longest text of the set that is a prefix of text, 0 for none.
 func (s *Set) part(text string) int {
 	lengths := s.keys[[minKey]byte([]byte(text[:minKey]))]
 	for n := min(len(text), maxKey); n >= minKey; n-- {
@@ -284,11 +281,11 @@ func (s *Set) part(text string) int {
 	return 0
 }
 
-// HideValue returns v with [Hidden] in the place of each text of the set. Keys are shown, and of
-// names of resources what [Set.Name] shows.
+// HideValue returns v with each text of the set replaced by [Hidden]. Keys are shown, and names of
+// resources as by [Set.Name].
 func (s *Set) HideValue(v yaml.Value) yaml.Value { return s.ReplaceIn(v, Hidden) }
 
-// ReplaceIn is [Set.HideValue] with another text in the place of those of the set.
+// ReplaceIn is [Set.HideValue] with a custom replacement.
 func (s *Set) ReplaceIn(v yaml.Value, by string) yaml.Value {
 	if !s.filled() {
 		return v
@@ -325,10 +322,10 @@ func (s *Set) inMetadata(v yaml.Value, by string) yaml.Value {
 	})
 }
 
-// Show returns v as it may be shown: see [Hide] and [Set.HideValue].
+// Show returns v without hidden texts: see [Hide] and [Set.HideValue].
 func (s *Set) Show(v yaml.Value) yaml.Value { return Hide(s.HideValue(v)) }
 
-// Name returns the name of a resource as it may be shown: only what a step took is hidden in it.
+// Name returns the name of a resource. Only texts taken by steps are hidden in it.
 func (s *Set) Name(name string) string {
 	if !s.filled() {
 		return name
@@ -336,7 +333,7 @@ func (s *Set) Name(name string) string {
 	return s.names.Hide(name)
 }
 
-// Error returns a message as it may be shown. It is e itself if that has no text of the set.
+// Error returns e with the texts of the set hidden, or e itself if it has none.
 func (s *Set) Error(e *diag.Error) *diag.Error {
 	msg, field := s.Hide(e.Msg), s.Hide(e.Field)
 	var hints []string
@@ -351,8 +348,7 @@ func (s *Set) Error(e *diag.Error) *diag.Error {
 	return &shown
 }
 
-// Err returns an error as it may be shown: err itself if it has no text of the set, else one that
-// wraps it.
+// Err returns err itself if it has no text of the set, else an error that wraps err and hides them.
 func (s *Set) Err(err error) error {
 	if err == nil || !s.filled() || s.Hide(err.Error()) == err.Error() {
 		return err

@@ -81,7 +81,7 @@ type emitter struct {
 	ended  bool    // the last text has ended its line itself
 	// straight writes values as they are, not as they come back from kustomize's second step.
 	straight bool
-	// written writes numbers and dates as their document has them.
+	// written keeps the text of numbers and dates.
 	written  bool
 	brackets int       // how many of the open lists and mappings were written in brackets: what they hold is printed by other rules, see reread.go
 	out      io.Writer // if not nil, takes what was written as soon as that is much

@@ -88,9 +88,10 @@ func (v Value) WithItems(items ...Value) Value {
 	return w
 }
 
-// Untyped returns what [Plain] does, for a text that a step writes without a type. As long as nothing gives it one, it
-// also counts as a string, and another text in its place may have another type. A text that means null is a string that becomes
-// null when it is written: until then it is a value, for merges, replacements and all other steps.
+// Untyped returns what [Plain] does, for a text that a step writes without a type. As long as
+// nothing gives it one, it is also treated as a string, and a text that replaces it may have a
+// different type. A text that means null stays a string for merges, replacements and all other
+// steps, and becomes null when it is written.
 func Untyped(text string) Value {
 	v := Plain(text)
 	switch {
@@ -109,7 +110,8 @@ func (v Value) IsUntyped() bool {
 	return v.typ == String && v.is(reread) && !v.is(marked) || v.is(marked) && v.typ > Null && v.typ < String
 }
 
-// Settled returns the null that v becomes when it is written, if [Untyped] made it of a text that means null; else v.
+// Settled returns null if [Untyped] made v from a text that means null, because v becomes null when
+// it is written. Otherwise it returns v.
 func (v Value) Settled() Value {
 	switch {
 	case !v.becomesNull():
@@ -120,7 +122,7 @@ func (v Value) Settled() Value {
 	return NullValue
 }
 
-// becomesNull reports whether v is a string that [Untyped] made of a text that means null.
+// becomesNull reports whether v is a string that [Untyped] made from a text that means null.
 func (v Value) becomesNull() bool {
 	return v.typ == String && v.is(reread) && !v.is(marked) && Plain(v.Text()).typ == Null
 }

@@ -208,10 +208,10 @@ func checkRedirect(pinned bool) func(*http.Request, []*http.Request) error {
 	}
 }
 
-// refuseRedirect follows no redirection.
+// refuseRedirect returns an error for each redirect.
 func refuseRedirect(req *http.Request, _ []*http.Request) error {
 	return diag.AsError(fmt.Errorf("it is redirected to %s", diag.Redact(req.URL.String()))).
-		Hint("an address vouches only for what it serves itself: name the one that it is redirected to")
+		Hint("an address only vouches for its own content: name the address that it redirects to")
 }
 
 // retried returns what tells that something is tried again.

@@ -9,18 +9,22 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// A Provenance says what is known about where content came from. A digest says which bytes content has and never who published them: the
-// cache finds content by its digest alone, so an address with a digest can name bytes that any other reference of a tree has brought.
+// A Provenance is the known origin of content. A digest identifies bytes, but not their publisher:
+// the cache finds content by its digest alone, so an address with a digest can name bytes that any
+// other reference of a tree has fetched.
 type Provenance int
 
 const (
-	// ByVersion is content that has the digest or commit of its reference, or of a lock. It may have come from anywhere.
+	// ByVersion is content with the digest or commit of its reference or of a lock. It may have any
+	// origin.
 	ByVersion Provenance = iota
-	// ByAddress is content that the address of its reference has served: to this session, or to an earlier one that recorded it.
+	// ByAddress is content that the address of its reference has served, in this session or in an
+	// earlier one that recorded it.
 	ByAddress
 )
 
-// provenance returns that of what [Session.Open] returns for r: an address without a version of its own is asked in each session.
+// provenance returns the provenance of the content that [Session.Open] returns for r. Each session
+// sends a request to an address without a version.
 func provenance(r reference.Reference, v reference.Version) Provenance {
 	if r.Either && v.Scheme == reference.Git {
 		r, _ = r.Repository()
@@ -31,13 +35,15 @@ func provenance(r reference.Reference, v reference.Version) Provenance {
 	return ByVersion
 }
 
-// Published is [Session.Open] for a file that is trusted because of its address: the address itself must have served the content, and a
-// digest in the reference is only compared with it. It finds content by that digest only if an earlier call has recorded that the same
-// address has served it. The record is in the cache, which nobody but the user can write to. The user's references alone are taken.
+// Published is [Session.Open] for a file that is trusted because of its address. The address itself
+// must have served the content, and a digest in the reference is only compared. Content is found in
+// the cache by that digest only if an earlier call has recorded that the same address has served
+// it. The record is in the cache, which only the user can write to. Published accepts only
+// references of the user.
 //
-// No redirection of a file is followed: an address that redirects to wherever its query says would vouch for anything. An artifact is asked for
-// by its digest, in its own repository. A commit proves nothing, since repositories also give out commits of their forks: a branch or a tag must
-// be at it.
+// Redirects of files are not followed: an address that redirects to a URL in its query would vouch
+// for any content. An artifact is requested by its digest from its own repository. A commit proves
+// nothing, because repositories also serve commits of their forks: a branch or a tag must be at it.
 func (s *Session) Published(ctx context.Context, r reference.Reference) (*Content, error) {
 	if r.Archive || r.Scheme == reference.Helm || r.Scheme == reference.Git && !r.Mutable() {
 		return nil, refused(r, "nothing shows who published it")
@@ -50,7 +56,7 @@ func (s *Session) Published(ctx context.Context, r reference.Reference) (*Conten
 	if err := s.allow(asked, FromUser); err != nil {
 		return nil, err
 	}
-	if want.IsZero() { // then it is asked for in any case
+	if want.IsZero() { // the address is always asked
 		return s.Open(ctx, asked, FromUser)
 	}
 	c, err := s.published.Do(ctx, key(r, FromUser), func() (*Content, error) {
@@ -83,14 +89,15 @@ func (s *Session) Published(ctx context.Context, r reference.Reference) (*Conten
 	return c, err
 }
 
-// publishedEntry is the kind of the entries in the cache that say which content an address has served.
+// publishedEntry is the kind of cache entries that record which content an address has served.
 const publishedEntry = "published"
 
-// publishedKey returns the key of such an entry: the whole address and the digest, so that what one address has served says nothing about
-// another one, not even about one with another query.
+// publishedKey returns the key of such an entry. It has the whole address and the digest, so that a
+// record applies to one address only, including its query.
 func publishedKey(r reference.Reference) string { return key(r, FromUser) + "\n" + r.Ref }
 
-// recorded returns content that the address of r has served to an earlier session, nil if it is not known to have.
+// recorded returns the content that the address of r has served to an earlier session, nil without
+// a record.
 func (s *Session) recorded(ctx context.Context, r reference.Reference) *Content {
 	if d, ok := s.opt.Cache.Lookup(publishedEntry, publishedKey(r)); !ok || d != r.Pin {
 		return nil
@@ -108,8 +115,8 @@ func (s *Session) recorded(ctx context.Context, r reference.Reference) *Content 
 	return &Content{Version: reference.Version{Scheme: r.Scheme, Digest: r.Pin}, data: data}
 }
 
-// askManifest asks a registry for the manifest with the digest of r, whatever the cache has: a registry gives it out only in the repositories
-// that it was pushed to.
+// askManifest requests the manifest with the digest of r from its registry, even if the cache has
+// it: a registry serves a manifest only from the repositories that it was pushed to.
 func (s *Session) askManifest(ctx context.Context, r reference.Reference) error {
 	return s.bounded(ctx, r, Asking, func(ctx context.Context) error {
 		return s.registry(r, FromUser, func(reg *registry) error {
@@ -119,7 +126,8 @@ func (s *Session) askManifest(ctx context.Context, r reference.Reference) error 
 	})
 }
 
-// An UnprovenError says that an address must not be asked, and that nothing shows what it has served.
+// An UnprovenError reports that no request to an address is allowed and that the cache has no
+// record of the content that it served.
 type UnprovenError struct {
 	// Reference is the address with a digest, without credentials.
 	Reference string

@@ -11,7 +11,8 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// Content that is in the cache under the digest of a reference proves nothing about the address of the reference, until that has served it.
+// TestPublished checks that content in the cache under the digest of a reference is not accepted
+// before the address has served it.
 func TestPublished(t *testing.T) {
 	serves := "kind: Good\n"
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +73,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// A digest or a commit says nothing about origin; an address that is asked does.
+// TestProvenance checks that a digest or a commit does not prove origin, and that a request to an
+// address does.
 func TestProvenance(t *testing.T) {
 	commit, digest := strings.Repeat("1", 40), hexOf(nil)
 	for text, want := range map[string]Provenance{

@@ -139,7 +139,7 @@ type Content struct {
 	// Reference is the one that was opened, with its version: it is not mutable.
 	Reference reference.Reference
 	Version   reference.Version
-	// Provenance says what is known about where the content came from.
+	// Provenance is the known origin of the content.
 	Provenance Provenance
 	// Tree is all of a repository, an archive, or an artifact with several files; nil for a single file. [reference.Reference.Path] is the
 	// place in it that is meant.
@@ -219,8 +219,9 @@ func (s *Session) Resolve(ctx context.Context, r reference.Reference, from Origi
 	return v, of(r, err)
 }
 
-// Open returns the content of a reference, from the cache if it is there. The content of a reference with a digest or a commit may come from
-// anywhere: see [Provenance]. The errors are those of [Session.Resolve].
+// Open returns the content of a reference, from the cache if it is there. The content of a
+// reference with a digest or a commit may have any origin: see [Provenance]. The errors are those
+// of [Session.Resolve].
 func (s *Session) Open(ctx context.Context, r reference.Reference, from Origin) (*Content, error) {
 	if err := s.allow(r, from); err != nil {
 		return nil, err

@@ -14,9 +14,9 @@ import (
 	"github.com/krmflow/krmflow/krm/schema"
 )
 
-// A Use is what layers have made kustomize do with its own schema. That matters when it meets the first openapi field with a path
-// (openapi.SetSchema): initSchema then reads the new schema alone, before its own, or on top of its own. These are the causes, with
-// kustomize's functions:
+// A Use is the effect of layers on kustomize's own schema. The effect matters at the first
+// openapi field with a path (openapi.SetSchema): initSchema then reads the custom schema alone,
+// before its own, or after its own. These are the causes, with kustomize's functions:
 //
 //	cause                                            functions                                                        own schema is
 //	an object of a kind whose scope its list lacks,  resmap.Append, resource.CurId, resid.NewGvk,                     deferred
@@ -28,13 +28,14 @@ import (
 //	a function that changes resources                runtimeutil.copyCommentsAndSyncOrder, comments.CopyComments,     read
 //	                                                 walk.GetSchema
 //
-// Everything else does nothing: JSON patches, patches whose target selects nothing, generators and transformers that are fields, vars,
-// configurations and crds. An openapi field without path or version has no effect, and so have all after the first that has one.
+// Everything else has no effect: JSON patches, patches whose target selects nothing, generators and
+// transformers that are fields, vars, configurations and crds. An openapi field without path or
+// version has no effect, and neither have those after the first with one.
 type Use struct {
-	// Outer is what happened before the layer of this Use, in the layers around it.
+	// Outer is the use by the layers around this layer, before it.
 	Outer *Use
 	own   schema.Builtin
-	// open are the steps of which it depends on the list what they do. It is a set because layers are used again and again.
+	// open are the steps whose effect depends on their list. It is a set because layers are shared.
 	open map[*openUse]bool
 }
 
@@ -49,7 +50,7 @@ type openUse struct {
 // note records a use.
 func (u *Use) note(own schema.Builtin) { u.own = max(u.own, own) }
 
-// Add records what a layer within has done.
+// Add records the use by an inner layer.
 func (u *Use) Add(inner Use) {
 	u.note(inner.own)
 	if u.open == nil {
@@ -58,14 +59,14 @@ func (u *Use) Add(inner Use) {
 	maps.Copy(u.open, inner.open)
 }
 
-// Meets records that kustomize makes an identity of an object of a kind.
+// Meets records that kustomize creates the identity of an object of a kind.
 func (u *Use) Meets(kind krm.GVK) {
 	if !schema.KnowsScope(schema.Kind(kind)) {
 		u.note(schema.Deferred)
 	}
 }
 
-// Step records what the step of a node of g does with kustomize's own schema.
+// Step records the effect of the step of a node of g on kustomize's own schema.
 func (u *Use) Step(g *graph.Graph, id graph.NodeID, op graph.Op) {
 	var t graph.Transformer
 	switch op := op.(type) {
@@ -92,10 +93,10 @@ func (u *Use) Step(g *graph.Graph, id graph.NodeID, op graph.Op) {
 	u.Add(Use{open: map[*openUse]bool{{g: g, node: id}: true}})
 }
 
-// Lists has the lists of nodes that had to be evaluated. It must not be used concurrently.
+// Lists has the lists of nodes that planning had to compute. It must not be used concurrently.
 type Lists map[listKey]*krm.List
 
-// After returns how far kustomize would have read its own schema after all uses up to u.
+// After returns the state of kustomize's own schema after all uses up to u.
 func (c Lists) After(ctx context.Context, u *Use) (own schema.Builtin) {
 	for v := u; v != nil; v = v.Outer {
 		own = max(own, v.own)
@@ -110,8 +111,9 @@ func (c Lists) After(ctx context.Context, u *Use) (own schema.Builtin) {
 	return own
 }
 
-// decide finds out what an open step does: it runs what leads to it, once more than the render. That costs nothing in trees without a
-// schema of their own in a layer that comes later. If a function or chart has a part in the list, patches count as merged.
+// decide returns the effect of an open step. It runs the step and its inputs, in addition to the
+// render. Trees without a custom schema in a later layer do not need this. If a function or chart
+// contributes to the list, decide assumes that patches are merged.
 func (c Lists) decide(ctx context.Context, o *openUse) schema.Builtin {
 	if o.known {
 		return o.own
@@ -152,7 +154,7 @@ type listKey struct {
 	node graph.NodeID
 }
 
-// of returns the list that a node makes, nil if that takes a function or fails.
+// of returns the list that a node makes. It is nil if the node needs a function or fails.
 func (c Lists) of(ctx context.Context, g *graph.Graph, id graph.NodeID) *krm.List {
 	key := listKey{g, id}
 	if list, ok := c[key]; ok {

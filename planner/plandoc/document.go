@@ -59,7 +59,8 @@ type Count struct {
 type Fetched struct {
 	Ref     string `json:"ref"`
 	Version string `json:"version"` // a commit or a digest
-	// Pinned tells that the reference or a lock says the version: the content is that, and may have come from anywhere.
+	// Pinned is true if the reference or a lock has the version. The content then may have any
+	// origin.
 	Pinned bool `json:"pinned,omitempty"`
 }
 

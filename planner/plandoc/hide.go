@@ -8,9 +8,9 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// HideSecrets hides the values of Secrets, of the plan's files and of generators, in the summaries of
-// its steps: a label or the name of an image can be such a value. A plan must have it done before it
-// is shown or compared. It is not done while planning, because a plan that only runs needs no summaries.
+// HideSecrets hides values of Secrets in the summaries of the steps, where a label or the name of
+// an image may contain one. It knows the Secrets in files and from generators. Callers that show
+// the plan must call it first; a plan that is only run needs no summaries.
 func HideSecrets(p *planner.Plan) {
 	hide := secret.NewSet(func(s *secret.Set) {
 		names := func(v yaml.Value) {
@@ -20,7 +20,7 @@ func HideSecrets(p *planner.Plan) {
 		for _, src := range p.Files() {
 			docs, err := src.Configs()
 			if err != nil {
-				continue // its values are not known, and the plan has a mistake in its place
+				continue // its values are unknown, and the plan reports a mistake for it
 			}
 			for _, doc := range docs {
 				s.Add(doc.Value)

@@ -12,12 +12,13 @@ import (
 	"github.com/krmflow/krmflow/planner"
 )
 
-// Duplicates adds to each error of a run about a duplicate resource the references by which both
-// resources came in. It adds nothing if there is only one reference, such as to a function or a
-// chart that makes one resource twice.
+// Duplicates adds the references that lead to both resources to each error of a run about a
+// duplicate resource. It adds nothing if the references are the same, as for a function or a chart
+// that makes a resource twice.
 //
-// The graph does not have these references: a layer that only lists other layers adds no node, and
-// two references to one layer lead to the same nodes. The paths are therefore from layer to layer.
+// The graph does not have these references: a layer that only lists a different layer adds no node,
+// and two references to one layer lead to the same nodes. Therefore Duplicates searches the
+// references between layers.
 func Duplicates(p *planner.Plan, failed []error) {
 	var t *tracer
 	for _, err := range failed {
@@ -39,18 +40,18 @@ func Duplicates(p *planner.Plan, failed []error) {
 	}
 }
 
-// A tracer finds the ways from one layer to others.
+// A tracer finds paths of references from one layer to others.
 type tracer struct {
 	plan   *planner.Plan
 	layers map[string]planner.Layer
 }
 
-// A search is for ways to a resource.
+// A search describes the paths to a resource.
 type search struct {
-	// to is where the resource is, the zero Pos if that is not known: the way ends at the first
-	// layer then.
+	// to is the position of the resource. If it is unknown, to is the zero Pos and the path ends at
+	// the first layer.
 	to diag.Pos
-	// entry is the field that the way begins with, "" for any.
+	// entry is the first field of the path, "" for any.
 	entry string
 	// without is a layer that is not visited.
 	without string
@@ -59,14 +60,14 @@ type search struct {
 	leads map[string]bool // whether a layer leads to an end, by its file
 }
 
-// An end is the last reference of a way: the entry of a layer that loads the file of the resource,
+// An end is the last reference of a path: the entry of a layer that loads the file of the resource,
 // and that file.
 type end struct{ field, text string }
 
 const arrow = " -> "
 
-// duplicate returns the ways of both resources of e, the error of a node, nil if they are not
-// known.
+// duplicate returns the paths to both resources of e, the error of a node. It returns nil if they
+// are unknown.
 func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 	layer, root := n.Origin.File(), t.root(n)
 	var found []string
@@ -115,7 +116,7 @@ func (t *tracer) root(n *graph.Node) string {
 	return n.Origin.File()
 }
 
-// from puts the way from a root to a layer before ways that begin at the layer.
+// from prefixes paths that start at a layer with the path from a root to the layer.
 func (t *tracer) from(root, layer string, ways []string) (all []string) {
 	before := ""
 	if root != layer {
@@ -130,14 +131,14 @@ func (t *tracer) from(root, layer string, ways []string) (all []string) {
 	return all
 }
 
-// ways returns the first ways from a layer to a resource, at most so many, in the order of the
+// ways returns the first paths from a layer to a resource, at most most, in the order of the
 // references.
 func (t *tracer) ways(layer string, s search, most int) []string {
 	s.ends = t.ends(layer, s)
 	return t.find(layer, s, most)
 }
 
-// find returns the first ways from a layer to the ends of a search.
+// find returns the first paths from a layer to the ends of a search.
 func (t *tracer) find(layer string, s search, most int) (ways []string) {
 	s.leads = map[string]bool{s.without: false}
 	t.mark(layer, s)
@@ -158,8 +159,7 @@ func (t *tracer) find(layer string, s search, most int) (ways []string) {
 	return ways
 }
 
-// mark notes which layers lead to an end: a walk that visits only these finds one wherever it
-// turns.
+// mark records the layers that lead to an end. A walk that visits only these always finds an end.
 func (t *tracer) mark(file string, s search) bool {
 	if known, ok := s.leads[file]; ok {
 		return known
@@ -173,8 +173,8 @@ func (t *tracer) mark(file string, s search) bool {
 	return leads
 }
 
-// ends returns the ends of the ways from a layer to a resource by the files of the layers that have
-// it: the entry that loads its file, or its place alone if a layer makes it.
+// ends returns the ends of the paths from a layer to a resource, by the file of the layer with the
+// resource. An end is the entry that loads its file, or only its position if the layer makes it.
 func (t *tracer) ends(layer string, s search) map[string][]end {
 	ends := map[string][]end{}
 	if s.to.File == "" {
@@ -205,7 +205,7 @@ func (t *tracer) ends(layer string, s search) map[string][]end {
 	return ends
 }
 
-// step returns a reference of a layer to another one as text.
+// step formats a reference from one layer to another.
 func (t *tracer) step(file string, u planner.Use) string {
 	return t.layers[file].Place(u).String() + ": " + u.Field
 }

@@ -46,7 +46,7 @@ func (c *Catalogs) Read() {
 	var wg sync.WaitGroup
 	for _, t := range list {
 		if t.Err == nil && t.Ref.Remote() && t.Content == nil {
-			wg.Go(func() { c.fetch(&t) }) // it is there, or known to be missing, when it is loaded
+			wg.Go(func() { c.fetch(&t) }) // its result is known when it is loaded
 		}
 	}
 	wg.Wait()
@@ -63,7 +63,7 @@ func (c *Catalogs) load(t *trust.Trusted) {
 	case errors.Is(err, loaders.ErrVerification):
 		c.refuse(t, trust.Mispinned(t.Asked(), krm.Digest{}), err)
 		return
-	case loaders.IsUnproven(err): // which matters if a function needs it
+	case loaders.IsUnproven(err): // an error only if a function needs it
 		t.Denial = trust.Unproven(t.Ref)
 		return
 	case err != nil:
@@ -119,8 +119,9 @@ func (c *Catalogs) content(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	return src, src.Digest(), nil
 }
 
-// fetch returns a remote catalog. The user names it, with a pin of the user's own, or a publisher must have signed its bytes; any other must
-// come from the place that the user trusts.
+// fetch returns a remote catalog. A catalog that the user names or that a publisher signs may have
+// any origin, because its pin or signature is verified. Any other catalog must come from the place
+// that the user trusts.
 func (c *Catalogs) fetch(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	address := t.Asked().Address()
 	if t.Named && c.publisher(t.Ref) == nil {
@@ -129,12 +130,14 @@ func (c *Catalogs) fetch(t *trust.Trusted) (*yaml.Source, krm.Digest, error) {
 	return c.Files.FetchCatalog(address, catalog.MaxSize)
 }
 
-// explained adds to the error of a catalog that is trusted for its place why the cache is not enough.
+// explained adds a hint to the error of a catalog that is trusted for its place: the reason why the
+// cache is not enough.
 func (c *Catalogs) explained(t *trust.Trusted, err error) error {
 	if !t.Named || !t.Ref.Remote() || c.publisher(t.Ref) != nil || !loaders.IsUnavailable(err) {
 		return err
 	}
-	return diag.AsError(err).Hint("it is trusted for its place, which has to serve it once; what is pinned in your own configuration or by %s= may come from anywhere", trust.FlagTrust)
+	return diag.AsError(err).
+		Hint("it is trusted for its place, which must serve it once; a catalog that you pin in your configuration or by %s= may have any origin", trust.FlagTrust)
 }
 
 // decide reports whether a catalog may be used, as far as the layers are known by now.

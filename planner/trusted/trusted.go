@@ -82,8 +82,9 @@ func (c *Catalogs) Loaded() (list []trust.Trusted) {
 	return list
 }
 
-// Search returns the trusted catalogs in the order in which a layer searches them that lists some itself, and those that it names
-// and nobody trusts. What a layer names decides about order, never about trust. A pin of its own can refuse a catalog.
+// Search returns the trusted catalogs in the search order of a layer that lists catalogs, and the
+// listed catalogs that are not trusted. Catalogs named by a layer affect the order, never trust. A
+// pin of the layer can refuse a catalog.
 func (c *Catalogs) Search(listed []catalog.Listed) (search []trust.Trusted, named []trust.Named) {
 	c.all()
 	refs := make([]catalog.Ref, len(listed))
@@ -141,8 +142,9 @@ func (c *Catalogs) Has(kind krm.GVK) bool {
 	return catalog.Search(kind, catalogs).Entry != nil
 }
 
-// flag returns the value of the flag that trusts a catalog which a layer names. The pin of the layer is left out, so that a user who
-// copies the flag trusts what the address serves, not other content with this digest. An artifact may have no other name.
+// flag returns the value of the flag that trusts a catalog named by a layer. The pin of the layer
+// is left out, so that a user who copies the flag trusts the content at the address, not other
+// content with this digest. An artifact keeps its digest, which may be its only name.
 func (c *Catalogs) flag(ref catalog.Ref) string {
 	if ref.Remote() && ref.Scheme != catalog.OCI {
 		ref.Pin = krm.Digest{}
@@ -150,9 +152,10 @@ func (c *Catalogs) flag(ref catalog.Ref) string {
 	return ref.Shown(catalog.PathText(c.Files.Name(ref.Location))).String()
 }
 
-// place returns where the catalog is that a layer lists, none if it is not valid. If the user trusts all that is below some place, it is
-// one of the trusted catalogs from now on, unless the layer was fetched: others do not choose what is trusted. What the user says of a single
-// catalog takes precedence over a place.
+// place returns the reference of a catalog that a layer lists, empty if it is invalid. If the user
+// trusts its place, the catalog is trusted from now on, unless the layer was fetched: its author
+// must not choose trusted catalogs. An entry of the user for a single catalog takes precedence over
+// a place.
 func (c *Catalogs) place(l catalog.Listed) catalog.Ref {
 	ref, err := catalog.ParseRef(l.Text)
 	if err != nil {
@@ -197,8 +200,9 @@ func (c *Catalogs) covers(ref catalog.Ref) string {
 	return ""
 }
 
-// isFetchedAs reports whether a catalog is fetched in the way that its reference says. Some hosts have repositories at addresses that
-// look like those of files; there, a parameter would choose a commit, which anyone who can open a pull request can make.
+// isFetchedAs reports whether a catalog is fetched in the way that its reference suggests. Some
+// hosts have repositories at addresses that look like addresses of files. There, a parameter would
+// choose a commit, and anyone who can open a pull request can create commits.
 func isFetchedAs(ref catalog.Ref) bool {
 	if !ref.Remote() {
 		return true

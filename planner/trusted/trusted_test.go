@@ -6,8 +6,9 @@ import (
 	"github.com/krmflow/krmflow/catalog"
 )
 
-// An address that is fetched in another way than its reference says is below no place: the rules of the place would be those of a file, and
-// the parameters those of a repository.
+// TestFetchedAs checks addresses that are fetched in a different way than their reference suggests.
+// They are not below a place: its rules would be the rules for files, and the parameters would
+// select a commit of a repository.
 func TestFetchedAs(t *testing.T) {
 	const pin = "#sha256=ae77000000000000000000000000000000000000000000000000000000000000"
 	for text, want := range map[string]bool{

@@ -124,7 +124,7 @@ func (m *Memory) Text() []byte {
 
 const digest = "sha256:"
 
-// hidden returns v with digests in the place of the values of Secrets. What has digests already keeps them.
+// hidden returns v with digests in place of the values of Secrets. Existing digests are kept.
 func hidden(v yaml.Value) yaml.Value {
 	return secret.Edit(v, func(x yaml.Value, _ secret.Place) yaml.Value {
 		if isDigest(x) {
@@ -148,7 +148,7 @@ func digestOf(v yaml.Value) yaml.Value {
 	return yaml.Str(digest + hex.EncodeToString(sum[:]))
 }
 
-// remembers reports whether base is v, which may have digests in the place of values.
+// remembers reports whether base equals v. base may have digests in place of values.
 func remembers(base, v yaml.Value) bool {
 	switch {
 	case same(base, v):

@@ -42,7 +42,7 @@ func same(a, b yaml.Value) bool {
 	return same
 }
 
-// isBase reports whether v is what base was.
+// isBase reports whether v equals base.
 func (m *merger) isBase(base, v yaml.Value) bool { return m.known && remembers(base, v) }
 
 func (m *merger) merge(path []any, base, mine, theirs yaml.Value) yaml.Value {

@@ -179,7 +179,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestSecretsInside remembers a Secret inside another object without its values, and still tells an edit of these from what was generated.
+// TestSecretsInside checks that a Secret inside an object is stored without its values, and that
+// edits of the values are still detected.
 func TestSecretsInside(t *testing.T) {
 	template := func(password, script string) yaml.Value {
 		secret := yaml.MapOf(yaml.Field{Key: "kind", Value: yaml.Str("Secret")}, yaml.Field{Key: "stringData", Value: object(fields{"p": password})})

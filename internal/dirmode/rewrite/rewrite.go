@@ -1,14 +1,14 @@
-// Package rewrite changes files of a directory: all of them, or none. If the process is killed,
-// files may be old and new until the next one completes the change.
+// Package rewrite changes several files of a directory: all or none. If the process is killed, some
+// files may be old and some new until the next process completes the change.
 //
-// The new contents are written to a hidden folder of the directory first. Renaming that folder to
-// [journal] decides: before it the change has not happened, after it the change will be completed.
-// Then each file is renamed to its place. [Open] completes what a killed process has begun, and
-// [Pending] reports it to those who only read. Files that do not change are not touched.
+// The new contents are first written to a hidden folder of the directory. Renaming that folder to
+// [journal] commits the change: from then on it will be completed. Then each file is renamed to its
+// place. After a killed process, [Open] completes the change, and [Pending] reports it to readers.
+// Files that do not change are not touched.
 //
-// Exchanging the whole directory would be one step (renameat2), but the directory is one that
-// people edit: it holds files that are not krmflow's, .git among them, and files that editors have
-// open. They would have to be moved or linked, and writes to them in the meantime would be lost.
+// Exchanging the whole directory with renameat2 would be atomic. But users edit the directory: it
+// holds files that do not belong to krmflow, such as .git, and files that editors have open. They
+// would have to be moved or linked, and concurrent writes to them would be lost.
 package rewrite
 
 import (

@@ -74,11 +74,10 @@ type Object struct {
 // A ReadFile reads a file of the machine.
 type ReadFile func(path string) ([]byte, error)
 
-// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile.
-// Hidden files and folders are left alone, and so are symbolic links, but dir may be one, and what
-// .krmflowignore of dir or of a folder below it leaves out. What holds something else, a template
-// of a chart or values for instance, is in [Tree.Left]. The error has the mistakes of files that
-// look like resources and are no YAML.
+// Read reads the files below dir that can hold resources: those called *.yaml, *.yml or Kptfile. It
+// skips hidden files and folders, symbolic links below dir, and paths that a .krmflowignore in dir
+// or below it ignores. Files with other content, such as values or templates of a chart, are in
+// [Tree.Left]. The error has the mistakes of files that look like resources and are not valid YAML.
 func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
 	t := &Tree{Dir: dir, objects: map[*krm.Origin]*Object{}}
 	w := walk{Tree: t, read: read, rules: map[string]*ignore.Rules{}}
@@ -106,7 +105,7 @@ func Read(ctx context.Context, dir string, read ReadFile) (*Tree, error) {
 type walk struct {
 	*Tree
 	read     ReadFile
-	rules    map[string]*ignore.Rules // by the folders' paths
+	rules    map[string]*ignore.Rules // by folder
 	mistakes diag.Mistakes
 }
 
@@ -192,7 +191,7 @@ func (w *walk) file(file, rel string, d fs.DirEntry) error {
 		w.mistakes.Add(diag.Errorf(diag.Pos{File: file}, "", "cannot be read as the file of a package: %s", why).With(diag.NoResource))
 	case err != nil:
 		at := diag.AsError(err)
-		w.leave(file, at.Pos.Line, "it is no YAML: %s", at.Msg)
+		w.leave(file, at.Pos.Line, "it is not valid YAML: %s", at.Msg)
 	case why != "":
 		if e := w.leave(file, 0, "%s", why); f.isMeant() {
 			w.Missed = append(w.Missed, e)

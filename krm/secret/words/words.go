@@ -1,6 +1,7 @@
-// Package words guesses from words alone whether a text has values of Secrets. It serves code that makes messages: the text may be no
-// YAML, a patch without a kind, or the configuration of a generator. Its answers rather hide too much. Package secret, which reads
-// values, decides everything else.
+// Package words guesses from words alone whether a text has values of Secrets. It is for code that
+// makes messages: the text may be invalid YAML, a patch without a kind, or the configuration of a
+// generator. When in doubt, it reports true. All other code uses package secret, which parses
+// values.
 package words
 
 import (
@@ -13,12 +14,13 @@ import (
 // Kind reports whether objects of a kind are Secrets, or lists that may have some.
 func Kind(kind string) bool { return kind == "Secret" || strings.HasSuffix(kind, "List") }
 
-// Document reports whether messages must hide the values of a document, given its kind, "" if it has none, and its text.
+// Document reports whether messages must hide the values of a document. kind is "" if the document
+// has none.
 func Document(kind, text string) bool {
 	return Kind(kind) || kind != "ConfigMap" && namesData(text) || kind == "" && strings.Contains(text, "value")
 }
 
-// Text reports whether messages must hide a text of which nothing else is known.
+// Text reports whether messages must hide a text without context.
 func Text(text string) bool { return namesData(text) || strings.Contains(text, "Secret") }
 
 // File reports whether a file may have values of Secrets, given its text.
@@ -39,7 +41,8 @@ func Line(line string) bool {
 	})
 }
 
-// Path returns the part of a path in a document that messages may show: what follows an entry of data is in its value.
+// Path returns the part of a path in a document that messages may show. Keys below an entry of data
+// are part of its value.
 func Path(path []any) []any {
 	for i, step := range path {
 		switch step {
@@ -52,7 +55,8 @@ func Path(path []any) []any {
 	return path
 }
 
-// In YAML, a tag, an anchor or the indicator of a block scalar may precede the kind. In a quoted text, line breaks and quotes are escaped.
+// In YAML, a tag, an anchor or a block scalar indicator may precede the kind. In a quoted text,
+// line breaks and quotes are escaped.
 var (
 	secretKind = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?:\b|\\[nrt])kind\\*["']?\s*:\s*(?:[!&>|]\S*\s+)*\\*["']?Secret(?:List)?\b`)
@@ -60,16 +64,18 @@ var (
 	dataField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:\b|\\[nrt])(?:data|stringData)\\*["']?\s*:`) })
 )
 
-// NamesKind reports whether a text has "kind: Secret" or "kind: SecretList" in YAML or JSON, as manifests of Secrets and references to
-// Secrets have.
+// NamesKind reports whether a text has "kind: Secret" or "kind: SecretList" in YAML or JSON, as in
+// manifests of Secrets and references to Secrets.
 func NamesKind(text string) bool {
 	return strings.Contains(text, "Secret") && secretKind().MatchString(text)
 }
 
-// Manifest reports whether a text looks like one with the manifest of a Secret in YAML or JSON: it names the kind and a field of values.
+// Manifest reports whether a text seems to contain the manifest of a Secret in YAML or JSON: it
+// names the kind and a field with values.
 func Manifest(text string) bool { return NamesKind(text) && dataField().MatchString(text) }
 
-// namesData reports whether text has words that name data of Secrets: data, stringData, literals, sourceValue.
+// namesData reports whether text has words for data of Secrets: data, stringData, literals,
+// sourceValue.
 func namesData(text string) bool {
 	return strings.Contains(text, "Data") || strings.Contains(text, "literals") || strings.Contains(text, "Value") || hasData(text)
 }

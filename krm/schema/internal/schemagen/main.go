@@ -106,7 +106,7 @@ type node struct {
 	rule        int
 }
 
-// A child is a node, with the name of the definition that it was found by, "" if it is written in its place.
+// A child is a node with the name of its definition, "" if it is written inline.
 type child struct {
 	node       int
 	definition string
@@ -158,7 +158,7 @@ func (t *table) add(rs *openapi.ResourceSchema) int {
 	return id
 }
 
-// definition returns the name of the definition that s refers to, "" if it is no reference.
+// definition returns the name of the definition that s refers to, "" if s is not a reference.
 func definition(s *spec.Schema) string {
 	return strings.TrimPrefix(s.Ref.String(), "#/definitions/")
 }
@@ -206,7 +206,7 @@ func (t *table) source() []byte {
 	var props strings.Builder
 	count := 0
 	defs := slices.Sorted(maps.Keys(t.definitions))
-	ref := func(c child) string { // a node and the place of its definition, from 1
+	ref := func(c child) string { // a node and the index of its definition, from 1
 		i, _ := slices.BinarySearch(defs, c.definition)
 		if c.definition == "" {
 			i = -1
