@@ -1,7 +1,6 @@
 package filestat
 
 import (
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -107,13 +106,15 @@ func within(path, dir string) bool {
 
 // Around returns the tree that a path is in, "" if it is in none. The path need not exist.
 // Directories are compared by what the file system says about them, so neither a symbolic link nor
-// another case or a second mount of the tree hides it. A tree that is the user's home directory, or
-// above it, is the user's own: who writes files there can do more than that.
+// another case or a second mount of the tree hides it. What is in the user's home directory is in no
+// tree that is this directory, or above it: a user can keep it in a repository, and who writes files
+// there can do more than that.
 func (t Trees) Around(path string) string {
-	for at := Resolve(path); ; at = filepath.Dir(at) {
+	real := Resolve(path)
+	for at := real; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil {
 			for _, top := range t.tops {
-				if os.SameFile(info, top.info) && !hasHome(top.info) {
+				if os.SameFile(info, top.info) && !inHome(real, at) {
 					return top.real
 				}
 			}
@@ -124,20 +125,22 @@ func (t Trees) Around(path string) string {
 	}
 }
 
-// hasHome reports whether the user's home directory is a directory or below it.
-func hasHome(dir fs.FileInfo) bool {
+// inHome reports whether the user's home directory is one of the directories from a path up to top.
+func inHome(path, top string) bool {
 	home := home()
 	if !filepath.IsAbs(home) {
 		return false
 	}
-	for at := Resolve(home); ; at = filepath.Dir(at) {
-		if info, err := os.Lstat(at); err == nil && os.SameFile(info, dir) {
+	own, err := os.Stat(home)
+	for at := path; err == nil; at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil && os.SameFile(info, own) {
 			return true
 		}
-		if filepath.Dir(at) == at {
+		if at == top {
 			return false
 		}
 	}
+	return false
 }
 
 // home returns the user's home directory as the system's list of users has it, "" if it does not
