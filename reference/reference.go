@@ -43,7 +43,8 @@ type Reference struct {
 	// Archive says that the file is to be unpacked.
 	Archive bool
 
-	// Direct says that the URL must not redirect anywhere: only what it serves itself is meant.
+	// Direct says that the URL must not redirect anywhere: only what it serves itself is meant, and
+	// in a repository only branches and tags.
 	Direct bool
 	// Either says that the URL of a file may also name a repository, which is what it is when there is no such file.
 	Either bool

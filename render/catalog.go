@@ -32,7 +32,10 @@ func (s Sources) catalogFile(ctx context.Context, ref catalog.Ref) (*yaml.Source
 		fetch, end := s.Fetching(ctx)
 		defer end()
 		files := loaders.NewLocal(ctx, loaders.Config{Unrestricted: true, Fetch: fetch})
-		if ref.Pin.IsZero() || ref.IsCommit() { // then it comes from there in any case
+		if ref.Scheme != catalog.OCI && !s.Offline {
+			ref.Pin = krm.Digest{} // the address is asked, wherever it redirects to, and the pin compared afterwards
+		}
+		if ref.Pin.IsZero() || ref.IsCommit() {
 			return files.FetchCatalog(ref.Address(), catalog.MaxSize)
 		}
 		return files.FetchPublished(ref.Address(), catalog.MaxSize)

@@ -35,17 +35,20 @@ func provenance(r reference.Reference, v reference.Version) Provenance {
 // digest in the reference is only compared with it. It finds content by that digest only if an earlier call has recorded that the same
 // address has served it. The record is in the cache, which nobody but the user can write to. The user's references alone are taken.
 //
-// No redirection of a file is followed: an address that redirects to wherever its query says would vouch for anything. An artifact is asked for
-// by its digest, in its own repository. A commit proves nothing, since repositories also give out commits of their forks: a branch or a tag must
-// be at it.
+// No redirection of a file or a repository is followed: an address that redirects to wherever its query says would vouch for anything, and one
+// of a repository that was moved for its new owner. An artifact is asked for by its digest, in its own repository. A commit proves nothing,
+// since repositories also give out commits of their forks: a branch or a tag must be at it, and no other ref.
 func (s *Session) Published(ctx context.Context, r reference.Reference) (*Content, error) {
 	if r.Archive || r.Scheme == reference.Helm || r.Scheme == reference.Git && !r.Mutable() {
 		return nil, refused(r, "nothing shows who published it")
 	}
 	want := r.Pin
 	asked := r
-	if r.Scheme == reference.HTTPS {
+	switch r.Scheme {
+	case reference.HTTPS:
 		asked.Pin, asked.Direct = krm.Digest{}, true
+	case reference.Git:
+		asked.Direct = true
 	}
 	if err := s.allow(asked, FromUser); err != nil {
 		return nil, err
