@@ -69,7 +69,7 @@ func (r Ref) Below(dir Ref) bool {
 	ref := r.gitRef()
 	if r.Remote() {
 		for _, odd := range []string{"%2F", "%5C", "%25", "..;", "./", "\\"} {
-			if strings.Contains("/"+rest, odd) {
+			if strings.Contains("/"+strings.ToUpper(rest), odd) {
 				return false
 			}
 		}

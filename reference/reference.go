@@ -43,7 +43,8 @@ type Reference struct {
 	// Archive says that the file is to be unpacked.
 	Archive bool
 
-	// Direct means that the URL must serve the content itself: redirects are not followed.
+	// Direct means that the URL must serve the content itself: redirects are not followed, and in a
+	// repository only branches and tags are found.
 	Direct bool
 	// Either says that the URL of a file may also name a repository, which is what it is when there is no such file.
 	Either bool

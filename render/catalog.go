@@ -32,6 +32,9 @@ func (s Sources) catalogFile(ctx context.Context, ref catalog.Ref) (*yaml.Source
 		fetch, end := s.Fetching(ctx)
 		defer end()
 		files := loaders.NewLocal(ctx, loaders.Config{Unrestricted: true, Fetch: fetch})
+		if ref.Scheme != catalog.OCI && !s.Offline {
+			ref.Pin = krm.Digest{} // ask the address, follow its redirects, and compare the pin afterwards
+		}
 		if ref.Pin.IsZero() || ref.IsCommit() { // its content always comes from the address
 			return files.FetchCatalog(ref.Address(), catalog.MaxSize)
 		}

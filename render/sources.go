@@ -68,6 +68,7 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 	ordinary, endOrdinary := lazily(s.ordinary)
 	vendored, endVendored := lazily(s.vendored)
 	own, endOwn := lazily(s.own)
+	inTree := sync.OnceValue(s.cacheInTree)
 	fetch = func(text string, use reference.Use, from remote.Origin) (*remote.Content, error) {
 		r, err := reference.Parse(text, use)
 		if err != nil {
@@ -77,7 +78,7 @@ func (s Sources) Fetching(ctx context.Context) (fetch loaders.Fetch, end func())
 		switch {
 		case fromVendor:
 			session = vendored
-		case needsOwnCache(use, r) && s.cacheInRepository():
+		case needsOwnCache(use, r) && inTree():
 			session = own
 		}
 		in, err := session()
@@ -163,33 +164,15 @@ func (s Sources) own() (in opened, err error) {
 	return in, nil
 }
 
-// cacheInRepository reports whether the cache is in the repository of a rendered directory, which
-// may have provided it.
-func (s Sources) cacheInRepository() bool {
+// cacheInTree reports whether the author of a rendered tree may have written the cache of the run,
+// which the command line can name. It looks at directories itself: fetches run concurrently, and
+// [Sources].Places must not be used concurrently.
+func (s Sources) cacheInTree() bool {
 	dir, err := s.CacheFolder()
 	if s.Cache != nil {
 		dir, err = s.Cache.Path(), nil
 	}
-	if s.NoCache || err != nil {
-		return false
-	}
-	real := filestat.Resolve(dir)
-	places := cmp.Or(s.Places, &filestat.Dirs{})
-	wd, _ := os.Getwd()
-	for _, root := range s.Rendered {
-		abs, err := absolute(root, wd)
-		if err != nil || loaders.IsRemote(root) {
-			continue
-		}
-		at := places.Real(abs)
-		for at != "" && at != filepath.Dir(at) {
-			if loaders.IsRepository(at) && diag.Within(real, at) {
-				return true
-			}
-			at = filepath.Dir(at)
-		}
-	}
-	return false
+	return !s.NoCache && err == nil && s.treeAround(dir, &filestat.Dirs{}) != ""
 }
 
 // vendored returns the session that opens what is in the folder [Sources.Vendor], and nothing else.
@@ -273,15 +256,8 @@ func (e *placeError) Error() string {
 // repository that the user did not name for this run.
 func (s Sources) checkPlace(dir string) error {
 	places := cmp.Or(s.Places, &filestat.Dirs{})
-	wd, _ := os.Getwd()
-	var rendered []string
-	for _, root := range s.Rendered {
-		if abs, err := absolute(root, wd); err == nil && !loaders.IsRemote(root) {
-			rendered = append(rendered, abs)
-		}
-	}
 	real := filestat.Resolve(dir)
-	for _, root := range rendered {
+	for _, root := range s.renderedDirs() {
 		if root := places.Real(root); root != "" && diag.Within(real, root) {
 			return &placeError{dir, root, "which is rendered"}
 		}
@@ -289,8 +265,25 @@ func (s Sources) checkPlace(dir string) error {
 	if s.CacheDir != "" && !s.CacheApart {
 		return nil
 	}
-	if tree := places.TreesOf(rendered, wd).Around(dir); tree != "" {
+	if tree := s.treeAround(dir, places); tree != "" {
 		return &placeError{dir, tree, "whose authors could choose the result of a render"}
 	}
 	return nil
+}
+
+// treeAround returns the tree that a folder is in, of those that are rendered, "" if it is in none.
+func (s Sources) treeAround(dir string, places *filestat.Dirs) string {
+	wd, _ := os.Getwd()
+	return places.TreesOf(s.renderedDirs(), wd).Around(dir)
+}
+
+// renderedDirs returns the absolute paths of the directories that are rendered on this machine.
+func (s Sources) renderedDirs() (dirs []string) {
+	wd, _ := os.Getwd()
+	for _, root := range s.Rendered {
+		if abs, err := absolute(root, wd); err == nil && !loaders.IsRemote(root) {
+			dirs = append(dirs, abs)
+		}
+	}
+	return dirs
 }

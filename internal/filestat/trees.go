@@ -1,7 +1,6 @@
 package filestat
 
 import (
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -105,13 +104,15 @@ func within(path, dir string) bool {
 
 // Around returns the tree that a path is in, "" if it is in none. The path need not exist.
 // Directories are compared by their identity in the file system, so a symbolic link, a different
-// case or a second mount cannot hide a tree. A tree that contains the user's home directory belongs
-// to the user: anyone who can write files there can do more harm than this check prevents.
+// case or a second mount cannot hide a tree. A path in the user's home directory is not in a tree
+// that is this directory or contains it: a user can keep the home directory in a repository, and
+// anyone who can write files there can do more harm than this check prevents.
 func (t Trees) Around(path string) string {
-	for at := Resolve(path); ; at = filepath.Dir(at) {
+	real := Resolve(path)
+	for at := real; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil {
 			for _, top := range t.tops {
-				if os.SameFile(info, top.info) && !hasHome(top.info) {
+				if os.SameFile(info, top.info) && !inHome(real, at) {
 					return top.real
 				}
 			}
@@ -122,20 +123,22 @@ func (t Trees) Around(path string) string {
 	}
 }
 
-// hasHome reports whether a directory is the user's home directory or contains it.
-func hasHome(dir fs.FileInfo) bool {
+// inHome reports whether the user's home directory is one of the directories from a path up to top.
+func inHome(path, top string) bool {
 	home := home()
 	if !filepath.IsAbs(home) {
 		return false
 	}
-	for at := Resolve(home); ; at = filepath.Dir(at) {
-		if info, err := os.Lstat(at); err == nil && os.SameFile(info, dir) {
+	own, err := os.Stat(home)
+	for at := path; err == nil; at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil && os.SameFile(info, own) {
 			return true
 		}
-		if filepath.Dir(at) == at {
+		if at == top {
 			return false
 		}
 	}
+	return false
 }
 
 // home returns the user's home directory from the system's user database, "" if it is unknown. A

@@ -81,6 +81,9 @@ func TestTreeAboveHome(t *testing.T) {
 	if tree := (&Dirs{}).TreesOf([]string{home}, "").Around(filepath.Join(home, ".cache")); tree != "" {
 		t.Errorf("the cache is in %s", tree)
 	}
+	if tree := (&Dirs{}).TreesOf([]string{filepath.Dir(home)}, "").Around(filepath.Join(filepath.Dir(home), "beside")); tree == "" {
+		t.Error("what is beside the home is the user's own")
+	}
 	other := t.TempDir()
 	if tree := (&Dirs{}).TreesOf([]string{other}, "").Around(filepath.Join(other, ".cache")); tree == "" {
 		t.Error("HOME makes a tree the user's own")

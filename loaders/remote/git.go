@@ -29,7 +29,7 @@ func (s *Session) resolveGit(ctx context.Context, r reference.Reference, from Or
 		return reference.Version{}, err
 	}
 	args := []string{"ls-remote", "--quiet", "--", g.url}
-	names := refNames(r.Ref)
+	names := refNames(r)
 	for _, name := range names {
 		args = append(args, name, name+"^{}")
 	}
@@ -68,15 +68,19 @@ func explainGit(err error) error {
 	return err
 }
 
-// refNames returns what a short name can stand for, in the order in which git looks for it.
-func refNames(ref string) []string {
-	if ref == "" {
+// refNames returns what the short name in a reference can stand for, in the order in which git
+// looks for it. For a direct reference, that is a tag or a branch.
+func refNames(r reference.Reference) []string {
+	switch ref := r.Ref; {
+	case ref == "", r.Direct && ref == "HEAD":
 		return []string{"HEAD"}
-	}
-	if strings.HasPrefix(ref, "refs/") {
+	case r.Direct:
+		return []string{"refs/tags/" + ref, "refs/heads/" + ref}
+	case strings.HasPrefix(ref, "refs/"):
 		return []string{ref}
+	default:
+		return []string{ref, "refs/" + ref, "refs/tags/" + ref, "refs/heads/" + ref}
 	}
-	return []string{ref, "refs/" + ref, "refs/tags/" + ref, "refs/heads/" + ref}
 }
 
 // openGit returns all files of a repository at a commit.

@@ -69,6 +69,9 @@ func newGit(ctx context.Context, r reference.Reference, from Origin) (*gitRun, e
 		}
 		config = append(append(config, "http.followRedirects", "false"), way...)
 	}
+	if r.Direct {
+		config = append(config, "http.followRedirects", "false")
+	}
 	g.Env = append(g.Env, "GIT_ASKPASS="+askpass, "GIT_ALLOW_PROTOCOL="+allowed)
 	g.Configure(config)
 	return g, nil

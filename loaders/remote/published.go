@@ -41,17 +41,21 @@ func provenance(r reference.Reference, v reference.Version) Provenance {
 // it. The record is in the cache, which only the user can write to. Published accepts only
 // references of the user.
 //
-// Redirects of files are not followed: an address that redirects to a URL in its query would vouch
-// for any content. An artifact is requested by its digest from its own repository. A commit proves
-// nothing, because repositories also serve commits of their forks: a branch or a tag must be at it.
+// Redirects of files and repositories are not followed: an address that redirects to a URL in its
+// query would vouch for any content, and a moved repository for its new owner. An artifact is
+// requested by its digest from its own repository. A commit proves nothing, because repositories
+// also serve commits of their forks: a branch or a tag must be at it, and no other ref.
 func (s *Session) Published(ctx context.Context, r reference.Reference) (*Content, error) {
 	if r.Archive || r.Scheme == reference.Helm || r.Scheme == reference.Git && !r.Mutable() {
 		return nil, refused(r, "nothing shows who published it")
 	}
 	want := r.Pin
 	asked := r
-	if r.Scheme == reference.HTTPS {
+	switch r.Scheme {
+	case reference.HTTPS:
 		asked.Pin, asked.Direct = krm.Digest{}, true
+	case reference.Git:
+		asked.Direct = true
 	}
 	if err := s.allow(asked, FromUser); err != nil {
 		return nil, err
