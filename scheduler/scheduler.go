@@ -95,7 +95,7 @@ type CallReport struct {
 	Cached bool
 	// Failed is true if the call ends with an error, for which Stderr may be the reason.
 	Failed bool
-	// Hide has what the function got from Secrets, which it may have said.
+	// Hide has what the function got or made from Secrets, which it may have said.
 	Hide *secret.Set
 }
 
@@ -266,7 +266,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		list, err = r.pure(n, inputs)
 	}
 	if err != nil {
-		err = &NodeError{Node: n, Err: secretsOf(inputs, list, true).Err(err)}
+		err = &NodeError{Node: n, Err: secretsOf(n.Op, inputs, true, list).Err(err)}
 	}
 	if r.o.Event != nil {
 		e.End, e.Err = time.Now(), err
@@ -314,7 +314,7 @@ func (r *run) pure(n *graph.Node, inputs []eval.Input) (*krm.List, error) {
 	if len(warnings) == 0 {
 		return list, err
 	}
-	hide := secretsOf(inputs, list, false)
+	hide := secretsOf(n.Op, inputs, false, list)
 	for _, warning := range warnings {
 		r.o.Warn(n, func() *diag.Error { return hide.Error(warning()) })
 	}

@@ -4,21 +4,24 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/eval"
+	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// secretsOf returns what a message about a step must not show: what its lists have from Secrets.
-// list is nil if the step has failed. The lists are read at once, because later steps may change
-// them; the set is made when a message is printed. With deep, also Secrets within objects of other
-// kinds are found, which takes long for a step that only warns.
-func secretsOf(inputs []eval.Input, list *krm.List, deep bool) *secret.Set {
+// secretsOf returns what a message about a step must not show: what its inputs, the lists it made
+// and the configuration of its function have from Secrets. A list may be nil. The lists are read at
+// once, because later steps may change them; the set is made when a message is printed. With deep,
+// also Secrets within objects of other kinds are found, which takes long for a step that only warns.
+func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) *secret.Set {
 	var values []yaml.Value
 	var taken, names []string
-	lists := []*krm.List{list}
 	for _, in := range inputs {
 		lists = append(lists, in.List)
+	}
+	if call, ok := op.(graph.Call); ok {
+		values = append(values, call.Config)
 	}
 	for _, l := range lists {
 		if l == nil {
