@@ -8,8 +8,12 @@ import (
 // HiddenChanged stands for a new value that is not shown. [secret.Hidden] stands for one that is the same on both sides, or is there on one side alone.
 const HiddenChanged = "(hidden, changed)"
 
-// hides reports whether a value has something that must not be shown.
-func (d *differ) hides(v yaml.Value) bool { return !d.hide.HideValue(v).Same(v) }
+// oneSided reports whether one of two scalars is hidden, in part or as a whole, in another way than the other one. That probably has an
+// earlier or later value of the Secret, of which only a part is known: keys and files of several lines have lines in common.
+func (d *differ) oneSided(old, now yaml.Value) bool {
+	x, y := d.hide.HideValue(old), d.hide.HideValue(now)
+	return x.Same(old) != y.Same(now) || (x.Text() == secret.Hidden) != (y.Text() == secret.Hidden)
+}
 
 // masked returns the old object, as it may be shown, without the values of edits that are hidden because of the new ones.
 func masked(v yaml.Value, edits []Edit) yaml.Value {
