@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret/words"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -34,9 +35,9 @@ const (
 // base64 and decoded, and escaped as in JSON.
 //
 // A value of a Secret is hidden where it is all of a scalar ([MinWhole]) or part of one
-// ([MinPart]). Booleans, numbers with few digits, and what the name or namespace of a resource
-// consists of ([Set.Public]) are not hidden: those are printed anyway. What a step took is always
-// hidden.
+// ([MinPart]). Booleans, numbers with few digits, usual names ([words.Usual]), and what the name or
+// namespace of a resource and the keys of a Secret consist of ([Set.Public]) are not hidden: those
+// are printed anyway. What a step took is always hidden.
 //
 // The zero value and a nil Set hide nothing. A Set made by [NewSet] is safe for concurrent use; any
 // other must not be changed while it is used.
@@ -73,9 +74,15 @@ func (s *Set) filled() bool {
 	return len(s.whole) > 0
 }
 
-// Add adds the values of the Secrets in v.
+// Add adds the values of the Secrets in v. The keys of v itself, if it is a Secret, are public:
+// references to the Secret name them.
 func (s *Set) Add(v yaml.Value) {
 	if Is(v) {
+		for _, field := range []string{"data", "stringData"} {
+			for _, f := range v.Get(field).Fields() {
+				s.Public(f.Key)
+			}
+		}
 		if values := v.Get("data"); s.done[values] && !v.Get("stringData").Exists() {
 			return // most steps change the metadata alone
 		} else if values.Exists() {
@@ -132,7 +139,8 @@ func decode(text string) (decoded string, ok bool) {
 	return string(b), err == nil && len(b) > 0 && utf8.Valid(b)
 }
 
-// Public adds the name or namespace of a resource. It is printed, and so are the words in it.
+// Public adds the name or namespace of a resource, or a key of a Secret. It is printed, and so are
+// the words in it.
 func (s *Set) Public(name string) {
 	if s.public[name] {
 		return
@@ -199,7 +207,7 @@ func trivial(text string) bool {
 	case yaml.Int, yaml.Float:
 		return len(text) < minNumber
 	}
-	return len(text) < MinWhole
+	return len(text) < MinWhole || words.Usual(text)
 }
 
 // escape returns a text as it is within a string of JSON.

@@ -39,6 +39,20 @@ func Line(line string) bool {
 	})
 }
 
+// Usual reports whether a text is a name that many configurations have: of a user, a database, an
+// environment. To hide it wherever it is hides nothing that could not be guessed, and changes names
+// of images, roles and fields.
+func Usual(text string) bool {
+	switch strings.ToLower(text) {
+	case "admin", "administrator", "anonymous", "guest", "root", "system", "user", "username",
+		"elastic", "grafana", "keycloak", "localhost", "mariadb", "minio", "mongodb", "mysql", "postgres", "postgresql", "rabbitmq", "redis",
+		"default", "dev", "development", "production", "staging", "test", "disabled", "enabled", "none",
+		"opaque", "password", "secret", "token":
+		return true
+	}
+	return false
+}
+
 // Path returns the part of a path in a document that messages may show: what follows an entry of data is in its value.
 func Path(path []any) []any {
 	for i, step := range path {
