@@ -35,6 +35,14 @@ type answer struct {
 	ended  time.Time
 }
 
+// list returns the resources of the answer, nil if there are none.
+func (a *answer) list() *krm.List {
+	if a.reply == nil {
+		return nil
+	}
+	return a.reply.List
+}
+
 // call runs the function of a node, unless that was done early, and returns the list after it and what was answered. Only what the
 // node does itself takes a slot of the walk: wait gives that back meanwhile.
 func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, *answer, error) {
@@ -50,7 +58,7 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 		a = r.answer(ctx, id, op, list, wait)
 	}
 	if a.report != nil && r.o.Call != nil {
-		a.report.Hide = secretsOf(inputs, list, true)
+		a.report.Hide = secretsOf(op, inputs, true, list, a.list())
 		r.o.Call(*a.report)
 	}
 	if a.err != nil {

@@ -96,7 +96,8 @@ type CallReport struct {
 	Cached bool
 	// Failed is true if the call ends with an error, for which Stderr may be the reason.
 	Failed bool
-	// Hide has the values of Secrets in the input of the function, which its messages may contain.
+	// Hide has the values of Secrets in the input and output of the function, which its messages may
+	// contain.
 	Hide *secret.Set
 }
 
@@ -269,7 +270,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		w.pass(r, n, inputs, list)
 	}
 	if err != nil {
-		err = &NodeError{Node: n, Err: secretsOf(inputs, list, true).Err(err)}
+		err = &NodeError{Node: n, Err: secretsOf(n.Op, inputs, true, list).Err(err)}
 	}
 	if r.o.Event != nil {
 		e.End, e.Err = time.Now(), err

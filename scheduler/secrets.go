@@ -11,16 +11,19 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// secretsOf returns the values of Secrets in the lists of a step, which messages about the step
-// must not show. list is nil if the step has failed. The lists are read immediately, because later
-// steps may change them. The set is built when a message is printed. With deep, Secrets within
-// objects of any kind are found, which is slow for a step that only warns.
-func secretsOf(inputs []eval.Input, list *krm.List, deep bool) *secret.Set {
+// secretsOf returns the values of Secrets in the inputs of a step, in the lists that it made and in
+// the configuration of its function, which messages about the step must not show. A list may be nil.
+// The lists are read immediately, because later steps may change them. The set is built when a message
+// is printed. With deep, Secrets within objects of any kind are found, which is slow for a step that
+// only warns.
+func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) *secret.Set {
 	var values []yaml.Value
 	var taken, names []string
-	lists := []*krm.List{list}
 	for _, in := range inputs {
 		lists = append(lists, in.List)
+	}
+	if call, ok := op.(graph.Call); ok {
+		values = append(values, call.Config)
 	}
 	for _, l := range lists {
 		if l == nil {
@@ -63,7 +66,7 @@ func (w warnings) pass(r *run, n *graph.Node, inputs []eval.Input, list *krm.Lis
 	if len(w) == 0 || r.o.Warn == nil {
 		return
 	}
-	hide := secretsOf(inputs, list, false)
+	hide := secretsOf(n.Op, inputs, false, list)
 	for _, warning := range w {
 		r.o.Warn(n, func() *diag.Error { return hide.Error(warning(n)) })
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/graphing"
+	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/plandiff"
 	"github.com/krmflow/krmflow/internal/planpage"
 	"github.com/krmflow/krmflow/internal/preview"
@@ -23,6 +24,7 @@ import (
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/internal/why"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -244,7 +246,14 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 			return nil, nil, err
 		}
 		defer c.Exits.Add(folder.Abort)()
-		o.Against, o.Clean, o.Name, o.Out = folder, c.folder.Clean, diag.Redact(c.against), map[string]string{}
+		o.Against, o.Name, o.Out = folder, diag.Redact(c.against), map[string]string{}
+		var steps history.Secrets
+		if c.folder.Redact {
+			o.Run.Seen = steps.Seen
+		}
+		o.Clean = func(dir string, list *krm.List) *krm.List {
+			return c.folder.Clean(dir, list, func(dir string, s *secret.Set) { steps.AddOf(s, plan.Graph, dir) })
+		}
 		for _, r := range roots {
 			o.Out[diag.Redact(r.Dir)] = r.Out
 		}

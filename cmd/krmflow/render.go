@@ -13,12 +13,14 @@ import (
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
+	"github.com/krmflow/krmflow/internal/history"
 	"github.com/krmflow/krmflow/internal/profile"
 	"github.com/krmflow/krmflow/internal/progress"
 	"github.com/krmflow/krmflow/internal/reuse"
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/validation"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/known"
 	"github.com/krmflow/krmflow/planner"
@@ -116,7 +118,8 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(drift(plan, c.planFile), c.MayRun(plan)); err != nil {
 		return err
 	}
-	to, err := c.sink(cmd, roots, plan)
+	steps := &history.Secrets{}
+	to, err := c.sink(cmd, roots, plan, func(dir string, s *secret.Set) { steps.AddOf(s, plan.Graph, diag.Redact(dir)) })
 	if err != nil {
 		return err
 	}
@@ -137,6 +140,9 @@ func (c *applyRender) run(cmd *cobra.Command, args []string) error {
 	o, end := c.RunOptions(ctx, r.event, r.root)
 	defer end()
 	o.Run.Several = len(roots) > 1
+	if c.folder.Redact {
+		o.Run.Seen = steps.Seen
+	}
 	err = errors.Join(plan.Err(), render.Run(ctx, plan, o))
 	r.progress.Stop()
 	c.Recorder.Stage(profile.Writing)

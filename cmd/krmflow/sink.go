@@ -13,6 +13,7 @@ import (
 	"github.com/krmflow/krmflow/internal/sink"
 	"github.com/krmflow/krmflow/internal/stdout"
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/render"
@@ -52,12 +53,15 @@ func (c *applyRender) checkFlags(cmd *cobra.Command) error {
 }
 
 // sink opens the output. What must not be written to is refused here, before anything is rendered.
-func (c *applyRender) sink(cmd *cobra.Command, roots render.Roots, plan *planner.Plan) (sink.Sink, error) {
+// earlier is that of [sink.Secrets].
+func (c *applyRender) sink(
+	cmd *cobra.Command, roots render.Roots, plan *planner.Plan, earlier func(dir string, s *secret.Set),
+) (sink.Sink, error) {
 	to, err := c.open(cmd, roots, plan)
 	if err != nil {
 		return nil, err
 	}
-	return sink.Secrets{Redact: c.folder.Redact, Fail: c.failOnSecrets}.Guard(to), nil
+	return sink.Secrets{Redact: c.folder.Redact, Fail: c.failOnSecrets, Earlier: earlier}.Guard(to), nil
 }
 
 // isStream reports whether the output is stdout.

@@ -63,6 +63,15 @@ func (c *Secrets) Add(s *secret.Set, g *graph.Graph, root graph.Root) {
 	}
 }
 
+// AddOf is [Secrets.Add] for the root of a directory.
+func (c *Secrets) AddOf(s *secret.Set, g *graph.Graph, dir string) {
+	for _, root := range g.Roots {
+		if root.Dir == dir {
+			c.Add(s, g, root)
+		}
+	}
+}
+
 // before returns a node and its direct and indirect inputs, inputs first.
 func before(g *graph.Graph, end graph.NodeID) (nodes []*graph.Node) {
 	needed := make([]bool, len(g.Nodes))

@@ -34,7 +34,7 @@ type Options struct {
 	// Against is compared with what Clean makes of the output, and Name is how the user calls it. Out has the folder of each root in it, by the directory of
 	// the root.
 	Against Folder
-	Clean   func(*krm.List) *krm.List
+	Clean   func(dir string, list *krm.List) *krm.List
 	Name    string
 	Out     map[string]string
 	// Objects says that the plan shall know what the resources are called.
@@ -123,7 +123,7 @@ func (r *run) root(at graph.Root, list *krm.List) error {
 	}
 	if r.o.Against != nil {
 		out.Changes = &plandoc.Changes{}
-		if err := r.o.Against.Put(r.o.Out[at.Dir], r.o.Clean(list)); err != nil {
+		if err := r.o.Against.Put(r.o.Out[at.Dir], r.o.Clean(at.Dir, list)); err != nil {
 			return err
 		}
 	}

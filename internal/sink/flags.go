@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/krmflow/krmflow/krm"
+	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/krmflow/krmflow/output/names"
 	"github.com/krmflow/krmflow/render"
@@ -49,10 +50,10 @@ func (f *FolderFlags) Form() krm.Digest {
 	return krm.DigestOf(fmt.Appendf(nil, "%q %q %t", f.layout, f.names, f.Redact))
 }
 
-// Clean returns the list that the folder gets of what is rendered.
-func (f *FolderFlags) Clean(list *krm.List) *krm.List {
+// Clean returns the list that the folder gets of what a root is rendered to. earlier is that of [Secrets].
+func (f *FolderFlags) Clean(dir string, list *krm.List, earlier func(dir string, s *secret.Set)) *krm.List {
 	if f.Redact {
-		return redact(list)
+		return redact(dir, list, earlier)
 	}
 	return list
 }

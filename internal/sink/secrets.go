@@ -21,13 +21,15 @@ type Secrets struct {
 	Redact bool
 	// Fail makes [Sink.Commit] fail if there are any.
 	Fail bool
+	// Earlier adds what the steps of a root have from Secrets, which need not be in its list. It may be nil.
+	Earlier func(dir string, s *secret.Set)
 }
 
 // Guard returns a Sink that passes on to to what s allows.
 func (s Secrets) Guard(to Sink) Sink {
 	switch {
 	case s.Redact:
-		return redacting{to}
+		return redacting{to, s.Earlier}
 	case s.Fail:
 		return &refusing{Sink: to}
 	}
@@ -38,15 +40,26 @@ func (s Secrets) Guard(to Sink) Sink {
 // encoded in base64, so that the Secret stays valid.
 const Redacted = "REDACTED"
 
-// A redacting Sink passes on resources without the values of Secrets.
-type redacting struct{ Sink }
+// redacting is a Sink that passes on resources without the values of Secrets.
+type redacting struct {
+	Sink
+	earlier func(dir string, s *secret.Set)
+}
 
-func (s redacting) Put(r render.Root, list *krm.List) error { return s.Sink.Put(r, redact(list)) }
+func (s redacting) Put(r render.Root, list *krm.List) error {
+	return s.Sink.Put(r, redact(r.Dir, list, s.earlier))
+}
 
-// redact returns a list without the values of Secrets and without copies of them.
-func redact(list *krm.List) *krm.List {
+// redact returns the list of a root without the values of Secrets and without copies of them by
+// steps and authors.
+func redact(dir string, list *krm.List, earlier func(dir string, s *secret.Set)) *krm.List {
 	clean := list
-	copies := secret.NewSet(list.AddSecrets)
+	copies := secret.NewSet(func(s *secret.Set) {
+		list.AddSecrets(s)
+		if earlier != nil {
+			earlier(dir, s)
+		}
+	})
 	for i, item := range list.All() {
 		v := copies.ReplaceIn(secret.Edit(item.Value(), redacted), Redacted)
 		if v.Same(item.Value()) {
@@ -82,34 +95,37 @@ type refusing struct {
 
 func (s *refusing) Put(r render.Root, list *krm.List) error {
 	for _, item := range list.All() {
-		if secret.HasValues(item.Value()) || hasTaken(item) {
+		taken := takenBy(item)
+		if secret.HasValues(item.Value()) || !taken.HideValue(item.Value()).Same(item.Value()) {
 			s.mu.Lock()
-			s.found = append(s.found, where(r, item))
+			s.found = append(s.found, where(r, item, taken))
 			s.mu.Unlock()
 		}
 	}
 	return s.Sink.Put(r, list)
 }
 
-// hasTaken reports whether a resource contains a text that a step took from a Secret.
-func hasTaken(r *krm.Resource) bool {
+// takenBy returns the texts that steps took from Secrets for a resource, nil if there are none.
+func takenBy(r *krm.Resource) *secret.Set {
 	if len(r.Taken) == 0 {
-		return false
+		return nil
 	}
-	var s secret.Set
+	s := &secret.Set{}
 	for _, text := range r.Taken {
 		s.AddTaken(text)
 	}
-	return !s.HideValue(r.Value()).Same(r.Value())
+	return s
 }
 
-// where returns the file that a resource comes from, its root if that is not known, and its name.
-func where(r render.Root, item *krm.Resource) string {
+// where returns the file that a resource comes from, its root if that is not known, and its name as it may be shown.
+func where(r render.Root, item *krm.Resource, hide *secret.Set) string {
 	file := item.Pos.File
 	if file == "" {
 		file = path.Clean(r.Dir)
 	}
-	return diag.Pos{File: file, Line: item.Pos.Line}.String() + ": " + item.ID().String()
+	id := item.ID()
+	id.Name, id.Namespace = hide.Name(id.Name), hide.Name(id.Namespace)
+	return diag.Pos{File: file, Line: item.Pos.Line}.String() + ": " + id.String()
 }
 
 // Reuse looks at the list: only that has the values.

@@ -51,6 +51,7 @@ type finding struct {
 	validate.Finding
 	root graph.Root
 	r    *krm.Resource
+	hide *secret.Set // of the root
 }
 
 // minPart is how many resources make it worth while to use another core for them.
@@ -96,7 +97,7 @@ func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to i
 		}
 		for _, f := range folded(v.validator.Check(r)) {
 			f.Hide(hide)
-			found = append(found, finding{f, root, r})
+			found = append(found, finding{f, root, r, hide})
 		}
 	}
 	v.mu.Lock()
@@ -137,7 +138,7 @@ func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
 				}
 				for _, f := range folded(findings) {
 					f.Hide(c.hide)
-					v.found = append(v.found, finding{f, c.root, c.r})
+					v.found = append(v.found, finding{f, c.root, c.r, c.hide})
 				}
 				v.mu.Unlock()
 			}

@@ -9,8 +9,13 @@ import (
 // that is equal on both sides or present on one side only.
 const HiddenChanged = "(hidden, changed)"
 
-// hides reports whether a value contains a text that must not be shown.
-func (d *differ) hides(v yaml.Value) bool { return !d.hide.HideValue(v).Same(v) }
+// oneSided reports whether only one of two scalars is hidden, or only one as a whole. The other
+// scalar is then probably an earlier or later value of the Secret, of which only a part is known: keys
+// and files have lines in common.
+func (d *differ) oneSided(old, now yaml.Value) bool {
+	x, y := d.hide.HideValue(old), d.hide.HideValue(now)
+	return x.Same(old) != y.Same(now) || (x.Text() == secret.Hidden) != (y.Text() == secret.Hidden)
+}
 
 // masked returns the old object without the values of edits that are hidden because of their new
 // values.

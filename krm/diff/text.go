@@ -28,7 +28,7 @@ func (d *differ) text(path Path, old, now string) {
 			e.Format, e.Inside = other, in.edits
 		}
 	}
-	hidden = hidden || d.hides(e.Old) != d.hides(e.New)
+	hidden = hidden || d.oneSided(e.Old, e.New)
 	if len(e.Inside) == 0 && !hidden && (strings.Contains(old, "\n") || strings.Contains(now, "\n")) {
 		e.Lines = Lines(secret.HideAddresses(d.hide.Hide(old)), secret.HideAddresses(d.hide.Hide(now)))
 	}

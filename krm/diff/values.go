@@ -42,9 +42,7 @@ func (d *differ) add(e Edit, hidden bool) {
 	}
 	old, now := e.Old, e.New
 	e.Old, e.New = d.hide.Show(old), d.hide.Show(now)
-	if old.IsScalar() && now.IsScalar() && d.hides(old) != d.hides(now) {
-		// If one side has the value of a Secret, the other side probably has an older or newer
-		// value.
+	if old.IsScalar() && now.IsScalar() && d.oneSided(old, now) {
 		e.Old, e.New = yaml.Str(secret.Hidden), yaml.Str(secret.Hidden)
 	}
 	e.Hidden = !e.Old.Equal(old) || !e.New.Equal(now)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/krm/secret/words"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -33,9 +34,9 @@ const (
 // decoded, and escaped as in JSON.
 //
 // A value of a Secret is hidden as a whole scalar ([MinWhole]) or as a part of one ([MinPart]).
-// Booleans, numbers with few digits, and words in the name or namespace of a resource
-// ([Set.Public]) are not hidden, because those are printed anyway. Texts taken by steps are always
-// hidden.
+// Booleans, numbers with few digits, usual names ([words.Usual]), and words in the name or namespace
+// of a resource or in a key of a Secret ([Set.Public]) are not hidden, because those are printed
+// anyway. Texts taken by steps are always hidden.
 //
 // The zero value and a nil Set hide nothing. A Set made by [NewSet] is safe for concurrent use. Any
 // other Set must not be changed while it is used.
@@ -72,9 +73,15 @@ func (s *Set) filled() bool {
 	return len(s.whole) > 0
 }
 
-// Add adds the values of the Secrets in v.
+// Add adds the values of the Secrets in v. The keys of v itself, if it is a Secret, are public:
+// references to the Secret name them.
 func (s *Set) Add(v yaml.Value) {
 	if Is(v) {
+		for _, field := range []string{"data", "stringData"} {
+			for _, f := range v.Get(field).Fields() {
+				s.Public(f.Key)
+			}
+		}
 		if values := v.Get("data"); s.done[values] && !v.Get("stringData").Exists() {
 			return // most steps change the metadata alone
 		} else if values.Exists() {
@@ -130,7 +137,8 @@ func decode(text string) (decoded string, ok bool) {
 	return string(b), err == nil && len(b) > 0 && utf8.Valid(b)
 }
 
-// Public adds the name or namespace of a resource. It and the words in it are printed.
+// Public adds the name or namespace of a resource, or a key of a Secret. It and the words in it are
+// printed.
 func (s *Set) Public(name string) {
 	if s.public[name] {
 		return
@@ -197,7 +205,7 @@ func trivial(text string) bool {
 	case yaml.Int, yaml.Float:
 		return len(text) < minNumber
 	}
-	return len(text) < MinWhole
+	return len(text) < MinWhole || words.Usual(text)
 }
 
 // escape returns a text escaped as in a JSON string.

@@ -14,11 +14,11 @@ import (
 
 func TestSetHide(t *testing.T) {
 	s := secret.NewSet(func(s *secret.Set) {
-		s.Add(read(t, `{kind: Secret, stringData: {a: hunter22, b: 'say "hi"', c: abcd, d: "true", e: "5432", f: "123456", g: postgres, h: "one long first line\nand a second one\n"}}`))
+		s.Add(read(t, `{kind: Secret, stringData: {a: hunter22, b: 'say "hi"', c: abcd, d: "true", e: "5432", f: "123456", g: rookery, "x_y.pass-word": pass-word, i: default, j: admin, h: "one long first line\nand a second one\n"}}`))
 		s.Add(read(t, `{kind: Secret, data: {a: `+base64.StdEncoding.EncodeToString([]byte("encoded one"))+`}}`))
 		s.AddTaken("tkn1")
 		s.AddTaken("42")
-		s.Public("main-postgres")
+		s.Public("main-rookery")
 	})
 	for _, c := range []struct{ text, want string }{
 		{"hunter22", "(hidden)"},
@@ -34,8 +34,12 @@ func TestSetHide(t *testing.T) {
 		{"true", "true"},
 		{"5432", "5432"},
 		{"123456", "(hidden)"},
-		{"postgres", "postgres"},
-		{"image postgres:16", "image postgres:16"},
+		{"rookery", "rookery"},
+		{"image rookery:16", "image rookery:16"},
+		{"pass-word", "pass-word"},
+		{"--a-pass-word=x", "--a-pass-word=x"},
+		{"default", "default"},
+		{"an admin", "an admin"},
 		{"key:\n    one long first line\n    and a second one\n", "key:\n    (hidden)\n    (hidden)\n"},
 		{"atkn1b", "a(hidden)b"},
 		{"42", "(hidden)"},

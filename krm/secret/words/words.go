@@ -41,6 +41,20 @@ func Line(line string) bool {
 	})
 }
 
+// Usual reports whether a text is a common name of a user, a database or an environment. Hiding such
+// a text everywhere protects nothing, because it is easy to guess, and changes names of images,
+// roles and fields.
+func Usual(text string) bool {
+	switch strings.ToLower(text) {
+	case "admin", "administrator", "anonymous", "guest", "root", "system", "user", "username",
+		"elastic", "grafana", "keycloak", "localhost", "mariadb", "minio", "mongodb", "mysql", "postgres", "postgresql", "rabbitmq", "redis",
+		"default", "dev", "development", "production", "staging", "test", "disabled", "enabled", "none",
+		"opaque", "password", "secret", "token":
+		return true
+	}
+	return false
+}
+
 // Path returns the part of a path in a document that messages may show. Keys below an entry of data
 // are part of its value.
 func Path(path []any) []any {
