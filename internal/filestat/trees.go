@@ -16,11 +16,10 @@ type Trees struct {
 
 // TreesOf returns the trees of rendered directories, which are absolute paths. The trees of a
 // directory are its git repository and the repositories of which that is a submodule or a worktree.
-// Directories outside of git have one tree together: the deepest directory that contains all of
-// them. The repository of the working directory wd is a tree as well; wd may be empty.
+// A directory outside of git is its own tree. The repository of the working directory wd is a tree as
+// well; wd may be empty.
 func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 	var t Trees
-	var alone []string
 	looked := map[string]bool{}
 	for _, dir := range rendered {
 		real, info := d.Find(dir)
@@ -31,17 +30,11 @@ func (d *Dirs) TreesOf(rendered []string, wd string) Trees {
 			t.tops = append(t.tops, tops...)
 		} else {
 			t.tops = append(t.tops, place{real, info})
-			alone = append(alone, real)
 		}
 	}
 	if real := d.Real(wd); wd != "" && real != "" && !looked[real] {
 		tops, _ := repositories(real, looked)
 		t.tops = append(t.tops, tops...)
-	}
-	if top := commonDir(alone); len(alone) > 1 && filepath.Dir(top) != top {
-		if info, err := os.Lstat(top); err == nil {
-			t.tops = append(t.tops, place{top, info})
-		}
 	}
 	return t
 }
@@ -81,25 +74,6 @@ func note(looked map[string]bool, inside []string) {
 	for _, dir := range inside {
 		looked[dir] = true
 	}
-}
-
-// commonDir returns the deepest directory that contains all paths.
-func commonDir(paths []string) string {
-	if len(paths) == 0 {
-		return ""
-	}
-	common := paths[0]
-	for _, path := range paths[1:] {
-		for !within(path, common) && filepath.Dir(common) != common {
-			common = filepath.Dir(common)
-		}
-	}
-	return common
-}
-
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // Around returns the tree that a path is in, "" if it is in none. The path need not exist.

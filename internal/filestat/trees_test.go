@@ -45,7 +45,6 @@ func TestTrees(t *testing.T) {
 		{"a submodule", []string{"repo/sub/k"}, "", "repo/cache", "repo"},
 		{"a directory without git", []string{"loose/a"}, "", "loose/a/cache", "loose/a"},
 		{"beside it", []string{"loose/a"}, "", "loose/cache", ""},
-		{"what several have in common", []string{"loose/a/deep", "loose/b"}, "", "loose/cache", "loose"},
 		{"one with git does not count for that", []string{"loose/a", "repo/a"}, "", "elsewhere/cache", ""},
 		{"a root above another", []string{"loose", "loose/b"}, "", "loose/cache", "loose"},
 		{"the working directory", []string{"loose/a"}, "repo/a", "repo/cache", "repo"},
