@@ -287,6 +287,9 @@ func TestCopiedSecretsAreHidden(t *testing.T) {
 		t.Skip("the function is a shell script")
 	}
 	for _, shape := range copiedShapes {
-		t.Run(shape.name, func(t *testing.T) { shape.checkOutputs(t, shape.write(t)) })
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			shape.checkOutputs(t, shape.write(t))
+		})
 	}
 }

@@ -218,6 +218,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	for _, shape := range secretShapes {
 		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
 			dir := shape.write(t)
 			shape.checkOutputs(t, dir)
 			shape.checkModes(t, dir)
@@ -344,7 +345,7 @@ func krmflowIn(t *testing.T, dir string, args ...string) ([]byte, int) {
 	t.Helper()
 	cmd := exec.Command("krmflow", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "KRMFLOW_CACHE_DIR="+filepath.Join(dir, ".cache"), "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, ".cache"), "NO_COLOR=1")
 	text, err := cmd.CombinedOutput()
 	if ee := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ee) {
 		t.Fatal(err)
