@@ -54,7 +54,8 @@ func secretsOf(op graph.Op, inputs []eval.Input, deep bool, lists ...*krm.List) 
 	})
 }
 
-// warnings are those of a step, which must end before it is known what they must not show.
+// warnings collects the warnings of a step. They are passed on when the step has ended, because only
+// then the values of Secrets are known.
 type warnings []func(*graph.Node) *diag.Error
 
 func (w *warnings) add(code diag.Code, format string, args ...any) {
