@@ -37,6 +37,7 @@ func steps(t *testing.T, workflow string) (all []string) {
 // TestReviewWorkflows runs the commands of the workflows in docs/review.md in a repository with a change, as GitHub and GitLab run them: in bash. GitHub's
 // gh is one that keeps the comment, and GitLab is a server that does. No expression of GitHub is in a command, where a name of somebody else would be code.
 func TestReviewWorkflows(t *testing.T) {
+	t.Parallel()
 	for _, program := range []string{"bash", "git", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			executortest.Missing(t, "no "+program)

@@ -19,6 +19,7 @@ import (
 
 // TestReadme tries the commands of README: those above "Try it" and those of docs/plan.md and docs/review.md on an example, those below in the repository.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +67,7 @@ func TestReadme(t *testing.T) {
 // TestDocumentedFunction tries what docs/functions.md tells: its files are those of the example, its commands end as it says and
 // print what it shows.
 func TestDocumentedFunction(t *testing.T) {
+	t.Parallel()
 	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
 		executortest.Missing(t, "the example is a program that runs in a sandbox")
 	}
@@ -106,6 +108,7 @@ const writingFunctions = "\n## Writing a function\n"
 
 // TestDocumentedFunctionsToBeginWith does what the chapters of docs/functions.md about writing and testing functions tell, in an empty directory.
 func TestDocumentedFunctionsToBeginWith(t *testing.T) {
+	t.Parallel()
 	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
 		executortest.Missing(t, "the functions are programs that run in a sandbox")
 	}
@@ -138,6 +141,7 @@ func TestDocumentedFunctionsToBeginWith(t *testing.T) {
 // TestCompositionExample renders the three environments of testdata/examples/webapp and tries what docs/composition.md tells about
 // them.
 func TestCompositionExample(t *testing.T) {
+	t.Parallel()
 	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
 		executortest.Missing(t, "the functions are programs that run in a sandbox")
 	}
@@ -177,6 +181,7 @@ func TestCompositionExample(t *testing.T) {
 
 // TestDocumentedChart tries what docs/helm.md tells, with a chart that is made for it.
 func TestDocumentedChart(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("helm"); err != nil {
 		executortest.Missing(t, "no helm: make helm")
 	}
@@ -230,6 +235,7 @@ func documentedBlock(t *testing.T, dir, body string) (commands int) {
 // TestDocumentedProfile runs what docs/profiling.md shows. Figures differ from run to run, and so does which steps are slowest: the lines
 // without figures must be the same and in the same order, and what the others are about must be there.
 func TestDocumentedProfile(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/profiling.md")
 	if err != nil {
 		t.Fatal(err)

@@ -108,6 +108,7 @@ func (m *mistake) ask(t *testing.T, tool, program string) string {
 // TestMistakes shows trees with one mistake each to krmflow, and to kustomize if that is there, and compares what they say with what they
 // said; with -update that is replaced. docs/mistakes.md is made from it.
 func TestMistakes(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../testdata/mistakes/*.txtar")
 	if err != nil {
 		t.Fatal(err)

@@ -119,6 +119,7 @@ func scalarsOf(s scalars, prefix string, v yaml.Value) scalars {
 // TestEditsOutliveRuns has a function that generates resources again and again, and people who edit the files in between, but not the same fields: in the
 // files is what both have made, and each line of people is as they have written it unless the function has changed what it says (RL-13, IM-18).
 func TestEditsOutliveRuns(t *testing.T) {
+	t.Parallel()
 	if ok, err := hasSandbox(execfn.Probe()); err != nil {
 		t.Fatal(err)
 	} else if !ok {

@@ -283,6 +283,7 @@ patches:
 
 // TestCopiedSecretsAreHidden checks that copies of values are hidden.
 func TestCopiedSecretsAreHidden(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the function is a shell script")
 	}

@@ -213,6 +213,7 @@ var secretOutputs = []secretOutput{
 // TestSecretsAreHidden checks that values of Secrets are only in rendered output, in each shape,
 // and that only the owner can read files with values.
 func TestSecretsAreHidden(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the function is a shell script")
 	}
