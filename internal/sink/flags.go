@@ -50,7 +50,7 @@ func (f *FolderFlags) Form() krm.Digest {
 	return krm.DigestOf(fmt.Appendf(nil, "%q %q %t", f.layout, f.names, f.Redact))
 }
 
-// Clean returns the list that the folder gets of what a root is rendered to. earlier is that of [Secrets].
+// Clean returns the list that is written to the folder for a root. earlier has the meaning of the field of [Secrets].
 func (f *FolderFlags) Clean(dir string, list *krm.List, earlier func(dir string, s *secret.Set)) *krm.List {
 	if f.Redact {
 		return redact(dir, list, earlier)
