@@ -86,12 +86,12 @@ func (l *Local) lock(e *early) {
 	}
 }
 
-// take returns what was read ahead, as [Local.read] does. After an error it reads again: only that a file does not exist needs no
-// second look.
+// take returns what was read ahead, as [Local.read] does. After an error it reads again, which makes
+// the message. That a file of this machine does not exist needs no second look.
 func (l *Local) take(e *early, d *Dir, abs, as string) (content, error) {
 	l.lock(e)
 	defer e.mu.Unlock()
-	if errors.Is(e.err, fs.ErrNotExist) {
+	if d.tree == nil && errors.Is(e.err, fs.ErrNotExist) {
 		return content{}, pathError(fs.ErrNotExist, as, abs)
 	}
 	if e.err != nil {

@@ -81,24 +81,42 @@ func endsWithin() {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// signalled is a program that runs another one, sends it a signal after a time, and fails with 99 if it does not end in 2 s:
-// signalled INT 300ms PROGRAM [ARG...]. Otherwise it ends with the code of the program.
+// signalled is a program that runs another one, sends it a signal, and fails with 99 if the other
+// one does not end within 20 s: signalled INT WHEN PROGRAM [ARG...]. WHEN is a duration, or the name
+// of a file: the signal is sent as soon as the file exists. Otherwise it ends with the code of the
+// program.
 func signalled() {
 	sig := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[os.Args[1]]
-	delay, err := time.ParseDuration(os.Args[2])
-	if sig == nil || err != nil {
-		fatal("usage: signalled INT|TERM|KILL DURATION PROGRAM [ARG...]")
+	if sig == nil || len(os.Args) < 4 {
+		fatal("usage: signalled INT|TERM|KILL DURATION|FILE PROGRAM [ARG...]")
 	}
 	cmd := child(os.Args[3:])
-	time.Sleep(delay)
+	if delay, err := time.ParseDuration(os.Args[2]); err == nil {
+		time.Sleep(delay)
+	} else {
+		awaitFile(os.Args[2])
+	}
 	cmd.Process.Signal(sig)
-	timeout := time.AfterFunc(2*time.Second, func() {
+	const patience = 20 * time.Second
+	timeout := time.AfterFunc(patience, func() {
 		cmd.Process.Kill()
-		fatal("it did not end in 2 s")
+		fatal("it did not end in %v", patience)
 	})
 	cmd.Wait()
 	timeout.Stop()
 	os.Exit(cmd.ProcessState.ExitCode())
+}
+
+// awaitFile waits until a file exists.
+func awaitFile(name string) {
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Lstat(name); err == nil {
+			return
+		}
+		if time.Since(begin) > time.Minute {
+			fatal("%s does not come", name)
+		}
+	}
 }
 
 func child(args []string) *exec.Cmd {

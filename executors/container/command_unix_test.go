@@ -112,8 +112,8 @@ func (s *site) gone(t *testing.T, what string) {
 		if left == "" && len(files) == 0 {
 			break
 		}
-		if time.Since(begin) > 3*time.Second {
-			t.Errorf("%s: left after 3 s: %s %v", what, left, files)
+		if time.Since(begin) > 30*time.Second {
+			t.Errorf("%s: left after 30 s: %s %v", what, left, files)
 			return
 		}
 	}

@@ -62,7 +62,7 @@ func (v *Run) problems(plan *planner.Plan) []Problem {
 		}
 		p := groups[at]
 		if p == nil {
-			p = &Problem{Finding: f.Finding, Pos: found.pos, Kind: id.Kind, Name: f.hide.Name(id.Name)}
+			p = &Problem{Finding: f.Finding, Pos: found.pos, Kind: id.Kind, Name: f.name}
 			groups[at] = p
 		}
 		p.Roots = append(p.Roots, f.root.Dir)

@@ -51,7 +51,14 @@ type finding struct {
 	validate.Finding
 	root graph.Root
 	r    *krm.Resource
-	hide *secret.Set // of the root
+	name string // of the resource, as it may be shown
+}
+
+// newFinding returns f without the values of Secrets. It does not keep hide, which is as large as
+// the list.
+func newFinding(f validate.Finding, root graph.Root, r *krm.Resource, hide *secret.Set) finding {
+	f.Hide(hide)
+	return finding{f, root, r, hide.Name(r.ID().Name)}
 }
 
 // minPart is how many resources make it worth while to use another core for them.
@@ -96,9 +103,11 @@ func (v *Run) part(root graph.Root, list *krm.List, hide *secret.Set, from, to i
 			continue
 		}
 		for _, f := range folded(v.validator.Check(r)) {
-			f.Hide(hide)
-			found = append(found, finding{f, root, r, hide})
+			found = append(found, newFinding(f, root, r, hide))
 		}
+	}
+	if len(customs) > 0 {
+		hide.Fill() // else the whole list stays in memory until the run ends
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -137,8 +146,7 @@ func (v *Run) checkCustoms() (unknown map[krm.GVK]int) {
 					}
 				}
 				for _, f := range folded(findings) {
-					f.Hide(c.hide)
-					v.found = append(v.found, finding{f, c.root, c.r, c.hide})
+					v.found = append(v.found, newFinding(f, c.root, c.r, c.hide))
 				}
 				v.mu.Unlock()
 			}

@@ -60,16 +60,25 @@ const (
 	maxKey = 64
 )
 
-// NewSet returns a set that calls fill on its first use.
+// NewSet returns a set that calls fill on its first use, once.
 func NewSet(fill func(*Set)) *Set { return &Set{fill: fill} }
+
+// Fill calls the function given to [NewSet], unless it was called before. Until then the set keeps
+// in memory what the function needs, such as the list of a root.
+func (s *Set) Fill() {
+	s.once.Do(func() {
+		if s.fill != nil {
+			s.fill(s)
+			s.fill = nil
+		}
+	})
+}
 
 func (s *Set) filled() bool {
 	if s == nil {
 		return false
 	}
-	if s.fill != nil {
-		s.once.Do(func() { s.fill(s) })
-	}
+	s.Fill()
 	return len(s.whole) > 0
 }
 
