@@ -15,7 +15,7 @@ CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 SETTINGSPKG = github.com/krmflow/krmflow/internal/settings
 
-.PHONY: build release image krmflow test check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote golden generate
+.PHONY: build release image krmflow test longtest racetest check vulncheck bench profile fuzz difftest edittest kustomize helm bazel-remote golden generate
 
 # The profile tells the compiler what to inline: it saves some 7 % of the time of a large tree. Without its traces gRPC starts sooner.
 PROFILE = bench/render.pgo
@@ -52,14 +52,20 @@ krmflow:
 	echo "{\"Replace\":{$$files}}" >$$d/overlay.json; \
 	$(MAKE) build OVERLAY="-overlay $$d/overlay.json" SETTINGS="-X $(SETTINGSPKG).trustedCatalogs=$$refs -X $(SETTINGSPKG).disableCatalogAddition=$(DISABLE_CATALOG_ADDITION)"
 
-# -race where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
 test:
 	$(GO) test ./...
+
+# The tests that take minutes, and more rounds of those that are random: half an hour.
+longtest:
+	KRMFLOW_LONG_TESTS=1 $(GO) test -timeout 60m ./...
+
+# Where goroutines meet: the walk of a graph, the shared layers, the output folder and calls of functions, and what these share.
+racetest:
 	$(GO) test -race ./scheduler ./render ./executors ./executors/executortest ./krm ./krm/yaml ./output ./builtins ./loaders ./cache/... ./planner/...
 	$(GO) test -race -run 'TestScript/(render_(folder|interrupted|locked|roots)|function_(chain|results|stopped|cancelled))' ./cmd/krmflow
 	cd adapters/krusty && $(GO) test -race ./...
 
-check: test vulncheck
+check: test racetest vulncheck
 	$(GO) vet ./...
 	test -z "$$(gofmt -l . | tee -a /dev/stderr)"
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...

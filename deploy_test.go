@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/longtest"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -410,6 +411,7 @@ func TestDocumentedSwitch(t *testing.T) {
 
 // TestImage makes the image and renders a tree with it that is mounted read-only.
 func TestImage(t *testing.T) {
+	longtest.Only(t)
 	if _, err := exec.LookPath("podman"); err != nil {
 		executortest.Missing(t, "podman")
 	}

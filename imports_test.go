@@ -154,6 +154,7 @@ var imports = map[string][]string{
 	"internal/stdout":               {},
 	"internal/terminal":             {},
 	"internal/rounds":               {"internal/app", "internal/stdout", "internal/watch"},
+	"internal/longtest":             {},
 	"internal/treetest":             {},
 	"internal/watch":                {"diag"},
 	"internal/watchdog":             plus(values, "graph", "loaders", "scheduler"),

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krmflow/krmflow/internal/longtest"
 )
 
 // TestMain lets the test binary stand in for both programs: under the names krmflow and kustomize it prints a stand-in for a build.
@@ -177,6 +179,7 @@ func TestWriteErrors(t *testing.T) {
 }
 
 func TestTreesBuildWithKustomize(t *testing.T) {
+	longtest.Only(t)
 	kustomize, err := exec.LookPath("kustomize")
 	if err != nil {
 		t.Skip("kustomize is not on PATH")

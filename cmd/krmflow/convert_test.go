@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/krmflow/krmflow/planner/layerfile"
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -57,7 +58,7 @@ func TestRandomConverted(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", generator, "../../internal/difftest").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	const trees = 100
+	trees := longtest.Rounds(20, 100)
 	same := 0
 	for i := range trees {
 		text, err := exec.Command(generator, "-print", "-first", fmt.Sprint(i)).Output()

@@ -15,6 +15,7 @@ import (
 
 	fnexec "github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/longtest"
 )
 
 // TestReadme tries the commands of README: those above "Try it" and those of docs/plan.md and docs/review.md on an example, those below in the repository.
@@ -108,6 +109,7 @@ const writingFunctions = "\n## Writing a function\n"
 
 // TestDocumentedFunctionsToBeginWith does what the chapters of docs/functions.md about writing and testing functions tell, in an empty directory.
 func TestDocumentedFunctionsToBeginWith(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	if iso := fnexec.Probe(); runtime.GOOS != "linux" || !iso.Enough() {
 		executortest.Missing(t, "the functions are programs that run in a sandbox")

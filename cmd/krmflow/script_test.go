@@ -14,6 +14,7 @@ import (
 
 	execfn "github.com/krmflow/krmflow/executors/exec"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -66,10 +67,12 @@ func sourceTree() string {
 	return dir
 }
 
-// condition knows [sandbox], this machine isolates programs in every way that krmflow knows, [podman], [bazelremote], [netns], unshare makes a network namespace
+// condition knows [long], long tests are asked for, [sandbox], this machine isolates programs in every way that krmflow knows, [podman], [bazelremote], [netns], unshare makes a network namespace
 // with the flag $UNSHARE, and [root], the user may mount file systems and become another user.
 func condition(name string) (bool, error) {
 	switch name {
+	case "long":
+		return longtest.On(), nil
 	case "sandbox":
 		return hasSandbox(execfn.Probe())
 	case "podman":

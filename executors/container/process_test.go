@@ -17,6 +17,7 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/executortest"
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
@@ -55,6 +56,7 @@ var behaviours = map[string]string{"copy": "cat", "deaf": "deaf done", "fail": "
 
 // What every executor must do, the value does, and the process.
 func TestConformance(t *testing.T) {
+	longtest.Only(t)
 	l := newLab(t)
 	named := func(name string) function.Function { return l.function(behaviours[name]) }
 	t.Run("direct", func(t *testing.T) { executortest.Run(t, l.executor(t), named) })

@@ -18,15 +18,22 @@ import (
 
 	"github.com/krmflow/krmflow/executors"
 	"github.com/krmflow/krmflow/executors/exec"
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// fallbacks runs a test with all that this machine can isolate, with an older landlock, and without each part of it; if several,
-// also without any number of parts. What is too little must be refused.
-func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isolation)) {
+// isolations returns what this machine can isolate, and weaker forms of it. A long test has each
+// form without one part, with several also those without more parts; others have the weakest one,
+// and those that are too weak.
+func isolations(several bool) []exec.Isolation {
 	here := exec.Probe()
 	list := []exec.Isolation{here}
+	if !longtest.On() {
+		open, old := here, here
+		open.Seccomp, old.Landlock = false, 0
+		return append(list, exec.Isolation{Landlock: min(here.Landlock, 1), Seccomp: here.Seccomp}, open, old)
+	}
 	// Versions 1 and 2 do not know truncate. The others differ in what a sandbox has other means for.
 	for _, version := range []int{2, 1, 0} {
 		older := here
@@ -49,7 +56,12 @@ func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isol
 			}
 		}
 	}
-	for _, iso := range list {
+	return list
+}
+
+// fallbacks runs a test with each of [isolations]. What is too weak must be refused.
+func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isolation)) {
+	for _, iso := range isolations(several) {
 		iso = exec.Try(iso)
 		t.Run(fmt.Sprintf("landlock=%d,userns=%v,mntns=%v,netns=%v,seccomp=%v", iso.Landlock, iso.UserNS, iso.MountNS, iso.NetNS, iso.Seccomp), func(t *testing.T) {
 			if iso.Enough() {
@@ -68,7 +80,7 @@ func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isol
 // No system call, whatever its arguments, changes anything outside of the sandbox.
 func TestSyscalls(t *testing.T) {
 	f := self(t).program(t, "syscalls")
-	fallbacks(t, !testing.Short(), func(t *testing.T, iso exec.Isolation) { sweep(t, iso, f) })
+	fallbacks(t, true, func(t *testing.T, iso exec.Isolation) { sweep(t, iso, f) })
 	t.Run("network", func(t *testing.T) {
 		f.Network = "host"
 		if iso := exec.Probe(); iso.Enough() {
@@ -173,6 +185,7 @@ func (r rig) program(t *testing.T, name string) function.Function {
 
 // The sandbox must hold for root and for everybody else.
 func TestAsNobody(t *testing.T) {
+	longtest.Only(t)
 	if os.Geteuid() != 0 {
 		t.Skip("it takes root to become somebody else")
 	}
@@ -198,7 +211,7 @@ func TestAsNobody(t *testing.T) {
 	const nobody = 65534
 	os.Chown(home, nobody, nobody)
 	cmd := osexec.CommandContext(t.Context(), filepath.Join(home, "test"), "-test.run=^(TestSyscalls|TestLanguages)$",
-		fmt.Sprint("-test.v=", testing.Verbose()), "-test.short") // what several parts missing at once mean, root has seen
+		fmt.Sprint("-test.v=", testing.Verbose()))
 	cmd.Dir, cmd.Env = home, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "HOME=" + home, built + "=" + home}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()

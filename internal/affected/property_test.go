@@ -16,10 +16,11 @@ import (
 	"time"
 
 	"github.com/krmflow/krmflow/internal/affected"
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/krmflow/krmflow/internal/treetest"
 )
 
-var rounds = flag.Int("rounds", 60, "how many edits TestNoneIsMissed makes")
+var rounds = flag.Int("rounds", longtest.Rounds(6, 60), "how many edits TestNoneIsMissed makes")
 
 // A repository is a random tree in git.
 type repository struct {

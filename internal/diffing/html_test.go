@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/diffing"
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/krmflow/krmflow/internal/page/pagetest"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/diff"
@@ -149,6 +150,7 @@ func TestHTMLBrowser(t *testing.T) {
 
 // Thousands of resources are folded, and can be searched.
 func TestHTMLLarge(t *testing.T) {
+	longtest.Only(t)
 	b := pagetest.Open(t, page(t, result(t, 20_000)), 1300, 1000, true)
 	b.Wait(`document.getElementById("shown").textContent === "20,009 resources" && document.querySelectorAll(".resource[open]").length === 0`)
 	b.Do(pagetest.Slash(), chromedp.KeyEvent("many19999"))

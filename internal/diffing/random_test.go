@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/krmflow/krmflow/internal/treetest"
 )
 
-var rounds = flag.Int("rounds", 30, "how many edits TestRevisions makes")
+var rounds = flag.Int("rounds", longtest.Rounds(8, 30), "how many edits TestRevisions makes")
 
 // TestRevisions compares a random tree that is edited with its last commit: once with the revision, of which only what is not the same is rendered,
 // and once with a copy of it, all of which is rendered. The differences are the same. A root that cannot be rendered, on both sides for the same reason, may be one that is the same.

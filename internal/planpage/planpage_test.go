@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/krmflow/krmflow/internal/page/pagetest"
 	"github.com/krmflow/krmflow/internal/planpage"
 	"github.com/krmflow/krmflow/planner/plandoc"
@@ -223,6 +224,7 @@ func TestMarks(t *testing.T) {
 
 // 20,000 steps load and can be searched, in many layers and in one.
 func TestLargePlan(t *testing.T) {
+	longtest.Only(t)
 	for _, c := range []struct{ layers, steps int }{{2000, 10}, {1, 20_000}, {20_000, 1}} {
 		text := write(t, document(c.layers, c.steps, "long-directory-name/"))
 		t.Logf("%d layers, %d steps each: %d bytes", c.layers, c.steps, len(text))

@@ -14,10 +14,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/krmflow/krmflow/internal/longtest"
 )
 
 // TestRelease makes a release for this machine twice and compares the bytes.
 func TestRelease(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir("../..")
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	dirs := [2]string{t.TempDir(), t.TempDir()}

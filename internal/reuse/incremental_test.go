@@ -17,10 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krmflow/krmflow/internal/longtest"
 	"github.com/krmflow/krmflow/internal/treetest"
 )
 
-var rounds = flag.Int("rounds", 120, "how many edits TestIncremental makes")
+var rounds = flag.Int("rounds", longtest.Rounds(15, 120), "how many edits TestIncremental makes")
 
 // A tree is a tree of Kustomizations that is edited at random, and krmflow to render it.
 type tree struct {
