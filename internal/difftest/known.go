@@ -34,9 +34,8 @@ var allListed = []listed{
 	}},
 	{what: "notes in annotations", same: func(s string) string { return nameHash.ReplaceAllString(s, "") },
 		holds: func(t tree, _ pair) bool { return copiesMetadata.MatchString(t.String()) }},
-	{what: "notes in annotations", holds: func(t tree, p pair) bool { // kustomize has annotations where there are none
-		return setsAnnotations.MatchString(t.String()) && !p.kustomize.failed && !p.krmflow.failed
-	}},
+	{what: "notes in annotations", same: withoutAnnotations, // kustomize has annotations where there are none
+		holds: func(t tree, _ pair) bool { return setsAnnotations.MatchString(t.String()) }},
 	{what: "any text is printed as it is", kustomizeSays: `yaml: line \d+: (found a tab character where an indentation space is expected|control characters are not allowed)`},
 	{what: "names of fields that look like numbers, booleans or null", kustomizeSays: `unsupported type: map\[interface {}\]interface {}`},
 	{what: "names with commas, objects without a kind", kustomizeSays: `number of previous names, number of previous namespaces`},
@@ -78,6 +77,26 @@ var (
 	krmflowMisses   = regexp.MustCompile(`is missing|is no apiVersion`)
 	namedNull       = regexp.MustCompile(`(name|kind|apiVersion): (null|(null|Null|NULL|~)?-[a-z0-9]{10})\n`)
 )
+
+// withoutAnnotations returns s without the annotations of all objects, and without the hashes in
+// names that depend on them.
+func withoutAnnotations(s string) string {
+	var b strings.Builder
+	within := -1 // the indentation of the field, -1 outside of annotations
+	for line := range strings.Lines(nameHash.ReplaceAllString(s, "")) {
+		text := strings.TrimLeft(line, " ")
+		indent := len(line) - len(text)
+		if within >= 0 && indent > within {
+			continue
+		}
+		if within = -1; strings.HasPrefix(text, "annotations:") {
+			within = indent
+			continue
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
 
 // plainNumbers returns s with all numbers that end a line in one form, whether they are in quotes or not.
 func plainNumbers(s string) string {
