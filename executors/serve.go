@@ -57,7 +57,10 @@ func Serve(kind string, ex Executor) {
 	signal.Notify(term, syscall.SIGTERM)
 	go func() {
 		hostGone(term)
-		time.AfterFunc(grace, func() { os.Exit(1) })
+		time.AfterFunc(grace, func() { // a busy container engine may take longer
+			removeRunDir()
+			os.Exit(1)
+		})
 		end()
 		if _, ok := ex.(io.Closer); !ok {
 			proc.KillAll(func(int) bool { return false })
