@@ -21,10 +21,7 @@ type hostileTree struct {
 }
 
 // writeHostileTrees is the command that writes each of them into a folder of its name: hostiletrees DIR.
-func writeHostileTrees(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: hostiletrees DIR")
-	}
+func writeHostileTrees(ts *testscript.TestScript, args []string) {
 	for _, h := range hostileTrees {
 		size := 0
 		for path, text := range h.make() {

@@ -21,24 +21,18 @@ var attackers = map[string]func(){"struck": struck, "onterminal": onTerminal, "f
 
 // private gives the script a TMPDIR of its own, whose name is short enough for the socket of an executor. All that krmflow
 // starts and makes carries it: [nothingLeft] looks for that.
-func private(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: private")
-	}
+func private(ts *testscript.TestScript, args []string) {
 	dir, err := os.MkdirTemp("/tmp", "kf-")
 	ts.Check(err)
 	ts.Setenv("TMPDIR", dir)
 	ts.Defer(func() { os.RemoveAll(dir) })
 }
 
-// nothingLeft fails if, within a second, a process is left that krmflow has started, of which one of the words tells, or a
+// nothingLeft fails if, after [patience], a process is left that krmflow has started, of which one of the words tells, or a
 // temporary file: nothingleft [WORD...].
-func nothingLeft(ts *testscript.TestScript, neg bool, words []string) {
+func nothingLeft(ts *testscript.TestScript, words []string) {
 	dir := ts.Getenv("TMPDIR")
-	if neg || !strings.HasPrefix(dir, "/tmp/kf-") {
-		ts.Fatalf("usage: private; ...; nothingleft [WORD...]")
-	}
-	for end := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		left := processesWith(append(words, dir)...)
 		files, err := filepath.Glob(dir + "/*")
 		ts.Check(err)
@@ -67,7 +61,7 @@ func processesWith(words ...string) (list []string) {
 }
 
 // struck is a program that runs krmflow until a function has started "sleep 71.09", then sends a signal and
-// fails with 99 if krmflow does not end in 2 s: struck INT|TERM|KILL|EXECUTOR krmflow [ARG...]. INT goes to the process group,
+// fails with 99 if krmflow goes on for longer than [patience]: struck INT|TERM|KILL|EXECUTOR krmflow [ARG...]. INT goes to the process group,
 // as from a terminal; EXECUTOR kills the executor. Otherwise it ends with the code of krmflow, or 128 and the signal that ended it.
 func struck() {
 	cmd := exec.Command(os.Args[2], os.Args[3:]...)
@@ -81,7 +75,7 @@ func struck() {
 		if len(processesWith("sleep 71.09")) > 0 {
 			break
 		}
-		if time.Since(begin) > 10*time.Second {
+		if time.Since(begin) > 2*patience {
 			cmd.Process.Kill()
 			fatal("the function does not start")
 		}
@@ -97,7 +91,7 @@ func struck() {
 	if err := syscall.Kill(victim, sig); err != nil {
 		fatal("%v", err)
 	}
-	late := time.AfterFunc(2*time.Second, func() {
+	late := time.AfterFunc(patience, func() {
 		cmd.Process.Kill()
 		fatal("it did not end in 2 s")
 	})

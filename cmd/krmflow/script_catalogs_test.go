@@ -21,27 +21,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// fill replaces variables of the script in files: fill FILE...
-func fill(ts *testscript.TestScript, neg bool, args []string) {
-	for _, file := range args {
-		text := os.Expand(ts.ReadFile(file), ts.Getenv)
-		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o644))
-	}
-}
-
 // digest sets a variable to the SHA-256 of a file, in hexadecimal digits: digest FILE VARIABLE.
-func digest(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: digest FILE VARIABLE")
-	}
+func digest(ts *testscript.TestScript, args []string) {
 	ts.Setenv(args[1], fmt.Sprintf("%x", sha256.Sum256([]byte(ts.ReadFile(args[0])))))
 }
 
 // archive makes an archive of files, by the end of its name: archive FILE.tgz|FILE.zip ENTRY=FILE...
-func archive(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: archive FILE ENTRY=FILE...")
-	}
+func archive(ts *testscript.TestScript, args []string) {
 	var b bytes.Buffer
 	packed := gzip.NewWriter(&b)
 	var add func(name, data string)
@@ -72,10 +58,7 @@ func archive(ts *testscript.TestScript, neg bool, args []string) {
 
 // startRegistry starts a registry on this machine that ends with the script, and sets NAME to its address. It lets in whom a file
 // names: registry NAME [HTPASSWD].
-func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: registry NAME [HTPASSWD]")
-	}
+func startRegistry(ts *testscript.TestScript, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	address := l.Addr().String()
@@ -103,10 +86,7 @@ func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // artifact stores files in a registry and sets a variable to the digest: artifact HOST/NAME:TAG VARIABLE MEDIATYPE=FILE...
-func artifact(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: artifact HOST/NAME:TAG VARIABLE MEDIATYPE=FILE...")
-	}
+func artifact(ts *testscript.TestScript, args []string) {
 	place, tag := args[0], "latest"
 	if i := strings.LastIndexByte(place, ':'); i > strings.LastIndexByte(place, '/') {
 		place, tag = place[:i], place[i+1:]

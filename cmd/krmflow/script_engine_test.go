@@ -22,10 +22,7 @@ func hasPodman() (bool, error) {
 
 // image makes an image of a program of this repository, in a new storage of the script's own, and sets a variable to its
 // digest: image PACKAGE NAME VARIABLE. The program is all that is in it.
-func image(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: image PACKAGE NAME VARIABLE")
-	}
+func image(ts *testscript.TestScript, args []string) {
 	dir, err := os.MkdirTemp("", "engine-") // podman is slow where the path of its storage is long
 	ts.Check(err)
 	env, err := executortest.PodmanConfig(dir, "")
@@ -37,7 +34,7 @@ func image(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Exec("podman", "rm", "-f", "-a")
 		os.RemoveAll(dir)
 	})
-	goBuild(ts, false, []string{args[0], filepath.Join(dir, "fn"), args[2]})
+	goBuild(ts, []string{args[0], filepath.Join(dir, "fn"), args[2]})
 	file := filepath.Join(dir, "Containerfile")
 	ts.Check(os.WriteFile(file, []byte("FROM scratch\nENV FROM_IMAGE=yes\nCOPY fn /fn\nENTRYPOINT [\"/fn\"]\n"), 0o644))
 	ts.Check(ts.Exec("podman", "build", "-q", "-t", args[1], dir))

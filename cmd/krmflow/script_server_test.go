@@ -50,10 +50,7 @@ type serversKey struct{}
 //	/private/...        the same, for the user me with the password hunter2
 //	/v2/NAME/...        the files in $WORK/NAME/NAME, as an artifact of a registry that has one version
 //	/bad/BEHAVIOUR/...  what [misbehave] does
-func startServer(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: server NAME [http|expired]")
-	}
+func startServer(ts *testscript.TestScript, args []string) {
 	s, dir := &scriptServer{}, ts.MkAbs(args[0])
 	mux := http.NewServeMux()
 	files := http.FileServer(http.Dir(dir))
@@ -195,10 +192,7 @@ func (s *scriptServer) count(pattern *regexp.Regexp) (n int) {
 
 // requests checks how many lines of a server's log match a pattern, or removes the lines: requests NAME COUNT PATTERN, requests NAME
 // forget. A line is "connection", or "GET /path", perhaps followed by " with Authorization".
-func requests(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 && (len(args) != 2 || args[1] != "forget") {
-		ts.Fatalf("usage: requests NAME COUNT PATTERN, or requests NAME forget")
-	}
+func requests(ts *testscript.TestScript, args []string) {
 	s := ts.Value(serversKey{}).(map[string]*scriptServer)[args[0]]
 	if s == nil {
 		ts.Fatalf("there is no server %s", args[0])
@@ -275,10 +269,7 @@ func give(w http.ResponseWriter, r *http.Request, text string) bool {
 
 // commitFiles commits all files of a folder to the branch main of a repository without a work tree, which is made if it is not there, and
 // sets COMMIT: commit REPOSITORY FOLDER [TAG]. The same files make the same commit.
-func commitFiles(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 || len(args) > 3 {
-		ts.Fatalf("usage: commit REPOSITORY FOLDER [TAG]")
-	}
+func commitFiles(ts *testscript.TestScript, args []string) {
 	repository, folder := ts.MkAbs(args[0]), ts.MkAbs(args[1])
 	run := func(args ...string) string {
 		cmd := exec.Command("git", args...)
@@ -305,10 +296,7 @@ func commitFiles(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // expand puts the values of variables in the place of $NAME and ${NAME} in files: expand FILE...
-func expand(ts *testscript.TestScript, neg bool, files []string) {
-	if neg || len(files) == 0 {
-		ts.Fatalf("usage: expand FILE...")
-	}
+func expand(ts *testscript.TestScript, files []string) {
 	for _, file := range files {
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(os.Expand(ts.ReadFile(file), ts.Getenv)), 0o666))
 	}

@@ -28,10 +28,7 @@ func hasBazelRemote() (bool, error) {
 
 // cacheServer starts bazel-remote with an empty folder: cacheserver NAME. It sets NAME to its address, and NAME_HTTP to that of its other form.
 // cacheserver NAME stop kills it; the script does so at its end.
-func cacheServer(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 || len(args) > 2 || len(args) == 2 && args[1] != "stop" {
-		ts.Fatalf("usage: cacheserver NAME [stop]")
-	}
+func cacheServer(ts *testscript.TestScript, args []string) {
 	kills := ts.Value(killsKey{}).(map[string]func())
 	if len(args) == 2 {
 		kills[args[0]]()
@@ -82,10 +79,7 @@ func otherThan(body []byte, all [][]byte) []byte {
 
 // lyingCache starts a shared cache that lies about answers, contents or both: lyingcache NAME. It sets NAME to its address. It lies as the files lie,
 // about and times in $WORK say, which may change: one of [lies]; ac, cas or nothing; and how often at most, if there is such a file.
-func lyingCache(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: lyingcache NAME")
-	}
+func lyingCache(ts *testscript.TestScript, args []string) {
 	var mu sync.Mutex
 	stored := map[string][]byte{}
 	setting := func(name string) string {

@@ -21,9 +21,15 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 func TestMain(m *testing.M) {
-	programs := map[string]func(){"krmflow": main, "kustomize-5.8.2": main, "kubectl-krmflow": main, "config": main, "bounded": bounded, "signalled": signalled, "within": endsWithin}
+	testscript.Main(m, programsOfScripts())
+}
+
+// programsOfScripts returns the programs that scripts run, by name.
+func programsOfScripts() map[string]func() {
+	programs := map[string]func(){"krmflow": main, "kustomize-5.8.2": main, "kubectl-krmflow": main, "config": main,
+		"bounded": bounded, "signalled": signalled, "within": endsWithin}
 	maps.Copy(programs, attackers)
-	testscript.Main(m, programs)
+	return programs
 }
 
 // TestScript runs the scripts in testdata/script against the real binary: one file per behaviour, named
@@ -48,13 +54,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Condition: condition,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitcode, "repeat": generate, "catalog": writeCatalog, "gobuild": goBuild, "makekrmflow": makeKrmflow,
-			"private": private, "nothingleft": nothingLeft, "image": image, "hostiletrees": writeHostileTrees,
-			"server": startServer, "requests": requests, "commit": commitFiles, "expand": expand,
-			"fill": fill, "digest": digest, "archive": archive, "registry": startRegistry, "artifact": artifact,
-			"cosign": cosign, "damagecache": damageCache, "poisoncache": poisonCache, "unnoticed": changeUnnoticed, "cacheserver": cacheServer, "lyingcache": lyingCache, "awaits": awaits,
-		},
+		Cmds:      commandsOfScripts(),
 	})
 }
 
@@ -67,8 +67,7 @@ func sourceTree() string {
 	return dir
 }
 
-// condition knows [long], long tests are asked for, [sandbox], this machine isolates programs in every way that krmflow knows, [podman], [bazelremote], [netns], unshare makes a network namespace
-// with the flag $UNSHARE, and [root], the user may mount file systems and become another user.
+// condition knows what scriptConditions lists.
 func condition(name string) (bool, error) {
 	switch name {
 	case "long":
@@ -115,10 +114,7 @@ func hasSandbox(iso execfn.Isolation) (bool, error) {
 }
 
 // exitcode runs krmflow and checks its exit code: exitcode 3 krmflow plan dir.
-func exitcode(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exitcode CODE PROGRAM [ARG...]")
-	}
+func exitcode(ts *testscript.TestScript, args []string) {
 	err := ts.Exec(args[1], args[2:]...)
 	got := "0"
 	if err != nil {
