@@ -93,7 +93,7 @@ func struck() {
 	}
 	late := time.AfterFunc(patience, func() {
 		cmd.Process.Kill()
-		fatal("it did not end in 2 s")
+		fatal("it did not end in %v", patience)
 	})
 	cmd.Wait()
 	late.Stop()
