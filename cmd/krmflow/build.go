@@ -75,7 +75,7 @@ same, so that krmflow build can take its place in scripts.`,
 				}
 			}
 			if dest != "" {
-				return sink.WriteBuild(dest, result)
+				return sink.WriteBuild(dest, result, a.RememberWritten)
 			}
 			return a.RememberText(plan, result)
 		},

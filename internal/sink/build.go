@@ -27,10 +27,16 @@ func CheckBuild(path string) error {
 // WriteBuild writes the resources of l as `kustomize build -o path` does: one file for each resource
 // if path is a folder, else one file. Names that are not a single path component, and names that several
 // resources share, are those of [names.Of]. Other files in the folder stay. Each file is replaced
-// atomically, the folder is not.
-func WriteBuild(path string, l *krm.List) error {
+// atomically, the folder is not. WriteBuild calls wrote with the digest of the one file, after it
+// was written.
+func WriteBuild(path string, l *krm.List, wrote func(file string, sum krm.Digest)) error {
 	if !isFolder(path) {
-		return output.WriteFileAtomic(path, l.AppendYAML(nil), secret.Perm(l.HoldsSecrets()))
+		text := l.AppendYAML(nil)
+		err := output.WriteFileAtomic(path, text, secret.Perm(l.HoldsSecrets()))
+		if err == nil {
+			wrote(path, krm.DigestOf(text))
+		}
+		return err
 	}
 	files, err := names.Of(l)
 	if err != nil {

@@ -42,7 +42,9 @@ metadata: {name: ../up}
 	if err := CheckBuild(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteBuild(dir, l); err != nil {
+	wrote := map[string]krm.Digest{}
+	note := func(file string, sum krm.Digest) { wrote[file] = sum }
+	if err := WriteBuild(dir, l, note); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -60,10 +62,14 @@ metadata: {name: ../up}
 	wantPrivate(t, filepath.Join(dir, "v1_secret_s.yaml"))
 
 	file := filepath.Join(dir, "all.yaml")
-	if err := WriteBuild(file, l); err != nil {
+	if err := WriteBuild(file, l, note); err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := os.ReadFile(file); strings.Count(string(text), "---\n") != 2 || strings.HasPrefix(string(text), "---") {
+	text, _ := os.ReadFile(file)
+	if len(wrote) != 1 || wrote[file] != krm.DigestOf(text) {
+		t.Errorf("it says that it wrote %v", wrote)
+	}
+	if strings.Count(string(text), "---\n") != 2 || strings.HasPrefix(string(text), "---") {
 		t.Errorf("stream: %q", text)
 	}
 	wantPrivate(t, file)

@@ -151,7 +151,10 @@ func (u *Usage) checkCPU() error {
 		return nil
 	}
 	const tooLong = "stopped: the run took more than the %v of processor time that --max-cpu allows"
-	return diag.Limitf(tooLong, limit.Truncate(time.Millisecond)).With(diag.TooMuch).
+	if u.CPUGrows {
+		limit = limit.Truncate(time.Second)
+	}
+	return diag.Limitf(tooLong, limit).With(diag.TooMuch).
 		Hint(endless).Hint("to allow more time, set --max-cpu; 0 is no limit")
 }
 
