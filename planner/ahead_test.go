@@ -85,7 +85,7 @@ func outcome(cwd string, roots []string, jobs int, limit int64) string {
 		fmt.Fprintln(&b, n.ID, n.Op.Verb(), n.Summary, n.Inputs, n.After, n.Origin.Pos(), n.Layer, n.Item, len(n.Changes))
 	}
 	fmt.Fprintln(&b, p.Graph.Roots, p.Compiled, p.Shared)
-	for _, l := range p.Layers() {
+	for _, l := range p.Layers().All() {
 		fmt.Fprintln(&b, l.File, l.Kind, l.Files, l.Roots)
 		for _, u := range l.Uses {
 			fmt.Fprintln(&b, u, l.Place(u))

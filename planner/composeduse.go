@@ -89,6 +89,6 @@ func (s *steps) onList(e *entry) *layer {
 	if l == nil || l.failed {
 		return nil
 	}
-	s.reader.use(s.k.Source, e.path, l.k.Source.File)
+	s.reader.Refer(s.k.Source, e.path, l.k.Source.File)
 	return l
 }

@@ -268,7 +268,7 @@ func (s *steps) enterDir(path []any, dir *loaders.Dir) *loaders.Dir {
 	for i, f := range s.stack {
 		if dir.Contains(f.dir) {
 			if dir.Real == f.dir.Real {
-				s.reader.use(s.k.Source, path, f.file)
+				s.reader.Refer(s.k.Source, path, f.file)
 			}
 			s.ErrorAt(s.k.Source, path, s.cycle(i, dir))
 			return nil

@@ -24,7 +24,7 @@ func TestLayers(t *testing.T) {
 		for _, f := range p.Files() {
 			read = append(read, f.File)
 		}
-		for _, l := range p.Layers() {
+		for _, l := range p.Layers().All() {
 			named, layers = append(named, l.Files...), append(layers, l.File)
 			if !slices.Equal(l.Roots, []string{dir}) {
 				t.Errorf("%s: layer %s has roots %q", dir, l.File, l.Roots)
@@ -34,7 +34,7 @@ func TestLayers(t *testing.T) {
 		if named = slices.Compact(named); !slices.Equal(named, read) {
 			t.Errorf("%s: the layers read %q, the plan %q", dir, named, read)
 		}
-		for _, l := range p.Layers() {
+		for _, l := range p.Layers().All() {
 			for _, u := range l.Uses {
 				if !slices.Contains(layers, u.Layer) || u.Field == "" {
 					t.Errorf("%s: %s refers to %s in the field %q, which is no layer", dir, l.File, u.Layer, u.Field)

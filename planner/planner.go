@@ -26,6 +26,7 @@ import (
 	"github.com/krmflow/krmflow/planner/ahead"
 	"github.com/krmflow/krmflow/planner/composition"
 	"github.com/krmflow/krmflow/planner/helm"
+	"github.com/krmflow/krmflow/planner/layers"
 	"github.com/krmflow/krmflow/planner/ownschema"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/planner/summary"
@@ -300,7 +301,13 @@ func (c *compiler) rootDir(name string) (*loaders.Dir, error) {
 }
 
 // distinct returns errs without those whose text was there before: several layers may have the same mistake in one file.
-func distinct(errs []error) []error { return firsts(errs, error.Error) }
+func distinct(errs []error) []error {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(errs), func(err error) (again bool) {
+		again, seen[err.Error()] = seen[err.Error()], true
+		return again
+	})
+}
 
 func rootError(name string, err error) error {
 	if at := diag.AsError(err); at.Pos.File != "" && at.Pos.Line > 0 {
@@ -381,7 +388,7 @@ func (b *build) root(name string, dir *loaders.Dir) {
 		Layer:   l.name,
 	})
 	b.c.draft.g.Roots = append(b.c.draft.g.Roots, graph.Root{Dir: name, Node: id})
-	b.c.plan.reading.roots = append(b.c.plan.reading.roots, Use{name, l.k.Source.File})
+	b.c.plan.reading.roots = append(b.c.plan.reading.roots, layers.Use{Field: name, Layer: l.k.Source.File})
 }
 
 // sortOptions returns the order of the output: the root's sortOptions, else that of --reorder.

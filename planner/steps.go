@@ -17,6 +17,7 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner/layerfile"
+	"github.com/krmflow/krmflow/planner/layers"
 	"github.com/krmflow/krmflow/planner/report"
 	"github.com/krmflow/krmflow/planner/trusted"
 )
@@ -26,9 +27,9 @@ type steps struct {
 	*build
 	dir    *loaders.Dir
 	k      *kustomizationFile
-	origin place  // if origins are tracked
-	prefix string // of node ids
-	reader *Layer // that reads the files and refers to the layers
+	origin place         // if origins are tracked
+	prefix string        // of node ids
+	reader *layers.Layer // that reads the files and refers to the layers
 	// catalogs are what the layer's functions are searched in first.
 	catalogs []catalog.Listed
 	// label is what node ids have before fields, and item what is planned, if that is an item of a Composition; roots are
@@ -273,7 +274,7 @@ func (s *steps) sublayer(path []any, text string, dir *loaders.Dir) *layer {
 	if l == nil {
 		return nil
 	}
-	s.reader.use(s.k.Source, path, l.k.Source.File)
+	s.reader.Refer(s.k.Source, path, l.k.Source.File)
 	if l.k.Kind == "Component" {
 		s.ErrorAt(s.k.Source, path, diag.Errorf(diag.Pos{}, "", "%q is a Component", text).With(diag.Misplaced).Hint("list it under components"))
 		return nil
@@ -403,7 +404,7 @@ func (s *steps) component(path []any, text string, dir *loaders.Dir) {
 	if l == nil {
 		return
 	}
-	s.reader.use(s.k.Source, path, l.k.Source.File)
+	s.reader.Refer(s.k.Source, path, l.k.Source.File)
 	if l.failed {
 		return
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/app"
-	"github.com/krmflow/krmflow/internal/layers"
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/drawing"
@@ -158,7 +157,7 @@ func (c *command) check(cmd *cobra.Command, args []string) ([]string, error) {
 // draw writes the drawing of a plan, or the text in its place.
 func (c *command) draw(w io.Writer, plan *planner.Plan) error {
 	if c.to != "" {
-		g := layers.New(plan.Layers())
+		g := plan.Layers()
 		path, err := between(g, c.path, c.to)
 		if err != nil || c.form == "text" {
 			return errors.Join(err, writeWay(w, g, path))
@@ -173,7 +172,7 @@ func (c *command) draw(w io.Writer, plan *planner.Plan) error {
 }
 
 func (c *command) writeCycles(w io.Writer, plan *planner.Plan) error {
-	g := layers.New(plan.LayersRead())
+	g := plan.LayersRead()
 	cycles := g.Cycles()
 	if len(cycles) == 0 {
 		c.Result = "no layer leads back to itself"

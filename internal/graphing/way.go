@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/layers"
 	"github.com/krmflow/krmflow/internal/options"
+	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // between returns the references by which one comes from one layer to another, both named as [layers.Is] says. That there is no such layer, or no
@@ -16,11 +16,11 @@ import (
 func between(g *layers.Graph, a, b string) ([]layers.Step, error) {
 	var files [2]string
 	for i, name := range []string{a, b} {
-		file, ok := g.Named(name)
-		if !ok {
+		l := g.Named(name)
+		if l == nil {
 			return nil, unknown(g, name)
 		}
-		files[i] = file
+		files[i] = l.File
 	}
 	if files[0] == files[1] {
 		return nil, options.UsageError(diag.Errorf(diag.Pos{}, "", "--path needs two layers: %s is the same as %s", diag.Redact(a), diag.Redact(b)).With(diag.Arguments))
@@ -40,8 +40,8 @@ func between(g *layers.Graph, a, b string) ([]layers.Step, error) {
 func unknown(g *layers.Graph, name string) error {
 	e := diag.Errorf(diag.Pos{}, "", "--path: %s is no layer of the plan", diag.Redact(name)).With(diag.Arguments)
 	var known []string
-	for _, file := range g.Files() {
-		known = append(known, filepath.Dir(file))
+	for _, l := range g.All() {
+		known = append(known, filepath.Dir(l.File))
 	}
 	if e.Hints = diag.DidYouMean(name, known); e.Hints == nil && len(known) > 0 {
 		e.Hint("there are: %s", diag.Some(known))

@@ -93,7 +93,7 @@ func (t *testRun) outcome(dir string) *Outcome {
 // planned gives the roots the warnings of their layers.
 func (t *testRun) planned() {
 	roots := map[string][]string{} // of files
-	for _, l := range t.plan.Layers() {
+	for _, l := range t.plan.Layers().All() {
 		for _, file := range l.Files {
 			roots[file] = append(roots[file], l.Roots...)
 		}

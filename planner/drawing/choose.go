@@ -7,29 +7,27 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/layers"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // choice is the part of a plan that is drawn.
 type choice struct {
 	plan   *planner.Plan
-	all    []planner.Layer
+	all    []*layers.Layer
 	number map[string]int // of the layers of all, by file
 	layers []bool         // those that are drawn
 	nodes  []bool         // those that are drawn
 	roots  []graph.Root
 	failed []planner.RootError
-	uses   *layers.Graph        // of all, nil if nothing is asked about that
+	uses   *layers.Graph        // of all
 	left   map[layers.Step]bool // references that are not drawn
 }
 
 // choose returns what is drawn of a plan.
 func choose(p *planner.Plan, o Options) (*choice, error) {
-	c := &choice{plan: p, all: p.Layers(), number: map[string]int{}}
-	if o.To != "" || o.From != "" || o.Reduce {
-		c.uses = layers.New(c.all)
-	}
+	uses := p.Layers()
+	c := &choice{plan: p, all: uses.All(), number: map[string]int{}, uses: uses}
 	for i, l := range c.all {
 		c.number[l.File] = i
 	}
@@ -110,7 +108,7 @@ func (c *choice) to(name string) error {
 	}
 	if !slices.Contains(nodes, true) {
 		for i, l := range c.all {
-			chosen[i] = layers.Is(l, name)
+			chosen[i] = l.Is(name)
 		}
 		stand := c.standIns(chosen, func(l, used int) (from, to int) { return l, used })
 		for i, n := range c.plan.Graph.Nodes {
@@ -132,7 +130,7 @@ func (c *choice) from(name string) error {
 	nodes, chosen := make([]bool, len(c.nodes)), make([]bool, len(c.all))
 	whole := map[int]bool{} // layers of which every step depends on the file
 	for i, l := range c.all {
-		whole[i] = layers.Is(l, name)
+		whole[i] = l.Is(name)
 		chosen[i] = whole[i] || slices.Contains(l.Files, name) || slices.Contains(l.Files, filepath.Clean(name))
 	}
 	if !slices.Contains(chosen, true) {

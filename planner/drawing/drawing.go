@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/internal/layers"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // Options say what is drawn.

@@ -160,7 +160,7 @@ func TestSVG(t *testing.T) {
 					}
 				}
 			}
-			for _, l := range plan.Layers() {
+			for _, l := range plan.Layers().All() {
 				if !o.Fold && !o.Steps && !strings.Contains(text, escapeXML(l.File)) {
 					t.Errorf("%s: %s is missing", name, l.File)
 				}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
-	"github.com/krmflow/krmflow/internal/layers"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // layerParts returns a part for each layer that is drawn, those that are used first.
@@ -149,7 +149,7 @@ func denial(p *planner.Plan, n *graph.Node) (why string, no bool) {
 }
 
 // tip returns what a box has no place for.
-func (w *work) tip(l planner.Layer) []string {
+func (w *work) tip(l *layers.Layer) []string {
 	lines := []string{clean(l.File), l.Kind}
 	var kinds []string
 	for _, k := range slices.Sorted(maps.Keys(w.kinds)) {

@@ -111,7 +111,7 @@ func newDocument(p *planner.Plan, made *Preview, as func(string) string) *Docume
 		d.Since = made.step(i)
 		doc.Nodes = append(doc.Nodes, d)
 	}
-	for _, l := range p.Layers() {
+	for _, l := range p.Layers().All() {
 		d := Layer{File: l.File, Kind: l.Kind, Files: l.Files, Roots: l.Roots}
 		for _, u := range l.Uses {
 			d.Uses = append(d.Uses, Use(u))

@@ -7,13 +7,14 @@ import (
 
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // A root is what people want to know of a root.
 type root struct {
 	dir    string
-	file   string           // of its own layer, "" if it could not be planned
-	layers []*planner.Layer // that it is made of, sorted by file
+	file   string          // of its own layer, "" if it could not be planned
+	layers []*layers.Layer // that it is made of, sorted by file
 	// changes counts what changes resources, by the fields or kinds that configure it, and makes what generates some.
 	changes, makes map[string]int
 	calls          []*graph.Node
@@ -91,14 +92,14 @@ func rootsOf(p *planner.Plan, made *Preview) []*root {
 }
 
 // layersOf returns the layers of each root, by its directory.
-func layersOf(p *planner.Plan) map[string][]*planner.Layer {
-	layers := map[string][]*planner.Layer{}
-	for _, l := range p.Layers() {
+func layersOf(p *planner.Plan) map[string][]*layers.Layer {
+	all := map[string][]*layers.Layer{}
+	for _, l := range p.Layers().All() {
 		for _, dir := range l.Roots {
-			layers[dir] = append(layers[dir], &l)
+			all[dir] = append(all[dir], l)
 		}
 	}
-	return layers
+	return all
 }
 
 // A visitor finds the steps of roots.

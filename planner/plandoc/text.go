@@ -9,6 +9,7 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // Style says how a plan looks.
@@ -202,7 +203,7 @@ const maxLayerLines = 12
 
 // layerLines returns the layers of a root as a tree of who uses whom: each once, with the number of files that it reads itself.
 func (t *Text) layerLines(r *root) (lines []string) {
-	byFile := map[string]*planner.Layer{}
+	byFile := map[string]*layers.Layer{}
 	for _, l := range r.layers {
 		byFile[l.File] = l
 	}
@@ -230,7 +231,7 @@ func (t *Text) layerLines(r *root) (lines []string) {
 	return lines
 }
 
-func (t *Text) layerLine(l *planner.Layer, depth int) string {
+func (t *Text) layerLine(l *layers.Layer, depth int) string {
 	name, about := clean(path.Dir(l.File)), "  "+diag.Plural(len(l.Files), "file")
 	if l.Kind != "Kustomization" {
 		about += ", " + l.Kind

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // totals writes what all roots come to.
@@ -22,10 +22,10 @@ func (t *Text) totals() {
 	}
 	resources, unknown := 0, 0
 	var changes Changes
-	layers := map[*planner.Layer]bool{}
+	distinct := map[*layers.Layer]bool{}
 	for _, r := range t.roots {
 		for _, l := range r.layers {
-			layers[l] = true
+			distinct[l] = true
 		}
 		if r.out == nil {
 			unknown++
@@ -36,7 +36,7 @@ func (t *Text) totals() {
 			changes.add(c)
 		}
 	}
-	list := []string{diag.Count(len(t.roots), "root"), diag.Count(len(layers), "layer"), diag.Count(len(t.p.Files()), "file")}
+	list := []string{diag.Count(len(t.roots), "root"), diag.Count(len(distinct), "layer"), diag.Count(len(t.p.Files()), "file")}
 	if unknown < len(t.roots) {
 		list = append(list, diag.Count(resources, "resource"))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/planner"
+	"github.com/krmflow/krmflow/planner/layers"
 )
 
 // Duplicates adds the references that lead to both resources to each error of a run about a
@@ -31,10 +32,7 @@ func Duplicates(p *planner.Plan, failed []error) {
 			continue
 		}
 		if t == nil {
-			t = &tracer{plan: p, layers: map[string]planner.Layer{}}
-			for _, l := range p.Layers() {
-				t.layers[l.File] = l
-			}
+			t = &tracer{plan: p, layers: p.Layers()}
 		}
 		e.Ways = t.duplicate(step.Step(), e)
 	}
@@ -43,7 +41,7 @@ func Duplicates(p *planner.Plan, failed []error) {
 // A tracer finds paths of references from one layer to others.
 type tracer struct {
 	plan   *planner.Plan
-	layers map[string]planner.Layer
+	layers *layers.Graph
 }
 
 // A search describes the paths to a resource.
@@ -75,7 +73,7 @@ func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 	case e.Inputs != [2]int{}: // a merge
 		// The layer's entries follow the list that a Component is applied to.
 		before := 0
-		if t.layers[layer].Kind == "Component" {
+		if t.layers.Layer(layer).Kind == "Component" {
 			before = 1
 		}
 		for i, to := range []diag.Pos{e.First, e.Second} {
@@ -92,7 +90,7 @@ func (t *tracer) duplicate(n *graph.Node, e *krm.DuplicateError) []string {
 		found = t.from(root, layer, t.ways(layer, search{to: e.First}, 2))
 	default:
 		start := layer
-		if t.layers[layer].Kind == "Component" {
+		if t.layers.Layer(layer).Kind == "Component" {
 			start = root
 		}
 		found = append(t.ways(start, search{to: e.First}, 1), t.ways(start, search{to: e.Second}, 1)...)
@@ -149,7 +147,7 @@ func (t *tracer) find(layer string, s search, most int) (ways []string) {
 				ways = append(ways, way+end.text)
 			}
 		}
-		for _, u := range t.layers[file].Uses {
+		for _, u := range t.layers.Layer(file).Uses {
 			if len(ways) < most && s.leads[u.Layer] && (entry == "" || u.Field == entry) {
 				walk(u.Layer, way+t.step(file, u)+arrow, "")
 			}
@@ -166,7 +164,7 @@ func (t *tracer) mark(file string, s search) bool {
 	}
 	leads := len(s.ends[file]) > 0
 	s.leads[file] = leads
-	for _, u := range t.layers[file].Uses {
+	for _, u := range t.layers.Layer(file).Uses {
 		leads = t.mark(u.Layer, s) || leads
 	}
 	s.leads[file] = leads
@@ -178,7 +176,7 @@ func (t *tracer) mark(file string, s search) bool {
 func (t *tracer) ends(layer string, s search) map[string][]end {
 	ends := map[string][]end{}
 	if s.to.File == "" {
-		for _, u := range t.layers[layer].Uses {
+		for _, u := range t.layers.Layer(layer).Uses {
 			ends[u.Layer] = []end{{text: u.Layer}}
 		}
 		return ends
@@ -197,15 +195,15 @@ func (t *tracer) ends(layer string, s search) map[string][]end {
 	if len(ends) > 0 {
 		return ends
 	}
-	for file, l := range t.layers {
+	for _, l := range t.layers.All() {
 		if slices.Contains(l.Files, s.to.File) {
-			ends[file] = []end{{text: s.to.String()}}
+			ends[l.File] = []end{{text: s.to.String()}}
 		}
 	}
 	return ends
 }
 
 // step formats a reference from one layer to another.
-func (t *tracer) step(file string, u planner.Use) string {
-	return t.layers[file].Place(u).String() + ": " + u.Field
+func (t *tracer) step(file string, u layers.Use) string {
+	return t.layers.Layer(file).Place(u).String() + ": " + u.Field
 }

@@ -1,24 +1,17 @@
 package layers
 
-import (
-	"slices"
-
-	"github.com/krmflow/krmflow/planner"
-)
+import "slices"
 
 // Implied returns the references that follow from others: a layer uses another one that something it uses is made of, too. It is for layers
 // that do not lead back to themselves.
 func (g *Graph) Implied() map[Step]bool {
 	r := newReduction(g)
 	implied := map[Step]bool{}
-	for file, l := range g.layers {
-		var more map[int]bool
+	for n, l := range g.all {
+		more := r.implied(n)
 		for _, u := range l.Uses {
-			if more == nil {
-				more = r.implied(r.number[file])
-			}
 			if i, ok := r.number[u.Layer]; ok && more[i] {
-				implied[Step{file, u}] = true
+				implied[Step{l.File, u}] = true
 			}
 		}
 	}
@@ -35,14 +28,15 @@ type reduction struct {
 }
 
 func newReduction(g *Graph) *reduction {
-	r := &reduction{number: map[string]int{}, uses: make([][]int, len(g.layers)), height: make([]int, len(g.layers)), seen: make([]int, len(g.layers))}
-	for file := range g.layers {
-		r.number[file] = len(r.number)
+	n := len(g.all)
+	r := &reduction{number: map[string]int{}, uses: make([][]int, n), height: make([]int, n), seen: make([]int, n)}
+	for i, l := range g.all {
+		r.number[l.File] = i
 	}
-	for file, l := range g.layers {
-		r.uses[r.number[file]] = r.used(l)
+	for i, l := range g.all {
+		r.uses[i] = r.used(l)
 	}
-	measured := make([]bool, len(g.layers))
+	measured := make([]bool, n)
 	for i := range r.uses {
 		r.measure(i, measured)
 	}
@@ -50,7 +44,7 @@ func newReduction(g *Graph) *reduction {
 }
 
 // used returns the layers that l uses, each once.
-func (r *reduction) used(l planner.Layer) (all []int) {
+func (r *reduction) used(l *Layer) (all []int) {
 	for _, u := range l.Uses {
 		if i, ok := r.number[u.Layer]; ok {
 			all = append(all, i)

@@ -8,17 +8,16 @@ import (
 	"testing"
 
 	dgraph "github.com/dominikbraun/graph"
-	"github.com/krmflow/krmflow/planner"
 )
 
 // graphOf returns the graph of lines such as "a: b c": a uses b and c.
 func graphOf(lines ...string) *Graph {
-	var all []planner.Layer
+	var all []*Layer
 	for _, line := range lines {
 		name, uses, _ := strings.Cut(line, ":")
-		l := planner.Layer{File: name + "/k"}
+		l := &Layer{File: name + "/k"}
 		for i, u := range strings.Fields(uses) {
-			l.Uses = append(l.Uses, planner.Use{Field: fmt.Sprintf("resources[%d]", i), Layer: u + "/k"})
+			l.Uses = append(l.Uses, Use{Field: fmt.Sprintf("resources[%d]", i), Layer: u + "/k"})
 		}
 		all = append(all, l)
 	}
@@ -58,7 +57,7 @@ func TestPath(t *testing.T) {
 	if d := g.Below("z/k", "a/k", "a/k"); len(d) != 4 || d["deep/k"] != 2 {
 		t.Errorf("below: %v", d)
 	}
-	if _, ok := g.Named("top"); !ok {
+	if l := g.Named("top"); l == nil || l.File != "top/k" {
 		t.Error("top is not known by its directory")
 	}
 }
@@ -93,7 +92,7 @@ func TestImplied(t *testing.T) {
 	left := 0
 	for round := range 200 {
 		g := random(rnd, 2+rnd.IntN(25), 5)
-		reduced, err := dgraph.TransitiveReduction(g.uses)
+		reduced, err := dgraph.TransitiveReduction(g.graph())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,10 +102,10 @@ func TestImplied(t *testing.T) {
 		}
 		implied := g.Implied()
 		left += len(implied)
-		for file, l := range g.layers {
+		for _, l := range g.All() {
 			for _, u := range l.Uses {
-				if _, keep := kept[file][u.Layer]; keep == implied[Step{file, u}] {
-					t.Fatalf("round %d: %s -> %s: kept %v", round, file, u.Layer, keep)
+				if _, keep := kept[l.File][u.Layer]; keep == implied[Step{l.File, u}] {
+					t.Fatalf("round %d: %s -> %s: kept %v", round, l.File, u.Layer, keep)
 				}
 			}
 		}
@@ -136,9 +135,16 @@ func BenchmarkLayers(b *testing.B) {
 	})
 	b.Run("library", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := dgraph.TransitiveReduction(g.uses); err != nil {
+			if _, err := dgraph.TransitiveReduction(g.graph()); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
+}
+
+func BenchmarkNew(b *testing.B) {
+	g := random(rand.New(rand.NewPCG(1, 2)), 5000, 4)
+	for b.Loop() {
+		New(g.All()).graph()
+	}
 }
