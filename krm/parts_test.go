@@ -47,7 +47,7 @@ func TestParts(t *testing.T) {
 		if err := got.Parts(rename); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(want.AppendBinary(nil), got.AppendBinary(nil)) || want.Size() != got.Size() {
+		if !bytes.Equal(want.AppendYAML(nil), got.AppendYAML(nil)) || want.Size() != got.Size() {
 			t.Errorf("%d resources: parts are changed in another way than the whole, sizes %d and %d", n, want.Size(), got.Size())
 		}
 		if n > 0 {

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+
+	"golang.org/x/crypto/blake2b"
 )
 
 // The parts of minisign's keys and signatures: two bytes that name the algorithm, eight bytes that name the key, and the rest.
@@ -44,7 +46,7 @@ func verifyMinisign(id string, key ed25519.PublicKey, data, sig []byte) error {
 	switch string(made[:2]) {
 	case minisignPure:
 	case minisignHashed:
-		sum := blake2b(data)
+		sum := blake2b.Sum512(data)
 		data = sum[:]
 	default:
 		return bad

@@ -121,15 +121,3 @@ func FuzzVerify(f *testing.F) {
 		_, _ = ParseKey(text) // no panic
 	})
 }
-
-// The examples of RFC 7693 and of its authors' test vectors.
-func TestBLAKE2b(t *testing.T) {
-	for text, want := range map[string]string{
-		"":    "786a02f742015903c6c6fd852552d272912f4740e15847618a86e217f71f5419d25e1031afee585313896444934eb04b903a685b1448b755d56f701afe9be2ce",
-		"abc": "ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d17d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923",
-	} {
-		if got := fmt.Sprintf("%x", blake2b([]byte(text))); got != want {
-			t.Errorf("%q: %s", text, got)
-		}
-	}
-}
