@@ -203,6 +203,10 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
+// Name returns the path of the file until it is committed. What somebody else writes there is for
+// reading back, not for Commit.
+func (w *Writer) Name() string { return w.file.Name() }
+
 // Size returns how many bytes were written.
 func (w *Writer) Size() int64 { return w.size }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -187,7 +188,10 @@ func parseFile(text string, use Use) (r Reference, err error) {
 			return r, fmt.Errorf("the checksum %q must be sha256: and 64 hexadecimal digits", pin)
 		}
 	}
-	if i := archiveEnd(u.Path); i > 0 && use != Blob && (use != Catalog || !r.Pin.IsZero()) {
+	if pinned {
+		r.Form = archiveForm(u)
+	}
+	if i := archiveEnd(u.Path, r.Form); i > 0 && use != Blob && (use != Catalog || !r.Pin.IsZero()) {
 		r.Archive = true
 		var ok bool
 		if r.Path, ok = cleanPath(u.Path[i:]); !ok {
@@ -203,16 +207,32 @@ func parseFile(text string, use Use) (r Reference, err error) {
 	return r, nil
 }
 
-// archiveEnd returns where the name of an archive ends that is the last part of a URL's path, or stands before a double slash.
-func archiveEnd(p string) int {
+// Forms are the forms of archives that a reference can name with ?archive=FORM. Names of files end
+// in one of them, or in the short .tgz, .txz and .tzst.
+var Forms = []string{"tar", "tar.gz", "tar.xz", "tar.zst", "zip", "tgz", "txz", "tzst"}
+
+// archiveForm returns the parameter archive of a URL with a checksum, and removes it: the server gets
+// the URL without it, as with kustomize v3. Any other value is for the server, and so is the
+// parameter of a URL without a checksum.
+func archiveForm(u *url.URL) (form string) {
+	form = u.Query().Get("archive")
+	if !slices.Contains(Forms, form) {
+		return ""
+	}
+	u.RawQuery = withoutParameter(u.RawQuery, "archive")
+	return form
+}
+
+// archiveEnd returns where the name of an archive ends, which is the last part of a URL's path or
+// stands before a double slash. If form is empty, the name says that it is an archive.
+func archiveEnd(p, form string) int {
 	end := len(p)
 	if i := strings.Index(p, "//"); i > 0 {
 		end = i
 	}
-	for _, suffix := range []string{".tar.gz", ".tgz", ".tar", ".zip"} {
-		if strings.HasSuffix(strings.ToLower(p[:end]), suffix) {
-			return end
-		}
+	name := strings.ToLower(p[:end])
+	if form != "" || slices.ContainsFunc(Forms, func(f string) bool { return strings.HasSuffix(name, "."+f) }) {
+		return end
 	}
 	return 0
 }

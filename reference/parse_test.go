@@ -63,6 +63,8 @@ func TestParse(t *testing.T) {
 		{"https://host/x?a=1&checksum=" + sum + "&b=2", Any, HTTPS, "https://host/x?a=1&b=2", "", "", "pin"},
 		{"https://host/x.tar.gz//a/b?checksum=" + sum, Dir, HTTPS, "https://host/x.tar.gz", "a/b", "", "pin archive"},
 		{"https://host/x.zip#sha256=" + hex, Any, HTTPS, "https://host/x.zip", "", "", "pin archive"},
+		{"https://host/x.tar.zst//a?checksum=" + sum, Dir, HTTPS, "https://host/x.tar.zst", "a", "", "pin archive"},
+		{"https://host/get//a/b?id=1&archive=tar.xz&checksum=" + sum, Dir, HTTPS, "https://host/get?id=1", "a/b", "", "pin archive tar.xz"},
 		{"https://host/x.tar.gz", Catalog, HTTPS, "https://host/x.tar.gz", "", "", ""},
 		// artifacts
 		{"oci://host:5000/a/b:v1", Any, OCI, "host:5000/a/b", "", "v1", ""},
@@ -86,6 +88,8 @@ func TestParse(t *testing.T) {
 				want.Archive = true
 			case word == "either":
 				want.Either = true
+			case word == "tar.xz":
+				want.Form = word
 			}
 		}
 		if r != want {

@@ -42,6 +42,8 @@ type Reference struct {
 	Submodules bool
 	// Archive says that the file is to be unpacked.
 	Archive bool
+	// Form is the form of the archive if the reference names it, one of [Forms]; empty if the name of the file has it.
+	Form string
 
 	// Direct means that the URL must serve the content itself: redirects are not followed, and in a
 	// repository only branches and tags are found.
@@ -82,9 +84,16 @@ func (r Reference) String() string {
 		}
 		return b.String()
 	}
-	b.WriteString(diag.Redact(r.Location))
+	address, query, _ := strings.Cut(diag.Redact(r.Location), "?")
+	b.WriteString(address)
 	if r.Path != "" {
 		b.WriteString("//" + r.Path)
+	}
+	if r.Form != "" {
+		query = strings.TrimPrefix(query+"&archive="+r.Form, "&")
+	}
+	if query != "" {
+		b.WriteString("?" + query)
 	}
 	if !r.Pin.IsZero() {
 		b.WriteString("#" + strings.Replace(r.Pin.String(), ":", "=", 1))

@@ -131,7 +131,7 @@ func (l *functionLock) program(p catalog.Platform) {
 
 func isArchive(location string) bool {
 	location, _, _ = strings.Cut(location, "?")
-	return slices.ContainsFunc([]string{".tar.gz", ".tgz", ".zip", ".tar"}, func(end string) bool { return strings.HasSuffix(location, end) })
+	return slices.ContainsFunc([]string{".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip"}, func(end string) bool { return strings.HasSuffix(location, end) })
 }
 
 // image compares an image, which has the digest pin if that is not zero. Which one a tag stands for on this machine is what counts; to make

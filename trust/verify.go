@@ -212,7 +212,7 @@ func binName(bin string) string {
 }
 
 func isArchive(uri string) bool {
-	for _, end := range []string{".tar.gz", ".tgz", ".zip", ".tar"} {
+	for _, end := range []string{".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip"} {
 		if strings.HasSuffix(uri, end) {
 			return true
 		}

@@ -12,9 +12,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 
+	"github.com/hashicorp/go-getter/v2"
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/diag"
 )
@@ -22,7 +24,25 @@ import (
 // Limits bound an archive more than a repository: what it unpacks to cannot be told from its size.
 var Limits = cache.Limits{Files: 10_000, Bytes: 1 << 30}
 
-// Unpack returns the files of an archive: zip, tar, or tar in gzip. It refuses one with anything else than files, directories and links
+// The first bytes of archives.
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	xzMagic   = []byte("\xfd7zXZ\x00")
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	zipMagic  = []byte("PK\x03\x04")
+)
+
+// Is reports whether data begins as an archive that has files does.
+func Is(data []byte) bool {
+	for _, magic := range [][]byte{gzipMagic, xzMagic, zstdMagic, zipMagic} {
+		if bytes.HasPrefix(data, magic) {
+			return true
+		}
+	}
+	return len(data) > 262 && string(data[257:262]) == "ustar"
+}
+
+// Unpack returns the files of an archive: zip, tar, or tar in gzip, xz or zstd. It refuses one with anything else than files, directories and links
 // within it, with two entries of one name, whatever their case, and one that is larger than limits say, or [Limits] where they say nothing.
 // So it can be given data that nobody has verified.
 func Unpack(c *cache.Cache, limits cache.Limits, data []byte) (*cache.Tree, error) {
@@ -34,10 +54,17 @@ func Unpack(c *cache.Cache, limits cache.Limits, data []byte) (*cache.Tree, erro
 	}
 	defer w.Discard()
 	a := &archive{w: w, seen: map[string]string{}, left: 2*limits.Files + 1000, most: limits.Bytes + maxHeaders}
-	if bytes.HasPrefix(data, []byte("PK")) {
+	switch {
+	case bytes.HasPrefix(data, []byte("PK")):
 		err = a.zip(data)
-	} else {
-		err = a.tar(data)
+	case bytes.HasPrefix(data, gzipMagic):
+		err = a.gzip(data)
+	case bytes.HasPrefix(data, xzMagic):
+		err = a.unpacked(c, data, &getter.XzDecompressor{FileSizeLimit: a.most + 1})
+	case bytes.HasPrefix(data, zstdMagic):
+		err = a.unpacked(c, data, &getter.ZstdDecompressor{FileSizeLimit: a.most + 1})
+	default:
+		err = a.tar(bytes.NewReader(data))
 	}
 	if err == nil && len(a.seen) == 0 {
 		err = errors.New("the archive is empty")
@@ -105,15 +132,43 @@ func (a *archive) link(name, target string) error {
 	return a.w.Link(name, target)
 }
 
-func (a *archive) tar(data []byte) error {
-	var in io.Reader = bytes.NewReader(data)
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		unzipped, err := gzip.NewReader(in)
-		if err != nil {
-			return err
-		}
-		in = &boundedReader{unzipped, a.most}
+func (a *archive) gzip(data []byte) error {
+	in, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return err
 	}
+	return a.tar(&boundedReader{in, a.most})
+}
+
+// unpacked reads a tar archive that a decompressor of go-getter unpacks to a file. Those that unpack
+// whole archives allow what Unpack refuses.
+func (a *archive) unpacked(c *cache.Cache, data []byte, d getter.Decompressor) error {
+	from, err := c.Create()
+	if err != nil {
+		return err
+	}
+	defer from.Discard()
+	to, err := c.Create()
+	if err != nil {
+		return err
+	}
+	defer to.Discard()
+	if _, err := from.Write(data); err != nil {
+		return err
+	}
+	const private = 0o077
+	if err := d.Decompress(to.Name(), from.Name(), false, private); err != nil {
+		return fmt.Errorf("the archive cannot be read: %w", err)
+	}
+	file, err := os.Open(to.Name())
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return a.tar(&boundedReader{file, a.most})
+}
+
+func (a *archive) tar(in io.Reader) error {
 	r := tar.NewReader(bufio.NewReaderSize(in, 64<<10))
 	for {
 		h, err := r.Next()

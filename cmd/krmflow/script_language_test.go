@@ -66,7 +66,7 @@ var scriptPrograms = []scriptWord{
 	{name: "bounded", args: "[-cpu 5s] [-mb 500] PROGRAM [ARG...]", help: "Run a program, and fail with 99 if it and its children take more than 2 s of processor time or 300 MB."},
 	{name: "flipflop", args: "FILE OTHER N krmflow [ARG...]", help: "Run krmflow N times while FILE is replaced by OTHER and back. Each run must exit with 0 or 4, and each code must occur."},
 	{name: "onterminal", args: "PROGRAM [ARG...]", help: "Run a program in a session with a terminal of its own. Its standard streams stay as they are."},
-	{name: "signalled", args: "INT|TERM|KILL WHEN PROGRAM [ARG...]", help: "Run a program and send it a signal after a duration, or when the file WHEN exists. Fail with 99 if it goes on for 20 s."},
+	{name: "signalled", args: "INT|TERM|KILL WHEN PROGRAM [ARG...]", help: "Run a program and send it a signal after a duration, after cpu:DURATION of processor time, or when the file WHEN exists. Fail with 99 if it goes on for 20 s."},
 	{name: "struck", args: "INT|TERM|KILL|EXECUTOR krmflow [ARG...]", help: "Run krmflow and send it a signal when a function has started sleep 71.09. INT goes to the process group. " +
 		"EXECUTOR kills the executor. Fail with 99 if krmflow goes on for 20 s."},
 	{name: "within", args: "DURATION PROGRAM [ARG...]", help: "Run a program, and fail with 99 if it takes 20 s longer than this: a busy machine needs time."},

@@ -84,7 +84,7 @@ func endsWithin() {
 }
 
 // signalled is a program that runs another one, sends it a signal, and fails with 99 if the other
-// one goes on for longer than [patience]: signalled INT WHEN PROGRAM [ARG...]. WHEN is a duration, or the name
+// one goes on for longer than [patience]: signalled INT WHEN PROGRAM [ARG...]. WHEN is a duration, cpu: with a duration of processor time, or the name
 // of a file: the signal is sent as soon as the file exists. Otherwise it ends with the code of the
 // program.
 func signalled() {
@@ -95,6 +95,8 @@ func signalled() {
 	cmd := child(os.Args[3:])
 	if delay, err := time.ParseDuration(os.Args[2]); err == nil {
 		time.Sleep(delay)
+	} else if text, ok := strings.CutPrefix(os.Args[2], "cpu:"); ok {
+		awaitCPU(cmd.Process.Pid, text)
 	} else {
 		awaitFile(os.Args[2])
 	}
@@ -106,6 +108,29 @@ func signalled() {
 	cmd.Wait()
 	timeout.Stop()
 	os.Exit(cmd.ProcessState.ExitCode())
+}
+
+// awaitCPU waits until a process has taken some processor time, which says how far it is also on a
+// busy machine. It returns when the process has ended.
+func awaitCPU(pid int, text string) {
+	limit, err := time.ParseDuration(text)
+	if err != nil {
+		fatal("%v", err)
+	}
+	const ticks = 100 // in a second, on Linux
+	for ; ; time.Sleep(2 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(rest)
+		if err != nil || len(fields) < 13 || fields[0] == "Z" {
+			return
+		}
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		if time.Duration(user+system)*time.Second/ticks >= limit {
+			return
+		}
+	}
 }
 
 // awaitFile waits until a file exists.

@@ -95,7 +95,7 @@ func sweep(t *testing.T, iso exec.Isolation, f function.Function) {
 	defer x.Close()
 	o := newOutside(t)
 	mark := "KRMFLOW_TEST=" + o.tree
-	f.Limits.Timeout = time.Minute
+	f.Limits.Timeout = 5 * time.Minute
 	f.Args, f.Env = append(o.args(), fmt.Sprint("-network=", f.Network != "")), []string{mark}
 	before := o.look(t)
 	out, err := x.Execute(t.Context(), f, yaml.Chunks{[]byte(input)})

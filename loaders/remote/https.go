@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -124,52 +123,6 @@ func explain(err error) error {
 		return diag.AsError(diag.NoCredentials.Of(err)).Hint("anonymous read is required: files are fetched without credentials; what needs them can be fetched by git or from a registry")
 	}
 	return err
-}
-
-// get returns the whole of what is behind a URL. It sends no credentials but those in the URL. An answer whose status, length or encoding
-// is not what it must be is an error.
-func (s *Session) get(ctx context.Context, r reference.Reference, from Origin) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Location, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := s.client(r, from).Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	switch encoding := resp.Header.Get("Content-Encoding"); {
-	case resp.StatusCode != http.StatusOK:
-		return nil, &statusError{resp.StatusCode}
-	case encoding != "" && encoding != "identity":
-		return nil, fmt.Errorf("the server sends it in the encoding %q, which was not asked for", encoding)
-	}
-	if resp.ContentLength > s.opt.MaxBytes {
-		return nil, tooLong(s.opt.MaxBytes)
-	}
-	return s.spool(resp.Body)
-}
-
-// spool reads all of r by way of a file: only what is not too large takes memory.
-func (s *Session) spool(r io.Reader) ([]byte, error) {
-	w, err := s.opt.Cache.Create()
-	if err != nil {
-		return nil, err
-	}
-	defer w.Discard()
-	n, err := io.Copy(w, io.LimitReader(r, s.opt.MaxBytes+1))
-	if err == nil && n > s.opt.MaxBytes {
-		err = tooLong(s.opt.MaxBytes)
-	}
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, n)
-	_, err = w.Reader().ReadAt(data, 0)
-	if err == io.EOF {
-		err = nil
-	}
-	return data, err
 }
 
 // readUpTo reads all of r, which says that it has size bytes, a negative number if it does not know.

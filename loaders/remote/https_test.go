@@ -19,11 +19,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/krmflow/krmflow/cache"
 	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/loaders/remote/address"
+	"github.com/ulikunitz/xz"
 )
 
 // A fileServer answers over TLS and counts requests.
@@ -355,7 +357,30 @@ func archives(t *testing.T, files ...tar.Header) map[string][]byte {
 	if err := errors.Join(tw.Close(), gz.Close(), zw.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return map[string][]byte{".tar.gz": tgz.Bytes(), ".zip": zipped.Bytes()}
+	var xzed bytes.Buffer
+	plain, err := gzip.NewReader(bytes.NewReader(tgz.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tarred, err := io.ReadAll(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	xw, err := xz.NewWriter(&xzed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zs, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := xw.Write(tarred); err != nil {
+		t.Fatal(err)
+	}
+	if err := xw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{".tar.gz": tgz.Bytes(), ".zip": zipped.Bytes(), ".tar.xz": xzed.Bytes(), ".tar.zst": zs.EncodeAll(tarred, nil)}
 }
 
 func tarFile(name string) tar.Header { return tar.Header{Name: name} }
@@ -375,6 +400,10 @@ func TestArchives(t *testing.T) {
 		}
 		if srv.requests.Load() != 1 {
 			t.Errorf("%d requests", srv.requests.Load())
+		}
+		named := srv.URL + "/get//top/link?archive=" + suffix[1:] + "&id=1&checksum=" + krm.DigestOf(data).String()
+		if got, err := read(t, session(t, srv.options()), named); got != "1\n" || err != nil {
+			t.Errorf("%s: %q, %v", named, got, err)
 		}
 		for n := range len(data) / 50 {
 			cut := data[:n*50]

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/cache"
+	"github.com/krmflow/krmflow/cache/archive"
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/reference"
@@ -57,7 +57,7 @@ func (s *Session) Program(ctx context.Context, r reference.Reference, member str
 func (s *Session) Extract(data []byte, member string, want krm.Digest) (*Program, error) {
 	p := &Program{Data: data, Sent: krm.DigestOf(data)}
 	verified := want.IsZero() || p.Sent == want
-	if member != "" && isArchive(data) {
+	if member != "" && archive.Is(data) {
 		var err error
 		if p.Data, err = s.member(data, member); err != nil {
 			return nil, err
@@ -123,11 +123,6 @@ func (s *Session) programLayer(manifest krm.Digest, member string) ([]byte, erro
 		return nil, diag.BadProgram.Errorf("the media type %q is none of a program: that is %s", diag.Sanitise(layer.MediaType), ProgramLayer)
 	}
 	return s.layer(layer)
-}
-
-// isArchive reports whether data begins as archives do.
-func isArchive(data []byte) bool {
-	return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) || bytes.HasPrefix(data, []byte("PK\x03\x04")) || len(data) > 262 && string(data[257:262]) == "ustar"
 }
 
 // member returns one file of an archive that nobody needs to have verified.

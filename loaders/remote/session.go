@@ -265,7 +265,7 @@ func key(r reference.Reference, from Origin) string {
 	if r.Scheme == reference.Helm {
 		return fmt.Sprintf("%d %q %q %q %s", from, r.Location, r.Path, r.Ref, r.Pin)
 	}
-	return fmt.Sprintf("%d %s %s %s %t %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Either, r.Direct)
+	return fmt.Sprintf("%d %s %s %s %t %s %t %t", from, r.Scheme, location(r), r.Pin, r.Archive, r.Form, r.Either, r.Direct)
 }
 
 // fetch runs what fetches r.

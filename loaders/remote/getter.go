@@ -1,0 +1,86 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/hashicorp/go-getter/v2"
+	"github.com/krmflow/krmflow/reference"
+)
+
+// get returns the whole of what is behind a URL. It sends no credentials but those in the URL. An answer whose status, length or encoding
+// is not what it must be is an error.
+//
+// go-getter writes the file. It gets neither the URL, in which it would give parameters and double slashes a meaning of its own, nor
+// the decision where to connect to: these are for the transport.
+func (s *Session) get(ctx context.Context, r reference.Reference, from Origin) ([]byte, error) {
+	file, err := s.opt.Cache.Create()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Discard()
+	to := &exactly{client: s.client(r, from), url: r.Location, most: s.opt.MaxBytes}
+	getting := getter.Client{
+		Getters: []getter.Getter{&getter.HttpGetter{
+			Client:                &http.Client{Transport: to},
+			DoNotCheckHeadFirst:   true,
+			XTerraformGetDisabled: true,
+			MaxBytes:              s.opt.MaxBytes + 1,
+		}},
+		Decompressors:   map[string]getter.Decompressor{}, // archives are unpacked after their digest was compared
+		DisableSymlinks: true,
+	}
+	_, err = getting.Get(ctx, &getter.Request{Src: nowhere, Dst: file.Name(), GetMode: getter.ModeFile})
+	if to.err != nil {
+		return nil, to.err // without the words of go-getter, which knows another URL
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(file.Name())
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > s.opt.MaxBytes {
+		return nil, tooLong(s.opt.MaxBytes)
+	}
+	return os.ReadFile(file.Name())
+}
+
+// nowhere is the URL that go-getter gets: a host that does not exist (RFC 2606).
+const nowhere = "https://krmflow.invalid/file"
+
+// exactly is a transport that asks for one URL, whatever it is asked for.
+type exactly struct {
+	client *http.Client
+	url    string
+	most   int64 // bytes that the answer may have
+	err    error // why there is no answer
+}
+
+func (e *exactly) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	defer func() { e.err = err }()
+	asked, err := http.NewRequestWithContext(req.Context(), http.MethodGet, e.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err = e.client.Do(asked)
+	if err != nil {
+		return nil, err
+	}
+	switch encoding := resp.Header.Get("Content-Encoding"); {
+	case resp.StatusCode != http.StatusOK:
+		err = &statusError{resp.StatusCode}
+	case encoding != "" && encoding != "identity":
+		err = fmt.Errorf("the server sends it in the encoding %q, which was not asked for", encoding)
+	case resp.ContentLength > e.most:
+		err = tooLong(e.most)
+	}
+	if err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
