@@ -103,6 +103,19 @@ type Call struct {
 // Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.
 type Finish struct{ Transformer Transformer }
 
+// Maker returns the generator or transformer of an operation that makes or changes resources, nil for
+// other operations.
+func Maker(op Op) any {
+	switch op := op.(type) {
+	case Generate:
+		return op.Generator
+	case Transform:
+		return op.Transformer
+	case Load, Merge, Validate, Pass, Fetch, Call, Finish:
+	}
+	return nil
+}
+
 func (Load) Verb() string      { return "load" }
 func (Merge) Verb() string     { return "merge" }
 func (Generate) Verb() string  { return "generate" }
