@@ -116,6 +116,16 @@ func Maker(op Op) any {
 	return nil
 }
 
+// Pure reports whether package eval runs an operation. The others need an executor.
+func Pure(op Op) bool {
+	switch op.(type) {
+	case Fetch, Call:
+		return false
+	case Load, Merge, Generate, Transform, Validate, Pass, Finish:
+	}
+	return true
+}
+
 func (Load) Verb() string      { return "load" }
 func (Merge) Verb() string     { return "merge" }
 func (Generate) Verb() string  { return "generate" }

@@ -281,7 +281,7 @@ func (s *steps) entry(d document, role function.Role) *entry {
 	before := s.Errs.Len()
 	errs := s.decodeBuiltin(d, e.builtin)
 	if d.item != nil {
-		useDefaultFields(e.builtin, d.r.Value())
+		composition.UseDefaultFields(e.builtin, d.r.Value())
 	}
 	for _, err := range report.Mistakes(e.builtin.Configure(s.env(d.path))) {
 		if len(errs) == 0 || !builtins.IsMissing(err) {
@@ -292,14 +292,6 @@ func (s *steps) entry(d document, role function.Role) *entry {
 		return nil
 	}
 	return e
-}
-
-// useDefaultFields gives a built-in of a Composition that names no fields those of the field of a Kustomization that it stands for (BT-05). An
-// empty list means none (BT-06).
-func useDefaultFields(b builtins.Builtin, config yaml.Value) {
-	if lister, ok := b.(builtins.FieldLister); ok && config.Get("fieldSpecs").IsNull() {
-		lister.UseFields(builtins.DefaultConfig())
-	}
 }
 
 // decodeBuiltin decodes the document of a built-in, and records what is wrong with it.

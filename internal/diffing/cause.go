@@ -80,6 +80,7 @@ func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
 			switch n.Op.(type) {
 			case graph.Load, graph.Finish, graph.Merge:
 				continue
+			case graph.Generate, graph.Transform, graph.Validate, graph.Pass, graph.Fetch, graph.Call:
 			}
 			key, ok := c.keys.Load(side + n.ID)
 			if !ok {

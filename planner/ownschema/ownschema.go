@@ -155,11 +155,8 @@ func (c Lists) of(ctx context.Context, g *graph.Graph, id graph.NodeID) *krm.Lis
 		inputs[i].List = c.of(ctx, g, in)
 		ok = ok && inputs[i].List != nil
 	}
-	if _, call := n.Op.(graph.Call); call {
-		ok = false
-	}
 	var list *krm.List
-	if ok && ctx.Err() == nil {
+	if ok && graph.Pure(n.Op) && ctx.Err() == nil {
 		list, _ = eval.Run(n.Op, inputs, func(diag.Code, string, ...any) {})
 	}
 	c[key] = list
