@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// open are the packages that still have cases for kinds of built-ins, or open switches over operations.
+// open are the packages that still have cases for kinds of built-ins, or open switches over
+// operations.
 var open = []string{"planner/drawing", "scheduler"}
 
 // TestNoCasesForBuiltins checks that only package builtins asks for the kind of a built-in. Other
@@ -42,7 +43,8 @@ func TestNoCasesForBuiltins(t *testing.T) {
 }
 
 // TestSwitchesOverOperations checks that a package has at most one switch over the operations of a
-// graph, and that it names each of them: a new operation fails here until every consumer handles it.
+// graph, and that it names each of them: a new operation fails here until every consumer handles
+// it.
 func TestSwitchesOverOperations(t *testing.T) {
 	ops := operations(t)
 	if len(ops) < 9 {

@@ -51,7 +51,8 @@ type Patcher interface {
 	PatchTexts() (files []string, text string)
 }
 
-// A Causer can tell whether it caused a difference between two renders. Any other built-in may have.
+// A Causer can tell whether it caused a difference between two renders. Any other built-in may
+// have.
 type Causer interface {
 	Builtin
 	Causes(e Edit) Likelihood
@@ -102,7 +103,8 @@ type Setting struct {
 	Missed bool
 }
 
-// A Change is a change of one field of a resource by a built-in. A generator has no resource before.
+// A Change is a change of one field of a resource by a built-in. A generator has no resource
+// before.
 type Change struct {
 	Before, After *krm.Resource
 	// Path leads to the field, in the resource before if the change removed it.

@@ -84,8 +84,8 @@ func (a *GeneratorArgs) complete(global *GeneratorOptions) {
 	}
 }
 
-// Locate implements [Locator]: the literal, the file or the line of a file that an entry of the data
-// comes from, or the option that a label or annotation comes from.
+// Locate implements [Locator]: the literal, the file or the line of a file that an entry of the
+// data comes from, or the option that a label or annotation comes from.
 func (a *GeneratorArgs) Locate(c Change) (place Place, ok bool) {
 	if len(c.Path) < 2 || c.Removed {
 		return place, false

@@ -76,7 +76,8 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 // UseFields implements [FieldLister].
 func (t *ImageTagTransformer) UseFields(c *Config) { t.FieldSpecs = c.Images }
 
-// Sets implements [Setter]. The lists of containers are searched in any object, whatever the fields are.
+// Sets implements [Setter]. The lists of containers are searched in any object, whatever the
+// fields are.
 func (t *ImageTagTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
 	s.Where = "it is for images named " + diag.OneLine(t.ImageTag.Name)
 	s.Missed = t.isNearly(q.Value.Text())

@@ -208,8 +208,8 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 }
 
 // A Merger is a transformer that may merge strategic merge patches into objects, or give objects a
-// different kind. kustomize then looks up a schema: for a patch of an object with an apiVersion, and
-// for the scope of the kind.
+// different kind. kustomize then looks up a schema: for a patch of an object with an apiVersion,
+// and for the scope of the kind.
 type Merger interface {
 	Transformer
 	// AlwaysMerges reports whether the transformer fails unless it merges a patch into an object

@@ -72,7 +72,8 @@ func TestNoQuestionOrKindIsForgotten(t *testing.T) {
 	}
 }
 
-// A field of a Kustomization is that of one kind, and the file fields of a kind are in its configuration.
+// A field of a Kustomization is that of one kind, and the file fields of a kind are in its
+// configuration.
 func TestKustomizationFieldsAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, k := range kinds {

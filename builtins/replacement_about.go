@@ -7,8 +7,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// A placedReplacement is a replacement of the configuration or, if src is set, of a file that it names:
-// at leads to it there.
+// A placedReplacement is a replacement of the configuration or, if src is set, of a file that it
+// names: at leads to it there.
 type placedReplacement struct {
 	Replacement
 	src  *yaml.Source
@@ -16,7 +16,8 @@ type placedReplacement struct {
 	at   []any
 }
 
-// place returns the place of something in the replacement, the zero Place for one of the configuration.
+// place returns the place of something in the replacement, the zero Place for one of the
+// configuration.
 func (p *placedReplacement) place(in ...any) Place {
 	if p.src == nil {
 		return Place{}
@@ -87,8 +88,8 @@ func (t *ReplacementTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
 	return s, false
 }
 
-// Locate implements [Locator] for replacements in files: others have no line of their own in a step.
-// If several may have made the change, it returns the last one.
+// Locate implements [Locator] for replacements in files: others have no line of their own in a
+// step. If several may have made the change, it returns the last one.
 func (t *ReplacementTransformer) Locate(c Change) (place Place, ok bool) {
 	if c.Before == nil || c.After == nil {
 		return place, false

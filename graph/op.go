@@ -103,8 +103,8 @@ type Call struct {
 // Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.
 type Finish struct{ Transformer Transformer }
 
-// Maker returns the generator or transformer of an operation that makes or changes resources, nil for
-// other operations.
+// Maker returns the generator or transformer of an operation that makes or changes resources, nil
+// for other operations.
 func Maker(op Op) any {
 	switch op := op.(type) {
 	case Generate:

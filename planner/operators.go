@@ -56,7 +56,8 @@ func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
 	}
 }
 
-// ofField is transform for a transformer that acts on the fields that the layer's configuration lists.
+// ofField is transform for a transformer that acts on the fields that the layer's configuration
+// lists.
 func (s *steps) ofField(path []any, t interface {
 	builtins.Transformer
 	builtins.FieldLister

@@ -169,8 +169,8 @@ func makeKrmflow(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// goBuild builds a program of this repository and sets a variable to its digest: gobuild PACKAGE PROGRAM VARIABLE [OVERLAY], where OVERLAY is a
-// file for the flag of that name.
+// goBuild builds a program of this repository and sets a variable to its digest: gobuild PACKAGE
+// PROGRAM VARIABLE [OVERLAY], where OVERLAY is a file for the flag of that name.
 func goBuild(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: gobuild PACKAGE PROGRAM VARIABLE [OVERLAY]")

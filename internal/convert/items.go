@@ -184,8 +184,8 @@ func (c *converter) builtinField(f field) {
 	}
 }
 
-// entryName returns the name that an entry gives an item: its own name without the path and tag of an image, the name of its file, or that of its
-// target.
+// entryName returns the name that an entry gives an item: its own name without the path and tag of
+// an image, the name of its file, or that of its target.
 func entryName(e *yaml.Node) string {
 	if file := getText(e, "path"); file != "" {
 		return strings.TrimSuffix(path.Base(file), path.Ext(file))

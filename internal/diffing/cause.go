@@ -203,7 +203,8 @@ func (x *explainer) inPatch(step *graph.Node, e *diff.Edit) diag.Pos {
 	return diag.Pos{}
 }
 
-// inSource returns the file that a generator takes a value from, and its line, or its first line that is another one now.
+// inSource returns the file that a generator takes a value from, and its line, or its first line
+// that is another one now.
 func (x *explainer) inSource(step *graph.Node, e *diff.Edit) diag.Pos {
 	b, ok := graph.Maker(step.Op).(builtins.Locator)
 	if !ok {

@@ -93,7 +93,8 @@ func (f Files) place(n *graph.Node, p builtins.Place) (pos diag.Pos, at []any) {
 	return n.Origin.Source.Locate(0, at...), at
 }
 
-// InConfig returns which part of the configuration of a step, or of a file that it names, has made a change, and the path of that part.
+// InConfig returns which part of the configuration of a step, or of a file that it names, has made
+// a change, and the path of that part.
 func (f Files) InConfig(c Change, path []any) (pos diag.Pos, at []any, ok bool) {
 	b, is := graph.Maker(c.Node.Op).(builtins.Locator)
 	if !is {

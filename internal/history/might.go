@@ -32,8 +32,8 @@ type Setting struct {
 	Missed bool
 }
 
-// Sets returns where a step would set a field, ok false if it does not, or if that cannot be known. value is the value of the field in the
-// result, none if it is absent there.
+// Sets returns where a step would set a field, ok false if it does not, or if that cannot be
+// known. value is the value of the field in the result, none if it is absent there.
 func (f Files) Sets(n *graph.Node, field Field, value yaml.Value) (s Setting, ok bool) {
 	switch b := graph.Maker(n.Op).(type) {
 	case builtins.Patcher:

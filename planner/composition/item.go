@@ -109,8 +109,8 @@ func BuiltinKinds() []string {
 	return kinds
 }
 
-// UseDefaultFields gives a built-in that names no fields those of the field of a Kustomization that it stands for (BT-05). An
-// empty list means none (BT-06).
+// UseDefaultFields gives a built-in that names no fields those of the field of a Kustomization
+// that it stands for (BT-05). An empty list means none (BT-06).
 func UseDefaultFields(b builtins.Builtin, config yaml.Value) {
 	if lister, ok := b.(builtins.FieldLister); ok && config.Get("fieldSpecs").IsNull() {
 		lister.UseFields(builtins.DefaultConfig())
