@@ -55,18 +55,21 @@ type Patcher interface {
 // have.
 type Causer interface {
 	Builtin
+	// Causes returns how likely it is that the configured built-in caused an edit.
 	Causes(e Edit) Likelihood
 }
 
 // A FileReader has fields that name files.
 type FileReader interface {
 	Builtin
+	// FileFields returns the fields. It is the same for every built-in of the kind.
 	FileFields() []FileField
 }
 
 // A FieldForm stands for fields of a Kustomization.
 type FieldForm interface {
 	Builtin
+	// StandsFor returns the fields. It is the same for every built-in of the kind.
 	StandsFor() []KustomizationField
 }
 
