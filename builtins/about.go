@@ -14,9 +14,9 @@ import (
 // optional because few apply to every kind, but an answer is not: the line of the kind in the
 // registry names the questions that do not apply, and TestKindsAnswer compares both.
 
-// A FieldLister acts on a list of fields.
+// A FieldLister changes the fields of a list.
 type FieldLister interface {
-	Builtin
+	Transformer
 	// UseFields makes the built-in act on the fields that c lists for the field of a Kustomization
 	// that the built-in stands for. It is called before Configure.
 	UseFields(c *Config)

@@ -58,10 +58,7 @@ func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
 
 // ofField is transform for a transformer that acts on the fields that the layer's configuration
 // lists.
-func (s *steps) ofField(path []any, t interface {
-	builtins.Transformer
-	builtins.FieldLister
-}, summary string) {
+func (s *steps) ofField(path []any, t builtins.FieldLister, summary string) {
 	t.UseFields(s.config)
 	s.transform(path, t, summary)
 }
