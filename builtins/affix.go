@@ -29,6 +29,17 @@ func (t *PrefixTransformer) Transform(list *krm.List, _ Warn) error {
 	})
 }
 
+// UseFields implements [FieldLister].
+func (t *PrefixTransformer) UseFields(c *Config) { t.FieldSpecs = c.NamePrefix }
+
+// Causes implements [Causer].
+func (t *PrefixTransformer) Causes(e Edit) Likelihood { return likelyIf(e.Field == "name") }
+
+// StandsFor implements [FieldForm].
+func (t *PrefixTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "namePrefix", Key: "prefix"}}
+}
+
 // SuffixTransformer puts text after names (`nameSuffix:`).
 type SuffixTransformer struct {
 	Suffix     string      `json:"suffix,omitempty"`
@@ -45,6 +56,17 @@ func (t *SuffixTransformer) Transform(list *krm.List, _ Warn) error {
 		join: func(old string) string { return old + t.Suffix },
 		note: func(r *krm.Resource, parts []string) { r.Suffixes = append(r.Suffixes, parts...) },
 	})
+}
+
+// UseFields implements [FieldLister].
+func (t *SuffixTransformer) UseFields(c *Config) { t.FieldSpecs = c.NameSuffix }
+
+// Causes implements [Causer].
+func (t *SuffixTransformer) Causes(e Edit) Likelihood { return likelyIf(e.Field == "name") }
+
+// StandsFor implements [FieldForm].
+func (t *SuffixTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "nameSuffix", Key: "suffix"}}
 }
 
 // PrefixSuffixTransformer is a [PrefixTransformer] and then a [SuffixTransformer] of the same configuration.
@@ -66,6 +88,12 @@ func (t *PrefixSuffixTransformer) Transform(list *krm.List, warn Warn) error {
 	suffix := &SuffixTransformer{Suffix: t.Suffix, FieldSpecs: t.FieldSpecs}
 	return suffix.Transform(list, warn)
 }
+
+// UseFields implements [FieldLister].
+func (t *PrefixSuffixTransformer) UseFields(c *Config) { t.FieldSpecs = c.NamePrefix }
+
+// Causes implements [Causer].
+func (t *PrefixSuffixTransformer) Causes(e Edit) Likelihood { return likelyIf(e.Field == "name") }
 
 func checkAffix(specs *FieldSpecs) error {
 	if specs == nil {

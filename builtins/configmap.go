@@ -4,9 +4,11 @@
 package builtins
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/krmflow/krmflow/diag"
@@ -82,6 +84,55 @@ func (a *GeneratorArgs) complete(global *GeneratorOptions) {
 	}
 }
 
+// Locate implements [Locator]: the literal, the file or the line of a file that an entry of the
+// data comes from, or the option that a label or annotation comes from.
+func (a *GeneratorArgs) Locate(c Change) (place Place, ok bool) {
+	if len(c.Path) < 2 || c.Removed {
+		return place, false
+	}
+	key, _ := c.Path[len(c.Path)-1].(string)
+	if c.Path[0] == "metadata" {
+		return Place{Path: []any{"options", c.Path[1], key}}, len(c.Path) == 3
+	}
+	for i, text := range a.Literals {
+		if k, _, _ := strings.Cut(text, "="); k == key {
+			return Place{Path: []any{"literals", i}}, true
+		}
+	}
+	for i, text := range a.Files {
+		k, name, named := strings.Cut(text, "=")
+		if !named {
+			k, name = text[strings.LastIndex(text, "/")+1:], text
+		}
+		if k == key {
+			return Place{File: name, Path: []any{"files", i}}, true
+		}
+	}
+	for i, name := range a.Envs {
+		src := c.Files(name)
+		if src == nil {
+			continue
+		}
+		for line, text := range strings.Split(strings.TrimPrefix(src.Text(), "\ufeff"), "\n") {
+			if k, _, _ := strings.Cut(strings.TrimSpace(text), "="); k == key {
+				return Place{File: name, Line: line + 1, Path: []any{"envs", i}}, true
+			}
+		}
+	}
+	return place, false
+}
+
+// causes is [Causer] for a generator of a kind. Prefixes and suffixes are added to names.
+func (a *GeneratorArgs) causes(kind string, meta ObjectName, e Edit) Likelihood {
+	name := cmp.Or(a.Name, meta.Name)
+	return likelyIf(e.Kind == kind && name != "" && strings.Contains(e.Name, name))
+}
+
+// FileFields implements [FileReader]. An entry of a Kustomization may also have env.
+func (a *GeneratorArgs) FileFields() []FileField {
+	return []FileField{{Path: "env"}, {Path: "envs"}, {Path: "files", Form: KeyedForm}}
+}
+
 // ObjectName is the part of a configuration document's metadata that names what is generated if its fields do not.
 type ObjectName struct {
 	Name      string `json:"name,omitempty"`
@@ -123,6 +174,14 @@ func (g *ConfigMapGenerator) Configure(env Env) error {
 
 // Generate returns the ConfigMap.
 func (g *ConfigMapGenerator) Generate() ([]*krm.Resource, error) { return g.made.resources(), nil }
+
+// Causes implements [Causer].
+func (g *ConfigMapGenerator) Causes(e Edit) Likelihood { return g.causes("ConfigMap", g.Metadata, e) }
+
+// StandsFor implements [FieldForm].
+func (g *ConfigMapGenerator) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "configMapGenerator", Each: true}}
+}
 
 // generated is what a configured generator returns again and again.
 type generated struct {

@@ -4,7 +4,9 @@
 package builtins
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -69,6 +71,44 @@ func (t *ImageTagTransformer) Transform(list *krm.List, warn Warn) error {
 	}
 	t.after.put(notes)
 	return nil
+}
+
+// UseFields implements [FieldLister].
+func (t *ImageTagTransformer) UseFields(c *Config) { t.FieldSpecs = c.Images }
+
+// Sets implements [Setter]. The lists of containers are searched in any object, whatever the
+// fields are.
+func (t *ImageTagTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
+	s.Where = "it is for images named " + diag.OneLine(t.ImageTag.Name)
+	s.Missed = t.isNearly(q.Value.Text())
+	return s, q.ends("containers", "image") || q.ends("initContainers", "image") || q.among(t.FieldSpecs)
+}
+
+// isNearly reports whether an image has nearly the name: its registry or the path before the name
+// differs, or the name is misspelled.
+func (t *ImageTagTransformer) isNearly(image string) bool {
+	if image == "" {
+		return false
+	}
+	name, _, _ := strings.Cut(image, "@")
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		name = name[:i]
+	}
+	want := t.ImageTag.Name
+	return want != name && (path.Base(want) == path.Base(name) || diag.Nearest(want, []string{name}) != "")
+}
+
+// Causes implements [Causer].
+func (t *ImageTagTransformer) Causes(e Edit) Likelihood {
+	return likelyIf(e.Field == "image" && strings.Contains(e.New.Text(), cmp.Or(t.ImageTag.NewName, t.ImageTag.Name)))
+}
+
+// StandsFor implements [FieldForm].
+func (t *ImageTagTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{
+		{Name: "images", Each: true, Key: "imageTag"},
+		{Name: "imageTags", Each: true, Key: "imageTag", Instead: "images"},
+	}
 }
 
 // otherNames returns hints at the name that the user may have meant, of those that there are.

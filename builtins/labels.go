@@ -30,6 +30,24 @@ func (t *LabelTransformer) Configure(env Env) error {
 // Transform fails if a field on the way to the labels is a scalar, or the field itself is no mapping.
 func (t *LabelTransformer) Transform(list *krm.List, _ Warn) error { return t.entries.add(list) }
 
+// UseFields implements [FieldLister].
+func (t *LabelTransformer) UseFields(c *Config) { t.FieldSpecs = c.CommonLabels }
+
+// Sets implements [Setter].
+func (t *LabelTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
+	key := q.key()
+	if t.Labels[key] == "" {
+		return s, false
+	}
+	s.Where = t.FieldSpecs.describe()
+	return s, q.ends("labels", key) || q.ends("matchLabels", key) || q.ends("selector", key)
+}
+
+// StandsFor implements [FieldForm].
+func (t *LabelTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "labels", Each: true}, {Name: "commonLabels", Key: "labels", Instead: "labels"}}
+}
+
 // AnnotationsTransformer adds annotations, or replaces their values, in every field of FieldSpecs (`commonAnnotations:`).
 type AnnotationsTransformer struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -47,6 +65,24 @@ func (t *AnnotationsTransformer) Configure(env Env) error {
 
 // Transform is like [LabelTransformer.Transform].
 func (t *AnnotationsTransformer) Transform(list *krm.List, _ Warn) error { return t.entries.add(list) }
+
+// UseFields implements [FieldLister].
+func (t *AnnotationsTransformer) UseFields(c *Config) { t.FieldSpecs = c.CommonAnnotations }
+
+// Sets implements [Setter].
+func (t *AnnotationsTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
+	key := q.key()
+	if t.Annotations[key] == "" {
+		return s, false
+	}
+	s.Where = t.FieldSpecs.describe()
+	return s, q.ends("annotations", key)
+}
+
+// StandsFor implements [FieldForm].
+func (t *AnnotationsTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "commonAnnotations", Key: "annotations"}}
+}
 
 // entries are what to add to the mappings that fields name.
 type entries struct {

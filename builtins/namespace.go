@@ -49,6 +49,17 @@ func (t *NamespaceTransformer) Transform(list *krm.List, _ Warn) error {
 	return list.CheckUnique()
 }
 
+// UseFields implements [FieldLister].
+func (t *NamespaceTransformer) UseFields(c *Config) { t.FieldSpecs = c.Namespace }
+
+// Causes implements [Causer].
+func (t *NamespaceTransformer) Causes(e Edit) Likelihood { return likelyIf(e.Field == "namespace") }
+
+// StandsFor implements [FieldForm].
+func (t *NamespaceTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "namespace", Key: "metadata.namespace"}}
+}
+
 // helmGenerated marks what Helm made, which has its namespace from Helm.
 const helmGenerated = "internal.config.kubernetes.io/helm-generated"
 

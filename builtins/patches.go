@@ -140,6 +140,22 @@ func (t *PatchTransformer) Transform(list *krm.List, warn Warn) error {
 	return list.CheckUnique()
 }
 
+// Selects implements [Chooser].
+func (t *PatchTransformer) Selects(Files) []*Selector { return []*Selector{t.Target} }
+
+// PatchTexts implements [Patcher].
+func (t *PatchTransformer) PatchTexts() (files []string, text string) {
+	return []string{t.Path}, t.Patch
+}
+
+// FileFields implements [FileReader].
+func (t *PatchTransformer) FileFields() []FileField { return []FileField{{Path: "path"}} }
+
+// StandsFor implements [FieldForm].
+func (t *PatchTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "patches", Each: true}}
+}
+
 func applyToSet(kinds *schema.Schema, p *smPatch, found []int, list *krm.List, warn Warn) error {
 	anyChanged, anyDeleted := false, false
 	if len(found) > 0 {
@@ -191,8 +207,9 @@ func applyByID(kinds *schema.Schema, patches []*smPatch, list *krm.List, warn Wa
 	return nil
 }
 
-// A Merger is a transformer that may merge strategic merge patches into objects. For objects with
-// an apiVersion, kustomize then looks up a schema.
+// A Merger is a transformer that may merge strategic merge patches into objects, or give objects a
+// different kind. kustomize then looks up a schema: for a patch of an object with an apiVersion,
+// and for the scope of the kind.
 type Merger interface {
 	Transformer
 	// AlwaysMerges reports whether the transformer fails unless it merges a patch into an object
@@ -317,6 +334,29 @@ func (t *PatchStrategicMergeTransformer) Transform(list *krm.List, warn Warn) er
 	return applyByID(t.kinds, t.merge, list, warn, true)
 }
 
+// PatchTexts implements [Patcher].
+func (t *PatchStrategicMergeTransformer) PatchTexts() (files []string, text string) {
+	inline := []string{t.Patches}
+	for _, path := range t.Paths {
+		if strings.Contains(path, "\n") {
+			inline = append(inline, path)
+		} else {
+			files = append(files, path)
+		}
+	}
+	return files, strings.TrimPrefix(strings.Join(inline, "\n---\n"), "\n---\n")
+}
+
+// FileFields implements [FileReader].
+func (t *PatchStrategicMergeTransformer) FileFields() []FileField {
+	return []FileField{{Path: "paths", Form: PatchForm}}
+}
+
+// StandsFor implements [FieldForm].
+func (t *PatchStrategicMergeTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "patchesStrategicMerge", Key: "paths", Instead: "patches"}}
+}
+
 // PatchJson6902Transformer applies a JSON patch (`patchesJson6902:`).
 type PatchJson6902Transformer struct {
 	Target *Selector `json:"target,omitempty"`
@@ -362,4 +402,27 @@ func (t *PatchJson6902Transformer) read(env Env) (err error) {
 // Transform applies the patch to all resources that the target selects.
 func (t *PatchJson6902Transformer) Transform(list *krm.List, warn Warn) error {
 	return applyJSON(t.patch, t.Target, list, warn, false)
+}
+
+// Selects implements [Chooser].
+func (t *PatchJson6902Transformer) Selects(Files) []*Selector { return []*Selector{t.Target} }
+
+// PatchTexts implements [Patcher].
+func (t *PatchJson6902Transformer) PatchTexts() (files []string, text string) {
+	return []string{t.Path}, t.JsonOp
+}
+
+// AlwaysMerges implements [Merger]: a JSON patch may set the kind.
+func (t *PatchJson6902Transformer) AlwaysMerges() bool { return false }
+
+// MergesInto implements [Merger].
+func (t *PatchJson6902Transformer) MergesInto(*krm.List) bool { return false }
+
+// FileFields implements [FileReader].
+func (t *PatchJson6902Transformer) FileFields() []FileField { return []FileField{{Path: "path"}} }
+
+// StandsFor implements [FieldForm].
+func (t *PatchJson6902Transformer) StandsFor() []KustomizationField {
+	renamed := map[string]string{"patch": "jsonOp", "options": ""}
+	return []KustomizationField{{Name: "patchesJson6902", Each: true, Renamed: renamed, Instead: "patches"}}
 }

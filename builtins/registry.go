@@ -24,27 +24,55 @@ func Kinds() []string {
 	return names
 }
 
+// A question is one of the interfaces that commands ask about a built-in: see [FieldLister] and the
+// others beside it.
+type question int
+
+const (
+	asFieldLister question = 1 << iota
+	asChooser
+	asSetter
+	asLocator
+	asPatcher
+	asCauser
+	asFileReader
+	asFieldForm
+)
+
+// kinds are the kinds, sorted, and the questions that do not apply to them.
 var kinds = [...]struct {
-	name string
-	make func() Builtin
+	name    string
+	make    func() Builtin
+	without question
 }{
-	{"AnnotationsTransformer", func() Builtin { return new(AnnotationsTransformer) }},
-	{"ConfigMapGenerator", func() Builtin { return new(ConfigMapGenerator) }},
-	{"HashTransformer", func() Builtin { return new(HashTransformer) }},
-	{"IAMPolicyGenerator", func() Builtin { return new(IAMPolicyGenerator) }},
-	{"ImageTagTransformer", func() Builtin { return new(ImageTagTransformer) }},
-	{"LabelTransformer", func() Builtin { return new(LabelTransformer) }},
-	{"NamespaceTransformer", func() Builtin { return new(NamespaceTransformer) }},
-	{"PatchJson6902Transformer", func() Builtin { return new(PatchJson6902Transformer) }},
-	{"PatchStrategicMergeTransformer", func() Builtin { return new(PatchStrategicMergeTransformer) }},
-	{"PatchTransformer", func() Builtin { return new(PatchTransformer) }},
-	{"PrefixSuffixTransformer", func() Builtin { return new(PrefixSuffixTransformer) }},
-	{"PrefixTransformer", func() Builtin { return new(PrefixTransformer) }},
-	{"ReplacementTransformer", func() Builtin { return new(ReplacementTransformer) }},
-	{"ReplicaCountTransformer", func() Builtin { return new(ReplicaCountTransformer) }},
-	{"SecretGenerator", func() Builtin { return new(SecretGenerator) }},
-	{"SuffixTransformer", func() Builtin { return new(SuffixTransformer) }},
-	{"ValueAddTransformer", func() Builtin { return new(ValueAddTransformer) }},
+	{"AnnotationsTransformer", func() Builtin { return new(AnnotationsTransformer) },
+		asChooser | asLocator | asPatcher | asCauser | asFileReader},
+	{"ConfigMapGenerator", func() Builtin { return new(ConfigMapGenerator) }, asFieldLister | asChooser | asSetter | asPatcher},
+	{"HashTransformer", func() Builtin { return new(HashTransformer) },
+		asFieldLister | asChooser | asSetter | asLocator | asPatcher | asCauser | asFileReader | asFieldForm},
+	{"IAMPolicyGenerator", func() Builtin { return new(IAMPolicyGenerator) },
+		asFieldLister | asChooser | asSetter | asLocator | asPatcher | asCauser | asFileReader | asFieldForm},
+	{"ImageTagTransformer", func() Builtin { return new(ImageTagTransformer) }, asChooser | asLocator | asPatcher | asFileReader},
+	{"LabelTransformer", func() Builtin { return new(LabelTransformer) },
+		asChooser | asLocator | asPatcher | asCauser | asFileReader},
+	{"NamespaceTransformer", func() Builtin { return new(NamespaceTransformer) },
+		asChooser | asSetter | asLocator | asPatcher | asFileReader},
+	{"PatchJson6902Transformer", func() Builtin { return new(PatchJson6902Transformer) },
+		asFieldLister | asSetter | asLocator | asCauser},
+	{"PatchStrategicMergeTransformer", func() Builtin { return new(PatchStrategicMergeTransformer) },
+		asFieldLister | asChooser | asSetter | asLocator | asCauser},
+	{"PatchTransformer", func() Builtin { return new(PatchTransformer) }, asFieldLister | asSetter | asLocator | asCauser},
+	{"PrefixSuffixTransformer", func() Builtin { return new(PrefixSuffixTransformer) },
+		asChooser | asSetter | asLocator | asPatcher | asFileReader | asFieldForm},
+	{"PrefixTransformer", func() Builtin { return new(PrefixTransformer) },
+		asChooser | asSetter | asLocator | asPatcher | asFileReader},
+	{"ReplacementTransformer", func() Builtin { return new(ReplacementTransformer) }, asFieldLister | asPatcher | asCauser},
+	{"ReplicaCountTransformer", func() Builtin { return new(ReplicaCountTransformer) }, asLocator | asPatcher | asFileReader},
+	{"SecretGenerator", func() Builtin { return new(SecretGenerator) }, asFieldLister | asChooser | asSetter | asPatcher},
+	{"SuffixTransformer", func() Builtin { return new(SuffixTransformer) },
+		asChooser | asSetter | asLocator | asPatcher | asFileReader},
+	{"ValueAddTransformer", func() Builtin { return new(ValueAddTransformer) },
+		asFieldLister | asLocator | asPatcher | asCauser | asFieldForm},
 }
 
 // Decoding returns how kustomize reads the configuration document of a built-in.

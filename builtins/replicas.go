@@ -77,6 +77,32 @@ func (t *ReplicaCountTransformer) Transform(list *krm.List, warn Warn) error {
 	return nil
 }
 
+// UseFields implements [FieldLister].
+func (t *ReplicaCountTransformer) UseFields(c *Config) { t.FieldSpecs = c.Replicas }
+
+// Selects implements [Chooser].
+func (t *ReplicaCountTransformer) Selects(Files) (list []*Selector) {
+	for _, spec := range t.FieldSpecs.All() {
+		list = append(list, &Selector{Kind: spec.Kind, Name: t.Replica.Name})
+	}
+	return list
+}
+
+// Sets implements [Setter].
+func (t *ReplicaCountTransformer) Sets(q FieldQuery) (Setting, bool) {
+	return Setting{Where: "it is for resources named " + diag.OneLine(t.Replica.Name)}, q.among(t.FieldSpecs)
+}
+
+// Causes implements [Causer].
+func (t *ReplicaCountTransformer) Causes(e Edit) Likelihood {
+	return likelyIf(e.Field == "replicas" && strings.Contains(e.Name, t.Replica.Name))
+}
+
+// StandsFor implements [FieldForm].
+func (t *ReplicaCountTransformer) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "replicas", Each: true, Key: "replica"}}
+}
+
 func (t *ReplicaCountTransformer) matches(r *krm.Resource, selector krm.GVK) bool {
 	if id := r.ID(); id.Name == t.Replica.Name && selector.Selects(id.GVK) {
 		return true

@@ -57,3 +57,11 @@ func (g *SecretGenerator) Configure(env Env) error {
 
 // Generate returns the Secret.
 func (g *SecretGenerator) Generate() ([]*krm.Resource, error) { return g.made.resources(), nil }
+
+// Causes implements [Causer].
+func (g *SecretGenerator) Causes(e Edit) Likelihood { return g.causes("Secret", g.Metadata, e) }
+
+// StandsFor implements [FieldForm].
+func (g *SecretGenerator) StandsFor() []KustomizationField {
+	return []KustomizationField{{Name: "secretGenerator", Each: true}}
+}

@@ -111,6 +111,31 @@ func (t *ValueAddTransformer) Transform(list *krm.List, _ Warn) error {
 	return nil
 }
 
+// Selects implements [Chooser].
+func (t *ValueAddTransformer) Selects(Files) (list []*Selector) {
+	for _, target := range t.targets {
+		list = append(list, target.Selector)
+	}
+	return list
+}
+
+// Sets implements [Setter].
+func (t *ValueAddTransformer) Sets(q FieldQuery) (s Setting, ok bool) {
+	for _, target := range t.targets {
+		if !q.Is(strings.Join(valuePath(target.FieldPath), ".")) {
+			continue
+		}
+		if target.Selector != nil {
+			s.Where = "it selects " + target.Selector.String()
+		}
+		return s, true
+	}
+	return s, false
+}
+
+// FileFields implements [FileReader].
+func (t *ValueAddTransformer) FileFields() []FileField { return []FileField{{Path: "targetFilePath"}} }
+
 func (t *ValueAddTarget) find(list *krm.List) ([]int, error) {
 	selector := t.Selector
 	if selector == nil {

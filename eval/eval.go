@@ -54,7 +54,7 @@ func Run(op graph.Op, inputs []Input, warn diag.Warn) (list *krm.List, err error
 	case graph.Finish:
 		list = Take(inputs)
 		err = op.Transformer.Transform(list, warn)
-	default:
+	case graph.Fetch, graph.Call:
 		err = fmt.Errorf("cannot run a %s operation here", op.Verb())
 	}
 	if err != nil {

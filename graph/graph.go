@@ -182,13 +182,7 @@ func (g *Graph) Without(id string) (*Graph, bool) {
 
 // BehindFunctions tells, for each node, whether it is a call of a function or a fetch, or needs one.
 func (g *Graph) BehindFunctions() []bool {
-	return g.need(func(n *Node) bool {
-		switch n.Op.(type) {
-		case Call, Fetch:
-			return true
-		}
-		return false
-	})
+	return g.need(func(n *Node) bool { return !Pure(n.Op) })
 }
 
 // need tells, for each node, whether it or a node that it needs is one of those.

@@ -103,6 +103,29 @@ type Call struct {
 // Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.
 type Finish struct{ Transformer Transformer }
 
+// Maker returns the generator or transformer of an operation that makes or changes resources, nil
+// for other operations.
+func Maker(op Op) any {
+	switch op := op.(type) {
+	case Generate:
+		return op.Generator
+	case Transform:
+		return op.Transformer
+	case Load, Merge, Validate, Pass, Fetch, Call, Finish:
+	}
+	return nil
+}
+
+// Pure reports whether package eval runs an operation. The others need an executor.
+func Pure(op Op) bool {
+	switch op.(type) {
+	case Fetch, Call:
+		return false
+	case Load, Merge, Generate, Transform, Validate, Pass, Finish:
+	}
+	return true
+}
+
 func (Load) Verb() string      { return "load" }
 func (Merge) Verb() string     { return "merge" }
 func (Generate) Verb() string  { return "generate" }

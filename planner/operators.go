@@ -56,6 +56,13 @@ func (s *steps) transform(path []any, t builtins.Transformer, summary string) {
 	}
 }
 
+// ofField is transform for a transformer that acts on the fields that the layer's configuration
+// lists.
+func (s *steps) ofField(path []any, t builtins.FieldLister, summary string) {
+	t.UseFields(s.config)
+	s.transform(path, t, summary)
+}
+
 // transformer appends the node of a transformer that is configured. Where kustomize runs one transformer for all entries of
 // a field, it records that one: only the last entry is to be recorded.
 func (s *steps) transformer(path []any, t builtins.Transformer, summary string, record bool) {
@@ -114,36 +121,34 @@ func (s *steps) transformers() {
 		}
 	}
 	if k.Namespace != "" {
-		t := &builtins.NamespaceTransformer{FieldSpecs: s.config.Namespace}
+		t := new(builtins.NamespaceTransformer)
 		t.Metadata.Namespace = k.Namespace
-		s.transform([]any{"namespace"}, t, k.Namespace)
+		s.ofField([]any{"namespace"}, t, k.Namespace)
 	}
 	if k.NamePrefix != "" {
-		s.transform([]any{"namePrefix"}, &builtins.PrefixTransformer{Prefix: k.NamePrefix, FieldSpecs: s.config.NamePrefix}, k.NamePrefix)
+		s.ofField([]any{"namePrefix"}, &builtins.PrefixTransformer{Prefix: k.NamePrefix}, k.NamePrefix)
 	}
 	if k.NameSuffix != "" {
-		s.transform([]any{"nameSuffix"}, &builtins.SuffixTransformer{Suffix: k.NameSuffix, FieldSpecs: s.config.NameSuffix}, k.NameSuffix)
+		s.ofField([]any{"nameSuffix"}, &builtins.SuffixTransformer{Suffix: k.NameSuffix}, k.NameSuffix)
 	}
 	s.labels()
 	if len(k.CommonAnnotations) > 0 {
-		t := &builtins.AnnotationsTransformer{Annotations: k.CommonAnnotations, FieldSpecs: s.config.CommonAnnotations}
-		s.transform([]any{"commonAnnotations"}, t, summary.Pairs(k.CommonAnnotations))
+		s.ofField([]any{"commonAnnotations"}, &builtins.AnnotationsTransformer{Annotations: k.CommonAnnotations}, summary.Pairs(k.CommonAnnotations))
 	}
 	for i, p := range k.PatchesJSON6902 {
 		t := &builtins.PatchJson6902Transformer{Target: p.Target, Path: p.Path, JsonOp: p.Patch}
 		s.transform([]any{"patchesJson6902", i}, t, p.String())
 	}
 	for i, r := range k.Replicas {
-		t := &builtins.ReplicaCountTransformer{Replica: r, FieldSpecs: s.config.Replicas}
-		s.transform([]any{"replicas", i}, t, fmt.Sprintf("%s: %d", r.Name, r.Count))
+		s.ofField([]any{"replicas", i}, &builtins.ReplicaCountTransformer{Replica: r}, fmt.Sprintf("%s: %d", r.Name, r.Count))
 	}
 	images := make([]*builtins.ImageTagTransformer, len(k.Images))
 	for i, image := range k.Images {
-		images[i] = &builtins.ImageTagTransformer{ImageTag: image, FieldSpecs: s.config.Images}
+		images[i] = &builtins.ImageTagTransformer{ImageTag: image}
 	}
 	builtins.ChainImages(images)
 	for i, t := range images {
-		s.transform(k.ImagePaths[i], t, t.ImageTag.Summary())
+		s.ofField(k.ImagePaths[i], t, t.ImageTag.Summary())
 	}
 	for i, r := range k.Replacements {
 		if len(r.Targets) == 0 {
@@ -183,8 +188,7 @@ func (s *steps) labels() {
 		s.transform(path, &builtins.LabelTransformer{Labels: l.Pairs, FieldSpecs: specs}, summary.Pairs(l.Pairs))
 	}
 	if len(s.k.CommonLabels) > 0 {
-		t := &builtins.LabelTransformer{Labels: s.k.CommonLabels, FieldSpecs: s.config.CommonLabels}
-		s.transform([]any{"commonLabels"}, t, summary.Pairs(s.k.CommonLabels))
+		s.ofField([]any{"commonLabels"}, &builtins.LabelTransformer{Labels: s.k.CommonLabels}, summary.Pairs(s.k.CommonLabels))
 	} else if s.tracking && len(s.k.Labels) > 0 {
 		// kustomize runs the transformer of commonLabels whenever there are labels, and records it.
 		s.transform([]any{"commonLabels"}, &builtins.LabelTransformer{}, "")

@@ -36,7 +36,7 @@ var scriptCommands = []scriptWord{
 	{"digest", "FILE VARIABLE", "Set a variable to the SHA-256 of a file, in hexadecimal digits.", digest},
 	{"exitcode", "CODE PROGRAM [ARG...]", "Run a program and check its exit code.", exitcode},
 	{"expand", "FILE...", "Replace $NAME and ${NAME} in files by the values of variables.", expand},
-	{"gobuild", "PACKAGE PROGRAM VARIABLE", "Build a program of this repository and set a variable to its digest.", goBuild},
+	{"gobuild", "PACKAGE PROGRAM VARIABLE [OVERLAY]", "Build a program of this repository, with the flag -overlay if OVERLAY is given, and set a variable to its digest.", goBuild},
 	{"hostiletrees", "FOLDER", "Write the trees of hostile_trees_test.go, one folder each.", writeHostileTrees},
 	{"image", "PACKAGE NAME VARIABLE", "Make an image that has only a program of this repository, in a new storage of the script, and set a variable " +
 		"to its digest.", image},

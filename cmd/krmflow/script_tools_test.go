@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -188,10 +189,14 @@ func makeKrmflow(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// goBuild builds a program of this repository and sets a variable to its digest: gobuild PACKAGE PROGRAM VARIABLE.
+// goBuild builds a program of this repository and sets a variable to its digest: gobuild PACKAGE
+// PROGRAM VARIABLE [OVERLAY], where OVERLAY is a file for the flag of that name.
 func goBuild(ts *testscript.TestScript, args []string) {
 	program := ts.MkAbs(args[1])
 	cmd := exec.Command("go", "build", "-o", program, "./"+args[0])
+	if len(args) == 4 {
+		cmd.Args = slices.Insert(cmd.Args, 2, "-overlay", ts.MkAbs(args[3]))
+	}
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		ts.Fatalf("%v\n%s", err, out)

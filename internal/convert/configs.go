@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/krm"
 	kyaml "github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -91,8 +92,9 @@ func (c *converter) differs(doc kyaml.Value) bool {
 			return true
 		}
 	}
+	_, lists := builtins.New(kind).(builtins.FieldLister)
 	return name == "" || name != slugOrDots(name) || group == "" || group == layerfile.Group || strings.HasSuffix(kind, "Validator") ||
-		group == "builtin" && isField(kind) && doc.Get("fieldSpecs").IsNull()
+		group == "builtin" && lists && doc.Get("fieldSpecs").IsNull()
 }
 
 // slugOrDots is [slug] for names that may have dots.

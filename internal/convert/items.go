@@ -2,11 +2,13 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/krmflow/krmflow/builtins"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -90,7 +92,7 @@ func (c *converter) accumulator(f field) {
 
 // generator adds the entries of configMapGenerator or secretGenerator, each with the options of all.
 func (c *converter) generator(f field) {
-	kind := map[string]string{"configMapGenerator": "ConfigMapGenerator", "secretGenerator": "SecretGenerator"}[f.name]
+	_, kind, _ := builtins.ForField(f.name)
 	for _, e := range f.value.Content {
 		e = without(e)
 		if env := get(e, "env"); !isEmpty(env) {
@@ -155,32 +157,45 @@ func (c *converter) charts(f field) {
 	c.kustomization(f, charts, "helmGlobals", c.fields["helmGlobals"].value)
 }
 
-// mergePatches adds all entries as one item, as kustomize does.
-func (c *converter) mergePatches(f field) {
-	c.builtin("PatchStrategicMergeTransformer", "", nil, "paths", f.value)
-}
-
-func (c *converter) patches(f field) {
+// builtinField adds the items of a field that a built-in stands for.
+func (c *converter) builtinField(f field) {
+	b, kind, form := builtins.ForField(f.name)
+	if _, lists := b.(builtins.FieldLister); lists && c.configured {
+		c.asKustomization(f)
+		return
+	}
+	if !form.Each {
+		c.builtin(kind, "", nil, form.Key, f.value)
+		return
+	}
 	for _, e := range f.value.Content {
-		c.builtin("PatchTransformer", patchName(e), e, fieldsOf(e)...)
+		if form.Key != "" {
+			c.builtin(kind, entryName(e), e, form.Key, e)
+			continue
+		}
+		var renamed []any
+		for _, from := range slices.Sorted(maps.Keys(form.Renamed)) {
+			if to := form.Renamed[from]; to != "" {
+				renamed = append(renamed, to, get(e, from))
+			}
+			e = without(e, from)
+		}
+		c.builtin(kind, entryName(e), e, append(fieldsOf(e), renamed...)...)
 	}
 }
 
-func (c *converter) jsonPatches(f field) {
-	for _, e := range f.value.Content {
-		op := get(e, "patch")
-		e := without(e, "patch", "options")
-		c.builtin("PatchJson6902Transformer", patchName(e), e, append(fieldsOf(e), "jsonOp", op)...)
-	}
-}
-
-// patchName returns what a patch is called by: its file, or else what it is for.
-func patchName(e *yaml.Node) string {
+// entryName returns the name that an entry gives an item: its own name without the path and tag of
+// an image, the name of its file, or that of its target.
+func entryName(e *yaml.Node) string {
 	if file := getText(e, "path"); file != "" {
 		return strings.TrimSuffix(path.Base(file), path.Ext(file))
 	}
-	target := get(e, "target")
-	return getText(target, "kind") + " " + getText(target, "name")
+	if target := get(e, "target"); target != nil {
+		return getText(target, "kind") + " " + getText(target, "name")
+	}
+	name, _, _ := strings.Cut(getText(e, "name"), "@")
+	name, _, _ = strings.Cut(path.Base(name), ":")
+	return name
 }
 
 func (c *converter) namespace(f field) {
@@ -188,28 +203,13 @@ func (c *converter) namespace(f field) {
 		c.asKustomization(f)
 		return
 	}
-	c.add("builtin", "NamespaceTransformer", "", f.value, nil)
-}
-
-// field adds the item of a field that is a built-in with one field.
-func (c *converter) field(f field, kind, key string) {
-	if c.configured {
-		c.asKustomization(f)
-		return
-	}
-	c.builtin(kind, "", nil, key, f.value)
-}
-
-func (c *converter) prefix(f field)       { c.field(f, "PrefixTransformer", "prefix") }
-func (c *converter) suffix(f field)       { c.field(f, "SuffixTransformer", "suffix") }
-func (c *converter) commonLabels(f field) { c.field(f, "LabelTransformer", "labels") }
-
-func (c *converter) commonAnnotations(f field) {
-	c.field(f, "AnnotationsTransformer", "annotations")
+	_, kind, _ := builtins.ForField(f.name)
+	c.add("builtin", kind, "", f.value, nil)
 }
 
 // labels adds the entries of labels. One whose switches or fields make a list of its own of what it reaches stays an entry.
 func (c *converter) labels(f field) {
+	_, kind, _ := builtins.ForField(f.name)
 	for _, e := range f.value.Content {
 		selectors := isTrue(get(e, "includeSelectors"))
 		more := !selectors && (isTrue(get(e, "includeTemplates")) || isTrue(get(e, "includeVolumeClaimTemplates")))
@@ -218,37 +218,10 @@ func (c *converter) labels(f field) {
 		case c.configured || more || !isEmpty(get(e, "fields")) || pairs == nil:
 			c.kustomization(f, list(e))
 		case selectors:
-			c.builtin("LabelTransformer", "", e, "labels", pairs)
+			c.builtin(kind, "", e, "labels", pairs)
 		default:
 			yes := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"}
-			c.builtin("LabelTransformer", "", e, "labels", pairs, "fieldSpecs", list(inline("path", text("metadata/labels"), "create", yes)))
+			c.builtin(kind, "", e, "labels", pairs, "fieldSpecs", list(inline("path", text("metadata/labels"), "create", yes)))
 		}
 	}
-}
-
-func (c *converter) replicas(f field) { c.entries(f, "ReplicaCountTransformer", "replica") }
-func (c *converter) images(f field)   { c.entries(f, "ImageTagTransformer", "imageTag") }
-
-// entries adds an item for each entry, which is the value of its field key.
-func (c *converter) entries(f field, kind, key string) {
-	if c.configured {
-		c.asKustomization(f)
-		return
-	}
-	for _, e := range f.value.Content {
-		name, _, _ := strings.Cut(getText(e, "name"), "@")
-		name, _, _ = strings.Cut(path.Base(name), ":")
-		c.builtin(kind, name, e, key, e)
-	}
-}
-
-func (c *converter) replacements(f field) {
-	c.builtin("ReplacementTransformer", "", nil, "replacements", f.value)
-}
-
-// isField reports whether the built-in of this kind takes the list of what it reaches from the transformer configuration when it stands for a
-// field. As an entry of transformers that names none it reaches nothing; as an item, what the field does.
-func isField(kind string) bool {
-	return slices.Contains([]string{"AnnotationsTransformer", "ImageTagTransformer", "LabelTransformer", "NamespaceTransformer", "PrefixSuffixTransformer",
-		"PrefixTransformer", "ReplicaCountTransformer", "SuffixTransformer"}, kind)
 }

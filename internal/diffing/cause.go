@@ -1,7 +1,6 @@
 package diffing
 
 import (
-	"cmp"
 	"path"
 	"strings"
 	"sync"
@@ -81,6 +80,7 @@ func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
 			switch n.Op.(type) {
 			case graph.Load, graph.Finish, graph.Merge:
 				continue
+			case graph.Generate, graph.Transform, graph.Validate, graph.Pass, graph.Fetch, graph.Call:
 			}
 			key, ok := c.keys.Load(side + n.ID)
 			if !ok {
@@ -128,7 +128,7 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 		}
 	}
 	var found *graph.Node
-	best, n := unlikely, 0
+	best, n := builtins.Unlikely, 0
 	for _, step := range x.steps() {
 		switch how := x.may(step, r, e); {
 		case how > best:
@@ -137,7 +137,7 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 			n++
 		}
 	}
-	if found == nil || n > 1 || best == possible && !x.compared {
+	if found == nil || n > 1 || best == builtins.Possible && !x.compared {
 		return diag.Pos{}
 	}
 	for _, look := range []func(*graph.Node, *diff.Edit) diag.Pos{x.inPatch, x.inSource} {
@@ -148,65 +148,34 @@ func (x *explainer) cause(r *diff.Resource, e *diff.Edit) diag.Pos {
 	return found.Origin.Pos()
 }
 
-// How likely it is that a step has made an edit.
-const (
-	unlikely = iota
-	possible
-	likely
-)
-
-// may says how likely it is that a step has made an edit.
-func (x *explainer) may(step *graph.Node, r *diff.Resource, e *diff.Edit) int {
-	last := ""
-	if n := len(e.Path); n > 0 {
-		last = e.Path[n-1].Field
-	}
-	is := func(ok bool) int {
-		if ok {
-			return likely
+// may returns how likely it is that a step has made an edit.
+func (x *explainer) may(step *graph.Node, r *diff.Resource, e *diff.Edit) builtins.Likelihood {
+	switch b := graph.Maker(step.Op).(type) {
+	case builtins.Patcher:
+		if src := x.patch(step); src != nil && x.inPatch(step, e).Line == 0 {
+			return builtins.Unlikely
 		}
-		return unlikely
-	}
-	switch op := step.Op.(type) {
-	case graph.Generate:
-		switch g := op.Generator.(type) {
-		case *builtins.ConfigMapGenerator:
-			return is(r.New.ID.Kind == "ConfigMap" && generates(cmp.Or(g.Name, g.Metadata.Name), r))
-		case *builtins.SecretGenerator:
-			return is(r.New.ID.Kind == "Secret" && generates(cmp.Or(g.Name, g.Metadata.Name), r))
+	case builtins.Causer:
+		last := ""
+		if n := len(e.Path); n > 0 {
+			last = e.Path[n-1].Field
 		}
-	case graph.Transform:
-		switch t := op.Transformer.(type) {
-		case *builtins.ImageTagTransformer:
-			return is(last == "image" && strings.Contains(e.New.Text(), cmp.Or(t.ImageTag.NewName, t.ImageTag.Name)))
-		case *builtins.ReplicaCountTransformer:
-			return is(last == "replicas" && strings.Contains(r.New.ID.Name, t.Replica.Name))
-		case *builtins.PrefixTransformer, *builtins.SuffixTransformer, *builtins.PrefixSuffixTransformer:
-			return is(last == "name")
-		case *builtins.NamespaceTransformer:
-			return is(last == "namespace")
-		case *builtins.PatchTransformer:
-			if src := x.patch(step); src != nil && x.inPatch(step, e).Line == 0 {
-				return unlikely
-			}
-		}
+		return b.Causes(builtins.Edit{Kind: r.New.ID.Kind, Name: r.New.ID.Name, Field: last, New: e.New})
 	}
-	return possible
+	return builtins.Possible
 }
 
-// generates reports whether a resource may be what a generator of this name makes: prefixes and suffixes are added to names.
-func generates(name string, r *diff.Resource) bool {
-	return name != "" && strings.Contains(r.New.ID.Name, name)
-}
-
-// patch returns the file of a strategic merge patch, nil if the step is none.
+// patch returns the file of a strategic merge patch, nil if the step has none, or several.
 func (x *explainer) patch(step *graph.Node) *yaml.Source {
-	op, _ := step.Op.(graph.Transform)
-	t, ok := op.Transformer.(*builtins.PatchTransformer)
-	if !ok || t.Path == "" {
+	p, ok := graph.Maker(step.Op).(builtins.Patcher)
+	if !ok {
 		return nil
 	}
-	src := x.now[path.Join(path.Dir(step.Origin.File()), t.Path)]
+	files, _ := p.PatchTexts()
+	if len(files) != 1 || files[0] == "" {
+		return nil
+	}
+	src := x.now[path.Join(path.Dir(step.Origin.File()), files[0])]
 	if src == nil {
 		return nil
 	}
@@ -234,36 +203,27 @@ func (x *explainer) inPatch(step *graph.Node, e *diff.Edit) diag.Pos {
 	return diag.Pos{}
 }
 
-// inSource returns the file that a generator takes a value from, and its first line that is another one now.
+// inSource returns the file that a generator takes a value from, and its line, or its first line
+// that is another one now.
 func (x *explainer) inSource(step *graph.Node, e *diff.Edit) diag.Pos {
-	op, _ := step.Op.(graph.Generate)
-	var files []string
-	switch g := op.Generator.(type) {
-	case *builtins.ConfigMapGenerator:
-		files = g.Files
-	case *builtins.SecretGenerator:
-		files = g.Files
-	}
-	if len(e.Path) == 0 {
+	b, ok := graph.Maker(step.Op).(builtins.Locator)
+	if !ok {
 		return diag.Pos{}
 	}
-	for _, text := range files {
-		key, file, ok := strings.Cut(text, "=")
-		if !ok {
-			key, file = path.Base(text), text
-		}
-		name := path.Join(path.Dir(step.Origin.File()), file)
-		src := x.now[name]
-		if key != e.Path[len(e.Path)-1].Field || src == nil || !x.changed(name) {
-			continue
-		}
-		pos := diag.Pos{File: name}
-		if old := x.was[x.counterpart(name)]; old != nil {
-			pos.Line = diff.FirstLine(old.Text(), src.Text())
-		}
-		return pos
+	name := func(file string) string { return path.Join(path.Dir(step.Origin.File()), file) }
+	place, ok := b.Locate(builtins.Change{Path: e.Path.In(false), Removed: e.Op == diff.Remove, Files: func(file string) *yaml.Source { return x.now[name(file)] }})
+	if !ok || place.File == "" {
+		return diag.Pos{}
 	}
-	return diag.Pos{}
+	pos := diag.Pos{File: name(place.File), Line: place.Line}
+	src := x.now[pos.File]
+	if src == nil || !x.changed(pos.File) {
+		return diag.Pos{}
+	}
+	if old := x.was[x.counterpart(pos.File)]; old != nil && pos.Line == 0 {
+		pos.Line = diff.FirstLine(old.Text(), src.Text())
+	}
+	return pos
 }
 
 // inFile returns where a file has a value of a resource that begins in it.

@@ -2,7 +2,9 @@ package editing
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/edit"
 	"github.com/spf13/cobra"
 )
@@ -40,12 +42,19 @@ plugins become those of the program. 'krmflow edit generate-catalog --strip-prov
 // told tells of a deprecated field.
 func (s *Session) told(from, to string) { fmt.Fprintf(s.Stderr, "%s -> %s\n", from, to) }
 
-// builtinPlugins are the generators and transformers that kustomize lists, generators first.
-var builtinPlugins = []string{
-	"ConfigMapGenerator", "HelmChartInflationGenerator", "IAMPolicyGenerator", "SecretGenerator", "AnnotationsTransformer", "HashTransformer",
-	"ImageTagTransformer", "LabelTransformer", "NamespaceTransformer", "PatchJson6902Transformer", "PatchStrategicMergeTransformer",
-	"PatchTransformer", "PrefixSuffixTransformer", "PrefixTransformer", "ReplacementTransformer", "ReplicaCountTransformer", "SuffixTransformer",
-	"ValueAddTransformer",
+// builtinPlugins returns the generators and transformers that kustomize lists and those of
+// krmflow, generators first.
+func builtinPlugins() []string {
+	generators, transformers := []string{"HelmChartInflationGenerator"}, []string(nil)
+	for _, kind := range builtins.Kinds() {
+		if _, ok := builtins.New(kind).(builtins.Generator); ok {
+			generators = append(generators, kind)
+		} else {
+			transformers = append(transformers, kind)
+		}
+	}
+	slices.Sort(generators)
+	return append(generators, transformers...)
 }
 
 func (s *Session) listCommand() *cobra.Command {
@@ -56,7 +65,7 @@ func (s *Session) listCommand() *cobra.Command {
 		Example: "  krmflow edit list-builtin-plugin",
 		RunE: func(*cobra.Command, []string) error {
 			text := "Builtin plugins:\n\n"
-			for _, p := range builtinPlugins {
+			for _, p := range builtinPlugins() {
 				text += " * " + p + "\n"
 			}
 			_, err := fmt.Fprint(s.Stdout, text)

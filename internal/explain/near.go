@@ -43,11 +43,11 @@ func (e explainer) near(h *history.History, s Subject, r *Report) (list []Near) 
 		case (len(s.field) == 0 || resource) && len(warnings) > 0 && s.nearly(e.files, n):
 			list = append(list, x)
 			continue
-		case len(s.field) == 0 || resource || !absent && len(warnings) == 0 && !history.OtherImage(n, r.Value.Text()):
+		case len(s.field) == 0 || resource:
 			continue
 		}
-		set, ok := e.files.Sets(n, s.field)
-		if !ok {
+		set, ok := e.files.Sets(n, s.field, r.Value)
+		if !ok || !absent && len(warnings) == 0 && !set.Missed {
 			continue
 		}
 		x.Pos = set.Pos

@@ -272,15 +272,10 @@ func (f Files) Place(c Change) (pos diag.Pos, field string) {
 	if path == nil {
 		path = c.OldPath
 	}
-	if c.New.Exists() {
-		if pos, at, ok := f.InGenerator(c.Node, path); ok {
-			return pos, diag.FieldPath(at)
-		}
-	}
 	if pos, at, ok := f.InPatch(c.Node, path, has); ok {
 		return pos, diag.FieldPath(at)
 	}
-	if pos, at, ok := f.InReplacement(c, path); ok {
+	if pos, at, ok := f.InConfig(c, path); ok {
 		return pos, diag.FieldPath(at)
 	}
 	return c.Node.Origin.Pos(), c.Node.Origin.Field()

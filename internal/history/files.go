@@ -55,7 +55,11 @@ func began(v yaml.Value, r *krm.Resource) bool {
 // InPatch returns where the patch of a step has something: in one that is an object, where has says, in a JSON patch the operation that comes nearest
 // to path. The path that it returns is the one in the document, or the given one.
 func (f Files) InPatch(n *graph.Node, path []any, has func(doc yaml.Value) (at []any, ok bool)) (pos diag.Pos, at []any, ok bool) {
-	files, text := patchesOf(n)
+	p, is := graph.Maker(n.Op).(builtins.Patcher)
+	if !is {
+		return pos, nil, false
+	}
+	files, text := p.PatchTexts()
 	for _, name := range files {
 		if src := f[besides(n.Origin.File(), name)]; src != nil {
 			if pos, at, ok = inPatch(src, path, has); ok {
@@ -72,29 +76,36 @@ func (f Files) InPatch(n *graph.Node, path []any, has func(doc yaml.Value) (at [
 
 func besides(file, name string) string { return path.Join(path.Dir(file), name) }
 
-// patchesOf returns the files that a patch step names, relative to the file of the step, and the patch that it holds itself.
-func patchesOf(n *graph.Node) (files []string, text string) {
-	op, ok := n.Op.(graph.Transform)
+// of returns the files that the configuration of a step names, by the names that it has there.
+func (f Files) of(n *graph.Node) builtins.Files {
+	return func(name string) *yaml.Source { return f[besides(n.Origin.File(), name)] }
+}
+
+// place returns the line and the path of a part of the configuration of a step.
+func (f Files) place(n *graph.Node, p builtins.Place) (pos diag.Pos, at []any) {
+	switch {
+	case p.File != "":
+		return diag.Pos{File: besides(n.Origin.File(), p.File), Line: p.Line}, p.Path
+	case n.Origin.Source == nil:
+		return pos, p.Path
+	}
+	at = slices.Concat(n.Origin.Path, p.Path)
+	return n.Origin.Source.Locate(0, at...), at
+}
+
+// InConfig returns which part of the configuration of a step, or of a file that it names, has made
+// a change, and the path of that part.
+func (f Files) InConfig(c Change, path []any) (pos diag.Pos, at []any, ok bool) {
+	b, is := graph.Maker(c.Node.Op).(builtins.Locator)
+	if !is {
+		return pos, nil, false
+	}
+	p, ok := b.Locate(builtins.Change{Before: c.Before, After: c.After, Path: path, Removed: !c.New.Exists(), Files: f.of(c.Node)})
 	if !ok {
-		return nil, ""
+		return pos, nil, false
 	}
-	switch t := op.Transformer.(type) {
-	case *builtins.PatchTransformer:
-		return []string{t.Path}, t.Patch
-	case *builtins.PatchStrategicMergeTransformer:
-		inline := []string{t.Patches}
-		for _, path := range t.Paths {
-			if strings.Contains(path, "\n") {
-				inline = append(inline, path)
-			} else {
-				files = append(files, path)
-			}
-		}
-		return files, strings.TrimPrefix(strings.Join(inline, "\n---\n"), "\n---\n")
-	case *builtins.PatchJson6902Transformer:
-		return []string{t.Path}, t.JsonOp
-	}
-	return nil, ""
+	pos, at = f.place(c.Node, p)
+	return pos, at, pos.File != ""
 }
 
 // lineOf returns where a line of a patch is that stands in the field patch of a step.

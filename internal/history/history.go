@@ -101,11 +101,7 @@ func Replay(g *graph.Graph, root graph.Root) *History {
 			inputs[j].List = h.lists[in]
 			complete = complete && h.lists[in] != nil
 		}
-		switch n.Op.(type) {
-		case graph.Call, graph.Fetch:
-			continue
-		}
-		if !complete {
+		if !complete || !graph.Pure(n.Op) {
 			continue
 		}
 		if list, err := eval.Run(n.Op, inputs, func(diag.Code, string, ...any) {}); err == nil {

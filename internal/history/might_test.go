@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmflow/krmflow/builtins"
-	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
@@ -69,32 +67,6 @@ func TestLike(t *testing.T) {
 		if got := field(t, c.a).like(c.b); got != c.want {
 			t.Errorf("%s is like %s: %t", c.a, c.b, got)
 		}
-	}
-}
-
-// An entry of images is for another image if its name is nearly that of the one that is there, whatever tag or digest that has.
-func TestOtherImage(t *testing.T) {
-	for _, c := range []struct {
-		entry, image string
-		want         bool
-	}{
-		{"nginx", "docker.io/nginx:1", true},
-		{"library/nginx", "nginx", true},
-		{"host:5/a/nginx", "nginx@sha256:ab", true},
-		{"ngnix", "nginx:1", true},
-		{"nginx", "nginx:1", false},
-		{"nginx", "nginx:1@sha256:ab", false},
-		{"host:5/nginx", "host:5/nginx", false},
-		{"nginx", "busybox:1", false},
-		{"nginx", "", false},
-	} {
-		n := &graph.Node{Op: graph.Transform{Transformer: &builtins.ImageTagTransformer{ImageTag: builtins.Image{Name: c.entry}}}}
-		if got := OtherImage(n, c.image); got != c.want {
-			t.Errorf("%q is for another image than %q: %t", c.entry, c.image, got)
-		}
-	}
-	if OtherImage(&graph.Node{Op: graph.Transform{Transformer: &builtins.PatchTransformer{}}}, "nginx") {
-		t.Error("a patch is an entry of images")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -23,17 +24,44 @@ func (l *layer) kustomization(v yaml.Value) yaml.Value {
 		at{"configurations", l.file},
 		at{"crds", l.file},
 		at{"catalogs", l.catalog},
-		at{"configMapGenerator.env", l.file}, at{"configMapGenerator.envs", l.file}, at{"configMapGenerator.files", l.fileSource},
-		at{"secretGenerator.env", l.file}, at{"secretGenerator.envs", l.file}, at{"secretGenerator.files", l.fileSource},
 		at{"helmChartInflationGenerator.values", l.file},
 		at{"helmCharts.valuesFile", l.file}, at{"helmCharts.additionalValuesFiles", l.file},
-		at{"patches.path", l.file}, at{"patchesJson6902.path", l.file}, at{"patchesStrategicMerge", l.patch},
-		at{"replacements.path", l.file},
 	)
+	v = l.fields(v, nil, l.builtinFields()...)
 	for _, field := range []string{"generators", "transformers", "validators"} {
 		v = l.plugins(v, field)
 	}
 	return l.chartHomes(v)
+}
+
+// builtinFields returns the fields of a Kustomization that name files for built-ins.
+func (l *layer) builtinFields() (fields []at) {
+	for _, kind := range builtins.Kinds() {
+		form, ok := builtins.New(kind).(builtins.FieldForm)
+		if !ok {
+			continue
+		}
+		for _, file := range l.fileFields(kind) {
+			for _, f := range form.StandsFor() {
+				below := strings.TrimPrefix(strings.TrimPrefix("."+file.field, "."+f.Key), ".")
+				fields = append(fields, at{strings.TrimSuffix(f.Name+"."+below, "."), file.do})
+			}
+		}
+	}
+	return fields
+}
+
+// fileFields returns the fields of the configuration of a built-in that name files.
+func (l *layer) fileFields(kind string) (fields []at) {
+	reader, ok := builtins.New(kind).(builtins.FileReader)
+	if !ok {
+		return nil
+	}
+	do := map[builtins.FileForm]localized{builtins.PathForm: l.file, builtins.KeyedForm: l.fileSource, builtins.PatchForm: l.patch}
+	for _, f := range reader.FileFields() {
+		fields = append(fields, at{f.Path, do[f.Form]})
+	}
+	return fields
 }
 
 // at names a field, through lists, and what is to be done with the text in it or the texts in a list.
@@ -192,21 +220,14 @@ func (l *layer) builtin(v yaml.Value, path []any) yaml.Value {
 	if v.Get("apiVersion").Text() != "builtin" {
 		return v
 	}
-	switch v.Get("kind").Text() {
-	case "ConfigMapGenerator", "SecretGenerator":
-		return l.fields(v, path, at{"env", l.file}, at{"envs", l.file}, at{"files", l.fileSource})
-	case "PatchTransformer", "PatchJson6902Transformer":
-		return l.fields(v, path, at{"path", l.file})
-	case "PatchStrategicMergeTransformer":
-		return l.fields(v, path, at{"paths", l.patch})
-	case "ReplacementTransformer":
-		return l.fields(v, path, at{"replacements.path", l.file})
-	case "HelmChartInflationGenerator":
-		v = l.fields(v, path, at{"valuesFile", l.file}, at{"additionalValuesFiles", l.file}, at{"chartHome", l.charts})
-		if noHome(v) {
-			if _, err := l.charts(""); err != nil {
-				l.fail(err, path...)
-			}
+	kind := v.Get("kind").Text()
+	if kind != "HelmChartInflationGenerator" {
+		return l.fields(v, path, l.fileFields(kind)...)
+	}
+	v = l.fields(v, path, at{"valuesFile", l.file}, at{"additionalValuesFiles", l.file}, at{"chartHome", l.charts})
+	if noHome(v) {
+		if _, err := l.charts(""); err != nil {
+			l.fail(err, path...)
 		}
 	}
 	return v

@@ -109,6 +109,14 @@ func BuiltinKinds() []string {
 	return kinds
 }
 
+// UseDefaultFields gives a built-in that names no fields those of the field of a Kustomization
+// that it stands for (BT-05). An empty list means none (BT-06).
+func UseDefaultFields(b builtins.Builtin, config yaml.Value) {
+	if lister, ok := b.(builtins.FieldLister); ok && config.Get("fieldSpecs").IsNull() {
+		lister.UseFields(builtins.DefaultConfig())
+	}
+}
+
 // item reads an item, or an override of one, that stands at c. It returns nil if it cannot be told what it is.
 func (r *reader) item(c yaml.Cursor, part *yaml.Source, override bool) *Item {
 	v := c.Value()

@@ -68,29 +68,16 @@ func (u *Use) Meets(kind krm.GVK) {
 
 // Step records the effect of the step of a node of g on kustomize's own schema.
 func (u *Use) Step(g *graph.Graph, id graph.NodeID, op graph.Op) {
-	var t graph.Transformer
-	switch op := op.(type) {
-	case graph.Call:
-		if op.Chart == nil && op.Role != function.GeneratorRole {
-			u.note(schema.Read)
-		}
-		return
-	case graph.Transform:
-		t = op.Transformer
-	case graph.Validate:
-		t = op.Transformer
+	if call, ok := op.(graph.Call); ok && call.Chart == nil && call.Role != function.GeneratorRole {
+		u.note(schema.Read)
 	}
-	switch t := t.(type) {
-	case builtins.Merger:
-		if t.AlwaysMerges() {
-			u.note(schema.Read)
-			return
-		}
-	case *builtins.PatchJson6902Transformer, *builtins.ReplacementTransformer: // which may change kinds
+	switch m, ok := mergerOf(op); {
+	case !ok:
+	case m.AlwaysMerges():
+		u.note(schema.Read)
 	default:
-		return
+		u.Add(Use{open: map[*openUse]bool{{g: g, node: id}: true}})
 	}
-	u.Add(Use{open: map[*openUse]bool{{g: g, node: id}: true}})
 }
 
 // Lists has the lists of nodes that planning had to compute. It must not be used concurrently.
@@ -144,6 +131,7 @@ func mergerOf(op graph.Op) (builtins.Merger, bool) {
 	case graph.Validate:
 		m, ok := op.Transformer.(builtins.Merger)
 		return m, ok
+	case graph.Load, graph.Merge, graph.Generate, graph.Pass, graph.Fetch, graph.Call, graph.Finish:
 	}
 	return nil, false
 }
@@ -167,11 +155,8 @@ func (c Lists) of(ctx context.Context, g *graph.Graph, id graph.NodeID) *krm.Lis
 		inputs[i].List = c.of(ctx, g, in)
 		ok = ok && inputs[i].List != nil
 	}
-	if _, call := n.Op.(graph.Call); call {
-		ok = false
-	}
 	var list *krm.List
-	if ok && ctx.Err() == nil {
+	if ok && graph.Pure(n.Op) && ctx.Err() == nil {
 		list, _ = eval.Run(n.Op, inputs, func(diag.Code, string, ...any) {})
 	}
 	c[key] = list

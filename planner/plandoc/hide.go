@@ -1,7 +1,6 @@
 package plandoc
 
 import (
-	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/krm/yaml"
@@ -32,11 +31,7 @@ func HideSecrets(p *planner.Plan) {
 			if !ok {
 				continue
 			}
-			g, ok := op.Generator.(*builtins.SecretGenerator)
-			if !ok {
-				continue
-			}
-			made, _ := g.Generate()
+			made, _ := op.Generator.Generate()
 			for _, r := range made {
 				r.AddSecrets(s)
 			}

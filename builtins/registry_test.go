@@ -1,0 +1,97 @@
+package builtins
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// An interfaceQuestion is an interface of about.go, and whether a built-in implements it.
+type interfaceQuestion struct {
+	name string
+	bit  question
+	ask  func(Builtin) bool
+}
+
+var questions = []interfaceQuestion{
+	{"FieldLister", asFieldLister, implements[FieldLister]},
+	{"Chooser", asChooser, implements[Chooser]},
+	{"Setter", asSetter, implements[Setter]},
+	{"Locator", asLocator, implements[Locator]},
+	{"Patcher", asPatcher, implements[Patcher]},
+	{"Causer", asCauser, implements[Causer]},
+	{"FileReader", asFileReader, implements[FileReader]},
+	{"FieldForm", asFieldForm, implements[FieldForm]},
+}
+
+func implements[T any](b Builtin) bool { _, ok := b.(T); return ok }
+
+// Each kind answers each question, or its line in the registry says that it does not apply.
+func TestKindsAnswer(t *testing.T) {
+	for _, k := range kinds {
+		for _, q := range questions {
+			switch does, not := q.ask(k.make()), k.without&q.bit != 0; {
+			case does && not:
+				t.Errorf("%s implements %s: remove it from its line in registry.go", k.name, q.name)
+			case !does && !not:
+				t.Errorf("%s does not implement %s: add the method, or name the question in its line in registry.go", k.name, q.name)
+			}
+		}
+	}
+}
+
+// Each interface of about.go is a question, and each kind of this package is in the registry.
+func TestNoQuestionOrKindIsForgotten(t *testing.T) {
+	pkgs, err := parser.ParseDir(token.NewFileSet(), ".", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range pkgs["builtins"].Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				_, is := n.Type.(*ast.InterfaceType)
+				asked := slices.ContainsFunc(questions, func(q interfaceQuestion) bool { return q.name == n.Name.Name })
+				if is && name == "about.go" && !asked {
+					t.Errorf("%s is missing from questions", n.Name.Name)
+				}
+			case *ast.FuncDecl:
+				if n.Name.Name != "Configure" || n.Recv == nil || strings.HasSuffix(name, "_test.go") {
+					break
+				}
+				kind := n.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name
+				if New(kind) == nil && kind != "SortOrderTransformer" { // a field alone: see New
+					t.Errorf("%s is not in the registry", kind)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// A field of a Kustomization is that of one kind, and the file fields of a kind are in its
+// configuration.
+func TestKustomizationFieldsAreUnique(t *testing.T) {
+	seen := map[string]string{}
+	for _, k := range kinds {
+		form, ok := k.make().(FieldForm)
+		if !ok {
+			continue
+		}
+		for _, f := range form.StandsFor() {
+			if other := seen[f.Name]; other != "" {
+				t.Errorf("%s and %s stand for %s", other, k.name, f.Name)
+			}
+			seen[f.Name] = k.name
+			if _, kind, got := ForField(f.Name); kind != k.name || got.Key != f.Key {
+				t.Errorf("ForField(%q) returns %s %v", f.Name, kind, got)
+			}
+		}
+	}
+	if b, _, _ := ForField("resources"); b != nil {
+		t.Errorf("%T stands for resources", b)
+	}
+}
