@@ -75,7 +75,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
-	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many steps run at the same time, and how many functions beside them (default: the number of cores, and 8 functions)")
+	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "cores that plan, steps that run at the same time, and functions beside them (default: the number of cores, and 8 functions)")
 	f.jobs = fs.Lookup("jobs")
 	f.jobs.DefValue = "0" // help is the same on all machines
 	fs.Var(&f.memory, "memory-limit", "memory that the run may take, 512MiB for instance; the nearer it comes, the fewer nodes run at the same time (functions have --fn-memory)")

@@ -2,6 +2,7 @@ package drawing
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -137,6 +138,9 @@ func (p *part) add(c *choice, n *graph.Node) {
 		p.tips = append(p.tips, why)
 	}
 	p.steps = append(p.steps, stepLine(n, field, no))
+	if verb := n.Op.Verb(); !slices.Contains(p.verbs, verb) {
+		p.verbs = append(p.verbs, verb)
+	}
 }
 
 // stepTip says where a step is configured, and all about it.
