@@ -70,23 +70,21 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 // report passes on a report, of a generator only once its answer is absorbed: generators run at the
 // same time, and messages keep the order of the steps.
 func (r *run) report(id graph.NodeID, op graph.Call, report CallReport, err error) {
-	if op.Role == function.GeneratorRole && err == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.users[id] > 0 {
-			r.reports[id] = report
-			return
-		}
+	if op.Role != function.GeneratorRole || err != nil {
+		r.o.Call(report)
+		return
 	}
-	r.o.Call(report)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reports[id] = report
 }
 
-// reportAnswers passes on the reports of the calls whose answers n takes.
-func (r *run) reportAnswers(n *graph.Node) {
-	for _, in := range n.Inputs {
+// passReports passes on the reports of those calls that have one.
+func (r *run) passReports(calls ...graph.NodeID) {
+	for _, id := range calls {
 		r.mu.Lock()
-		report, ok := r.reports[in]
-		delete(r.reports, in)
+		report, ok := r.reports[id]
+		delete(r.reports, id)
 		r.mu.Unlock()
 		if ok {
 			r.o.Call(report)

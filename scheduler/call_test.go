@@ -149,3 +149,50 @@ func (x first) Execute(ctx context.Context, f function.Function, list yaml.Chunk
 	<-ctx.Done()
 	return function.Output{}, context.Cause(ctx)
 }
+
+// A generator's report is passed on once, also if the run ends before a step absorbs its answer.
+func TestReportWithoutAbsorb(t *testing.T) {
+	g := &graph.Graph{}
+	slow := g.Add(&graph.Node{ID: "slow", Op: graph.Call{Function: function.Function{Name: "slow"}}})
+	last := []graph.NodeID{slow}
+	for _, name := range []string{"made", "bad"} {
+		last = []graph.NodeID{then(g, last, &graph.Node{ID: name, Op: graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: name}}})}
+	}
+	made := make(chan struct{})
+	var reports []string
+	errs := scheduler.Run(t.Context(), g, scheduler.Options{
+		Executor: func(function.Runtime) (scheduler.Executor, error) { return failing{made: made}, nil },
+		Event: func(e scheduler.Event) {
+			if e.Node.ID == "made" {
+				close(made)
+			}
+		},
+		Call: func(c scheduler.CallReport) {
+			if c.Node.ID == "made" {
+				reports = append(reports, string(c.Stderr))
+			}
+		},
+	})
+	if len(errs) != 1 || errs[0].Error() != "bad" || !slices.Equal(reports, []string{"made"}) {
+		t.Errorf("errors %v, reports %q", errs, reports)
+	}
+}
+
+// failing is an executor whose function bad fails once made has answered; slow runs until it is stopped.
+type failing struct {
+	answering
+	made chan struct{}
+}
+
+func (x failing) Execute(ctx context.Context, f function.Function, _ yaml.Chunks) (function.Output, error) {
+	switch f.Name {
+	case "bad":
+		<-x.made
+		return function.Output{}, errors.New("bad")
+	case "slow":
+		<-ctx.Done()
+		return function.Output{}, context.Cause(ctx)
+	}
+	list := yaml.Chunks{[]byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")}
+	return function.Output{List: list, Stderr: []byte(f.Name)}, nil
+}

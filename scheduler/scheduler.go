@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -195,6 +196,7 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 	w.limit = o.Limit
 	w.work()
 	errs := w.end()
+	r.passReports(slices.Sorted(maps.Keys(r.reports))...) // of answers that no step has absorbed, because another one failed
 	failed = append(failed, r.groupByCause(r.unprepared)...)
 	return append(failed, r.groupByCause(errs)...)
 }
@@ -269,7 +271,7 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		e.Cached = a.report != nil && a.report.Cached
 	} else {
 		if _, ok := n.Op.(graph.Absorb); ok {
-			r.reportAnswers(n)
+			r.passReports(n.Inputs...)
 		}
 		var w warnings
 		list, err = eval.Run(n.Op, inputs, w.add)

@@ -16,11 +16,14 @@ type visit func(ctx context.Context, id graph.NodeID, n *graph.Node, wait func(f
 // errStopped is the cause of the end of a visit's context if another node has failed.
 var errStopped = errors.New("stopped, because another step failed")
 
-// A walk calls visit once for each node, never before its inputs and what it comes after are done, at most jobs at a time, not
-// counting those that wait, and at most so many calls of functions, counting those that wait. Nodes that are ready at the same
-// time start in the order of the graph, which keeps the number of lists alive small. Calls start before other nodes, because
-// their functions run beside these, unless many answers wait for their consumers already. The goroutine that calls work is one of those that visit; others are started only when there is something
-// to do for them.
+// A walk calls visit once for each node, never before its inputs and what it comes after are done. At
+// most jobs visits run at a time, without those that wait, and at most calls visits of calls, with
+// those that wait. The goroutine that calls work is one of those that visit; others are started only
+// when there is something to do for them.
+//
+// Nodes that are ready at the same time start in the order of the graph, which keeps the number of
+// lists alive small. Calls start before other nodes, because their functions run in other processes,
+// unless there are many answers already that no node has taken: answers need memory.
 //
 // After an error no further node is started, and the context of the visits ends, unless keepGoing is true: then only the nodes
 // that need the failed one are left out.
