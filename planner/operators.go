@@ -279,7 +279,8 @@ func (s *steps) call(e *entry) bool {
 func (s *steps) absorb(call *graph.Node, before []graph.NodeID) {
 	n := *call
 	n.ID = s.id(append(slices.Clip(call.Origin.Path), "absorb"))
-	n.Op, n.Inputs, n.After, n.Summary = graph.Absorb{}, append(slices.Clip(before), s.list), nil, ""
+	n.Op, n.Inputs, n.After = graph.Absorb{}, append(slices.Clip(before), s.list), nil
+	n.Summary, _, _ = strings.Cut(call.Summary, "  ") // whose answer it is, without where and how that runs
 	s.list = s.add(&n)
 }
 
