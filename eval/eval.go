@@ -38,6 +38,8 @@ func Run(op graph.Op, inputs []Input, warn diag.Warn) (list *krm.List, err error
 	case graph.Generate:
 		list = Take(inputs)
 		err = generate(op, list)
+	case graph.Absorb:
+		list, err = absorb(inputs)
 	case graph.Transform:
 		list = Take(inputs)
 		if err = op.Transformer.Transform(list, warn); err == nil {
@@ -108,6 +110,20 @@ func generate(op graph.Generate, list *krm.List) error {
 		return err // such a list yields nothing
 	}
 	builtins.RecordOrigin(made, op.Origin)
+	return add(made, list)
+}
+
+func absorb(inputs []Input) (*krm.List, error) {
+	last := len(inputs) - 1
+	if last < 0 {
+		return nil, errors.New("there is no answer to absorb")
+	}
+	list := Take(inputs[:last])
+	return list, add(inputs[last].List, list)
+}
+
+// add adds the resources that a generator made to list.
+func add(made, list *krm.List) error {
 	for _, r := range made.All() {
 		if err := builtins.Absorb(list, r); err != nil {
 			return err

@@ -64,6 +64,8 @@ func TestRun(t *testing.T) {
 		{graph.Merge{}, []string{web, api}, "web api"},
 		{graph.Generate{Generator: step(t, generator)}, []string{web}, "web made"},
 		{graph.Generate{Generator: generator}, nil, "made"},
+		{graph.Absorb{}, []string{web, api}, "web api"},
+		{graph.Absorb{}, []string{api}, "api"},
 		{graph.Transform{Transformer: prefix(t)}, []string{web + "---\n" + api}, "a-web a-api"},
 		{graph.Validate{Transformer: step(t, &builtins.LabelTransformer{})}, []string{web}, "web"},
 		{graph.Finish{Transformer: finish}, []string{web + "---\n" + api}, "api web"},
@@ -110,6 +112,8 @@ func TestRunErrors(t *testing.T) {
 		{graph.Load{Source: source(web + "---\n" + web)}, nil, "duplicate resource v1 Service web (already at r.yaml:1)"},
 		{graph.Merge{}, []string{web, web}, "duplicate resource v1 Service web"},
 		{graph.Validate{Transformer: same}, []string{web}, "a validator must not change resources, but it changed v1 Service web"},
+		{graph.Absorb{}, []string{web, web}, "v1 Service web exists already"},
+		{graph.Absorb{}, nil, "there is no answer to absorb"},
 		{graph.Call{}, nil, "cannot run a call operation here"},
 	} {
 		var inputs []Input

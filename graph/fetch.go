@@ -24,9 +24,12 @@ func (g *Graph) WithFetches(name func(path string) string) *Graph {
 	out := &Graph{}
 	for i, n := range g.Nodes {
 		copied := *n
-		copied.Inputs = nil
+		copied.Inputs, copied.After = nil, nil
 		for _, in := range n.Inputs {
 			copied.Inputs = append(copied.Inputs, moved[in])
+		}
+		for _, before := range n.After {
+			copied.After = append(copied.After, moved[before])
 		}
 		if needsFetch(n) {
 			f := n.Op.(Call).Function
@@ -36,7 +39,7 @@ func (g *Graph) WithFetches(name func(path string) string) *Graph {
 				id = out.Add(fetch(n, f, name))
 				fetches[key] = id
 			}
-			copied.After = []NodeID{id}
+			copied.After = append(copied.After, id)
 		}
 		moved[i] = out.Add(&copied)
 	}

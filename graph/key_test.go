@@ -253,7 +253,7 @@ func TestKeysTellOperations(t *testing.T) {
 	seen := map[krm.Digest]string{}
 	sorter := new(builtins.SortOrderTransformer)
 	for _, op := range []graph.Op{
-		graph.Load{}, graph.Merge{}, graph.Generate{}, graph.Transform{}, graph.Validate{}, graph.Pass{}, graph.Fetch{}, graph.Call{}, graph.Finish{},
+		graph.Load{}, graph.Merge{}, graph.Generate{}, graph.Transform{}, graph.Validate{}, graph.Pass{}, graph.Fetch{}, graph.Call{}, graph.Absorb{}, graph.Finish{},
 		graph.Transform{Transformer: sorter}, graph.Validate{Transformer: sorter}, graph.Finish{Transformer: sorter},
 		graph.Transform{Transformer: sorter, Last: true}, graph.Transform{Transformer: sorter, Origin: &krm.Origin{}},
 		graph.Load{Source: &yaml.Source{File: "f"}}, graph.Load{Source: &yaml.Source{File: "g"}}, graph.Load{Source: &yaml.Source{File: "f", Data: []byte("a: b")}},

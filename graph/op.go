@@ -9,7 +9,8 @@ import (
 	"github.com/krmflow/krmflow/krm/yaml"
 )
 
-// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Pass], [Fetch], [Call] and [Finish].
+// An Op is what a node does: one of [Load], [Merge], [Generate], [Transform], [Validate], [Pass], [Fetch], [Call], [Absorb] and
+// [Finish].
 // Ops are plain data; package eval runs them all but Fetch and Call, for which the scheduler needs an executor.
 type Op interface {
 	// Verb is the word that plans and logs use.
@@ -79,8 +80,8 @@ type Fetch struct {
 	Function function.Function
 }
 
-// Call runs a function: as a generator, whose resources are added to its input, as a transformer, which replaces it, or as
-// a validator, which must not change it.
+// Call runs a function: as a generator, which has no input and yields what it makes, as a transformer,
+// which replaces its input, or as a validator, which must not change it.
 type Call struct {
 	Function function.Function
 	// Config is the functionConfig, without the field that names the function, and ConfigPos where it stands.
@@ -98,6 +99,17 @@ type Call struct {
 	Files Files
 	// Chart is what helm renders, nil for a function. Helm is a generator that gets no ResourceList and answers with resources.
 	Chart *chart.Chart
+}
+
+// Absorb adds the answer of a generator, its last input, to its other input, or to an empty list if it
+// has no other: as new resources, or merged into or in place of existing ones.
+type Absorb struct{}
+
+// Isolated reports whether the function of a call exchanges nothing but its list and its answer. A
+// generator that is not isolated may depend on the side effects of earlier steps.
+func (op Call) Isolated() bool {
+	f := op.Function
+	return op.Chart != nil || f.Network == "" && len(f.Mounts) == 0 && !f.Unsandboxed
 }
 
 // Finish turns a root's list into its output: name hashes, name references, vars, order and metadata.
@@ -134,6 +146,7 @@ func (Validate) Verb() string  { return "validate" }
 func (Pass) Verb() string      { return "pass" }
 func (Fetch) Verb() string     { return "fetch" }
 func (Call) Verb() string      { return "call" }
+func (Absorb) Verb() string    { return "absorb" }
 func (Finish) Verb() string    { return "finish" }
 
 func (op Load) Key() krm.Digest      { return keyOf(op) }
@@ -144,4 +157,5 @@ func (op Validate) Key() krm.Digest  { return keyOf(op) }
 func (op Pass) Key() krm.Digest      { return keyOf(op) }
 func (op Fetch) Key() krm.Digest     { return keyOf(op) }
 func (op Call) Key() krm.Digest      { return keyOf(op) }
+func (op Absorb) Key() krm.Digest    { return keyOf(op) }
 func (op Finish) Key() krm.Digest    { return keyOf(op) }

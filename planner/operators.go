@@ -3,6 +3,7 @@ package planner
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/krmflow/krmflow/builtins"
@@ -257,14 +258,34 @@ func (s *steps) validators() {
 	}
 }
 
-// call appends the node of a function and reports whether e is one.
+// call appends the nodes of a function and reports whether e is one.
 func (s *steps) call(e *entry) bool {
 	if e.call == nil {
 		return false
 	}
+	before, generates := s.inputs(), e.call.Role == function.GeneratorRole
+	if generates {
+		s.hasList = false // it takes no list
+	}
 	s.entryStep(e, *e.call)
-	s.c.plan.Decisions[s.c.draft.g.Nodes[s.list].ID] = e.decision
+	n := s.c.draft.g.Nodes[s.list]
+	s.c.plan.Decisions[n.ID] = e.decision
+	if generates && !e.call.Isolated() {
+		n.After = before
+	}
+	if generates {
+		s.absorb(n, before)
+	}
 	return true
+}
+
+// absorb appends the node that adds the answer of a call, the last node, to the list before it.
+func (s *steps) absorb(call *graph.Node, before []graph.NodeID) {
+	n := *call
+	n.ID = s.id(append(slices.Clip(call.Origin.Path), "absorb"))
+	n.Op, n.Inputs, n.After = graph.Absorb{}, append(slices.Clip(before), s.list), nil
+	n.Summary, _, _ = strings.Cut(call.Summary, "  ") // whose answer it is, without where and how that runs
+	s.list = s.add(&n)
 }
 
 // entryStep appends the node of an entry.

@@ -43,7 +43,7 @@ func (a *answer) list() *krm.List {
 	return a.reply.List
 }
 
-// call runs the function of a node, unless that was done early, and returns the list after it and what was answered. Only what the
+// call runs the function of a node and returns the list after it and what was answered. Only what the
 // node does itself takes a slot of the walk: wait gives that back meanwhile.
 func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs []eval.Input, wait func(func())) (*krm.List, *answer, error) {
 	list := eval.Take(inputs)
@@ -51,24 +51,45 @@ func (r *run) call(ctx context.Context, id graph.NodeID, op graph.Call, inputs [
 	if op.Files != nil {
 		list = op.Files.Of(all)
 	}
-	var a *answer
-	if get := r.early.take(id); get != nil {
-		wait(func() { a = get() })
-	} else {
-		a = r.answer(ctx, id, op, list, wait)
+	a := r.answer(ctx, id, op, list, wait)
+	err := a.err
+	if err == nil && !r.o.AllowErrorResults && slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
+		err = &ResultsError{op.Function.Name}
 	}
 	if a.report != nil && r.o.Call != nil {
 		a.report.Hide = secretsOf(op, inputs, true, list, a.list())
-		r.o.Call(*a.report)
+		r.report(id, op, *a.report, err)
 	}
-	if a.err != nil {
-		return nil, a, a.err
+	if err != nil {
+		return nil, a, err
 	}
-	if !r.o.AllowErrorResults && slices.ContainsFunc(a.reply.Results, func(x function.Result) bool { return x.Severity == function.SeverityError }) {
-		return nil, a, &ResultsError{op.Function.Name}
-	}
-	list, err := apply(op, all, list, a.reply)
+	list, err = apply(op, all, list, a.reply)
 	return list, a, err
+}
+
+// report passes on a report, of a generator only once its answer is absorbed: generators run at the
+// same time, and messages keep the order of the steps.
+func (r *run) report(id graph.NodeID, op graph.Call, report CallReport, err error) {
+	if op.Role != function.GeneratorRole || err != nil {
+		r.o.Call(report)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reports[id] = report
+}
+
+// passReports passes on the reports of those calls that have one.
+func (r *run) passReports(calls ...graph.NodeID) {
+	for _, id := range calls {
+		r.mu.Lock()
+		report, ok := r.reports[id]
+		delete(r.reports, id)
+		r.mu.Unlock()
+		if ok {
+			r.o.Call(report)
+		}
+	}
 }
 
 // answer returns what a function answers to list, which a generator does not get: what it has answered in an earlier run, if that may be
@@ -109,18 +130,6 @@ func (r *run) execute(ctx context.Context, n *graph.Node, c *request, wait func(
 	if ex, a.err = r.executor(c.op.Function.Runtime); a.err != nil {
 		return a, out
 	}
-	wait(func() {
-		select {
-		case r.calls <- struct{}{}:
-		case <-ctx.Done():
-			a.err = context.Cause(ctx)
-		}
-	})
-	if a.err != nil {
-		return a, out
-	}
-	defer func() { <-r.calls }()
-	a.began = time.Now()
 	err := c.encode()
 	if err != nil {
 		a.err = err
@@ -170,16 +179,8 @@ func apply(op graph.Call, all, list *krm.List, reply *function.Reply) (*krm.List
 	}
 	switch op.Role {
 	case function.GeneratorRole:
-		if err := reply.List.CheckSize(); err != nil {
-			return nil, err // such a list yields nothing
-		}
 		builtins.RecordOrigin(reply.List, op.Origin)
-		for _, res := range reply.List.All() {
-			if err := builtins.Absorb(list, res); err != nil {
-				return nil, err
-			}
-		}
-		return list, nil
+		return reply.List, nil
 	case function.ValidatorRole:
 		return all, nil
 	}

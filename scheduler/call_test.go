@@ -86,7 +86,8 @@ func (x together) Execute(ctx context.Context, f function.Function, list yaml.Ch
 	}
 }
 
-// Generators that add to one list, one after the other, run at the same time; the list has their resources in the order of the plan.
+// Generators whose answers are absorbed one after the other run at the same time, however few nodes may;
+// their reports have the order of the plan.
 func TestGeneratorsTogether(t *testing.T) {
 	empty := answering("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")
 	for _, test := range []struct {
@@ -95,39 +96,38 @@ func TestGeneratorsTogether(t *testing.T) {
 	}{{nil, empty}, {&chart.Chart{}, nil}} {
 		g := &graph.Graph{}
 		node := g.Add(&graph.Node{ID: "resources", Op: graph.Merge{}})
-		for i := range 3 {
+		for i := range scheduler.DefaultCalls {
 			op := graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: "f"}, Chart: test.chart}
-			node = g.Add(&graph.Node{ID: fmt.Sprint("call", i), Op: op, Inputs: []graph.NodeID{node}})
+			node = then(g, []graph.NodeID{node}, &graph.Node{ID: fmt.Sprint("call", i), Op: op})
 		}
 		g.Roots = []graph.Root{{Dir: "root", Node: node}}
 		var all sync.WaitGroup
-		all.Add(3)
-		var order []string
+		all.Add(scheduler.DefaultCalls)
+		var order, want []string
+		for _, n := range g.Calls() {
+			want = append(want, n.ID)
+		}
 		errs := scheduler.Run(t.Context(), g, scheduler.Options{
-			Jobs:     3,
+			Jobs:     1,
 			Executor: func(function.Runtime) (scheduler.Executor, error) { return together{test.answer, &all}, nil },
 			Call:     func(c scheduler.CallReport) { order = append(order, c.Node.ID) },
 		})
-		if len(errs) > 0 || !slices.Equal(order, []string{"call0", "call1", "call2"}) {
+		if len(errs) > 0 || !slices.Equal(order, want) {
 			t.Errorf("reports of %q, errors %v", order, errs)
 		}
 	}
 }
 
-// A panic of an executor that was called early is the error of the node, and what has begun early ends before the run does.
-func TestEarlyCallEnds(t *testing.T) {
+// A panic of an executor is the error of the node, and the other functions end before the run does.
+func TestPanicEndsOtherCalls(t *testing.T) {
 	g := &graph.Graph{}
-	var node graph.NodeID
+	var last []graph.NodeID
 	for i := range 5 {
-		n := &graph.Node{ID: fmt.Sprint("call", i), Op: graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: fmt.Sprint(i)}}}
-		if i > 0 {
-			n.Inputs = []graph.NodeID{node}
-		}
-		node = g.Add(n)
+		last = []graph.NodeID{then(g, last, &graph.Node{ID: fmt.Sprint("call", i),
+			Op: graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: fmt.Sprint(i)}}})}
 	}
 	var running atomic.Int32
-	// There is a job for each call: with fewer, those that run until they are stopped may keep the first from running.
-	errs := scheduler.Run(t.Context(), g, scheduler.Options{Jobs: 5, Executor: func(function.Runtime) (scheduler.Executor, error) { return first{running: &running}, nil }})
+	errs := scheduler.Run(t.Context(), g, scheduler.Options{Executor: func(function.Runtime) (scheduler.Executor, error) { return first{running: &running}, nil }})
 	var p *diag.PanicError
 	if len(errs) != 1 || !errors.As(errs[0], &p) || running.Load() != 0 {
 		t.Errorf("errors %v, %d functions run", errs, running.Load())
@@ -148,4 +148,51 @@ func (x first) Execute(ctx context.Context, f function.Function, list yaml.Chunk
 	defer x.running.Add(-1)
 	<-ctx.Done()
 	return function.Output{}, context.Cause(ctx)
+}
+
+// A generator's report is passed on once, also if the run ends before a step absorbs its answer.
+func TestReportWithoutAbsorb(t *testing.T) {
+	g := &graph.Graph{}
+	slow := g.Add(&graph.Node{ID: "slow", Op: graph.Call{Function: function.Function{Name: "slow"}}})
+	last := []graph.NodeID{slow}
+	for _, name := range []string{"made", "bad"} {
+		last = []graph.NodeID{then(g, last, &graph.Node{ID: name, Op: graph.Call{Role: function.GeneratorRole, Function: function.Function{Name: name}}})}
+	}
+	made := make(chan struct{})
+	var reports []string
+	errs := scheduler.Run(t.Context(), g, scheduler.Options{
+		Executor: func(function.Runtime) (scheduler.Executor, error) { return failing{made: made}, nil },
+		Event: func(e scheduler.Event) {
+			if e.Node.ID == "made" {
+				close(made)
+			}
+		},
+		Call: func(c scheduler.CallReport) {
+			if c.Node.ID == "made" {
+				reports = append(reports, string(c.Stderr))
+			}
+		},
+	})
+	if len(errs) != 1 || errs[0].Error() != "bad" || !slices.Equal(reports, []string{"made"}) {
+		t.Errorf("errors %v, reports %q", errs, reports)
+	}
+}
+
+// failing is an executor whose function bad fails once made has answered; slow runs until it is stopped.
+type failing struct {
+	answering
+	made chan struct{}
+}
+
+func (x failing) Execute(ctx context.Context, f function.Function, _ yaml.Chunks) (function.Output, error) {
+	switch f.Name {
+	case "bad":
+		<-x.made
+		return function.Output{}, errors.New("bad")
+	case "slow":
+		<-ctx.Done()
+		return function.Output{}, context.Cause(ctx)
+	}
+	list := yaml.Chunks{[]byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n")}
+	return function.Output{List: list, Stderr: []byte(f.Name)}, nil
 }

@@ -52,7 +52,7 @@ func (r *run) prepare(ctx context.Context) *preparation {
 					return &op.Function
 				}
 			case graph.Call:
-				if late == (len(n.After) > 0) && !r.settled[i].Load() {
+				if late == r.fetches(n) && !r.settled[i].Load() {
 					return &op.Function
 				}
 			}
@@ -64,6 +64,14 @@ func (r *run) prepare(ctx context.Context) *preparation {
 		p.errs = r.prepareEach(ctx, calls(true))
 	}
 	return p
+}
+
+// fetches reports whether a call comes after a fetch.
+func (r *run) fetches(n *graph.Node) bool {
+	return slices.ContainsFunc(n.After, func(id graph.NodeID) bool {
+		_, ok := r.g.Nodes[id].Op.(graph.Fetch)
+		return ok
+	})
 }
 
 // needsNone returns a function that reports whether a root needs no node that errs are about.
@@ -108,7 +116,7 @@ func (r *run) prepareFirst(ctx context.Context) *preparation {
 func (r *run) settle(ctx context.Context) {
 	r.each(func(i int, n *graph.Node) func() {
 		op, ok := n.Op.(graph.Call)
-		if !ok || !op.Reusable || !needsNoList(op) || r.settled[i].Load() {
+		if !ok || !op.Reusable || op.Role != function.GeneratorRole || r.settled[i].Load() {
 			return nil
 		}
 		return func() {

@@ -47,7 +47,7 @@ type Answers interface {
 // Has reports whether there is an answer to a call that gets no list, so that this is known before anything runs. It reports false twice for all
 // other calls, and for those that are never reused.
 func (u Reuse) Has(ctx context.Context, op graph.Call) (there, known bool) {
-	if u.Answers == nil || !u.may(op, nil) || !needsNoList(op) {
+	if u.Answers == nil || !u.may(op, nil) || op.Role != function.GeneratorRole {
 		return false, false
 	}
 	return u.has(ctx, newRequest(op, nil)), true

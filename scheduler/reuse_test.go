@@ -96,17 +96,24 @@ func call(name string, role function.Role) graph.Call {
 	return graph.Call{Reusable: true, Role: role, Function: function.Function{Name: name, Runtime: function.RuntimeExec, Program: "/x/" + name, Digest: krm.DigestOf([]byte(name))}}
 }
 
-// chain is a graph of one root: nodes, each with the one before as its input.
+// chain is a graph of one root: nodes, each with the list of the one before.
 func chain(nodes ...*graph.Node) *graph.Graph {
 	g := &graph.Graph{}
-	for i, n := range nodes {
-		if i > 0 {
-			n.Inputs = []graph.NodeID{graph.NodeID(i - 1)}
-		}
-		g.Add(n)
+	var last []graph.NodeID
+	for _, n := range nodes {
+		last = []graph.NodeID{then(g, last, n)}
 	}
-	g.Roots = []graph.Root{{Dir: "root", Node: graph.NodeID(len(nodes) - 1)}}
+	g.Roots = []graph.Root{{Dir: "root", Node: last[0]}}
 	return g
+}
+
+// then adds n to g, so that its result continues the list of last. It returns the node of the list.
+func then(g *graph.Graph, last []graph.NodeID, n *graph.Node) graph.NodeID {
+	if op, ok := n.Op.(graph.Call); ok && op.Role == function.GeneratorRole {
+		return g.Add(&graph.Node{ID: n.ID + ".absorb", Op: graph.Absorb{}, Inputs: append(slices.Clip(last), g.Add(n))})
+	}
+	n.Inputs = last
+	return g.Add(n)
 }
 
 func steps(config yaml.Value, prefix string) []*graph.Node {
@@ -180,7 +187,7 @@ func TestAnswersAreReused(t *testing.T) {
 			t.Errorf("%s: cached is %t", e.Node.ID, e.Cached)
 		}
 	}
-	if len(after) != 4 || len(events) != 5 {
+	if len(after) != 4 || len(events) != 7 {
 		t.Errorf("%d reports, %d events", len(after), len(events))
 	}
 }
@@ -354,13 +361,13 @@ func two(images bool, a, b []graph.Call) *graph.Graph {
 	for dir, calls := range map[string][]graph.Call{"a": a, "b": b} {
 		last := g.Add(&graph.Node{ID: dir, Op: graph.Load{Source: &yaml.Source{File: dir, Data: []byte("{apiVersion: v1, kind: Service, metadata: {name: s}}")}}})
 		for i, op := range calls {
-			n := &graph.Node{ID: fmt.Sprint(dir, i), Op: op, Inputs: []graph.NodeID{last}}
+			n := &graph.Node{ID: fmt.Sprint(dir, i), Op: op}
 			if images {
 				f := op.Function
 				f.Name = strings.Replace(f.Name, "absent", "absent image", 1)
 				n.After = []graph.NodeID{g.Add(&graph.Node{ID: "image of " + n.ID, Op: graph.Fetch{Function: f}})}
 			}
-			last = g.Add(n)
+			last = then(g, []graph.NodeID{last}, n)
 		}
 		g.Roots = append(g.Roots, graph.Root{Dir: dir, Node: last})
 	}

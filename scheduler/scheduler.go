@@ -3,8 +3,10 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,12 +26,11 @@ type Event struct {
 	Node *graph.Node
 	// Resources is the length of the resulting list.
 	Resources int
-	// Duration is how long the node took. That of a generator which began before its list was there counts from then.
+	// Duration is how long the node took.
 	Duration time.Duration
 	// Start and End are when the node was visited: it began with its inputs, and its list was there.
 	Start, End time.Time
-	// Called and Answered are when the function of a call was called and had answered, both zero for all else. Called is before
-	// Start if the function did not need the list, and later by the time that it waited for others.
+	// Called and Answered are when the function of a call was called and had answered, both zero for all else.
 	Called, Answered time.Time
 	// Taken and Made are about how many bytes the lists of the inputs have, and the resulting one.
 	Taken, Made int
@@ -38,21 +39,27 @@ type Event struct {
 	Err    error
 }
 
+// DefaultCalls is how many functions run at the same time by default. They run in other processes and
+// often wait, so there are more than cores.
+const DefaultCalls = 8
+
 // Options say how a graph is run. The functions are called from several goroutines at the same time; nil ones are not
 // called.
 type Options struct {
-	// Jobs is how many functions may run at the same time, at least 1, and how many other nodes beside them.
+	// Jobs is how many nodes may run at the same time, at least 1. A call does not count while its function runs.
 	Jobs int
-	// Limit returns how many nodes may run at the moment, which may be fewer than Jobs; less than 1 means one. It is called before each
-	// node and must be quick.
-	Limit func() int
+	// Calls is how many functions may run at the same time, 0 for [DefaultCalls].
+	Calls int
+	// Limit returns how many of all nodes or functions may run at the moment; less than 1 means one. It
+	// is called before each node and must be quick.
+	Limit func(all int) int
 	// KeepGoing runs everything that does not need a failed node.
 	KeepGoing bool
 	// Several makes errors name their roots, also if there is one in the graph: it is one of several that the user named.
 	Several bool
 	// Pure leaves out the functions and what needs them: nothing is fetched or started, and no executor is asked for.
 	Pure bool
-	// Begin is called before each node. The function of a generator may have begun already: see [Event.Duration].
+	// Begin is called before each node.
 	Begin func(*graph.Node)
 	// Event is called after each node.
 	Event func(Event)
@@ -182,21 +189,20 @@ func Run(ctx context.Context, g *graph.Graph, o Options) []error {
 		}
 		r = newRun(able, o)
 	}
-	w := newWalk(ctx, r.g, o.Jobs, o.KeepGoing, r.visit)
+	w := newWalk(ctx, r.g, o.Jobs, cmp.Or(o.Calls, DefaultCalls), o.KeepGoing, r.visit)
 	if r.mayReuse() {
 		r.onFirst = sync.OnceValue(func() *preparation { return r.prepareFirst(w.visits) })
 	}
 	w.limit = o.Limit
-	r.early = r.callEarly(w.visits)
 	w.work()
 	errs := w.end()
-	r.early.wait()
+	r.passReports(slices.Sorted(maps.Keys(r.reports))...) // of answers that no step has absorbed, because another one failed
 	failed = append(failed, r.groupByCause(r.unprepared)...)
 	return append(failed, r.groupByCause(errs)...)
 }
 
 func newRun(g *graph.Graph, o Options) *run {
-	r := &run{g: g, o: o, calls: make(chan struct{}, max(1, o.Jobs)), lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
+	r := &run{g: g, o: o, reports: map[graph.NodeID]CallReport{}, lists: make([]*krm.List, len(g.Nodes)), users: make([]int, len(g.Nodes)),
 		shared: make([]bool, len(g.Nodes)), settled: make([]atomic.Bool, len(g.Nodes)), roots: map[graph.NodeID][]graph.Root{}}
 	if o.Pure {
 		r.out = g.BehindFunctions()
@@ -220,18 +226,17 @@ type run struct {
 	g     *graph.Graph
 	o     Options
 	roots map[graph.NodeID][]graph.Root
-	out   []bool        // nodes that are left out; nil if none are
-	calls chan struct{} // holds an item for each function that runs
-	early *early
+	out   []bool // nodes that are left out; nil if none are
 
 	settled    []atomic.Bool       // calls whose answer is there without their function
 	onFirst    func() *preparation // prepares when the first function must run, nil if that is done
 	unprepared []error             // of onFirst
 
-	mu     sync.Mutex
-	lists  []*krm.List // results that somebody still needs
-	users  []int       // nodes that have not ended their use of a result
-	shared []bool      // results that several nodes use
+	mu      sync.Mutex
+	lists   []*krm.List                 // results that somebody still needs
+	users   []int                       // nodes that have not ended their use of a result
+	shared  []bool                      // results that several nodes use
+	reports map[graph.NodeID]CallReport // of generators whose answers are not absorbed yet
 }
 
 // visit runs a node and keeps its list for who needs it.
@@ -265,6 +270,9 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 		e.Called, e.Answered = a.began, a.ended
 		e.Cached = a.report != nil && a.report.Cached
 	} else {
+		if _, ok := n.Op.(graph.Absorb); ok {
+			r.passReports(n.Inputs...)
+		}
 		var w warnings
 		list, err = eval.Run(n.Op, inputs, w.add)
 		w.pass(r, n, inputs, list)
@@ -275,9 +283,6 @@ func (r *run) visit(ctx context.Context, id graph.NodeID, n *graph.Node, wait fu
 	if r.o.Event != nil {
 		e.End, e.Err = time.Now(), err
 		e.Duration = e.End.Sub(e.Start)
-		if !e.Called.IsZero() && e.Called.Before(e.Start) {
-			e.Duration = e.End.Sub(e.Called)
-		}
 		if list != nil {
 			e.Resources, e.Made = list.Len(), list.Size()
 		}

@@ -16,7 +16,7 @@ import (
 
 // walkAll walks a graph to its end.
 func walkAll(ctx context.Context, g *graph.Graph, jobs int, keepGoing bool, visit visit) []error {
-	w := newWalk(ctx, g, jobs, keepGoing, visit)
+	w := newWalk(ctx, g, jobs, jobs, keepGoing, visit)
 	w.work()
 	return w.end()
 }
@@ -78,7 +78,7 @@ func TestWalkLimit(t *testing.T) {
 		g := randomGraph(r, 1+r.IntN(40))
 		limit := 1 + r.IntN(3)
 		var running, visited atomic.Int32
-		w := newWalk(context.Background(), g, 8, false, func(_ context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
+		w := newWalk(context.Background(), g, 8, 8, false, func(_ context.Context, id graph.NodeID, _ *graph.Node, wait func(func())) error {
 			if k := running.Add(1); int(k) > limit {
 				t.Errorf("%d nodes at a time, want at most %d", k, limit)
 			}
@@ -90,11 +90,72 @@ func TestWalkLimit(t *testing.T) {
 			visited.Add(1)
 			return nil
 		})
-		w.limit = func() int { return limit }
+		w.limit = func(int) int { return limit }
 		w.work()
 		if errs := w.end(); len(errs) > 0 || int(visited.Load()) != len(g.Nodes) {
 			t.Fatalf("%d of %d nodes visited, errors %v", visited.Load(), len(g.Nodes), errs)
 		}
+	}
+}
+
+// Calls that wait hold no slot of the others, and no more of them are visited than the limit of calls allows. That limit is reached.
+func TestWalkCalls(t *testing.T) {
+	g := &graph.Graph{}
+	for i := range 60 {
+		n := &graph.Node{ID: fmt.Sprint(i), Op: graph.Merge{}}
+		if i%2 == 0 {
+			n.Op = graph.Call{}
+		} else {
+			n.Inputs = []graph.NodeID{graph.NodeID(i - 1)}
+		}
+		g.Add(n)
+	}
+	for calls := 1; calls <= 8; calls++ {
+		var calling atomic.Int32
+		var full sync.Once
+		reached := make(chan struct{})
+		w := newWalk(t.Context(), g, 1, calls, false, func(_ context.Context, _ graph.NodeID, n *graph.Node, wait func(func())) error {
+			if _, ok := n.Op.(graph.Call); !ok {
+				return nil
+			}
+			k := int(calling.Add(1))
+			defer calling.Add(-1)
+			if k > calls {
+				t.Errorf("%d calls at a time, want at most %d", k, calls)
+			}
+			if k == calls {
+				full.Do(func() { close(reached) })
+			}
+			wait(func() { <-reached })
+			return nil
+		})
+		w.work()
+		if errs := w.end(); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+	}
+}
+
+// Calls run ahead of the other nodes as long as few answers wait to be taken: of 100 answers most never exist at the same time.
+func TestWalkTakesAnswers(t *testing.T) {
+	g := &graph.Graph{}
+	for i := range 100 {
+		call := g.Add(&graph.Node{ID: fmt.Sprint("call", i), Op: graph.Call{}})
+		g.Add(&graph.Node{ID: fmt.Sprint("absorb", i), Op: graph.Absorb{}, Inputs: []graph.NodeID{call}})
+	}
+	answers, most := 0, 0
+	w := newWalk(t.Context(), g, 1, 3, false, func(_ context.Context, _ graph.NodeID, n *graph.Node, _ func(func())) error {
+		if _, ok := n.Op.(graph.Call); ok {
+			answers++
+		} else {
+			answers--
+		}
+		most = max(most, answers)
+		return nil
+	})
+	w.work()
+	if errs := w.end(); len(errs) > 0 || most != 6 {
+		t.Errorf("%d answers at a time, want 6; errors %v", most, errs)
 	}
 }
 

@@ -222,7 +222,7 @@ func (c *planning) preview(ctx context.Context, roots render.Roots, plan *planne
 	}
 	o := preview.Options{Objects: c.output == "json" || c.output == "html" || c.diff != "", Run: scheduler.Options{
 		Jobs:  c.Jobs,
-		Limit: c.Used.Jobs(c.Jobs),
+		Limit: c.Used.Jobs(),
 		Begin: c.Steps.Begin,
 		Event: func(e scheduler.Event) { c.Steps.End(e.Node) },
 		Root: func(root graph.Root, list *krm.List) error {

@@ -18,7 +18,9 @@ import (
 	"github.com/krmflow/krmflow/loaders"
 	"github.com/krmflow/krmflow/planner"
 	"github.com/krmflow/krmflow/planner/helm"
+	"github.com/krmflow/krmflow/scheduler"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Flags are the flags of every command that plans or renders, with kustomize's names and meanings where it has them.
@@ -30,6 +32,7 @@ type Flags struct {
 	Strict bool
 	// Jobs is how many nodes run at the same time.
 	Jobs int
+	jobs *pflag.Flag
 	// Quiet leaves out progress and warnings.
 	Quiet    bool
 	maxInput int64
@@ -72,8 +75,9 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.reorder, "reorder", "legacy", "order of the output: 'legacy' or 'none'; sortOptions in the kustomization has precedence")
 	fs.BoolVar(&f.managedBy, "enable-managedby-label", false, "label everything with app.kubernetes.io/managed-by")
-	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "how many cores plan, how many nodes run at the same time, and how many functions beside them (default: as many as there are cores)")
-	fs.Lookup("jobs").DefValue = "0" // help is the same on all machines
+	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "cores that plan, steps that run at the same time, and functions beside them (default: the number of cores, and 8 functions)")
+	f.jobs = fs.Lookup("jobs")
+	f.jobs.DefValue = "0" // help is the same on all machines
 	fs.Var(&f.memory, "memory-limit", "memory that the run may take, 512MiB for instance; the nearer it comes, the fewer nodes run at the same time (functions have --fn-memory)")
 
 	fs.BoolVar(&f.cacheSecrets, "cache-secrets", false, "keep in the cache also what has Secrets: answers of functions that get or make one")
@@ -82,6 +86,15 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	fs.Var((*options.Repeated)(&f.Helm.APIVersions), "helm-api-versions", "Kubernetes API versions that charts see, unless they name some")
 	fs.StringVar(&f.Helm.KubeVersion, "helm-kube-version", "", "Kubernetes version that charts see, unless they name one")
 	fs.BoolVar(&f.Helm.Debug, "helm-debug", false, "let helm say more about charts that fail")
+}
+
+// Calls returns how many functions run at the same time: --jobs, or by default at least
+// [scheduler.DefaultCalls].
+func (f *Flags) Calls() int {
+	if f.jobs != nil && f.jobs.Changed {
+		return f.Jobs
+	}
+	return max(f.Jobs, scheduler.DefaultCalls)
 }
 
 // Validate checks the values that the parser cannot check.

@@ -43,7 +43,7 @@ func (a *App) StartProfile(cmd *cobra.Command) error {
 		if err := CheckOwn(a.profile.trace, profile.TraceBegins, "a trace"); err != nil {
 			return err
 		}
-		a.Recorder = profile.New(a.Began, a.Jobs)
+		a.Recorder = profile.New(a.Began, a.Jobs, a.Calls())
 	}
 	if a.profile.pprof == "" {
 		return nil

@@ -46,7 +46,8 @@ func (a *App) RunOptionsOf(ctx context.Context, o render.Options, event func(sch
 	o.Run = scheduler.Options{
 		Reuse:     reuse,
 		Jobs:      a.Jobs,
-		Limit:     a.Used.Jobs(a.Jobs),
+		Calls:     a.Calls(),
+		Limit:     a.Used.Jobs(),
 		KeepGoing: a.KeepGoing,
 		Begin:     a.Steps.Begin,
 		Event: func(e scheduler.Event) {

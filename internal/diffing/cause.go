@@ -78,7 +78,7 @@ func (c *comparison) otherSteps(g, old *graph.Graph) (others []*graph.Node) {
 	keys := func(g *graph.Graph, side string, yield func(*graph.Node, krm.Digest)) {
 		for _, n := range g.Nodes {
 			switch n.Op.(type) {
-			case graph.Load, graph.Finish, graph.Merge:
+			case graph.Load, graph.Finish, graph.Merge, graph.Absorb:
 				continue
 			case graph.Generate, graph.Transform, graph.Validate, graph.Pass, graph.Fetch, graph.Call:
 			}

@@ -63,15 +63,15 @@ const most = 100
 func Analyse(p *Profile) *Analysis {
 	a := &Analysis{Wall: p.Run().Wall, Prepared: max(0, p.First()-p.Run().Start)}
 	for i := range p.Steps {
-		a.Work += p.Steps[i].Took()
+		a.Work += p.Steps[i].Self
 		a.Waited += p.Steps[i].Waited
 	}
 	if a.Wall > 0 {
 		a.Parallelism = float64(a.Work) / float64(a.Wall)
 	}
 	a.Critical, a.Length = Critical(p.Steps)
-	a.Least = least(p.Steps, p.Jobs, nil)
-	a.Slowest = order(len(p.Steps), func(i int) time.Duration { return p.Steps[i].Took() })
+	a.Least = least(p, nil)
+	a.Slowest = order(len(p.Steps), func(i int) time.Duration { return p.Steps[i].Self })
 	a.gains(p)
 	a.sums(p)
 	return a
@@ -87,7 +87,7 @@ func finish(steps []Step, gone func(int) bool) []time.Duration {
 			ready = max(ready, ends[b])
 		}
 		if gone == nil || !gone(i) {
-			ready = max(ready, s.Early) + s.Self // an early function needs nothing
+			ready += s.Self
 		}
 		ends[i] = ready
 	}
@@ -107,7 +107,7 @@ func Critical(steps []Step) (path []int, length time.Duration) {
 		path = append(path, last)
 		next := -1
 		for _, b := range steps[last].Before {
-			if ends[b] >= steps[last].Early && (next < 0 || ends[b] > ends[next]) {
+			if next < 0 || ends[b] > ends[next] {
 				next = b
 			}
 		}
@@ -125,19 +125,19 @@ func Without(steps []Step, gone func(int) bool) time.Duration {
 	return slices.Max(finish(steps, gone))
 }
 
-// least returns the least time that steps need with so many jobs: functions run beside the others, as many at a time.
-func least(steps []Step, jobs int, gone func(int) bool) time.Duration {
+// least returns the least time that the steps need with the jobs of p: functions run beside the other steps.
+func least(p *Profile, gone func(int) bool) time.Duration {
 	var work, calls time.Duration
-	for i := range steps {
-		switch s := &steps[i]; {
+	for i := range p.Steps {
+		switch s := &p.Steps[i]; {
 		case gone != nil && gone(i):
 		case s.Answered > 0:
-			calls += s.Took()
+			calls += s.Self
 		default:
-			work += s.Took()
+			work += s.Self
 		}
 	}
-	return max(Without(steps, gone), max(work, calls)/time.Duration(max(1, jobs)))
+	return max(Without(p.Steps, gone), work/time.Duration(max(1, p.Jobs)), calls/time.Duration(max(1, p.Calls)))
 }
 
 // order returns the indexes of the first most of n things by a time, the longest first.
@@ -156,7 +156,7 @@ func (a *Analysis) gains(p *Profile) {
 	for _, i := range a.Critical {
 		on[i] = true
 	}
-	tried := order(len(a.Critical), func(i int) time.Duration { return p.Steps[a.Critical[i]].Took() })
+	tried := order(len(a.Critical), func(i int) time.Duration { return p.Steps[a.Critical[i]].Self })
 	for i, k := range tried {
 		tried[i] = a.Critical[k]
 	}
@@ -167,7 +167,7 @@ func (a *Analysis) gains(p *Profile) {
 	}
 	for _, i := range tried {
 		gone := func(k int) bool { return k == i }
-		g := Gain{Step: i, Gain: a.Least - least(p.Steps, p.Jobs, gone), Path: a.Length - Without(p.Steps, gone)}
+		g := Gain{Step: i, Gain: a.Least - least(p, gone), Path: a.Length - Without(p.Steps, gone)}
 		if g.Gain > 0 || g.Path > 0 {
 			a.Gains = append(a.Gains, g)
 		}
@@ -217,7 +217,7 @@ func (a *Analysis) sum(p *Profile, of func(*Step) string, known map[string]Sum) 
 			sums[name] = sum
 		}
 		sum.Steps++
-		sum.Took += s.Took()
+		sum.Took += s.Self
 		sum.Waited += s.Waited
 		if known[name].Bytes == 0 { // it is no file, whose size is known
 			sum.Bytes += s.Made
@@ -225,7 +225,7 @@ func (a *Analysis) sum(p *Profile, of func(*Step) string, known map[string]Sum) 
 	}
 	for _, i := range a.Critical {
 		if sum := sums[of(&p.Steps[i])]; sum != nil {
-			sum.Critical += p.Steps[i].Took()
+			sum.Critical += p.Steps[i].Self
 		}
 	}
 	list := make([]Sum, 0, len(sums))
@@ -235,7 +235,7 @@ func (a *Analysis) sum(p *Profile, of func(*Step) string, known map[string]Sum) 
 	slices.SortStableFunc(list, func(x, y Sum) int { return cmp.Compare(y.Took+y.Planned, x.Took+x.Planned) })
 	list = list[:min(len(list), most)]
 	for i := range list[:min(len(list), most/4)] {
-		list[i].Gain = a.Least - least(p.Steps, p.Jobs, func(k int) bool { return of(&p.Steps[k]) == list[i].Name })
+		list[i].Gain = a.Least - least(p, func(k int) bool { return of(&p.Steps[k]) == list[i].Name })
 	}
 	return list
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // simulated returns a profile of n steps that depend on each other at random, as jobs workers would run them in the order of the graph.
-// Some are functions that need no list and run beside all else.
+// Some are functions.
 func simulated(r *rand.Rand, n, jobs int) *profile.Profile {
-	p := &profile.Profile{Jobs: jobs, Stages: []profile.Stage{{Name: profile.Running}}}
+	p := &profile.Profile{Jobs: jobs, Calls: jobs, Stages: []profile.Stage{{Name: profile.Running}}}
 	workers := make(times, jobs)
 	var end time.Duration
 	for i := range n {
@@ -27,12 +27,12 @@ func simulated(r *rand.Rand, n, jobs int) *profile.Profile {
 			}
 		}
 		if r.IntN(8) == 0 {
-			s.Early, s.Answered = time.Duration(r.IntN(2000)), 1 // it ran beside the others
+			s.Answered = 1 // it ran beside the others
 			s.Function = "fn"
 		}
 		free := heap.Pop(&workers).(time.Duration)
-		s.Start = max(free, ready, s.Early)
-		s.Waited = s.Start - max(ready, s.Early)
+		s.Start = max(free, ready)
+		s.Waited = s.Start - ready
 		s.End = s.Start + s.Self
 		heap.Push(&workers, s.End)
 		end = max(end, s.End)
@@ -65,9 +65,7 @@ func TestCriticalPath(t *testing.T) {
 		a := profile.Analyse(p)
 		var sum time.Duration
 		for k, i := range a.Critical {
-			if k == 0 {
-				sum = p.Steps[i].Early
-			} else if !slices.Contains(p.Steps[i].Before, a.Critical[k-1]) {
+			if k > 0 && !slices.Contains(p.Steps[i].Before, a.Critical[k-1]) {
 				t.Fatalf("step %d does not need step %d, which is before it on the critical path", i, a.Critical[k-1])
 			}
 			sum += p.Steps[i].Self
@@ -89,9 +87,9 @@ func longest(steps []profile.Step, gone int) (most time.Duration) {
 	memo := make([]time.Duration, len(steps))
 	for i, s := range steps {
 		if i == gone {
-			s.Early, s.Self = 0, 0
+			s.Self = 0
 		}
-		memo[i] = s.Early + s.Self
+		memo[i] = s.Self
 		for _, b := range s.Before {
 			memo[i] = max(memo[i], memo[b]+s.Self)
 		}
@@ -109,7 +107,7 @@ func TestGains(t *testing.T) {
 		listed := map[int]profile.Gain{}
 		for k, g := range a.Gains {
 			listed[g.Step] = g
-			if took := p.Steps[g.Step].Took(); g.Gain < 0 || g.Gain > took || g.Path < 0 || g.Path > took {
+			if took := p.Steps[g.Step].Self; g.Gain < 0 || g.Gain > took || g.Path < 0 || g.Path > took {
 				t.Fatalf("without a step of %v the run gains %v, its critical path %v", took, g.Gain, g.Path)
 			}
 			if k > 0 && g.Gain > a.Gains[k-1].Gain {

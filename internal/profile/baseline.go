@@ -86,7 +86,7 @@ func stepChanges(old, now *Profile) []Change {
 		by = map[string]Spread{}
 		for i := range p.Steps {
 			s := &p.Steps[i]
-			by[s.ID] = Spread{int64(s.Took()), int64(s.Took()), int64(s.Took())}
+			by[s.ID] = Spread{int64(s.Self), int64(s.Self), int64(s.Self)}
 			if s.Runs != nil {
 				by[s.ID] = *s.Runs
 			}

@@ -227,7 +227,7 @@ func middle(runs []measured) *Profile {
 	for _, m := range runs {
 		for i := range m.profile.Steps {
 			s := &m.profile.Steps[i]
-			took[s.ID] = append(took[s.ID], int64(s.Took()))
+			took[s.ID] = append(took[s.ID], int64(s.Self))
 		}
 	}
 	for i := range p.Steps {

@@ -12,9 +12,10 @@ type Profile struct {
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
 	CPUs    int    `json:"cpus"`
-	// Procs is GOMAXPROCS, and Jobs how many steps might run at the same time.
+	// Procs is GOMAXPROCS, Jobs how many steps might run at the same time, and Calls how many functions.
 	Procs int `json:"gomaxprocs"`
 	Jobs  int `json:"jobs"`
+	Calls int `json:"calls"`
 	// MemoryLimit is the value of --memory-limit, 0 for none.
 	MemoryLimit int64   `json:"memory_limit,omitempty"`
 	Stages      []Stage `json:"stages"`
@@ -53,9 +54,8 @@ type Step struct {
 	// Called and Answered are when its function was called and had answered, both 0 for other steps.
 	Called   time.Duration `json:"called_ns,omitempty"`
 	Answered time.Duration `json:"answered_ns,omitempty"`
-	// Self is how long the step took itself. If its function ran while the step still lacked its list, that is Early and no part of Self.
-	Self  time.Duration `json:"self_ns"`
-	Early time.Duration `json:"early_ns,omitempty"`
+	// Self is how long the step and its function took, without waiting.
+	Self time.Duration `json:"self_ns"`
 	// Waited is how long the step could have run and did not, because others did.
 	Waited    time.Duration `json:"waited_ns"`
 	Resources int           `json:"resources"`
@@ -65,12 +65,9 @@ type Step struct {
 	Failed bool `json:"failed,omitempty"`
 	// Cached is true for a call whose answer was that of an earlier run.
 	Cached bool `json:"cached,omitempty"`
-	// Runs is Self and Early together over several runs, nil for a profile of one.
+	// Runs is Self over several runs, nil for a profile of one.
 	Runs *Spread `json:"runs,omitempty"`
 }
-
-// Took returns how long the step and its function took, without waiting.
-func (s *Step) Took() time.Duration { return s.Self + s.Early }
 
 // Planned is time that planning has spent on the steps of a file.
 type Planned struct {

@@ -19,6 +19,7 @@ import (
 type Recorder struct {
 	began time.Time
 	jobs  int
+	calls int
 
 	mu      sync.Mutex
 	stages  []Stage
@@ -32,9 +33,9 @@ type Recorder struct {
 	samples int
 }
 
-// New returns a Recorder of a command that began at a time, and that may run so many jobs.
-func New(began time.Time, jobs int) *Recorder {
-	return &Recorder{began: began, jobs: jobs, events: map[string]scheduler.Event{}, outputs: map[string]Step{}, stages: []Stage{{Name: Starting}}, memory: Memory{Least: jobs}, every: 1}
+// New returns a Recorder of a command that began at a time, and that may run so many steps, and so many functions, at the same time.
+func New(began time.Time, jobs, calls int) *Recorder {
+	return &Recorder{began: began, jobs: jobs, calls: calls, events: map[string]scheduler.Event{}, outputs: map[string]Step{}, stages: []Stage{{Name: Starting}}, memory: Memory{Least: jobs}, every: 1}
 }
 
 // Stage says that a stage begins, and that the one before it has ended.
@@ -130,7 +131,7 @@ func (r *Recorder) Profile(g *graph.Graph, files []*yaml.Source) *Profile {
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	r.memory.Live, r.memory.Collections, r.memory.Allocated = max(r.memory.Live, s[0].Value.Uint64()), s[1].Value.Uint64(), s[2].Value.Uint64()
-	p := &Profile{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Jobs: r.jobs,
+	p := &Profile{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0), Jobs: r.jobs, Calls: r.calls,
 		Stages: r.stages, Planned: r.planned, Memory: r.memory}
 	for _, src := range files {
 		p.Files = append(p.Files, File{diag.Redact(src.File), len(src.Data)})
@@ -200,13 +201,8 @@ func (p *Profile) derive() {
 		for _, b := range s.Before {
 			ready = max(ready, p.Steps[b].End)
 		}
-		switch {
-		case s.Called == 0 && s.Answered == 0:
-		case s.Called < s.Start: // it did not need the list
-			s.Early = max(0, min(s.Answered, s.End)-s.Called)
-			began = min(s.End, max(s.Start, s.Answered))
-		default:
-			s.Waited, began = s.Called-s.Start, s.Called // for other functions to end
+		if s.Called > s.Start {
+			s.Waited, began = s.Called-s.Start, s.Called // for functions to be prepared
 		}
 		s.Self = max(0, s.End-began)
 		s.Waited += max(0, s.Start-ready)

@@ -15,26 +15,28 @@ import (
 	"github.com/krmflow/krmflow/scheduler"
 )
 
-// recorded returns the profile of a run with all that there is: a file that is loaded, a function that needs no list and runs before its
-// step, one that waits for its turn, and the output.
+// recorded returns the profile of a run with all that there is: a file that is loaded, a function that needs no list, the step that
+// takes its answer, a function that waits until it is prepared, and the output.
 func recorded() *profile.Profile {
 	began := time.Now()
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
 	g := &graph.Graph{}
 	src := &yaml.Source{File: "web.yaml", Data: []byte("kind: A\n")}
 	load := g.Add(&graph.Node{ID: "k#resources[0]", Op: graph.Load{Source: src}, Layer: "k"})
-	early := g.Add(&graph.Node{ID: "k#generators[0]", Op: graph.Call{Function: function.Function{Name: "gen"}}, Inputs: []graph.NodeID{load}, Layer: "k"})
-	late := g.Add(&graph.Node{ID: "k#transformers[0]", Op: graph.Call{Function: function.Function{Name: "fn"}}, Inputs: []graph.NodeID{early}, Layer: "k"})
+	made := g.Add(&graph.Node{ID: "k#generators[0]", Op: graph.Call{Function: function.Function{Name: "gen"}}, Layer: "k"})
+	absorb := g.Add(&graph.Node{ID: "k#generators[0].absorb", Op: graph.Absorb{}, Inputs: []graph.NodeID{load, made}, Layer: "k"})
+	late := g.Add(&graph.Node{ID: "k#transformers[0]", Op: graph.Call{Function: function.Function{Name: "fn"}}, Inputs: []graph.NodeID{absorb}, Layer: "k"})
 	g.Add(&graph.Node{ID: "left out", Op: graph.Pass{}})
 	g.Roots = []graph.Root{{Dir: "k", Node: late}}
 
-	r := profile.New(began, 2)
+	r := profile.New(began, 2, 8)
 	r.Stage(profile.Planning)
 	r.Plan(graph.Origin{Source: src})
 	r.Plan(graph.Origin{Source: src})
 	r.Stage(profile.Running)
 	r.Event(scheduler.Event{Node: g.Nodes[load], Start: at(2), End: at(5), Resources: 1, Made: 10})
-	r.Event(scheduler.Event{Node: g.Nodes[early], Start: at(5), End: at(12), Called: at(1), Answered: at(11), Taken: 10, Made: 20, Resources: 2})
+	r.Event(scheduler.Event{Node: g.Nodes[made], Start: at(2), End: at(11), Called: at(2), Answered: at(11), Made: 10, Resources: 1})
+	r.Event(scheduler.Event{Node: g.Nodes[absorb], Start: at(11), End: at(12), Taken: 20, Made: 20, Resources: 2})
 	r.Event(scheduler.Event{Node: g.Nodes[late], Start: at(13), End: at(30), Called: at(16), Answered: at(28), Taken: 20, Made: 30, Resources: 3})
 	r.Root(g.Roots[0], krm.NewList(), time.Now())
 	r.Memory(1000, 0.5)
@@ -42,23 +44,23 @@ func recorded() *profile.Profile {
 	return r.Profile(g, []*yaml.Source{src})
 }
 
-// What a step took itself, what its function took before, and what it waited are told apart.
+// What a step took and what it waited are told apart.
 func TestSelfAndWaiting(t *testing.T) {
 	p := recorded()
-	if len(p.Steps) != 4 {
-		t.Fatalf("%d steps, want three and an output: %+v", len(p.Steps), p.Steps)
+	if len(p.Steps) != 5 {
+		t.Fatalf("%d steps, want four and an output: %+v", len(p.Steps), p.Steps)
 	}
 	const ms = time.Millisecond
-	for i, want := range []struct{ self, early, waited time.Duration }{{3 * ms, 0, -1}, {1 * ms, 10 * ms, 0}, {14 * ms, 0, 4 * ms}} {
+	for i, want := range []struct{ self, waited time.Duration }{{3 * ms, -1}, {9 * ms, -1}, {1 * ms, 0}, {14 * ms, 4 * ms}} {
 		s := p.Steps[i]
-		if s.Self != want.self || s.Early != want.early || want.waited >= 0 && s.Waited != want.waited {
-			t.Errorf("%s: itself %v, its function %v before, waited %v; want %+v", s.ID, s.Self, s.Early, s.Waited, want)
+		if s.Self != want.self || want.waited >= 0 && s.Waited != want.waited {
+			t.Errorf("%s: took %v, waited %v; want %+v", s.ID, s.Self, s.Waited, want)
 		}
 	}
 	if s := p.Steps[0]; s.File != "web.yaml" || s.Made != 10 || s.Verb != "load" {
 		t.Errorf("%+v", s)
 	}
-	if s := p.Steps[3]; s.Verb != profile.Output || s.ID != "k" || len(s.Before) != 1 || s.Before[0] != 2 {
+	if s := p.Steps[4]; s.Verb != profile.Output || s.ID != "k" || len(s.Before) != 1 || s.Before[0] != 3 {
 		t.Errorf("%+v", s)
 	}
 	if len(p.Planned) != 1 || p.Planned[0].Steps != 2 {
@@ -77,7 +79,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	none.Event(scheduler.Event{})
 	none.Root(graph.Root{}, nil, time.Time{})
 	none.Memory(1, 1)
-	r := profile.New(time.Now(), 4)
+	r := profile.New(time.Now(), 4, 8)
 	for i := range 100_000 {
 		r.Memory(uint64(i), 1)
 	}

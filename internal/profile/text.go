@@ -142,7 +142,7 @@ func around(s Spread) string { return Brief(time.Duration(s.Max-s.Min) / 2) }
 // that take less than a hundredth of it are not.
 func (r *Report) Chain(most int) (shown []int, rest int) {
 	p, a := r.Profile, r.Analysis
-	took := func(i int) time.Duration { return p.Steps[a.Critical[i]].Took() }
+	took := func(i int) time.Duration { return p.Steps[a.Critical[i]].Self }
 	long := order(len(a.Critical), took)
 	long = long[:min(len(long), most)]
 	for len(long) > 0 && took(long[len(long)-1]) < a.Length/100 {
@@ -161,7 +161,7 @@ func (r *Report) chain(out *text) {
 	steps, rest := r.Chain(2 * shown)
 	for _, i := range steps {
 		s := &r.Profile.Steps[i]
-		rows = append(rows, []string{Brief(s.Took()), Brief(s.Waited), diag.Count(s.Resources, "resource"), s.Verb + " " + s.ID})
+		rows = append(rows, []string{Brief(s.Self), Brief(s.Waited), diag.Count(s.Resources, "resource"), s.Verb + " " + s.ID})
 	}
 	if rest > 0 {
 		rows = append(rows, []string{"", "", "", "and " + diag.Count(rest, "shorter step")})
@@ -183,7 +183,7 @@ func (r *Report) steps(out *text) {
 		if s.Runs != nil {
 			apart = around(*s.Runs)
 		}
-		rows = append(rows, []string{Brief(s.Took()), apart, Brief(s.Waited), Bytes(s.Taken), Bytes(s.Made), Brief(gain[i]), s.Verb + " " + s.ID})
+		rows = append(rows, []string{Brief(s.Self), apart, Brief(s.Waited), Bytes(s.Taken), Bytes(s.Made), Brief(gain[i]), s.Verb + " " + s.ID})
 	}
 	out.table("took\t±\twaited\tin\tout\tgain\t  slowest steps", rows)
 }

@@ -119,12 +119,13 @@ func (u *Usage) part(live uint64) float64 {
 	return min(1, max(0, 2*(1-float64(live)/float64(u.Limit))))
 }
 
-// Jobs returns what tells how many of all jobs may run at the moment, for [scheduler.Options]; nil if they may always.
-func (u *Usage) Jobs(all int) func() int {
+// Jobs returns a function that returns how many of all steps or functions may run at the moment, for
+// the Limit of [scheduler.Options]. It is nil if all may always run.
+func (u *Usage) Jobs() func(all int) int {
 	if u.Limit <= 0 {
 		return nil
 	}
-	return func() int {
+	return func(all int) int {
 		return max(1, int(float64(all)*(1-math.Float64frombits(u.crowded.Load()))))
 	}
 }

@@ -32,15 +32,15 @@ func TestLimitsOfLargeInput(t *testing.T) {
 
 // With a limit of the user fewer jobs may run the nearer the memory in use is to it: never none, and never more when there is less room.
 func TestJobsNearTheLimit(t *testing.T) {
-	if (&Usage{}).Jobs(8) != nil {
+	if (&Usage{}).Jobs() != nil {
 		t.Error("without a limit something asks before each node")
 	}
 	u := Usage{Limit: 100 << 20, Input: &loaders.Budget{Max: math.MaxInt64}}
-	jobs := u.Jobs(8)
+	jobs := u.Jobs()
 	before := 8
 	for live := uint64(0); live <= 120<<20; live += 1 << 20 {
 		u.crowded.Store(math.Float64bits(1 - u.part(live)))
-		got := jobs()
+		got := jobs(8)
 		if got < 1 || got > before {
 			t.Fatalf("%d MiB in use: %d jobs, and %d with a little less", live>>20, got, before)
 		}
@@ -94,7 +94,7 @@ func TestSameBytesNearTheLimit(t *testing.T) {
 		var mu sync.Mutex
 		made = map[string]string{}
 		running := 0
-		errs := scheduler.Run(t.Context(), g, scheduler.Options{Jobs: all, Limit: u.Jobs(all),
+		errs := scheduler.Run(t.Context(), g, scheduler.Options{Jobs: all, Limit: u.Jobs(),
 			Begin: func(*graph.Node) {
 				mu.Lock()
 				running++

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// WriteDOT writes the drawing in the DOT language. Names of nodes are n0, n1, …, and all text is escaped.
+// WriteDOT writes the drawing in the DOT language. Names of nodes are n0, n1, …, and all text is escaped. The class of a box has
+// the verbs of its steps.
 func (d *Drawing) WriteDOT(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "digraph krmflow {\n  graph [rankdir=LR, ranksep=0.6, nodesep=0.2, pack=24, packmode=\"node\", fontname=\"sans-serif\", fontsize=11, labelloc=t, label=%s];\n", quoteDOT(d.title))
@@ -55,14 +56,17 @@ func boxStyle(x box) string {
 	if x.kind == composition {
 		style += ",rounded"
 	}
-	width := ""
+	more := ""
 	if x.root {
-		width = ", penwidth=2.5"
+		more = ", penwidth=2.5"
 	}
 	if x.many {
-		width += ", peripheries=2"
+		more += ", peripheries=2"
 	}
-	return fmt.Sprintf("style=%q, fillcolor=%q, color=%q%s", style, looks[x.kind].fill, looks[x.kind].stroke, width)
+	if len(x.verbs) > 0 {
+		more += fmt.Sprintf(", class=%q", strings.Join(x.verbs, " "))
+	}
+	return fmt.Sprintf("style=%q, fillcolor=%q, color=%q%s", style, looks[x.kind].fill, looks[x.kind].stroke, more)
 }
 
 // tableDOT returns the label of a box: its name, what it is, and a row with a mark for each line.

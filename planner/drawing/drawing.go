@@ -48,7 +48,8 @@ type box struct {
 	root  bool
 	many  bool // it stands for several layers
 	lines []line
-	tip   string // what does not fit in, in lines
+	verbs []string // of its steps, each once
+	tip   string   // what does not fit in, in lines
 }
 
 // A line of a box says how many steps of one kind there are, or what one step does.

@@ -18,6 +18,7 @@ type part struct {
 	roots int // how many of its layers are roots
 	tally []tally
 	steps []line
+	verbs []string // of steps, each once
 	tips  []string
 }
 
@@ -55,7 +56,7 @@ const (
 
 // box returns the box of a part. below is the directory that names start from.
 func (p *part) box(below string) box {
-	b := box{kind: p.kind, root: p.roots > 0, many: len(p.names) > 1}
+	b := box{kind: p.kind, verbs: p.verbs, root: p.roots > 0, many: len(p.names) > 1}
 	names := make([]string, len(p.names))
 	for i, name := range p.names {
 		names[i] = clean(strings.TrimPrefix(name, below))

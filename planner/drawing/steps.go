@@ -2,6 +2,7 @@ package drawing
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,7 +52,8 @@ func (p *parts) addEdge(number map[int]int, into []int, from, to int, way string
 }
 
 // runs returns for each node one that stands for its run: steps of one layer of which each takes the list of the one before, which nobody
-// else takes but for a root. Files that are loaded for a run belong to it. Calls stand alone.
+// else takes but for a root. Files that are loaded for a run belong to it. Calls stand alone, and those that generate lead to the run
+// that absorbs their answers.
 func (c *choice) runs() []int {
 	nodes := c.plan.Graph.Nodes
 	users := make([]int, len(nodes))
@@ -72,6 +74,7 @@ func (c *choice) runs() []int {
 			continue
 		}
 		_, finishes := n.Op.(graph.Finish)
+		_, absorbs := n.Op.(graph.Absorb)
 		for _, in := range n.Inputs {
 			before := nodes[in]
 			_, loads := before.Op.(graph.Load)
@@ -79,7 +82,7 @@ func (c *choice) runs() []int {
 			case before.Layer != n.Layer || alone(before):
 			case finishes && users[in] > 1: // others take what the root is made of
 				into[i] = int(in)
-			case users[in] == 1 && (loads || len(n.Inputs) == 1):
+			case users[in] == 1 && (loads || absorbs || len(n.Inputs) == 1):
 				into[in] = into[i]
 			}
 		}
@@ -124,6 +127,7 @@ func (c *choice) runOf(n *graph.Node) part {
 // add adds a step to a run.
 func (p *part) add(c *choice, n *graph.Node) {
 	field := strings.TrimPrefix(strings.TrimPrefix(n.ID, n.Layer), "#")
+	field = strings.TrimSuffix(field, "."+n.Op.Verb())
 	if len(p.tips) < maxTip { // a line is looked up in the file
 		p.tips = append(p.tips, stepTip(n, field))
 	} else {
@@ -134,6 +138,9 @@ func (p *part) add(c *choice, n *graph.Node) {
 		p.tips = append(p.tips, why)
 	}
 	p.steps = append(p.steps, stepLine(n, field, no))
+	if verb := n.Op.Verb(); !slices.Contains(p.verbs, verb) {
+		p.verbs = append(p.verbs, verb)
+	}
 }
 
 // stepTip says where a step is configured, and all about it.

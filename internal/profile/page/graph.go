@@ -89,9 +89,9 @@ func (p *report) layers() map[string]*box {
 		}
 		b.last = i
 		b.Steps++
-		b.Took += s.Took()
+		b.Took += s.Self
 		if p.critical[i] {
-			b.Critical += s.Took()
+			b.Critical += s.Self
 		}
 	}
 	return all

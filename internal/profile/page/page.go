@@ -155,7 +155,7 @@ func (p *report) chain() {
 	shown, rest := p.r.Chain(100)
 	for _, i := range shown {
 		s := &p.p.Steps[i]
-		p.row(took(s.Took()), share(int64(s.Took()), int64(p.a.Length)), took(s.Waited), count(s.Resources), cell{text: s.Verb + " " + s.ID})
+		p.row(took(s.Self), share(int64(s.Self), int64(p.a.Length)), took(s.Waited), count(s.Resources), cell{text: s.Verb + " " + s.ID})
 	}
 	p.F("</tbody></table>\n")
 	if rest > 0 {
@@ -173,7 +173,7 @@ func (p *report) gains() {
 			continue
 		}
 		s := &p.p.Steps[g.Step]
-		p.row(took(g.Gain), share(int64(g.Gain), int64(p.a.Least)), took(g.Path), took(s.Took()), cell{text: s.Verb + " " + s.ID, mark: p.critical[g.Step]})
+		p.row(took(g.Gain), share(int64(g.Gain), int64(p.a.Least)), took(g.Path), took(s.Self), cell{text: s.Verb + " " + s.ID, mark: p.critical[g.Step]})
 	}
 	p.F("</tbody></table></section>\n")
 }
@@ -187,7 +187,7 @@ func (p *report) slowest() {
 		if s.Runs != nil {
 			apart = (s.Runs.Max - s.Runs.Min) / 2
 		}
-		p.row(took(s.Took()), share(int64(s.Took()), int64(p.a.Work)), span(apart), took(s.Waited), bytes(s.Taken), bytes(s.Made), count(s.Resources), cell{text: s.Verb + " " + s.ID, mark: p.critical[i]})
+		p.row(took(s.Self), share(int64(s.Self), int64(p.a.Work)), span(apart), took(s.Waited), bytes(s.Taken), bytes(s.Made), count(s.Resources), cell{text: s.Verb + " " + s.ID, mark: p.critical[i]})
 	}
 	p.F("</tbody></table></section>\n")
 }

@@ -51,7 +51,7 @@ func blocks(lane []profile.Span, least time.Duration) []block {
 func (b *block) longest() time.Duration { return b.filled / time.Duration(b.n) }
 
 // kinds are the colours of verbs.
-var kinds = map[string]string{"load": "k1", "fetch": "k1", "merge": "k2", "generate": "k2", "transform": "k2", "validate": "k2", "pass": "k2", "call": "k3", "finish": "k4", profile.Output: "k5"}
+var kinds = map[string]string{"load": "k1", "fetch": "k1", "merge": "k2", "generate": "k2", "transform": "k2", "validate": "k2", "pass": "k2", "absorb": "k2", "call": "k3", "finish": "k4", profile.Output: "k5"}
 
 // A timeline is one that is being drawn.
 type timeline struct {
