@@ -104,7 +104,7 @@ var imports = map[string][]string{
 
 	"internal/affected":             {"diag", "graph", "internal/app", "internal/inputs", "internal/options", "krm", "loaders", "loaders/revision", "planner", "render"},
 	"internal/app":                  plus(values, "cache", "catalog", "executors", "executors/container", "executors/probe", "graph", "internal/console", "internal/dirmode/rewrite", "internal/filestat", "internal/locking", "internal/options", "internal/program", "internal/progress", "internal/reports", "internal/reuse", "internal/roots", "internal/settings", "internal/sink", "internal/watchdog", "krm/function", "loaders", "loaders/remote", "loaders/revision", "lock", "output", "output/known", "planner", "planner/helm", "render", "scheduler", "internal/answers", "cache/shared", "internal/profile", "output/manifest", "reference"),
-	"internal/dirmode":              plus(values, "graph", "internal/app", "internal/dirmode/merge", "internal/dirmode/rewrite", "internal/dirmode/tree", "internal/history", "internal/options", "internal/sink", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
+	"internal/dirmode":              plus(values, "edit/inplace", "graph", "internal/app", "internal/dirmode/merge", "internal/dirmode/rewrite", "internal/dirmode/tree", "internal/history", "internal/options", "internal/sink", "krm/function", "loaders", "output", "planner", "render", "scheduler"),
 	"internal/dirmode/merge":        {"diag", "krm/secret", "krm/yaml"},
 	"internal/dirmode/rewrite":      {"diag", "output"},
 	"internal/dirmode/tree":         plus(values, "edit/inplace", "internal/ignore", "krm/function"),

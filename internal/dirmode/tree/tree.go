@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/internal/ignore"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
@@ -57,6 +58,9 @@ type part struct {
 	value           yaml.Value // None if there is none
 	list            bool       // its items are the objects
 	objects         []*Object
+
+	surveyed bool                     // comments is set
+	comments map[int]inplace.Comments // of the objects, by their items
 }
 
 // An Object is one of the resources of a file.
@@ -347,6 +351,16 @@ func (o *Object) Pos() diag.Pos {
 func (o *Object) Locate(path ...any) diag.Pos {
 	src, doc := o.Source()
 	return src.Locate(doc, path...)
+}
+
+// Comments returns the comments of the object in its file.
+func (o *Object) Comments() inplace.Comments {
+	p := o.part
+	if !p.surveyed {
+		p.surveyed = true
+		p.comments = inplace.ItemComments(p.text)
+	}
+	return p.comments[max(0, o.item)]
 }
 
 // Resources returns all objects as resources, with their places as annotations (RL-16).
