@@ -33,12 +33,14 @@ type Generator interface {
 }
 
 // Files are for a call whose list is what the files of a directory hold: names may be there several times, and the function sees, and decides,
-// in which file a resource is. Both methods are called once for a call, After behind Of.
+// in which file a resource is. Of and After are called once for a call, in this order.
 type Files interface {
 	// Of returns the resources of list that the function gets. It does not change list.
 	Of(list *krm.List) *krm.List
 	// After returns the list after the call: list, with answer in the place of sent, which is what Of has returned.
 	After(list, sent, answer *krm.List) (*krm.List, error)
+	// Comments are those of the resources, which the function gets and may change.
+	function.Comments
 }
 
 // Load yields the resources of one file.

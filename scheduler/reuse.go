@@ -74,6 +74,9 @@ func newRequest(op graph.Call, list *krm.List) *request {
 	}
 	c.wire = function.WireOptions{Role: op.Role, Version: op.Version, Name: op.Function.Name, Pos: op.ConfigPos, Schema: op.Schema, Seed: seed(op),
 		Output: op.Function.Limits.Output, Files: op.Files != nil}
+	if op.Files != nil {
+		c.wire.Comments = op.Files
+	}
 	return c
 }
 

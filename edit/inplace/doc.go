@@ -6,6 +6,8 @@
 // wanted is returned. Where the smallest change has another meaning, because of an alias for instance, the block of that field is written
 // anew; where that does not help the change is refused.
 //
-// The nodes of kyaml keep comments, too, but write the whole file anew, and kustomize's packages cost at the start of each process: they are
-// not used.
+// Comments are found and changed in the text as well: see [Place].
+//
+// The nodes of kyaml also keep comments, but write the whole file anew. Package resourcelist uses
+// them for lists, which have no bytes to keep.
 package inplace

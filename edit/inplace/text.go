@@ -12,7 +12,12 @@ type text struct {
 	data  []byte
 	lines []int  // the offset of each line
 	wide  []bool // whether a line has characters of several bytes
+	last  *cursor
 }
+
+// A cursor is where the last node began that [text.start] was asked for, in a line with characters
+// of several bytes. Nodes that are visited in their order then take linear time, also in one line.
+type cursor struct{ line, column, at int }
 
 var bom = []byte("\xef\xbb\xbf")
 
@@ -111,12 +116,16 @@ func (t *text) start(n *yaml3.Node) int {
 	if !t.wide[n.Line-1] {
 		return min(at+n.Column-1, len(t.data))
 	}
-	for range n.Column - 1 {
-		if at >= len(t.data) {
-			break
-		}
+	column := 1
+	if c := t.last; c != nil && c.line == n.Line && c.column <= n.Column {
+		column, at = c.column, c.at
+	}
+	for ; column < n.Column && at < len(t.data); column++ {
 		_, size := utf8.DecodeRune(t.data[at:])
 		at += size
+	}
+	if t.last != nil {
+		*t.last = cursor{n.Line, column, at}
 	}
 	return at
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/internal/dirmode/merge"
 	"github.com/krmflow/krmflow/internal/dirmode/tree"
 	"github.com/krmflow/krmflow/krm"
@@ -35,6 +36,10 @@ type call struct {
 	before *merge.Memory // what functions have generated in earlier runs, and now
 	now    *merge.Memory
 	ran    bool
+
+	comments *comments
+	sent     map[*krm.Origin]inplace.Comments   // those that the function got
+	got      map[*krm.Resource]inplace.Comments // those of its answer
 }
 
 // within reports whether a path is in a folder, or below it.
@@ -72,6 +77,7 @@ func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 			continue
 		}
 		is[r.Origin], stay = r, append(stay, r)
+		c.comments.answered(r, c.sent[r.Origin], c.got[r])
 		errs = append(errs, c.regenerated(r, old), c.place(r, old))
 	}
 	added, err := c.twins(stay, added)
@@ -98,6 +104,7 @@ func (c *call) After(all, sent, answer *krm.List) (*krm.List, error) {
 // add gives a new resource its file.
 func (c *call) add(r *krm.Resource, files map[string]int) error {
 	r.Origin = &krm.Origin{} // by which later calls know it
+	c.comments.answered(r, nil, c.got[r])
 	p := c.pathOf(r)
 	if err := tree.CheckPath(p); err != nil {
 		return fmt.Errorf("%s: %w", r.ID(), err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/dirmode/merge"
@@ -43,6 +44,7 @@ type command struct {
 
 	tree        *tree.Tree
 	calls       []*call
+	comments    *comments
 	before, now *merge.Memory // what functions had generated, and have
 	said        []said        // by the functions that have run
 	secrets     history.Secrets
@@ -288,10 +290,11 @@ func (c *command) read(ctx context.Context, dir string) error {
 	if len(c.fnPaths) == 0 {
 		c.inherit()
 	}
-	c.now = &merge.Memory{}
+	c.now, c.comments = &merge.Memory{}, newComments(c.tree)
 	files := &planner.Files{Read: reading{c.tree}}
 	for _, x := range c.calls {
-		x.pattern, x.before, x.now = c.pattern, c.before, c.now
+		x.pattern, x.before, x.now, x.comments = c.pattern, c.before, c.now, c.comments
+		x.sent, x.got = map[*krm.Origin]inplace.Comments{}, map[*krm.Resource]inplace.Comments{}
 		files.Calls = append(files.Calls, x.plan)
 	}
 	c.Files = []*planner.Files{files}
@@ -406,7 +409,7 @@ func (c *command) execute(ctx context.Context, plan *planner.Plan) (*tree.Change
 	if err := render.Run(ctx, plan, o); err != nil {
 		return nil, err
 	}
-	changes, err := c.tree.Changes(result)
+	changes, err := c.tree.Changes(result, c.comments.now)
 	if err != nil {
 		return nil, err
 	}

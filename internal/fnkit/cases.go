@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
@@ -37,6 +38,8 @@ type testCase struct {
 	file      string        // that has it, or the first input
 	expected  *text         // nil if there is none
 	errors    []pattern
+
+	comments map[*krm.Origin]inplace.Comments // of the resources of the call
 }
 
 // A text is the resources of a file, and what a ResourceList says besides.
@@ -46,6 +49,8 @@ type text struct {
 	// top is the ResourceList, None if the file has resources alone.
 	top   yaml.Value
 	items []yaml.Value
+	// comments are those of the items.
+	comments []inplace.Comments
 }
 
 // A pattern is a line of a file that some message must match.
@@ -125,7 +130,7 @@ func readCase(dir string, update bool) (*testCase, error) {
 	if len(files) == 0 && !slices.Contains(inputs, filepath.Join(dir, inputFile)) {
 		return nil, nil
 	}
-	c := &testCase{dir: dir}
+	c := &testCase{dir: dir, comments: map[*krm.Origin]inplace.Comments{}}
 	var errs []error
 	for _, file := range inputs {
 		t, err := readText(file)
@@ -136,7 +141,7 @@ func readCase(dir string, update bool) (*testCase, error) {
 			errs = append(errs, diag.BadTest.Errorf("%s is a ResourceList: it must be the only input of its case", file))
 		}
 		c.input.file, c.input.data, c.input.top = t.file, t.data, t.top
-		c.input.items = append(c.input.items, t.items...)
+		c.input.items, c.input.comments = append(c.input.items, t.items...), append(c.input.comments, t.comments...)
 	}
 	errs = append(errs, c.readConfig(files[configFile]))
 	if file := files[expectedFile]; file != "" {
@@ -217,14 +222,18 @@ func readText(file string) (*text, error) {
 	if err := check(); err != nil {
 		return nil, err
 	}
+	comments, count := inplace.ItemComments(data), len(docs)
 	if docs, _, err = stream.Inline(docs); err != nil {
 		return nil, err
+	}
+	if len(docs) != count { // an item was a list: the indexes are those of other items
+		comments = nil
 	}
 	if err := check(); err != nil {
 		return nil, err
 	}
-	for _, it := range docs {
-		t.items = append(t.items, it.Value)
+	for i, it := range docs {
+		t.items, t.comments = append(t.items, it.Value), append(t.comments, comments[i])
 	}
 	return t, nil
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/edit/inplace"
@@ -127,13 +128,13 @@ func (x *checker) asPatterns() string {
 }
 
 // seePage matches the last hint of a krmflow message.
-var seePage = regexp.MustCompile(`^  see krmflow explain KF\d+$`)
+var seePage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^  see krmflow explain KF\d+$`) })
 
 // withoutOwn returns lines without the notes of krmflow wrap and the hints of its messages: the
 // indented lines that end with a reference to a page.
 func withoutOwn(lines []string) (rest []string) {
 	for _, line := range lines {
-		if !seePage.MatchString(line) {
+		if !seePage().MatchString(line) {
 			if !strings.HasPrefix(line, wrapping.NotePrefix) {
 				rest = append(rest, line)
 			}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/krmflow/krmflow/diag"
@@ -60,7 +61,7 @@ uses it. The directory must not be there, or be empty: nothing is written over. 
 				return options.UsageError(diag.FlagValue.Errorf("illegal value --lang %s; legal values: bash, go, python", diag.OneLine(lang)))
 			}
 			d := &draft{Name: args[0], Kind: kindOf(args[0]), Arch: runtime.GOARCH, Wrapped: lang != "go"}
-			if !validName.MatchString(d.Name) || len(d.Name) > maxName || slices.Contains(notNames, d.Name) {
+			if !validName().MatchString(d.Name) || len(d.Name) > maxName || slices.Contains(notNames, d.Name) {
 				e := diag.BadValue.Errorf("%q is no name of a function", d.Name)
 				return options.UsageError(diag.AsError(e).Hint("it has lower-case letters, digits and single dashes, begins with a letter, and names a directory here"))
 			}
@@ -79,7 +80,7 @@ uses it. The directory must not be there, or be empty: nothing is written over. 
 }
 
 // validName matches names that can be those of files, kinds, modules and resources at the same time.
-var validName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`) })
 
 const maxName = 50
 

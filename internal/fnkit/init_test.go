@@ -28,7 +28,7 @@ func TestTemplateOfGoUsesTheSameLibrary(t *testing.T) {
 func TestNamesStayTexts(t *testing.T) {
 	for _, name := range []string{"a", "set-owner", "e1", "nan", "web", "kustomization", "config", "go", "y2", "no-op"} {
 		d := &draft{Name: name, Kind: kindOf(name), Wrapped: true}
-		if !validName.MatchString(name) {
+		if !validName().MatchString(name) {
 			t.Errorf("%s is refused", name)
 		}
 		for lang, own := range languages {

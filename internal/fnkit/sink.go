@@ -18,7 +18,9 @@ import (
 	"github.com/krmflow/krmflow/krm/secret"
 	"github.com/krmflow/krmflow/output"
 	"github.com/spf13/cobra"
-	yaml3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/kio"
+	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 func sinkCommand(a *app.App) *cobra.Command {
@@ -71,11 +73,14 @@ type file struct {
 	mode fs.FileMode
 }
 
+// places are the annotations that say where an item stands, but for those that [kio.ByteWriter] clears itself.
+var places = []string{kioutil.PathAnnotation, kioutil.LegacyPathAnnotation}
+
 // filesOf returns the files that items belong to.
-func filesOf(items []*yaml3.Node) (files []file, err error) {
+func filesOf(items []*yaml.RNode) (files []file, err error) {
 	type placed struct {
 		index int
-		node  *yaml3.Node
+		node  *yaml.RNode
 	}
 	in := map[string][]placed{}
 	for _, n := range items {
@@ -102,20 +107,14 @@ func filesOf(items []*yaml3.Node) (files []file, err error) {
 			}
 		}
 		slices.SortStableFunc(list, func(a, b placed) int { return cmp.Compare(a.index, b.index) })
-		var docs []*yaml3.Node
+		docs := make([]*yaml.RNode, len(list))
+		for i, p := range list {
+			docs[i] = p.node
+		}
 		f := file{path: path}
-		wide := false
-		for _, p := range list {
-			wide = wide || resourcelist.Annotation(p.node, resourcelist.SeqIndent) == "wide"
-			resourcelist.RemoveAnnotations(p.node, resourcelist.Path, resourcelist.LegacyPath, resourcelist.Index, resourcelist.LegacyIndex, resourcelist.SeqIndent)
-			docs = append(docs, p.node)
-		}
 		var b bytes.Buffer
-		if err := resourcelist.Encode(&b, wide, docs...); err != nil {
+		if err := (kio.ByteWriter{Writer: &b, ClearAnnotations: places}).Write(docs); err != nil {
 			return nil, diag.Errorf(diag.Pos{File: path}, "", "%w", err)
-		}
-		if _, err := resourcelist.Documents(path, b.Bytes()); err != nil {
-			return nil, diag.AsError(err).Hint("does it have an alias whose anchor is in another resource?")
 		}
 		f.data, f.mode = b.Bytes(), secret.Perm(secret.InText(b.String()))
 		files = append(files, f)

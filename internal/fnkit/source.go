@@ -6,7 +6,8 @@ import (
 	"github.com/krmflow/krmflow/internal/resourcelist"
 	"github.com/krmflow/krmflow/krm/function"
 	"github.com/spf13/cobra"
-	yaml3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 func sourceCommand(a *app.App) *cobra.Command {
@@ -52,9 +53,9 @@ names begin with a dot, and documents that are no resources are left out.`,
 }
 
 // apart refuses files of the same name in two directories: one would become a part of the other.
-func apart(from map[string]string, dir string, items []*yaml3.Node) error {
+func apart(from map[string]string, dir string, items []*yaml.RNode) error {
 	for _, n := range items {
-		file := resourcelist.Annotation(n, resourcelist.Path)
+		file := n.GetAnnotations()[kioutil.PathAnnotation]
 		if had, there := from[file]; there && had != dir {
 			return diag.SameID.Errorf("%s is in %s and in %s", diag.OneLine(file), diag.OneLine(had), diag.OneLine(dir))
 		}

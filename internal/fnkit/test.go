@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/graph"
 	"github.com/krmflow/krmflow/internal/app"
 	"github.com/krmflow/krmflow/internal/options"
@@ -257,6 +258,8 @@ func (c *testCase) Transform(list *krm.List, _ diag.Warn) error {
 	for i, v := range c.input.items {
 		rs[i] = krm.NewResource(v, nil)
 		rs[i].Pos = diag.Pos{File: c.input.file}
+		rs[i].Origin = &krm.Origin{}
+		c.comments[rs[i].Origin] = c.input.comments[i]
 	}
 	list.Replace(rs)
 	return nil
@@ -267,6 +270,18 @@ func (c *testCase) Of(list *krm.List) *krm.List { return list }
 
 // After returns the answer.
 func (c *testCase) After(_, _, answer *krm.List) (*krm.List, error) { return answer, nil }
+
+// Text returns a resource with the comments of the input, as the function gets it in a directory.
+func (c *testCase) Text(r *krm.Resource, v yaml.Value) []byte {
+	if len(c.comments[r.Origin]) == 0 {
+		return nil
+	}
+	text, _ := inplace.Commented(v, c.comments[r.Origin].Movable())
+	return text
+}
+
+// Answered leaves comments out: what is expected is values.
+func (c *testCase) Answered(yaml.Chunks, []*krm.Resource) {}
 
 // checkRegular returns an error for a file of a case that is a link, or no file.
 func checkRegular(file string) error {

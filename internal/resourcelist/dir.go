@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/krm/yaml"
+	krmyaml "github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
-	yaml3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // Annotated says whether the items of a directory get annotations with their places.
@@ -25,7 +26,7 @@ const (
 
 // ReadDir returns the resources in the YAML and JSON files of a directory and below it, by the names of the files. Links, files and folders whose
 // names begin with a dot, and documents that are no resources are left out; dir may also be a file.
-func ReadDir(dir string, places Annotated) (items []*yaml3.Node, err error) {
+func ReadDir(dir string, places Annotated) (items []*yaml.RNode, err error) {
 	base := dir
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
@@ -50,15 +51,10 @@ func ReadDir(dir string, places Annotated) (items []*yaml3.Node, err error) {
 		if err != nil {
 			return err
 		}
-		more, err := readFile(path)
-		for i, n := range more {
-			if places {
-				SetPlace(n, filepath.ToSlash(rel), i)
-				if Wide(n) {
-					SetAnnotation(n, SeqIndent, "wide")
-				}
-			}
+		if !places {
+			rel = ""
 		}
+		more, err := readFile(path, filepath.ToSlash(rel))
 		items = append(items, more...)
 		return err
 	})
@@ -69,13 +65,14 @@ func isYAML(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// readFile returns the resources of a file.
-func readFile(path string) (items []*yaml3.Node, err error) {
-	data, err := loaders.ReadFile(path, yaml.MaxFile)
+// readFile returns the resources of a file. If rel is not empty, annotations say that they are from
+// there.
+func readFile(path, rel string) (items []*yaml.RNode, err error) {
+	data, err := loaders.ReadFile(path, krmyaml.MaxFile)
 	if err != nil {
 		return nil, err
 	}
-	docs, err := parse(path, data)
+	docs, err := documents(path, data)
 	if err != nil {
 		if text := string(data); strings.Contains(text, "{{") || !strings.Contains(text, "apiVersion") || !strings.Contains(text, "kind") {
 			return nil, nil // a template, or something else that nobody asks for
@@ -83,45 +80,72 @@ func readFile(path string) (items []*yaml3.Node, err error) {
 		return nil, err
 	}
 	for _, doc := range docs {
-		if Text(doc, "kind") == "" || Text(doc, "apiVersion") == "" && Field(doc, "metadata") == nil {
+		if doc.value.Get("kind").Text() == "" || doc.value.Get("apiVersion").Text() == "" && !doc.value.Get("metadata").Exists() {
 			continue
 		}
-		if err := twice(path, doc); err != nil {
-			return nil, err
+		items = append(items, doc.node)
+		if rel == "" {
+			continue
 		}
-		items = append(items, doc)
+		err := SetPlace(doc.node, rel, len(items)-1)
+		if style := yaml.DeriveSeqIndentStyle(string(data)); err == nil && style == string(yaml.WideSequenceStyle) {
+			err = doc.node.PipeE(yaml.SetAnnotation(kioutil.SeqIndentAnnotation, style))
+		}
+		if err != nil {
+			return nil, diag.Errorf(diag.Pos{File: path}, "metadata.annotations", "%s", diag.OneLine(err.Error())).With(diag.WrongType)
+		}
 	}
 	return items, nil
 }
 
 // SetPlace says in annotations that a resource is the one with this number in a file, in both spellings.
-func SetPlace(n *yaml3.Node, file string, index int) {
-	SetAnnotation(n, Path, file)
-	SetAnnotation(n, LegacyPath, file)
-	SetAnnotation(n, Index, strconv.Itoa(index))
-	SetAnnotation(n, LegacyIndex, strconv.Itoa(index))
+func SetPlace(n *yaml.RNode, file string, index int) error {
+	for _, a := range []yaml.AnnotationSetter{
+		yaml.SetAnnotation(kioutil.PathAnnotation, file), yaml.SetAnnotation(kioutil.LegacyPathAnnotation, file),
+		yaml.SetAnnotation(kioutil.IndexAnnotation, strconv.Itoa(index)), yaml.SetAnnotation(kioutil.LegacyIndexAnnotation, strconv.Itoa(index)),
+	} {
+		if err := n.PipeE(a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Place returns the file that a resource says it belongs to, "" if it says none, and its number there. A file outside of its directory is an error.
-func Place(n *yaml3.Node) (file string, index int, err error) {
-	get := func(key, legacy string) string {
-		if v := Annotation(n, key); v != "" {
-			return v
-		}
-		return Annotation(n, legacy)
-	}
+func Place(n *yaml.RNode) (file string, index int, err error) {
 	what := Text(n, "kind") + " " + Text(n, "metadata", "name")
-	file = get(Path, LegacyPath)
-	if v := Annotation(n, LegacyPath); v != "" && v != file {
+	file, number, err := kioutil.GetFileAnnotations(n)
+	if err != nil {
+		return "", 0, err
+	}
+	if v := n.GetAnnotations()[kioutil.LegacyPathAnnotation]; v != "" && v != file {
 		return "", 0, diag.OutsideDirectory.Errorf("%s: its annotations name two files, %s and %s", diag.OneLine(what), diag.OneLine(file), diag.OneLine(v))
 	}
 	if file != "" && (!filepath.IsLocal(filepath.FromSlash(file)) || strings.ContainsAny(file, "\\\x00")) {
-		return "", 0, diag.OutsideDirectory.Errorf("%s: the file %s of its annotation %s is not in the directory", diag.OneLine(what), diag.OneLine(file), Path)
+		return "", 0, diag.OutsideDirectory.Errorf("%s: the file %s of its annotation %s is not in the directory", diag.OneLine(what), diag.OneLine(file), kioutil.PathAnnotation)
 	}
-	if text := get(Index, LegacyIndex); text != "" {
-		if index, err = strconv.Atoi(text); err != nil || index < 0 {
-			return "", 0, diag.BadValue.Errorf("%s: its annotation %s is %s, and no number", diag.OneLine(what), Index, diag.OneLine(text))
+	if number != "" {
+		if index, err = strconv.Atoi(number); err != nil || index < 0 {
+			return "", 0, diag.BadValue.Errorf("%s: its annotation %s is %s, and no number", diag.OneLine(what), kioutil.IndexAnnotation, diag.OneLine(number))
 		}
 	}
 	return file, index, nil
+}
+
+// FileName returns the name that a resource's file gets by a pattern: %n stands for the name, %k for the kind and %s for the namespace, in lower
+// case. What would be more than one part of a path is replaced.
+func FileName(pattern string, n *yaml.RNode) string {
+	part := func(s string) string {
+		s = strings.Map(func(r rune) rune {
+			if r < ' ' || strings.ContainsRune(`/\:*?"<>|`, r) {
+				return '-'
+			}
+			return r
+		}, strings.ToLower(s))
+		if s == ".." || s == "." {
+			return "-"
+		}
+		return s
+	}
+	return strings.NewReplacer("%n", part(Text(n, "metadata", "name")), "%k", part(Text(n, "kind")), "%s", part(Text(n, "metadata", "namespace"))).Replace(pattern)
 }

@@ -1,25 +1,26 @@
 package resourcelist
 
 import (
-	"bytes"
 	"slices"
 
-	"github.com/krmflow/krmflow/builtins"
 	"github.com/krmflow/krmflow/diag"
-	"github.com/krmflow/krmflow/edit/inplace"
-	"github.com/krmflow/krmflow/krm/yaml"
-	yaml3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/comments"
+	"sigs.k8s.io/kustomize/kyaml/kio/filters"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+	"sigs.k8s.io/kustomize/kyaml/yaml/merge2"
 )
 
 // An id is what tells resources apart when they are merged.
 type id struct{ apiVersion, kind, namespace, name string }
 
-func idOf(n *yaml3.Node) id {
+func idOf(n *yaml.RNode) id {
 	return id{Text(n, "apiVersion"), Text(n, "kind"), Text(n, "metadata", "namespace"), Text(n, "metadata", "name")}
 }
 
-// Merge merges each of items that has the id of an earlier one into that, as a strategic merge patch (WR-03). What stays the same keeps its comments.
-func Merge(items []*yaml3.Node) (list []*yaml3.Node, err error) {
+// Merge merges each of items that has the id of an earlier one into that, as a strategic merge
+// patch (WR-03). What stays the same keeps its comments. kyaml's MergeFilter is not used: it refuses
+// resources without metadata, and loses comments.
+func Merge(items []*yaml.RNode) (list []*yaml.RNode, err error) {
 	at := map[id]int{}
 	for _, item := range items {
 		key := idOf(item)
@@ -37,41 +38,22 @@ func Merge(items []*yaml3.Node) (list []*yaml3.Node, err error) {
 			return nil, diag.Errorf(diag.Pos{}, "", "%s %s: %w", diag.OneLine(key.kind), diag.OneLine(key.name), err).With(diag.CannotMerge)
 		}
 	}
-	return slices.DeleteFunc(list, func(n *yaml3.Node) bool { return n == nil }), nil
+	return slices.DeleteFunc(list, yaml.IsMissingOrNull), nil
 }
 
-// merge returns dest with patch, nil if that deletes it.
-func merge(dest, patch *yaml3.Node) (*yaml3.Node, error) {
-	var text, change bytes.Buffer
-	if err := Encode(&text, false, dest); err != nil {
+// merge returns dest with patch, nil if that deletes it. Fields that the patch has, also those that
+// it does not change, lose their comments in a merge, and get them back.
+func merge(dest, patch *yaml.RNode) (*yaml.RNode, error) {
+	before := dest.Copy()
+	merged, err := merge2.Merge(patch, dest, yaml.MergeOptions{ListIncreaseDirection: yaml.MergeOptionsListPrepend})
+	if err != nil || merged.IsNil() {
 		return nil, err
 	}
-	if err := Encode(&change, false, patch); err != nil {
-		return nil, err
-	}
-	doc, err := inplace.Parse("the resource of the list", text.Bytes(), nil)
-	if err != nil {
-		return nil, err
-	}
-	old, err := (&yaml.Source{File: "the resource of the list", Data: text.Bytes()}).Value()
-	if err != nil {
-		return nil, err
-	}
-	v, err := (&yaml.Source{File: "what the command has printed", Data: change.Bytes()}).Value()
-	if err != nil {
-		return nil, err
-	}
-	merged, deleted, err := builtins.MergePatch(nil, old, v)
-	if err != nil || deleted {
-		return nil, err
-	}
-	out := yaml.AppendYAML(nil, merged)
-	if next, err := doc.With(merged); err == nil {
-		out = next.Text()
-	}
-	docs, err := Documents("what was merged", out)
-	if err != nil || len(docs) != 1 {
-		return nil, err
-	}
-	return docs[0], nil
+	return merged, comments.CopyComments(before, merged)
+}
+
+// Format brings the fields of resources into the order of kyaml's formatter (WR-05).
+func Format(items []*yaml.RNode) error {
+	_, err := filters.FormatFilter{}.Filter(items)
+	return err
 }

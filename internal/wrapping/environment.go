@@ -9,7 +9,7 @@ import (
 	"github.com/krmflow/krmflow/internal/options"
 	"github.com/krmflow/krmflow/internal/resourcelist"
 	"github.com/krmflow/krmflow/krm/function"
-	yaml3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // environment returns the environment of the command. It adds the chosen fields of metadata and
@@ -21,7 +21,7 @@ import (
 // libraries read hundreds of variables, and some of them run code (PYTHONWARNINGS, PERL5OPT,
 // JAVA_TOOL_OPTIONS, GIT_SSH_COMMAND). A list of refused names would never be complete. Therefore
 // the author of the function chooses the names, with --env or in the schema of the catalog entry.
-func (c *Call) environment(config *yaml3.Node) (env, notes []string, err error) {
+func (c *Call) environment(config *yaml.RNode) (env, notes []string, err error) {
 	env = slices.Clone(c.Env)
 	if config == nil {
 		return env, nil, nil
@@ -37,7 +37,7 @@ func (c *Call) environment(config *yaml3.Node) (env, notes []string, err error) 
 		}
 		env, notes = append(env, fields...), append(notes, skipped...)
 	}
-	all, err := c.text(config)
+	all, err := c.text(config.String())
 	return append(env, configVariable+"="+string(all)), notes, err // last, so that it takes precedence
 }
 
@@ -73,14 +73,14 @@ func (c *Call) choice() (choice, error) {
 }
 
 // variables returns the chosen fields of metadata or spec as variables.
-func (c *Call) variables(config *yaml3.Node, part string, chosen choice) (env, notes []string, err error) {
+func (c *Call) variables(config *yaml.RNode, part string, chosen choice) (env, notes []string, err error) {
 	fields := resourcelist.Field(config, part)
-	if fields == nil || fields.Kind != yaml3.MappingNode {
+	if fields.IsNil() || fields.YNode().Kind != yaml.MappingNode {
 		return nil, nil, nil
 	}
 	from := map[string]string{} // the field that each variable holds
-	for i := 0; i+1 < len(fields.Content); i += 2 {
-		key := fields.Content[i].Value
+	for i := 0; i+1 < len(fields.Content()); i += 2 {
+		key := fields.Content()[i].Value
 		if !function.IsVariable(key) { // some letters outside of ASCII have an ASCII upper case: ſ, ı
 			continue
 		}
@@ -97,7 +97,7 @@ func (c *Call) variables(config *yaml3.Node, part string, chosen choice) (env, n
 			return nil, nil, diag.BadValue.Errorf("%s and %s are both the variable %s", other, path, variable)
 		}
 		from[variable] = path
-		value, err := c.scalar(resourcelist.Field(fields, key))
+		value, err := c.scalar(yaml.NewRNode(fields.Content()[i+1]))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -120,13 +120,13 @@ func (c *Call) lookup(name string) (value string, ok bool) {
 }
 
 // scalar returns the value of a variable.
-func (c *Call) scalar(n *yaml3.Node) (string, error) {
+func (c *Call) scalar(n *yaml.RNode) (string, error) {
 	switch {
-	case n == nil || n.Kind == yaml3.ScalarNode && n.ShortTag() == "!!null":
+	case n.IsTaggedNull():
 		return "", nil
-	case n.Kind == yaml3.ScalarNode:
-		return n.Value, nil
+	case n.YNode().Kind == yaml.ScalarNode:
+		return n.YNode().Value, nil
 	}
-	text, err := c.text(n)
+	text, err := c.text(n.String())
 	return strings.TrimSuffix(string(text), "\n"), err
 }

@@ -3,7 +3,6 @@
 package wrapping
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,9 +16,11 @@ import (
 
 	"github.com/krmflow/krmflow/diag"
 	"github.com/krmflow/krmflow/internal/resourcelist"
-	"github.com/krmflow/krmflow/krm/yaml"
+	krmyaml "github.com/krmflow/krmflow/krm/yaml"
 	"github.com/krmflow/krmflow/loaders"
-	yaml3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/kyaml/kio"
+	"sigs.k8s.io/kustomize/kyaml/kio/kioutil"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // The variables that change what is done, as in kustomize's config.
@@ -90,7 +91,11 @@ func (c *Call) Run(ctx context.Context) error {
 	for _, note := range notes {
 		fmt.Fprintln(c.Stderr, NotePrefix+diag.OneLine(note))
 	}
-	input, err := c.text(asList(list.Items))
+	var all strings.Builder
+	if err := (kio.ByteWriter{Writer: &all, KeepReaderAnnotations: true, WrappingAPIVersion: "v1", WrappingKind: "List"}).Write(list.Items); err != nil {
+		return err
+	}
+	input, err := c.text(all.String(), nil)
 	if err != nil {
 		return err
 	}
@@ -111,8 +116,12 @@ func (c *Call) Run(ctx context.Context) error {
 	if items, err = c.override(items); err != nil {
 		return err
 	}
-	place(items)
-	resourcelist.Format(items)
+	if err := place(items); err != nil {
+		return err
+	}
+	if err := resourcelist.Format(items); err != nil {
+		return err
+	}
 	out := &resourcelist.List{APIVersion: list.APIVersion, Items: items, Results: made.Results}
 	return out.Write(c.Stdout)
 }
@@ -138,30 +147,20 @@ func (c *Call) read() (*resourcelist.List, error) {
 	return list, nil
 }
 
-// text returns a node as the command gets it: as YAML or JSON.
-func (c *Call) text(n *yaml3.Node) ([]byte, error) {
-	var b bytes.Buffer
-	if err := resourcelist.Encode(&b, false, n); err != nil || !c.JSON {
-		return b.Bytes(), err
+// text returns YAML as the command gets it: as it is, or as JSON. err is that of making the YAML.
+func (c *Call) text(data string, err error) ([]byte, error) {
+	if err != nil || !c.JSON {
+		return []byte(data), err
 	}
-	v, err := (&yaml.Source{File: "stdin", Data: b.Bytes()}).Content()
+	v, err := (&krmyaml.Source{File: "stdin", Data: []byte(data)}).Content()
 	if err != nil {
 		return nil, err
 	}
-	return append(yaml.AppendJSON(nil, v), '\n'), nil
-}
-
-// asList returns what the command gets on stdin.
-func asList(items []*yaml3.Node) *yaml3.Node {
-	seq := &yaml3.Node{Kind: yaml3.SequenceNode, Content: items}
-	if len(items) == 0 {
-		seq.Style = yaml3.FlowStyle
-	}
-	return resourcelist.Map("apiVersion", resourcelist.String("v1"), "kind", resourcelist.String("List"), "items", seq)
+	return append(krmyaml.AppendJSON(nil, v), '\n'), nil
 }
 
 // override merges the resources of a directory into the items (WR-09).
-func (c *Call) override(items []*yaml3.Node) ([]*yaml3.Node, error) {
+func (c *Call) override(items []*yaml.RNode) ([]*yaml.RNode, error) {
 	dir, _ := c.lookup(overrideVariable)
 	if dir == "" {
 		return items, nil
@@ -177,31 +176,34 @@ func (c *Call) override(items []*yaml3.Node) ([]*yaml3.Node, error) {
 }
 
 // place gives resources without a file one, and sorts all by file and place.
-func place(items []*yaml3.Node) {
+func place(items []*yaml.RNode) error {
 	next := map[string]int{}
-	file := func(n *yaml3.Node) string {
-		return cmp.Or(resourcelist.Annotation(n, resourcelist.Path), resourcelist.Annotation(n, resourcelist.LegacyPath))
-	}
-	index := func(n *yaml3.Node) int {
-		i, _ := strconv.Atoi(cmp.Or(resourcelist.Annotation(n, resourcelist.Index), resourcelist.Annotation(n, resourcelist.LegacyIndex)))
-		return i
+	in := func(n *yaml.RNode) (file string, index int) {
+		file, number, _ := kioutil.GetFileAnnotations(n) // it has no errors
+		index, _ = strconv.Atoi(number)
+		return file, index
 	}
 	for _, n := range items {
-		if f := file(n); f != "" {
-			next[f] = max(next[f], index(n)+1)
+		if f, i := in(n); f != "" {
+			next[f] = max(next[f], i+1)
 		}
 	}
 	for _, n := range items {
-		if file(n) != "" {
+		if f, _ := in(n); f != "" {
 			continue
 		}
 		f := resourcelist.FileName(fileNames, n)
-		resourcelist.SetPlace(n, f, next[f])
+		if err := resourcelist.SetPlace(n, f, next[f]); err != nil {
+			return err
+		}
 		next[f]++
 	}
-	slices.SortStableFunc(items, func(a, b *yaml3.Node) int {
-		return cmp.Or(slices.Compare(strings.Split(file(a), "/"), strings.Split(file(b), "/")), cmp.Compare(index(a), index(b)))
+	slices.SortStableFunc(items, func(a, b *yaml.RNode) int {
+		f, i := in(a)
+		g, j := in(b)
+		return cmp.Or(slices.Compare(strings.Split(f, "/"), strings.Split(g, "/")), cmp.Compare(i, j))
 	})
+	return nil
 }
 
 // notFound says that there is no program for the command.

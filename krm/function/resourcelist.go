@@ -48,10 +48,23 @@ type WireOptions struct {
 	// Files tells that the resources are what files hold: annotations say in which one each is, and the answer may say otherwise; names may be
 	// there several times, or be missing, and a validator's list does not count.
 	Files bool
+	// Comments are those of the resources of files, nil if they have none.
+	Comments Comments
 	// Output is how many bytes the function may write.
 	Output int64
 	// Schema belongs to the resources that the function made; nil stands for Kubernetes' own.
 	Schema *schema.Schema
+}
+
+// Comments add the comments of resources to the list that a function gets, and take those of its
+// answer. Other functions get no comments: values have none.
+type Comments interface {
+	// Text returns v with the comments of r, as YAML in block style, or nil if r has none. v is the
+	// value of r with additional annotations. It may be called several times for a call.
+	Text(r *krm.Resource, v yaml.Value) []byte
+	// Answered takes the answer of a function and the resources that were read from it, in their
+	// order.
+	Answered(answer yaml.Chunks, list []*krm.Resource)
 }
 
 // idAnnotation carries the id of an item through a function: what a build remembers about a resource does not go to functions, and
@@ -95,7 +108,12 @@ func EncodeResourceList(list *krm.List, config yaml.Value, o WireOptions) yaml.C
 	case list != nil && list.Len() > 0:
 		prefix := o.idPrefix()
 		for i, r := range list.All() {
-			w.Item("items", annotate(r.Value(), idAnnotation, prefix+strconv.Itoa(i)))
+			v := annotate(r.Value(), idAnnotation, prefix+strconv.Itoa(i))
+			if text := o.text(r, v); text != nil {
+				w.ItemText("items", text)
+			} else {
+				w.Item("items", v)
+			}
 		}
 	case o.Role == GeneratorRole && config.At("metadata", "name").Text() != "" && config.Get("kind").Text() != "":
 		w.Item("items", config)
@@ -106,6 +124,14 @@ func EncodeResourceList(list *krm.List, config yaml.Value, o WireOptions) yaml.C
 		w.FieldAsWritten("functionConfig", config)
 	}
 	return w.Chunks()
+}
+
+// text returns v, the value of r as the list has it, with its comments, nil if it has none.
+func (o WireOptions) text(r *krm.Resource, v yaml.Value) []byte {
+	if o.Comments == nil {
+		return nil
+	}
+	return o.Comments.Text(r, v)
 }
 
 // annotate returns the object v with one more annotation. All others become strings, as a function expects them.

@@ -53,6 +53,7 @@ type wireDecoder struct {
 	stream yaml.Stream
 	prefix string // of the ids
 	reply  *Reply
+	made   []*krm.Resource // of the items of a call with files
 }
 
 func (d *wireDecoder) decode(answer yaml.Chunks) error {
@@ -90,10 +91,17 @@ func (d *wireDecoder) decode(answer yaml.Chunks) error {
 	if err := d.checkItems(items, bare); err != nil {
 		return err
 	}
+	count := len(items)
 	if items, err = d.inline(items); err != nil {
 		return err
 	}
-	return d.attach(items)
+	if err := d.attach(items); err != nil {
+		return err
+	}
+	if d.Comments != nil && d.Role != ValidatorRole && len(items) == count { // no item was a list
+		d.Comments.Answered(answer, d.made)
+	}
+	return nil
 }
 
 // What an answer may take in memory, unless the function may write nearly as much.

@@ -47,6 +47,7 @@ func (d *wireDecoder) attachFiles(items []yaml.Item) error {
 			return err
 		}
 	}
+	d.made = rs
 	d.reply.List = krm.NewList(rs...)
 	for at, r := range d.in.All() {
 		if d.owners[at] == nil {

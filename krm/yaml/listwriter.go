@@ -1,5 +1,7 @@
 package yaml
 
+import "bytes"
+
 // A ListWriter writes a mapping of which one field is a long list, in the form of [AppendYAML] and in pieces: the text of a large list
 // is not copied when it grows. The zero ListWriter is empty.
 type ListWriter struct {
@@ -28,12 +30,40 @@ func (w *ListWriter) FieldAsWritten(key string, v Value) {
 
 // Item writes one more item of the list in the field key.
 func (w *ListWriter) Item(key string, v Value) {
+	w.enter(key)
+	w.e.seq(SeqOf(v), 0, false)
+	w.flush()
+}
+
+// ItemText is [ListWriter.Item] for the text of an item: a mapping in block style, which may have
+// comments. Those at its beginning are written above the item.
+func (w *ListWriter) ItemText(key string, text []byte) {
+	w.enter(key)
+	lead := "- "
+	for line := range bytes.Lines(text) {
+		switch {
+		case lead == "- " && line[0] == '#', len(bytes.TrimRight(line, "\r\n")) == 0:
+		default:
+			w.e.dst = append(w.e.dst, lead...)
+			lead = "  "
+		}
+		w.e.dst = append(w.e.dst, line...)
+	}
+	w.e.line = len(w.e.dst)
+	w.flush()
+}
+
+// enter begins the list in the field key, unless it is open.
+func (w *ListWriter) enter(key string) {
 	if w.open != key {
 		w.open = key
 		w.e.dst = append(append(w.e.dst, key...), ":\n"...)
 		w.e.line = len(w.e.dst)
 	}
-	w.e.seq(SeqOf(v), 0, false)
+}
+
+// flush ends a piece that is large enough.
+func (w *ListWriter) flush() {
 	if len(w.e.dst) >= chunkSize {
 		w.done = append(w.done, w.e.dst)
 		w.e.dst, w.e.line = make([]byte, 0, chunkSize+chunkSize/8), 0

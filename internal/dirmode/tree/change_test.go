@@ -35,7 +35,7 @@ func TestLabelEverything(t *testing.T) {
 			for _, r := range list.All() {
 				r.SetValue(r.Value().WithAt(yaml.Str("yes"), "metadata", "labels", "added-here"))
 			}
-			c, err := tr.Changes(list)
+			c, err := tr.Changes(list, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -71,26 +72,33 @@ func CheckPath(p string) error {
 // edits are the changes of one file.
 type edits struct {
 	file  *File // nil for a new one
-	stays map[*Object]yaml.Value
+	stays map[*Object]content
 	added []addition
+}
+
+// content is what an object holds.
+type content struct {
+	value    yaml.Value
+	comments inplace.Comments // those that differ from the comments of its file
 }
 
 // An addition is a resource that a file gets.
 type addition struct {
-	value yaml.Value
-	from  *Object // the object of another file that it was, nil for a new one
+	content
+	from *Object // the object of another file that it was, nil for a new one
 }
 
 // Changes returns what becomes of the files if they are to hold the resources of list, each at the path that its annotations say. Objects whose values
-// are the same keep their text, byte for byte; of others changes what differs. Nothing is written.
-func (t *Tree) Changes(list *krm.List) (*Changes, error) {
+// are the same keep their text, byte for byte; of others changes what differs. comments are those of resources whose comments may have
+// changed, by their origins. Nothing is written.
+func (t *Tree) Changes(list *krm.List, comments map[*krm.Origin]inplace.Comments) (*Changes, error) {
 	all := map[string]*edits{}
 	for _, f := range t.Files {
-		all[f.Path] = &edits{file: f, stays: map[*Object]yaml.Value{}}
+		all[f.Path] = &edits{file: f, stays: map[*Object]content{}}
 	}
 	seen := map[*Object]bool{}
 	for _, r := range list.All() {
-		if err := t.put(all, r, seen); err != nil {
+		if err := t.put(all, r, comments[r.Origin], seen); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +128,7 @@ func (t *Tree) Changes(list *krm.List) (*Changes, error) {
 func (o *Object) ID() krm.ID { return krm.NewResource(o.Value, nil).ID() }
 
 // put notes in which file a resource is.
-func (t *Tree) put(all map[string]*edits, r *krm.Resource, seen map[*Object]bool) error {
+func (t *Tree) put(all map[string]*edits, r *krm.Resource, comments inplace.Comments, seen map[*Object]bool) error {
 	o := t.Of(r)
 	was, before := yaml.Value{}, ""
 	if o != nil {
@@ -133,13 +141,15 @@ func (t *Tree) put(all map[string]*edits, r *krm.Resource, seen map[*Object]bool
 	if p = path.Clean(p); o != nil && o.item >= 0 && p != before {
 		return diag.Misplaced.Errorf("%s is an item of a list in %s: it cannot be moved to %s", r.ID(), o.File.name, p)
 	}
-	v := Bare(r.Value(), was)
+	now := content{Bare(r.Value(), was), comments}
 	if o != nil {
-		v = Keep(was, v)
+		if now.value = Keep(was, now.value); comments != nil {
+			now.comments = comments.Since(o.Comments())
+		}
 		seen[o] = true
 	}
 	if o != nil && p == before {
-		all[p].stays[o] = v
+		all[p].stays[o] = now
 		return nil
 	}
 	if all[p] == nil {
@@ -148,7 +158,7 @@ func (t *Tree) put(all map[string]*edits, r *krm.Resource, seen map[*Object]bool
 		}
 		all[p] = &edits{}
 	}
-	all[p].added = append(all[p].added, addition{v, o})
+	all[p].added = append(all[p].added, addition{now, o})
 	return nil
 }
 
@@ -201,12 +211,18 @@ func (e *edits) part(p *part, c *Changes) []byte {
 	}
 	want, changed := p.value, false
 	var items []yaml.Value
+	comments := inplace.Comments{}
 	for _, o := range p.objects {
-		v, stays := e.stays[o]
-		changed = changed || !stays || !v.Same(o.Value)
-		if stays {
-			items = append(items, v)
+		now, stays := e.stays[o]
+		changed = changed || !stays || !now.value.Same(o.Value) || len(now.comments) > 0
+		if !stays {
+			continue
 		}
+		if p.list {
+			now.comments = now.comments.InItem(len(items))
+		}
+		maps.Copy(comments, now.comments)
+		items = append(items, now.value)
 	}
 	switch {
 	case !changed:
@@ -218,16 +234,20 @@ func (e *edits) part(p *part, c *Changes) []byte {
 	default:
 		want = items[0]
 	}
-	return e.file.rewrite(p, want, c)
+	return e.file.rewrite(p, content{want, comments}, c)
 }
 
-// rewrite returns the text of a part that holds want.
-func (f *File) rewrite(p *part, want yaml.Value, c *Changes) []byte {
+// rewrite returns the text of a part with other content.
+func (f *File) rewrite(p *part, want content, c *Changes) []byte {
 	d, err := inplace.ParseObject(f.name, p.text)
 	if err == nil {
-		d, err = d.With(want)
+		d, err = d.With(want.value)
 	}
 	if err == nil {
+		d, left := d.WithComments(want.comments)
+		for _, place := range left {
+			c.Notes = append(c.Notes, diag.Errorf(diag.Pos{File: f.name, Line: p.line}, "", "a function's comment %s is not written: there is no line for it", place).With(diag.NotInPlace))
+		}
 		return d.Text()
 	}
 	at := *diag.AsError(err)
@@ -236,14 +256,15 @@ func (f *File) rewrite(p *part, want yaml.Value, c *Changes) []byte {
 }
 
 // encoded returns the text of an object, with its fields in the order in which the function has written them.
-func encoded(v yaml.Value) []byte {
+func encoded(want content) []byte {
 	d, err := inplace.ParseObject("", nil)
 	if err == nil {
-		d, err = d.With(v)
+		d, err = d.With(want.value)
 	}
-	if err != nil || !d.Value().Equal(v) {
-		return yaml.AppendYAML(nil, v)
+	if err != nil || !d.Value().Equal(want.value) {
+		return yaml.AppendYAML(nil, want.value)
 	}
+	d, _ = d.WithComments(want.comments)
 	return d.Text()
 }
 
@@ -277,9 +298,9 @@ func (e *edits) appended(text []byte, c *Changes) []byte {
 		}
 		var one []byte
 		if a.from == nil {
-			one = encoded(a.value)
+			one = encoded(a.content)
 		} else { // its text moves with it
-			one = a.from.File.rewrite(a.from.part, a.value, c)
+			one = a.from.File.rewrite(a.from.part, a.content, c)
 			one = bytes.ReplaceAll(one, []byte("\r\n"), []byte("\n"))
 			if len(one) > 0 && one[len(one)-1] != '\n' {
 				one = append(one, '\n')

@@ -57,7 +57,7 @@ func TestRemoved(t *testing.T) {
 		tr := treeOf([]byte(tt.file))
 		list := krm.NewList(tr.Resources()...)
 		list.Filter(func(r *krm.Resource) bool { return !strings.Contains(tt.gone, r.ID().Name) })
-		c, err := tr.Changes(list)
+		c, err := tr.Changes(list, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestMoved(t *testing.T) {
 		list := krm.NewList(tr.Resources()...)
 		r := list.At(1)
 		r.SetValue(r.Value().WithAt(yaml.Str("sub/b.yaml"), "metadata", "annotations", function.LegacyPathAnnotation).WithAt(yaml.Str("x"), "data", "k"))
-		c, err := tr.Changes(list)
+		c, err := tr.Changes(list, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,14 +98,14 @@ func TestAdded(t *testing.T) {
 	} {
 		tr := treeOf([]byte(tt.file))
 		list := krm.NewList(append(tr.Resources(), krm.NewResource(Placed(made, "f.yaml", 3), nil))...)
-		c, err := tr.Changes(list)
+		c, err := tr.Changes(list, nil)
 		if err != nil || len(c.Files) != 1 || string(c.Files[0].New) != tt.want {
 			t.Errorf("%v, %q, want %q", err, c.Files[0].New, tt.want)
 		}
 	}
 	tr := treeOf([]byte(three))
 	tr.Dir = t.TempDir()
-	c, err := tr.Changes(krm.NewList(append(tr.Resources(), krm.NewResource(Placed(made, "s.yaml", 0), nil))...))
+	c, err := tr.Changes(krm.NewList(append(tr.Resources(), krm.NewResource(Placed(made, "s.yaml", 0), nil))...), nil)
 	if err != nil || len(c.Files) != 1 || c.Files[0].Mode != 0o600 {
 		t.Errorf("a new file with a Secret: %v, %+v", err, c.Files)
 	}
@@ -120,12 +120,12 @@ func TestNewText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(encoded(v)); got != text {
+	if got := string(encoded(content{value: v})); got != text {
 		t.Errorf("%s\nwant\n%s", got, text)
 	}
-	again, err := (&yaml.Source{Data: encoded(odd)}).Content()
+	again, err := (&yaml.Source{Data: encoded(content{value: odd})}).Content()
 	if err != nil || !again.Equal(odd) {
-		t.Errorf("%v: %s", err, encoded(odd))
+		t.Errorf("%v: %s", err, encoded(content{value: odd}))
 	}
 }
 

@@ -102,7 +102,7 @@ func FuzzChange(f *testing.F) {
 			}
 			want = append(want, Bare(x.Value(), tr.Files[0].Objects[i].Value))
 		}
-		c, err := tr.Changes(list)
+		c, err := tr.Changes(list, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

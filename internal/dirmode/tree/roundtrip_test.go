@@ -21,7 +21,7 @@ func through(t *testing.T, tr *tree.Tree, change func([]byte) []byte) (*tree.Cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tr.Changes(reply.List)
+	return tr.Changes(reply.List, nil)
 }
 
 // TestNothingChanges sends files through a function that changes nothing: none of them changes by a byte. With KRMFLOW_TEST_TREES it takes those below

@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/krmflow/krmflow/diag"
+	"github.com/krmflow/krmflow/edit/inplace"
 	"github.com/krmflow/krmflow/internal/ignore"
 	"github.com/krmflow/krmflow/krm"
 	"github.com/krmflow/krmflow/krm/function"
@@ -57,6 +60,9 @@ type part struct {
 	value           yaml.Value // None if there is none
 	list            bool       // its items are the objects
 	objects         []*Object
+
+	surveyed bool                     // comments is set
+	comments map[int]inplace.Comments // of the objects, by their items
 }
 
 // An Object is one of the resources of a file.
@@ -205,14 +211,17 @@ func (w *walk) file(file, rel string, d fs.DirEntry) error {
 	return nil
 }
 
-// head matches the text of what is meant to be a resource, template what only a program makes one.
-var head, template = regexp.MustCompile(`(?m)^apiVersion:[^\n]*\n(?:.*\n)*?kind:`), regexp.MustCompile(`\{\{`)
+// head matches the text of what is meant to be a resource. It is compiled when it is needed, as all
+// patterns here: few commands read directories.
+var head = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^apiVersion:[^\n]*\n(?:.*\n)*?kind:`) })
 
 // oddBreak matches a line break that is neither LF nor CR LF, where it may matter to where a document ends.
-var oddBreak = regexp.MustCompile(`\r[^\n]|\r$|(\x{85}|\x{2028}|\x{2029})(---|\.\.\.|%)`)
+var oddBreak = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\r[^\n]|\r$|(\x{85}|\x{2028}|\x{2029})(---|\.\.\.|%)`)
+})
 
 // isMeant reports whether a file that cannot be read was meant to be read.
-func (f *File) isMeant() bool { return head.Match(f.Data) && !template.Match(f.Data) }
+func (f *File) isMeant() bool { return head().Match(f.Data) && !bytes.Contains(f.Data, []byte("{{")) }
 
 var bom = []byte("\xef\xbb\xbf")
 
@@ -225,7 +234,7 @@ func (f *File) parse() (why string, err error) {
 	if strings.HasPrefix(string(text[:min(2, len(text))]), "\xff\xfe") || strings.HasPrefix(string(text[:min(2, len(text))]), "\xfe\xff") {
 		return "it is UTF-16", nil
 	}
-	if oddBreak.Match(text) {
+	if oddBreak().Match(text) {
 		return "it has line breaks that only some readers of YAML know", nil
 	}
 	if f.parts, why = split(text); why != "" {
@@ -347,6 +356,16 @@ func (o *Object) Pos() diag.Pos {
 func (o *Object) Locate(path ...any) diag.Pos {
 	src, doc := o.Source()
 	return src.Locate(doc, path...)
+}
+
+// Comments returns the comments of the object in its file.
+func (o *Object) Comments() inplace.Comments {
+	p := o.part
+	if !p.surveyed {
+		p.surveyed = true
+		p.comments = inplace.ItemComments(p.text)
+	}
+	return p.comments[max(0, o.item)]
 }
 
 // Resources returns all objects as resources, with their places as annotations (RL-16).

@@ -1,0 +1,567 @@
+package inplace
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krmflow/krmflow/krm/yaml"
+	yaml3 "go.yaml.in/yaml/v3"
+)
+
+// Comments are the comments of a document by their places. Each comment includes its number sign
+// and has no indentation. Only comments above and below a value have several lines; blank lines
+// between them are left out.
+type Comments map[Place]string
+
+// A Place is the position of a comment relative to a value of a document. Items of a list are known
+// by their names if each has one, otherwise by their indexes, so that a comment follows a container
+// to a different position in its list.
+//
+// Places are found in the text. The comments that the parser attaches to nodes are not used: it
+// attaches one comment to different nodes depending on blank lines and indentation, and moves some
+// of them when a text is written and read again. Such moves would be indistinguishable from those
+// that a function makes.
+type Place struct {
+	path string // see path.String
+	side side
+}
+
+type side uint8
+
+const (
+	beside side = iota // on the line on which the value ends, or on that of its key
+	above              // on the lines above the field or item
+	below              // on the lines below it, indented as a part of it; for a document the lines at its end
+)
+
+// String returns the place for messages, such as "beside spec.replicas".
+func (p Place) String() string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(strings.TrimPrefix(p.path, "\x00"), "\x00") {
+		switch {
+		case strings.HasPrefix(part, "["), strings.HasPrefix(part, "="):
+			b.WriteString("[" + part[1:] + "]")
+		case b.Len() > 0:
+			b.WriteString(part)
+		default:
+			b.WriteString(strings.TrimPrefix(part, "."))
+		}
+	}
+	text := b.String()
+	if text == "" {
+		text = "the document"
+	}
+	return [...]string{"beside ", "above ", "below "}[p.side] + text
+}
+
+// A path leads to a value. It is linked, because most values have no comments and need no text.
+type path struct {
+	up   *path
+	part string
+}
+
+func (p *path) key(key string) *path { return &path{p, "." + key} }
+
+// String returns the parts from the document to the value, each with its kind and after a zero
+// byte: .KEY of a field, [INDEX or =NAME of an item.
+func (p *path) String() string {
+	var parts []string
+	for ; p.up != nil; p = p.up {
+		parts = append(parts, p.part, "\x00")
+	}
+	var b strings.Builder
+	for i := len(parts) - 1; i >= 0; i-- {
+		b.WriteString(parts[i])
+	}
+	return b.String()
+}
+
+const itemsPath = "\x00.items\x00["
+
+// Items returns the comments of the items of a list of objects, by their indexes.
+func (c Comments) Items() map[int]Comments {
+	items := map[int]Comments{}
+	for p, text := range c {
+		rest, ok := strings.CutPrefix(p.path, itemsPath)
+		if !ok {
+			continue
+		}
+		number, inner, found := strings.Cut(rest, "\x00")
+		i, err := strconv.Atoi(number)
+		if err != nil {
+			continue
+		}
+		if found {
+			inner = "\x00" + inner
+		}
+		if items[i] == nil {
+			items[i] = Comments{}
+		}
+		items[i][Place{inner, p.side}] = text
+	}
+	return items
+}
+
+// Movable returns the comments without those below values. What is below a value for one program is
+// above the next value for another, so that these do not survive programs that write YAML anew.
+func (c Comments) Movable() Comments {
+	some := make(Comments, len(c))
+	for p, text := range c {
+		if p.side != below {
+			some[p] = text
+		}
+	}
+	return some
+}
+
+// Since returns how c differs from the comments that there were before, with empty comments for
+// those that are gone.
+func (c Comments) Since(before Comments) Comments {
+	changed := Comments{}
+	for p, text := range c {
+		if before[p] != text {
+			changed[p] = text
+		}
+	}
+	for p := range before {
+		if c[p] == "" {
+			changed[p] = ""
+		}
+	}
+	return changed
+}
+
+// InItem returns the comments of an object as those of item i of a list of objects.
+func (c Comments) InItem(i int) Comments {
+	in := make(Comments, len(c))
+	for p, text := range c {
+		in[Place{itemsPath + strconv.Itoa(i) + p.path, p.side}] = text
+	}
+	return in
+}
+
+// maxNodes bounds the lines, fields and items of a text whose comments [ItemComments] reads. A node
+// with comments takes about 200 bytes, far more than a value.
+const maxNodes = 1 << 20
+
+// ItemComments returns the comments of the objects in a text, in their order: those of the items of
+// a List or ResourceList, or else of the documents that are not empty. It returns none for a text
+// that cannot be edited, or has more than a million lines, fields and items.
+func ItemComments(text []byte) map[int]Comments {
+	nodes := 0
+	for _, c := range "\n,:[{" {
+		nodes += bytes.Count(text, []byte{byte(c)})
+	}
+	if !HasComments(text) || nodes > maxNodes {
+		return nil
+	}
+	docs := map[int]Comments{}
+	for _, text := range Split(text) {
+		d, err := ParseObject("", text)
+		if err != nil {
+			return nil
+		}
+		switch kind := d.value.Get("kind").Text(); {
+		case kind == "List" || kind == "ResourceList":
+			return d.Comments().Items()
+		case d.value.Exists():
+			docs[len(docs)] = d.Comments()
+		}
+	}
+	return docs
+}
+
+// Commented returns v as YAML with comments, and those of them that it has a place for.
+func Commented(v yaml.Value, comments Comments) (text []byte, written Comments) {
+	text = yaml.AppendYAML(nil, v)
+	d, err := ParseObject("", text)
+	if err != nil {
+		return text, nil
+	}
+	d, _ = d.WithComments(comments)
+	return d.Text(), d.Comments()
+}
+
+// HasComments reports whether a text may have comments. It is fast, and true for some strings that
+// contain a number sign.
+func HasComments(text []byte) bool {
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(text[at:], '#')
+		if i < 0 {
+			return false
+		}
+		if at += i; at == 0 || isSpace(text[at-1]) {
+			return true
+		}
+	}
+}
+
+// A comment is the lines of a comment in a text.
+type comment struct {
+	text  string
+	lines [][2]int // from the number sign to the end of the line
+}
+
+// A spot is where comments of a value can be added to a text; -1 stands for nowhere.
+type spot struct {
+	above, beside, below int
+	column               int // of the field or item
+}
+
+// A survey finds the comments of a text, and the spots for others.
+type survey struct {
+	*text
+	found map[Place]*comment
+	spots map[string]*spot // of the paths that it has as keys
+
+	at    int   // how far the text was searched
+	last  *path // of the key or value before at, nil at the start
+	wrong bool  // the text has a form in which values cannot be found
+}
+
+func surveyOf(t *text, root *yaml3.Node, spots map[string]*spot) *survey {
+	tracked := *t
+	tracked.last = &cursor{}
+	s := &survey{text: &tracked, found: map[Place]*comment{}, spots: spots, at: t.lines[0]}
+	top := &path{}
+	if root != nil {
+		s.node(root, top, true)
+	}
+	s.reach(len(s.data), top, top, -1)
+	if x := s.spots[""]; x != nil {
+		x.below = len(s.data)
+	}
+	return s
+}
+
+// Comments returns the comments of the document, none if its text has a form in which they cannot
+// be found.
+func (d *Document) Comments() Comments {
+	if !HasComments(d.text.data) {
+		return nil
+	}
+	return surveyOf(d.text, d.root, nil).comments()
+}
+
+func (s *survey) comments() Comments {
+	if s.wrong || len(s.found) == 0 {
+		return nil
+	}
+	c := make(Comments, len(s.found))
+	for p, x := range s.found {
+		c[p] = x.text
+	}
+	return c
+}
+
+// reach finds the comments before the value at an offset. Those on lines of their own are above
+// next, or below prev if they are indented more than the column of next.
+func (s *survey) reach(at int, next, prev *path, column int) {
+	for s.at < at {
+		i := bytes.IndexByte(s.data[s.at:at], '#')
+		if i < 0 {
+			break
+		}
+		start := s.at + i
+		s.at = start + 1
+		line := s.lineStart(start)
+		if start > line && !isSpace(s.data[start-1]) {
+			continue
+		}
+		end := line + len(s.line(s.lineOf(start)))
+		s.at = end
+		switch indent := start - line; {
+		case len(bytes.TrimSpace(s.data[line:start])) > 0:
+			s.add(s.last, beside, start, end)
+		case prev != nil && indent > column:
+			s.add(prev, below, start, end)
+		default:
+			s.add(next, above, start, end)
+		}
+	}
+	s.at = max(s.at, at)
+}
+
+func (s *survey) add(p *path, side side, start, end int) {
+	if p == nil {
+		return
+	}
+	end = start + len(bytes.TrimRight(s.data[start:end], " \t\r\n"))
+	place := Place{p.String(), side}
+	text := string(s.data[start:end])
+	if x := s.found[place]; x != nil && side != beside {
+		x.text += "\n" + text
+		x.lines = append(x.lines, [2]int{start, end})
+		return
+	}
+	s.found[place] = &comment{text, [][2]int{{start, end}}}
+}
+
+// entry notes that a field or item begins at an offset. owner is the path of what has the comments
+// above it.
+func (s *survey) entry(p, owner, prev *path, at int) {
+	line := s.lineStart(at)
+	column := at - line
+	s.reach(at, owner, prev, column)
+	x := s.spot(owner)
+	if x == nil {
+		return
+	}
+	if len(bytes.TrimSpace(s.data[line:at])) == 0 {
+		x.above, x.column = line, column
+	}
+}
+
+func (s *survey) spot(p *path) *spot {
+	if s.spots == nil {
+		return nil
+	}
+	return s.spots[p.String()]
+}
+
+// passed notes that a key or value ends at an offset, behind which a comment can be.
+func (s *survey) passed(p *path, end int) {
+	s.at, s.last = max(s.at, end), p
+	if x := s.spot(p); x != nil {
+		x.beside, x.below = end, s.lineEnd(end)
+	}
+}
+
+// node visits a value. leads is whether what is above its first field is above the value itself.
+func (s *survey) node(n *yaml3.Node, p *path, leads bool) {
+	switch {
+	case s.wrong:
+	case n.Kind == yaml3.MappingNode:
+		s.mapping(n, p, leads)
+	case n.Kind == yaml3.SequenceNode:
+		s.list(n, p)
+	case n.Kind == yaml3.ScalarNode && n.Value == "" && n.Style&^yaml3.TaggedStyle == 0:
+		// There is nothing to see of it.
+	case n.Style&(yaml3.LiteralStyle|yaml3.FoldedStyle) != 0:
+		at := s.content(n)
+		s.reach(at, p, nil, 0)
+		head := s.lineStart(at) + len(s.line(s.lineOf(at)))
+		s.passed(p, at)
+		s.reach(head, p, nil, 0)
+		s.passed(p, s.scalarEnd(n, at))
+		if x := s.spot(p); x != nil {
+			x.beside = head
+		}
+	default:
+		s.reach(s.start(n), p, nil, 0)
+		s.passed(p, s.end(n))
+	}
+	if x := s.spot(p); x != nil {
+		x.below = s.lineEnd(s.at)
+	}
+}
+
+func (s *survey) mapping(n *yaml3.Node, p *path, leads bool) {
+	var prev *path
+	for i := 0; i+1 < len(n.Content) && !s.wrong; i += 2 {
+		k := n.Content[i]
+		field := p.key(k.Value)
+		owner := field
+		if leads && i == 0 {
+			owner = p
+		}
+		s.entry(field, owner, prev, s.start(k))
+		colon, err := s.colon(entry{key: k})
+		if err != nil || k.Kind != yaml3.ScalarNode {
+			s.wrong = true
+			return
+		}
+		s.passed(field, colon)
+		if x := s.spot(field); x != nil { // that of a list or mapping below the key
+			line := s.lineStart(colon)
+			x.beside = line + len(bytes.TrimRight(s.line(s.lineOf(colon)), " \t"))
+		}
+		s.node(n.Content[i+1], field, false)
+		prev = field
+	}
+	s.closed(n, p, prev, '}')
+}
+
+func (s *survey) list(n *yaml3.Node, p *path) {
+	var prev *path
+	names := namesOf(n)
+	for i, v := range n.Content {
+		item := &path{p, "[" + strconv.Itoa(i)}
+		if names != nil {
+			item.part = "=" + names[i]
+		}
+		if n.Style&yaml3.FlowStyle != 0 {
+			s.entry(item, item, prev, s.start(v))
+		} else {
+			dash := s.skip(s.at)
+			if i == 0 {
+				dash = s.content(n)
+			}
+			if dash >= len(s.data) || s.data[dash] != '-' {
+				s.wrong = true
+				return
+			}
+			s.entry(item, item, prev, dash)
+			s.at, s.last = dash+1, item
+		}
+		if s.node(v, item, true); s.wrong {
+			return
+		}
+		prev = item
+	}
+	s.closed(n, p, prev, ']')
+}
+
+// closed visits the bracket that ends a list or mapping in flow style.
+func (s *survey) closed(n *yaml3.Node, p, last *path, bracket byte) {
+	if n.Style&yaml3.FlowStyle == 0 {
+		return
+	}
+	at := s.at
+	if last == nil {
+		at = s.content(n)
+	}
+	for at < len(s.data) && s.data[at] != bracket {
+		at = s.skip(at + 1)
+	}
+	s.reach(at, p, last, -1)
+	s.passed(p, min(at+1, len(s.data)))
+}
+
+// namesOf returns the names of the items of a list if each has one of its own, else nil. Objects
+// are known by their indexes, which lists of them go by.
+func namesOf(n *yaml3.Node) []string {
+	names := make([]string, len(n.Content))
+	seen := make(map[string]bool, len(n.Content))
+	for i, item := range n.Content {
+		if item.Kind != yaml3.MappingNode {
+			return nil
+		}
+		for j := 0; j+1 < len(item.Content); j += 2 {
+			switch k, v := item.Content[j], item.Content[j+1]; {
+			case k.Value == "kind":
+				return nil
+			case k.Value == "name" && v.Kind == yaml3.ScalarNode:
+				names[i] = v.Value
+			}
+		}
+		if names[i] == "" || seen[names[i]] {
+			return nil
+		}
+		seen[names[i]] = true
+	}
+	return names
+}
+
+// WithComments returns a Document with other comments at some places; an empty comment removes what
+// is there. Nothing else changes. Places of values that d does not have, and those that its text
+// has no line for, are returned.
+func (d *Document) WithComments(want Comments) (next *Document, left []Place) {
+	places := slices.SortedFunc(maps.Keys(want), Place.compare)
+	spots := map[string]*spot{}
+	for _, p := range places {
+		spots[p.path] = &spot{above: -1, beside: -1, below: -1}
+	}
+	s := surveyOf(d.text, d.root, spots)
+	c := d.change()
+	if s.wrong {
+		return d, places
+	}
+	for _, p := range places {
+		if !c.comment(s.found[p], spots[p.path], p, want[p]) {
+			left = append(left, p)
+		}
+	}
+	if len(c.splices) == 0 {
+		return d, left
+	}
+	next, err := d.parse(c.apply())
+	if err != nil || !next.value.Equal(d.value) {
+		return d, places
+	}
+	got := next.Comments()
+	for _, p := range places {
+		if got[p] != want[p] && !slices.Contains(left, p) {
+			left = append(left, p)
+		}
+	}
+	return next, left
+}
+
+func (p Place) compare(q Place) int {
+	return cmp.Or(strings.Compare(p.path, q.path), cmp.Compare(p.side, q.side))
+}
+
+// comment makes text the comment at a place, where the document has the comment old, or nil. It
+// reports whether there is a line for it.
+func (c *change) comment(old *comment, at *spot, p Place, text string) bool {
+	if old == nil {
+		old = &comment{}
+	}
+	switch {
+	case old.text == text:
+	case p.side != beside:
+		return c.commentLines(old, at, p, strings.Split(text, "\n"))
+	case strings.Contains(text, "\n"):
+		return false
+	case text == "":
+		start := old.lines[0][0]
+		for start > 0 && (c.data[start-1] == ' ' || c.data[start-1] == '\t') {
+			start--
+		}
+		c.splice(start, old.lines[0][1], "")
+	case old.text != "":
+		c.splice(old.lines[0][0], old.lines[0][1], text)
+	case at.beside < 0 || !c.isRest(at.beside):
+		return false
+	default:
+		c.splice(at.beside, at.beside, " "+text)
+	}
+	return true
+}
+
+// commentLines makes lines the comment above or below a value. Lines that stay keep their text.
+func (c *change) commentLines(old *comment, at *spot, p Place, lines []string) bool {
+	if lines[0] == "" {
+		lines = nil
+	}
+	head, tail := 0, 0
+	same := func(i, j int) bool { return string(c.data[old.lines[i][0]:old.lines[i][1]]) == lines[j] }
+	for head < len(lines) && head < len(old.lines) && same(head, head) {
+		head++
+	}
+	for tail < len(lines)-head && tail < len(old.lines)-head && same(len(old.lines)-1-tail, len(lines)-1-tail) {
+		tail++
+	}
+	start, column := at.above, at.column
+	switch {
+	case head > 0:
+		l := old.lines[head-1]
+		start, column = c.lineEnd(l[1]), l[0]-c.lineStart(l[0])
+	case len(old.lines) > 0:
+		l := old.lines[0]
+		start, column = c.lineStart(l[0]), l[0]-c.lineStart(l[0])
+	case p.side == below:
+		start = at.below
+		if p.path != "" {
+			column += c.style.indent
+		}
+	}
+	if added := lines[head : len(lines)-tail]; len(added) > 0 {
+		if start < 0 {
+			return false
+		}
+		if start == len(c.data) && start > 0 && c.data[start-1] != '\n' {
+			c.splice(start, start, c.eol)
+		}
+		c.lines(start, added, column)
+	}
+	for _, l := range old.lines[head : len(old.lines)-tail] {
+		c.splice(c.lineStart(l[0]), c.lineEnd(l[1]), "")
+	}
+	return true
+}
