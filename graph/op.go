@@ -125,7 +125,7 @@ func Maker(op Op) any {
 		return op.Generator
 	case Transform:
 		return op.Transformer
-	case Load, Merge, Validate, Pass, Fetch, Call, Finish:
+	case Load, Merge, Validate, Pass, Fetch, Call, Absorb, Finish:
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func Pure(op Op) bool {
 	switch op.(type) {
 	case Fetch, Call:
 		return false
-	case Load, Merge, Generate, Transform, Validate, Pass, Finish:
+	case Load, Merge, Generate, Transform, Validate, Pass, Absorb, Finish:
 	}
 	return true
 }

@@ -30,7 +30,7 @@ func (c *Secrets) Seen(n *graph.Node, list *krm.List) {
 	switch n.Op.(type) {
 	case graph.Load, graph.Call:
 		all = true
-	case graph.Merge, graph.Generate, graph.Transform, graph.Validate, graph.Pass, graph.Fetch, graph.Finish:
+	case graph.Merge, graph.Generate, graph.Transform, graph.Validate, graph.Pass, graph.Fetch, graph.Absorb, graph.Finish:
 	}
 	for _, r := range list.All() {
 		if id := r.ID(); all || id.Kind == "Secret" && id.Group == "" {

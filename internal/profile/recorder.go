@@ -175,7 +175,7 @@ func (r *Recorder) steps(g *graph.Graph) (steps []Step, roots []string) {
 			s.Function = op.Function.Name
 		case graph.Call:
 			s.Function = op.Function.Name
-		case graph.Merge, graph.Generate, graph.Transform, graph.Validate, graph.Pass, graph.Finish:
+		case graph.Merge, graph.Generate, graph.Transform, graph.Validate, graph.Pass, graph.Absorb, graph.Finish:
 		}
 		for before := range n.Before() {
 			if at[before] > 0 {

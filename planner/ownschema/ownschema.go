@@ -131,7 +131,7 @@ func mergerOf(op graph.Op) (builtins.Merger, bool) {
 	case graph.Validate:
 		m, ok := op.Transformer.(builtins.Merger)
 		return m, ok
-	case graph.Load, graph.Merge, graph.Generate, graph.Pass, graph.Fetch, graph.Call, graph.Finish:
+	case graph.Load, graph.Merge, graph.Generate, graph.Pass, graph.Fetch, graph.Call, graph.Absorb, graph.Finish:
 	}
 	return nil, false
 }

@@ -132,7 +132,7 @@ func (s *visitor) of(r *root, top graph.NodeID, mark int) {
 			r.makes[word(n)]++
 		case graph.Transform, graph.Validate:
 			r.changes[word(n)]++
-		case graph.Load, graph.Merge, graph.Pass, graph.Fetch, graph.Finish:
+		case graph.Load, graph.Merge, graph.Pass, graph.Fetch, graph.Absorb, graph.Finish:
 		}
 	}
 	slices.Reverse(r.calls)
