@@ -203,8 +203,8 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Name returns the path of the file until it is committed. What somebody else writes there is for
-// reading back, not for Commit.
+// Name returns the path of the file before Commit. Commit does not see bytes that were written by
+// this path.
 func (w *Writer) Name() string { return w.file.Name() }
 
 // Size returns how many bytes were written.

@@ -86,8 +86,8 @@ func (l *Local) lock(e *early) {
 	}
 }
 
-// take returns what was read ahead, as [Local.read] does. After an error it reads again, which makes
-// the message. That a file of this machine does not exist needs no second look.
+// take returns content that was read ahead, as [Local.read] does. After an error it reads the file
+// again for a complete message, except after "not found" on this machine.
 func (l *Local) take(e *early, d *Dir, abs, as string) (content, error) {
 	l.lock(e)
 	defer e.mu.Unlock()

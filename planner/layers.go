@@ -75,8 +75,8 @@ func (r *reading) visit(file, root string, used map[string]*layers.Layer) {
 	}
 }
 
-// LayersRead returns the graph of the layers that were read: also those of roots that could not be planned, as far as these were read,
-// with the references that lead back to a layer. Uses and Files of a layer may be there several times, and it has no Roots.
+// LayersRead returns the graph of all layers that the planner has read, including those of roots
+// with mistakes, and including cycles. Uses and Files of a layer may be there several times, and it has no Roots.
 func (p *Plan) LayersRead() *layers.Graph {
 	return layers.New(slices.Collect(maps.Values(p.reading.layers)))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A scriptWord is a command, program or condition that scripts have besides those of testscript.
+// A scriptWord is a command, program or condition that testscript itself does not have.
 type scriptWord struct {
 	name, args string
 	help       string // sentences for testdata/script/README.md

@@ -65,9 +65,8 @@ func bounded() {
 	os.Exit(state.ExitCode())
 }
 
-// endsWithin is the program "within", which runs another one and fails with 99 if that takes longer
-// than a duration and [patience]: within DURATION PROGRAM [ARG...]. Otherwise it ends with the code
-// of the program.
+// endsWithin is the script program within DURATION PROGRAM [ARG...]. It runs PROGRAM and exits with
+// its code, or with 99 after DURATION and [patience].
 func endsWithin() {
 	limit, err := time.ParseDuration(os.Args[1])
 	if err != nil {

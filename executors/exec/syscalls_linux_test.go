@@ -59,7 +59,7 @@ func isolations(several bool) []exec.Isolation {
 	return list
 }
 
-// fallbacks runs a test with each of [isolations]. What is too weak must be refused.
+// fallbacks runs a test with each of [isolations]. The executor must refuse the weak ones.
 func fallbacks(t *testing.T, several bool, test func(t *testing.T, iso exec.Isolation)) {
 	for _, iso := range isolations(several) {
 		iso = exec.Try(iso)

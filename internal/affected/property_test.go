@@ -123,7 +123,7 @@ func TestNoneIsMissed(t *testing.T) {
 		commit()
 	}
 	t.Logf("%d rounds: %d roots, %d have another output, %d are affected", *rounds, roots, changed, printed)
-	if changed == 0 || printed == roots {
+	if longtest.On() && (changed == 0 || printed == roots) { // a few rounds may change nothing
 		t.Error("the test shows nothing")
 	}
 }

@@ -83,7 +83,7 @@ func TestRevisions(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds, %d with changes, %d with roots that are the same", *rounds, differed, same)
-	if differed == 0 || same == 0 {
+	if longtest.On() && (differed == 0 || same == 0) { // a few rounds may change nothing
 		t.Error("the test shows nothing")
 	}
 }
@@ -161,7 +161,7 @@ func TestRecords(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds, %d roots left out", *rounds, left)
-	if left == 0 {
+	if longtest.On() && left == 0 {
 		t.Error("the test shows nothing")
 	}
 }

@@ -51,6 +51,7 @@ var allListed = []listed{
 	{what: "a key that occurs twice", krmflowSays: `occurs twice in one mapping`},
 	{what: "lists and scalars for labels and annotations in patches", krmflowSays: `metadata\.(labels|annotations): expected a mapping, found an? `},
 	{what: "annotations for objects that have a scalar there", krmflowSays: `metadata/annotations: expected a mapping, found an? |\(add /metadata/annotations/\S+\): there is nothing at this path`},
+	{what: "a text in the place of all annotations", krmflowSays: `"metadata\.annotations": its type is null`},
 	{what: "tags say nothing else", same: plainNumbers,
 		holds: func(t tree, _ pair) bool { return idleTag.MatchString(t.String()) }},
 	{what: "names of fields that are no strings, wrong tags",

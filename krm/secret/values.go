@@ -63,8 +63,8 @@ const (
 // NewSet returns a set that calls fill on its first use, once.
 func NewSet(fill func(*Set)) *Set { return &Set{fill: fill} }
 
-// Fill calls the function given to [NewSet], unless it was called before. Until then the set keeps
-// in memory what the function needs, such as the list of a root.
+// Fill calls the function given to [NewSet], unless it was called before. Until then, the data of the
+// function, such as the list of a root, stays in memory.
 func (s *Set) Fill() {
 	s.once.Do(func() {
 		if s.fill != nil {

@@ -61,7 +61,7 @@ func (v Value) IsFolded() bool { return v.typ == String && v.is(marked) && v.is(
 // folded text in quotes there.
 func (v Value) comesBack() Value {
 	switch {
-	case v.IsOmitted(), v.becomesNull() && v.Text() == "":
+	case v.IsOmitted() && !v.is(reread), v.becomesNull() && v.Text() == "": // the tag !!null keeps null
 		return QuotedStr("")
 	case v.typ == Time && strings.IndexByte(v.Text(), ':') >= 0, v.IsFolded():
 		return QuotedStr(v.Text())

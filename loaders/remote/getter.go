@@ -10,8 +10,8 @@ import (
 	"github.com/krmflow/krmflow/reference"
 )
 
-// get returns the whole of what is behind a URL. It sends no credentials but those in the URL. An answer whose status, length or encoding
-// is not what it must be is an error.
+// get returns the content of a URL. It sends only the credentials in the URL. A wrong status, length
+// or encoding of the answer is an error.
 //
 // go-getter writes the file. It gets neither the URL, in which it would give parameters and double slashes a meaning of its own, nor
 // the decision where to connect to: these are for the transport.
@@ -57,7 +57,7 @@ type exactly struct {
 	client *http.Client
 	url    string
 	most   int64 // bytes that the answer may have
-	err    error // why there is no answer
+	err    error // of the request
 }
 
 func (e *exactly) RoundTrip(req *http.Request) (resp *http.Response, err error) {
